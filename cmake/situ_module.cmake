@@ -1,0 +1,51 @@
+# situ_module(NAME [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): one static library `situ_NAME`, alias `situ::NAME`.
+# Static, so that the thread-local place pointer is a plain %fs-relative load (docs/decisions/0001).
+
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(SITU_CCACHE ccache)
+if(SITU_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SITU_CCACHE})
+endif()
+
+add_library(situ_options INTERFACE)
+target_compile_options(situ_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(SITU_SANITIZE)
+  string(REPLACE "," ";" sanitizers "${SITU_SANITIZE}")
+  # gcc warns that ThreadSanitizer does not model fences; docs/fabric.md says where we use them and why that is sound.
+  target_compile_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE} -fno-omit-frame-pointer -O1
+    $<$<IN_LIST:thread,${sanitizers}>:-Wno-tsan>)
+  target_link_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE})
+endif()
+
+function(situ_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  add_library(situ_${name} STATIC ${arg_SOURCES})
+  add_library(situ::${name} ALIAS situ_${name})
+  set_target_properties(situ_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(situ_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(situ_${name} PUBLIC cxx_std_20)
+  target_compile_definitions(situ_${name} PUBLIC SITU_ASSERT_LEVEL=${SITU_ASSERT_LEVEL})
+  target_link_libraries(situ_${name} PUBLIC ${arg_LINKS} PRIVATE $<BUILD_INTERFACE:situ_options> ${arg_PRIVATE_LINKS})
+  set_property(GLOBAL APPEND PROPERTY SITU_MODULES situ_${name})
+endfunction()
+
+# situ_program(NAME SOURCES ... [LINKS ...]): a program over Situ (tool, example, bench).
+function(situ_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+endfunction()

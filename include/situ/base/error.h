@@ -1,0 +1,85 @@
+// What can happen to a correct program, as exceptions: a place is lost, bytes are bad, memory is out, access is denied.
+// A caller's bug is an assertion instead (assert.h). Thread-safe: errors are values.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace situ {
+
+// What is damaged by an error: only this operation, the link to one place, a place, or the whole job.
+enum class error_scope : std::uint8_t { operation, link, place, job };
+
+enum class errc : std::uint8_t {
+  // operation: nothing else is affected; the caller may go on
+  bad_argument,      // an argument outside its documented domain
+  bad_address,       // an address outside every segment, or not allocated
+  misaligned,        // an address not aligned for the operation
+  out_of_memory,     // a segment or the machine has no room
+  access_denied,
+  not_supported,
+  bad_message,       // received bytes that do not decode
+  bad_file,          // a file that cannot be read, written or parsed
+  remote_exception,  // the body of an `at` threw; see remote_error
+  // link
+  link_lost,
+  // place
+  place_lost,        // a place has died, exited early, or left by an exception; see place_lost_error
+  // job
+  no_runtime,        // called outside the life of a situ::runtime
+  bad_launch,        // the job could not be formed
+  version_mismatch,  // places of one job run different builds
+};
+
+[[nodiscard]] error_scope scope(errc code) noexcept;
+[[nodiscard]] std::string_view name(errc code) noexcept;
+
+// Base of everything Situ throws. what() is "situ: <code name>: <what, where, what to do>".
+class error : public std::exception {
+ public:
+  error(errc code, std::string_view message);
+  [[nodiscard]] errc code() const noexcept { return code_; }
+  [[nodiscard]] error_scope scope() const noexcept { return situ::scope(code_); }
+  // The message without the "situ: <code>: " prefix.
+  [[nodiscard]] std::string_view message() const noexcept { return std::string_view{what_}.substr(prefix_length_); }
+  [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+  std::size_t prefix_length_;
+  errc code_;
+};
+
+// A place of the job is gone: killed, exited before leaving the job, or left by an exception.
+class place_lost_error : public error {
+ public:
+  place_lost_error(std::uint32_t place_index, std::string_view reason);
+  [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
+
+ private:
+  std::uint32_t place_index_;
+};
+
+// An exception thrown by a body that ran at another place. Carries its dynamic type's name and its what().
+class remote_error : public error {
+ public:
+  remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what);
+  [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
+  [[nodiscard]] const std::string& type_name() const noexcept { return type_name_; }
+  [[nodiscard]] const std::string& remote_what() const noexcept { return remote_what_; }
+
+ private:
+  std::string type_name_;
+  std::string remote_what_;
+  std::uint32_t place_index_;
+};
+
+// Throws situ::error; out of line, so that hot functions keep no string code.
+[[noreturn]] void throw_error(errc code, std::string_view message);
+
+// The demangled name of a type, as from typeid(x).name().
+[[nodiscard]] std::string demangle(const char* mangled_name);
+
+}  // namespace situ

@@ -1,0 +1,61 @@
+// What the calling thread's place knows of the address space: the hot part of a place's state, found through one
+// thread-local pointer. Everything else a place knows hangs off it, typed by the layer that owns it.
+//
+//   base                                                   the same address in every process of the host
+//   |<------ slice of place 0 ------>|<------ slice of place 1 ------>|  ...      slice = 1 << slice_shift bytes
+//   | private: channels, page map | heap, grows ->   | unused         |
+//                                 ^ heap_offset      ^ heap_offset + limit[0]
+//
+// Invariants
+//   1. place of an address = (address - base) >> slice_shift.
+//   2. limit[p] bytes from heap_offset on in slice p may be accessed without further checks. It is a cached lower bound
+//      of what the owner has opened (extents only grow); 0 sends every access the slow way, which looks the extent up
+//      again and, when the job is observed, counts and traces.
+//   3. Outside a runtime `current` points to a context with no places, so that the hot path needs no null check.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace situ {
+class error;
+namespace detail {
+
+struct job_control;   // memory: the block all places of a host share
+class segment;        // memory: this place's slice
+class endpoint;       // fabric: this place's end of its channels
+class scheduler;      // runtime: fibers and ready tasks
+struct runtime_state; // runtime: teams, finish scopes, pending calls
+
+struct alignas(64) place_context {
+  std::uintptr_t base = 0;
+  std::uintptr_t slice_mask = 0;
+  std::uint64_t heap_offset = 0;
+  const std::uint64_t* limit = nullptr;  // [place_count], written by the slow path of this place alone
+  std::uint32_t slice_shift = 63;
+  std::uint32_t place_count = 0;
+  std::uint32_t place = 0;
+  bool observed = false;  // statistics or a trace are wanted: limits stay 0
+
+  job_control* job = nullptr;
+  detail::segment* segment = nullptr;
+  detail::endpoint* endpoint = nullptr;
+  detail::scheduler* scheduler = nullptr;
+  runtime_state* runtime = nullptr;
+};
+
+extern constinit thread_local place_context* current __attribute__((tls_model("initial-exec")));
+
+// Whether [address, address + bytes) lies in the part of a segment that this place may touch at once.
+[[nodiscard]] inline bool is_open(const place_context& context, std::uintptr_t address, std::size_t bytes) noexcept {
+  const std::uintptr_t offset = address - context.base;
+  const std::uintptr_t index = offset >> context.slice_shift;
+  if (index >= context.place_count) [[unlikely]]
+    return false;
+  const std::uint64_t from_heap = (offset & context.slice_mask) - context.heap_offset;  // wraps below the heap
+  const std::uint64_t limit = context.limit[index];
+  return from_heap < limit && bytes <= limit - from_heap;
+}
+
+}  // namespace detail
+}  // namespace situ

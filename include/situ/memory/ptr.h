@@ -1,0 +1,100 @@
+// situ::ptr<T>: a global pointer. Eight bytes, a plain address; dereferences directly on the same host.
+// Trivially copyable; arithmetic, comparison and hash as for T*. Thread-safe as a T* is.
+#pragma once
+
+#include <situ/memory/place.h>
+#include <situ/memory/place_context.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <type_traits>
+
+namespace situ {
+
+namespace detail {
+[[noreturn]] void throw_foreign_address(std::uintptr_t address);
+}
+
+template <class T>
+class ptr {
+ public:
+  using element_type = T;
+  using difference_type = std::ptrdiff_t;
+
+  constexpr ptr() noexcept = default;
+  constexpr ptr(std::nullptr_t) noexcept {}
+  constexpr explicit ptr(T* raw) noexcept : raw_{raw} {}
+  template <class U>
+    requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>)
+  constexpr ptr(ptr<U> other) noexcept : raw_{other.local()} {}
+
+  // The place whose segment holds the address. Throws bad_address where no segment does. cost: a few instructions.
+  [[nodiscard]] situ::place place() const {
+    const detail::place_context& context = *detail::current;
+    const std::uintptr_t index = (address() - context.base) >> context.slice_shift;
+    if (index >= context.place_count) [[unlikely]]
+      detail::throw_foreign_address(address());
+    return situ::place{static_cast<std::uint32_t>(index)};
+  }
+
+  // The address itself: dereferenceable at every place of this host.
+  [[nodiscard]] constexpr T* local() const noexcept { return raw_; }
+  [[nodiscard]] std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(raw_); }
+  // Whether the address lies in the calling place's own segment.
+  [[nodiscard]] bool is_here() const noexcept {
+    const detail::place_context& context = *detail::current;
+    return context.place_count != 0 && (address() - context.base) >> context.slice_shift == context.place;
+  }
+
+  constexpr explicit operator bool() const noexcept { return raw_ != nullptr; }
+  friend constexpr bool operator==(ptr, ptr) noexcept = default;
+  friend constexpr auto operator<=>(ptr a, ptr b) noexcept { return std::compare_three_way{}(a.raw_, b.raw_); }
+
+  constexpr ptr& operator+=(difference_type n) noexcept
+    requires(!std::is_void_v<T>)
+  {
+    raw_ += n;
+    return *this;
+  }
+  constexpr ptr& operator-=(difference_type n) noexcept
+    requires(!std::is_void_v<T>)
+  {
+    raw_ -= n;
+    return *this;
+  }
+  constexpr ptr& operator++() noexcept { return *this += 1; }
+  constexpr ptr& operator--() noexcept { return *this -= 1; }
+  constexpr ptr operator++(int) noexcept {
+    const ptr before = *this;
+    ++*this;
+    return before;
+  }
+  constexpr ptr operator--(int) noexcept {
+    const ptr before = *this;
+    --*this;
+    return before;
+  }
+  friend constexpr ptr operator+(ptr p, difference_type n) noexcept { return p += n; }
+  friend constexpr ptr operator+(difference_type n, ptr p) noexcept { return p += n; }
+  friend constexpr ptr operator-(ptr p, difference_type n) noexcept { return p -= n; }
+  friend constexpr difference_type operator-(ptr a, ptr b) noexcept
+    requires(!std::is_void_v<T>)
+  {
+    return a.raw_ - b.raw_;
+  }
+
+ private:
+  T* raw_ = nullptr;
+};
+
+static_assert(sizeof(ptr<int>) == 8 && std::is_trivially_copyable_v<ptr<int>>);
+
+}  // namespace situ
+
+template <class T>
+struct std::hash<situ::ptr<T>> {
+  std::size_t operator()(situ::ptr<T> p) const noexcept { return std::hash<std::uintptr_t>{}(p.address()); }
+};

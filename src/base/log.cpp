@@ -1,0 +1,35 @@
+#include <situ/base/log.h>
+
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+namespace situ {
+namespace {
+
+// Not a place's state but the process's one way out to the person who runs it.
+std::mutex sink_mutex;
+log_sink current_sink;
+
+void write_to_stderr(log_level level, std::string_view message) {
+  if (level < log_level::warning) return;
+  std::fprintf(stderr, "situ: %s%.*s\n", level == log_level::warning ? "warning: " : "", static_cast<int>(message.size()), message.data());
+}
+
+}  // namespace
+
+log_sink set_log_sink(log_sink sink) {
+  const std::lock_guard lock{sink_mutex};
+  return std::exchange(current_sink, std::move(sink));
+}
+
+void log(log_level level, std::string_view message) {
+  log_sink sink;
+  {
+    const std::lock_guard lock{sink_mutex};
+    sink = current_sink;
+  }
+  sink ? sink(level, message) : write_to_stderr(level, message);
+}
+
+}  // namespace situ
