@@ -14,6 +14,7 @@ if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
 endif()
 
 find_program(SITU_CCACHE ccache)
+mark_as_advanced(SITU_CCACHE)
 if(SITU_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${SITU_CCACHE})
 endif()
@@ -23,7 +24,7 @@ target_compile_options(situ_options INTERFACE -Wall -Wextra -Wno-missing-field-i
 if(SITU_SANITIZE)
   string(REPLACE "," ";" sanitizers "${SITU_SANITIZE}")
   # gcc warns that ThreadSanitizer does not model fences; docs/fabric.md says where we use them and why that is sound.
-  target_compile_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE} -fno-omit-frame-pointer -O1
+  target_compile_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
     $<$<IN_LIST:thread,${sanitizers}>:-Wno-tsan>)
   target_link_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE})
 endif()
@@ -48,4 +49,24 @@ function(situ_program name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+endfunction()
+
+# situ_add_parts(DIRECTORIES ...): adds those that are there.
+function(situ_add_parts)
+  foreach(part ${ARGN})
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${part}/CMakeLists.txt)
+      add_subdirectory(${part})
+    else()
+      message(STATUS "Situ: ${part} has no CMakeLists.txt yet")
+    endif()
+  endforeach()
+endfunction()
+
+# situ_add_all_parts(): adds every directory below this one that has a CMakeLists.txt.
+function(situ_add_all_parts)
+  file(GLOB lists RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS */CMakeLists.txt)
+  foreach(list ${lists})
+    get_filename_component(part ${list} DIRECTORY)
+    add_subdirectory(${part})
+  endforeach()
 endfunction()

@@ -1,0 +1,56 @@
+# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL]):
+# one GoogleTest executable, bin/tests/NAME, and one ctest test of the same name.
+#   LINKS        what the test uses, e.g. situ::memory; GoogleTest and GoogleMock come by themselves. A test with a main of its own
+#                keeps it (gtest_main is a static archive: its main is taken only where there is none).
+#   LABELS       `fast` unless given; `make asan`, `make tsan` and .ci/run run the tests labelled fast.
+#   TIMEOUT      the watchdog, 60 s unless given; sanitized builds get four times as long.
+#   DEPENDS      programs that the test starts. They lie in SITU_TEST_BIN_DIR.
+#   SERIAL       not beside other tests (it measures, or fills the machine).
+# Exit code 77 from a main of one's own reports the test as skipped, as in automake.
+# In the code: SITU_TEST_BIN_DIR, SITU_TEST_SOURCE_DIR (tests/), #include "support/...", and private headers as in src.
+
+function(situ_test name)
+  cmake_parse_arguments(arg "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "situ_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "situ_test(${name}): SOURCES is missing")
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options GTest::gmock GTest::gtest GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE
+    SITU_TEST_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SITU_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}/tests")
+  if(arg_DEPENDS)
+    add_dependencies(${name} ${arg_DEPENDS})
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+  situ_test_properties(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT ${arg_ENVIRONMENT})
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endfunction()
+
+# situ_test_properties(NAME [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...]): what every ctest test of this project has, however added.
+function(situ_test_properties name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT arg_LABELS)
+    set(arg_LABELS fast)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(SITU_SANITIZE)
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
+  # A sanitizer's report must fail the test, in the places that the test starts too: these reach them through the environment.
+  set(environment
+    "ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=0:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+    ${arg_ENVIRONMENT})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
+endfunction()
