@@ -1,0 +1,47 @@
+# Two commands for a newcomer, on Debian 12, as root or with sudo: `make run` and `make test`. The build itself is CMake's.
+#
+# The tests run on the Release build: it is the one that people use, the lock-free code meets its optimised form there, and on two cores a
+# second full build would cost more than it finds, since `make asan` and `make tsan` run with the assertions of level 2 and 3.
+
+JOBS ?= $(shell nproc)
+PLACES ?= 4
+export JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test asan tsan dev clean packages
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: packages build/release/build.ninja  ## install what is missing, build Release, run the main job (PLACES=4)
+	@.ci/install_packages --index
+	@cmake --build build/release -j $(JOBS) --target situ package_rank
+	build/release/bin/situ run -n $(PLACES) package_rank
+
+build: packages build/release/build.ninja  ## build Release: build/release/bin/situ
+	@cmake --build build/release -j $(JOBS)
+
+test: build  ## install what is missing, build, run all tests
+	@.ci/run_tests build/release
+
+asan: packages build/asan/build.ninja  ## the fast tests under AddressSanitizer and UBSan
+	@cmake --build build/asan -j $(JOBS)
+	@.ci/run_tests build/asan -L '^fast$$'
+
+tsan: packages build/tsan/build.ninja  ## the fast tests under ThreadSanitizer
+	@cmake --build build/tsan -j $(JOBS)
+	@.ci/run_tests build/tsan -L '^fast$$'
+
+dev: packages build/dev/build.ninja  ## build Debug with all assertions: build/dev
+	@cmake --build build/dev -j $(JOBS)
+
+clean:  ## remove everything that was built
+	rm -rf build
+
+packages:
+	@.ci/install_packages
+
+# Ninja configures again by itself when a CMake file changes; a preset that changes must be configured from here.
+build/%/build.ninja: CMakePresets.json | packages
+	@cmake --preset $*
+	@touch $@
