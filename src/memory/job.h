@@ -2,9 +2,12 @@
 //
 // One memfd a job, inherited by every process of it and named nowhere, so nothing can be left behind:
 //
-//   | slice 0 | slice 1 | ... | slice N-1 | job_control, then one observation row for each place |
+//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | observation row x N | footer |
+//                                         page                           page               page ends the file
 //
-// Slices are sparse: a page exists once it is touched. Thread-safe: everything shared is atomic; each field says who writes.
+// Slices are sparse: a page exists once it is touched. The size is sealed, so no place can cut the file under the others.
+// The footer names the offset of the control block, for a process that has nothing but the descriptor.
+// Thread-safe: everything shared is atomic; each field says who writes.
 #pragma once
 
 #include <situ/memory/place_context.h>
@@ -41,11 +44,16 @@ static_assert(sizeof(place_slot) == 384 || sizeof(place_slot) == 320);
 struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
   static constexpr std::uint32_t address_rounds = 32;
+  static constexpr std::uint32_t no_place = ~std::uint32_t{0};
 
+  // Written by the creator, before anybody attaches.
   std::uint64_t magic = expected_magic;
+  std::uint64_t layout = 0;          // sizes of these structures: processes of different builds must not meet
   std::uint64_t total_bytes = 0;     // of the memfd
   std::uint32_t place_count = 0;
   std::uint32_t slice_shift = 0;
+  std::uint64_t observation_bytes = 0;  // of one row; whole pages
+  std::uint64_t candidates[address_rounds]{};  // bases in the order in which they are tried
   std::uint64_t memory_budget = 0;   // bytes that all segments together may open
   bool oversubscribed = false;       // more places than processors: waiting places give way at once
   bool sender_fences = false;        // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
@@ -54,21 +62,24 @@ struct job_control {
   bool checked = false;              // every access is held against the page map
   std::atomic<std::uint64_t> build_id{0};   // of the first place that joins
 
-  // Agreement on the base address: in round r every place tries candidate r and votes.
+  // Agreement on the base address: in round r every place tries candidate r and votes; a base without a rejection is taken.
   std::atomic<std::uint32_t> votes[address_rounds]{};
   std::atomic<std::uint32_t> rejections[address_rounds]{};
 
   alignas(64) std::atomic<std::uint64_t> opened_bytes{0};  // over all segments, against memory_budget
   alignas(64) std::atomic<std::uint32_t> failure_epoch{0}; // number of places lost so far
+  std::atomic<std::uint32_t> first_lost{no_place};         // written by mark_lost, before failure_epoch
 
   [[nodiscard]] place_slot& slot(std::uint32_t place) noexcept;
-  // Room for one place's statistics and trace; the layout is the fabric's (fabric/observe.h).
+  // Room for one place's statistics and trace; the layout is the fabric's (fabric/observe.h). Empty unless the job was
+  // created with observation_bytes; starts on a page, zeroed.
   [[nodiscard]] std::span<std::byte> observation_row(std::uint32_t place) noexcept;
 };
 
 struct job_options {
   std::uint32_t place_count = 1;
-  std::uint64_t memory_budget = 0;  // 0: the machine's memory
+  std::uint64_t memory_budget = 0;  // 0: the machine's memory, or the control group's limit where that is less
+  std::uint64_t observation_bytes = 0;  // of each place's observation row
   bool stats = false;
   bool trace = false;
   bool checked = false;
@@ -78,14 +89,20 @@ struct job_options {
 // places attach to the inherited descriptor. Movable; unmaps and closes at the end.
 class job {
  public:
+  // 1 << 15 places: at more, slices would fall under 1 GiB.
+  static constexpr std::uint32_t max_places = 32768;
+
+  // Throws bad_argument for no places or too many, bad_launch where the kernel refuses the memory.
   static job create(const job_options& options);
-  // Attaches to an inherited descriptor; throws bad_launch if it is no job of this build.
+  // Attaches to an inherited descriptor and owns it from then on; closes it on exec, so that programs which a place starts
+  // do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left alone then).
   static job attach(int descriptor);
   job(job&& other) noexcept;
   job& operator=(job&& other) noexcept;
   ~job();
 
   [[nodiscard]] job_control& control() const noexcept { return *control_; }
+  // Closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
  private:
@@ -113,7 +130,8 @@ class address_space {
   std::size_t bytes_ = 0;
 };
 
-// Marks a place as lost (first caller wins) and wakes every place. Callable from any process of the job and its launcher.
+// Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in order.
+// Callable from any process of the job and its launcher. cost: a system call for each sleeping place.
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
 
 // Throws place_lost_error for the first lost place. pre: failure_epoch > 0.
@@ -126,7 +144,14 @@ inline void wake(place_slot& slot) noexcept {
     wake_slow(slot);
 }
 
-// Sleeps until *word != expected, a wake-up, or the time is over.
+// The reason of a lost place; empty while it is not lost.
+[[nodiscard]] std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept;
+
+// Processors this process may run on.
+[[nodiscard]] std::uint32_t allowed_processors() noexcept;
+
+// Sleeps until *word != expected, a wake-up, a signal, or the time is over; a negative time is no limit. The word may lie in
+// memory shared between processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
 void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept;
 

@@ -1,0 +1,383 @@
+#include "memory/job.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <utility>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool under_tsan = true;
+#else
+constexpr bool under_tsan = false;
+#endif
+
+// The last bytes of the file.
+struct footer {
+  std::uint64_t magic = job_control::expected_magic;
+  std::uint64_t control_offset = 0;
+};
+
+constexpr std::uint64_t layout_now = (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_slot);
+
+// The slots follow the control block on the next line; rows on the next page; the footer ends the last page.
+constexpr std::uint64_t slots_offset = (sizeof(job_control) + alignof(place_slot) - 1) & ~std::uint64_t{alignof(place_slot) - 1};
+
+constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) & ~(page_bytes - 1); }
+
+constexpr std::uint64_t rows_offset(std::uint32_t places) {
+  return whole_pages(slots_offset + std::uint64_t{places} * sizeof(place_slot));
+}
+
+std::string system_reason(int code) { return std::string{::strerrordesc_np(code) != nullptr ? ::strerrordesc_np(code) : "unknown"}; }
+
+// Slices of 64 GiB, halved until all of them fit 2^45 bytes: a quarter of the 47 bits of addresses that an x86-64 process
+// has. ThreadSanitizer leaves programs only a few ranges of some 400 GiB, so there 4 GiB, and 2^38 bytes together.
+std::uint32_t slice_shift_for(std::uint32_t places) {
+  const std::uint32_t most = under_tsan ? 32 : 36;
+  const std::uint32_t together = under_tsan ? 38 : 45;
+  return std::min<std::uint32_t>(most, together - static_cast<std::uint32_t>(std::bit_width(places - 1)));
+}
+
+// Bases to try. The wide ones lie 1 TiB apart between AddressSanitizer's shadow (below 0x1000'8000'0000) and where
+// position-independent programs are loaded (from 0x5555'5555'4000), visited in bit-reversed order so that one large foreign
+// mapping costs few rounds. The narrow ones lie in what ThreadSanitizer leaves a program (gcc 12, x86-64, 48 bits: below
+// 0x80'0000'0000, 0x5500'.. to 0x5680'.., from 0x7e80'..); every job tries them, since its launcher may be another build.
+void fill_candidates(job_control& control) {
+  constexpr std::uint64_t narrow[] = {0x0010'0000'0000, 0x0018'0000'0000, 0x0020'0000'0000, 0x0030'0000'0000,
+                                      0x7e80'0000'0000, 0x7e90'0000'0000, 0x5500'0000'0000, 0x5510'0000'0000};
+  constexpr std::uint32_t narrow_count = std::size(narrow);
+  constexpr std::uint32_t wide_count = job_control::address_rounds - narrow_count;
+  std::uint64_t* next = control.candidates;
+  if (under_tsan) next = std::copy(std::begin(narrow), std::end(narrow), next);
+  for (std::uint32_t i = 0; i < wide_count; ++i) {
+    std::uint64_t reversed = 0;
+    for (std::uint32_t bit = 0; bit < 5; ++bit) reversed |= std::uint64_t{(i >> bit) & 1} << (4 - bit);
+    *next++ = 0x2000'0000'0000 + reversed * 0x0100'0000'0000;
+  }
+  if (!under_tsan) std::copy(std::begin(narrow), std::end(narrow), next);
+}
+
+// The limit in a control group file, or no limit.
+std::uint64_t read_limit(const std::string& path) {
+  std::ifstream file{path};
+  std::uint64_t limit = 0;
+  return file >> limit ? limit : std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
+}
+
+// The least limit of this process's memory control group and the groups above it, in either version of the interface.
+std::uint64_t control_group_limit() {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::ifstream groups{"/proc/self/cgroup"};
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool unified = controllers == ",,";
+    if (!unified && controllers.find(",memory,") == std::string::npos) continue;
+    const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* const file = unified ? "/memory.max" : "/memory.limit_in_bytes";
+    for (std::string group = line.substr(second + 1);; group.erase(group.rfind('/'))) {
+      least = std::min(least, read_limit(root + (group == "/" ? "" : group) + file));
+      if (group.empty() || group.rfind('/') == std::string::npos) break;
+    }
+  }
+  return least;
+}
+
+std::uint64_t machine_memory() {
+  const std::uint64_t physical = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::min(physical, control_group_limit());
+}
+
+// Asks for this process to take part in the barriers that a sleeper sends in place of every sender's fence.
+bool register_for_membarrier() {
+  const long offered = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+  constexpr long wanted = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+  return offered >= 0 && (offered & wanted) == wanted && ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+// A descriptor or a mapping until it is handed on.
+struct owned_descriptor {
+  int value = -1;
+  ~owned_descriptor() {
+    if (value >= 0) ::close(value);
+  }
+  int release() { return std::exchange(value, -1); }
+};
+
+int create_sealed_file(std::uint64_t bytes) {
+  // Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
+  int descriptor = ::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (descriptor < 0 && errno == EINVAL) descriptor = ::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor < 0) throw_error(errc::bad_launch, fmt::format("cannot create the job's memory file: {}", system_reason(errno)));
+  owned_descriptor file{descriptor};
+  if (::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
+    throw_error(errc::bad_launch, fmt::format("cannot size the job's memory file to {} bytes: {}; is a file size limit set (ulimit -f)?",
+                                              bytes, system_reason(errno)));
+  if (::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    throw_error(errc::bad_launch, fmt::format("cannot seal the job's memory file: {}", system_reason(errno)));
+  return file.release();
+}
+
+job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
+  void* const address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset));
+  if (address == MAP_FAILED)
+    throw_error(errc::bad_launch, fmt::format("cannot map the job's control block: {}", system_reason(errno)));
+  return static_cast<job_control*>(address);
+}
+
+// Whether the control block is one that this build wrote and lies where it says.
+bool is_plausible(const job_control& control, std::uint64_t file_bytes, std::uint64_t control_offset) {
+  return control.magic == job_control::expected_magic && control.layout == layout_now && control.total_bytes == file_bytes &&
+         control.place_count != 0 && control.place_count <= job::max_places && control.slice_shift < 48 &&
+         std::uint64_t{control.place_count} << control.slice_shift == control_offset &&
+         control.observation_bytes % page_bytes == 0 &&
+         rows_offset(control.place_count) + control.place_count * control.observation_bytes + page_bytes == file_bytes - control_offset;
+}
+
+// Tries to map the slices at one base.
+bool try_base(int descriptor, std::uint64_t base, std::uint64_t bytes) {
+  void* const wanted = reinterpret_cast<void*>(base);
+  void* const got =
+      ::mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, descriptor, 0);
+  if (got == MAP_FAILED) return false;
+  if (got == wanted) return true;
+  ::munmap(got, bytes);  // a kernel before 4.17, or a sanitizer, took the address for a hint
+  return false;
+}
+
+// Waits until every place has voted in a round.
+void await_votes(job_control& control, std::uint32_t round) {
+  constexpr std::int64_t look_up_ns = 50'000'000;  // a loss does not touch the word slept on
+  std::atomic<std::uint32_t>& votes = control.votes[round];
+  for (;;) {
+    const std::uint32_t seen = votes.load(std::memory_order_acquire);
+    if (seen >= control.place_count) return;
+    if (control.failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(control);
+    futex_wait(votes, seen, look_up_ns);
+  }
+}
+
+// Brings failure_epoch to the number of lost places and wakes everybody. Every caller of mark_lost does it, also one that
+// finds the place marked already: who marked it may have been killed before this point.
+void publish_losses(job_control& control, std::uint32_t place) noexcept {
+  std::uint32_t nobody = job_control::no_place;
+  control.first_lost.compare_exchange_strong(nobody, place);
+  std::uint32_t lost = 0;
+  for (std::uint32_t i = 0; i < control.place_count; ++i) lost += control.slot(i).state.load() == place_state::lost;
+  std::uint32_t epoch = control.failure_epoch.load();
+  while (epoch < lost && !control.failure_epoch.compare_exchange_weak(epoch, lost)) {
+  }
+  // Unconditionally: the exchange in wake_slow orders this against a sleeper that looks at failure_epoch before it sleeps.
+  for (std::uint32_t i = 0; i < control.place_count; ++i) wake_slow(control.slot(i));
+}
+
+bool is_lost_soon(place_slot& slot) noexcept {
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i) {
+    if (slot.state.load() == place_state::lost) return true;
+    const timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+void write_reason(place_slot& slot, std::string_view reason) noexcept {
+  const std::size_t length = std::min(reason.size(), sizeof slot.reason - 1);
+  std::memcpy(slot.reason, reason.data(), length);
+  slot.reason[length] = '\0';
+}
+
+}  // namespace
+
+place_slot& job_control::slot(std::uint32_t place) noexcept {
+  return reinterpret_cast<place_slot*>(reinterpret_cast<std::byte*>(this) + slots_offset)[place];
+}
+
+std::span<std::byte> job_control::observation_row(std::uint32_t place) noexcept {
+  std::byte* const rows = reinterpret_cast<std::byte*>(this) + rows_offset(place_count);
+  return {rows + place * observation_bytes, observation_bytes};
+}
+
+job job::create(const job_options& options) {
+  const std::uint32_t places = options.place_count;
+  if (places == 0 || places > max_places)
+    throw_error(errc::bad_argument, fmt::format("a job of {} places: ask for 1 to {}", places, max_places));
+  const std::uint32_t shift = slice_shift_for(places);
+  const std::uint64_t control_offset = std::uint64_t{places} << shift;
+  const std::uint64_t row_bytes = whole_pages(options.observation_bytes);
+  const std::uint64_t control_bytes = rows_offset(places) + places * row_bytes + page_bytes;
+
+  owned_descriptor file{create_sealed_file(control_offset + control_bytes)};
+  job_control* const memory = map_control(file.value, control_offset, control_bytes);
+  job_control* const control = new (memory) job_control;
+  job made{file.release(), control, control_bytes};
+  control->layout = layout_now;
+  control->total_bytes = control_offset + control_bytes;
+  control->place_count = places;
+  control->slice_shift = shift;
+  control->observation_bytes = row_bytes;
+  fill_candidates(*control);
+  control->memory_budget = options.memory_budget != 0 ? options.memory_budget : machine_memory();
+  control->oversubscribed = places > allowed_processors();
+  control->sender_fences = control->oversubscribed || !register_for_membarrier();
+  control->stats = options.stats;
+  control->trace = options.trace;
+  control->checked = options.checked;
+  for (std::uint32_t i = 0; i < places; ++i) new (&control->slot(i)) place_slot;
+  new (reinterpret_cast<std::byte*>(control) + control_bytes - sizeof(footer)) footer{job_control::expected_magic, control_offset};
+  return made;
+}
+
+job job::attach(int descriptor) {
+  struct stat status{};
+  footer end{};
+  const auto refuse = [descriptor](const char* why) {
+    throw_error(errc::bad_launch, fmt::format("descriptor {} is not the memory of a job ({}); start the program with `situ run`, or without "
+                                              "SITU_JOB_FD in its environment", descriptor, why));
+  };
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) refuse("it is not an open file");
+  const std::uint64_t file_bytes = static_cast<std::uint64_t>(status.st_size);
+  if (file_bytes < 2 * page_bytes || file_bytes % page_bytes != 0) refuse("its size is none that a job has");
+  if (::pread(descriptor, &end, sizeof end, static_cast<off_t>(file_bytes - sizeof end)) != static_cast<ssize_t>(sizeof end) ||
+      end.magic != job_control::expected_magic || end.control_offset % page_bytes != 0 ||
+      end.control_offset > file_bytes - rows_offset(1))
+    refuse("it does not end as a job does");
+
+  const std::uint64_t control_bytes = file_bytes - end.control_offset;
+  job_control* const control = map_control(descriptor, end.control_offset, control_bytes);
+  if (!is_plausible(*control, file_bytes, end.control_offset)) {
+    ::munmap(control, control_bytes);
+    refuse("launcher and program are built from different versions of Situ");
+  }
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  // Before the votes on the base, so every place sees the outcome before it sends a message.
+  if (!control->sender_fences && !register_for_membarrier()) std::atomic_ref{control->sender_fences}.store(true);
+  return job{descriptor, control, control_bytes};
+}
+
+job::job(job&& other) noexcept
+    : control_{std::exchange(other.control_, nullptr)},
+      mapped_bytes_{std::exchange(other.mapped_bytes_, 0)},
+      descriptor_{std::exchange(other.descriptor_, -1)} {}
+
+job& job::operator=(job&& other) noexcept {
+  job old{std::move(*this)};
+  control_ = std::exchange(other.control_, nullptr);
+  mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
+  descriptor_ = std::exchange(other.descriptor_, -1);
+  return *this;
+}
+
+job::~job() {
+  if (control_ != nullptr) ::munmap(control_, mapped_bytes_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+address_space address_space::map(const job& job, std::uint32_t votes) {
+  job_control& control = job.control();
+  const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
+  for (std::uint32_t round = 0; round < job_control::address_rounds; ++round) {
+    const std::uint64_t base = control.candidates[round];
+    const bool mapped = try_base(job.descriptor(), base, bytes);
+    address_space space{mapped ? base : 0, mapped ? bytes : 0};
+    if (!mapped) control.rejections[round].fetch_add(votes);
+    if (control.votes[round].fetch_add(votes) + votes >= control.place_count) futex_wake(control.votes[round], INT_MAX);
+    await_votes(control, round);
+    if (control.rejections[round].load() != 0) continue;
+    // Most of the range is never touched, and a core dump would walk all of it before the launcher hears of the death.
+    ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
+    return space;
+  }
+  throw_error(errc::bad_launch,
+              fmt::format("no range of {} GiB of addresses is free in every process of the job; ask for fewer places, and see that no limit on "
+                          "address space is set (ulimit -v)", bytes >> 30));
+}
+
+address_space::address_space(address_space&& other) noexcept
+    : base_{std::exchange(other.base_, 0)}, bytes_{std::exchange(other.bytes_, 0)} {}
+
+address_space& address_space::operator=(address_space&& other) noexcept {
+  address_space old{std::move(*this)};
+  base_ = std::exchange(other.base_, 0);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+address_space::~address_space() {
+  if (bytes_ != 0) ::munmap(reinterpret_cast<void*>(base_), bytes_);
+}
+
+void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept {
+  place_slot& slot = control.slot(place);
+  if (slot.state.load() == place_state::left) return;
+  // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this reason stands.
+  if (slot.reason_claimed.exchange(1) == 0 || !is_lost_soon(slot)) {
+    write_reason(slot, reason);
+    place_state before = slot.state.load();
+    while (before != place_state::left && before != place_state::lost && !slot.state.compare_exchange_weak(before, place_state::lost)) {
+    }
+    if (before == place_state::left) return;
+  }
+  publish_losses(control, place);
+}
+
+std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept {
+  place_slot& slot = control.slot(place);
+  return slot.state.load(std::memory_order_acquire) == place_state::lost ? std::string_view{slot.reason} : std::string_view{};
+}
+
+void throw_place_lost(job_control& control) {
+  std::uint32_t place = control.first_lost.load();
+  if (place == job_control::no_place) place = 0;  // only where the precondition does not hold
+  throw place_lost_error{place, lost_reason(control, place)};
+}
+
+void wake_slow(place_slot& slot) noexcept {
+  if (slot.sleeping.exchange(0) != 0) futex_wake(slot.sleeping, 1);
+}
+
+std::uint32_t allowed_processors() noexcept {
+  cpu_set_t sets[8];  // 8192 processors, the most that Linux is built for on x86-64
+  if (::sched_getaffinity(0, sizeof sets, sets) != 0) return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  return static_cast<std::uint32_t>(CPU_COUNT_S(sizeof sets, sets));
+}
+
+// Never the PRIVATE form: sleepers and wakers are different processes that share the page.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+  const timespec time{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, timeout_ns < 0 ? nullptr : &time, nullptr, 0);
+}
+
+void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+
+}  // namespace situ::detail
