@@ -1,5 +1,6 @@
 # situ_module(NAME [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): one static library `situ_NAME`, alias `situ::NAME`.
 # Static, so that the thread-local place pointer is a plain %fs-relative load (docs/decisions/0001).
+# A private link to a library of headers alone is not exported: who uses an installed Situ needs none of those.
 
 include(GNUInstallDirs)
 
@@ -29,8 +30,18 @@ if(SITU_SANITIZE)
   target_link_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE})
 endif()
 
+set(SITU_HEADER_ONLY_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json CLI11::CLI11 Boost::headers)
+
 function(situ_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  set(private_links $<BUILD_INTERFACE:situ_options>)
+  foreach(library ${arg_PRIVATE_LINKS})
+    if(library IN_LIST SITU_HEADER_ONLY_LIBRARIES)
+      list(APPEND private_links $<BUILD_INTERFACE:${library}>)
+    else()
+      list(APPEND private_links ${library})
+    endif()
+  endforeach()
   add_library(situ_${name} STATIC ${arg_SOURCES})
   add_library(situ::${name} ALIAS situ_${name})
   set_target_properties(situ_${name} PROPERTIES EXPORT_NAME ${name})
@@ -39,7 +50,7 @@ function(situ_module name)
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(situ_${name} PUBLIC cxx_std_20)
   target_compile_definitions(situ_${name} PUBLIC SITU_ASSERT_LEVEL=${SITU_ASSERT_LEVEL})
-  target_link_libraries(situ_${name} PUBLIC ${arg_LINKS} PRIVATE $<BUILD_INTERFACE:situ_options> ${arg_PRIVATE_LINKS})
+  target_link_libraries(situ_${name} PUBLIC ${arg_LINKS} PRIVATE ${private_links})
   set_property(GLOBAL APPEND PROPERTY SITU_MODULES situ_${name})
 endfunction()
 
