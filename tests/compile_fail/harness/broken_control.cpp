@@ -1,0 +1,2 @@
+// expect: not declared
+int main() { undeclared(); }

@@ -1,0 +1,2 @@
+// expect: static assertion failed
+int main() {}

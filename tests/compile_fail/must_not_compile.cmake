@@ -1,0 +1,26 @@
+# See CMakeLists.txt. Compiles CASE twice: with the control it must succeed, without it must fail for each expected reason.
+cmake_minimum_required(VERSION 3.25)
+
+file(STRINGS ${CASE} expectations REGEX "^// expect: ")
+if(NOT expectations)
+  message(FATAL_ERROR "It gives no reason, add '// expect: <regular expression>': ${CASE}")
+endif()
+
+set(ENV{LC_ALL} C)  # plain quotes, English messages
+set(command ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -I${INCLUDE_DIR})
+
+execute_process(COMMAND ${command} -DSITU_COMPILE_FAIL_CONTROL ${CASE} RESULT_VARIABLE status ERROR_VARIABLE output)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "The control does not compile: ${CASE}\n${output}")
+endif()
+
+execute_process(COMMAND ${command} ${CASE} RESULT_VARIABLE status ERROR_VARIABLE output)
+if(status EQUAL 0)
+  message(FATAL_ERROR "It compiled, and must not: ${CASE}")
+endif()
+foreach(expectation IN LISTS expectations)
+  string(REGEX REPLACE "^// expect: " "" expected "${expectation}")
+  if(NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "It failed for another reason than '${expected}': ${CASE}\n${output}")
+  endif()
+endforeach()

@@ -1,0 +1,6 @@
+#!/bin/bash
+# check_snippets.sh SOURCE_DIR DOCUMENT WORK_PREFIX INCLUDE_DIR COMPILER: compiles what extract.awk takes for the snippets of a document.
+set -euo pipefail
+here=$(dirname "$0")
+awk -v doc="$2" -v mode=snippets -v out="$3" -f "$here/extract.awk" "$1/$2"
+"$5" -std=c++20 -fsyntax-only -I"$4" "$3.cpp"

@@ -1,0 +1,50 @@
+# Takes the C++ of a Markdown document apart: awk -v doc=NAME -v mode=programs|snippets -v out=PREFIX -f extract.awk FILE
+#
+#   programs   a ```cpp block with a main is a program: written to PREFIX-<line>.cpp, the name printed
+#   snippets   every other ```cpp block, all in PREFIX.cpp, each in a namespace of its own. A comment on the line before the fence says
+#              what it is; a block without one is an error, so that no code escapes by oversight:
+#     <!-- compile: snippet -->                     statements: they become the body of a function
+#     <!-- compile: snippet, given: int n = 3; -->  the same, after these declarations
+#     <!-- compile: declarations -->                functions and types, at namespace scope
+#     <!-- compile: no, because ... -->             not code of this project
+# Lines with #include are moved to the front. Errors of the compiler name the document and its lines.
+
+function flush_block(   kind, given, name) {
+  if (block ~ /(^|\n)int main\(/) {
+    if (mode == "programs") {
+      name = out "-" first ".cpp"
+      printf "#line %d \"%s\"\n%s", first, doc, block > name
+      close(name)
+      print name
+    }
+    return
+  }
+  if (mode != "snippets" || marker ~ /^no, because ./) return
+  given = ""
+  kind = marker
+  if (match(marker, /^snippet, given: /)) { given = substr(marker, RLENGTH + 1); kind = "snippet" }
+  if (kind == "snippet")
+    bodies = bodies sprintf("namespace at_line_%d {\n[[maybe_unused]] static auto snippet() {\n%s\n#line %d \"%s\"\n%s}\n}\n", first, given, first, doc, block)
+  else if (kind == "declarations")
+    bodies = bodies sprintf("namespace at_line_%d {\n#line %d \"%s\"\n%s}\n", first, first, doc, block)
+  else {
+    printf "%s:%d: this block says not how it is compiled; put <!-- compile: snippet --> or such before it\n", doc, first > "/dev/stderr"
+    bad = 1
+  }
+}
+
+inside && /^```[ \t]*$/ { inside = 0; flush_block(); marker = ""; next }
+inside {
+  if (mode == "snippets" && /^#include/) { includes = includes $0 "\n"; block = block "\n" }
+  else block = block $0 "\n"
+  next
+}
+/^```(cpp|c\+\+)[ \t]*$/ { inside = 1; first = NR + 1; block = ""; next }
+/^<!-- compile: .* -->[ \t]*$/ { marker = $0; sub(/^<!-- compile: /, "", marker); sub(/ -->[ \t]*$/, "", marker); next }
+{ marker = "" }
+
+END {
+  if (inside && mode == "snippets") { printf "%s:%d: this block does not end\n", doc, first > "/dev/stderr"; exit 1 }
+  if (mode == "snippets") printf "%s#include <situ/situ.h>\n%s", includes, bodies > (out ".cpp")
+  if (bad) exit 1
+}
