@@ -116,19 +116,23 @@ package_graph package_list::finish() {
 
 installed_packages read_installed(std::string_view status, std::string_view automatic) {
   installed_packages result;
-  control_reader status_reader{{"package", "status"}, [&](const stanza& s) {
-    // "want flag state": half-configured packages and those that await triggers are there; config-files are all that is left.
-    const std::string& state = s.values[1];
-    const std::string_view last = std::string_view{state}.substr(state.rfind(' ') + 1);
-    if (last != "not-installed" && last != "config-files" && last != "half-installed" && !last.empty()) result.names.push_back(s.values[0]);
+  std::vector<std::string> essential;
+  control_reader status_reader{{"package", "status", "essential"}, [&](const stanza& s) {
+    // "want flag state": what awaits configuration or triggers is there; of config-files nothing else is left.
+    const std::string_view status_value = s.values[1];
+    const std::string_view state = status_value.substr(status_value.rfind(' ') + 1);
+    if (state.empty() || state == "not-installed" || state == "config-files" || state == "half-installed") return;
+    result.names.push_back(s.values[0]);
+    if (s.values[2] == "yes") essential.push_back(s.values[0]);
   }};
   status_reader.feed(status);
   status_reader.finish();
   sort_unique(result.names);
+  sort_unique(essential);
 
   std::vector<std::string> marked;
   control_reader mark_reader{{"package", "auto-installed"}, [&](const stanza& s) {
-    if (s.values[1] == "1") marked.push_back(s.values[0]);
+    if (s.values[1] == "1" && !std::binary_search(essential.begin(), essential.end(), s.values[0])) marked.push_back(s.values[0]);
   }};
   mark_reader.feed(automatic);
   mark_reader.finish();

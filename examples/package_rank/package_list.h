@@ -33,7 +33,7 @@ struct package_graph {
 // Collects stanzas, in any order, and resolves the names at the end.
 class package_list {
  public:
-  explicit package_list(bool with_recommends = false);
+  explicit package_list(bool with_recommends);
   // Takes the next piece of a package list, cut anywhere. Throws situ::error (bad_file), naming the line.
   void feed(std::string_view piece) { reader_.feed(piece); }
   [[nodiscard]] std::size_t stanzas() const noexcept { return stanzas_; }
@@ -67,10 +67,11 @@ class package_list {
   std::size_t with_filename_ = 0;
 };
 
-// What is installed on a machine, and what of it somebody asked for rather than a dependency.
+// What is installed on a machine, and what of it is there for its own sake: because somebody asked for it, or as an
+// essential part of the system.
 struct installed_packages {
   std::vector<std::string> names;  // ascending, without repetitions
-  std::vector<std::string> roots;  // those of `names` that are not marked as installed automatically
+  std::vector<std::string> roots;  // those of `names` that are Essential, or not marked as installed automatically
 };
 
 // `status` is the text of dpkg's status file, `automatic` that of apt's extended_states (empty: nothing is automatic).
