@@ -40,6 +40,7 @@ foreach(module ${situ_modules})
     list(APPEND SITU_DEPENDENCIES "${line}")
   endforeach()
 endforeach()
+list(REMOVE_ITEM SITU_DEPENDENCIES "")
 list(REMOVE_DUPLICATES SITU_DEPENDENCIES)
 list(JOIN SITU_DEPENDENCIES "\n" SITU_DEPENDENCIES)
 
