@@ -48,9 +48,6 @@ std::optional<start_ticket> take_start_ticket() noexcept;
 // lost, with its type and message, before the runtime is destroyed. Returns the exit code.
 int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept;
 
-// The same for all places of a job as threads of this process: place p runs bodies(p). Returns their exit codes.
-std::vector<int> run_place_threads(job& shared_job, const std::function<int(std::uint32_t)>& bodies);
-
 // Throws bad_launch when a launcher that is not Situ's started this process as one of several and no job was handed to it: it would
 // be one of several jobs of one place. SITU_ALONE=1 in the environment allows that. For a runtime without ticket and environment.
 void refuse_foreign_singletons();

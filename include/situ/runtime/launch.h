@@ -30,7 +30,8 @@ enum class launch_mode : std::uint8_t {
 struct launch_options {
   launch_mode mode = launch_mode::processes;
   std::uint64_t memory_budget = 0;  // bytes that all segments together may open; 0: the machine's memory
-  bool stats = false;               // count bytes, messages and waits
+  bool stats = false;               // count bytes, messages and waits between places; see launch_result::statistics
+  std::string trace_file;           // where to write a Chrome/Perfetto trace; empty: none
   bool checked = false;             // hold every access against the page map
   // After the first place is lost the others have this long to end by themselves; then they get SIGTERM, and a second later SIGKILL.
   // Threads cannot be killed: their places only get place_lost_error.
@@ -50,6 +51,7 @@ struct launch_result {
   std::vector<place_outcome> places;
   std::optional<place> first_lost;    // in time
   std::optional<place> first_failed;  // first in time to end with a code other than 0, by a signal, or lost
+  std::string statistics;             // a table, where launch_options::stats asked for it
 
   // Whether every place left in order with exit code 0.
   [[nodiscard]] bool ok() const noexcept { return !first_failed; }
@@ -66,8 +68,8 @@ launch_result launch_places(std::uint32_t places, const std::function<int()>& bo
 
 // Runs body (returning int, an exit code, or void) at each of `places` places and waits for all of them.
 // pre: places as processes: no other thread of this program holds a lock that the body takes (as for fork).
-// Errors: bad_argument for no places or too many; bad_launch where they cannot be started, or when called from a place. What goes
-// wrong within the places is in the result.
+// Errors: bad_argument for no places or too many; bad_launch where they cannot be started, or when called from a place;
+// bad_file where the trace cannot be written. What goes wrong within the places is in the result.
 template <std::invocable Body>
   requires(std::is_void_v<std::invoke_result_t<Body&>> || std::convertible_to<std::invoke_result_t<Body&>, int>)
 launch_result launch(std::uint32_t places, Body&& body, const launch_options& options = {}) {

@@ -1,0 +1,163 @@
+// situ::launch: places as forks or as threads of the calling program.
+#include "runtime/launch.h"
+
+#include "fabric/observe.h"
+#include "runtime/launch_monitor.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace situ {
+
+std::string launch_result::message() const {
+  if (first_lost) return fmt::format("place {} is lost: {}", first_lost->index(), places[first_lost->index()].reason);
+  if (!first_failed) return {};
+  const place_outcome& outcome = places[first_failed->index()];
+  if (outcome.signal != 0) return fmt::format("place {} was killed by signal {}", first_failed->index(), outcome.signal);
+  return fmt::format("place {} exited with code {}", first_failed->index(), outcome.exit_code);
+}
+
+int launch_result::exit_code() const noexcept {
+  if (ok()) return 0;
+  const place_outcome& outcome = places[(first_lost ? first_lost : first_failed)->index()];
+  if (outcome.signal != 0) return 128 + outcome.signal;
+  return outcome.exit_code != 0 ? outcome.exit_code : EXIT_FAILURE;
+}
+
+namespace detail {
+namespace {
+
+// --- processes ----------------------------------------------------------------------------------------------------------------
+
+[[noreturn]] void end_child(int code) {
+  std::cout.flush();  // for programs that have parted the streams from stdio
+  std::clog.flush();
+  std::fflush(nullptr);
+  ::_exit(code);  // not exit: destructors and exit handlers of the forked program are the parent's
+}
+
+[[noreturn]] void be_place(std::uint32_t place, const job& shared, pid_t parent, launch_monitor& monitor, const std::function<int()>& body) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent died before the line above
+  monitor.close_in_child();
+  end_child(run_place({.place = place, .descriptor = shared.descriptor()}, shared.control(), body));
+}
+
+launch_result launch_processes(const job& shared, const std::function<int()>& body, const launch_options& options) {
+  launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, -1};
+  std::cout.flush();
+  std::fflush(nullptr);  // else each child would write once more what lies in the buffers
+  const pid_t parent = ::getpid();
+  for (std::uint32_t place = 0; place < shared.control().place_count; ++place) {
+    const pid_t child = ::fork();
+    if (child == 0) be_place(place, shared, parent, monitor, body);
+    if (child < 0)
+      throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", place, shared.control().place_count,
+                                                ::strerrordesc_np(errno)));
+    monitor.watch(child, place, 1);
+  }
+  return monitor.run();
+}
+
+// --- threads ------------------------------------------------------------------------------------------------------------------
+
+// The places of a job as threads, from start to end.
+class place_threads {
+ public:
+  place_threads(job& shared, const std::function<int()>& body) : shared_{shared}, body_{body}, outcomes_(count()), ended_(count()) {}
+
+  launch_result run(std::chrono::milliseconds time_limit) {
+    const address_space space = address_space::map(shared_, count());
+    std::vector<std::jthread> threads;
+    try {
+      for (std::uint32_t place = 0; place < count(); ++place) threads.emplace_back([this, place, &space] { be_place(place, space); });
+    } catch (const std::system_error& failure) {
+      const std::string reason = fmt::format("cannot start a thread for place {} of {}: {}", threads.size(), count(), failure.what());
+      for (std::size_t place = threads.size(); place < count(); ++place) mark_lost(shared_.control(), static_cast<std::uint32_t>(place), reason);
+      threads.clear();  // joins: the loss ends those that run
+      throw_error(errc::bad_launch, reason);
+    }
+    wait(time_limit);
+    threads.clear();
+    return result();
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t count() const noexcept { return shared_.control().place_count; }
+
+  void be_place(std::uint32_t place, const address_space& space) {
+    const int code = run_place({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control(), body_);
+    const std::lock_guard lock{mutex_};
+    outcomes_[place].exit_code = code;
+    ended_[place] = true;
+    if (code != 0 && !first_failed_) first_failed_ = situ::place{place};
+    ++ended_count_;
+    end_.notify_one();
+  }
+
+  void wait(std::chrono::milliseconds time_limit) {
+    std::unique_lock lock{mutex_};
+    const auto all_ended = [this] { return ended_count_ == count(); };
+    if (time_limit.count() == 0) return end_.wait(lock, all_ended);
+    if (end_.wait_for(lock, time_limit, all_ended)) return;
+    for (std::uint32_t place = 0; place < count(); ++place)
+      if (!ended_[place]) mark_lost(shared_.control(), place, fmt::format("still running after the time limit of {} ms", time_limit.count()));
+    end_.wait(lock, all_ended);
+  }
+
+  launch_result result() {
+    launch_result made;
+    job_control& control = shared_.control();
+    for (std::uint32_t place = 0; place < count(); ++place) outcomes_[place].reason = lost_reason(control, place);
+    if (control.failure_epoch.load() != 0) made.first_lost = situ::place{control.first_lost.load()};
+    made.first_failed = first_failed_ ? first_failed_ : made.first_lost;
+    made.places = std::move(outcomes_);
+    return made;
+  }
+
+  job& shared_;
+  const std::function<int()>& body_;
+  std::mutex mutex_;
+  std::condition_variable end_;
+  std::vector<place_outcome> outcomes_;
+  std::vector<bool> ended_;
+  std::optional<situ::place> first_failed_;
+  std::uint32_t ended_count_ = 0;
+};
+
+}  // namespace
+
+launch_result launch_places(std::uint32_t places, const std::function<int()>& body, const launch_options& options) {
+  if (current->job != nullptr) throw_error(errc::bad_launch, "situ::launch was called from a place; call it outside the life of a situ::runtime");
+  const bool trace = !options.trace_file.empty();
+  const bool observed = trace || options.stats;
+  job shared = job::create({.place_count = places,
+                            .memory_budget = options.memory_budget,
+                            .observation_bytes = observed ? observation_bytes(places, trace) : 0,
+                            .stats = options.stats,
+                            .trace = trace,
+                            .checked = options.checked});
+  launch_result result =
+      options.mode == launch_mode::threads ? place_threads{shared, body}.run(options.time_limit) : launch_processes(shared, body, options);
+  if (options.stats) result.statistics = format_statistics(shared.control());
+  if (trace) write_trace(shared.control(), options.trace_file);
+  return result;
+}
+
+}  // namespace detail
+}  // namespace situ

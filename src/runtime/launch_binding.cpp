@@ -1,0 +1,85 @@
+// The processors that places are bound to. From sysfs and not the machine module's tree: what counts here is what this process may
+// use now, which a recorded or modelled machine cannot say.
+#include "runtime/launch.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+namespace situ::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::set<int> allowed() {
+  cpu_set_t sets[8];
+  std::set<int> found;
+  if (::sched_getaffinity(0, sizeof sets, sets) != 0) return found;
+  for (int processor = 0; processor < static_cast<int>(8 * sizeof sets); ++processor)
+    if (CPU_ISSET_S(processor, sizeof sets, sets)) found.insert(processor);
+  return found;
+}
+
+// "0-3,8,10-11", as the kernel writes lists of processors.
+std::vector<int> parse_list(std::string_view text) {
+  std::vector<int> found;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int first = 0;
+    const auto [after, failure] = std::from_chars(at, end, first);
+    if (failure != std::errc{}) break;
+    int last = first;
+    at = after;
+    if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
+    for (int each = first; each <= last; ++each) found.push_back(each);
+    if (at < end && *at == ',') ++at;
+  }
+  return found;
+}
+
+std::vector<int> read_list(const fs::path& path) {
+  std::ifstream file{path};
+  std::string line;
+  std::getline(file, line);
+  return parse_list(line);
+}
+
+std::vector<std::vector<int>> cores(const std::set<int>& processors) {
+  std::map<int, std::vector<int>> by_first_sibling;
+  for (const int processor : processors) {
+    const auto siblings = read_list("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
+    by_first_sibling[siblings.empty() ? processor : siblings.front()].push_back(processor);
+  }
+  std::vector<std::vector<int>> groups;
+  for (auto& [first, group] : by_first_sibling) groups.push_back(std::move(group));
+  return groups;
+}
+
+std::vector<std::vector<int>> nodes(const std::set<int>& processors) {
+  std::vector<std::vector<int>> groups;
+  for (const int node : read_list("/sys/devices/system/node/online")) {
+    std::vector<int> group;
+    for (const int processor : read_list("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist"))
+      if (processors.contains(processor)) group.push_back(processor);
+    if (!group.empty()) groups.push_back(std::move(group));  // a node of memory alone has no processors
+  }
+  if (groups.empty()) groups.emplace_back(processors.begin(), processors.end());
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> binding_groups(binding how) {
+  const std::set<int> processors = allowed();
+  if (how == binding::core) return cores(processors);
+  if (how == binding::numa) return nodes(processors);
+  return {{processors.begin(), processors.end()}};
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,222 @@
+#include "runtime/launch_monitor.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint64_t signal_event = ~std::uint64_t{0};
+constexpr std::chrono::milliseconds between_term_and_kill{1000};
+// A place can be lost while its process lives (it left by an exception and lingers): nothing but failure_epoch tells.
+constexpr std::chrono::milliseconds look_at_epoch{250};
+// While a process has ended without joining: soon after somebody else joins, that one must be told.
+constexpr std::chrono::milliseconds look_at_joins{25};
+
+std::string signal_text(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("signal {} (SIG{})", signal, name) : fmt::format("signal {}", signal);
+}
+
+std::string how_it_ended(int code, int signal, std::string_view exited) {
+  return signal != 0 ? fmt::format("killed by {}", signal_text(signal)) : fmt::format("{} with code {}", exited, code);
+}
+
+bool somebody_joined(job_control& control) {
+  if (control.votes[0].load() != 0) return true;
+  for (std::uint32_t place = 0; place < control.place_count; ++place)
+    if (control.slot(place).state.load() != place_state::absent) return true;
+  return false;
+}
+
+void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = tag;
+  if (::epoll_ctl(poll_descriptor, EPOLL_CTL_ADD, descriptor, &event) != 0)
+    throw_error(errc::bad_launch, fmt::format("cannot watch a place: {}", ::strerrordesc_np(errno)));
+}
+
+}  // namespace
+
+launch_monitor::launch_monitor(job_control& control, limits limits, int signal_descriptor)
+    : control_{control}, limits_{limits}, outcomes_(control.place_count), signal_descriptor_{signal_descriptor} {
+  poll_descriptor_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (poll_descriptor_ < 0) throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
+  if (signal_descriptor_ >= 0) listen(poll_descriptor_, signal_descriptor_, signal_event);
+}
+
+launch_monitor::~launch_monitor() {
+  signal_running(SIGKILL);
+  for (child& each : children_) {
+    if (each.ended) continue;
+    while (::waitpid(each.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    ::close(each.descriptor);
+  }
+  ::close(poll_descriptor_);
+}
+
+void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t places) {
+  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));  // closed on exec by itself
+  if (descriptor < 0) {
+    const int reason = errno;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    throw_error(errc::bad_launch, fmt::format("cannot watch the process of place {}: {}{}", first_place, ::strerrordesc_np(reason),
+                                              reason == EMFILE ? "; raise the limit (ulimit -n)" : ""));
+  }
+  children_.push_back({pid, descriptor, first_place, places, false});
+  ++running_;
+  listen(poll_descriptor_, descriptor, children_.size() - 1);
+}
+
+void launch_monitor::close_in_child() noexcept {
+  for (const child& each : children_)
+    if (!each.ended) ::close(each.descriptor);
+  ::close(poll_descriptor_);
+}
+
+launch_result launch_monitor::run() {
+  if (limits_.time_limit.count() > 0) stage_end_ = clock::now() + limits_.time_limit;
+  while (running_ > 0) {
+    epoll_event events[64];
+    const int count = ::epoll_wait(poll_descriptor_, events, std::size(events), wait_ms());
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.u64 == signal_event)
+        pass_on_signals();
+      else
+        reap(children_[events[i].data.u64]);
+    }
+    look_at_unjoined();
+    advance_stage();
+  }
+  look_at_unjoined();
+  return result();
+}
+
+void launch_monitor::reap(child& ended) {
+  siginfo_t info{};
+  int waited = 0;
+  do waited = ::waitid(P_PID, static_cast<id_t>(ended.pid), &info, WEXITED | WNOHANG);
+  while (waited != 0 && errno == EINTR);
+  const bool status_known = waited == 0;  // not where the program ignores SIGCHLD, or waits for every child elsewhere
+  if (status_known && info.si_pid == 0) return;
+  ::close(ended.descriptor);  // leaves the poll set with it
+  ended.ended = true;
+  --running_;
+  const bool exited = status_known && info.si_code == CLD_EXITED;
+  record(ended, exited ? info.si_status : status_known ? 0 : 1, status_known && !exited ? info.si_status : 0);
+}
+
+void launch_monitor::record(const child& ended, int code, int signal) {
+  for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
+    outcomes_[place].exit_code = code;
+    outcomes_[place].signal = signal;
+    note_end(place, code, signal);
+    const bool failed = code != 0 || signal != 0 || control_.slot(place).state.load() == place_state::lost;
+    if (failed && !first_failed_) first_failed_ = situ::place{place};
+  }
+}
+
+void launch_monitor::note_end(std::uint32_t place, int code, int signal) {
+  const place_state state = control_.slot(place).state.load();
+  if (state == place_state::absent) unjoined_.push_back(place);
+  if (state != place_state::joined) return;
+  const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) || (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
+  mark_lost(control_, place, by_us ? "stopped by the launcher: it had not ended in time" : how_it_ended(code, signal, "exited early"));
+}
+
+// A place that ends before it joins is lost to those that have joined or will. A program that never joins (situ run hostname) loses
+// nothing.
+void launch_monitor::look_at_unjoined() {
+  if (unjoined_.empty() || !somebody_joined(control_)) return;
+  for (const std::uint32_t place : unjoined_) {
+    const place_outcome& outcome = outcomes_[place];
+    mark_lost(control_, place,
+              outcome.exit_code == 0 && outcome.signal == 0 ? std::string{"exited before joining the job"}
+                                     : how_it_ended(outcome.exit_code, outcome.signal, "exited") + " before joining the job");
+    if (!first_failed_) first_failed_ = situ::place{place};
+  }
+  unjoined_.clear();
+}
+
+void launch_monitor::advance_stage() {
+  if (stage_ == stage::running && control_.failure_epoch.load() != 0) enter(stage::grace);
+  if (clock::now() < stage_end_) return;
+  switch (stage_) {
+    case stage::running:
+      for (const child& each : children_)
+        for (std::uint32_t i = 0; !each.ended && i < each.places; ++i)
+          mark_lost(control_, each.first_place + i, fmt::format("still running after the time limit of {} ms", limits_.time_limit.count()));
+      enter(stage::terminating);
+      break;
+    case stage::grace: enter(stage::terminating); break;
+    case stage::terminating: enter(stage::killing); break;
+    case stage::killing: signal_running(SIGKILL); break;
+  }
+}
+
+void launch_monitor::enter(stage next) {
+  stage_ = next;
+  if (next == stage::grace) {
+    stage_end_ = clock::now() + limits_.grace;
+  } else if (next == stage::terminating) {
+    signal_running(SIGTERM);
+    signal_running(SIGCONT);  // a stopped process acts on SIGTERM only then
+    stage_end_ = clock::now() + between_term_and_kill;
+  } else {
+    signal_running(SIGKILL);
+    stage_end_ = clock::time_point::max();
+  }
+}
+
+// A terminal sends its signals to every process of the foreground group, so the places have them already. Those sent by kill
+// have reached the launcher alone. A second interrupt means now.
+void launch_monitor::pass_on_signals() {
+  signalfd_siginfo info{};
+  while (::read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGINT && interrupted_)
+      enter(stage::killing);
+    else if (info.ssi_code <= 0)
+      signal_running(signal);
+    interrupted_ = interrupted_ || signal == SIGINT;
+  }
+}
+
+// Through the descriptors: an ended process's number may belong to somebody else by now.
+void launch_monitor::signal_running(int signal) noexcept {
+  for (const child& each : children_)
+    if (!each.ended) ::syscall(SYS_pidfd_send_signal, each.descriptor, signal, nullptr, 0);
+}
+
+int launch_monitor::wait_ms() const {
+  const auto tick = unjoined_.empty() ? look_at_epoch : look_at_joins;
+  if (stage_end_ == clock::time_point::max()) return static_cast<int>(tick.count());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(stage_end_ - clock::now());
+  return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, tick).count());
+}
+
+launch_result launch_monitor::result() {
+  launch_result made;
+  for (std::uint32_t place = 0; place < control_.place_count; ++place) outcomes_[place].reason = lost_reason(control_, place);
+  if (control_.failure_epoch.load() != 0) made.first_lost = situ::place{control_.first_lost.load()};
+  made.first_failed = first_failed_;
+  if (!made.first_failed) made.first_failed = made.first_lost;
+  made.places = std::move(outcomes_);
+  return made;
+}
+
+}  // namespace situ::detail

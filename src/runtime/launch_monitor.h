@@ -1,0 +1,76 @@
+// Watches the processes of a job from the first to the last, and tells the places at once when one of them is lost.
+//
+// Invariants
+//   1. Every watched process is reaped: by run(), or killed and reaped by the destructor.
+//   2. A place that ends while it is joined, or that can never join a job that others have joined, is marked lost.
+//   3. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest.
+// One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
+#pragma once
+
+#include "memory/job.h"
+
+#include <situ/runtime/launch.h>
+
+#include <chrono>
+#include <sys/types.h>
+#include <vector>
+
+namespace situ::detail {
+
+class launch_monitor {
+ public:
+  struct limits {
+    std::chrono::milliseconds grace{5000};
+    std::chrono::milliseconds time_limit{0};  // 0: none
+  };
+
+  // signal_descriptor: a signalfd of signals to pass on to the places, or -1. The caller keeps it.
+  launch_monitor(job_control& control, limits limits, int signal_descriptor);
+  ~launch_monitor();
+  launch_monitor(const launch_monitor&) = delete;
+  launch_monitor& operator=(const launch_monitor&) = delete;
+
+  // From here on the child stands for `places` places from first_place on (1, or all where places are threads).
+  void watch(pid_t child, std::uint32_t first_place, std::uint32_t places);
+  // In a forked child: closes the descriptors that came along; the siblings are not the child's to watch.
+  void close_in_child() noexcept;
+  // Until the last process has ended.
+  launch_result run();
+
+ private:
+  using clock = std::chrono::steady_clock;
+  enum class stage { running, grace, terminating, killing };
+  struct child {
+    pid_t pid;
+    int descriptor;
+    std::uint32_t first_place;
+    std::uint32_t places;
+    bool ended;
+  };
+
+  void reap(child& ended);
+  void record(const child& ended, int code, int signal);
+  void note_end(std::uint32_t place, int code, int signal);
+  void look_at_unjoined();
+  void advance_stage();
+  void enter(stage next);
+  void pass_on_signals();
+  void signal_running(int signal) noexcept;
+  [[nodiscard]] int wait_ms() const;
+  [[nodiscard]] launch_result result();
+
+  job_control& control_;
+  limits limits_;
+  std::vector<child> children_;
+  std::vector<place_outcome> outcomes_;
+  std::vector<std::uint32_t> unjoined_;  // places that have ended before joining, while nobody had joined
+  std::optional<place> first_failed_;
+  clock::time_point stage_end_{clock::time_point::max()};
+  stage stage_ = stage::running;
+  std::size_t running_ = 0;
+  int poll_descriptor_ = -1;
+  int signal_descriptor_;
+  bool interrupted_ = false;
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,81 @@
+// The reason of a place that ends by an exception: written while the exception still says what it is.
+#include "runtime/launch.h"
+
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <typeinfo>
+
+namespace situ::detail {
+namespace {
+
+// std::terminate is one a process, and so is what it needs: the handler that stood before, and a place to name where the exception
+// ends a thread that is no place.
+std::atomic<std::terminate_handler> handler_before{nullptr};
+std::atomic<place_context*> any_place{nullptr};
+
+place_context* place_to_blame() noexcept { return current->job != nullptr ? current : any_place.load(); }
+
+// A place that dies because another is lost.
+[[noreturn]] void leave_after(const place_context& context, const place_lost_error& error) noexcept {
+  log(log_level::error, fmt::format("place {} ends: {}", context.place, error.what()));
+  std::fflush(nullptr);
+  ::_exit(EXIT_FAILURE);
+}
+
+[[noreturn]] void write_reason_and_terminate() {
+  place_context* const context = place_to_blame();
+  const std::exception_ptr exception = std::current_exception();
+  if (context != nullptr) {
+    mark_lost(*context->job, context->place, exception ? "uncaught exception: " + describe(exception) : std::string{"std::terminate was called"});
+    try {
+      if (exception) std::rethrow_exception(exception);
+    } catch (const place_lost_error& error) {
+      leave_after(*context, error);
+    } catch (...) {  // the handler from before says what it is, and aborts
+    }
+  }
+  if (const std::terminate_handler before = handler_before.load(); before != nullptr) before();
+  std::abort();
+}
+
+}  // namespace
+
+std::string describe(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return fmt::format("{}: {}", demangle(typeid(error).name()), error.what());
+  } catch (...) {
+    const std::type_info* const type = abi::__cxa_current_exception_type();
+    return type != nullptr ? demangle(type->name()) : std::string{"an exception of another language"};
+  }
+}
+
+void install_terminate_reason(place_context& context) noexcept {
+  any_place.store(&context);
+  const std::terminate_handler before = std::set_terminate(&write_reason_and_terminate);
+  if (before != &write_reason_and_terminate) handler_before.store(before);
+}
+
+// The handler stays: other places of this process may need it, and without a place it only calls the one before.
+void remove_terminate_reason(place_context& context) noexcept {
+  place_context* mine = &context;
+  any_place.compare_exchange_strong(mine, nullptr);
+}
+
+void leave_by_exception(place_context& context, std::string_view what) noexcept {
+  if (what.empty())
+    mark_lost(*context.job, context.place, "left its runtime by an exception");
+  else
+    mark_lost(*context.job, context.place, fmt::format("left its runtime by an exception: {}", what));
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,11 @@
+// The commands of `situ`. Each adds a subcommand whose callback does the work; an exit code other than 0 leaves it as
+// CLI::RuntimeError(code), an error as situ::error, which main prints.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+void add_run_command(CLI::App& app);    // run.cpp
+void add_topo_command(CLI::App& app);   // topo.cpp
+void add_bench_command(CLI::App& app);  // bench.cpp

@@ -1,0 +1,40 @@
+// `situ`: starts jobs, shows machines, measures.
+#include "commands.h"
+
+#include <situ/base/error.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#ifndef SITU_VERSION
+#error "tools/situ/CMakeLists.txt passes SITU_VERSION"
+#endif
+
+int main(int argc, char** argv) {
+  CLI::App app{"Situ: one address space over every memory a program can reach, and work that moves to the data", "situ"};
+  app.set_version_flag("--version", "situ " SITU_VERSION);
+  app.require_subcommand(1);
+  app.footer("Examples:\n"
+             "  situ run -n 4 ./program         four places on this machine\n"
+             "  situ topo                       the memories and processors of this machine\n"
+             "  situ COMMAND --help             what a command can do");
+  add_run_command(app);
+  add_topo_command(app);
+#if SITU_WITH_BENCH
+  add_bench_command(app);
+#endif
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& ended) {  // a command's exit code: it has said what there is to say
+    return ended.get_exit_code();
+  } catch (const CLI::ParseError& failure) {
+    return app.exit(failure);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "{}\n", failure.what());
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
