@@ -1,0 +1,78 @@
+#include <situ/memory/allocate.h>
+
+#include <situ/base/error.h>
+
+#include "memory/segment.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace situ {
+namespace detail {
+namespace {
+
+place_context& running_context() {
+  if (current->place_count == 0) [[unlikely]]
+    throw_error(errc::no_runtime, "memory is allocated in the segment of a place, but this thread has no situ::runtime; create one first");
+  return *current;
+}
+
+[[noreturn, gnu::cold]] void throw_out_of_memory(const place_context& context, std::size_t bytes, std::size_t alignment) {
+  const memory_usage usage = context.segment->statistics();
+  const bool budget_is_short = context.job->memory_budget != 0 && context.job->memory_budget < usage.capacity_bytes;
+  throw_error(errc::out_of_memory,
+              fmt::format("place {} cannot allocate {} bytes aligned to {}: about {} bytes are left to it ({} live in {} blocks here; the job uses "
+                          "{} of its budget of {}). Free memory, allocate at a place with room, or {}",
+                          context.place, bytes, alignment, context.segment->room_bytes(), usage.live_bytes, usage.live_blocks,
+                          context.job->opened_bytes.load(std::memory_order_relaxed), context.job->memory_budget,
+                          budget_is_short ? "start the job with a larger memory budget" : "start fewer places: each then gets a larger slice"));
+}
+
+[[noreturn, gnu::cold]] void throw_bad_deallocation(const place_context& context, std::uintptr_t address, free_status status) {
+  const std::uintptr_t place = (address - context.base) >> context.slice_shift;
+  if (place >= context.place_count) throw_foreign_address(address);
+  const auto found = segment::find_block(context, address);
+  if (status == free_status::already_free && found)
+    throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: this block of {} bytes at place {} is already free; deallocate it once",
+                                               address, context.place, found->size, place));
+  if (found && found->live)
+    throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: the address lies {} bytes into a live block of {} bytes at place {}; pass "
+                                               "what situ::allocate returned, {:#x}",
+                                               address, context.place, address - found->start, found->size, place, found->start));
+  throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: no live block of place {} starts there; it was freed before, or never allocated",
+                                             address, context.place, place));
+}
+
+}  // namespace
+
+void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) {
+  const place_context& context = running_context();
+  if (!std::has_single_bit(alignment)) [[unlikely]]
+    throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
+  void* const block = huge_pages ? context.segment->allocate_huge(bytes, alignment) : context.segment->allocate(bytes, alignment);
+  if (block == nullptr) [[unlikely]]
+    throw_out_of_memory(context, bytes, alignment);
+  return block;
+}
+
+void deallocate_bytes(void* block) {
+  if (block == nullptr) return;
+  const place_context& context = running_context();
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const bool own = (address - context.base) >> context.slice_shift == context.place;
+  const free_status status = own ? context.segment->deallocate(block) : segment::deallocate_remote(context, address);
+  if (status != free_status::done) [[unlikely]]
+    throw_bad_deallocation(context, address, status);
+}
+
+void throw_too_many(std::size_t count, std::size_t size) {
+  throw_error(errc::out_of_memory, fmt::format("place {} cannot allocate {} objects of {} bytes: the product exceeds 64 bits; pass fewer", current->place,
+                                               count, size));
+}
+
+}  // namespace detail
+
+memory_usage memory_statistics() { return detail::running_context().segment->statistics(); }
+
+}  // namespace situ

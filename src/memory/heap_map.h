@@ -1,0 +1,174 @@
+// The metadata of a place's heap: which chunk holds what, and which blocks are live. It lies in the place's slice, below the
+// heap, so that any place can look a block up or give it back, and is sparse: a part is touched once its chunks are used.
+//
+//   | header | map 8 B a chunk | regions 4 B each | links 8 B a chunk | states 64 B a chunk | bits 256 B a chunk | heap: chunks of 16 KiB
+//
+// The heap is tiled by runs of chunks: free runs, slabs (blocks of one size class) and large blocks.
+//
+// Invariants (who writes: the owner, but for `link`, `bits.remote` and `header.remote_head`)
+//   1. map[c] is: for each chunk of a slab {slab, class, first chunk}; for the first chunk of a large block {large, , c}; for the first
+//      and last chunk of a free run {free, , first}; zero elsewhere. Hence the nearest non-zero entry at or before c tells what c is.
+//   2. regions[r] is the first chunk of the large block that covers chunk r * region_chunks, where one does that starts before it
+//      (else stale). So invariant 1 needs to look at one region only.
+//   3. bits[first].live has bit i set iff block i is allocated. A large block is block 0 of its run. Bits past a slab's last block are set.
+//   4. bits[first].remote has bit i set iff another place has given block i back and the owner has not yet taken it:
+//      remote is a subset of live, but for a block freed twice at once by two places.
+//   5. A chunk number is on the remote stack (header.remote_head, link.next) at most once: link.queued is 1 from before the push
+//      until the owner has popped it. The owner clears `queued` before it reads `remote`, the freer sets `remote` before it reads
+//      `queued`, both sequentially consistent: so a bit that the owner misses comes with a push of its own.
+//   6. A chunk on the stack may long be something else when it is popped; its `remote` bits are empty then.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace situ::detail {
+
+inline constexpr unsigned chunk_shift = 14;  // 1024 blocks of the smallest class: one cache line pair of live bits
+inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << chunk_shift;
+inline constexpr std::uint32_t region_chunks = 512;  // their map entries fill a page
+inline constexpr std::uint64_t huge_page_bytes = std::uint64_t{1} << 21;
+inline constexpr std::uint32_t no_chunk = 0xffffffff;
+
+// --- size classes: multiples of 16 up to 128, then four to each doubling, up to 64 KiB ---
+
+inline constexpr std::size_t smallest_block_bytes = 16;
+inline constexpr std::size_t largest_class_bytes = 65536;
+inline constexpr unsigned class_count = 44;
+
+[[nodiscard]] constexpr unsigned class_of(std::size_t bytes) noexcept {  // pre: bytes <= largest_class_bytes
+  if (bytes <= 128) return bytes <= 16 ? 0 : static_cast<unsigned>((bytes - 1) >> 4);
+  const unsigned log2 = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1;
+  return 8 + (log2 - 7) * 4 + static_cast<unsigned>(((bytes - 1) >> (log2 - 2)) & 3);
+}
+
+struct size_class_info {
+  std::uint32_t bytes = 0;
+  std::uint32_t blocks = 0;      // of a slab
+  std::uint32_t chunks = 0;      // of a slab
+  std::uint64_t reciprocal = 0;  // offset * reciprocal >> 40 == offset / bytes for every offset within a slab
+};
+
+[[nodiscard]] constexpr std::array<size_class_info, class_count> make_size_classes() noexcept {
+  std::array<size_class_info, class_count> classes{};
+  for (unsigned i = 0; i < class_count; ++i) {
+    const std::uint32_t bytes = i < 8 ? 16 * (i + 1) : (128u << ((i - 8) / 4)) / 4 * (5 + (i - 8) % 4);
+    // At least 16 blocks (8 of the largest), so that a new slab pays off.
+    const std::uint32_t chunks = bytes <= 1024 ? 1 : std::min<std::uint32_t>(std::bit_ceil(bytes) * 16 / chunk_bytes, 32);
+    const std::uint64_t reciprocal = ((std::uint64_t{1} << 40) + bytes - 1) / bytes;
+    classes[i] = {bytes, static_cast<std::uint32_t>(chunks * chunk_bytes / bytes), chunks, reciprocal};
+  }
+  return classes;
+}
+inline constexpr std::array<size_class_info, class_count> size_classes = make_size_classes();
+static_assert(size_classes.back().bytes == largest_class_bytes && class_of(largest_class_bytes) == class_count - 1);
+
+// --- the metadata ---
+
+enum class chunk_kind : std::uint8_t { none, free, slab, large };
+
+struct map_entry {
+  chunk_kind kind = chunk_kind::none;
+  std::uint8_t size_class = 0;
+  std::uint32_t first = 0;
+
+  [[nodiscard]] constexpr std::uint64_t pack() const noexcept {
+    return static_cast<std::uint64_t>(first) << 32 | static_cast<std::uint64_t>(size_class) << 8 | static_cast<std::uint64_t>(kind);
+  }
+  [[nodiscard]] static constexpr map_entry unpack(std::uint64_t word) noexcept {
+    return {static_cast<chunk_kind>(word & 0xff), static_cast<std::uint8_t>(word >> 8), static_cast<std::uint32_t>(word >> 32)};
+  }
+};
+
+struct heap_header {
+  std::atomic<std::uint32_t> remote_head{0};  // chunk number + 1 of the top of the remote stack, 0: empty
+};
+
+struct remote_link {
+  std::atomic<std::uint32_t> queued{0};
+  std::atomic<std::uint32_t> next{0};  // as remote_head
+};
+
+enum class slab_list : std::uint8_t { current, partial, full };
+
+// Of a run of chunks, kept at its first chunk.
+struct alignas(64) chunk_state {
+  std::atomic<std::uint32_t> chunks{0};
+  std::uint32_t used = 0;   // slab: live blocks, and one more while the slab is its class's current one
+  std::uint32_t next = 0;   // neighbours in the list of free runs or partial slabs
+  std::uint32_t prev = 0;
+  std::uint32_t dirty = 0;  // free run: how many of its chunks may hold pages
+  slab_list list = slab_list::full;
+  std::atomic<std::uint64_t> bytes{0};  // large block: as asked for
+};
+static_assert(sizeof(chunk_state) == 64);
+
+inline constexpr unsigned live_words = 16;
+struct alignas(64) block_bits {
+  std::atomic<std::uint64_t> live[live_words]{};
+  std::atomic<std::uint64_t> remote[live_words]{};
+};
+static_assert(sizeof(block_bits) == 256);
+
+enum class free_status : std::uint8_t {
+  done,
+  no_block,      // the address is not the start of any block
+  already_free,
+};
+
+// What find_block knows of an address.
+struct block {
+  std::uintptr_t start = 0;
+  std::uint64_t size = 0;  // of the size class, or as asked for where larger than every class
+  bool live = false;
+};
+
+// Where the parts of one place's heap lie in the caller's mapping. A value: computed where needed.
+struct heap_map {
+  static constexpr std::uint64_t header_bytes = 4096;
+
+  std::uintptr_t heap = 0;  // address of chunk 0
+  heap_header* header = nullptr;
+  std::atomic<std::uint64_t>* map = nullptr;
+  std::atomic<std::uint32_t>* regions = nullptr;
+  remote_link* links = nullptr;
+  chunk_state* states = nullptr;
+  block_bits* bits = nullptr;
+
+  // Bytes of metadata that a slice of this size needs: a multiple of the page.
+  [[nodiscard]] static constexpr std::uint64_t metadata_bytes(unsigned slice_shift) noexcept {
+    const std::uint64_t chunks = chunks_of(slice_shift);
+    return header_bytes + page_round(chunks * 8) + page_round(chunks / region_chunks * 4 + 4) + page_round(chunks * 8) + chunks * 64 + chunks * 256;
+  }
+  [[nodiscard]] static heap_map at(std::uintptr_t heap_address, unsigned slice_shift) noexcept;
+
+  [[nodiscard]] map_entry entry(std::uint32_t chunk) const noexcept {
+    return map_entry::unpack(map[chunk].load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] std::uintptr_t address(std::uint32_t chunk) const noexcept { return heap + (std::uint64_t{chunk} << chunk_shift); }
+
+  // A block's place in the live bits; `exact` is whether the address is the start of one.
+  struct position {
+    std::uint32_t first = 0;
+    std::uint32_t index = 0;
+    bool exact = false;
+  };
+  [[nodiscard]] position locate(map_entry entry, std::uintptr_t address) const noexcept;
+
+  // For any place. `open_chunks` bounds what is looked at: the owner's extent.
+  [[nodiscard]] std::optional<block> find(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
+  free_status free_remote(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
+
+ private:
+  [[nodiscard]] static constexpr std::uint64_t chunks_of(unsigned slice_shift) noexcept { return (std::uint64_t{1} << slice_shift) >> chunk_shift; }
+  [[nodiscard]] static constexpr std::uint64_t page_round(std::uint64_t bytes) noexcept { return (bytes + 4095) / 4096 * 4096; }
+  [[nodiscard]] std::uint32_t nearest_entry(std::uint32_t chunk) const noexcept;
+  void push_remote(std::uint32_t chunk) const noexcept;
+};
+
+}  // namespace situ::detail

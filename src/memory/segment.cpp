@@ -1,0 +1,168 @@
+#include "memory/segment.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint64_t extent_step = 1u << 20;   // extents grow by this, or by an eighth
+constexpr std::uint64_t charge_step = 1u << 20;   // what is taken from the budget at once: the counter is shared by all places
+constexpr std::uint64_t charge_slack = 4u << 20;  // what is kept before it goes back
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept { return (value + step - 1) / step * step; }
+
+std::uint64_t capacity_of(const job_control& control, std::uint64_t heap_offset) noexcept {
+  const std::uint64_t slice = std::uint64_t{1} << control.slice_shift;
+  return heap_offset >= slice ? 0 : (slice - heap_offset) & ~(chunk_bytes - 1);
+}
+
+// Whether the kernel gives huge pages to memory files; "never" and "deny" are the refusals.
+bool read_huge_pages_available() {
+  std::ifstream setting{"/sys/kernel/mm/transparent_hugepage/shmem_enabled"};
+  const std::string text{std::istreambuf_iterator<char>{setting}, {}};
+  return !text.empty() && text.find("[never]") == std::string::npos && text.find("[deny]") == std::string::npos;
+}
+
+heap_map map_of(const place_context& context, std::uintptr_t place) noexcept {
+  return heap_map::at(context.base + (place << context.slice_shift) + context.heap_offset, context.slice_shift);
+}
+
+std::uint32_t open_chunks_of(const place_context& context, std::uintptr_t place) noexcept {
+  // acquire: pairs with open(); the metadata of what is open reads at least as written before that.
+  return static_cast<std::uint32_t>(context.job->slot(static_cast<std::uint32_t>(place)).extent.load(std::memory_order_acquire) >> chunk_shift);
+}
+
+}  // namespace
+
+segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t place, std::size_t private_bytes)
+    : control_{control},
+      slot_{control.slot(place)},
+      heap_address_{slice_base + heap_offset(control, private_bytes)},
+      capacity_{capacity_of(control, heap_offset(control, private_bytes))},
+      heap_{*this, heap_map::at(heap_address_, control.slice_shift)} {
+  if (capacity_ < extent_step)
+    throw_error(errc::bad_launch, fmt::format("a slice of {} bytes a place leaves no room for a heap beside {} bytes of channels and {} bytes of "
+                                              "metadata; start fewer places, or lift the limit on address space (ulimit -v)",
+                                              std::uint64_t{1} << control.slice_shift, private_bytes, heap_map::metadata_bytes(control.slice_shift)));
+  SITU_ASSERT(1, heap_address_ % chunk_bytes == 0, "map the address space at a multiple of 2 MiB");
+}
+
+segment::~segment() { ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(heap_address_), extent_); }
+
+std::uint64_t segment::heap_offset(const job_control& control, std::size_t private_bytes) {
+  return round_up(private_bytes + heap_map::metadata_bytes(control.slice_shift), detail::huge_page_bytes);
+}
+
+void segment::mirror_extent(std::uint64_t* limit) noexcept {
+  mirrored_limit_ = limit;
+  if (limit != nullptr) *limit = extent_;
+}
+
+void* segment::allocate_huge(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > capacity_) return nullptr;
+  const std::uint64_t rounded = round_up(std::max<std::uint64_t>(bytes, 1), detail::huge_page_bytes);
+  void* const block = heap_.allocate_large(rounded, std::max<std::size_t>(alignment, detail::huge_page_bytes));
+  if (block == nullptr) return nullptr;
+  if (huge_page_bytes_ == 0) huge_pages_available_ = read_huge_pages_available();
+  huge_page_bytes_ += rounded;
+  madvise(block, rounded, MADV_HUGEPAGE);  // a wish: statistics tell whether the kernel grants it
+  return block;
+}
+
+free_status segment::deallocate_remote(const place_context& context, std::uintptr_t block) noexcept {
+  const std::uintptr_t place = (block - context.base) >> context.slice_shift;
+  if (place >= context.place_count) return free_status::no_block;
+  return map_of(context, place).free_remote(block, open_chunks_of(context, place));
+}
+
+std::optional<block> segment::find_block(const place_context& context, std::uintptr_t address) noexcept {
+  const std::uintptr_t place = (address - context.base) >> context.slice_shift;
+  if (place >= context.place_count) return std::nullopt;
+  return map_of(context, place).find(address, open_chunks_of(context, place));
+}
+
+memory_usage segment::statistics() noexcept {
+  drain();
+  const heap::counters& count = heap_.count();
+  memory_usage usage;
+  usage.live_bytes = count.live_bytes;
+  usage.live_blocks = count.allocations - count.deallocations;
+  usage.peak_live_bytes = count.peak_live_bytes;
+  usage.allocations = count.allocations;
+  usage.deallocations = count.deallocations;
+  usage.remote_deallocations = count.remote_deallocations;
+  usage.opened_bytes = extent_;
+  usage.charged_bytes = charged_;
+  usage.returned_bytes = returned_;
+  usage.capacity_bytes = capacity_;
+  usage.huge_page_bytes = huge_page_bytes_;
+  usage.huge_pages_available = huge_pages_available_;
+  return usage;
+}
+
+std::uint64_t segment::room_bytes() const noexcept {
+  const std::uint64_t slice_room = capacity_ - needed_;
+  if (control_.memory_budget == 0) return slice_room;
+  const std::uint64_t opened = control_.opened_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t budget_room = opened < control_.memory_budget ? control_.memory_budget - opened : 0;
+  return std::min(slice_room, budget_room + (charged_ - needed_));
+}
+
+bool segment::is_valid() const noexcept {
+  return heap_.is_valid() && extent_ == slot_.extent.load(std::memory_order_relaxed) && extent_ == std::uint64_t{heap_.open_chunks()} * chunk_bytes &&
+         extent_ <= capacity_ && needed_ <= charged_ && charged_ <= control_.opened_bytes.load(std::memory_order_relaxed) &&
+         (mirrored_limit_ == nullptr || *mirrored_limit_ == extent_);
+}
+
+// --- for the heap ---
+
+bool segment::open(std::uint64_t bytes) noexcept {
+  if (bytes > capacity_) return false;
+  const std::uint64_t step = std::max(extent_step, extent_ / 8);
+  extent_ = std::min(round_up(std::max(bytes, extent_ + step), extent_step), capacity_);
+  heap_.opened(static_cast<std::uint32_t>(extent_ >> chunk_shift));
+  slot_.extent.store(extent_, std::memory_order_release);
+  if (mirrored_limit_ != nullptr) *mirrored_limit_ = extent_;
+  return true;
+}
+
+bool segment::charge(std::uint64_t bytes) noexcept {
+  const std::uint64_t missing = needed_ + bytes <= charged_ ? 0 : needed_ + bytes - charged_;
+  if (missing != 0) {
+    const std::uint64_t limit = control_.memory_budget == 0 ? ~std::uint64_t{0} : control_.memory_budget;
+    std::uint64_t opened = control_.opened_bytes.load(std::memory_order_relaxed);
+    std::uint64_t taken = 0;
+    do {
+      const std::uint64_t room = opened < limit ? limit - opened : 0;
+      if (missing > room) return false;
+      taken = std::min(round_up(missing, charge_step), room);
+      // relaxed: a count; it publishes nothing.
+    } while (!control_.opened_bytes.compare_exchange_weak(opened, opened + taken, std::memory_order_relaxed));
+    charged_ += taken;
+  }
+  needed_ += bytes;
+  return true;
+}
+
+void segment::uncharge(std::uint64_t bytes) noexcept {
+  needed_ -= bytes;
+  if (charged_ - needed_ <= charge_slack) return;
+  const std::uint64_t excess = charged_ - needed_ - charge_step;
+  charged_ -= excess;
+  control_.opened_bytes.fetch_sub(excess, std::memory_order_relaxed);
+}
+
+bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  if (madvise(reinterpret_cast<void*>(heap_address_ + offset), bytes, MADV_REMOVE) != 0) return false;
+  returned_ += bytes;
+  return true;
+}
+
+}  // namespace situ::detail
