@@ -1,0 +1,204 @@
+#include "core_bench.h"
+
+#include "cases.h"
+#include "provenance.h"
+#include "report.h"
+#include "rivals.h"
+#include "subject_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+
+namespace situ::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view subject_names[] = {"raw", "situ", "openmpi", "oshmem"};
+
+// Share of the time and number of rounds for jobs of so many places.
+struct job_size {
+  unsigned places;
+  double share;
+  int rounds;
+};
+constexpr job_size job_sizes[] = {{2, 0.6, 6}, {8, 0.15, 3}, {64, 0.25, 2}};
+
+void say(const std::string& text) { fmt::print(stderr, "situ bench: {}\n", text); }
+
+bool contains(std::span<const std::string> names, std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+
+bool has_messages(std::string_view subject) { return subject != "oshmem"; }
+
+bool measures(std::string_view subject, std::string_view case_name) {
+  if (case_name == "context_switch")
+    return subject == "raw";
+  if (case_name.starts_with("idle_"))
+    return subject != "raw";
+  return has_messages(subject) || !(case_name.starts_with("am_") || case_name.starts_with("at_"));
+}
+
+bool wants(const core_options& options, std::string_view case_name) {
+  if (options.cases.empty() || contains(options.cases, case_name))
+    return true;
+  // The unit that a barrier of many places is counted in.
+  return case_name == "context_switch" && (contains(options.cases, "barrier_8") || contains(options.cases, "barrier_64"));
+}
+
+std::vector<std::string> cases_of(const core_options& options, const std::string& subject, unsigned places, bool last_round) {
+  std::vector<std::string> cases;
+  for (const case_info& info : all_cases()) {
+    const bool once = info.name.starts_with("idle_");  // takes a second, whatever the time given
+    if (info.places == places && wants(options, info.name) && measures(subject, info.name) && (!once || last_round))
+      cases.emplace_back(info.name);
+  }
+  return cases;
+}
+
+// Beside this program, where a build puts them, or below libexec, where an install does.
+std::optional<fs::path> find_subject_program(const std::string& name) {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& path : {here / name, here.parent_path() / "libexec/situ" / name})
+    if (access(path.c_str(), X_OK) == 0)
+      return path;
+  say(name + " is not there: this Situ was built without its benchmarks (SITU_BUILD_BENCH)");
+  return std::nullopt;
+}
+
+subject_request own_request(const std::string& subject, unsigned places) {
+  subject_request request;
+  const std::string count = std::to_string(places);
+  const std::string program = find_subject_program("situ_bench_" + subject).value().string();
+  if (subject == "raw")
+    request.command = {program, count};
+  else
+    request.command = {fs::read_symlink("/proc/self/exe").string(), "run", "-n", count, "--bind", "none", program};
+  return request;
+}
+
+void check_names(const core_options& options) {
+  for (const std::string& name : options.cases)
+    if (find_case(name) == nullptr)
+      throw std::runtime_error{fmt::format("no case '{}'; see `situ bench core --help`", name)};
+  for (const std::string& name : options.subjects)
+    if (std::find(std::begin(subject_names), std::end(subject_names), name) == std::end(subject_names))
+      throw std::runtime_error{fmt::format("no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
+}
+
+// The subjects that are wanted and can be had; `missing` is set where one of our own cannot.
+std::vector<std::string> prepare_subjects(const core_options& options, const fs::path& directory, bool& missing) {
+  std::vector<std::string> ready;
+  for (const std::string_view name : subject_names) {
+    const std::string subject{name};
+    if (!options.subjects.empty() && !contains(options.subjects, subject))
+      continue;
+    const bool there = is_rival(subject) ? prepare_rival(subject, directory, options.may_install, say)
+                                         : find_subject_program("situ_bench_" + subject).has_value();
+    if (there)
+      ready.push_back(subject);
+    else if (!is_rival(subject))
+      missing = true;
+  }
+  return ready;
+}
+
+subject_outcome run_planned(const planned_run& run, const fs::path& directory) {
+  subject_request request = is_rival(run.subject) ? rival_request(run.subject, directory, run.places) : own_request(run.subject, run.places);
+  request.cases = run.cases;
+  request.seconds = run.seconds;
+  request.timeout = std::chrono::seconds{90 + static_cast<int>(run.seconds)};
+  return run_subject(request);
+}
+
+// Says what went wrong with a run, if anything did; whether it delivered.
+bool check_outcome(const planned_run& run, const subject_outcome& outcome) {
+  if (outcome.end == subject_end::complete)
+    return true;
+  say(fmt::format("{} over {} places {}; {} samples were taken", run.subject, run.places,
+                  outcome.end == subject_end::timed_out ? "took too long and was ended" : "ended before its last sample", outcome.samples.size()));
+  if (!outcome.error_output.empty())
+    fmt::print(stderr, "{}\n", outcome.error_output);
+  return false;
+}
+
+void write_json(const std::string& path, std::span<const row> rows, const provenance& from) {
+  std::ofstream file{path};
+  file << to_json(rows, from);
+  if (!file.flush())
+    throw std::runtime_error{"cannot write " + path};
+}
+
+void warn_of_build() {
+  if (!is_release_build())
+    say("this is no Release build: its figures say nothing about Situ's speed");
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+    throw std::runtime_error{"two processors are needed: the places of a pair are pinned to processors 0 and 1"};
+}
+
+// Table order, whatever order the rounds gave.
+void sort_rows(std::vector<row>& rows) {
+  const auto rank = [](const row& r) {
+    const auto subject = std::find(std::begin(subject_names), std::end(subject_names), r.subject) - std::begin(subject_names);
+    return std::pair{find_case(r.case_name) - all_cases().data(), subject};
+  };
+  std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) { return rank(a) < rank(b); });
+}
+
+}  // namespace
+
+std::span<const std::string_view> all_subjects() { return subject_names; }
+
+std::vector<planned_run> plan_core(const core_options& options, std::span<const std::string> subjects) {
+  std::vector<planned_run> plan;
+  const int rounds = options.quick ? 1 : job_sizes[0].rounds;
+  for (int round = 0; round < rounds; ++round)
+    for (const job_size& size : job_sizes) {
+      const int rounds_of_size = std::min(rounds, size.rounds);
+      if (round >= rounds_of_size)
+        continue;
+      for (const std::string& subject : subjects) {
+        auto cases = cases_of(options, subject, size.places, round == rounds_of_size - 1);
+        const double seconds = options.seconds * size.share / (rounds_of_size * static_cast<double>(subjects.size()));
+        if (!cases.empty())
+          plan.push_back({subject, size.places, std::move(cases), seconds});
+      }
+    }
+  return plan;
+}
+
+int run_core_bench(const core_options& options) {
+  check_names(options);
+  warn_of_build();
+  const interruption_guard guard;
+  const temporary_directory directory;
+  bool missing = false;
+  const std::vector<std::string> subjects = prepare_subjects(options, directory.path(), missing);
+  const std::vector<planned_run> plan = plan_core(options, subjects);
+  std::vector<sample> samples;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    say(fmt::format("run {} of {}: {}, {} places", i + 1, plan.size(), plan[i].subject, plan[i].places));
+    subject_outcome outcome = run_planned(plan[i], directory.path());
+    if (interruption_guard::interrupted() || outcome.end == subject_end::interrupted)
+      return 130;
+    if (!check_outcome(plan[i], outcome) && !is_rival(plan[i].subject))
+      missing = true;
+    samples.insert(samples.end(), std::make_move_iterator(outcome.samples.begin()), std::make_move_iterator(outcome.samples.end()));
+  }
+  std::vector<row> rows = summarize(samples, options.split_ns);
+  std::erase_if(rows, [](const row& r) { return find_case(r.case_name) == nullptr; });
+  sort_rows(rows);
+  const provenance from = provenance_of_this_run();
+  fmt::print("{}", to_table(rows, from));
+  if (!options.json_file.empty())
+    write_json(options.json_file, rows, from);
+  return missing ? 1 : 0;
+}
+
+}  // namespace situ::bench

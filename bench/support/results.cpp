@@ -1,0 +1,145 @@
+#include "results.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace situ::bench {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// pre: sorted is not empty
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+std::optional<figures> figures_of(const std::vector<const sample*>& samples) {
+  if (samples.empty())
+    return std::nullopt;
+  const auto collect = [&](auto value) {
+    std::vector<double> values;
+    for (const sample* s : samples)
+      values.push_back(value(*s));
+    return spread_of(std::move(values));
+  };
+  figures result;
+  result.ns = collect([](const sample& s) { return s.ns; });
+  result.ratio_to_raw = collect([](const sample& s) { return s.ns / s.raw_ns; }).median;
+  result.calibration_ns = collect([](const sample& s) { return s.calibration_ns; }).median;
+  result.bytes = collect([](const sample& s) { return s.bytes; }).median;
+  result.samples = samples.size();
+  return result;
+}
+
+row row_of(const std::vector<const sample*>& samples, double split_ns) {
+  std::vector<const sample*> near, far;
+  for (const sample* s : samples)
+    (s->calibration_ns < split_ns ? near : far).push_back(s);
+  return {samples.front()->case_name, samples.front()->subject, *figures_of(samples), figures_of(near), figures_of(far)};
+}
+
+// Four significant digits say all that a sample of some hundred can.
+double rounded(double value) {
+  if (value == 0 || !std::isfinite(value))
+    return 0;
+  const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+void put_figures(ordered_json& object, const figures& f) {
+  object["median_ns"] = rounded(f.ns.median);
+  object["p10_ns"] = rounded(f.ns.p10);
+  object["p90_ns"] = rounded(f.ns.p90);
+  object["ratio_to_raw"] = rounded(f.ratio_to_raw);
+  object["samples"] = f.samples;
+  object["calibration_ns"] = rounded(f.calibration_ns);
+  if (f.bytes != 0)
+    object["bytes"] = static_cast<std::uint64_t>(f.bytes);
+}
+
+ordered_json regime(const std::optional<figures>& f) {
+  if (!f)
+    return nullptr;
+  ordered_json object;
+  put_figures(object, *f);
+  return object;
+}
+
+}  // namespace
+
+std::optional<sample> parse_sample(std::string_view line) {
+  const json parsed = json::parse(line, nullptr, false);
+  if (!parsed.is_object())
+    return std::nullopt;
+  const auto text = [&](const char* key) { return parsed.contains(key) && parsed[key].is_string() ? parsed[key].get<std::string>() : ""; };
+  const auto number = [&](const char* key) { return parsed.contains(key) && parsed[key].is_number() ? parsed[key].get<double>() : -1; };
+  sample s{text("case"), text("subject"), number("ns"), number("calibration_ns"), number("raw_ns"), std::max(0.0, number("bytes"))};
+  if (s.case_name.empty() || s.subject.empty() || s.ns < 0 || s.calibration_ns <= 0 || s.raw_ns <= 0)
+    return std::nullopt;
+  return s;
+}
+
+bool is_end_line(std::string_view line) {
+  const json parsed = json::parse(line, nullptr, false);
+  return parsed.is_object() && parsed.contains("end");
+}
+
+spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9)};
+}
+
+std::vector<row> summarize(std::span<const sample> samples, double split_ns) {
+  std::vector<std::string_view> cases, subjects;
+  const auto note = [](std::vector<std::string_view>& seen, std::string_view name) {
+    if (std::find(seen.begin(), seen.end(), name) == seen.end())
+      seen.push_back(name);
+  };
+  for (const sample& s : samples) {
+    note(cases, s.case_name);
+    note(subjects, s.subject);
+  }
+  std::vector<row> rows;
+  for (const std::string_view case_name : cases)
+    for (const std::string_view subject : subjects) {
+      std::vector<const sample*> own;
+      for (const sample& s : samples)
+        if (s.case_name == case_name && s.subject == subject)
+          own.push_back(&s);
+      if (!own.empty())
+        rows.push_back(row_of(own, split_ns));
+    }
+  return rows;
+}
+
+const row* find_row(std::span<const row> rows, std::string_view case_name, std::string_view subject) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.case_name == case_name && r.subject == subject; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::string to_json(std::span<const row> rows, const provenance& from) {
+  std::string text = "[";
+  for (const row& r : rows) {
+    ordered_json object;
+    object["case"] = r.case_name;
+    object["subject"] = r.subject;
+    put_figures(object, r.all);
+    object["near"] = regime(r.near);
+    object["far"] = regime(r.far);
+    object["commit"] = from.commit;
+    object["machine"] = from.machine;
+    object["build"] = from.build;
+    object["date"] = from.date;
+    text += text.size() == 1 ? "\n" : ",\n";
+    text += object.dump();
+  }
+  return text + "\n]\n";
+}
+
+}  // namespace situ::bench

@@ -1,0 +1,15 @@
+// The text of the rivals' programs and of what they include.
+#pragma once
+
+#include <string_view>
+
+namespace situ::bench {
+
+struct rival_source {
+  std::string_view path;  // below bench/
+  std::string_view text;
+};
+
+extern const rival_source rival_sources[4];
+
+}  // namespace situ::bench

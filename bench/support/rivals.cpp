@@ -1,0 +1,130 @@
+#include "rivals.h"
+
+#include "rival_sources.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+namespace situ::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct rival {
+  std::string_view subject;
+  std::string_view source;    // file name below rivals/
+  std::string_view compiler;
+  std::string_view launcher;
+};
+
+constexpr std::array rivals{
+    rival{"openmpi", "openmpi_core.c", "mpicc", "mpirun"},
+    rival{"oshmem", "oshmem_core.c", "oshcc", "oshrun"},
+};
+
+const rival* find_rival(std::string_view subject) {
+  for (const rival& r : rivals)
+    if (r.subject == subject)
+      return &r;
+  return nullptr;
+}
+
+bool on_path(std::string_view program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream directories{path == nullptr ? "" : path};
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (access((fs::path{directory} / program).c_str(), X_OK) == 0)
+      return true;
+  return false;
+}
+
+bool is_installed(const rival& r) { return on_path(r.compiler) && on_path(r.launcher); }
+
+bool install_packages() {
+  std::vector<std::string> as_root;
+  if (geteuid() != 0)
+    as_root = {"sudo", "-n"};
+  const auto apt = [&](std::vector<std::string> arguments) {
+    std::vector<std::string> command = as_root;
+    command.insert(command.end(), {"env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"});
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run_quietly(command) == 0;
+  };
+  const std::vector<std::string> install{"install", "-y", "--no-install-recommends", "openmpi-bin", "libopenmpi-dev"};
+  return apt(install) || (apt({"update"}) && apt(install));
+}
+
+void write_sources(const fs::path& directory) {
+  for (const rival_source& source : rival_sources) {
+    const fs::path path = directory / source.path;
+    fs::create_directories(path.parent_path());
+    std::ofstream file{path};
+    file << source.text;
+    if (!file.flush())
+      throw std::runtime_error{"cannot write " + path.string()};
+  }
+}
+
+fs::path program_of(const rival& r, const fs::path& directory) { return directory / (std::string{r.subject} + "_core"); }
+
+}  // namespace
+
+temporary_directory::temporary_directory() {
+  std::string pattern = (fs::temp_directory_path() / "situ-bench-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr)
+    throw std::runtime_error{"cannot make a directory " + pattern};
+  path_ = pattern;
+}
+
+temporary_directory::~temporary_directory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+bool is_rival(const std::string& subject) { return find_rival(subject) != nullptr; }
+
+bool prepare_rival(const std::string& subject, const fs::path& directory, bool may_install,
+                   const std::function<void(const std::string&)>& say) {
+  const rival& r = *find_rival(subject);
+  const auto skip = [&](const std::string& why) {
+    say(subject + " is skipped: " + why);
+    return false;
+  };
+  if (!is_installed(r)) {
+    if (!may_install)
+      return skip("no " + std::string{r.compiler} + " (Debian: openmpi-bin, libopenmpi-dev) and --no-install");
+    say("installing Debian's openmpi-bin and libopenmpi-dev for the rivals (--no-install goes without)");
+    if (!install_packages() || !is_installed(r))
+      return skip("its packages could not be installed");
+  }
+  write_sources(directory);
+  const std::string source = (directory / "rivals" / r.source).string();
+  if (run_quietly({std::string{r.compiler}, "-std=gnu11", "-O3", "-o", program_of(r, directory).string(), source}) != 0)
+    return skip(std::string{r.compiler} + " could not compile its program");
+  return true;
+}
+
+subject_request rival_request(const std::string& subject, const fs::path& directory, unsigned ranks) {
+  const rival& r = *find_rival(subject);
+  subject_request request;
+  // The ranks pin themselves, as every subject's do. Of Open MPI's ways to carry one-sided access `sm` is the fastest
+  // on one host (docs/benchmarks.md); more ranks than processors must give way while they wait.
+  request.command = {std::string{r.launcher}, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks),
+                     "--mca", "osc", "sm", "--mca", "mpi_yield_when_idle", ranks > 2 ? "1" : "0"};
+  for (const char* name : {"SITU_BENCH_PAGE", "SITU_BENCH_CASES", "SITU_BENCH_SECONDS"})
+    request.command.insert(request.command.end(), {"-x", name});
+  if (subject == "oshmem")
+    request.command.insert(request.command.end(), {"-x", "SHMEM_SYMMETRIC_SIZE=16M"});
+  request.command.push_back(program_of(r, directory).string());
+  request.environment = {{"TMPDIR", directory.string()}};  // what a crashing rival leaves goes with the directory
+  request.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", directory.string());
+  return request;
+}
+
+}  // namespace situ::bench

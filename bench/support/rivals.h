@@ -1,0 +1,37 @@
+// The packaged rivals: installed where they are absent, compiled from the sources that this program carries, and run.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "subject_run.h"
+
+namespace situ::bench {
+
+// A directory of its own under the temporary directory, removed at the end.
+class temporary_directory {
+ public:
+  temporary_directory();
+  ~temporary_directory();
+  temporary_directory(const temporary_directory&) = delete;
+  temporary_directory& operator=(const temporary_directory&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// "openmpi" and "oshmem".
+[[nodiscard]] bool is_rival(const std::string& subject);
+
+// Makes the rival's program in the directory, installing Debian's packages first where they are absent and `may_install`.
+// Says what it does; where the rival cannot be had says why, and returns false.
+[[nodiscard]] bool prepare_rival(const std::string& subject, const std::filesystem::path& directory, bool may_install,
+                                 const std::function<void(const std::string&)>& say);
+
+// The command and environment that run a prepared rival over so many ranks.
+[[nodiscard]] subject_request rival_request(const std::string& subject, const std::filesystem::path& directory, unsigned ranks);
+
+}  // namespace situ::bench
