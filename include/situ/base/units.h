@@ -1,0 +1,33 @@
+// Quantities as people write them: "96 GiB", "314 GB/s", "105 ns", "1.3 GHz". Pure functions on values.
+//
+// Bytes take binary (KiB, MiB, GiB, TiB, PiB) and decimal (kB, MB, GB, TB, PB) prefixes; a bandwidth is bytes per second;
+// times are ns, us, ms, s; frequencies Hz, kHz, MHz, GHz. The space before the unit may be left out; a unit is never guessed.
+//
+// parse_*  throw errc::bad_argument and say what is accepted. "1.5 KiB" is 1536 bytes; "0.3 B" is an error, because it is
+//          no whole number of bytes.
+// format_* round to about three digits, for people.
+// exact_*  lose nothing: parse_bytes(exact_bytes(n)) == n for every n, and likewise for the others (times: every finite value).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace situ {
+
+[[nodiscard]] std::uint64_t parse_bytes(std::string_view text);
+[[nodiscard]] std::uint64_t parse_bandwidth(std::string_view text);  // bytes per second
+[[nodiscard]] std::uint64_t parse_hertz(std::string_view text);
+[[nodiscard]] double parse_nanoseconds(std::string_view text);
+
+[[nodiscard]] std::string format_bytes(std::uint64_t bytes);  // binary prefixes: "4.5 GiB"
+[[nodiscard]] std::string format_bandwidth(std::uint64_t bytes_per_second);
+[[nodiscard]] std::string format_hertz(std::uint64_t hertz);
+[[nodiscard]] std::string format_nanoseconds(double nanoseconds);
+
+[[nodiscard]] std::string exact_bytes(std::uint64_t bytes);
+[[nodiscard]] std::string exact_bandwidth(std::uint64_t bytes_per_second);
+[[nodiscard]] std::string exact_hertz(std::uint64_t hertz);
+[[nodiscard]] std::string exact_nanoseconds(double nanoseconds);
+
+}  // namespace situ

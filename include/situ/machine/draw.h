@@ -1,0 +1,23 @@
+// A tree for people and for programs. Pure functions.
+#pragma once
+
+#include <situ/machine/tree.h>
+
+#include <string>
+
+namespace situ::machine {
+
+struct draw_options {
+  bool unicode = true;
+  // Siblings that look alike are drawn once, as "32 x ...", when there are at least so many; 0 draws every one.
+  std::uint32_t collapse_from = 5;
+};
+
+// One line for each node, a chain of only children on one line: "L2 0 512 KiB + core 0 + pu 0". Ends with a newline.
+[[nodiscard]] std::string draw(const tree& machine, const draw_options& options = {});
+
+// {"name", "description", "nodes": [...], "accesses": [...]}; bytes, bytes per second, hertz and nanoseconds as numbers; unknown
+// figures are left out. `indent` as in nlohmann::json::dump: -1 is one line.
+[[nodiscard]] std::string to_json(const tree& machine, int indent = 2);
+
+}  // namespace situ::machine

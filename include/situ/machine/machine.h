@@ -1,0 +1,11 @@
+// The machine module: what situ::machine offers, in one include.
+#pragma once
+
+#include <situ/machine/discover.h>
+#include <situ/machine/draw.h>
+#include <situ/machine/measure.h>
+#include <situ/machine/ordering.h>
+#include <situ/machine/processor_set.h>
+#include <situ/machine/toml.h>
+#include <situ/machine/tree.h>
+#include <situ/machine/view.h>

@@ -1,0 +1,83 @@
+// Measured figures of the machine the program runs on: latency of each cache level and memory, bandwidth of each memory, and the
+// round trip between cores. Each function pins threads it starts itself; the caller's affinity stays. Not thread-safe with itself:
+// two measurements at once disturb each other.
+//
+// Virtual machines wander between regimes (a near and a far core-to-core round trip, changing over seconds), so results are
+// distributions, and two regimes are told apart when they are there (split_regimes).
+#pragma once
+
+#include <situ/machine/tree.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace situ::machine {
+
+struct distribution {
+  double p10 = 0;
+  double median = 0;
+  double p90 = 0;
+  std::uint32_t samples = 0;
+};
+[[nodiscard]] distribution summarize(std::vector<double> samples);  // pre: not empty
+
+// Two groups of samples with a gap between them.
+struct regimes {
+  distribution low;
+  distribution high;
+  double low_share = 0;  // of the samples
+};
+// The split that explains most of the spread, if the groups' medians differ by more than 1.5 times, each holds at least 3% of the
+// samples (and 3 of them), and the gap between them is wider than either group's p10..p90. Nothing where one group explains all.
+[[nodiscard]] std::optional<regimes> split_regimes(std::vector<double> samples);
+
+struct latency_result {
+  node_id where = no_node;      // a cache or a memory
+  node_id from = no_node;       // the processor that measured
+  std::uint64_t working_set_bytes = 0;
+  distribution ns;              // one dependent load
+};
+
+struct bandwidth_result {
+  node_id memory = no_node;
+  std::uint32_t threads = 0;
+  std::uint64_t working_set_bytes = 0;
+  distribution read;            // bytes per second
+  distribution copy;            // b[i] = a[i]; bytes read and written
+  distribution triad;           // c[i] = a[i] + s * b[i]; bytes read and written
+};
+
+struct ping_pong_result {
+  node_id a = no_node;          // processors
+  node_id b = no_node;
+  distribution round_trip_ns;
+  std::optional<regimes> split;
+};
+
+struct measurements {
+  std::vector<latency_result> latencies;
+  std::vector<bandwidth_result> bandwidths;
+  std::vector<ping_pong_result> ping_pongs;
+  std::vector<std::string> skipped;  // what could not be measured, and why
+};
+
+struct measure_options {
+  // Told what is being measured, for a progress line.
+  std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;
+  std::uint32_t max_cores = 16;        // of the ping-pong matrix: the first so many
+  double seconds_per_pair = 0.5;
+  double seconds_per_point = 0.3;      // of latency and bandwidth
+  std::uint64_t max_working_set_bytes = std::uint64_t{1} << 30;
+};
+
+// pre: `machine` is discover()'s. Processors outside the calling thread's affinity are left alone.
+[[nodiscard]] measurements measure(const tree& machine, const measure_options& options = {});
+
+// The tree with measured medians as figures: latencies of caches and memories, bandwidth of memories.
+[[nodiscard]] tree with_measurements(const tree& machine, const measurements& measured);
+
+}  // namespace situ::machine

@@ -1,0 +1,18 @@
+// Trees as TOML: machines/*.toml, and back. docs/machine.md describes the format. Thread-safe.
+//
+// parse_toml(to_toml(t), "") == t for every tree t.
+#pragma once
+
+#include <situ/machine/tree.h>
+
+#include <string>
+#include <string_view>
+
+namespace situ::machine {
+
+// Both throw bad_file, naming file, line and key, and what to write.
+[[nodiscard]] tree read_toml(const std::string& path);
+[[nodiscard]] tree parse_toml(std::string_view text, std::string_view file_name);
+[[nodiscard]] std::string to_toml(const tree& machine);
+
+}  // namespace situ::machine

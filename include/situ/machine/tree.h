@@ -1,0 +1,170 @@
+// The place tree: a machine as a tree of packages, caches, cores, processors, memories and devices.
+//
+// It is the hierarchical place tree of paper 001 (Yan et al., MCHPC'17, section 3.1): what a program, a compiler or a runtime
+// knows of a machine, with as much detail as it asks for (view.h). Sources: this machine or a recorded one (discover.h), or a
+// specification (toml.h).
+//
+// Invariants of a tree
+//   1. Nodes lie in one array in depth-first order; the root is node 0 and the only node of kind machine. So node ids grow
+//      downwards, and the nodes under n are n+1 .. n+descendants.
+//   2. A memory hangs under the node whose processors are near to it, beside that node's caches and cores.
+//   3. A processor is a processing_unit, or a core that has none. processors(n) is the set of those under n; for a node with
+//      none under it (memories, devices, memory-side caches) that of its parent: the processors it is local to.
+//   4. OS indices of processors are distinct; so are those of memories.
+//   5. Accesses are sorted by (from, memory) and name each pair at most once.
+//
+// A tree is an immutable value: cheap to read from any thread.
+#pragma once
+
+#include <situ/machine/processor_set.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace situ::machine {
+
+enum class node_kind : std::uint8_t { machine, package, group, cache, core, processing_unit, memory, device };
+
+enum class memory_kind : std::uint8_t {
+  dram,
+  hbm,         // on-package or stacked memory that processors address: MCDRAM, HBM2e
+  persistent,  // keeps its bytes without power: Optane
+  cxl,         // behind a CXL link
+  gpu,         // a device's own memory
+  scratchpad,  // software-managed SRAM, as in a manycore's tile
+  file,        // backed by a file
+};
+
+enum class cache_kind : std::uint8_t { unified, data, instruction, memory_side };
+enum class device_kind : std::uint8_t { other, gpu, network, storage };
+
+[[nodiscard]] std::string_view name(node_kind kind) noexcept;
+[[nodiscard]] std::string_view name(memory_kind kind) noexcept;
+[[nodiscard]] std::string_view name(cache_kind kind) noexcept;
+[[nodiscard]] std::string_view name(device_kind kind) noexcept;
+
+using node_id = std::uint32_t;
+inline constexpr node_id no_node = ~node_id{0};
+inline constexpr node_id root_node = 0;
+inline constexpr std::uint32_t no_index = ~std::uint32_t{0};
+
+// What a source says of a node. Zero means unknown for every figure.
+struct node_facts {
+  node_kind kind = node_kind::group;
+  memory_kind memory = memory_kind::dram;    // of a memory
+  cache_kind cache = cache_kind::unified;    // of a cache
+  device_kind device = device_kind::other;   // of a device
+  std::uint32_t level = 0;                   // of a cache: 1 is nearest to the core
+  std::uint32_t os_index = no_index;         // what the operating system calls it; memories that have one can be allocated from
+  std::string name;                          // model, interface or local name: "Xeon Max 9480", "eth0", "mcdram"
+  std::uint64_t bytes = 0;                   // capacity of a memory or cache
+  std::uint32_t line_bytes = 0;              // of a cache
+  std::uint32_t ways = 0;                    // of a cache: associativity
+  std::uint64_t hertz = 0;                   // clock of a core or processor
+  double latency_ns = 0;                     // of a memory or cache: one dependent load, seen from a near core
+  std::uint64_t bandwidth = 0;               // bytes per second that all its near cores together can read, or a device's link carries
+
+  friend bool operator==(const node_facts&, const node_facts&) = default;
+};
+
+struct node : node_facts {
+  node_id parent = no_node;
+  std::uint32_t depth = 0;         // the root's is 0
+  std::uint32_t index = 0;         // counts the nodes of its kind (for caches: of its level and kind) in tree order
+  std::uint32_t descendants = 0;
+  std::vector<node_id> children;
+  processor_set processors;
+
+  friend bool operator==(const node&, const node&) = default;
+};
+
+// How one part of the machine sees one memory. Zero means unknown.
+struct access {
+  node_id from = no_node;            // any node with processors, or a device
+  node_id memory = no_node;
+  double latency_ns = 0;             // of reads and writes alike, or their mean
+  double read_latency_ns = 0;
+  double write_latency_ns = 0;
+  std::uint64_t bandwidth = 0;       // bytes per second
+  std::uint64_t read_bandwidth = 0;
+  std::uint64_t write_bandwidth = 0;
+  std::uint32_t distance = 0;        // as in ACPI's SLIT: 10 is local
+
+  // Reads come first in placement, since loads wait and stores do not.
+  [[nodiscard]] double latency() const noexcept { return read_latency_ns > 0 ? read_latency_ns : latency_ns; }
+  [[nodiscard]] std::uint64_t best_bandwidth() const noexcept { return read_bandwidth > 0 ? read_bandwidth : bandwidth; }
+  friend bool operator==(const access&, const access&) = default;
+};
+
+class tree {
+ public:
+  [[nodiscard]] const std::string& name() const noexcept { return nodes_.front().name; }
+  [[nodiscard]] const std::string& description() const noexcept { return description_; }
+
+  [[nodiscard]] std::span<const node> nodes() const noexcept { return nodes_; }
+  [[nodiscard]] const node& at(node_id id) const;  // pre: id < nodes().size()
+  [[nodiscard]] const node& root() const noexcept { return nodes_.front(); }
+  [[nodiscard]] std::vector<node_id> all(node_kind kind) const;
+  // "package 0", "L2 3", "hbm 1", "core 5": unique within the tree.
+  [[nodiscard]] std::string label(node_id id) const;
+
+  [[nodiscard]] bool is_under(node_id id, node_id ancestor) const noexcept { return id >= ancestor && id <= ancestor + nodes_[ancestor].descendants; }
+  [[nodiscard]] node_id common_ancestor(node_id a, node_id b) const noexcept;
+  // The smallest node with all of these processors; the root where none has.
+  [[nodiscard]] node_id covering(const processor_set& processors) const;
+  [[nodiscard]] bool is_processor(node_id id) const;  // invariant 3
+  // The processor's node with this OS index, no_node where there is none.
+  [[nodiscard]] node_id processor(std::uint32_t os_index) const noexcept;
+  // The memory with this OS index (a NUMA node's number), no_node where there is none.
+  [[nodiscard]] node_id memory(std::uint32_t os_index) const noexcept;
+  // The sum of the memories under a node; with devices' own memory only if asked for.
+  [[nodiscard]] std::uint64_t memory_bytes(node_id id = root_node, bool with_devices = false) const;
+  // Whether the operating system can allocate from it: it has an OS index. Only a device's own memory may have none.
+  [[nodiscard]] bool is_addressable(node_id memory) const;
+
+  [[nodiscard]] std::span<const access> accesses() const noexcept { return accesses_; }
+  // What is known of a memory seen from a node: the record of the node itself or else of its nearest ancestor that has one; what
+  // that record leaves open is taken, for memories local to the node, from the memory's own latency and bandwidth.
+  [[nodiscard]] access figures(node_id from, node_id memory) const;
+
+  friend bool operator==(const tree&, const tree&) = default;
+
+ private:
+  friend class tree_builder;
+  tree() = default;
+  std::string description_;
+  std::vector<node> nodes_;
+  std::vector<access> accesses_;
+};
+
+// Makes trees. Parents come before children; ids given out by add() are the builder's own, renumbered by build().
+class tree_builder {
+ public:
+  static constexpr std::size_t max_nodes = std::size_t{1} << 20;
+
+  explicit tree_builder(std::string name, std::string description = "");
+  // Adds a child behind the parent's other children; the root is node 0. Throws bad_argument for what no machine has.
+  node_id add(node_id parent, node_facts facts);
+  // A second record of a pair replaces the first one.
+  void add_access(access record);
+  [[nodiscard]] const node_facts& facts(node_id id) const { return nodes_.at(id).facts; }
+  [[nodiscard]] node_facts& facts(node_id id) { return nodes_.at(id).facts; }
+  // Numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an OS index get
+  // their index in the tree. Throws bad_argument with the offending node's label.
+  [[nodiscard]] tree build() &&;
+
+ private:
+  struct draft {
+    node_facts facts;
+    node_id parent;
+    std::vector<node_id> children;
+  };
+  std::string description_;
+  std::vector<draft> nodes_;
+  std::vector<access> accesses_;
+};
+
+}  // namespace situ::machine

@@ -1,0 +1,18 @@
+// Views: the same machine with less detail (paper 001, Yan et al., figure 2). Pure functions.
+//
+//   full  everything: caches for tiling and sharing, threads, devices          (figure 2a)
+//   numa  memories and the cores near them; caches and devices are hidden       (figure 2b)
+//   flat  cores in front of one memory of each kind, all equally near           (figure 2c)
+#pragma once
+
+#include <situ/machine/tree.h>
+
+namespace situ::machine {
+
+enum class view_kind : std::uint8_t { full, numa, flat };
+
+// A node that a view hides hands its children to its parent. Accesses survive in the numa view; a record from a hidden node
+// becomes one from each of the cores that stand in its place.
+[[nodiscard]] tree view(const tree& machine, view_kind kind);
+
+}  // namespace situ::machine

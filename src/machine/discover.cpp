@@ -1,0 +1,304 @@
+#include <situ/base/error.h>
+#include <situ/machine/discover.h>
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <hwloc/distances.h>
+#include <hwloc/memattrs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace situ::machine {
+namespace {
+
+struct destroy_topology {
+  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
+};
+using topology_ptr = std::unique_ptr<hwloc_topology, destroy_topology>;
+
+topology_ptr make_topology(const discovery_options& options) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) throw_error(errc::out_of_memory, "hwloc cannot start");
+  topology_ptr topology{raw};
+  hwloc_topology_set_io_types_filter(raw, options.devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
+  return topology;
+}
+
+void load(hwloc_topology_t topology, errc code, std::string_view what) {
+  if (hwloc_topology_load(topology) != 0) throw_error(code, fmt::format("{}: hwloc cannot read it ({})", what, std::strerror(errno)));
+}
+
+// Firmware strings hold what they hold; TOML wants text.
+std::string clean(const char* text) {
+  std::string result = text != nullptr ? text : "";
+  std::replace_if(result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  while (!result.empty() && result.back() == ' ') result.pop_back();
+  return result;
+}
+
+std::string info(hwloc_obj_t object, const char* key) { return clean(hwloc_obj_get_info_by_name(object, key)); }
+
+std::uint64_t info_number(hwloc_obj_t object, const char* key) {
+  const std::string text = info(object, key);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} ? value : 0;
+}
+
+memory_kind memory_kind_of(hwloc_obj_t object) {
+  const std::string subtype = clean(object->subtype);
+  if (subtype == "MCDRAM" || subtype == "HBM") return memory_kind::hbm;
+  if (subtype == "GPUMemory") return memory_kind::gpu;
+  if (subtype == "NVM") return memory_kind::persistent;
+  if (subtype.starts_with("CXL")) return memory_kind::cxl;
+  // Memory that Linux took over from a DAX device: persistent, unless the firmware calls it specific-purpose.
+  const std::string dax_type = info(object, "DAXType");
+  if (dax_type == "NVM" || (dax_type.empty() && !info(object, "DAXDevice").empty())) return memory_kind::persistent;
+  if (info(object, "DAXParent").find("cxl") != std::string::npos) return memory_kind::cxl;
+  if (dax_type == "SPM") return memory_kind::hbm;
+  return memory_kind::dram;
+}
+
+void read_cache(hwloc_obj_t object, node_facts& facts) {
+  const auto& cache = object->attr->cache;
+  facts.kind = node_kind::cache;
+  facts.level = cache.depth;
+  facts.cache = cache.type == HWLOC_OBJ_CACHE_DATA ? cache_kind::data : cache.type == HWLOC_OBJ_CACHE_INSTRUCTION ? cache_kind::instruction : cache_kind::unified;
+  facts.bytes = cache.size;
+  facts.line_bytes = cache.linesize;
+  facts.ways = cache.associativity > 0 ? static_cast<std::uint32_t>(cache.associativity) : 0;  // -1: fully associative
+}
+
+node_facts facts_of(hwloc_obj_t object) {
+  node_facts facts;
+  facts.kind = node_kind::group;
+  switch (object->type) {
+    case HWLOC_OBJ_PACKAGE:
+      facts.kind = node_kind::package;
+      facts.os_index = object->os_index;
+      facts.name = info(object, "CPUModel");
+      break;
+    case HWLOC_OBJ_DIE: facts.name = "die"; break;
+    case HWLOC_OBJ_CORE:
+      facts.kind = node_kind::core;
+      facts.os_index = object->os_index;
+      break;
+    case HWLOC_OBJ_PU:
+      facts.kind = node_kind::processing_unit;
+      facts.os_index = object->os_index;
+      break;
+    case HWLOC_OBJ_NUMANODE:
+      facts.kind = node_kind::memory;
+      facts.memory = memory_kind_of(object);
+      facts.os_index = object->os_index;
+      facts.bytes = object->attr->numanode.local_memory;
+      facts.name = clean(object->subtype);
+      break;
+    case HWLOC_OBJ_MEMCACHE:
+      read_cache(object, facts);
+      facts.cache = cache_kind::memory_side;
+      facts.level = 0;
+      break;
+    default:
+      if (hwloc_obj_type_is_cache(object->type)) {
+        read_cache(object, facts);
+      } else {
+        facts.name = clean(object->subtype);
+      }
+  }
+  if (facts.os_index == HWLOC_UNKNOWN_INDEX) facts.os_index = no_index;
+  return facts;
+}
+
+device_kind device_kind_of(hwloc_obj_t os_device) {
+  switch (os_device->attr->osdev.type) {
+    case HWLOC_OBJ_OSDEV_BLOCK: return device_kind::storage;
+    case HWLOC_OBJ_OSDEV_GPU:
+    case HWLOC_OBJ_OSDEV_COPROC: return device_kind::gpu;
+    case HWLOC_OBJ_OSDEV_NETWORK:
+    case HWLOC_OBJ_OSDEV_OPENFABRICS: return device_kind::network;
+    default: return device_kind::other;
+  }
+}
+
+// A GPU's own memory, in bytes, as its vendor's plugin tells; 0 where it is not a memory device or nobody knows.
+std::uint64_t device_memory(hwloc_obj_t os_device) {
+  for (const char* key : {"CUDAGlobalMemorySize", "OpenCLGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize"})  // all in KiB
+    if (const std::uint64_t kib = info_number(os_device, key)) return kib << 10;
+  return 0;
+}
+
+class converter {
+ public:
+  explicit converter(hwloc_topology_t topology) : topology_{topology}, builder_{info(hwloc_get_root_obj(topology), "HostName")} {}
+
+  tree run() {
+    hwloc_obj_t root = hwloc_get_root_obj(topology_);
+    ids_[root] = root_node;
+    children(root, root_node);
+    devices();
+    attributes();
+    distances();
+    guess_stacked_memory();
+    return std::move(builder_).build();
+  }
+
+ private:
+  void children(hwloc_obj_t object, node_id id) {
+    for (hwloc_obj_t child = object->memory_first_child; child != nullptr; child = child->next_sibling) add(child, id);
+    for (hwloc_obj_t child = object->first_child; child != nullptr; child = child->next_sibling) add(child, id);
+  }
+
+  void add(hwloc_obj_t object, node_id parent) {
+    const node_id id = builder_.add(parent, facts_of(object));
+    ids_[object] = id;
+    if (object->type == HWLOC_OBJ_NUMANODE) homes_[id] = hwloc_get_non_io_ancestor_obj(topology_, object->parent);
+    children(object, id);
+  }
+
+  // One device for each PCI function that the system gave names, or for each name without one.
+  void devices() {
+    std::map<hwloc_obj_t, node_id> made;
+    for (hwloc_obj_t os = hwloc_get_next_osdev(topology_, nullptr); os != nullptr; os = hwloc_get_next_osdev(topology_, os)) {
+      hwloc_obj_t top = os;
+      while (top->parent != nullptr && (top->parent->type == HWLOC_OBJ_OS_DEVICE || top->parent->type == HWLOC_OBJ_PCI_DEVICE)) top = top->parent;
+      const auto home = ids_.find(hwloc_get_non_io_ancestor_obj(topology_, os));
+      if (home == ids_.end()) continue;
+      if (!made.contains(top)) {
+        node_facts facts;
+        facts.kind = node_kind::device;
+        facts.device = device_kind_of(os);
+        // hwloc gives the link's speed in GB/s; a virtual device has none.
+        if (top->type == HWLOC_OBJ_PCI_DEVICE) facts.bandwidth = static_cast<std::uint64_t>(top->attr->pcidev.linkspeed * 1e9F);
+        made[top] = builder_.add(home->second, facts);
+      }
+      node_facts& facts = builder_.facts(made[top]);
+      if (facts.device == device_kind::other) facts.device = device_kind_of(os);
+      facts.name += fmt::format("{}{}", facts.name.empty() ? "" : ", ", clean(os->name));
+      if (const std::uint64_t bytes = device_memory(os); bytes > 0 && !with_memory_.contains(made[top])) {
+        node_facts memory;
+        memory.kind = node_kind::memory;
+        memory.memory = memory_kind::gpu;
+        memory.bytes = bytes;
+        with_memory_[made[top]] = builder_.add(made[top], memory);
+      }
+    }
+  }
+
+  // The smallest node whose processors include the set.
+  node_id covering(hwloc_const_cpuset_t set) const {
+    hwloc_obj_t object = hwloc_get_obj_covering_cpuset(topology_, set);
+    while (object != nullptr && !ids_.contains(object)) object = object->parent;
+    return object != nullptr ? ids_.at(object) : root_node;
+  }
+
+  access& record(node_id from, node_id memory) {
+    access& a = accesses_[{from, memory}];
+    a.from = from;
+    a.memory = memory;
+    return a;
+  }
+
+  template <class Set>
+  void attribute(hwloc_memattr_id_t attribute, hwloc_obj_t target, Set set) {
+    unsigned count = 0;
+    if (hwloc_memattr_get_initiators(topology_, attribute, target, 0, &count, nullptr, nullptr) != 0 || count == 0) return;
+    std::vector<hwloc_location> initiators(count);
+    std::vector<hwloc_uint64_t> values(count);
+    if (hwloc_memattr_get_initiators(topology_, attribute, target, 0, &count, initiators.data(), values.data()) != 0) return;
+    for (unsigned i = 0; i < count; ++i) {
+      const hwloc_location& where = initiators[i];
+      if (where.type == HWLOC_LOCATION_TYPE_CPUSET) {
+        set(record(covering(where.location.cpuset), ids_.at(target)), values[i]);
+      } else if (const auto found = ids_.find(where.location.object); found != ids_.end() && builder_.facts(found->second).kind != node_kind::memory) {
+        set(record(found->second, ids_.at(target)), values[i]);
+      }
+    }
+  }
+
+  void attributes() {
+    constexpr std::uint64_t mib = std::uint64_t{1} << 20;  // hwloc's unit for bandwidths is MiB/s, for latencies ns
+    for (hwloc_obj_t memory = nullptr; (memory = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, memory)) != nullptr;) {
+      attribute(HWLOC_MEMATTR_ID_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.bandwidth = value * mib; });
+      attribute(HWLOC_MEMATTR_ID_READ_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.read_bandwidth = value * mib; });
+      attribute(HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.write_bandwidth = value * mib; });
+      attribute(HWLOC_MEMATTR_ID_LATENCY, memory, [](access& a, std::uint64_t value) { a.latency_ns = static_cast<double>(value); });
+      attribute(HWLOC_MEMATTR_ID_READ_LATENCY, memory, [](access& a, std::uint64_t value) { a.read_latency_ns = static_cast<double>(value); });
+      attribute(HWLOC_MEMATTR_ID_WRITE_LATENCY, memory, [](access& a, std::uint64_t value) { a.write_latency_ns = static_cast<double>(value); });
+    }
+  }
+
+  // The firmware's SLIT, from each node with processors to each memory.
+  void distances() {
+    hwloc_distances_s* matrix = nullptr;
+    unsigned count = 1;
+    if (hwloc_distances_get_by_name(topology_, "NUMALatency", &count, &matrix, 0) != 0 || count == 0) return;
+    const unsigned n = matrix->nbobjs;
+    for (unsigned i = 0; i < n; ++i) {
+      hwloc_obj_t from = matrix->objs[i];
+      if (from == nullptr || from->type != HWLOC_OBJ_NUMANODE || hwloc_bitmap_iszero(from->cpuset)) continue;
+      for (unsigned j = 0; j < n; ++j)
+        if (const auto found = ids_.find(matrix->objs[j]); found != ids_.end() && builder_.facts(found->second).kind == node_kind::memory)
+          record(covering(from->cpuset), found->second).distance = static_cast<std::uint32_t>(matrix->values[i * n + j]);
+    }
+    hwloc_distances_release(topology_, matrix);
+  }
+
+  // Firmware tells bandwidths but seldom what a memory is. Of two memories that the same processors are local to, one with twice
+  // the other's bandwidth is stacked memory: no mix of DRAM channels differs so much.
+  void guess_stacked_memory() {
+    std::map<std::pair<node_id, hwloc_obj_t>, std::uint64_t> slowest;  // by initiator and home
+    for (const auto& [pair, a] : accesses_) {
+      if (builder_.facts(a.memory).memory != memory_kind::dram || a.best_bandwidth() == 0) continue;
+      std::uint64_t& least = slowest.try_emplace({a.from, homes_.at(a.memory)}, a.best_bandwidth()).first->second;
+      least = std::min(least, a.best_bandwidth());
+    }
+    for (const auto& [pair, a] : accesses_) {
+      node_facts& facts = builder_.facts(a.memory);
+      const auto least = slowest.find({a.from, homes_.at(a.memory)});
+      if (facts.memory == memory_kind::dram && least != slowest.end() && a.best_bandwidth() >= 2 * least->second) facts.memory = memory_kind::hbm;
+      builder_.add_access(a);
+    }
+  }
+
+  hwloc_topology_t topology_;
+  tree_builder builder_;
+  std::map<hwloc_obj_t, node_id> ids_;
+  std::map<node_id, hwloc_obj_t> homes_;     // of memories: what they hang under
+  std::map<node_id, node_id> with_memory_;   // devices whose memory is known
+  std::map<std::pair<node_id, node_id>, access> accesses_;
+};
+
+}  // namespace
+
+tree discover(const discovery_options& options) {
+  const topology_ptr topology = make_topology(options);
+  if (options.within_affinity)
+    hwloc_topology_set_flags(topology.get(), HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING | HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
+  load(topology.get(), errc::bad_file, "this machine");
+  return converter{topology.get()}.run();
+}
+
+tree read_hwloc_xml(const std::string& path, const discovery_options& options) {
+  const topology_ptr topology = make_topology(options);
+  if (hwloc_topology_set_xml(topology.get(), path.c_str()) != 0)
+    throw_error(errc::bad_file, fmt::format("{}: no hwloc XML; record one with `lstopo machine.xml`", path));
+  load(topology.get(), errc::bad_file, path);
+  return converter{topology.get()}.run();
+}
+
+tree from_synthetic(const std::string& description) {
+  const topology_ptr topology = make_topology({});
+  if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) != 0)
+    throw_error(errc::bad_argument, fmt::format("\"{}\" is no synthetic topology; write it like \"pack:2 [numa] l3:1 core:4 pu:2\"", description));
+  load(topology.get(), errc::bad_argument, description);
+  return converter{topology.get()}.run();
+}
+
+}  // namespace situ::machine

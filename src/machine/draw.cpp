@@ -1,0 +1,106 @@
+#include <situ/base/units.h>
+#include <situ/machine/draw.h>
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace situ::machine {
+namespace {
+
+struct strokes {
+  std::string_view branch, last, pass, blank;
+};
+constexpr strokes unicode_strokes{"├─ ", "└─ ", "│  ", "   "};
+constexpr strokes ascii_strokes{"|- ", "`- ", "|  ", "   "};
+
+std::string facts_text(const tree& machine, node_id id) {
+  const node& n = machine.at(id);
+  std::string text;
+  if (!n.name.empty()) text += fmt::format(" \"{}\"", n.name);
+  if (n.bytes > 0) text += " " + format_bytes(n.bytes);
+  if (n.hertz > 0) text += " " + format_hertz(n.hertz);
+  if (n.latency_ns > 0) text += " " + format_nanoseconds(n.latency_ns);
+  if (n.bandwidth > 0) text += " " + format_bandwidth(n.bandwidth);
+  return text;
+}
+
+// The OS's own number, where it is not simply the node's.
+std::string os_text(const node& n) {
+  const bool told = n.kind == node_kind::processing_unit || n.kind == node_kind::memory || (n.kind == node_kind::core && n.descendants == 0);
+  return told && n.os_index != no_index && n.os_index != n.index ? fmt::format(" (os {})", n.os_index) : std::string{};
+}
+
+// The shape of a subtree without its numbers: siblings with equal shapes look alike.
+std::string shape(const tree& machine, node_id id) {
+  const std::string label = machine.label(id);
+  std::string text = label.substr(0, label.find_last_of(' ')) + facts_text(machine, id);
+  if (machine.at(id).children.empty()) return text;
+  text += "(";
+  for (const node_id child : machine.at(id).children) text += shape(machine, child) + ";";
+  return text + ")";
+}
+
+class drawing {
+ public:
+  drawing(const tree& machine, const draw_options& options)
+      : machine_{machine}, options_{options}, strokes_{options.unicode ? unicode_strokes : ascii_strokes} {}
+
+  std::string run() {
+    const node& root = machine_.root();
+    text_ = "machine";
+    if (!root.name.empty()) text_ += fmt::format(" \"{}\"", root.name);
+    text_ += fmt::format(" ({}, {} processor{})\n", format_bytes(machine_.memory_bytes()), root.processors.size(), root.processors.size() == 1 ? "" : "s");
+    children(root_node, "");
+    return std::move(text_);
+  }
+
+ private:
+  // Draws the children of a node in runs of alike siblings.
+  void children(node_id parent, const std::string& prefix) {
+    const auto& ids = machine_.at(parent).children;
+    std::vector<std::string> shapes;
+    if (options_.collapse_from > 0 && ids.size() >= options_.collapse_from)
+      for (const node_id id : ids) shapes.push_back(shape(machine_, id));
+    for (std::size_t i = 0; i < ids.size();) {
+      std::size_t run = 1;
+      while (!shapes.empty() && i + run < ids.size() && shapes[i + run] == shapes[i]) ++run;
+      if (shapes.empty() || run < options_.collapse_from) run = 1;
+      const bool last = i + run == ids.size();
+      text_ += prefix;
+      text_ += last ? strokes_.last : strokes_.branch;
+      if (run > 1) text_ += fmt::format("{} x ", run);
+      line(ids[i], ids[i + run - 1], prefix + std::string{last ? strokes_.blank : strokes_.pass});
+      i += run;
+    }
+  }
+
+  // A node, and its only child behind it, and so on; `last` is the last of the siblings that it stands for.
+  void line(node_id id, node_id last, const std::string& prefix) {
+    const bool one = id == last;
+    for (;;) {
+      const std::string label = machine_.label(id);
+      text_ += label;
+      if (!one) text_ += fmt::format("-{}", machine_.at(last).index);
+      text_ += facts_text(machine_, id);
+      if (one) text_ += os_text(machine_.at(id));
+      if (machine_.at(id).children.size() != 1) break;
+      id = machine_.at(id).children.front();
+      last = machine_.at(last).children.front();
+      text_ += " + ";
+    }
+    text_ += "\n";
+    children(id, prefix);
+  }
+
+  const tree& machine_;
+  const draw_options& options_;
+  strokes strokes_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string draw(const tree& machine, const draw_options& options) { return drawing{machine, options}.run(); }
+
+}  // namespace situ::machine

@@ -1,0 +1,65 @@
+#include <situ/machine/draw.h>
+
+#include <nlohmann/json.hpp>
+
+namespace situ::machine {
+namespace {
+
+using nlohmann::ordered_json;
+
+template <class T>
+void put_known(ordered_json& to, const char* key, T value) {
+  if (value != T{}) to[key] = value;
+}
+
+ordered_json node_json(const tree& machine, node_id id) {
+  const node& n = machine.at(id);
+  ordered_json out;
+  out["id"] = id;
+  if (n.parent != no_node) out["parent"] = n.parent;
+  out["label"] = machine.label(id);
+  out["kind"] = name(n.kind);
+  if (n.kind == node_kind::memory) out["memory"] = name(n.memory);
+  if (n.kind == node_kind::cache) out["cache"] = name(n.cache);
+  if (n.kind == node_kind::device) out["device"] = name(n.device);
+  put_known(out, "level", n.level);
+  if (n.os_index != no_index) out["os_index"] = n.os_index;
+  if (!n.name.empty()) out["name"] = n.name;
+  put_known(out, "bytes", n.bytes);
+  put_known(out, "line_bytes", n.line_bytes);
+  put_known(out, "ways", n.ways);
+  put_known(out, "hertz", n.hertz);
+  put_known(out, "latency_ns", n.latency_ns);
+  put_known(out, "bandwidth", n.bandwidth);
+  out["processors"] = n.processors.to_string();
+  return out;
+}
+
+ordered_json access_json(const access& record) {
+  ordered_json out;
+  out["from"] = record.from;
+  out["memory"] = record.memory;
+  put_known(out, "latency_ns", record.latency_ns);
+  put_known(out, "read_latency_ns", record.read_latency_ns);
+  put_known(out, "write_latency_ns", record.write_latency_ns);
+  put_known(out, "bandwidth", record.bandwidth);
+  put_known(out, "read_bandwidth", record.read_bandwidth);
+  put_known(out, "write_bandwidth", record.write_bandwidth);
+  put_known(out, "distance", record.distance);
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const tree& machine, int indent) {
+  ordered_json out;
+  out["name"] = machine.name();
+  out["description"] = machine.description();
+  out["nodes"] = ordered_json::array();
+  for (node_id id = 0; id < machine.nodes().size(); ++id) out["nodes"].push_back(node_json(machine, id));
+  out["accesses"] = ordered_json::array();
+  for (const access& record : machine.accesses()) out["accesses"].push_back(access_json(record));
+  return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace situ::machine

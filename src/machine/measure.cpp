@@ -1,0 +1,304 @@
+#include "machine/measure_kernels.h"
+
+#include <situ/base/assert.h>
+#include <situ/base/units.h>
+#include <situ/machine/measure.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <thread>
+#include <utility>
+
+namespace situ::machine {
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+distribution of_sorted(const std::vector<double>& sorted) {
+  return {quantile(sorted, 0.1), quantile(sorted, 0.5), quantile(sorted, 0.9), static_cast<std::uint32_t>(sorted.size())};
+}
+
+}  // namespace
+
+distribution summarize(std::vector<double> samples) {
+  SITU_ASSERT(1, !samples.empty(), "summarize at least one sample");
+  std::sort(samples.begin(), samples.end());
+  return of_sorted(samples);
+}
+
+std::optional<regimes> split_regimes(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const std::size_t n = samples.size();
+  const std::size_t least = std::max<std::size_t>(3, n * 3 / 100);
+  if (n < 2 * least) return std::nullopt;
+  // Otsu's split, on logarithms since regimes differ by factors: the largest variance between the groups.
+  std::vector<double> sums(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) sums[i + 1] = sums[i] + std::log(std::max(samples[i], 1e-9));
+  std::size_t best = least;
+  double best_variance = -1;
+  for (std::size_t i = least; i + least <= n; ++i) {
+    const double low = sums[i] / static_cast<double>(i);
+    const double high = (sums[n] - sums[i]) / static_cast<double>(n - i);
+    const double variance = static_cast<double>(i) * static_cast<double>(n - i) * (high - low) * (high - low);
+    if (variance > best_variance) {
+      best_variance = variance;
+      best = i;
+    }
+  }
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(best);
+  const regimes found{of_sorted({samples.begin(), middle}), of_sorted({middle, samples.end()}), static_cast<double>(best) / static_cast<double>(n)};
+  const double gap = found.high.p10 - found.low.p90;
+  const double spread = std::max(found.low.p90 - found.low.p10, found.high.p90 - found.high.p10);
+  if (found.high.median < 1.5 * found.low.median || gap <= spread) return std::nullopt;
+  return found;
+}
+
+namespace {
+
+// What a process may take without being killed for it: an eighth of what is free, or of its control group's limit.
+std::uint64_t affordable_bytes() {
+  std::uint64_t bytes = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  std::ifstream limit_file{"/sys/fs/cgroup/memory.max"};
+  if (std::uint64_t limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
+  return bytes / 8;
+}
+
+// Where a level ends and the next begins: all of one figure's caches have these.
+struct cache_point {
+  node_id id;
+  std::uint64_t bytes;
+};
+
+class measurer {
+ public:
+  measurer(const tree& machine, const measure_options& options)
+      : machine_{machine}, options_{options}, allowed_{processor_set::of_this_thread() & machine.root().processors} {}
+
+  measurements run() {
+    plan();
+    for (const auto& [what, step] : steps_) {
+      if (options_.progress) options_.progress(what, done_, steps_.size());
+      step();
+      ++done_;
+    }
+    if (options_.progress) options_.progress("done", done_, steps_.size());
+    return std::move(result_);
+  }
+
+ private:
+  // One processor for each core that may be used.
+  [[nodiscard]] std::vector<node_id> core_processors(const processor_set& among) const {
+    std::vector<node_id> result;
+    node_id last_core = no_node;
+    for (node_id id = 0; id < machine_.nodes().size(); ++id) {
+      if (!machine_.is_processor(id) || !allowed_.contains(machine_.at(id).os_index) || !among.contains(machine_.at(id).os_index)) continue;
+      const node_id parent = machine_.at(id).parent;
+      const bool sibling = machine_.at(id).kind == node_kind::processing_unit && machine_.at(parent).kind == node_kind::core && parent == last_core;
+      last_core = parent;
+      if (!sibling) result.push_back(id);
+    }
+    return result;
+  }
+
+  void plan() {
+    const std::vector<node_id> cores = core_processors(machine_.root().processors);
+    if (cores.empty()) {
+      result_.skipped.push_back("everything: this thread may run on no processor of the machine");
+      return;
+    }
+    for (const cache_point& cache : caches_of(cores.front()))
+      steps_.emplace_back(fmt::format("latency of {}", machine_.label(cache.id)), [this, cache, from = cores.front()] { cache_latency(cache, from); });
+    // Seen from one processor of each part of the machine that has a memory of its own.
+    std::vector<processor_set> homes;
+    for (const node_id memory : addressable()) {
+      const processor_set& home = machine_.at(memory).processors;
+      if (std::find(homes.begin(), homes.end(), home) == homes.end() && !core_processors(home).empty()) homes.push_back(home);
+    }
+    for (const processor_set& home : homes)
+      for (const node_id memory : addressable())
+        steps_.emplace_back(fmt::format("latency of {}", machine_.label(memory)), [this, memory, from = core_processors(home).front()] { memory_latency(memory, from); });
+    for (const node_id memory : addressable())
+      steps_.emplace_back(fmt::format("bandwidth of {}", machine_.label(memory)), [this, memory] { bandwidth(memory); });
+    plan_ping_pong(cores);
+  }
+
+  void plan_ping_pong(const std::vector<node_id>& cores) {
+    if (cores.size() < 2) result_.skipped.push_back("ping-pong: it takes two cores, and this thread may use one");
+    if (cores.size() > options_.max_cores)
+      result_.skipped.push_back(fmt::format("ping-pong beyond the first {} of {} cores", options_.max_cores, cores.size()));
+    const std::size_t count = std::min<std::size_t>(cores.size(), options_.max_cores);
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = i + 1; j < count; ++j)
+        steps_.emplace_back(fmt::format("ping-pong {} - {}", machine_.label(cores[i]), machine_.label(cores[j])),
+                            [this, a = cores[i], b = cores[j]] { ping_pong(a, b); });
+  }
+
+  [[nodiscard]] std::vector<node_id> addressable() const {
+    std::vector<node_id> result;
+    for (const node_id id : machine_.all(node_kind::memory))
+      if (machine_.is_addressable(id) && machine_.at(id).bytes > 0) result.push_back(id);
+    return result;
+  }
+
+  // The data caches over a processor, the nearest first.
+  [[nodiscard]] std::vector<cache_point> caches_of(node_id processor) const {
+    std::vector<cache_point> result;
+    for (node_id up = machine_.at(processor).parent; up != no_node; up = machine_.at(up).parent) {
+      const node& n = machine_.at(up);
+      if (n.kind == node_kind::cache && n.cache != cache_kind::instruction && n.bytes > 0) result.push_back({up, n.bytes});
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::uint64_t largest_cache(node_id processor) const {
+    const std::vector<cache_point> caches = caches_of(processor);
+    return caches.empty() ? std::uint64_t{1} << 20 : caches.back().bytes;
+  }
+
+  // Times a chase through `bytes` on a node, from a processor.
+  void latency(node_id where, node_id from, std::uint64_t bytes, std::uint32_t node) {
+    std::vector<double> samples;
+    std::thread{[&] {
+      if (!detail::pin_this_thread(machine_.at(from).os_index)) return;
+      const detail::buffer memory{bytes, node};
+      if (!memory.ok()) return;
+      constexpr std::size_t line_bytes = 64;  // a shorter stride than the machine's line would hit it twice; no line is shorter
+      const std::size_t stride = std::max<std::size_t>(line_bytes, longest_line());
+      void** at = detail::link_chase({memory.data(), static_cast<std::size_t>(bytes)}, stride);
+      const std::size_t steps = std::clamp<std::size_t>(bytes / stride, 4096, 32768);
+      at = detail::follow_chase(at, std::max<std::size_t>(bytes / stride, steps));  // once around: into the cache
+      const double end = detail::now_ns() + options_.seconds_per_point * 1e9;
+      while (detail::now_ns() < end || samples.size() < 11) {
+        const double before = detail::now_ns();
+        at = detail::follow_chase(at, steps);
+        samples.push_back((detail::now_ns() - before) / static_cast<double>(steps));
+      }
+      // The chase ends somewhere, and that somebody looks at it keeps it from being optimised away.
+      if (*at == nullptr) samples.clear();
+    }}.join();
+    if (samples.empty()) {
+      result_.skipped.push_back(fmt::format("latency of {}: no memory there, or no right to its processor", machine_.label(where)));
+      return;
+    }
+    result_.latencies.push_back({where, from, bytes, summarize(std::move(samples))});
+  }
+
+  [[nodiscard]] std::uint32_t longest_line() const {
+    std::uint32_t longest = 0;
+    for (const node& n : machine_.nodes()) longest = std::max(longest, n.line_bytes);
+    return longest;
+  }
+
+  void cache_latency(const cache_point& cache, node_id from) {
+    // Between this cache and the one below it: the geometric middle, so that neither the smaller one nor neighbours in a shared one
+    // tell much. For the first level, half of it.
+    std::uint64_t below = 0;
+    for (const cache_point& other : caches_of(from))
+      if (other.bytes < cache.bytes) below = std::max(below, other.bytes);
+    const std::uint64_t bytes =
+        below == 0 ? cache.bytes / 2 : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(cache.bytes)));
+    latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::buffer::any_node);
+  }
+
+  // Several times what any cache holds, if there is as much.
+  [[nodiscard]] std::uint64_t memory_working_set(node_id memory, node_id from, std::uint64_t arrays) const {
+    const std::uint64_t wanted = std::max<std::uint64_t>(4 * largest_cache(from), std::uint64_t{64} << 20) * arrays;
+    return std::min({wanted, options_.max_working_set_bytes, affordable_bytes(), machine_.at(memory).bytes / 4}) / 4096 * 4096;
+  }
+
+  void memory_latency(node_id memory, node_id from) {
+    const std::uint64_t bytes = memory_working_set(memory, from, 1);
+    if (bytes < 2 * largest_cache(from)) {
+      result_.skipped.push_back(fmt::format("latency of {}: {} may be used, too little to outgrow the caches", machine_.label(memory), format_bytes(bytes)));
+      return;
+    }
+    latency(memory, from, bytes, machine_.at(memory).os_index);
+  }
+
+  void bandwidth(node_id memory) {
+    std::vector<node_id> near = core_processors(machine_.at(memory).processors);
+    if (near.empty()) near = core_processors(machine_.root().processors);
+    std::vector<std::uint32_t> processors;
+    for (const node_id id : near) processors.push_back(machine_.at(id).os_index);
+    const std::uint64_t bytes = memory_working_set(memory, near.front(), 3);
+    const std::uint64_t each = bytes / processors.size() / 4096 * 4096;
+    const auto time = [&](detail::stream_kernel kernel) {
+      return detail::stream_bandwidth(kernel, processors, machine_.at(memory).os_index, each, options_.seconds_per_point);
+    };
+    const std::vector<double> read = time(detail::stream_kernel::read);
+    const std::vector<double> copy = time(detail::stream_kernel::copy);
+    const std::vector<double> triad = time(detail::stream_kernel::triad);
+    if (read.empty() || copy.empty() || triad.empty()) {
+      result_.skipped.push_back(fmt::format("bandwidth of {}: no memory there, or no right to its processors", machine_.label(memory)));
+      return;
+    }
+    result_.bandwidths.push_back(
+        {memory, static_cast<std::uint32_t>(processors.size()), each * processors.size(), summarize(read), summarize(copy), summarize(triad)});
+  }
+
+  void ping_pong(node_id a, node_id b) {
+    constexpr std::uint32_t rounds = 100;  // of a sample: long against the clock's own cost, short against a regime
+    std::vector<double> samples = detail::ping_pong(machine_.at(a).os_index, machine_.at(b).os_index, options_.seconds_per_pair, rounds);
+    if (samples.empty()) {
+      result_.skipped.push_back(fmt::format("ping-pong {} - {}: no right to a processor", machine_.label(a), machine_.label(b)));
+      return;
+    }
+    const std::optional<regimes> split = split_regimes(samples);
+    result_.ping_pongs.push_back({a, b, summarize(std::move(samples)), split});
+  }
+
+  const tree& machine_;
+  const measure_options& options_;
+  processor_set allowed_;
+  std::vector<std::pair<std::string, std::function<void()>>> steps_;
+  std::size_t done_ = 0;
+  measurements result_;
+};
+
+}  // namespace
+
+measurements measure(const tree& machine, const measure_options& options) { return measurer{machine, options}.run(); }
+
+tree with_measurements(const tree& machine, const measurements& measured) {
+  tree_builder builder{machine.name(), machine.description()};
+  builder.facts(root_node) = machine.root();
+  for (node_id id = 1; id < machine.nodes().size(); ++id) builder.add(machine.at(id).parent, machine.at(id));
+
+  std::map<std::pair<node_id, node_id>, access> accesses;
+  for (const access& record : machine.accesses()) accesses[{record.from, record.memory}] = record;
+  for (const latency_result& latency : measured.latencies) {
+    const node& target = machine.at(latency.where);
+    if (target.kind == node_kind::cache) {
+      // Measured at one core, and alike at all.
+      for (const node_id id : machine.all(node_kind::cache))
+        if (machine.at(id).level == target.level && machine.at(id).cache == target.cache) builder.facts(id).latency_ns = latency.ns.median;
+    } else if (target.processors.includes(machine.at(latency.from).processors)) {
+      builder.facts(latency.where).latency_ns = latency.ns.median;
+    } else {
+      // The largest part of the machine that sees the memory from outside.
+      const node_id meeting = machine.common_ancestor(latency.from, latency.where);
+      node_id from = latency.from;
+      while (machine.at(from).parent != meeting) from = machine.at(from).parent;
+      access& record = accesses[{from, latency.where}];
+      record.from = from;
+      record.memory = latency.where;
+      record.read_latency_ns = latency.ns.median;
+    }
+  }
+  for (const bandwidth_result& bandwidth : measured.bandwidths)
+    builder.facts(bandwidth.memory).bandwidth = static_cast<std::uint64_t>(bandwidth.read.median);
+  for (const auto& [pair, record] : accesses) builder.add_access(record);
+  return std::move(builder).build();
+}
+
+}  // namespace situ::machine

@@ -1,0 +1,216 @@
+#include "machine/measure_kernels.h"
+
+#include <linux/mempolicy.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <barrier>
+#include <chrono>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace situ::machine::detail {
+
+double now_ns() noexcept { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+bool pin_this_thread(std::uint32_t processor) noexcept {
+  const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
+  cpu_set_t* set = CPU_ALLOC(processor + 1);
+  if (set == nullptr) return false;
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(processor, bytes, set);
+  const bool pinned = pthread_setaffinity_np(pthread_self(), bytes, set) == 0;
+  CPU_FREE(set);
+  return pinned;
+}
+
+namespace {
+
+// Where the kernel has no NUMA (or a container forbids the call) the only node is where memory comes from anyway.
+bool bind_to_node(void* address, std::size_t bytes, std::uint32_t node) noexcept {
+  constexpr std::size_t word_bits = 8 * sizeof(unsigned long);
+  unsigned long mask[64] = {};
+  if (node >= 64 * word_bits) return false;
+  mask[node / word_bits] |= 1ul << (node % word_bits);
+  if (syscall(SYS_mbind, address, bytes, MPOL_BIND, mask, 64 * word_bits, 0) == 0) return true;
+  return node == 0 && (errno == ENOSYS || errno == EPERM);
+}
+
+}  // namespace
+
+buffer::buffer(std::size_t bytes, std::uint32_t node) noexcept {
+  constexpr std::size_t huge_page = std::size_t{2} << 20;
+  const std::size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
+  void* address = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(address);
+  size_ = rounded;
+  madvise(address, rounded, MADV_HUGEPAGE);  // a wish: without huge pages the figures hold TLB misses too
+  if (node != any_node && !bind_to_node(address, rounded, node)) {
+    munmap(std::exchange(data_, nullptr), std::exchange(size_, 0));
+    return;
+  }
+  std::fill_n(data_, size_, std::byte{0});
+}
+
+buffer::buffer(buffer&& other) noexcept : data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
+
+buffer& buffer::operator=(buffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+buffer::~buffer() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+void** link_chase(std::span<std::byte> memory, std::size_t line_bytes) {
+  const std::size_t lines = std::max<std::size_t>(memory.size() / line_bytes, 1);
+  std::vector<std::uint32_t> next(lines);
+  std::iota(next.begin(), next.end(), 0);
+  // Sattolo's shuffle: a permutation of one single cycle. The seed is fixed, so that runs compare.
+  std::mt19937_64 random{20170614};
+  for (std::size_t i = lines - 1; i > 0; --i) std::swap(next[i], next[random() % i]);
+  const auto line = [&](std::size_t i) { return reinterpret_cast<void**>(memory.data() + i * line_bytes); };
+  for (std::size_t i = 0; i < lines; ++i) *line(i) = line(next[i]);
+  return line(0);
+}
+
+void** follow_chase(void** start, std::size_t steps) noexcept {
+  void** at = start;
+  for (std::size_t i = 0; i < steps; i += 8) {
+    // Eight a turn keep the loop's own work out of an L1 hit's four or five cycles.
+    for (int j = 0; j < 8; ++j) at = static_cast<void**>(*at);
+  }
+  return at;
+}
+
+double run_stream(stream_kernel kernel, double* a, double* b, double* c, std::size_t count) noexcept {
+  switch (kernel) {
+    case stream_kernel::read: {
+      // Eight sums: one would wait for its own additions, not for memory.
+      double sums[8] = {};
+      for (std::size_t i = 0; i + 8 <= count; i += 8)
+        for (std::size_t j = 0; j < 8; ++j) sums[j] += a[i + j];
+      return std::accumulate(sums, sums + 8, 0.0);
+    }
+    case stream_kernel::copy:
+      for (std::size_t i = 0; i < count; ++i) b[i] = a[i];
+      return b[count / 2];
+    case stream_kernel::triad:
+      for (std::size_t i = 0; i < count; ++i) c[i] = a[i] + 3.0 * b[i];
+      return c[count / 2];
+  }
+  return 0;
+}
+
+std::size_t stream_bytes(stream_kernel kernel, std::size_t count) noexcept {
+  const std::size_t arrays = kernel == stream_kernel::read ? 1 : kernel == stream_kernel::copy ? 2 : 3;
+  return arrays * count * sizeof(double);
+}
+
+namespace {
+
+struct alignas(128) line {
+  std::atomic<std::uint32_t> value{0};
+};
+
+constexpr std::uint32_t stop_value = ~std::uint32_t{0};
+
+// Answers every value until told to stop.
+void answer(const line& ping, line& pong) noexcept {
+  std::uint32_t last = 0;
+  for (;;) {
+    const std::uint32_t value = ping.value.load(std::memory_order_acquire);
+    if (value == stop_value) return;
+    if (value == last) continue;
+    last = value;
+    pong.value.store(value, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, std::uint32_t rounds) {
+  line ping;
+  line pong;
+  std::vector<double> samples;
+  std::atomic<int> pinned{0};  // threads that have tried; negative if one failed
+  const auto pin = [&](std::uint32_t processor) {
+    pinned.fetch_add(pin_this_thread(processor) ? 1 : -100);
+    for (int now = pinned.load(); now >= 0 && now < 2; now = pinned.load()) sched_yield();
+    return pinned.load() == 2;
+  };
+  std::thread answering{[&] {
+    if (pin(b)) answer(ping, pong);
+  }};
+  std::thread asking{[&] {
+    if (!pin(a)) return;
+    const double end = now_ns() + seconds * 1e9;
+    std::uint32_t value = 0;
+    for (double from = now_ns(); from < end;) {
+      for (std::uint32_t i = 0; i < rounds; ++i) {
+        ping.value.store(++value, std::memory_order_release);
+        while (pong.value.load(std::memory_order_acquire) != value) {
+        }
+      }
+      const double to = now_ns();
+      samples.push_back((to - from) / rounds);
+      from = to;
+    }
+    ping.value.store(stop_value, std::memory_order_release);
+  }};
+  asking.join();
+  answering.join();
+  return samples;
+}
+
+std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::uint32_t> processors, std::uint32_t node,
+                                     std::size_t bytes_per_thread, double seconds) {
+  const std::size_t count = bytes_per_thread / sizeof(double) / 3;
+  std::vector<double> samples;
+  std::atomic<bool> failed{false};
+  std::atomic<bool> over{false};
+  std::atomic<double> kept{0};
+  std::barrier together{static_cast<std::ptrdiff_t>(processors.size())};
+  const auto work = [&](std::size_t index) {
+    buffer memory;
+    if (pin_this_thread(processors[index])) memory = buffer{bytes_per_thread, node};
+    if (!memory.ok()) failed = true;
+    together.arrive_and_wait();
+    if (failed) return;
+    auto* const a = reinterpret_cast<double*>(memory.data());
+    double sum = 0;
+    const double end = now_ns() + seconds * 1e9;
+    while (!over) {
+      together.arrive_and_wait();
+      const double from = now_ns();
+      sum += run_stream(kernel, a, a + count, a + 2 * count, count);
+      together.arrive_and_wait();
+      const double to = now_ns();
+      if (index == 0) {
+        samples.push_back(static_cast<double>(stream_bytes(kernel, count) * processors.size()) / (to - from) * 1e9);
+        over = to >= end && samples.size() >= 5;
+      }
+      together.arrive_and_wait();  // all see the same `over`
+    }
+    kept.fetch_add(sum);  // so that no pass can be optimised away
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < processors.size(); ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  // The first pass warms pages and clocks.
+  if (samples.size() > 1) samples.erase(samples.begin());
+  return failed ? std::vector<double>{} : samples;
+}
+
+}  // namespace situ::machine::detail

@@ -1,0 +1,266 @@
+// Trees from TOML; docs/machine.md describes the format.
+#include <situ/base/error.h>
+#include <situ/base/spec_file.h>
+#include <situ/machine/toml.h>
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace situ::machine {
+namespace {
+
+template <class Kind, std::size_t N>
+Kind parse_kind(const spec_table& table, std::string_view key, std::string_view fallback, const Kind (&kinds)[N]) {
+  const std::string text = table.text(key, fallback);
+  std::string known;
+  for (const Kind kind : kinds) {
+    if (name(kind) == text) return kind;
+    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", name(kind));
+  }
+  table.fail(key, fmt::format("\"{}\" is not known; write one of {}", text, known));
+}
+
+constexpr node_kind node_kinds[] = {node_kind::package, node_kind::group,           node_kind::cache, node_kind::core,
+                                    node_kind::processing_unit, node_kind::memory, node_kind::device};
+constexpr memory_kind memory_kinds[] = {memory_kind::dram, memory_kind::hbm,        memory_kind::persistent, memory_kind::cxl,
+                                        memory_kind::gpu,  memory_kind::scratchpad, memory_kind::file};
+constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cache_kind::instruction, cache_kind::memory_side};
+constexpr device_kind device_kinds[] = {device_kind::other, device_kind::gpu, device_kind::network, device_kind::storage};
+
+// "0-3,8,16-30:2" in the given order; nothing if it does not parse or names more than `limit` numbers.
+std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text, std::size_t limit) {
+  std::vector<std::uint32_t> values;
+  const auto number = [&](std::uint32_t& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{}) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+  };
+  const auto skip = [&](char c) {
+    if (text.empty() || text.front() != c) return false;
+    text.remove_prefix(1);
+    return true;
+  };
+  do {
+    std::uint32_t from = 0;
+    std::uint32_t step = 1;
+    if (!number(from)) return std::nullopt;
+    std::uint32_t to = from;
+    if (skip('-') && !number(to)) return std::nullopt;
+    if (skip(':') && !number(step)) return std::nullopt;
+    if (to < from || step == 0 || (to - from) / step >= limit) return std::nullopt;
+    for (std::uint64_t value = from; value <= to; value += step) values.push_back(static_cast<std::uint32_t>(value));
+    if (values.size() > limit) return std::nullopt;
+  } while (skip(','));
+  if (!text.empty()) return std::nullopt;
+  return values;
+}
+
+class reader {
+ public:
+  explicit reader(const spec_table& spec) : spec_{spec}, builder_{spec.text("name"), spec.text("description", "")} {}
+
+  tree run() {
+    spec_.allow_only({"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth", "node", "access"});
+    read_figures(spec_, builder_.facts(root_node));
+    if (spec_.has("os")) builder_.facts(root_node).os_index = read_os(spec_, 1).front();
+    families_["machine"] = {root_node};
+    parents_.push_back(no_node);
+    for (const spec_table& table : spec_.tables("node")) read_node(table);
+    for (const spec_table& table : spec_.tables("access")) read_access(table);
+    try {
+      return std::move(builder_).build();
+    } catch (const error& bad) {
+      spec_.fail("", bad.message());
+    }
+  }
+
+ private:
+  static std::uint32_t small(const spec_table& table, std::string_view key) {
+    const std::int64_t value = table.integer(key, 0);
+    if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) table.fail(key, fmt::format("{} is out of range; write a small positive number", value));
+    return static_cast<std::uint32_t>(value);
+  }
+
+  static void read_figures(const spec_table& table, node_facts& facts) {
+    facts.bytes = table.bytes("size", 0);
+    facts.line_bytes = small(table, "line_bytes");
+    facts.ways = small(table, "ways");
+    facts.hertz = table.hertz("clock", 0);
+    facts.latency_ns = table.nanoseconds("latency", 0);
+    facts.bandwidth = table.bandwidth("bandwidth", 0);
+  }
+
+  static std::vector<std::uint32_t> read_os(const spec_table& table, std::size_t members) {
+    const std::string text = table.text("os");
+    const auto indices = parse_list(text, tree_builder::max_nodes);
+    if (!indices) table.fail("os", fmt::format("\"{}\" is no list of indices; write it like \"0-3,8\" or \"0-6:2\"", text));
+    if (indices->size() != members)
+      table.fail("os", fmt::format("{} indices for {} nodes; give one for each, in tree order, or none", indices->size(), members));
+    return *indices;
+  }
+
+  // How many of the family hang under each parent.
+  static std::vector<std::int64_t> read_counts(const spec_table& table, std::size_t parents) {
+    std::vector<std::int64_t> counts;
+    if (table.is_array("count")) {
+      counts = table.integers("count");
+      if (counts.size() != parents)
+        table.fail("count", fmt::format("{} numbers for {} parents; give one for each \"{}\", or a single number for all", counts.size(), parents,
+                                        table.text("in", "machine")));
+    } else {
+      counts.assign(parents, table.integer("count", 1));
+    }
+    std::int64_t total = 0;
+    for (const std::int64_t count : counts) {
+      if (count < 0) table.fail("count", fmt::format("{} nodes cannot be; write 0 or more", count));
+      if (count > static_cast<std::int64_t>(tree_builder::max_nodes) - total)
+        table.fail("count", fmt::format("more than {} nodes; write a smaller number", tree_builder::max_nodes));
+      total += count;
+    }
+    if (total == 0) table.fail("count", "no nodes at all; remove the table or write a positive number");
+    return counts;
+  }
+
+  void read_node(const spec_table& table) {
+    table.allow_only({"id", "in", "kind", "memory", "cache", "device", "level", "count", "os", "name", "size", "line_bytes", "ways", "clock", "latency", "bandwidth"});
+    node_facts facts;
+    facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
+    kind_specific(table, facts);
+    facts.name = table.text("name", "");
+    read_figures(table, facts);
+
+    const std::string in = table.text("in", "machine");
+    const auto parents = families_.find(in);
+    if (parents == families_.end()) table.fail("in", fmt::format("no [[node]] above has id = \"{}\"; known: {}", in, known_families()));
+    const std::string id = table.text("id");
+    if (id.empty() || id.find_first_of("[]") != std::string::npos) table.fail("id", "an id is a word without brackets; write id = \"core\"");
+    if (families_.contains(id)) table.fail("id", fmt::format("\"{}\" is taken; give each [[node]] its own id", id));
+
+    const std::vector<std::int64_t> counts = read_counts(table, parents->second.size());
+    std::size_t total = 0;
+    for (const std::int64_t count : counts) total += static_cast<std::size_t>(count);
+    std::vector<std::uint32_t> indices;
+    if (table.has("os")) indices = read_os(table, total);
+    std::vector<node_id> members;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      for (std::int64_t n = 0; n < counts[i]; ++n) {
+        if (!indices.empty()) facts.os_index = indices[members.size()];
+        members.push_back(add(table, parents->second[i], facts));
+      }
+    }
+    families_.emplace(id, std::move(members));
+  }
+
+  node_id add(const spec_table& table, node_id parent, const node_facts& facts) {
+    try {
+      parents_.push_back(parent);
+      return builder_.add(parent, facts);
+    } catch (const error& bad) {
+      table.fail("kind", bad.message());
+    }
+  }
+
+  static void kind_specific(const spec_table& table, node_facts& facts) {
+    const auto only_for = [&](std::string_view key, node_kind kind) {
+      if (facts.kind != kind && table.has(key))
+        table.fail(key, fmt::format("belongs to kind = \"{}\", and this is kind = \"{}\"; remove it", name(kind), name(facts.kind)));
+    };
+    only_for("memory", node_kind::memory);
+    only_for("cache", node_kind::cache);
+    only_for("level", node_kind::cache);
+    only_for("device", node_kind::device);
+    facts.memory = parse_kind(table, "memory", "dram", memory_kinds);
+    facts.cache = parse_kind(table, "cache", "unified", cache_kinds);
+    facts.device = parse_kind(table, "device", "other", device_kinds);
+    facts.level = small(table, "level");
+    if (facts.kind == node_kind::cache && facts.level == 0 && facts.cache != cache_kind::memory_side)
+      table.fail("level", "a cache has a level; write level = 1 for the one nearest to the core");
+  }
+
+  std::string known_families() const {
+    std::string text;
+    for (const auto& [id, members] : families_) text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", id);
+    return text;
+  }
+
+  // "package", "package[1]", "hbm[0-3]".
+  std::vector<node_id> select(const spec_table& table, std::string_view key) const {
+    const std::string text = table.text(key);
+    const auto bracket = text.find('[');
+    const auto family = families_.find(text.substr(0, bracket));
+    if (family == families_.end()) table.fail(key, fmt::format("no [[node]] has id = \"{}\"; known: {}", text.substr(0, bracket), known_families()));
+    if (bracket == std::string::npos) return family->second;
+    const std::size_t size = family->second.size();
+    const auto numbers = text.back() == ']' ? parse_list(std::string_view{text}.substr(bracket + 1, text.size() - bracket - 2), size) : std::nullopt;
+    if (!numbers) table.fail(key, fmt::format("\"{}\" does not select nodes; write it like \"{}[0-1]\", numbers below {}", text, family->first, size));
+    std::vector<node_id> result;
+    for (const std::uint32_t number : *numbers) {
+      if (number >= size) table.fail(key, fmt::format("there is no {}[{}]; the last is {}[{}]", family->first, number, family->first, size - 1));
+      result.push_back(family->second[number]);
+    }
+    return result;
+  }
+
+  // Whether a memory is local to a node: the memory hangs, caches of its own and devices aside, at the node or above it.
+  [[nodiscard]] bool is_local(node_id from, node_id memory) const {
+    node_id home = parents_[memory];
+    while (builder_.facts(home).kind == node_kind::device || builder_.facts(home).cache == cache_kind::memory_side) home = parents_[home];
+    for (node_id up = from; up != no_node; up = parents_[up])
+      if (up == home) return true;
+    return false;
+  }
+
+  void read_access(const spec_table& table) {
+    table.allow_only({"from", "to", "pairs", "latency", "read_latency", "write_latency", "bandwidth", "read_bandwidth", "write_bandwidth", "distance"});
+    access record;
+    record.latency_ns = table.nanoseconds("latency", 0);
+    record.read_latency_ns = table.nanoseconds("read_latency", 0);
+    record.write_latency_ns = table.nanoseconds("write_latency", 0);
+    record.bandwidth = table.bandwidth("bandwidth", 0);
+    record.read_bandwidth = table.bandwidth("read_bandwidth", 0);
+    record.write_bandwidth = table.bandwidth("write_bandwidth", 0);
+    record.distance = small(table, "distance");
+    const std::string pairs = table.text("pairs", "all");
+    if (pairs != "all" && pairs != "local" && pairs != "remote")
+      table.fail("pairs", fmt::format("\"{}\" is not known; write one of \"all\", \"local\", \"remote\"", pairs));
+    const std::vector<node_id> memories = select(table, "to");
+    for (const node_id from : select(table, "from")) {
+      for (const node_id memory : memories) {
+        if (builder_.facts(memory).kind != node_kind::memory) table.fail("to", "leads to a node that is no memory; name a kind = \"memory\"");
+        if (builder_.facts(from).kind == node_kind::memory) table.fail("from", "starts at a memory; name a node with cores, or a device");
+        if (pairs != "all" && is_local(from, memory) != (pairs == "local")) continue;
+        if (++records_ > max_records) table.fail("from", fmt::format("more than {} accesses; name larger parts of the machine", max_records));
+        record.from = from;
+        record.memory = memory;
+        builder_.add_access(record);
+      }
+    }
+  }
+
+  static constexpr std::size_t max_records = std::size_t{1} << 22;
+  const spec_table& spec_;
+  tree_builder builder_;
+  std::map<std::string, std::vector<node_id>> families_;
+  std::vector<node_id> parents_;
+  std::size_t records_ = 0;
+};
+
+}  // namespace
+
+tree parse_toml(std::string_view text, std::string_view file_name) {
+  const spec_table spec = parse_spec(text, file_name);
+  return reader{spec}.run();
+}
+
+tree read_toml(const std::string& path) {
+  const spec_table spec = read_spec(path);
+  return reader{spec}.run();
+}
+
+}  // namespace situ::machine

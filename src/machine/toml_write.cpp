@@ -1,0 +1,196 @@
+// Trees as TOML. Nodes alike in all but their place become one [[node]] table, a family; see docs/machine.md.
+#include <situ/base/units.h>
+#include <situ/machine/toml.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace situ::machine {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+// "0-63", "0,2,4" as "0-4:2", in the given order.
+std::string list_text(const std::vector<std::uint32_t>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size();) {
+    std::size_t run = 1;
+    const std::uint32_t step = i + 1 < values.size() && values[i + 1] > values[i] ? values[i + 1] - values[i] : 0;
+    while (step > 0 && i + run < values.size() && values[i + run] > values[i + run - 1] && values[i + run] - values[i + run - 1] == step) ++run;
+    if (run == 2 && step != 1) run = 1;  // "0,5" reads better than "0-5:5"
+    if (!text.empty()) text += ",";
+    text += fmt::format("{}", values[i]);
+    if (run > 1) text += fmt::format("-{}", values[i + run - 1]);
+    if (run > 1 && step != 1) text += fmt::format(":{}", step);
+    i += run;
+  }
+  return text;
+}
+
+struct family {
+  std::string id;
+  std::vector<node_id> members;         // in tree order
+  std::vector<std::uint32_t> counts;    // for each member of the parent family
+};
+
+class writer {
+ public:
+  explicit writer(const tree& machine) : machine_{machine} {}
+
+  std::string run() {
+    out_ += fmt::format("name = {}\n", quoted(machine_.name()));
+    if (!machine_.description().empty()) out_ += fmt::format("description = {}\n", quoted(machine_.description()));
+    root_facts();
+    where_[root_node] = {"machine", 0};
+    write_families({"machine", {root_node}, {}});
+    for (std::size_t i = 0; i < machine_.accesses().size();) i = write_access(i);
+    return std::move(out_);
+  }
+
+ private:
+  // Nodes of one family differ in nothing that is written once for all of them.
+  static node_facts common(node_facts facts) {
+    facts.os_index = facts.os_index == no_index ? no_index : 0;
+    return facts;
+  }
+
+  std::string fresh_id(const node_facts& facts) {
+    std::string stem{name(facts.kind)};
+    if (facts.kind == node_kind::memory) stem = name(facts.memory);
+    if (facts.kind == node_kind::cache)
+      stem = facts.cache == cache_kind::memory_side ? "side_cache"
+                                                    : fmt::format("l{}{}", facts.level, facts.cache == cache_kind::unified ? "" : facts.cache == cache_kind::data ? "d" : "i");
+    if (facts.kind == node_kind::processing_unit) stem = "pu";
+    std::string id = stem;
+    for (int i = 2; !ids_.insert(id).second; ++i) id = fmt::format("{}_{}", stem, i);
+    return id;
+  }
+
+  // Takes from each member's children the run at the front that equals the first child left anywhere, until none is left.
+  void write_families(const family& parent) {
+    std::vector<std::size_t> taken(parent.members.size(), 0);
+    const auto rest = [&](std::size_t i) { return std::span{machine_.at(parent.members[i]).children}.subspan(taken[i]); };
+    std::vector<family> children;
+    for (std::size_t first = 0; first < parent.members.size();) {
+      if (rest(first).empty()) {
+        ++first;
+        continue;
+      }
+      const node_facts facts = common(machine_.at(rest(first).front()));
+      family f{fresh_id(facts), {}, std::vector<std::uint32_t>(parent.members.size(), 0)};
+      for (std::size_t i = first; i < parent.members.size(); ++i) {
+        while (!rest(i).empty() && common(machine_.at(rest(i).front())) == facts) {
+          where_[rest(i).front()] = {f.id, static_cast<std::uint32_t>(f.members.size())};
+          f.members.push_back(rest(i).front());
+          ++f.counts[i];
+          ++taken[i];
+        }
+      }
+      write_node(parent, f);
+      children.push_back(std::move(f));
+    }
+    for (const family& f : children) write_families(f);
+  }
+
+  void write_node(const family& parent, const family& f) {
+    const node& n = machine_.at(f.members.front());
+    out_ += fmt::format("\n[[node]]\nid = {}\n", quoted(f.id));
+    if (parent.id != "machine") out_ += fmt::format("in = {}\n", quoted(parent.id));
+    out_ += fmt::format("kind = \"{}\"\n", name(n.kind));
+    if (n.kind == node_kind::memory) out_ += fmt::format("memory = \"{}\"\n", name(n.memory));
+    if (n.kind == node_kind::cache) out_ += fmt::format("cache = \"{}\"\n", name(n.cache));
+    if (n.kind == node_kind::device && n.device != device_kind::other) out_ += fmt::format("device = \"{}\"\n", name(n.device));
+    if (n.kind == node_kind::cache && n.level > 0) out_ += fmt::format("level = {}\n", n.level);
+    const bool even = std::adjacent_find(f.counts.begin(), f.counts.end(), std::not_equal_to<>{}) == f.counts.end();
+    if (!even) {
+      out_ += fmt::format("count = [{}]\n", fmt::join(f.counts, ", "));
+    } else if (f.counts.front() != 1) {
+      out_ += fmt::format("count = {}\n", f.counts.front());
+    }
+    if (n.os_index != no_index) {
+      std::vector<std::uint32_t> indices;
+      for (const node_id id : f.members) indices.push_back(machine_.at(id).os_index);
+      out_ += fmt::format("os = \"{}\"\n", list_text(indices));
+    }
+    if (!n.name.empty()) out_ += fmt::format("name = {}\n", quoted(n.name));
+    figures(n);
+  }
+
+  void figures(const node_facts& n) {
+    if (n.bytes > 0) out_ += fmt::format("size = \"{}\"\n", exact_bytes(n.bytes));
+    if (n.line_bytes > 0) out_ += fmt::format("line_bytes = {}\n", n.line_bytes);
+    if (n.ways > 0) out_ += fmt::format("ways = {}\n", n.ways);
+    if (n.hertz > 0) out_ += fmt::format("clock = \"{}\"\n", exact_hertz(n.hertz));
+    if (n.latency_ns > 0) out_ += fmt::format("latency = \"{}\"\n", exact_nanoseconds(n.latency_ns));
+    if (n.bandwidth > 0) out_ += fmt::format("bandwidth = \"{}\"\n", exact_bandwidth(n.bandwidth));
+  }
+
+  void root_facts() {
+    if (machine_.root().os_index != no_index) out_ += fmt::format("os = \"{}\"\n", machine_.root().os_index);
+    figures(machine_.root());
+  }
+
+  [[nodiscard]] std::string selector(node_id id) const {
+    const auto& [family_id, number] = where_.at(id);
+    return id == root_node ? "machine" : fmt::format("{}[{}]", family_id, number);
+  }
+
+  // One [[access]] for the records from one node that agree in all but a member number; returns the next record.
+  std::size_t write_access(std::size_t first) {
+    const auto records = machine_.accesses();
+    const auto figures_of = [](access a) {
+      a.memory = 0;
+      return a;
+    };
+    const std::string& to = where_.at(records[first].memory).first;
+    std::vector<std::uint32_t> numbers;
+    std::size_t next = first;
+    while (next < records.size() && figures_of(records[next]) == figures_of(records[first]) && where_.at(records[next].memory).first == to)
+      numbers.push_back(where_.at(records[next++].memory).second);
+    const access& a = records[first];
+    out_ += fmt::format("\n[[access]]\nfrom = \"{}\"\nto = \"{}[{}]\"\n", selector(a.from), to, list_text(numbers));
+    const auto time = [&](const char* key, double ns) {
+      if (ns > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_nanoseconds(ns));
+    };
+    const auto rate = [&](const char* key, std::uint64_t bandwidth) {
+      if (bandwidth > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_bandwidth(bandwidth));
+    };
+    time("latency", a.latency_ns);
+    time("read_latency", a.read_latency_ns);
+    time("write_latency", a.write_latency_ns);
+    rate("bandwidth", a.bandwidth);
+    rate("read_bandwidth", a.read_bandwidth);
+    rate("write_bandwidth", a.write_bandwidth);
+    if (a.distance > 0) out_ += fmt::format("distance = {}\n", a.distance);
+    return next;
+  }
+
+  const tree& machine_;
+  std::string out_;
+  std::set<std::string> ids_{"machine"};
+  std::map<node_id, std::pair<std::string, std::uint32_t>> where_;  // family and number of each node
+};
+
+}  // namespace
+
+std::string to_toml(const tree& machine) { return writer{machine}.run(); }
+
+}  // namespace situ::machine

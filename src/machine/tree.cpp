@@ -1,0 +1,265 @@
+#include <situ/base/assert.h>
+#include <situ/base/error.h>
+#include <situ/machine/tree.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace situ::machine {
+
+std::string_view name(node_kind kind) noexcept {
+  static constexpr std::string_view names[] = {"machine", "package", "group", "cache", "core", "processing_unit", "memory", "device"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(memory_kind kind) noexcept {
+  static constexpr std::string_view names[] = {"dram", "hbm", "persistent", "cxl", "gpu", "scratchpad", "file"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(cache_kind kind) noexcept {
+  static constexpr std::string_view names[] = {"unified", "data", "instruction", "memory_side"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(device_kind kind) noexcept {
+  static constexpr std::string_view names[] = {"other", "gpu", "network", "storage"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+const node& tree::at(node_id id) const {
+  SITU_ASSERT(1, id < nodes_.size(), "pass a node id of this tree; ids of another tree or view differ");
+  return nodes_[id];
+}
+
+std::vector<node_id> tree::all(node_kind kind) const {
+  std::vector<node_id> result;
+  for (node_id id = 0; id < nodes_.size(); ++id)
+    if (nodes_[id].kind == kind) result.push_back(id);
+  return result;
+}
+
+namespace {
+
+std::string kind_label(const node_facts& facts) {
+  switch (facts.kind) {
+    case node_kind::cache:
+      if (facts.cache == cache_kind::memory_side) return "memory-side cache";
+      return fmt::format("L{}{}", facts.level, facts.cache == cache_kind::data ? "d" : facts.cache == cache_kind::instruction ? "i" : "");
+    case node_kind::processing_unit: return "pu";
+    case node_kind::memory: return std::string{name(facts.memory)};
+    case node_kind::device: return facts.device == device_kind::other ? "device" : std::string{name(facts.device)} + " device";
+    default: return std::string{name(facts.kind)};
+  }
+}
+
+}  // namespace
+
+std::string tree::label(node_id id) const {
+  const node& n = at(id);
+  if (n.kind == node_kind::machine) return "machine";
+  return fmt::format("{} {}", kind_label(n), n.index);
+}
+
+node_id tree::common_ancestor(node_id a, node_id b) const noexcept {
+  while (!is_under(b, a)) a = nodes_[a].parent;
+  return a;
+}
+
+node_id tree::covering(const processor_set& processors) const {
+  node_id best = root_node;
+  for (;;) {
+    const auto& children = nodes_[best].children;
+    // Among those that cover, the first with processors of its own: a memory only repeats its parent's.
+    const auto next = std::find_if(children.begin(), children.end(), [&](node_id child) {
+      const node& n = nodes_[child];
+      return n.kind != node_kind::memory && n.kind != node_kind::device && n.cache != cache_kind::memory_side && n.processors.includes(processors);
+    });
+    if (next == children.end() || processors.empty()) return best;
+    best = *next;
+  }
+}
+
+bool tree::is_processor(node_id id) const {
+  const node& n = at(id);
+  if (n.kind == node_kind::processing_unit) return true;
+  if (n.kind != node_kind::core) return false;
+  for (node_id i = id + 1; i <= id + n.descendants; ++i)
+    if (nodes_[i].kind == node_kind::processing_unit) return false;
+  return true;
+}
+
+node_id tree::processor(std::uint32_t os_index) const noexcept {
+  for (node_id id = 0; id < nodes_.size(); ++id)
+    if (nodes_[id].os_index == os_index && is_processor(id)) return id;
+  return no_node;
+}
+
+node_id tree::memory(std::uint32_t os_index) const noexcept {
+  for (node_id id = 0; id < nodes_.size(); ++id)
+    if (nodes_[id].kind == node_kind::memory && nodes_[id].os_index == os_index && os_index != no_index) return id;
+  return no_node;
+}
+
+bool tree::is_addressable(node_id memory) const { return at(memory).kind == node_kind::memory && at(memory).os_index != no_index; }
+
+std::uint64_t tree::memory_bytes(node_id id, bool with_devices) const {
+  std::uint64_t sum = 0;
+  for (node_id i = id; i <= id + at(id).descendants; ++i)
+    if (nodes_[i].kind == node_kind::memory && (with_devices || is_addressable(i))) sum += nodes_[i].bytes;
+  return sum;
+}
+
+access tree::figures(node_id from, node_id memory) const {
+  access result;
+  for (node_id node = from; node != no_node; node = at(node).parent) {
+    const auto found = std::lower_bound(accesses_.begin(), accesses_.end(), std::pair{node, memory},
+                                        [](const access& a, const auto& key) { return std::pair{a.from, a.memory} < key; });
+    if (found == accesses_.end() || found->from != node || found->memory != memory) continue;
+    result = *found;
+    break;
+  }
+  result.from = from;
+  result.memory = memory;
+  const machine::node& target = at(memory);
+  if (target.processors.includes(at(from).processors)) {
+    if (result.latency() == 0) result.latency_ns = target.latency_ns;
+    if (result.best_bandwidth() == 0) result.bandwidth = target.bandwidth;
+  }
+  return result;
+}
+
+tree_builder::tree_builder(std::string name, std::string description) : description_{std::move(description)} {
+  node_facts root;
+  root.kind = node_kind::machine;
+  root.name = std::move(name);
+  nodes_.push_back({std::move(root), no_node, {}});
+}
+
+namespace {
+
+// Why a child cannot hang there, or nullptr.
+const char* misplaced(const node_facts& parent, const node_facts& child) {
+  if (child.kind == node_kind::machine) return "a machine has one root";
+  if (parent.kind == node_kind::memory) return "nothing hangs under a memory; put it beside it";
+  if (parent.kind == node_kind::processing_unit) return "nothing hangs under a processing unit";
+  if (parent.kind == node_kind::device && child.kind != node_kind::memory && child.kind != node_kind::device)
+    return "only memories and devices hang under a device";
+  if (parent.cache == cache_kind::memory_side && parent.kind == node_kind::cache && child.kind != node_kind::memory && child.kind != node_kind::cache)
+    return "only memories hang under a memory-side cache";
+  if (parent.kind == node_kind::core && (child.kind == node_kind::core || child.kind == node_kind::package)) return "a core holds caches and processing units";
+  if (child.kind == node_kind::cache && child.level == 0 && child.cache != cache_kind::memory_side) return "a cache has a level from 1 on";
+  return nullptr;
+}
+
+}  // namespace
+
+node_id tree_builder::add(node_id parent, node_facts facts) {
+  if (parent >= nodes_.size()) throw_error(errc::bad_argument, "add parents before their children");
+  if (nodes_.size() >= max_nodes) throw_error(errc::bad_argument, fmt::format("a machine of more than {} nodes; check the counts", max_nodes));
+  if (!(facts.latency_ns >= 0) || !std::isfinite(facts.latency_ns)) throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  if (const char* reason = misplaced(nodes_[parent].facts, facts))
+    throw_error(errc::bad_argument, fmt::format("a {} under a {}: {}", kind_label(facts), kind_label(nodes_[parent].facts), reason));
+  const auto id = static_cast<node_id>(nodes_.size());
+  nodes_[parent].children.push_back(id);
+  nodes_.push_back({std::move(facts), parent, {}});
+  return id;
+}
+
+void tree_builder::add_access(access record) {
+  if (record.from >= nodes_.size() || record.memory >= nodes_.size()) throw_error(errc::bad_argument, "an access names nodes that were added");
+  if (nodes_[record.memory].facts.kind != node_kind::memory) throw_error(errc::bad_argument, "an access leads to a memory");
+  if (nodes_[record.from].facts.kind == node_kind::memory) throw_error(errc::bad_argument, "an access starts at processors or a device, not at a memory");
+  for (const double ns : {record.latency_ns, record.read_latency_ns, record.write_latency_ns})
+    if (!(ns >= 0) || !std::isfinite(ns)) throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  accesses_.push_back(record);
+}
+
+namespace {
+
+// Numbers nodes of one kind (and level) in tree order.
+using family_key = std::tuple<node_kind, std::uint32_t, cache_kind>;
+family_key family_of(const node_facts& facts) {
+  const bool is_cache = facts.kind == node_kind::cache;
+  return {facts.kind, is_cache ? facts.level : 0, is_cache ? facts.cache : cache_kind::unified};
+}
+
+void number_nodes(std::vector<node>& nodes) {
+  std::map<family_key, std::uint32_t> next;
+  std::vector<char> in_device(nodes.size(), 0);
+  for (node_id id = 0; id < nodes.size(); ++id) {
+    node& n = nodes[id];
+    in_device[id] = n.kind == node_kind::device || (n.parent != no_node && in_device[n.parent] != 0);
+    n.index = next[family_of(n)]++;
+    if (n.parent != no_node) n.depth = nodes[n.parent].depth + 1;
+    const bool numbered = n.kind == node_kind::processing_unit || n.kind == node_kind::core || n.kind == node_kind::package || n.kind == node_kind::memory;
+    if (numbered && in_device[id] == 0 && n.os_index == no_index) n.os_index = n.index;
+  }
+}
+
+void collect_processors(std::vector<node>& nodes) {
+  for (node_id id = static_cast<node_id>(nodes.size()); id-- > 0;) {
+    node& n = nodes[id];
+    if (n.kind == node_kind::processing_unit || (n.kind == node_kind::core && n.processors.empty())) n.processors.insert(n.os_index);
+    if (n.parent == no_node) continue;
+    nodes[n.parent].processors |= n.processors;
+    nodes[n.parent].descendants += n.descendants + 1;
+  }
+  for (node& n : nodes)
+    if (n.processors.empty() && n.parent != no_node) n.processors = nodes[n.parent].processors;
+}
+
+}  // namespace
+
+tree tree_builder::build() && {
+  tree result;
+  result.description_ = std::move(description_);
+  // Depth first, children in the order they were added.
+  std::vector<node_id> renumbered(nodes_.size());
+  std::vector<node_id> stack{root_node};
+  while (!stack.empty()) {
+    const node_id old = stack.back();
+    stack.pop_back();
+    renumbered[old] = static_cast<node_id>(result.nodes_.size());
+    node n{std::move(nodes_[old].facts)};
+    if (old != root_node) {
+      n.parent = renumbered[nodes_[old].parent];
+      result.nodes_[n.parent].children.push_back(renumbered[old]);
+    }
+    result.nodes_.push_back(std::move(n));
+    stack.insert(stack.end(), nodes_[old].children.rbegin(), nodes_[old].children.rend());
+  }
+  number_nodes(result.nodes_);
+  collect_processors(result.nodes_);
+  if (result.root().processors.empty()) throw_error(errc::bad_argument, "a machine needs a core or a processing unit");
+
+  processor_set processors;
+  std::map<std::uint32_t, node_id> memories;
+  for (node_id id = 0; id < result.nodes_.size(); ++id) {
+    const node& n = result.nodes_[id];
+    if (result.is_processor(id)) {
+      if (processors.contains(n.os_index))
+        throw_error(errc::bad_argument, fmt::format("{} has the OS index {} of another processor", result.label(id), n.os_index));
+      processors.insert(n.os_index);
+    }
+    if (n.kind == node_kind::memory && n.os_index != no_index && !memories.emplace(n.os_index, id).second)
+      throw_error(errc::bad_argument,
+                  fmt::format("{} has the OS index {} of {}", result.label(id), n.os_index, result.label(memories[n.os_index])));
+  }
+
+  std::map<std::pair<node_id, node_id>, access> accesses;
+  for (access record : accesses_) {
+    record.from = renumbered[record.from];
+    record.memory = renumbered[record.memory];
+    accesses[{record.from, record.memory}] = record;
+  }
+  for (const auto& [pair, record] : accesses) result.accesses_.push_back(record);
+  return result;
+}
+
+}  // namespace situ::machine
