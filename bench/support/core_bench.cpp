@@ -86,10 +86,10 @@ subject_request own_request(const std::string& subject, unsigned places) {
 void check_names(const core_options& options) {
   for (const std::string& name : options.cases)
     if (find_case(name) == nullptr)
-      throw std::runtime_error{fmt::format("no case '{}'; see `situ bench core --help`", name)};
+      throw std::runtime_error{fmt::format("situ bench: no case '{}'; see `situ bench core --help`", name)};
   for (const std::string& name : options.subjects)
     if (std::find(std::begin(subject_names), std::end(subject_names), name) == std::end(subject_names))
-      throw std::runtime_error{fmt::format("no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
+      throw std::runtime_error{fmt::format("situ bench: no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
 }
 
 // The subjects that are wanted and can be had; `missing` is set where one of our own cannot.
@@ -132,14 +132,14 @@ void write_json(const std::string& path, std::span<const row> rows, const proven
   std::ofstream file{path};
   file << to_json(rows, from);
   if (!file.flush())
-    throw std::runtime_error{"cannot write " + path};
+    throw std::runtime_error{"situ bench: cannot write " + path};
 }
 
 void warn_of_build() {
   if (!is_release_build())
     say("this is no Release build: its figures say nothing about Situ's speed");
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-    throw std::runtime_error{"two processors are needed: the places of a pair are pinned to processors 0 and 1"};
+    throw std::runtime_error{"situ bench: two processors are needed: the places of a pair are pinned to processors 0 and 1"};
 }
 
 // Table order, whatever order the rounds gave.

@@ -7,7 +7,7 @@
 namespace situ::bench {
 namespace {
 
-constexpr const char* line_form = "{:<16} {:<8} {:<34} {:<34} {}\n";
+constexpr const char* line_form = "{:<16} {:<8} {:<38} {:<38} {}\n";
 
 struct time_unit {
   double ns;
@@ -22,12 +22,15 @@ time_unit unit_for(double ns) {
   return {1e6, "ms"};
 }
 
+// Three significant digits, and never an exponent.
+std::string number_text(double value) { return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value); }
+
 std::string median_text(const std::optional<figures>& f) {
   if (!f)
     return "-";
   const time_unit unit = unit_for(f->ns.median);
-  const std::string ratio = f->ratio_to_raw < 999.5 ? fmt::format("{:.3g}", f->ratio_to_raw) : fmt::format("{:.0f}", f->ratio_to_raw);
-  return fmt::format("{:>5.3g} {} ({:.3g}..{:.3g}) {}x", f->ns.median / unit.ns, unit.name, f->ns.p10 / unit.ns, f->ns.p90 / unit.ns, ratio);
+  return fmt::format("{:>5} {} ({}..{}) {}x n={}", number_text(f->ns.median / unit.ns), unit.name, number_text(f->ns.p10 / unit.ns),
+                     number_text(f->ns.p90 / unit.ns), number_text(f->ratio_to_raw), f->samples);
 }
 
 std::string idle_text(const std::optional<figures>& f) {
@@ -64,15 +67,15 @@ std::string remark(const case_info& info, const row& r, double switch_ns) {
 
 std::string time_text(double ns) {
   const time_unit unit = unit_for(ns);
-  return fmt::format("{:.3g} {}", ns / unit.ns, unit.name);
+  return number_text(ns / unit.ns) + " " + unit.name;
 }
 
 std::string to_table(std::span<const row> rows, const provenance& from) {
   const row* switches = find_row(rows, "context_switch", "raw");
-  const double switch_ns = switches == nullptr ? 0 : switches->all.ns.median;
+  const double switch_ns = switches == nullptr ? 0 : switch_cost(*switches);
   std::string text = fmt::format("{}; commit {}, {} build\n", from.machine, from.commit, from.build);
-  text += "Median (p10..p90) and, with x, the ratio to the case's raw counterpart in the same sample. Near and far: the regime that a raw\n"
-          "ping-pong found right before each sample.\n\n";
+  text += "Median (p10..p90), with x the ratio to the case's raw counterpart in the same sample, and the number of samples. Near and far:\n"
+          "the regime that a raw ping-pong found right before each sample.\n\n";
   text += fmt::format(line_form, "case", "subject", "near", "far", "best known rival; target for situ");
   for (const case_info& info : all_cases()) {
     bool first = true;

@@ -1,9 +1,10 @@
 #include "results.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 namespace situ::bench {
 namespace {
@@ -44,13 +45,8 @@ row row_of(const std::vector<const sample*>& samples, double split_ns) {
   return {samples.front()->case_name, samples.front()->subject, *figures_of(samples), figures_of(near), figures_of(far)};
 }
 
-// Four significant digits say all that a sample of some hundred can.
-double rounded(double value) {
-  if (value == 0 || !std::isfinite(value))
-    return 0;
-  const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
-  return std::round(value * scale) / scale;
-}
+// Four significant digits say all that a sample of some hundred can. By way of decimal text, so that they print as such.
+double rounded(double value) { return std::strtod(fmt::format("{:.3e}", value).c_str(), nullptr); }
 
 void put_figures(ordered_json& object, const figures& f) {
   object["median_ns"] = rounded(f.ns.median);

@@ -67,7 +67,7 @@ void write_sources(const fs::path& directory) {
     std::ofstream file{path};
     file << source.text;
     if (!file.flush())
-      throw std::runtime_error{"cannot write " + path.string()};
+      throw std::runtime_error{"situ bench: cannot write " + path.string()};
   }
 }
 
@@ -78,7 +78,7 @@ fs::path program_of(const rival& r, const fs::path& directory) { return director
 temporary_directory::temporary_directory() {
   std::string pattern = (fs::temp_directory_path() / "situ-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr)
-    throw std::runtime_error{"cannot make a directory " + pattern};
+    throw std::runtime_error{"situ bench: cannot make a directory " + pattern};
   path_ = pattern;
 }
 

@@ -27,6 +27,7 @@ void add_core(CLI::App& bench) {
   const CLI::Option* seconds =
       core->add_option("--seconds", options->seconds, "Time for samples, over all runs (60; 4 with --quick); starts come on top")
           ->check(CLI::PositiveNumber);
+  core->add_option("--split-ns", options->split_ns, "A sample is near where the raw round trip takes less, else far (227)")->check(CLI::PositiveNumber);
   core->add_flag("--quick", options->quick, "One round with few samples");
   core->add_flag("!--no-install", options->may_install, "Do not install the rivals' Debian packages where they are absent");
   core->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");

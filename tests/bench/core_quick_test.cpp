@@ -1,0 +1,171 @@
+// `situ bench core --quick` end to end, and how it fails. Only what must hold whatever the machine's load: which rows there
+// are, that they are whole, and what is left behind. Speed is no test.
+#include "subject_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace situ::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::string bin = SITU_TEST_BIN_DIR;
+
+bool two_processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_ISSET(0, &allowed) && CPU_ISSET(1, &allowed);
+}
+
+#define NEEDS_TWO_PROCESSORS() \
+  if (!two_processors()) GTEST_SKIP() << "processors 0 and 1 are needed"
+
+// A directory of this test alone, also the TMPDIR of what it starts.
+class core_quick : public ::testing::Test {
+ protected:
+  core_quick() {
+    std::string pattern = (fs::temp_directory_path() / "situ-bench-test-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    fs::create_directory(directory_ / "tmp");
+  }
+  ~core_quick() override { fs::remove_all(directory_); }
+
+  struct result {
+    int status;
+    std::string output;
+  };
+
+  result run(const std::string& arguments, const std::string& environment = "") const {
+    const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment + " /usr/bin/timeout 240 " + bin +
+                                "/situ bench core --no-install " + arguments + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    result r{-1, {}};
+    char buffer[4096];
+    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+      r.output.append(buffer, n);
+    const int status = pclose(pipe);
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return r;
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(core_quick, delivers_every_row_and_leaves_nothing) {
+  NEEDS_TWO_PROCESSORS();
+  const fs::path file = directory_ / "rows.json";
+  const result r = run("--quick --seconds 2 --subjects raw,situ --json " + file.string());
+  ASSERT_EQ(r.status, 0) << r.output;
+  std::ifstream stream{file};
+  const json rows = json::parse(stream);
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const json& row : rows) {
+    seen.emplace(row["case"], row["subject"]);
+    EXPECT_GT(row["median_ns"], 0) << row;
+    EXPECT_GT(row["ratio_to_raw"], 0) << row;
+    EXPECT_LE(row["p10_ns"], row["median_ns"]) << row;
+    EXPECT_LE(row["median_ns"], row["p90_ns"]) << row;
+    EXPECT_GE(row["samples"], 1) << row;
+    EXPECT_TRUE(row["commit"].is_string() && row["machine"].is_string()) << row;
+  }
+  for (const char* subject : {"raw", "situ"})
+    for (const char* name : {"put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway", "at_empty_rt", "at_1000_doubles", "barrier_2",
+                             "barrier_8", "barrier_64"})
+      EXPECT_TRUE(seen.contains({name, subject})) << name << ' ' << subject << '\n' << r.output;
+  EXPECT_TRUE(seen.contains({"idle_64", "situ"}));
+  EXPECT_TRUE(seen.contains({"context_switch", "raw"}));
+  EXPECT_TRUE(fs::is_empty(directory_ / "tmp")) << "left in the temporary directory";
+}
+
+TEST_F(core_quick, refuses_what_does_not_exist) {
+  const result unknown_case = run("--cases put_9");
+  EXPECT_NE(unknown_case.status, 0);
+  EXPECT_THAT(unknown_case.output, HasSubstr("no case 'put_9'"));
+  const result unknown_subject = run("--subjects gasnet");
+  EXPECT_NE(unknown_subject.status, 0);
+  EXPECT_THAT(unknown_subject.output, HasSubstr("no subject 'gasnet'"));
+}
+
+TEST_F(core_quick, skips_an_absent_rival_with_a_word) {
+  NEEDS_TWO_PROCESSORS();
+  const fs::path without_mpicc = directory_ / "nothing";
+  const result r = run("--quick --seconds 0.2 --cases put_8 --subjects raw,openmpi", "PATH=" + without_mpicc.string());
+  EXPECT_EQ(r.status, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("openmpi is skipped: no mpicc"));
+  EXPECT_THAT(r.output, HasSubstr("put_8            raw"));
+}
+
+// ---- what a run makes of a subject ----
+
+subject_outcome run_shell(const std::string& script, std::chrono::seconds timeout = std::chrono::seconds{20}) {
+  return run_subject({{"/bin/sh", "-c", script}, {}, {"put_8"}, 1, timeout});
+}
+
+const std::string one_sample = R"(echo '{"case":"put_8","subject":"x","ns":2,"calibration_ns":100,"raw_ns":1}'; )";
+
+TEST(run_subject, takes_the_samples_of_a_subject_that_crashes_after_the_last) {
+  const subject_outcome outcome = run_shell(one_sample + R"(echo '{"end":"x"}'; kill -SEGV $$)");
+  EXPECT_EQ(outcome.end, subject_end::complete);
+  ASSERT_EQ(outcome.samples.size(), 1u);
+  EXPECT_EQ(outcome.samples[0].ns, 2);
+}
+
+TEST(run_subject, knows_a_subject_that_ends_early) {
+  const subject_outcome outcome = run_shell(one_sample + "echo out of luck >&2; exit 3");
+  EXPECT_EQ(outcome.end, subject_end::failed);
+  EXPECT_EQ(outcome.samples.size(), 1u);
+  EXPECT_EQ(outcome.error_output, "out of luck\n");
+}
+
+TEST(run_subject, says_that_a_program_cannot_be_run) {
+  const subject_outcome outcome = run_subject({{"/nowhere/at/all"}, {}, {}, 1, std::chrono::seconds{20}});
+  EXPECT_EQ(outcome.end, subject_end::failed);
+  EXPECT_THAT(outcome.error_output, HasSubstr("cannot run /nowhere/at/all"));
+}
+
+TEST(run_subject, ends_a_subject_that_takes_too_long_and_what_it_started) {
+  const fs::path note = fs::temp_directory_path() / ("situ-bench-test-pid-" + std::to_string(getpid()));
+  const auto before = std::chrono::steady_clock::now();
+  const subject_outcome outcome = run_shell("sleep 300 & echo $! > " + note.string() + "; wait", std::chrono::seconds{1});
+  EXPECT_EQ(outcome.end, subject_end::timed_out);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds{15});
+  pid_t sleeper = 0;
+  std::ifstream{note} >> sleeper;
+  fs::remove(note);
+  ASSERT_GT(sleeper, 0);
+  // Killed with its group; whoever inherits it reaps it in a moment.
+  for (int i = 0; i < 100 && kill(sleeper, 0) == 0; ++i)
+    usleep(50'000);
+  std::ifstream status{"/proc/" + std::to_string(sleeper) + "/stat"};
+  std::string pid, name, state;
+  status >> pid >> name >> state;
+  EXPECT_TRUE(state.empty() || state == "Z") << state;
+}
+
+TEST(run_subject, hands_on_what_a_subject_needs) {
+  const subject_outcome outcome =
+      run_subject({{"/bin/sh", "-c", R"(test -r "$SITU_BENCH_PAGE" && echo "$SITU_BENCH_CASES $SITU_BENCH_SECONDS $EXTRA" >&2)"},
+                   {{"EXTRA", "given"}},
+                   {"put_8", "get_8"},
+                   2.5,
+                   std::chrono::seconds{20}});
+  EXPECT_EQ(outcome.error_output, ",put_8,get_8, 2.500000 given\n");
+}
+
+}  // namespace
+}  // namespace situ::bench
