@@ -1,0 +1,129 @@
+// A program for the tests of `situ run`: does one thing, named by its arguments.
+//   launch_probe ACTION [PLACE [VALUE]]     PLACE is the one that does it, the others wait for a loss
+#include "runtime/launch_support.h"
+
+#include <situ/base/error.h>
+#include <situ/runtime/runtime.h>
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using namespace situ::test;
+
+std::uint32_t number(int argc, char** argv, int index) { return argc > index ? static_cast<std::uint32_t>(std::stoul(argv[index])) : 0; }
+
+// Which place this will be, before it has joined.
+std::uint32_t place_to_be() {
+  const char* const place = std::getenv("SITU_PLACE");
+  return place != nullptr ? static_cast<std::uint32_t>(std::stoul(place)) : 0;
+}
+
+void print_pid() {
+  std::printf("pid %d place %u\n", ::getpid(), my_place());
+  std::fflush(stdout);
+}
+
+int echo_input() {
+  for (std::string line; std::getline(std::cin, line);) std::printf("place %u read %s\n", my_place(), line.c_str());
+  std::printf("place %u is through\n", my_place());
+  return 0;
+}
+
+int write_lines() {
+  for (int i = 0; i < 200; ++i) {
+    std::printf("out %d of %u ", i, my_place());
+    std::printf("%s\n", std::string(300, 'x').c_str());
+    std::fprintf(stderr, "err %d of %u\n", i, my_place());
+  }
+  std::printf("no newline %u", my_place());
+  return 0;
+}
+
+int print_processors() {
+  cpu_set_t set;
+  ::sched_getaffinity(0, sizeof set, &set);
+  std::string text = "place " + std::to_string(my_place()) + " on";
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &set)) text += " " + std::to_string(i);
+  std::printf("%s\n", text.c_str());
+  return 0;
+}
+
+int print_environment() {
+  for (const char* const name : {"SITU_JOB_FD", "SITU_PLACE", "SITU_IN_PROCESS", "SITU_TAG"})
+    if (std::getenv(name) != nullptr) std::printf("%s is still set\n", name);
+  const int flags = ::fcntl(STDIN_FILENO, F_GETFD);
+  std::printf("place %u of %u, standard input %s\n", my_place(), control().place_count, flags >= 0 ? "open" : "closed");
+  return 0;
+}
+
+void take_first_base() {
+  const auto base = situ::detail::job::create({.place_count = 2}).control().candidates[0];
+  if (::mmap(reinterpret_cast<void*>(base), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+    throw std::runtime_error{"cannot take the base"};
+}
+
+int print_round() {
+  for (std::uint32_t round = 0; round < situ::detail::job_control::address_rounds; ++round)
+    if (control().candidates[round] == situ::detail::current->base) std::printf("base of round %u\n", round);
+  return 0;
+}
+
+int act(const std::string& action, std::uint32_t actor, int value) {
+  if (action == "exit") return my_place() == actor ? value : 0;
+  if (action == "cat") return echo_input();
+  if (action == "lines") return write_lines();
+  if (action == "processors") return print_processors();
+  if (action == "environment") return print_environment();
+  if (action == "collide") return print_round();
+  print_pid();
+  if (action == "sleep") sleep_for_ever();
+  if (action == "ignore") {
+    ::signal(SIGINT, SIG_IGN);
+    std::printf("ignoring\n");
+    std::fflush(stdout);
+    sleep_for_ever();
+  }
+  if (my_place() != actor) sleep_until_loss();
+  if (action == "kill") ::kill(::getpid(), value);
+  if (action == "leave") std::_Exit(value);
+  if (action == "throw") throw std::runtime_error{"thrown on purpose"};
+  std::fprintf(stderr, "launch_probe: unknown action %s\n", action.c_str());
+  return 99;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string action = argc > 1 ? argv[1] : "";
+  const std::uint32_t actor = number(argc, argv, 2);
+  const int value = static_cast<int>(number(argc, argv, 3));
+  if (action == "no-join" && place_to_be() == actor) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{argc > 4 ? number(argc, argv, 4) : 0});
+    return value;
+  }
+  if (action == "never-join") return value;
+  if (action == "collide" && place_to_be() == actor) take_first_base();
+  if (action == "throw-inside") {  // caught, so the runtime is left by unwinding
+    try {
+      situ::runtime joined{argc, argv};
+      if (my_place() == actor) throw std::runtime_error{"thrown on purpose"};
+      sleep_until_loss();
+    } catch (const std::exception& error) {
+      std::printf("caught %s\n", error.what());
+      return 5;
+    }
+  }
+  situ::runtime joined{argc, argv};
+  return act(action == "no-join" ? "wait" : action, actor, value);
+}
