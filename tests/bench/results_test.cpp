@@ -195,7 +195,7 @@ TEST(to_table, says_which_targets_are_met_in_which_regime) {
 
 TEST(to_table, takes_the_least_disturbed_switch_for_the_unit) {
   std::vector<sample> samples{{"barrier_8", "situ", 32000, 100, 100, 0}};
-  for (const double ns : {2000, 2000, 2000, 9e6, 9e6, 9e6})  // another process had the processor half of the time
+  for (const double ns : {2e3, 2e3, 2e3, 9e6, 9e6, 9e6})  // another process had the processor half of the time
     samples.push_back({"context_switch", "raw", ns, 100, 100, 0});
   EXPECT_THAT(table_line(to_table(summarize(samples), {}), "barrier_8", 0), HasSubstr("near 2 x met"));
 }
