@@ -1,0 +1,11 @@
+// A std::function keeps its state where nobody can copy it from.
+// expect: a lambda that runs at another place must not capture
+#include <situ/runtime/at.h>
+
+#include <functional>
+
+#ifdef SITU_COMPILE_FAIL_CONTROL
+int ask(situ::place there, int (*f)(int)) { return situ::at(there, f, 1); }
+#else
+int ask(situ::place there, const std::function<int(int)>& f) { return situ::at(there, f, 1); }
+#endif
