@@ -121,11 +121,9 @@ std::vector<ranked> best_ranks(const placed_graph& graph, situ::ptr<double> rank
     best.resize(kept);
   };
   keep_best();
-  std::vector<std::vector<ranked>> rows(situ::place_count());
-  rows[0] = std::move(best);
-  rows = situ::exchange(rows);
+  const std::vector<std::vector<ranked>> all = situ::gather(best, 0);
   best.clear();
-  for (const auto& row : rows) best.insert(best.end(), row.begin(), row.end());
+  for (const std::vector<ranked>& row : all) best.insert(best.end(), row.begin(), row.end());
   keep_best();
   return best;
 }

@@ -62,8 +62,7 @@ struct ranked {
   friend bool operator<(const ranked& a, const ranked& b) noexcept { return a.rank != b.rank ? a.rank > b.rank : a.v < b.v; }
 };
 
-// The `count` best of those own vertices whose marks satisfy (marks & mask) == wanted, merged at place 0; elsewhere the result is
-// this place's share of no meaning to others. Collective.
+// The `count` best of all vertices whose marks satisfy (marks & mask) == wanted, at place 0; empty elsewhere. Collective.
 [[nodiscard]] std::vector<ranked> best_ranks(const placed_graph& graph, situ::ptr<double> ranks, std::size_t count, std::uint8_t mask, std::uint8_t wanted);
 
 }  // namespace package_rank
