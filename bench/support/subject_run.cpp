@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 namespace situ::bench {
@@ -182,11 +183,35 @@ void end_process_group(pid_t child, bool finished) {
     waitpid(child, nullptr, 0);
 }
 
+// The processes that this one has, its own children and the orphans that it adopted.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::ifstream list{"/proc/self/task/" + std::to_string(getpid()) + "/children"};
+  for (pid_t child; list >> child;)
+    found.push_back(child);
+  return found;
+}
+
+// Ranks outlive a launcher that is killed, in process groups of their own. Adopted (PR_SET_CHILD_SUBREAPER) they are ended here.
+void end_orphans() {
+  for (int round = 0; round < 200; ++round) {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {}
+    const std::vector<pid_t> left = children();
+    if (left.empty())
+      return;
+    if (round > 20)  // they had 100 ms to end by themselves
+      for (const pid_t orphan : left)
+        kill(orphan, SIGKILL);
+    usleep(5000);
+  }
+}
+
 void note_interruption(int signal_number) { interruption = signal_number; }
 
 }  // namespace
 
 subject_outcome run_subject(const subject_request& request) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const descriptor page = make_page();
   pipe_ends output = make_pipe(), errors = make_pipe();
   const auto environment = environment_of(request, page.get());
@@ -196,6 +221,7 @@ subject_outcome run_subject(const subject_request& request) {
   subject_outcome outcome;
   collect(std::move(output.read), std::move(errors.read), clock::now() + request.timeout, outcome);
   end_process_group(child, outcome.end == subject_end::complete || outcome.end == subject_end::failed);
+  end_orphans();
   return outcome;
 }
 

@@ -1,4 +1,5 @@
-// Runs a subject program of `situ bench core` and takes its samples. Single-threaded: one run at a time.
+// Runs a subject program of `situ bench core` and takes its samples. One run at a time, in a process that has one thread and no other
+// children: whatever processes are left after a run are ended.
 #pragma once
 
 #include <chrono>

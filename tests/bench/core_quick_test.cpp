@@ -138,23 +138,30 @@ TEST(run_subject, says_that_a_program_cannot_be_run) {
   EXPECT_THAT(outcome.error_output, HasSubstr("cannot run /nowhere/at/all"));
 }
 
-TEST(run_subject, ends_a_subject_that_takes_too_long_and_what_it_started) {
+// Whether a process of this pid is there; one that nobody has reaped counts.
+bool is_there(pid_t pid) { return kill(pid, 0) == 0; }
+
+// Runs a script that writes the pid of something long-lived to the file $NOTE; returns that pid.
+pid_t run_and_leave(const std::string& script, std::chrono::seconds timeout, subject_end expected) {
   const fs::path note = fs::temp_directory_path() / ("situ-bench-test-pid-" + std::to_string(getpid()));
   const auto before = std::chrono::steady_clock::now();
-  const subject_outcome outcome = run_shell("sleep 300 & echo $! > " + note.string() + "; wait", std::chrono::seconds{1});
-  EXPECT_EQ(outcome.end, subject_end::timed_out);
+  EXPECT_EQ(run_subject({{"/bin/sh", "-c", script}, {{"NOTE", note.string()}}, {}, 1, timeout}).end, expected);
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds{15});
-  pid_t sleeper = 0;
-  std::ifstream{note} >> sleeper;
+  pid_t left = 0;
+  std::ifstream{note} >> left;
   fs::remove(note);
-  ASSERT_GT(sleeper, 0);
-  // Killed with its group; whoever inherits it reaps it in a moment.
-  for (int i = 0; i < 100 && kill(sleeper, 0) == 0; ++i)
-    usleep(50'000);
-  std::ifstream status{"/proc/" + std::to_string(sleeper) + "/stat"};
-  std::string pid, name, state;
-  status >> pid >> name >> state;
-  EXPECT_TRUE(state.empty() || state == "Z") << state;
+  EXPECT_GT(left, 0);
+  return left;
+}
+
+TEST(run_subject, ends_a_subject_that_takes_too_long_and_what_it_started) {
+  EXPECT_FALSE(is_there(run_and_leave("sleep 300 & echo $! > $NOTE; wait", std::chrono::seconds{1}, subject_end::timed_out)));
+}
+
+TEST(run_subject, ends_what_a_subject_leaves_in_another_process_group) {
+  const std::string script = R"(setsid sh -c 'echo $$ > $NOTE; exec sleep 300 >/dev/null 2>&1' & while ! test -s $NOTE; do sleep 0.01; done; )" + one_sample +
+                             R"(echo '{"end":"x"}')";
+  EXPECT_FALSE(is_there(run_and_leave(script, std::chrono::seconds{20}, subject_end::complete)));
 }
 
 TEST(run_subject, hands_on_what_a_subject_needs) {
