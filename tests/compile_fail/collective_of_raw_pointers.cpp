@@ -1,0 +1,11 @@
+// expect: collectives move trivially copyable values \(no raw pointers: use situ::ptr\)
+#include <situ/runtime/collective.h>
+#include <situ/memory/ptr.h>
+
+#ifdef SITU_COMPILE_FAIL_CONTROL
+using pointer = situ::ptr<int>;
+#else
+using pointer = int*;
+#endif
+
+std::vector<pointer> everyones(pointer mine) { return situ::all_gather(mine); }
