@@ -1,5 +1,5 @@
-# The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, bin/situ, machine files, the gdb script and
-# the package that find_package(Situ) reads.
+# The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script and the package
+# that find_package(Situ) reads. The programs are installed where they are built.
 
 include(CMakePackageConfigHelpers)
 option(SITU_INSTALL "Generate the install rules" ${PROJECT_IS_TOP_LEVEL})
@@ -52,9 +52,6 @@ set(SITU_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Situ)
 install(TARGETS ${situ_modules} situ_umbrella EXPORT SituTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SituTargets NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR})
 install(DIRECTORY include/situ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inl")
-if(TARGET situ)
-  install(TARGETS situ RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
 install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/situ FILES_MATCHING PATTERN "*.toml")
 install(FILES tools/gdb/situ_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/situ/gdb)
 
