@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 namespace situ::detail {
@@ -70,6 +71,7 @@ launch_monitor::~launch_monitor() {
 
 void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t places) {
   const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));  // closed on exec by itself
+  if (descriptor < 0 && errno == ESRCH) return record_unknown({pid, -1, first_place, places, true});
   if (descriptor < 0) {
     const int reason = errno;
     ::kill(pid, SIGKILL);
@@ -111,13 +113,16 @@ void launch_monitor::reap(child& ended) {
   int waited = 0;
   do waited = ::waitid(P_PID, static_cast<id_t>(ended.pid), &info, WEXITED | WNOHANG);
   while (waited != 0 && errno == EINTR);
-  const bool status_known = waited == 0;  // not where the program ignores SIGCHLD, or waits for every child elsewhere
-  if (status_known && info.si_pid == 0) return;
+  if (waited == 0 && info.si_pid == 0) return;
   ::close(ended.descriptor);  // leaves the poll set with it
   ended.ended = true;
   --running_;
-  const bool exited = status_known && info.si_code == CLD_EXITED;
-  record(ended, exited ? info.si_status : status_known ? 0 : 1, status_known && !exited ? info.si_status : 0);
+  if (waited != 0)
+    record_unknown(ended);
+  else if (info.si_code == CLD_EXITED)
+    record(ended, info.si_status, 0);
+  else
+    record(ended, 0, info.si_status);
 }
 
 void launch_monitor::record(const child& ended, int code, int signal) {
@@ -125,9 +130,24 @@ void launch_monitor::record(const child& ended, int code, int signal) {
     outcomes_[place].exit_code = code;
     outcomes_[place].signal = signal;
     note_end(place, code, signal);
-    const bool failed = code != 0 || signal != 0 || control_.slot(place).state.load() == place_state::lost;
-    if (failed && !first_failed_) first_failed_ = situ::place{place};
+    note_failure(place);
   }
+}
+
+// The program ignores SIGCHLD, or waits for every child elsewhere, and so took the status. What the place wrote down is left.
+void launch_monitor::record_unknown(const child& ended) {
+  for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
+    const std::int32_t code = control_.slot(place).exit_code.load();
+    outcomes_[place].exit_code = code >= 0 ? code : EXIT_FAILURE;
+    mark_lost(control_, place, "ended without leaving the job; how is unknown, because this program ignores SIGCHLD or reaps all its children");
+    note_failure(place);
+  }
+}
+
+void launch_monitor::note_failure(std::uint32_t place) {
+  const place_outcome& outcome = outcomes_[place];
+  const bool failed = outcome.exit_code != 0 || outcome.signal != 0 || control_.slot(place).state.load() == place_state::lost;
+  if (failed && !first_failed_) first_failed_ = situ::place{place};
 }
 
 void launch_monitor::note_end(std::uint32_t place, int code, int signal) {

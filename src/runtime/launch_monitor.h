@@ -50,6 +50,8 @@ class launch_monitor {
 
   void reap(child& ended);
   void record(const child& ended, int code, int signal);
+  void record_unknown(const child& ended);
+  void note_failure(std::uint32_t place);
   void note_end(std::uint32_t place, int code, int signal);
   void look_at_unjoined();
   void advance_stage();

@@ -57,7 +57,9 @@ int run_place(const start_ticket& ticket, job_control& control, const std::funct
   try {
     runtime joined;
     try {
-      return body();
+      const int code = body();
+      control.slot(ticket.place).exit_code.store(code);
+      return code;
     } catch (...) {
       mark_lost(control, ticket.place, "its body threw " + describe(std::current_exception()));
     }

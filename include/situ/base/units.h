@@ -5,7 +5,7 @@
 //
 // parse_*  throw errc::bad_argument and say what is accepted. "1.5 KiB" is 1536 bytes; "0.3 B" is an error, because it is
 //          no whole number of bytes.
-// format_* round to about three digits, for people.
+// format_* round to three or four digits, for people.
 // exact_*  lose nothing: parse_bytes(exact_bytes(n)) == n for every n, and likewise for the others (times: every finite value).
 #pragma once
 

@@ -10,7 +10,7 @@ namespace situ::machine {
 struct draw_options {
   bool unicode = true;
   // Siblings that look alike are drawn once, as "32 x ...", when there are at least so many; 0 draws every one.
-  std::uint32_t collapse_from = 5;
+  std::uint32_t collapse_from = 4;
 };
 
 // One line for each node, a chain of only children on one line: "L2 0 512 KiB + core 0 + pu 0". Ends with a newline.

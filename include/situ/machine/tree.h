@@ -113,7 +113,7 @@ class tree {
 
   [[nodiscard]] bool is_under(node_id id, node_id ancestor) const noexcept { return id >= ancestor && id <= ancestor + nodes_[ancestor].descendants; }
   [[nodiscard]] node_id common_ancestor(node_id a, node_id b) const noexcept;
-  // The smallest node with all of these processors; the root where none has.
+  // The smallest node with all of these processors, of several alike the uppermost; the root where none has.
   [[nodiscard]] node_id covering(const processor_set& processors) const;
   [[nodiscard]] bool is_processor(node_id id) const;  // invariant 3
   // The processor's node with this OS index, no_node where there is none.
@@ -126,8 +126,8 @@ class tree {
   [[nodiscard]] bool is_addressable(node_id memory) const;
 
   [[nodiscard]] std::span<const access> accesses() const noexcept { return accesses_; }
-  // What is known of a memory seen from a node: the record of the node itself or else of its nearest ancestor that has one; what
-  // that record leaves open is taken, for memories local to the node, from the memory's own latency and bandwidth.
+  // What is known of a memory seen from a node: the record of the node itself (or one with the same processors), or else of its
+  // nearest ancestor that has one; what that leaves open is taken, for memories local to the node, from the memory's own figures.
   [[nodiscard]] access figures(node_id from, node_id memory) const;
 
   friend bool operator==(const tree&, const tree&) = default;

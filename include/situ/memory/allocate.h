@@ -24,7 +24,7 @@ struct allocation {
 struct memory_usage {
   std::uint64_t live_bytes = 0;
   std::uint64_t live_blocks = 0;
-  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t peak_bytes = 0;            // the most that was live at once, with the free blocks kept at hand (64 KiB a size at most)
   std::uint64_t allocations = 0;
   std::uint64_t deallocations = 0;         // all of them
   std::uint64_t remote_deallocations = 0;  // of those, the ones made by other places

@@ -1,0 +1,261 @@
+// Active messages: a message that runs a handler where it arrives. Three categories, as in GASNet (paper 003, section 2.2):
+//
+//   short    up to 16 arguments of at most eight bytes
+//   medium   also a payload of up to max_medium_bytes(), handed to the handler in a buffer of the runtime
+//   long     also a payload of any size, written to an address in the target's segment before the handler runs
+//
+//   void on_pong(situ::am::reply_token&, int n);
+//   void on_ping(situ::am::token& t, int n) { t.reply_short<on_pong>(n + 1); }
+//   situ::am::request_short<on_ping>(place, 41);
+//
+// A request's handler may answer once; a reply's handler answers nothing (its token type has no way to). Handlers run when
+// their place makes progress (in any call that waits, or situ::progress()), on its thread, one after another; they must not
+// block, send requests or throw. Messages between two places arrive in the order in which they were sent, requests and
+// replies each on their own. Delivery never waits behind a third place. One-sided; not thread-safe (a place is one thread).
+#pragma once
+
+#include <situ/base/assert.h>
+#include <situ/fabric/endpoint.h>
+#include <situ/fabric/rma.h>
+#include <situ/memory/ptr.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace situ::am {
+
+class token;
+class reply_token;
+
+// Limits. Compile-time here; asked through functions because other fabrics have other limits.
+[[nodiscard]] constexpr std::uint32_t max_arguments() noexcept { return detail::max_arguments; }
+[[nodiscard]] constexpr std::size_t max_medium_bytes() noexcept { return detail::max_medium_bytes; }
+[[nodiscard]] constexpr std::size_t max_long_bytes() noexcept { return SIZE_MAX >> 1; }
+
+// What fits an argument: trivially copyable, at most eight bytes.
+template <class T>
+concept argument = std::is_trivially_copyable_v<T> && sizeof(T) <= 8 && !std::is_reference_v<T>;
+
+}  // namespace situ::am
+
+namespace situ::detail {
+
+template <class T>
+[[nodiscard]] std::uint64_t to_word(T value) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof(T));
+  return word;
+}
+
+template <class T>
+[[nodiscard]] T from_word(std::uint64_t word) noexcept {
+  T value;
+  std::memcpy(&value, &word, sizeof(T));
+  return value;
+}
+
+enum class handler_form { short_form, payload_form };
+
+template <class Function>
+struct handler_traits;
+template <class Token, class... Arguments>
+struct handler_traits<void (*)(Token&, Arguments...)> {
+  using token_type = Token;
+  using arguments = std::tuple<Arguments...>;
+  static constexpr handler_form form = handler_form::short_form;
+};
+template <class Token, class... Arguments>
+struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...)> {
+  using token_type = Token;
+  using arguments = std::tuple<Arguments...>;
+  static constexpr handler_form form = handler_form::payload_form;
+};
+template <class Token, class... Arguments>
+struct handler_traits<void (*)(Token&, Arguments...) noexcept> : handler_traits<void (*)(Token&, Arguments...)> {};
+template <class Token, class... Arguments>
+struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...) noexcept> : handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...)> {};
+
+[[noreturn]] void handler_threw(const message& m) noexcept;
+[[noreturn]] void throw_no_such_place(std::uint32_t index);
+[[noreturn]] void throw_medium_too_large(std::size_t bytes);
+// Puts a long message's payload in place. Throws bad_address unless it lies in the target's segment.
+void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload);
+
+[[nodiscard]] inline outgoing& request_channel(place target) {
+  const place_context& context = *current;
+  if (target.index() >= context.place_count) [[unlikely]]
+    throw_no_such_place(target.index());
+  SITU_ASSERT(1, !context.endpoint->in_handler(), "an active-message handler may only reply: start an async task to send requests from");
+  return context.endpoint->requests_to(target.index());
+}
+
+// What a channel calls: unpacks the arguments and runs the user's handler.
+template <auto Handler>
+void run_handler(message& m) noexcept {
+  using traits = handler_traits<decltype(Handler)>;
+  using arguments = typename traits::arguments;
+  typename traits::token_type token{m};
+  m.self.enter_handler();
+  try {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      if constexpr (traits::form == handler_form::payload_form) {
+        Handler(token, std::span<std::byte>{m.payload, m.payload_bytes}, from_word<std::tuple_element_t<I, arguments>>(m.argument(I))...);
+      } else {
+        Handler(token, from_word<std::tuple_element_t<I, arguments>>(m.argument(I))...);
+      }
+    }(std::make_index_sequence<std::tuple_size_v<arguments>>{});
+  } catch (...) {
+    handler_threw(m);
+  }
+  m.self.leave_handler();
+}
+
+// Named once, before main; sending then costs a load.
+template <auto Handler>
+inline const function_id handler_id = name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_handler<Handler>)));
+
+template <auto Handler, class Token, handler_form Form, class... Arguments>
+consteval void check_handler() {
+  using traits = handler_traits<decltype(Handler)>;
+  static_assert(std::is_same_v<typename traits::token_type, Token>,
+                "situ: the handler of a request takes a situ::am::token&, the handler of a reply a situ::am::reply_token&");
+  static_assert(traits::form == Form, "situ: the handler of a medium or long message takes (token&, std::span<std::byte>, arguments...); of a short one (token&, arguments...)");
+  static_assert(sizeof...(Arguments) <= max_arguments, "situ: an active message takes at most 16 arguments: send the rest as a medium payload");
+  static_assert((am::argument<Arguments> && ...), "situ: an argument of an active message is trivially copyable and at most 8 bytes: send larger values as a medium payload");
+  static_assert(sizeof...(Arguments) == std::tuple_size_v<typename traits::arguments>, "situ: the handler takes another number of arguments than the message carries");
+}
+
+// Arguments as the handler declares them, so that an int passed for a double is converted, not reinterpreted.
+template <auto Handler, class... Given>
+[[nodiscard]] auto words_for(Given... given) noexcept {
+  using declared = typename handler_traits<decltype(Handler)>::arguments;
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<std::uint64_t, sizeof...(Given)>{to_word(static_cast<std::tuple_element_t<I, declared>>(given))...};
+  }(std::index_sequence_for<Given...>{});
+}
+
+template <auto Handler, class... Arguments>
+void send_short(outgoing& out, Arguments... arguments) {
+  const auto words = words_for<Handler>(arguments...);
+  endpoint& self = *current->endpoint;
+  if constexpr (sizeof...(Arguments) <= cell::word_count) {
+    self.send_short(out, handler_id<Handler>, words.data(), sizeof...(Arguments));
+  } else {
+    draft message = self.begin(out, sizeof...(Arguments), 0);
+    for (std::uint32_t i = 0; i < words.size(); ++i) message.set_argument(i, words[i]);
+    self.send(message, message_kind::short_message, handler_id<Handler>, 0);
+  }
+}
+
+template <auto Handler, class... Arguments>
+void send_medium(outgoing& out, std::span<const std::byte> payload, Arguments... arguments) {
+  if (payload.size() > max_medium_bytes) [[unlikely]]
+    throw_medium_too_large(payload.size());
+  const auto words = words_for<Handler>(arguments...);
+  endpoint& self = *current->endpoint;
+  draft message = self.begin(out, sizeof...(Arguments), static_cast<std::uint32_t>(payload.size()));
+  for (std::uint32_t i = 0; i < words.size(); ++i) message.set_argument(i, words[i]);
+  if (!payload.empty()) std::memcpy(message.payload, payload.data(), payload.size());
+  self.send(message, message_kind::medium_message, handler_id<Handler>, static_cast<std::uint32_t>(payload.size()));
+}
+
+// A long message's handler finds the payload's address and size behind its arguments' words.
+template <auto Handler>
+void run_long_handler(message& m) noexcept {
+  m.payload = reinterpret_cast<std::byte*>(m.head.words[cell::word_count - 2]);
+  m.payload_bytes = m.head.words[cell::word_count - 1];
+  run_handler<Handler>(m);
+}
+template <auto Handler>
+inline const function_id long_handler_id = name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_long_handler<Handler>)));
+
+template <auto Handler, class... Arguments>
+void send_long(outgoing& out, ptr<void> destination, std::span<const std::byte> payload, Arguments... arguments) {
+  write_long_payload(out.target, destination, payload);
+  const auto words = words_for<Handler>(arguments...);
+  endpoint& self = *current->endpoint;
+  draft message = self.begin(out, sizeof...(Arguments), 0, cell::word_count - 2);
+  for (std::uint32_t i = 0; i < words.size(); ++i) message.set_argument(i, words[i]);
+  message.head.words[cell::word_count - 2] = destination.address();
+  message.head.words[cell::word_count - 1] = payload.size();
+  self.send(message, message_kind::long_message, long_handler_id<Handler>, 0);
+}
+
+}  // namespace situ::detail
+
+namespace situ::am {
+
+// What a request's handler knows of the message, and its one chance to answer.
+class token {
+ public:
+  explicit token(detail::message& message) noexcept : message_{message} {}
+  token(const token&) = delete;
+  token& operator=(const token&) = delete;
+
+  [[nodiscard]] place source() const noexcept { return place{message_.source}; }
+
+  template <auto Handler, class... Arguments>
+  void reply_short(Arguments... arguments) {
+    detail::check_handler<Handler, reply_token, detail::handler_form::short_form, Arguments...>();
+    detail::send_short<Handler>(answer(), arguments...);
+  }
+  template <auto Handler, class... Arguments>
+  void reply_medium(std::span<const std::byte> payload, Arguments... arguments) {
+    detail::check_handler<Handler, reply_token, detail::handler_form::payload_form, Arguments...>();
+    detail::send_medium<Handler>(answer(), payload, arguments...);
+  }
+  template <auto Handler, class... Arguments>
+  void reply_long(ptr<void> destination, std::span<const std::byte> payload, Arguments... arguments) {
+    detail::check_handler<Handler, reply_token, detail::handler_form::payload_form, Arguments...>();
+    detail::send_long<Handler>(answer(), destination, payload, arguments...);
+  }
+
+ private:
+  detail::outgoing& answer() {
+    SITU_ASSERT(1, !message_.answered, "a request is answered at most once: gather the answer and reply at the end of the handler");
+    message_.answered = true;
+    return message_.self.replies_to(message_.source);
+  }
+  detail::message& message_;
+};
+
+// What a reply's handler knows of the message.
+class reply_token {
+ public:
+  explicit reply_token(detail::message& message) noexcept : source_{message.source} {}
+  [[nodiscard]] place source() const noexcept { return place{source_}; }
+
+ private:
+  std::uint32_t source_;
+};
+
+// Sends a request. May wait for room, taking in messages meanwhile. Throws place_lost_error if the target is lost,
+// bad_argument where there is no such place. pre: not inside a handler. cost: one cache line crosses to the target.
+template <auto Handler, class... Arguments>
+void request_short(place target, Arguments... arguments) {
+  detail::check_handler<Handler, token, detail::handler_form::short_form, Arguments...>();
+  detail::send_short<Handler>(detail::request_channel(target), arguments...);
+}
+
+// As request_short, with a copy of `payload` (at most max_medium_bytes()). The source may be reused at once.
+template <auto Handler, class... Arguments>
+void request_medium(place target, std::span<const std::byte> payload, Arguments... arguments) {
+  detail::check_handler<Handler, token, detail::handler_form::payload_form, Arguments...>();
+  detail::send_medium<Handler>(detail::request_channel(target), payload, arguments...);
+}
+
+// As request_short, with `payload` written to `destination` in the target's segment before the handler runs.
+// Throws bad_address where the destination does not lie there.
+template <auto Handler, class... Arguments>
+void request_long(place target, ptr<void> destination, std::span<const std::byte> payload, Arguments... arguments) {
+  detail::check_handler<Handler, token, detail::handler_form::payload_form, Arguments...>();
+  detail::send_long<Handler>(detail::request_channel(target), destination, payload, arguments...);
+}
+
+}  // namespace situ::am

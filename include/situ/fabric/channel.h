@@ -1,0 +1,77 @@
+// A channel carries active messages from one place to another: single producer, single consumer, in order.
+//
+// It lies in the receiver's slice (the receiver polls it, so it should be near). Two rings:
+//
+//   cells  [cell_count]   one cache line a message: header, handler, up to six arguments or a short payload
+//   data   [data_bytes]   what does not fit a cell: further arguments, then the payload; each record contiguous
+//
+//   cell:  | sequence:32 kind:8 arguments:8 source:16 | handler:48 spare:16 ... see cell_header | word 0 .. word 5 |
+//
+// Invariants
+//   1. Cells are numbered from 0 without end; number n lies in cell n % cell_count and carries sequence n + 1 (mod 2^32).
+//      The consumer waits for exactly that value, so cells are never cleared and it writes to no line of the ring.
+//   2. The producer writes the rest of a cell and its data record before the header (release); the consumer reads the
+//      header first (acquire).
+//   3. The producer never has more than cell_count cells or data_bytes bytes unconsumed. It learns of consumption from
+//      `consumed`, which the consumer publishes at least every quarter ring.
+//   4. Both ends compute a record's position by the same rule (next_record), so positions are never sent and a corrupt
+//      message cannot direct the consumer outside the ring.
+//
+// Follows GASNet's message categories (paper 003, section 2.2); the one-line cell is what makes a short message cost one
+// cache line crossing (bench/core).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace situ::detail {
+
+enum class message_kind : std::uint8_t { short_message = 1, medium_message, long_message };
+
+struct alignas(64) cell {
+  static constexpr std::uint32_t word_count = 6;
+
+  // | argument count:8 | kind:8 | payload in cell:16 (0 or 1) | sequence:32 |
+  std::atomic<std::uint64_t> header;
+  std::uint64_t handler;  // | payload bytes, low 16 bits:16 | function_id:48 |
+  std::uint64_t words[word_count];
+};
+static_assert(sizeof(cell) == 64);
+
+struct channel {
+  static constexpr std::uint32_t cell_count = 256;         // 16 KiB: stays in the first-level caches of both ends
+  static constexpr std::uint32_t data_bytes = 128 * 1024;  // two of the largest medium messages
+  static constexpr std::uint32_t record_alignment = 64;
+
+  struct progress {
+    std::atomic<std::uint64_t> cells{0};
+    std::atomic<std::uint64_t> data{0};
+  };
+
+  alignas(64) progress consumed;                         // written by the consumer
+  alignas(64) std::atomic<std::uint32_t> producer_waits; // 1 while the producer sleeps for room; set by it, cleared by the consumer
+  alignas(64) cell cells[cell_count];
+  alignas(64) std::byte data[data_bytes];
+};
+static_assert(sizeof(channel) == 128 + 16 * 1024 + 128 * 1024);
+
+// The two channels of an ordered pair of places. Replies have their own, so that a flood of requests cannot hold them up.
+struct alignas(4096) channel_pair {
+  channel request;
+  channel reply;
+};
+
+// Where a record of `bytes` goes when `position` bytes were written before it: at the ring's start rather than across its end.
+struct record_place {
+  std::uint64_t begin;  // absolute position; offset in the ring is begin % data_bytes
+  std::uint64_t end;
+};
+[[nodiscard]] constexpr record_place next_record(std::uint64_t position, std::uint32_t bytes) noexcept {
+  const std::uint64_t size = (bytes + channel::record_alignment - 1) & ~std::uint64_t{channel::record_alignment - 1};
+  const std::uint64_t to_end = channel::data_bytes - position % channel::data_bytes;
+  const std::uint64_t begin = size <= to_end ? position : position + to_end;
+  return {begin, begin + size};
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,195 @@
+// A place's end of all its channels: sends active messages, polls for those that arrive, sleeps when there are none.
+//
+// This is the shared-memory fabric. Not thread-safe: an endpoint belongs to its place's thread. Two rules keep it free of deadlock:
+//   1. Requests and replies travel apart. A handler of a reply sends nothing, so replies always drain; a request's handler may
+//      send one reply, and while there is no room for it takes in replies only.
+//   2. Whoever waits for room to send a request goes on taking in everything (room_waiter_, which the runtime replaces by one
+//      that suspends the fiber).
+// Sleep: the place sets slot.sleeping, makes that visible (membarrier, or senders fence: see job_control::sender_fences), looks
+// once more, and only then waits on it. A sender publishes first and looks at `sleeping` after. One of the two sees the other.
+#pragma once
+
+#include <situ/fabric/channel.h>
+#include <situ/fabric/function_id.h>
+#include <situ/memory/place_context.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace situ::detail {
+
+class endpoint;
+
+// The producer's end of a channel.
+struct outgoing {
+  channel* to = nullptr;
+  std::uint64_t sent = 0;       // cells
+  std::uint64_t seen = 0;       // cells known to be consumed
+  std::uint64_t data_sent = 0;  // bytes
+  std::uint64_t data_seen = 0;
+  std::uint32_t target = 0;
+  bool is_reply = false;
+  bool closed = false;          // the target is lost
+};
+
+// The consumer's end of a channel.
+struct incoming {
+  channel* from = nullptr;
+  std::uint64_t taken = 0;  // cells
+  std::uint64_t data_taken = 0;
+  std::uint64_t published = 0;
+  std::uint64_t data_published = 0;
+};
+
+// A received message, as its handler finds it. Arguments and payload lie in the channel until release().
+struct message {
+  endpoint& self;
+  incoming& in;
+  const cell& head;
+  const std::uint64_t* more_words;  // arguments beyond those in the cell
+  std::byte* payload;
+  std::uint64_t payload_bytes;
+  std::uint64_t data_end;
+  std::uint32_t source;
+  std::uint32_t argument_count;
+  std::uint32_t words_in_cell;
+  message_kind kind;
+  bool is_reply;
+  bool answered = false;
+  bool released = false;
+
+  [[nodiscard]] std::uint64_t argument(std::uint32_t i) const noexcept {
+    return i < words_in_cell ? head.words[i] : more_words[i - words_in_cell];
+  }
+  // Gives the message's room back to its sender. Arguments and payload are gone afterwards.
+  void release() noexcept;
+};
+
+using message_handler = void (*)(message&);
+
+// Room for one message, to be filled and sent. Nothing else may be sent on the same channel meanwhile.
+struct draft {
+  outgoing& out;
+  cell& head;
+  std::uint64_t* more_words;
+  std::byte* payload;
+  std::uint64_t data_end;
+  std::uint32_t words_in_cell;
+  std::uint32_t argument_count;
+  bool payload_in_cell;
+
+  void set_argument(std::uint32_t i, std::uint64_t value) noexcept {
+    (i < words_in_cell ? head.words[i] : more_words[i - words_in_cell]) = value;
+  }
+};
+
+inline constexpr std::uint32_t max_arguments = 16;
+// Half the ring less the arguments' part, so that a record finds a contiguous place whatever the position.
+inline constexpr std::uint32_t max_medium_bytes = channel::data_bytes / 2 - 512;
+static_assert(max_medium_bytes <= UINT16_MAX);
+
+class endpoint {
+ public:
+  // pre: the address space is mapped and the context's geometry set.
+  endpoint(place_context& context, std::uint64_t channel_offset);
+  endpoint(const endpoint&) = delete;
+  endpoint& operator=(const endpoint&) = delete;
+
+  // Bytes at the start of every slice that the channels of a job of this size take.
+  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count) noexcept { return sizeof(channel_pair) * place_count; }
+
+  [[nodiscard]] outgoing& requests_to(std::uint32_t place) noexcept { return peers_[place].request_out; }
+  [[nodiscard]] outgoing& replies_to(std::uint32_t place) noexcept { return peers_[place].reply_out; }
+
+  // Room for a message; waits for it where there is none. pre: arguments <= max_arguments, payload_bytes <= max_medium_bytes.
+  // Throws place_lost_error when the target is lost (a reply to a lost place is dropped: room in a scratch cell is returned).
+  [[nodiscard]] draft begin(outgoing& out, std::uint32_t arguments, std::uint32_t payload_bytes, std::uint32_t words_in_cell = cell::word_count);
+  void send(const draft& message, message_kind kind, function_id handler, std::uint32_t payload_bytes) noexcept;
+
+  // The common case, without a draft. pre: arguments <= cell::word_count.
+  void send_short(outgoing& out, function_id handler, const std::uint64_t* arguments, std::uint32_t count) {
+    if (out.sent - out.seen >= channel::cell_count) [[unlikely]]
+      wait_for_room(out, 0);
+    cell& c = out.to->cells[out.sent % channel::cell_count];
+    c.handler = handler;
+    for (std::uint32_t i = 0; i < count; ++i) c.words[i] = arguments[i];
+    publish(out, c, message_kind::short_message, count, false, 0);
+  }
+
+  // Runs the handlers of what has arrived; true if anything had. `all`: look at every channel, not only at the likely ones.
+  bool poll(bool all = false);
+  // Takes in replies only: for a handler that waits for room.
+  bool poll_replies();
+
+  // Steps of an idle loop: prepare, poll(true) once more, then sleep or cancel.
+  void prepare_sleep() noexcept;
+  void cancel_sleep() noexcept;
+  void sleep() noexcept;
+  // Wakes a place that may be waiting for something this place has just written.
+  void wake(std::uint32_t place) noexcept;
+
+  [[nodiscard]] bool has_room(outgoing& out, std::uint32_t record_bytes) noexcept;
+  // Asks the consumer to wake this place when it makes room.
+  void ask_for_wake(outgoing& out) noexcept;
+
+  [[nodiscard]] place_context& context() const noexcept { return context_; }
+  [[nodiscard]] std::uint32_t failure_epoch() const noexcept { return failure_epoch_; }
+  [[nodiscard]] bool is_lost(std::uint32_t place) const noexcept { return peers_[place].request_out.closed; }
+  // Messages sent to a place so far, requests and replies together.
+  [[nodiscard]] std::uint64_t messages_sent(std::uint32_t place) const noexcept { return peers_[place].request_out.sent + peers_[place].reply_out.sent; }
+  // Whether a request waits to be taken in. Looks at every channel: for small jobs.
+  [[nodiscard]] bool has_request() const noexcept;
+
+  using room_waiter = void (*)(endpoint&, outgoing&, std::uint32_t record_bytes);
+  void set_room_waiter(room_waiter waiter) noexcept { room_waiter_ = waiter; }
+
+  // Depth of active-message handlers on the stack: inside one nothing may block or send a request.
+  [[nodiscard]] bool in_handler() const noexcept { return handler_depth_ != 0; }
+  void enter_handler() noexcept { ++handler_depth_; }
+  void leave_handler() noexcept { --handler_depth_; }
+
+ private:
+  friend struct message;
+  struct peer {
+    outgoing request_out, reply_out;
+    incoming request_in, reply_in;
+  };
+
+  void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell, std::uint32_t payload_bytes) noexcept;
+  void observe(const outgoing& out, std::uint64_t bytes) noexcept;
+  void wait_for_room(outgoing& out, std::uint32_t record_bytes);
+  bool drain(incoming& in, std::uint32_t source, bool is_reply);
+  void dispatch(incoming& in, const cell& c, std::uint64_t header, std::uint32_t source, bool is_reply);
+  void publish_consumed(incoming& in, std::uint32_t source) noexcept;
+  void note_failures() noexcept;
+
+  place_context& context_;
+  job_control* job_;
+  std::vector<peer> peers_;
+  room_waiter room_waiter_;
+  std::unique_ptr<channel> scratch_;  // where replies to lost places go
+  std::uint32_t failure_epoch_ = 0;
+  std::uint32_t handler_depth_ = 0;
+  std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
+  std::uint32_t likely_[4]{};   // senders heard from lately
+  bool fences_ = false;
+  std::vector<const std::atomic<std::uint32_t>*> sleeping_;  // each place's futex word
+};
+
+inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                              std::uint32_t payload_bytes) noexcept {
+  const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
+  const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
+  c.header.store(header, std::memory_order_release);  // invariant 2 of channel.h
+  if (fences_) [[unlikely]]
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // before the look at `sleeping`: see the top of this file
+  if (sleeping_[out.target]->load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake(out.target);
+  if (context_.observed) [[unlikely]]
+    observe(out, payload_bytes + arguments * sizeof(std::uint64_t));
+}
+
+}  // namespace situ::detail

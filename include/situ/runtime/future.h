@@ -1,0 +1,232 @@
+// Futures and promises of one place: values that are not there yet.
+//
+//   situ::future<int> f = situ::async_at(p, work, 3);
+//   int n = f.get();                       // waits; the place goes on working
+//   auto g = f.then([](int n) { return 2 * n; });
+//   int m = co_await g;                    // in a coroutine that returns situ::future<...>
+//
+// A future is a handle: copies share the value. It belongs to the place (thread) that made it and must not be sent. A value, or
+// an exception, is set once. Errors: get() throws what the producer threw; place_lost_error when a place is lost while waiting.
+#pragma once
+
+#include <situ/base/assert.h>
+#include <situ/memory/place_context.h>
+#include <situ/runtime/scheduler.h>
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+template <class T = void>
+class future;
+template <class T = void>
+class promise;
+
+namespace detail {
+
+// What to do once a value is there, as a task of its own (never inside a message handler).
+struct continuation : ready_task {
+  task_context context;
+};
+
+struct future_state_base {
+  std::uint32_t references = 1;
+  bool ready = false;
+  std::exception_ptr error;
+  waiter* waiters = nullptr;          // stacks set aside
+  ready_task* continuations = nullptr;  // in reverse order
+
+  virtual ~future_state_base() = default;
+  void wait();
+  void fulfil() noexcept;
+  void fail(std::exception_ptr what) noexcept {
+    error = std::move(what);
+    fulfil();
+  }
+  void add_continuation(ready_task* task);
+  void release() noexcept {
+    if (--references == 0) dispose();
+  }
+
+ private:
+  void dispose() noexcept;
+};
+
+template <class T>
+struct future_state final : future_state_base {
+  std::optional<T> value;
+};
+template <>
+struct future_state<void> final : future_state_base {};
+
+// A counted reference to a state.
+template <class T>
+class state_reference {
+ public:
+  state_reference() noexcept = default;
+  explicit state_reference(future_state<T>* state) noexcept : state_{state} {}  // takes over one reference
+  state_reference(const state_reference& other) noexcept : state_{other.state_} {
+    if (state_ != nullptr) ++state_->references;
+  }
+  state_reference(state_reference&& other) noexcept : state_{std::exchange(other.state_, nullptr)} {}
+  state_reference& operator=(state_reference other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~state_reference() {
+    if (state_ != nullptr) state_->release();
+  }
+  [[nodiscard]] future_state<T>* get() const noexcept { return state_; }
+  [[nodiscard]] future_state<T>* operator->() const noexcept { return state_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+
+ private:
+  future_state<T>* state_ = nullptr;
+};
+
+template <class T>
+[[nodiscard]] state_reference<T> make_state() {
+  return state_reference<T>{new future_state<T>};
+}
+
+template <class F>
+inline constexpr bool is_future = false;
+template <class T>
+inline constexpr bool is_future<future<T>> = true;
+template <class F>
+struct unwrap_future {
+  using type = F;
+};
+template <class T>
+struct unwrap_future<future<T>> {
+  using type = T;
+};
+
+template <class F, class T>
+struct continuation_result : std::invoke_result<F, const T&> {};
+template <class F>
+struct continuation_result<F, void> : std::invoke_result<F> {};
+
+// Starts counting a task in the finish scope of the running one; ends it when the task is done.
+void adopt_into_scope(task_context& context);
+void leave_scope(task_context& context) noexcept;
+
+// Runs `body` and hands what it returns, or throws, to `state`; waits for a future that it returns.
+template <class T, class Body>
+void fulfil_with(future_state<T>& state, Body&& body);
+
+}  // namespace detail
+
+template <class T>
+class future {
+ public:
+  using value_type = T;
+  struct promise_type;
+
+  future() noexcept = default;
+  explicit future(detail::state_reference<T> state) noexcept : state_{std::move(state)} {}
+
+  [[nodiscard]] bool is_valid() const noexcept { return static_cast<bool>(state_); }
+  [[nodiscard]] bool is_ready() const {
+    check();
+    return state_->ready;
+  }
+  // Waits, without looking at the outcome.
+  void wait() const {
+    check();
+    state_->wait();
+  }
+
+  // Waits; returns the value, or throws what the producer threw.
+  decltype(auto) get() const& {
+    settle();
+    if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state_->value);
+  }
+  // From the last handle the value is moved.
+  T get() && {
+    settle();
+    if constexpr (!std::is_void_v<T>) {
+      if constexpr (!std::is_copy_constructible_v<T>) {
+        return std::move(*state_->value);
+      } else {
+        return state_->references == 1 ? std::move(*state_->value) : *state_->value;
+      }
+    }
+  }
+
+  // Runs f(value) as a task of this place once the value is there; an exception passes by f. Returns f's result to come.
+  template <class F>
+  auto then(F f) const -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type>;
+
+  // co_await: the awaiting coroutine goes on, as a task, once the value is there.
+  [[nodiscard]] bool await_ready() const { return is_ready(); }
+  void await_suspend(std::coroutine_handle<> coroutine) const;
+  T await_resume() const { return get(); }
+
+  [[nodiscard]] const detail::state_reference<T>& state() const noexcept { return state_; }
+
+ private:
+  void check() const { SITU_ASSERT(1, state_, "this future was default-constructed or moved from: assign one that async, async_at or a promise returned"); }
+  void settle() const {
+    wait();
+    if (state_->error) std::rethrow_exception(state_->error);
+  }
+  detail::state_reference<T> state_;
+};
+
+// The writing end. Set a value or an exception once; a promise destroyed before leaves its futures with an error.
+template <class T>
+class promise {
+ public:
+  promise() : state_{detail::make_state<T>()} {}
+  promise(promise&&) noexcept = default;
+  promise& operator=(promise&&) noexcept = default;
+  ~promise();
+
+  [[nodiscard]] future<T> get_future() const { return future<T>{state_}; }
+  template <class... Value>
+  void set_value(Value&&... value) {
+    static_assert(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1), "situ: promise<T>::set_value takes one value, promise<void>::set_value none");
+    check();
+    if constexpr (!std::is_void_v<T>) state_->value.emplace(std::forward<Value>(value)...);
+    state_->fulfil();
+  }
+  void set_exception(std::exception_ptr what) {
+    check();
+    state_->fail(std::move(what));
+  }
+
+ private:
+  void check() const { SITU_ASSERT(1, state_ && !state_->ready, "a promise is set exactly once, and not after it was moved from"); }
+  detail::state_reference<T> state_;
+};
+
+template <class T>
+[[nodiscard]] future<std::decay_t<T>> make_ready_future(T&& value) {
+  auto state = detail::make_state<std::decay_t<T>>();
+  state->value.emplace(std::forward<T>(value));
+  state->ready = true;
+  return future<std::decay_t<T>>{std::move(state)};
+}
+[[nodiscard]] inline future<void> make_ready_future() {
+  auto state = detail::make_state<void>();
+  state->ready = true;
+  return future<void>{std::move(state)};
+}
+
+// A future that is ready when all given ones are: of a tuple of their values (those of future<void> left out; void if none is left).
+template <class... Ts>
+[[nodiscard]] auto when_all(future<Ts>... futures);
+// Of a vector of their values, in order; future<void> for futures of void.
+template <class T>
+[[nodiscard]] auto when_all(std::vector<future<T>> futures);
+
+}  // namespace situ
+
+#include <situ/runtime/future.inl>

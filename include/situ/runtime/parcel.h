@@ -1,0 +1,68 @@
+// A parcel: serialised values in one message, or, where they are too large for one, in a buffer of the sender's segment that the
+// message names; the receiver reads it in place and gives it back. Internal to the runtime; at, async_at and the collectives use it.
+#pragma once
+
+#include <situ/fabric/endpoint.h>
+#include <situ/memory/allocate.h>
+#include <situ/runtime/serialize.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace situ::detail {
+
+// Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Throws out_of_memory where a buffer is needed and there
+// is no room, place_lost_error.
+template <std::size_t Words, class Pack>
+void send_parcel(outgoing& out, function_id handler, const std::array<std::uint64_t, Words>& words, std::size_t bytes, Pack pack) {
+  endpoint& self = *current->endpoint;
+  const bool fits = bytes <= max_medium_bytes;
+  ptr<std::byte> buffer;
+  if (!fits) {
+    buffer = situ::allocate_bytes(bytes);
+    wire_writer writer{buffer.local()};
+    pack(writer);
+  }
+  try {
+    draft message = self.begin(out, fits ? Words : Words + 2, fits ? static_cast<std::uint32_t>(bytes) : 0);
+    for (std::uint32_t i = 0; i < Words; ++i) message.set_argument(i, words[i]);
+    if (fits) {
+      wire_writer writer{message.payload};
+      pack(writer);
+    } else {
+      message.set_argument(Words, buffer.address());
+      message.set_argument(Words + 1, bytes);
+    }
+    self.send(message, message_kind::medium_message, handler, fits ? static_cast<std::uint32_t>(bytes) : 0);
+  } catch (...) {
+    deallocate(buffer);
+    throw;
+  }
+}
+
+// The receiver's view of a parcel; gives the buffer back at the end, if there is one.
+class parcel {
+ public:
+  // pre: sent by send_parcel with this many words. Throws bad_message where the buffer does not lie in the sender's segment.
+  parcel(const message& m, std::uint32_t words) : bytes_{m.payload}, size_{m.payload_bytes} {
+    if (m.argument_count == words + 2) open_buffer(m, words);
+  }
+  parcel(const parcel&) = delete;
+  parcel& operator=(const parcel&) = delete;
+  ~parcel() {
+    if (buffer_) close_buffer();
+  }
+  [[nodiscard]] wire_reader reader() const noexcept { return {bytes_, size_}; }
+  [[nodiscard]] const std::byte* data() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  void open_buffer(const message& m, std::uint32_t words);
+  void close_buffer() noexcept;
+  const std::byte* bytes_;
+  std::size_t size_;
+  ptr<std::byte> buffer_;
+};
+
+}  // namespace situ::detail

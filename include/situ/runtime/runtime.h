@@ -1,0 +1,43 @@
+// The runtime: a program's part in its job.
+//
+//   int main(int argc, char** argv) {
+//     situ::runtime rt{argc, argv};     // joins; alone the program is a job of one place
+//     ...
+//   }                                   // leaves, after everything that this place has started is done, and all others are here
+//
+// Construction and destruction are collective. `situ run -n 4 prog` starts the places as processes; with --in-process as threads, each
+// of which runs main. One runtime a place at a time. Errors: bad_launch, version_mismatch (a place runs another executable),
+// place_lost_error. A runtime left by an exception makes its place lost: the others learn it, and are not waited for.
+#pragma once
+
+#include <situ/memory/place.h>
+
+#include <cstdint>
+#include <memory>
+#include <ranges>
+
+namespace situ {
+
+class runtime {
+ public:
+  runtime();
+  // The arguments are the program's; Situ takes none of them. In-process mode hands copies to the other places' main.
+  runtime(int argc, char** argv);
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+ private:
+  struct implementation;
+  std::unique_ptr<implementation> self_;
+};
+
+// The calling place. Throws no_runtime outside a runtime, as do the next two.
+[[nodiscard]] place here();
+[[nodiscard]] std::uint32_t place_count();
+// All places, in order: for (situ::place p : situ::places()).
+[[nodiscard]] inline auto places() {
+  return std::views::iota(std::uint32_t{0}, place_count()) | std::views::transform([](std::uint32_t index) { return place{index}; });
+}
+
+}  // namespace situ

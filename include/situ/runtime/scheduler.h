@@ -1,0 +1,105 @@
+// Fibers, ready tasks and waiting: how a place goes on working while its code waits.
+//
+// Tasks run inline, as plain calls, on the stack of a worker: a fiber whose loop polls the channels, runs ready tasks and looks
+// after those that wait. Code that must wait is set aside with the whole stack it runs on, and another worker takes over:
+//
+//   main ---- wait ------------------------------ resumed ----
+//                \ worker 1: poll, task ------------ task goes on ...
+//                                     \ wait: worker 2 takes over, polls, finds what main waits for
+//
+// So what never blocks costs no switch, and a nested `at` cannot deadlock. Invariants
+//   1. At any moment exactly one fiber of a place runs; all others are in `waiting`, `resumable` or idle workers.
+//   2. Only a worker at the top of its loop polls for requests, so no task ever runs on top of waiting code's stack.
+//   3. A wait that was in progress when a place was lost ends in place_lost_error.
+// Not thread-safe: everything belongs to the place's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace situ::detail {
+
+struct finish_node;
+
+// What a running task knows of itself. `key` names the finish scope that it is counted in, 0 for none; `node` is this place's
+// record of that scope, made when the task first spawns something.
+struct task_context {
+  std::uint64_t finish_key = 0;
+  finish_node* node = nullptr;
+  std::uint32_t source = 0;  // the place that sent the task
+  bool engaging = false;     // the task's own message is acknowledged only when the node is done (finish.h)
+};
+
+// A task that is ready to run: run(task) is called once, on a worker, and owns it from then on.
+struct ready_task {
+  void (*run)(ready_task*) = nullptr;
+  ready_task* next = nullptr;
+};
+
+// Code that waits. Lives on the waiting stack. pending(this) is asked in each turn where it is set; else make_resumable ends it.
+struct waiter {
+  bool (*is_done)(waiter*) = nullptr;
+  waiter* next = nullptr;
+  waiter* previous = nullptr;
+  waiter* chain = nullptr;  // others that wait for the same, for whoever ends the wait
+  void* fiber = nullptr;    // scheduler::fiber that is set aside
+  bool resumable = false;
+};
+
+class scheduler {
+ public:
+  explicit scheduler(std::size_t stack_bytes);
+  ~scheduler();
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  // Runs `task` on a worker, in order, when the running code waits or ends.
+  void spawn(ready_task* task) noexcept;
+
+  // Sets the running stack aside until `w` is resumable. Throws place_lost_error when a place is lost meanwhile.
+  void wait(waiter& w);
+  // Ends a wait; the code runs when the worker next comes round. pre: w is waiting.
+  void make_resumable(waiter& w) noexcept;
+
+  // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or wait.
+  template <class Done>
+  void wait_until(Done done) {
+    if (done() || spin_until_done(done)) return;
+    struct condition : waiter {
+      Done& done;
+      explicit condition(Done& d) : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
+    } w{done};
+    wait(w);
+  }
+
+  // Lets messages and tasks run once.
+  void progress();
+
+  // A short look for what usually comes soon, before the price of a switch. Takes in replies, never requests (invariant 2).
+  template <class Done>
+  bool spin_until_done(Done& done) {
+    for (std::uint32_t turn = 0; turn < spin_turns_; ++turn) {
+      if (!may_spin_on()) return false;
+      if (done()) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] task_context* task() const noexcept { return task_; }
+  void set_task(task_context* task) noexcept { task_ = task; }
+
+ private:
+  struct fiber;
+  struct implementation;
+  friend struct implementation;
+
+  bool may_spin_on();
+
+  std::unique_ptr<implementation> self_;
+  task_context* task_ = nullptr;
+  std::uint32_t spin_turns_ = 0;
+};
+
+}  // namespace situ::detail

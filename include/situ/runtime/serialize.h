@@ -1,0 +1,240 @@
+// How values travel: measured, written to bytes at one place, read back (with every bound checked) at another.
+//
+// Here for trivially copyable types, std::string, std::vector, std::tuple, std::pair, std::optional and std::array of those.
+// Object graphs get their own specialisation of wire<T>; at() asks for nothing else. Layout: the value's bytes in host order
+// (both ends run the same build), containers behind a 64-bit count. Not self-describing: the function that travels along knows
+// the types.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <concepts>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+namespace detail {
+[[noreturn]] void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes);
+}
+
+// Writes into a buffer that was measured beforehand.
+class wire_writer {
+ public:
+  explicit wire_writer(std::byte* at) noexcept : at_{at} {}
+  void write(const void* bytes, std::size_t count) noexcept {
+    if (count != 0) std::memcpy(at_, bytes, count);
+    at_ += count;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+// Reads from bytes that may be anything: each read is checked against what is left. Throws bad_message.
+class wire_reader {
+ public:
+  wire_reader(const std::byte* at, std::size_t bytes) noexcept : at_{at}, left_{bytes} {}
+  [[nodiscard]] std::size_t left() const noexcept { return left_; }
+  void read(void* destination, std::size_t count) {
+    if (count > left_) [[unlikely]]
+      detail::throw_truncated(count, left_);
+    if (count != 0) std::memcpy(destination, at_, count);
+    at_ += count;
+    left_ -= count;
+  }
+  // The next `count` bytes where they lie.
+  [[nodiscard]] const std::byte* take(std::size_t count) {
+    if (count > left_) [[unlikely]]
+      detail::throw_truncated(count, left_);
+    left_ -= count;
+    return std::exchange(at_, at_ + count);
+  }
+  // A count of things that take at least `least_bytes` each, so that a false count cannot make us allocate beyond the message.
+  [[nodiscard]] std::size_t read_count(std::size_t least_bytes) {
+    std::uint64_t count = 0;
+    read(&count, sizeof(count));
+    if (least_bytes != 0 && count > left_ / least_bytes) [[unlikely]]
+      detail::throw_truncated(count, left_);
+    return count;
+  }
+
+ private:
+  const std::byte* at_;
+  std::size_t left_;
+};
+
+// Specialised for each kind of type that travels: size(value), write(writer, value), read(reader) -> value.
+template <class T>
+struct wire;
+
+namespace detail {
+template <class T>
+inline constexpr bool is_pointer_like = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T>;
+template <class T>
+inline constexpr bool is_optional = false;  // their bytes beyond the flag may be indeterminate, so they travel by parts
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !is_optional<T> && !is_pointer_like<T> && !std::is_reference_v<T> && !std::is_array_v<T> &&
+                                 !std::is_same_v<T, std::string_view>;
+}  // namespace detail
+
+// Whether values of T can be sent to another place.
+template <class T>
+concept travels = requires(const T& value, wire_writer& writer, wire_reader& reader) {
+  { wire<T>::size(value) } -> std::convertible_to<std::size_t>;
+  wire<T>::write(writer, value);
+  { wire<T>::read(reader) } -> std::convertible_to<T>;
+};
+
+template <class T>
+  requires detail::is_plain<T>
+struct wire<T> {
+  static constexpr std::size_t size(const T&) noexcept { return std::is_empty_v<T> ? 0 : sizeof(T); }
+  static void write(wire_writer& writer, const T& value) noexcept {
+    if constexpr (!std::is_empty_v<T>) writer.write(&value, sizeof(T));
+  }
+  static T read(wire_reader& reader) {
+    if constexpr (std::is_empty_v<T> && std::is_default_constructible_v<T>) {
+      return T{};
+    } else {
+      alignas(T) std::byte storage[sizeof(T)];
+      reader.read(storage, sizeof(T));
+      return *std::launder(reinterpret_cast<T*>(storage));
+    }
+  }
+};
+
+template <>
+struct wire<std::string> {
+  static std::size_t size(const std::string& text) noexcept { return sizeof(std::uint64_t) + text.size(); }
+  static void write(wire_writer& writer, const std::string& text) noexcept {
+    const std::uint64_t count = text.size();
+    writer.write(&count, sizeof(count));
+    writer.write(text.data(), text.size());
+  }
+  static std::string read(wire_reader& reader) {
+    std::string text(reader.read_count(1), '\0');
+    reader.read(text.data(), text.size());
+    return text;
+  }
+};
+
+namespace detail {
+
+// Built straight from the message where that is aligned (it is, but for odd sizes before it), so that nothing is zeroed first.
+template <class T>
+std::vector<T> read_plain_elements(wire_reader& reader) {
+  const std::size_t count = reader.read_count(sizeof(T));
+  const std::byte* const bytes = reader.take(count * sizeof(T));
+  if (reinterpret_cast<std::uintptr_t>(bytes) % alignof(T) == 0) {
+    const T* const first = reinterpret_cast<const T*>(bytes);
+    return std::vector<T>(first, first + count);
+  }
+  std::vector<T> elements(count);
+  std::memcpy(elements.data(), bytes, count * sizeof(T));
+  return elements;
+}
+
+template <class T>
+inline constexpr bool copies_in_bulk = is_plain<T> && !std::is_empty_v<T> && !std::is_same_v<T, bool> && std::is_default_constructible_v<T>;
+
+}  // namespace detail
+
+template <travels T>
+struct wire<std::vector<T>> {
+  static std::size_t size(const std::vector<T>& elements) {
+    if constexpr (detail::copies_in_bulk<T>) return sizeof(std::uint64_t) + elements.size() * sizeof(T);
+    std::size_t bytes = sizeof(std::uint64_t);
+    for (const T& element : elements) bytes += wire<T>::size(element);
+    return bytes;
+  }
+  static void write(wire_writer& writer, const std::vector<T>& elements) {
+    const std::uint64_t count = elements.size();
+    writer.write(&count, sizeof(count));
+    if constexpr (detail::copies_in_bulk<T>) {
+      writer.write(elements.data(), elements.size() * sizeof(T));
+    } else {
+      for (const T& element : elements) wire<T>::write(writer, element);
+    }
+  }
+  static std::vector<T> read(wire_reader& reader) {
+    if constexpr (detail::copies_in_bulk<T>) {
+      return detail::read_plain_elements<T>(reader);
+    } else {
+      // Elements of no bytes cannot be counted against the message: 2^32 of them is more than anybody sends.
+      const std::size_t count = reader.read_count(std::is_empty_v<T> ? 0 : 1);
+      if (std::is_empty_v<T> && count > UINT32_MAX) detail::throw_truncated(count, reader.left());
+      std::vector<T> elements;
+      elements.reserve(count);
+      for (std::size_t i = 0; i < count; ++i) elements.push_back(wire<T>::read(reader));
+      return elements;
+    }
+  }
+};
+
+template <travels T>
+struct wire<std::optional<T>> {
+  static std::size_t size(const std::optional<T>& value) { return 1 + (value ? wire<T>::size(*value) : 0); }
+  static void write(wire_writer& writer, const std::optional<T>& value) {
+    const std::uint8_t present = value ? 1 : 0;
+    writer.write(&present, 1);
+    if (value) wire<T>::write(writer, *value);
+  }
+  static std::optional<T> read(wire_reader& reader) {
+    std::uint8_t present = 0;
+    reader.read(&present, 1);
+    return present != 0 ? std::optional<T>{wire<T>::read(reader)} : std::nullopt;
+  }
+};
+template <travels... Ts>
+struct wire<std::tuple<Ts...>> {
+  static std::size_t size(const std::tuple<Ts...>& values) {
+    return std::apply([](const Ts&... each) { return (std::size_t{0} + ... + wire<Ts>::size(each)); }, values);
+  }
+  static void write(wire_writer& writer, const std::tuple<Ts...>& values) {
+    std::apply([&](const Ts&... each) { (wire<Ts>::write(writer, each), ...); }, values);
+  }
+  static std::tuple<Ts...> read([[maybe_unused]] wire_reader& reader) { return std::tuple<Ts...>{wire<Ts>::read(reader)...}; }
+};
+
+template <travels A, travels B>
+  requires(!detail::is_plain<std::pair<A, B>>)
+struct wire<std::pair<A, B>> {
+  static std::size_t size(const std::pair<A, B>& value) { return wire<A>::size(value.first) + wire<B>::size(value.second); }
+  static void write(wire_writer& writer, const std::pair<A, B>& value) {
+    wire<A>::write(writer, value.first);
+    wire<B>::write(writer, value.second);
+  }
+  static std::pair<A, B> read(wire_reader& reader) {
+    A first = wire<A>::read(reader);
+    return {std::move(first), wire<B>::read(reader)};
+  }
+};
+
+template <travels T, std::size_t N>
+  requires(!detail::is_plain<std::array<T, N>>)
+struct wire<std::array<T, N>> {
+  static std::size_t size(const std::array<T, N>& elements) {
+    std::size_t bytes = 0;
+    for (const T& element : elements) bytes += wire<T>::size(element);
+    return bytes;
+  }
+  static void write(wire_writer& writer, const std::array<T, N>& elements) {
+    for (const T& element : elements) wire<T>::write(writer, element);
+  }
+  static std::array<T, N> read(wire_reader& reader) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<T, N>{((void)I, wire<T>::read(reader))...}; }(std::make_index_sequence<N>{});
+  }
+};
+
+}  // namespace situ

@@ -1,0 +1,101 @@
+// Tasks and finish scopes.
+//
+//   situ::finish([&] {
+//     for (situ::place p : situ::places()) situ::async_at(p, work);   // at.h
+//     situ::async([&] { ... });                                       // at this place
+//   });                                                               // all done, with everything they started anywhere
+//
+// A task is a fiber's worth of work at its place: it may wait, and the place goes on with others meanwhile. Tasks of a place never
+// run at the same time, so they need no locks against each other; they are switched only where one waits.
+// finish() waits for every task started in its body, at any place, and for those that they started. Termination detection is
+// Dijkstra and Scholten's: each message is acknowledged once what it caused is done, so there are no global counters to poll.
+// Errors: an exception that leaves a task goes to its future; where nobody holds that, finish() throws it (remote_error for tasks
+// of other places). place_lost_error when a place is lost meanwhile. Main itself stands in a finish scope, which ends in ~runtime.
+#pragma once
+
+#include <situ/runtime/future.h>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace situ {
+
+namespace detail {
+
+// One finish scope as this place sees it.
+class finish_scope {
+ public:
+  finish_scope();   // opens a scope of the running task
+  ~finish_scope();
+  finish_scope(const finish_scope&) = delete;
+  finish_scope& operator=(const finish_scope&) = delete;
+  // Waits for everything in the scope; throws what its tasks threw and nobody took.
+  void wait();
+
+ private:
+  std::unique_ptr<finish_node> node_;
+  task_context context_;
+  task_context* enclosing_;
+};
+
+// Reports a failed task whose future nobody holds to its finish scope. pre: the caller holds one reference.
+void report_unheard(future_state_base& state, task_context& context) noexcept;
+
+}  // namespace detail
+
+// Runs body() and waits for all tasks that it starts, transitively, anywhere. An exception from body is thrown after the wait.
+template <std::invocable Body>
+void finish(Body&& body) {
+  detail::finish_scope scope;
+  std::exception_ptr thrown;
+  try {
+    std::forward<Body>(body)();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown) {
+    try {
+      scope.wait();
+    } catch (...) {  // the body's own exception came first
+    }
+    std::rethrow_exception(thrown);
+  }
+  scope.wait();
+}
+
+// Runs f(args...) as a task of this place, later; f and args are moved or copied into it. Returns its result to come.
+template <class F, class... Arguments>
+auto async(F f, Arguments... arguments) -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+  using result = typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type;
+  struct task final : detail::continuation {
+    F f;
+    std::tuple<Arguments...> arguments;
+    detail::state_reference<result> outcome = detail::make_state<result>();
+    task(F&& function, Arguments&&... given) : f{std::move(function)}, arguments{std::move(given)...} {
+      run = [](detail::ready_task* ready) {
+        std::unique_ptr<task> self{static_cast<task*>(ready)};
+        detail::scheduler& here = *detail::current->scheduler;
+        detail::task_context* const before = here.task();
+        here.set_task(&self->context);
+        detail::fulfil_with(*self->outcome.get(), [&] { return std::apply(std::move(self->f), std::move(self->arguments)); });
+        detail::report_unheard(*self->outcome.get(), self->context);
+        detail::leave_scope(self->context);
+        here.set_task(before);
+      };
+    }
+  };
+  auto ready = std::make_unique<task>(std::move(f), std::move(arguments)...);
+  future<result> outcome{ready->outcome};
+  detail::adopt_into_scope(ready->context);
+  detail::current->scheduler->spawn(ready.release());
+  return outcome;
+}
+
+// Lets messages and tasks of this place run once. Long computations that others send work to call it now and then.
+void progress();
+
+}  // namespace situ

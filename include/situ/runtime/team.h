@@ -1,0 +1,55 @@
+// Teams: ordered groups of places that synchronise and communicate together. world() is all of them.
+//
+// A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team: every member calls
+// the same ones in the same order. A team belongs to its place and is not sent. Errors: place_lost_error where a member is lost.
+#pragma once
+
+#include <situ/memory/place.h>
+#include <situ/runtime/future.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace situ {
+
+namespace detail {
+struct team_state;
+}
+
+class team {
+ public:
+  explicit team(std::shared_ptr<detail::team_state> state) noexcept : state_{std::move(state)} {}
+
+  [[nodiscard]] std::uint32_t size() const noexcept;
+  // The calling place's index in the team.
+  [[nodiscard]] std::uint32_t index() const noexcept;
+  // pre: i < size().
+  [[nodiscard]] place member(std::uint32_t i) const;
+  [[nodiscard]] std::optional<std::uint32_t> index_of(place p) const noexcept;
+
+  // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: a gather and a broadcast.
+  [[nodiscard]] team split(std::uint32_t colour, std::uint32_t key = 0) const;
+  // The team of these members of this one, in this order. Collective over those members only, each of which names the same.
+  [[nodiscard]] team subset(std::span<const std::uint32_t> members) const;
+
+  [[nodiscard]] detail::team_state& state() const noexcept { return *state_; }
+
+ private:
+  std::shared_ptr<detail::team_state> state_;
+};
+
+// All places of the job.
+[[nodiscard]] const team& world();
+
+// Waits until every member has come to the barrier; what they wrote before it is seen after it. The place goes on with messages and
+// tasks meanwhile. cost: one cache line crossing for few places with a processor each; else a tree (docs/runtime.md).
+void barrier(const team& members);
+void barrier();
+
+// In two phases: announces this member and returns a future that is ready once all have. One at a time in a team.
+[[nodiscard]] future<> barrier_async(const team& members);
+[[nodiscard]] future<> barrier_async();
+
+}  // namespace situ

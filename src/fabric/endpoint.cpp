@@ -1,0 +1,258 @@
+#include <situ/base/assert.h>
+#include <situ/base/error.h>
+#include <situ/fabric/endpoint.h>
+
+#include <fmt/format.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "fabric/observe.h"
+#include "memory/job.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint32_t messages_a_turn = 32;    // from one channel, before the next is looked at
+constexpr std::uint32_t places_polled_all = 16;  // up to this many, every channel is looked at in each poll (2 lines each, in cache)
+constexpr std::uint32_t rotation_step = 8;       // beyond, this many besides the likely ones
+
+void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
+  while (!self.has_room(out, record_bytes)) {
+    if (!self.poll(true)) sched_yield();
+  }
+}
+
+}  // namespace
+
+endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
+    : context_{context}, job_{context.job}, peers_(context.place_count), room_waiter_{&wait_by_polling}, fences_{context.job->sender_fences} {
+  const auto channels_at = [&](std::uint32_t receiver, std::uint32_t sender) -> channel_pair& {
+    const std::uintptr_t slice = context.base + (std::uintptr_t{receiver} << context.slice_shift);
+    return reinterpret_cast<channel_pair*>(slice + channel_offset)[sender];
+  };
+  sleeping_.reserve(context.place_count);
+  for (std::uint32_t p = 0; p < context.place_count; ++p) {
+    channel_pair& out = channels_at(p, context.place);
+    channel_pair& in = channels_at(context.place, p);
+    peers_[p].request_out = {.to = &out.request, .target = p};
+    peers_[p].reply_out = {.to = &out.reply, .target = p, .is_reply = true};
+    peers_[p].request_in = {.from = &in.request};
+    peers_[p].reply_in = {.from = &in.reply};
+    sleeping_.push_back(&job_->slot(p).sleeping);
+  }
+  if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+}
+
+bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
+  const auto fits = [&] {
+    return out.sent - out.seen < channel::cell_count &&
+           (record_bytes == 0 || next_record(out.data_sent, record_bytes).end - out.data_seen <= channel::data_bytes);
+  };
+  if (fits()) return true;
+  // acquire: the consumer's reads of the ring come before our writes to it
+  out.seen = out.to->consumed.cells.load(std::memory_order_acquire);
+  out.data_seen = out.to->consumed.data.load(std::memory_order_acquire);
+  return fits();
+}
+
+void endpoint::ask_for_wake(outgoing& out) noexcept { out.to->producer_waits.store(1, std::memory_order_seq_cst); }
+
+void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
+  if (out.closed) {
+    if (!out.is_reply) throw_place_lost(*job_);
+    out.seen = out.sent;
+    out.data_seen = out.data_sent;
+    return;
+  }
+  SITU_ASSERT(1, out.is_reply || !in_handler(), "an active-message handler may only reply: start an async task to send requests from");
+  while (!out.closed && !has_room(out, record_bytes)) {  // again, since another fiber may have taken the room first
+    if (in_handler()) {
+      if (!poll_replies()) sched_yield();
+    } else {
+      room_waiter_(*this, out, record_bytes);
+    }
+  }
+  if (out.closed) wait_for_room(out, record_bytes);
+}
+
+draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payload_bytes, std::uint32_t words_in_cell) {
+  SITU_ASSERT(1, arguments <= max_arguments, "an active message takes at most am::max_arguments() arguments");
+  SITU_ASSERT(1, payload_bytes <= max_medium_bytes, "a medium message carries at most am::max_medium_bytes() bytes: send more than one, or a long message");
+  const std::uint32_t in_cell = std::min(arguments, words_in_cell);
+  const bool payload_in_cell = arguments <= words_in_cell && payload_bytes <= (words_in_cell - in_cell) * sizeof(std::uint64_t);
+  const std::uint32_t more_bytes = (arguments - in_cell) * sizeof(std::uint64_t);
+  const std::uint32_t payload_offset = (more_bytes + 15) & ~15U;
+  const std::uint32_t record_bytes = payload_in_cell ? more_bytes : payload_offset + payload_bytes;
+
+  if (!has_room(out, record_bytes)) [[unlikely]]
+    wait_for_room(out, record_bytes);
+  cell& c = out.to->cells[out.sent % channel::cell_count];
+  const record_place record = record_bytes == 0 ? record_place{out.data_sent, out.data_sent} : next_record(out.data_sent, record_bytes);
+  std::byte* const data = out.to->data + record.begin % channel::data_bytes;
+  return draft{.out = out,
+               .head = c,
+               .more_words = reinterpret_cast<std::uint64_t*>(data),
+               .payload = payload_in_cell ? reinterpret_cast<std::byte*>(c.words + in_cell) : data + payload_offset,
+               .data_end = record.end,
+               .words_in_cell = words_in_cell,
+               .argument_count = arguments,
+               .payload_in_cell = payload_in_cell};
+}
+
+void endpoint::send(const draft& message, message_kind kind, function_id handler, std::uint32_t payload_bytes) noexcept {
+  message.head.handler = std::uint64_t{payload_bytes} << 48 | handler;
+  message.out.data_sent = message.data_end;
+  publish(message.out, message.head, kind, message.argument_count, message.payload_in_cell, payload_bytes);
+}
+
+void endpoint::observe(const outgoing& out, std::uint64_t bytes) noexcept {
+  pair_counts& counts = counts_towards(context_, out.target);
+  ++counts.messages;
+  counts.message_bytes += bytes;
+  record_event(context_, event_kind::message, out.target, bytes, now_ns());
+}
+
+bool endpoint::has_request() const noexcept {
+  for (const peer& p : peers_) {
+    const cell& c = p.request_in.from->cells[p.request_in.taken % channel::cell_count];
+    if (static_cast<std::uint32_t>(c.header.load(std::memory_order_relaxed) >> 32) == static_cast<std::uint32_t>(p.request_in.taken + 1)) return true;
+  }
+  return false;
+}
+
+void message::release() noexcept {
+  if (released) return;
+  released = true;
+  ++in.taken;
+  in.data_taken = data_end;
+  // A quarter of a ring at a time: the line is then written once in 64 messages, and the producer still always finds room.
+  if (in.taken - in.published >= channel::cell_count / 4 || in.data_taken - in.data_published >= channel::data_bytes / 4) self.publish_consumed(in, source);
+}
+
+void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
+  in.published = in.taken;
+  in.data_published = in.data_taken;
+  // release: our reads of the ring come before the producer's next writes to it
+  in.from->consumed.data.store(in.data_taken, std::memory_order_release);
+  in.from->consumed.cells.store(in.taken, std::memory_order_release);
+  if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (in.from->producer_waits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    in.from->producer_waits.store(0, std::memory_order_relaxed);
+    wake(source);
+  }
+}
+
+// Every field is checked before use: a damaged message must not direct this place outside the channel or its own code.
+void endpoint::dispatch(incoming& in, const cell& c, std::uint64_t header, std::uint32_t source, bool is_reply) {
+  const auto arguments = static_cast<std::uint32_t>(header & 0xff);
+  const auto kind = static_cast<message_kind>(header >> 8 & 0xff);
+  const bool payload_in_cell = (header >> 16 & 1) != 0;
+  const std::uint32_t words_in_cell = kind == message_kind::long_message ? cell::word_count - 2 : cell::word_count;
+  const auto payload_bytes = static_cast<std::uint32_t>(c.handler >> 48);
+  const std::uint32_t in_cell = std::min(arguments, words_in_cell);
+  const auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(c.handler & 0xffff'ffff'ffff)));
+  const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes || kind < message_kind::short_message ||
+                   kind > message_kind::long_message || (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
+  if (bad) [[unlikely]] {
+    throw_error(errc::bad_message, fmt::format("message {} from place {} is damaged (header {:#x}, handler {:#x}): a stray write into the channels of place {}, or places of different builds",
+                                               in.taken, source, header, c.handler, context_.place));
+  }
+  const std::uint32_t more_bytes = (arguments - in_cell) * static_cast<std::uint32_t>(sizeof(std::uint64_t));
+  const std::uint32_t payload_offset = (more_bytes + 15) & ~15U;
+  const std::uint32_t record_bytes = payload_in_cell ? more_bytes : payload_offset + payload_bytes;
+  const record_place record = record_bytes == 0 ? record_place{in.data_taken, in.data_taken} : next_record(in.data_taken, record_bytes);
+  std::byte* const data = in.from->data + record.begin % channel::data_bytes;
+  message m{.self = *this,
+            .in = in,
+            .head = c,
+            .more_words = reinterpret_cast<const std::uint64_t*>(data),
+            .payload = payload_in_cell ? reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(c.words + in_cell)) : data + payload_offset,
+            .payload_bytes = payload_bytes,
+            .data_end = record.end,
+            .source = source,
+            .argument_count = arguments,
+            .words_in_cell = words_in_cell,
+            .kind = kind,
+            .is_reply = is_reply};
+  handler(m);
+  m.release();
+}
+
+bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply) {
+  std::uint32_t count = 0;
+  for (; count < messages_a_turn; ++count) {
+    const cell& c = in.from->cells[in.taken % channel::cell_count];
+    const std::uint64_t header = c.header.load(std::memory_order_acquire);  // invariant 2 of channel.h
+    if (static_cast<std::uint32_t>(header >> 32) != static_cast<std::uint32_t>(in.taken + 1)) break;
+    dispatch(in, c, header, source, is_reply);
+  }
+  if (count == 0) return false;
+  if (count < messages_a_turn && in.published != in.taken) publish_consumed(in, source);
+  return true;
+}
+
+bool endpoint::poll(bool all) {
+  if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+    note_failures();
+  const auto look_at = [this](std::uint32_t p) {
+    const bool replies = drain(peers_[p].reply_in, p, true);
+    return drain(peers_[p].request_in, p, false) || replies;
+  };
+  const auto places = static_cast<std::uint32_t>(peers_.size());
+  bool any = false;
+  if (places <= places_polled_all || all) {
+    for (std::uint32_t p = 0; p < places; ++p) any |= look_at(p);
+    return any;
+  }
+  for (const std::uint32_t p : likely_) any |= look_at(p);
+  for (std::uint32_t i = 0; i < rotation_step; ++i) {
+    rotation_ = rotation_ + 1 < places ? rotation_ + 1 : 0;
+    if (!look_at(rotation_)) continue;
+    any = true;
+    std::copy_backward(likely_, likely_ + 3, likely_ + 4);
+    likely_[0] = rotation_;
+  }
+  return any;
+}
+
+bool endpoint::poll_replies() {
+  if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+    note_failures();
+  bool any = false;
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) any |= drain(peers_[p].reply_in, p, true);
+  return any;
+}
+
+void endpoint::note_failures() noexcept {
+  failure_epoch_ = job_->failure_epoch.load(std::memory_order_acquire);  // pairs with mark_lost: states are set before
+  if (!scratch_) scratch_ = std::make_unique<channel>();
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    if (job_->slot(p).state.load(std::memory_order_acquire) != place_state::lost) continue;
+    for (outgoing* out : {&peers_[p].request_out, &peers_[p].reply_out}) {
+      if (out->closed) continue;
+      out->closed = true;
+      out->to = scratch_.get();
+      out->seen = out->sent - channel::cell_count;  // "full": the fast path gives way to wait_for_room, which throws or drops
+    }
+  }
+}
+
+void endpoint::wake(std::uint32_t place) noexcept { detail::wake(job_->slot(place)); }
+
+void endpoint::prepare_sleep() noexcept {
+  job_->slot(context_.place).sleeping.store(1, std::memory_order_seq_cst);
+  if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+void endpoint::cancel_sleep() noexcept { job_->slot(context_.place).sleeping.store(0, std::memory_order_relaxed); }
+
+void endpoint::sleep() noexcept {
+  futex_wait(job_->slot(context_.place).sleeping, 1, -1);
+  cancel_sleep();
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,119 @@
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+#include <situ/fabric/am.h>
+#include <situ/fabric/atomic.h>
+#include <situ/fabric/rma.h>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+#include "fabric/observe.h"
+#include "memory/job.h"
+#include "memory/segment.h"
+
+namespace situ::detail {
+namespace {
+
+std::string_view verb(access how) noexcept {
+  switch (how) {
+    case access::put: return "put";
+    case access::get: return "get";
+    case access::atomic: return "atomic";
+  }
+  return "access";
+}
+
+[[noreturn]] void refuse(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+  if (context.place_count == 0) throw_error(errc::no_runtime, fmt::format("{} of {} bytes at {:#x} outside the life of a situ::runtime: construct one first", verb(how), bytes, address));
+  const std::uintptr_t index = (address - context.base) >> context.slice_shift;
+  if (index >= context.place_count)
+    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: the address is in no place's segment ({}); pass memory from situ::allocate", verb(how), bytes, address,
+                                               address == 0 ? "it is null" : "it is private memory"));
+  const std::uint64_t open_end = context.base + (index << context.slice_shift) + context.heap_offset + context.job->slot(static_cast<std::uint32_t>(index)).extent.load();
+  throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: outside the open part of place {}'s segment, [{:#x}, {:#x})", verb(how), bytes, address, index,
+                                             context.base + (index << context.slice_shift) + context.heap_offset, open_end));
+}
+
+// Checked mode: the whole access lies in one allocated block.
+void check_allocated(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+  const auto block = segment::find_block(context, address);
+  const std::uint32_t owner = ptr<std::byte>{reinterpret_cast<std::byte*>(address)}.place().index();
+  if (!block || !block->live)
+    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: {} at place {}", verb(how), bytes, address, block ? "freed memory" : "never allocated memory", owner));
+  if (bytes > block->start + block->size - address)
+    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: runs past the end of its block of {} bytes at {:#x}, place {}", verb(how), bytes, address, block->size,
+                                               block->start, owner));
+}
+
+void count(place_context& context, access how, std::uint32_t target, std::size_t bytes) noexcept {
+  pair_counts& counts = counts_towards(context, target);
+  if (how == access::put) {
+    ++counts.puts;
+    counts.put_bytes += bytes;
+  } else {
+    ++counts.gets;
+    counts.get_bytes += bytes;
+  }
+  record_event(context, how == access::put ? event_kind::put : event_kind::get, target, bytes, now_ns());
+}
+
+}  // namespace
+
+void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+  const std::uintptr_t offset = address - context.base;
+  const std::uintptr_t index = offset >> context.slice_shift;
+  if (index >= context.place_count) refuse(context, how, address, bytes);
+  const auto target = static_cast<std::uint32_t>(index);
+  // acquire: what the owner wrote before it opened the range
+  const std::uint64_t extent = context.job->slot(target).extent.load(std::memory_order_acquire);
+  const std::uint64_t from_heap = (offset & context.slice_mask) - context.heap_offset;
+  if (from_heap >= extent || bytes > extent - from_heap) refuse(context, how, address, bytes);
+  if (context.job->checked) check_allocated(context, how, address, bytes);
+  if (context.observed) {
+    count(context, how, target, bytes);
+  } else if (!context.job->checked) {
+    const_cast<std::uint64_t*>(context.limit)[target] = extent;
+  }
+}
+
+void throw_misaligned(std::uintptr_t address, std::size_t bytes) {
+  throw_error(errc::misaligned, fmt::format("atomic of {} bytes at {:#x}: the address is not a multiple of {}", bytes, address, bytes));
+}
+
+void throw_no_such_place(std::uint32_t index) {
+  const place_context& context = *current;
+  if (context.place_count == 0) throw_error(errc::no_runtime, fmt::format("message to place {} outside the life of a situ::runtime: construct one first", index));
+  throw_error(errc::bad_argument, fmt::format("there is no place {}: the job has places 0 to {}", index, context.place_count - 1));
+}
+
+void throw_medium_too_large(std::size_t bytes) {
+  throw_error(errc::bad_argument, fmt::format("a medium message carries at most {} bytes, not {}: send several, or a long message", max_medium_bytes, bytes));
+}
+
+void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload) {
+  if (payload.empty()) return;
+  check_access(access::put, destination.address(), payload.size());
+  if (destination.place().index() != target)
+    throw_error(errc::bad_address, fmt::format("long message to place {}: its destination {:#x} lies at place {}", target, destination.address(), destination.place().index()));
+  std::memcpy(destination.local(), payload.data(), payload.size());
+}
+
+void handler_threw(const message& m) noexcept {
+  std::string what = "an unknown exception";
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    what = fmt::format("{}: {}", demangle(typeid(e).name()), e.what());
+  } catch (...) {
+  }
+  const std::uint32_t here = m.self.context().place;
+  const std::string reason = fmt::format("a handler of an active message from place {} threw {}", m.source, what);
+  log(log_level::error, fmt::format("place {}: {}; handlers must not throw, since nobody waits for them: use situ::at", here, reason));
+  mark_lost(*m.self.context().job, here, reason);
+  std::abort();
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,67 @@
+#include "runtime/barrier.h"
+
+#include <situ/base/assert.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/job.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint32_t most_flags = 8;  // reading eight lines costs about as much as one more crossing would
+constexpr std::uint32_t fan_in = 8;
+
+}  // namespace
+
+team_barrier::team_barrier(barrier_block& block, std::vector<std::uint32_t> members, std::uint32_t index, bool shared_processors)
+    : block_{block}, members_{std::move(members)}, index_{index} {
+  const auto count = static_cast<std::uint32_t>(members_.size());
+  if (count <= most_flags && !shared_processors) return;
+  std::uint32_t first_line = 0;
+  std::uint32_t position = index;
+  for (std::uint32_t width = count;; ) {
+    const std::uint32_t groups = (width + fan_in - 1) / fan_in;
+    const std::uint32_t group = position / fan_in;
+    way_up_.push_back({.line = first_line + group, .arrivals = std::min(fan_in, width - group * fan_in)});
+    if (groups == 1) return;
+    first_line += groups;
+    position = group;
+    width = groups;
+  }
+}
+
+void team_barrier::arrive() {
+  SITU_ASSERT(1, is_complete(), "a barrier of this team is still in progress at this place: wait for it before the next");
+  ++round_;
+  if (way_up_.empty()) {
+    complete_until_ = 0;
+    block_.line(index_).value.store(round_, std::memory_order_release);  // what was written before is seen by who reads it
+    return wake_others();
+  }
+  for (const counter& c : way_up_) {
+    if (block_.line(c.line).value.fetch_add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return;
+  }
+  block_.release.value.store(round_, std::memory_order_release);
+  wake_others();
+}
+
+bool team_barrier::is_complete() noexcept {
+  if (!way_up_.empty()) return block_.release.value.load(std::memory_order_acquire) >= round_;
+  for (; complete_until_ < members_.size(); ++complete_until_) {
+    if (block_.line(complete_until_).value.load(std::memory_order_acquire) < round_) return false;
+  }
+  return true;
+}
+
+void team_barrier::wake_others() const noexcept {
+  const place_context& context = *current;
+  if (context.job->sender_fences) std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
+  for (const std::uint32_t member : members_)
+    if (member != context.place) wake(context.job->slot(member));
+}
+
+bool team_barrier::let_go() noexcept { return block_.holders.value.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+}  // namespace situ::detail

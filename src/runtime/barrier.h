@@ -1,0 +1,64 @@
+// Barriers in memory that the members share. Two algorithms, chosen alike by all members:
+//
+//   flags   few members, a processor each: a member announces itself in its own line and reads everybody's. One crossing.
+//   tree    many members, or shared processors: members count up a tree of counters (the last at each goes up; nobody waits on the
+//           way), the last of all writes the release word and wakes the others. Each member need run only once a barrier, so on
+//           shared processors a barrier costs no more context switches than it must.
+//
+//   block:  | holders | release | line 0 | line 1 | ... line n-1 |     one cache line each
+//
+// Invariants
+//   1. Rounds are numbered from 1. A line holds the last round its member announced (flags), or arrivals so far (tree).
+//   2. A member announces round r + 1 only after it has seen round r complete, so a tree counter never mixes rounds.
+//   3. The block goes when the last member lets it go; whoever that is deallocates it.
+#pragma once
+
+#include <situ/fabric/endpoint.h>
+#include <situ/memory/ptr.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace situ::detail {
+
+struct barrier_line {
+  alignas(64) std::atomic<std::uint64_t> value;
+};
+
+struct barrier_block {
+  barrier_line holders;
+  barrier_line release;
+  // barrier_line lines[members] follow
+
+  [[nodiscard]] static std::size_t bytes(std::uint32_t members) noexcept { return sizeof(barrier_block) + members * sizeof(barrier_line); }
+  [[nodiscard]] barrier_line& line(std::uint32_t i) noexcept { return reinterpret_cast<barrier_line*>(this + 1)[i]; }
+};
+
+class team_barrier {
+ public:
+  team_barrier(barrier_block& block, std::vector<std::uint32_t> members, std::uint32_t index, bool shared_processors);
+
+  // Announces this member to the next round. pre: the last round is complete.
+  void arrive();
+  [[nodiscard]] bool is_complete() noexcept;
+  // Whether this was the last holder of the block.
+  [[nodiscard]] bool let_go() noexcept;
+  [[nodiscard]] barrier_block& block() const noexcept { return block_; }
+
+ private:
+  struct counter {  // on this member's way up the tree
+    std::uint32_t line;
+    std::uint32_t arrivals;  // a round
+  };
+  void wake_others() const noexcept;
+
+  barrier_block& block_;
+  std::vector<std::uint32_t> members_;
+  std::vector<counter> way_up_;  // empty: flags
+  std::uint64_t round_ = 0;
+  std::uint32_t index_;
+  std::uint32_t complete_until_ = 0;  // flags: members below are known to have announced this round
+};
+
+}  // namespace situ::detail

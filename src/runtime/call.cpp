@@ -1,0 +1,199 @@
+// Calls in flight: what at() and async_at() leave at the caller, and what their messages find at the target.
+#include <situ/base/assert.h>
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+#include <situ/fabric/am.h>
+#include <situ/runtime/at.h>
+
+#include <fmt/format.h>
+
+#include "fabric/observe.h"
+#include "memory/job.h"
+#include "runtime/failure.h"
+#include "runtime/finish.h"
+#include "runtime/runtime_state.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint64_t answer_is_error = 1;
+constexpr std::uint64_t answer_acknowledges = 2;  // nothing of the call's scope is left at its target
+
+// The open call of this id, or null: forgotten, or never made.
+call_slot* find_call(runtime_state& state, call_id id) noexcept {
+  const auto index = static_cast<std::uint32_t>(id);
+  if (index >= state.calls.size()) return nullptr;
+  call_slot& slot = state.calls[index];
+  return slot.state != nullptr && slot.generation == id >> 32 ? &slot : nullptr;
+}
+
+void free_call(runtime_state& state, call_slot& slot) noexcept {
+  slot.state = nullptr;
+  ++slot.generation;
+  slot.next_free = state.free_call;
+  state.free_call = static_cast<std::uint32_t>(&slot - state.calls.data());
+}
+
+// Ends a call whose state is set: the scope's account, the exception nobody holds a future for, the state's reference.
+void settle_call(call_slot slot, bool acknowledged) {
+  if (slot.node != nullptr) {
+    if (slot.detached && slot.state->error && slot.state->references == 1) record_failure(*slot.node, slot.state->error);
+    if (acknowledged) {
+      --slot.node->outstanding;
+      note_done(*slot.node);
+    }
+  } else if (!acknowledged && slot.caller != nullptr) {
+    // The caller still stands in its task, so only now must it count what its call has left behind.
+    if (finish_node* const node = node_of(*slot.caller)) ++node->outstanding;
+  }
+  if (slot.detached) slot.state->release();
+}
+
+void run_answer(message& m) {
+  runtime_state& state = *current->runtime;
+  m.self.enter_handler();
+  const std::uint64_t flags = m.argument(1);
+  const parcel received{m, 2};
+  if (call_slot* const found = find_call(state, m.argument(0))) {
+    const call_slot slot = *found;
+    free_call(state, *found);
+    wire_reader reader = received.reader();
+    if ((flags & answer_is_error) != 0) {
+      slot.state->error = read_failure(reader, m.source);
+    } else {
+      try {
+        slot.accept(*slot.state, reader);
+      } catch (...) {
+        slot.state->error = std::current_exception();
+      }
+    }
+    slot.state->fulfil();
+    settle_call(slot, (flags & answer_acknowledges) != 0);
+  }
+  m.self.leave_handler();
+}
+const function_id answer_id = name_function(reinterpret_cast<const void*>(&run_answer));
+
+}  // namespace
+
+void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
+  throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message is damaged, or was written by another build", wanted_bytes, left_bytes));
+}
+
+void parcel::open_buffer(const message& m, std::uint32_t words) {
+  const std::uintptr_t address = m.argument(words);
+  const std::size_t bytes = m.argument(words + 1);
+  check_access(access::get, address, bytes);
+  const ptr<std::byte> buffer{reinterpret_cast<std::byte*>(address)};
+  if (buffer.place().index() != m.source) throw_error(errc::bad_message, fmt::format("a parcel from place {} names a buffer at place {}", m.source, buffer.place().index()));
+  bytes_ = buffer.local();
+  size_ = bytes;
+  buffer_ = buffer;
+}
+
+void parcel::close_buffer() noexcept {
+  try {
+    deallocate(buffer_);
+  } catch (const error& e) {
+    log(log_level::error, fmt::format("place {}: the buffer of a parcel cannot be given back: {}", current->place, e.what()));
+  }
+}
+
+outgoing& call_channel(place target) { return request_channel(target); }
+
+std::uint64_t running_finish_key() noexcept {
+  const task_context* const task = current->scheduler->task();
+  return task == nullptr ? 0 : task->finish_key;
+}
+
+call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached, bool counted) {
+  if (current->runtime == nullptr) throw_error(errc::no_runtime, "at() outside the life of a situ::runtime: construct one first");
+  runtime_state& here = *current->runtime;
+  task_context* const task = current->scheduler->task();
+  if (here.free_call == UINT32_MAX) {
+    here.free_call = static_cast<std::uint32_t>(here.calls.size());
+    here.calls.push_back({.next_free = UINT32_MAX});
+  }
+  const std::uint32_t index = here.free_call;
+  call_slot& slot = here.calls[index];
+  here.free_call = slot.next_free;
+  slot.state = &state;
+  slot.accept = accept;
+  slot.target = target;
+  slot.detached = detached;
+  slot.caller = counted ? nullptr : task;
+  slot.node = counted && task != nullptr ? node_of(*task) : nullptr;
+  if (slot.node != nullptr) ++slot.node->outstanding;
+  if (detached) ++state.references;
+  return std::uint64_t{slot.generation} << 32 | index;
+}
+
+void forget_call(call_id id) noexcept {
+  runtime_state& here = *current->runtime;
+  call_slot* const found = find_call(here, id);
+  if (found == nullptr) return;
+  const call_slot slot = *found;
+  free_call(here, *found);
+  if (slot.node != nullptr) {
+    --slot.node->outstanding;
+    note_done(*slot.node);
+  }
+  if (slot.detached) slot.state->release();
+}
+
+void end_calls_to_lost_places(runtime_state& state) {
+  for (std::size_t i = 0; i < state.calls.size(); ++i) {
+    call_slot& found = state.calls[i];
+    if (found.state == nullptr || !current->endpoint->is_lost(found.target)) continue;
+    const call_slot slot = found;
+    free_call(state, found);
+    slot.state->fail(std::make_exception_ptr(place_lost_error{slot.target, lost_reason(*current->job, slot.target)}));
+    settle_call(slot, true);
+  }
+}
+
+runtime_state::~runtime_state() {
+  for (const call_slot& slot : calls)
+    if (slot.state != nullptr && slot.detached) slot.state->release();
+}
+
+arrived_call::arrived_call(message& m)
+    : context_{.finish_key = m.argument(1), .source = m.source}, before_{current->scheduler->task()}, call_{m.argument(0)}, begin_ns_{current->observed ? now_ns() : 0} {
+  if (!is_valid_finish_key(context_.finish_key)) throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
+  current->scheduler->set_task(&context_);
+}
+
+arrived_call::~arrived_call() {
+  leave_scope(context_);
+  current->scheduler->set_task(before_);
+  if (current->observed) record_event(*current, event_kind::task, context_.source, 0, begin_ns_);
+}
+
+outgoing& arrived_call::answer_channel() const noexcept { return current->endpoint->replies_to(context_.source); }
+
+std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) const noexcept {
+  return {call_, (is_error ? answer_is_error : 0) | (context_.engaging ? 0 : answer_acknowledges)};
+}
+
+function_id arrived_call::answer_handler() noexcept { return answer_id; }
+
+void arrived_call::answer_error(std::exception_ptr failure) noexcept {
+  SITU_ASSERT(1, !is_answered_, "a call is answered once");
+  try {
+    const failure_record record = record_of(failure);
+    send_parcel(answer_channel(), answer_id, answer_words(true), size_of(record), [&](wire_writer& writer) { write_failure(writer, record); });
+    is_answered_ = true;
+  } catch (const std::exception& e) {
+    log(log_level::error, fmt::format("place {}: the answer to a call from place {} cannot be sent: {}", current->place, context_.source, e.what()));
+  }
+}
+
+const void* find_received_function(function_id id) {
+  const void* const code = find_function(id);
+  if (code == nullptr) throw_error(errc::bad_message, fmt::format("a call names function {:#x}, which this executable does not have", id));
+  return code;
+}
+
+void throw_as_remote(std::exception_ptr failure) { std::rethrow_exception(as_remote(record_of(failure))); }
+
+}  // namespace situ::detail

@@ -1,0 +1,173 @@
+#include "runtime/finish.h"
+
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+#include <situ/runtime/at.h>
+#include <situ/runtime/task.h>
+
+#include <fmt/format.h>
+
+#include "memory/job.h"
+#include "runtime/failure.h"
+#include "runtime/runtime_state.h"
+
+namespace situ {
+namespace detail {
+namespace {
+
+constexpr std::uint32_t sequence_bits = 40;
+
+[[nodiscard]] std::uint32_t home_of(std::uint64_t key) noexcept { return static_cast<std::uint32_t>(key >> sequence_bits) - 1; }
+
+// A node at some place says that all it was engaged for is done; with the failures that nobody there took.
+void run_acknowledgement(message& m) {
+  runtime_state& state = *current->runtime;
+  m.self.enter_handler();
+  const auto found = state.nodes.find(m.argument(0));
+  const std::uint64_t failures = m.argument(1);
+  const parcel received{m, 2};
+  if (found != state.nodes.end() && found->second->outstanding != 0) {  // else its finish() has given up: a place was lost
+    finish_node& node = *found->second;
+    if (failures != 0) {
+      wire_reader reader = received.reader();
+      record_failure(node, read_failure(reader, m.source));
+      node.failures += failures - 1;
+    }
+    --node.outstanding;
+    note_done(node);
+  }
+  m.self.leave_handler();
+}
+const function_id acknowledgement_id = name_function(reinterpret_cast<const void*>(&run_acknowledgement));
+
+// A task of its own, since what ends a node is often a message handler, which must not send.
+struct acknowledgement final : ready_task {
+  std::uint64_t key;
+
+  static void send(ready_task* task) {
+    const std::unique_ptr<acknowledgement> self{static_cast<acknowledgement*>(task)};
+    runtime_state& state = *current->runtime;
+    const auto found = state.nodes.find(self->key);
+    if (found == state.nodes.end()) return;
+    finish_node& node = *found->second;
+    node.acknowledging = false;
+    if (!node.is_done()) return;  // engaged again meanwhile
+    const std::unique_ptr<finish_node> done{&node};
+    state.nodes.erase(found);  // before the send, which may wait: what arrives meanwhile engages a new node
+    const std::optional<failure_record> failure = done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
+    send_parcel(current->endpoint->replies_to(done->parent), acknowledgement_id, std::array{done->key, done->failures}, failure ? size_of(*failure) : 0,
+                [&](wire_writer& writer) {
+                  if (failure) write_failure(writer, *failure);
+                });
+  }
+};
+
+}  // namespace
+
+finish_node* node_of(task_context& task) {
+  if (task.finish_key == 0 || task.node != nullptr) return task.node;
+  runtime_state& state = *current->runtime;
+  finish_node*& node = state.nodes[task.finish_key];
+  if (node == nullptr) {
+    node = new finish_node{.key = task.finish_key, .parent = task.source, .failure_epoch = current->endpoint->failure_epoch()};
+    task.engaging = true;
+  }
+  ++node->active;
+  return task.node = node;
+}
+
+void note_done(finish_node& node) {
+  if (!node.is_done()) return;
+  if (node.is_home) {
+    if (node.home_waiter != nullptr) current->scheduler->make_resumable(*node.home_waiter);
+  } else if (!node.acknowledging) {
+    node.acknowledging = true;
+    auto task = std::make_unique<acknowledgement>();
+    task->run = &acknowledgement::send;
+    task->key = node.key;
+    current->scheduler->spawn(task.release());
+  }
+}
+
+void record_failure(finish_node& node, std::exception_ptr failure) noexcept {
+  if (node.failures++ == 0) {
+    node.first_failure = std::move(failure);
+  } else {
+    const failure_record record = record_of(failure);
+    log(log_level::error, fmt::format("place {}: a further task of the same finish scope failed: {}: {} (thrown at place {})", current->place, record.type_name, record.what,
+                                      record.place));
+  }
+}
+
+void adopt_into_scope(task_context& context) {
+  task_context* const running = current->scheduler == nullptr ? nullptr : current->scheduler->task();
+  if (current->scheduler == nullptr) throw_error(errc::no_runtime, "a task or continuation outside the life of a situ::runtime: construct one first");
+  if (running == nullptr || running->finish_key == 0) return;
+  finish_node* const node = node_of(*running);
+  context = {.finish_key = running->finish_key, .node = node, .source = current->place};
+  ++node->active;
+}
+
+void leave_scope(task_context& context) noexcept {
+  if (context.node == nullptr) return;
+  --context.node->active;
+  note_done(*context.node);
+}
+
+void report_unheard(future_state_base& state, task_context& context) noexcept {
+  if (!state.error || state.references > 1) return;
+  if (context.node != nullptr) return record_failure(*context.node, state.error);
+  const failure_record record = record_of(state.error);
+  log(log_level::error, fmt::format("place {}: a task outside every finish scope failed: {}: {}", current->place, record.type_name, record.what));
+}
+
+void open_scope(finish_node& node, std::uint64_t sequence) {
+  node.key = (std::uint64_t{current->place} + 1) << sequence_bits | sequence;
+  node.is_home = true;
+  node.failure_epoch = current->endpoint->failure_epoch();
+  current->runtime->nodes.emplace(node.key, &node);
+}
+
+void wait_for_scope(finish_node& node) {
+  while (!node.is_done()) {
+    if (node.failure_epoch != current->endpoint->failure_epoch()) throw_place_lost(*current->job);  // what is outstanding may be at the lost place
+    waiter self;
+    node.home_waiter = &self;
+    try {
+      current->scheduler->wait(self);
+    } catch (...) {
+      node.home_waiter = nullptr;
+      throw;
+    }
+    node.home_waiter = nullptr;
+  }
+  if (node.failures != 0) {
+    node.failures = 0;
+    std::rethrow_exception(std::exchange(node.first_failure, nullptr));
+  }
+}
+
+bool is_valid_finish_key(std::uint64_t key) noexcept { return key == 0 || home_of(key) < current->place_count; }
+
+finish_scope::finish_scope() {
+  if (current->runtime == nullptr) throw_error(errc::no_runtime, "finish outside the life of a situ::runtime: construct one first");
+  node_ = std::make_unique<finish_node>();
+  open_scope(*node_, current->runtime->next_finish++);
+  context_ = {.finish_key = node_->key, .node = node_.get(), .source = current->place};
+  enclosing_ = current->scheduler->task();
+  current->scheduler->set_task(&context_);
+}
+
+finish_scope::~finish_scope() {
+  current->scheduler->set_task(enclosing_);
+  if (node_->is_done()) {
+    current->runtime->nodes.erase(node_->key);
+  } else {
+    current->runtime->abandoned.push_back(std::move(node_));  // its tasks still refer to it
+  }
+}
+
+void finish_scope::wait() { wait_for_scope(*node_); }
+
+}  // namespace detail
+}  // namespace situ

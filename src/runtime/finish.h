@@ -1,0 +1,48 @@
+// Termination detection of finish scopes, after Dijkstra and Scholten (1980), one node a scope and place.
+//
+//   home: finish() ----- message -----> place q: node, engaged by that message
+//                                          | tasks run (active), messages sent on (outstanding)
+//                                          v both zero
+//         outstanding - 1 <-- acknowledge --
+//
+// Invariants
+//   1. Every message of a scope is acknowledged exactly once: with its answer, except that the message which engaged a node is
+//      acknowledged when the node is done. So outstanding == 0 at home means that nothing of the scope runs or travels anywhere.
+//   2. A node is made when a task first spawns something; a task that spawns nothing costs no node and no extra message.
+//   3. The home node lives in finish(); others are deleted when done. Keys are home place + 1 (24 bits) | sequence (40 bits).
+#pragma once
+
+#include <situ/runtime/future.h>
+#include <situ/runtime/scheduler.h>
+
+#include <cstdint>
+#include <exception>
+
+namespace situ::detail {
+
+struct finish_node {
+  std::uint64_t key = 0;
+  std::uint64_t active = 0;       // tasks of this place in the scope, waiting ones included
+  std::uint64_t outstanding = 0;  // messages sent and not acknowledged
+  std::uint64_t failures = 0;     // exceptions that nobody took
+  std::exception_ptr first_failure;
+  waiter* home_waiter = nullptr;
+  std::uint32_t parent = 0;       // the place whose message engaged this node
+  std::uint32_t failure_epoch = 0;
+  bool is_home = false;
+  bool acknowledging = false;     // the task that acknowledges is spawned
+
+  [[nodiscard]] bool is_done() const noexcept { return active == 0 && outstanding == 0; }
+};
+
+// This place's node of the running task's scope, made and engaged where there is none; null for a task without a scope.
+finish_node* node_of(task_context& task);
+// To be called whenever active or outstanding has fallen.
+void note_done(finish_node& node);
+// Opens the scope whose home is `node`; waits for all of it and throws what its tasks threw.
+void open_scope(finish_node& node, std::uint64_t sequence);
+void wait_for_scope(finish_node& node);
+[[nodiscard]] bool is_valid_finish_key(std::uint64_t key) noexcept;
+void record_failure(finish_node& node, std::exception_ptr failure) noexcept;
+
+}  // namespace situ::detail

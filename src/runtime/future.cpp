@@ -1,0 +1,59 @@
+#include <situ/runtime/future.h>
+
+#include <situ/base/error.h>
+
+#include <algorithm>
+
+namespace situ::detail {
+
+void future_state_base::wait() {
+  const auto done = [this] { return ready; };
+  if (ready) return;
+  scheduler& here = *current->scheduler;
+  if (here.spin_until_done(done)) return;
+  waiter self{.chain = waiters};
+  waiters = &self;
+  try {
+    here.wait(self);
+  } catch (const place_lost_error&) {
+    for (waiter** link = &waiters; *link != nullptr; link = &(*link)->chain) {
+      if (*link != &self) continue;
+      *link = self.chain;
+      break;
+    }
+    if (!ready) throw;
+  }
+}
+
+void future_state_base::fulfil() noexcept {
+  ready = true;
+  for (waiter* w = std::exchange(waiters, nullptr); w != nullptr;) {
+    waiter* const next = w->chain;  // w is gone as soon as its stack runs
+    current->scheduler->make_resumable(*w);
+    w = next;
+  }
+  ready_task* in_order = nullptr;
+  for (ready_task* task = std::exchange(continuations, nullptr); task != nullptr;) {
+    ready_task* const next = std::exchange(task->next, in_order);
+    in_order = task;
+    task = next;
+  }
+  while (in_order != nullptr) {
+    ready_task* const next = in_order->next;
+    current->scheduler->spawn(in_order);
+    in_order = next;
+  }
+}
+
+void future_state_base::add_continuation(ready_task* task) {
+  if (ready) return current->scheduler->spawn(task);
+  task->next = std::exchange(continuations, task);
+}
+
+void future_state_base::dispose() noexcept { delete this; }
+
+std::exception_ptr broken_promise() {
+  return std::make_exception_ptr(error{errc::bad_argument, "the promise of this future was destroyed without a value: set a value or an exception on every path"});
+}
+
+}  // namespace situ::detail

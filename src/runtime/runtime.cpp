@@ -1,0 +1,252 @@
+#include <situ/runtime/runtime.h>
+
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+#include <situ/fabric/endpoint.h>
+#include <situ/runtime/task.h>
+#include <situ/runtime/team.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric/observe.h"
+#include "memory/job.h"
+#include "memory/segment.h"
+#include "runtime/launch.h"
+#include "runtime/runtime_state.h"
+#include "runtime/team_state.h"
+
+// The program's main, for places that are threads: each runs it. Weak, since a library's user may have none (a plug-in).
+extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __asm__("main");
+
+namespace situ {
+namespace detail {
+namespace {
+
+// Of each fiber that runs tasks. Pages are taken as they are touched; a guard page ends it.
+constexpr std::size_t task_stack_bytes = 256 * 1024;
+
+void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
+  const observed_span span{event_kind::wait, out.target};
+  current->scheduler->wait_until([&] {
+    if (out.closed || self.has_room(out, record_bytes)) return true;
+    self.ask_for_wake(out);
+    return false;
+  });
+}
+
+}  // namespace
+}  // namespace detail
+
+using namespace detail;
+
+namespace {
+
+std::uint64_t private_bytes(std::uint32_t places) noexcept { return endpoint::channel_bytes(places) + barrier_block::bytes(places); }
+
+void check_executable(job_control& control) {
+  const std::uint64_t own = executable_id();
+  std::uint64_t first = 0;
+  if (!control.build_id.compare_exchange_strong(first, own) && first != own)
+    throw_error(errc::version_mismatch, "the places of this job run different executables; functions travel by name, so all must run the same build");
+}
+
+// The code that a process with places as threads ends with, where main's own return says that all went well.
+std::atomic<int> failed_thread_code{0};
+
+void end_with_failed_code(int status, void*) {
+  const int code = failed_thread_code.load();
+  if (status != 0 || code == 0) return;
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+}  // namespace
+
+struct runtime::implementation {
+  std::optional<job> owned_job;
+  std::optional<address_space> owned_space;
+  place_context context;
+  place_context* const before = current;
+  std::vector<std::uint64_t> limits;
+  std::unique_ptr<detail::segment> segment;
+  std::unique_ptr<detail::endpoint> endpoint;
+  std::unique_ptr<detail::scheduler> scheduler;
+  std::unique_ptr<runtime_state> state;
+  std::vector<std::thread> threads;  // the other places of an in-process job
+  std::vector<std::string> arguments;
+  int exceptions_before = std::uncaught_exceptions();
+
+  implementation(int argc, char** argv) : arguments(argv, argv + argc) {
+    if (current->job != nullptr) throw_error(errc::bad_launch, "this place already has a situ::runtime; a place has one at a time");
+    if (const std::optional<start_ticket> ticket = take_start_ticket()) {
+      join_by_ticket(*ticket);
+    } else if (const std::optional<start_environment> environment = read_start_environment()) {
+      join_by_environment(*environment);
+    } else {
+      refuse_foreign_singletons();
+      owned_job.emplace(job::create({.place_count = 1}));
+      join(*owned_job, 0, nullptr);
+    }
+  }
+
+  ~implementation() {
+    for (std::thread& each : threads) each.join();
+  }
+
+  void join_by_ticket(const start_ticket& ticket) {
+    if (ticket.shared_job != nullptr) return join(*ticket.shared_job, ticket.place, ticket.shared_space);
+    owned_job.emplace(job::attach(ticket.descriptor));
+    join(*owned_job, ticket.place, nullptr);
+  }
+
+  void join_by_environment(const start_environment& environment) {
+    owned_job.emplace(job::attach(environment.descriptor));
+    if (!environment.in_process) return join(*owned_job, environment.place, nullptr);
+    if (situ_program_main == nullptr) throw_error(errc::bad_launch, "places as threads each run the program's main, but this program has none that the linker can see");
+    const std::uint32_t places = owned_job->control().place_count;
+    owned_space.emplace(address_space::map(*owned_job, places));
+    ::on_exit(&end_with_failed_code, nullptr);
+    for (std::uint32_t other = 1; other < places; ++other)
+      threads.emplace_back([this, other] { run_main_as({.place = other, .shared_job = &*owned_job, .shared_space = &*owned_space}); });
+    join(*owned_job, 0, &*owned_space);
+  }
+
+  void run_main_as(const start_ticket& ticket) {
+    give_start_ticket(ticket);
+    std::vector<std::string> copies = arguments;
+    std::vector<char*> pointers;
+    for (std::string& each : copies) pointers.push_back(each.data());
+    pointers.push_back(nullptr);
+    const int code = situ_program_main(static_cast<int>(copies.size()), pointers.data());
+    if (code != 0) failed_thread_code.store(code);
+    job_control& control = ticket.shared_job->control();
+    if (control.slot(ticket.place).state.load() == place_state::absent) mark_lost(control, ticket.place, fmt::format("returned {} from main without joining the job", code));
+  }
+
+  void join(const job& shared, std::uint32_t place, const address_space* shared_space) {
+    job_control& control = shared.control();
+    check_executable(control);
+    if (shared_space == nullptr) owned_space.emplace(address_space::map(shared, 1));
+    const address_space& space = shared_space == nullptr ? *owned_space : *shared_space;
+    const std::uint32_t places = control.place_count;
+    limits.assign(places, 0);
+    context.base = space.base();
+    context.slice_shift = control.slice_shift;
+    context.slice_mask = (std::uintptr_t{1} << control.slice_shift) - 1;
+    context.heap_offset = segment::heap_offset(control, private_bytes(places));
+    context.limit = limits.data();
+    context.place_count = places;
+    context.place = place;
+    context.observed = control.stats || control.trace;
+    context.job = &control;
+    current = &context;
+    try {
+      build(control, place);
+    } catch (...) {
+      dismantle();
+      throw;
+    }
+  }
+
+  void build(job_control& control, std::uint32_t place) {
+    const std::uintptr_t slice = context.base + (std::uintptr_t{place} << context.slice_shift);
+    segment = std::make_unique<detail::segment>(control, slice, place, private_bytes(control.place_count));
+    if (!context.observed && !control.checked) segment->mirror_extent(&limits[place]);
+    context.segment = segment.get();
+    endpoint = std::make_unique<detail::endpoint>(context, 0);
+    endpoint->set_room_waiter(&wait_for_room_on_fiber);
+    context.endpoint = endpoint.get();
+    state = std::make_unique<runtime_state>();
+    context.runtime = state.get();
+    scheduler = std::make_unique<detail::scheduler>(task_stack_bytes);
+    context.scheduler = scheduler.get();
+    open_scope(state->root, 0);
+    state->main_task = {.finish_key = state->root.key, .node = &state->root, .source = place};
+    scheduler->set_task(&state->main_task);
+    make_world(control.place_count, place);
+    install_terminate_reason(context);
+    place_slot& slot = control.slot(place);
+    slot.pid.store(::getpid());
+    slot.state.store(place_state::joined, std::memory_order_release);
+    barrier();  // so that whoever returns from here finds every place
+  }
+
+  // The world's barrier lies behind the channels of slice 0, where every place finds it without being told.
+  void make_world(std::uint32_t places, std::uint32_t place) {
+    std::vector<std::uint32_t> members(places);
+    for (std::uint32_t i = 0; i < places; ++i) members[i] = i;
+    auto& block = *reinterpret_cast<barrier_block*>(context.base + detail::endpoint::channel_bytes(places));
+    state->world = std::make_unique<team>(std::make_shared<team_state>(1, std::move(members), place, block, false));
+  }
+
+  // Waits for what this place has started, then for the others.
+  void leave() noexcept {
+    job_control& control = *context.job;
+    if (std::uncaught_exceptions() > exceptions_before) {
+      leave_by_exception(context);
+      return;
+    }
+    try {
+      try {
+        wait_for_scope(state->root);
+      } catch (const place_lost_error&) {
+        throw;
+      } catch (...) {
+        mark_lost(control, context.place, "a task that nobody waited for threw " + describe(std::current_exception()));
+        throw;
+      }
+      barrier();
+      control.slot(context.place).state.store(place_state::left, std::memory_order_release);
+    } catch (const std::exception& failure) {
+      log(log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
+      place_state joined = place_state::joined;  // lost places keep that state
+      control.slot(context.place).state.compare_exchange_strong(joined, place_state::left);
+    }
+  }
+
+  void dismantle() noexcept {
+    remove_terminate_reason(context);
+    if (scheduler) scheduler->set_task(nullptr);
+    if (state) state->world.reset();
+    scheduler.reset();
+    state.reset();
+    endpoint.reset();
+    segment.reset();
+    current = before;
+  }
+};
+
+runtime::runtime() : self_{std::make_unique<implementation>(0, nullptr)} {}
+runtime::runtime(int argc, char** argv) : self_{std::make_unique<implementation>(argc, argv)} {}
+
+runtime::~runtime() {
+  self_->leave();
+  self_->dismantle();
+}
+
+place here() {
+  if (current->place_count == 0) throw_error(errc::no_runtime, "here() outside the life of a situ::runtime: construct one first");
+  return place{current->place};
+}
+
+std::uint32_t place_count() {
+  if (current->place_count == 0) throw_error(errc::no_runtime, "place_count() outside the life of a situ::runtime: construct one first");
+  return current->place_count;
+}
+
+void progress() {
+  if (current->scheduler == nullptr) throw_error(errc::no_runtime, "progress() outside the life of a situ::runtime: construct one first");
+  current->scheduler->progress();
+}
+
+}  // namespace situ

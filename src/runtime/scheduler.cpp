@@ -1,0 +1,355 @@
+#include <situ/runtime/scheduler.h>
+
+#include <situ/base/assert.h>
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+#include <situ/fabric/endpoint.h>
+#include <situ/memory/place_context.h>
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstring>
+#include <vector>
+
+#include "fabric/observe.h"
+#include "memory/job.h"
+#include "runtime/runtime_state.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace situ::detail {
+namespace {
+
+namespace ctx = boost::context;
+
+// How long an idle place looks for work before it sleeps. With a processor of its own: about 50 us of looking, several times what a
+// sleep and a wake-up cost. Where places share processors: it steps aside a few times, so that others can make its work, then sleeps.
+constexpr std::uint32_t idle_turns_alone = 4000;
+constexpr std::uint32_t idle_turns_shared = 3;
+// Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
+constexpr std::uint32_t spin_turns_alone = 256;
+constexpr std::uint32_t ready_tasks_a_turn = 64;
+constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
+
+// What the C++ runtime keeps for the exceptions in flight on a stack (Itanium C++ ABI, 2.2.2); it belongs to the fiber.
+struct exceptions_in_flight {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+  void save() noexcept { std::memcpy(this, abi::__cxa_get_globals(), sizeof(*this)); }
+  void restore() const noexcept { std::memcpy(static_cast<void*>(abi::__cxa_get_globals()), this, sizeof(*this)); }
+};
+
+}  // namespace
+
+// A stack, running or set aside. Sanitizers are told of each switch, or they would take the other stack for an overflow or a race.
+struct scheduler::fiber {
+  ctx::fiber context;  // set while it is set aside
+  const void* stack_bottom = nullptr;
+  std::size_t stack_bytes = 0;
+  void* fake_stack = nullptr;   // AddressSanitizer's
+  void* race_context = nullptr; // ThreadSanitizer's
+  bool is_worker = false;
+};
+
+struct scheduler::implementation {
+  scheduler& outer;
+  endpoint& fabric;
+  job_control& control;
+  std::size_t stack_bytes;
+  fiber main;
+  fiber* running = &main;
+  fiber* came_from = nullptr;       // who switched to the running fiber, until it has put it aside
+  std::vector<fiber*> idle_workers;
+  std::vector<std::unique_ptr<fiber>> workers;
+  waiter waiting;                   // ring of all that wait
+  waiter* resumable_first = nullptr;  // singly linked through `next`
+  waiter* resumable_last = nullptr;
+  ready_task* ready_first = nullptr;
+  ready_task* ready_last = nullptr;
+  std::uint64_t turns = 0;
+  std::uint32_t seen_failures = 0;
+  bool stopping = false;
+
+  implementation(scheduler& scheduler_, std::size_t bytes)
+      : outer{scheduler_}, fabric{*current->endpoint}, control{*current->job}, stack_bytes{bytes} {
+    waiting.next = waiting.previous = &waiting;
+    seen_failures = fabric.failure_epoch();
+#if defined(__SANITIZE_ADDRESS__)
+    pthread_attr_t attributes;
+    void* lowest = nullptr;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &lowest, &main.stack_bytes);
+    pthread_attr_destroy(&attributes);
+    main.stack_bottom = lowest;
+#endif
+#if defined(__SANITIZE_THREAD__)
+    main.race_context = __tsan_get_current_fiber();
+#endif
+  }
+
+  // Runs on the fiber that was switched to: puts aside the one that it came from.
+  void arrive(ctx::fiber&& from) noexcept {
+    if (from) came_from->context = std::move(from);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(running->fake_stack, nullptr, nullptr);
+#endif
+  }
+
+  void switch_to(fiber& target) {
+    fiber& self = *running;
+    exceptions_in_flight exceptions;
+    exceptions.save();
+    exceptions_in_flight{}.restore();
+    task_context* const task = outer.task_;
+    came_from = &self;
+    running = &target;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(stopping && self.is_worker ? nullptr : &self.fake_stack, target.stack_bottom, target.stack_bytes);
+#endif
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(target.race_context, 0);
+#endif
+    arrive(std::move(target.context).resume());
+    outer.task_ = task;
+    exceptions.restore();
+  }
+
+  fiber& next_worker() {
+    if (!idle_workers.empty()) {
+      fiber* const worker = idle_workers.back();
+      idle_workers.pop_back();
+      return *worker;
+    }
+    return new_worker();
+  }
+
+  fiber& new_worker() {
+    auto owned = std::make_unique<fiber>();
+    fiber& worker = *owned;
+    worker.is_worker = true;
+    try {
+      ctx::protected_fixedsize_stack allocator{stack_bytes};
+      const ctx::stack_context stack = allocator.allocate();
+      worker.stack_bottom = static_cast<char*>(stack.sp) - stack.size;
+      worker.stack_bytes = stack.size;
+      worker.context = ctx::fiber{std::allocator_arg, ctx::preallocated{stack.sp, stack.size, stack}, allocator, [this](ctx::fiber&& from) {
+                                    arrive(std::move(from));
+                                    outer.task_ = nullptr;
+                                    work();
+                                    return end_worker();
+                                  }};
+    } catch (const std::bad_alloc&) {
+      throw_error(errc::out_of_memory, fmt::format("place {}: no memory for the stack of another task: {} tasks of this place are waiting, each on a stack of {} KiB of its own; "
+                                                   "start fewer at a time, or raise vm.max_map_count",
+                                                   current->place, workers.size(), stack_bytes / 1024));
+    }
+#if defined(__SANITIZE_THREAD__)
+    worker.race_context = __tsan_create_fiber(0);
+#endif
+    workers.push_back(std::move(owned));
+    return worker;
+  }
+
+  // The last switch of a worker: to the fiber that stops it, not to return.
+  ctx::fiber end_worker() {
+    fiber& target = *came_from;
+    running = &target;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(nullptr, target.stack_bottom, target.stack_bytes);
+#endif
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(target.race_context, 0);
+#endif
+    return std::move(target.context);
+  }
+
+  // --- A worker ------------------------------------------------------------------------------------------------------------------
+
+  void work() {
+    std::uint32_t idle_turns = 0;
+    bool about_to_sleep = false;
+    while (!stopping) {
+      ++turns;
+      bool worked = take_in(about_to_sleep);
+      worked |= run_ready_tasks();
+      if (fabric.failure_epoch() != seen_failures) [[unlikely]]
+        end_waits_by_failure();
+      ask_waiting();
+      if (resumable_first != nullptr || worked) {
+        if (std::exchange(about_to_sleep, false)) fabric.cancel_sleep();
+        idle_turns = 0;
+        if (resumable_first != nullptr) resume_first();
+        continue;
+      }
+      if (std::exchange(about_to_sleep, false)) {
+        fabric.sleep();
+        idle_turns = 0;
+      } else {
+        about_to_sleep = step_aside(++idle_turns);
+      }
+    }
+  }
+
+  // A damaged message leaves no way to go on with its channel: the place gives itself up, which ends every wait.
+  bool take_in(bool all) {
+    try {
+      return fabric.poll(all);
+    } catch (const error& damage) {
+      log(log_level::error, damage.what());
+      mark_lost(control, current->place, damage.message());
+      return true;
+    }
+  }
+
+  // Returns true where the place should sleep unless one more look finds something.
+  bool step_aside(std::uint32_t idle_turns) {
+    if (idle_turns > (control.oversubscribed ? idle_turns_shared : idle_turns_alone)) {
+      fabric.prepare_sleep();
+      return true;
+    }
+    if (control.oversubscribed) {
+      sched_yield();
+    } else {
+      _mm_pause();
+    }
+    return false;
+  }
+
+  bool run_ready_tasks() {
+    std::uint32_t count = 0;
+    while (ready_first != nullptr && count++ < ready_tasks_a_turn) {
+      ready_task* const task = ready_first;
+      ready_first = task->next;
+      if (ready_first == nullptr) ready_last = nullptr;
+      outer.task_ = nullptr;
+      task->run(task);
+    }
+    return count != 0;
+  }
+
+  void ask_waiting() {
+    for (waiter* w = waiting.next; w != &waiting;) {
+      waiter* const next = w->next;
+      if (w->is_done != nullptr && w->is_done(w)) make_resumable(*w);
+      w = next;
+    }
+  }
+
+  void end_waits_by_failure() {
+    seen_failures = fabric.failure_epoch();
+    end_calls_to_lost_places(*current->runtime);
+    while (waiting.next != &waiting) make_resumable(*waiting.next);
+  }
+
+  void make_resumable(waiter& w) noexcept {
+    w.previous->next = w.next;
+    w.next->previous = w.previous;
+    w.next = nullptr;
+    w.resumable = true;
+    if (resumable_last == nullptr) {
+      resumable_first = &w;
+    } else {
+      resumable_last->next = &w;
+    }
+    resumable_last = &w;
+  }
+
+  void resume_first() {
+    waiter* const w = resumable_first;
+    resumable_first = w->next;
+    if (resumable_first == nullptr) resumable_last = nullptr;
+    idle_workers.push_back(running);
+    switch_to(*static_cast<fiber*>(w->fiber));
+  }
+
+  void stop_workers() {
+    stopping = true;
+    while (!idle_workers.empty()) {
+      fiber* const worker = idle_workers.back();
+      idle_workers.pop_back();
+      switch_to(*worker);
+    }
+    for ([[maybe_unused]] const auto& worker : workers) {
+#if defined(__SANITIZE_THREAD__)
+      __tsan_destroy_fiber(worker->race_context);
+#endif
+    }
+    workers.clear();
+  }
+};
+
+scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implementation>(*this, stack_bytes)} {
+  const bool alone = !self_->control.oversubscribed && current->place_count <= places_to_spin_on;
+  spin_turns_ = alone ? spin_turns_alone : 0;
+}
+
+scheduler::~scheduler() {
+  SITU_ASSERT(1, self_->running == &self_->main, "a situ::runtime ends on the stack it was made on, not inside a task");
+  self_->stop_workers();
+}
+
+void scheduler::spawn(ready_task* task) noexcept {
+  task->next = nullptr;
+  if (self_->ready_last == nullptr) {
+    self_->ready_first = task;
+  } else {
+    self_->ready_last->next = task;
+  }
+  self_->ready_last = task;
+}
+
+void scheduler::wait(waiter& w) {
+  SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
+  fiber& next = self_->next_worker();
+  const std::uint32_t failures = self_->seen_failures;
+  w.fiber = self_->running;
+  w.previous = self_->waiting.previous;
+  w.next = &self_->waiting;
+  w.previous->next = &w;
+  self_->waiting.previous = &w;
+  self_->switch_to(next);
+  if (self_->seen_failures != failures) [[unlikely]]
+    throw_place_lost(self_->control);
+}
+
+void scheduler::make_resumable(waiter& w) noexcept {
+  if (!w.resumable) self_->make_resumable(w);
+}
+
+void scheduler::progress() {
+  const std::uint64_t before = self_->turns;
+  const bool was_idle = self_->ready_first == nullptr && spin_turns_ != 0 && !self_->fabric.has_request();
+  if (was_idle) {  // nothing for a worker: replies can be taken in here
+    self_->fabric.poll_replies();
+    if (self_->ready_first == nullptr && self_->waiting.next == &self_->waiting && self_->resumable_first == nullptr) return;
+  }
+  struct one_turn : waiter {
+    std::uint64_t* turns;
+    std::uint64_t end;
+  } w;
+  w.turns = &self_->turns;
+  w.end = before + 1;
+  w.is_done = [](waiter* each) { return *static_cast<one_turn*>(each)->turns >= static_cast<one_turn*>(each)->end; };
+  wait(w);
+  if (self_->control.oversubscribed) sched_yield();
+}
+
+bool scheduler::may_spin_on() {
+  if (self_->ready_first != nullptr || self_->resumable_first != nullptr || self_->fabric.has_request()) return false;
+  if (self_->fabric.failure_epoch() != self_->seen_failures) return false;
+  self_->fabric.poll_replies();
+  return true;
+}
+
+}  // namespace situ::detail
