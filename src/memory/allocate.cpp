@@ -18,7 +18,8 @@ place_context& running_context() {
   return *current;
 }
 
-[[noreturn, gnu::cold]] void throw_out_of_memory(const place_context& context, std::size_t bytes, std::size_t alignment) {
+[[noreturn, gnu::cold, gnu::noinline]] void throw_out_of_memory(std::size_t bytes, std::size_t alignment) {
+  const place_context& context = *current;
   const memory_usage usage = context.segment->statistics();
   const bool budget_is_short = context.job->memory_budget != 0 && context.job->memory_budget < usage.capacity_bytes;
   throw_error(errc::out_of_memory,
@@ -29,7 +30,8 @@ place_context& running_context() {
                           budget_is_short ? "start the job with a larger memory budget" : "start fewer places: each then gets a larger slice"));
 }
 
-[[noreturn, gnu::cold]] void throw_bad_deallocation(const place_context& context, std::uintptr_t address, free_status status) {
+[[noreturn, gnu::cold, gnu::noinline]] void throw_bad_deallocation(std::uintptr_t address, free_status status) {
+  const place_context& context = *current;
   const std::uintptr_t place = (address - context.base) >> context.slice_shift;
   if (place >= context.place_count) throw_foreign_address(address);
   const auto found = segment::find_block(context, address);
@@ -44,26 +46,39 @@ place_context& running_context() {
                                              address, context.place, place));
 }
 
-}  // namespace
-
-void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) {
+[[gnu::noinline]] void* allocate_specially(std::size_t bytes, std::size_t alignment, bool huge_pages) {
   const place_context& context = running_context();
-  if (!std::has_single_bit(alignment)) [[unlikely]]
-    throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
+  if (!std::has_single_bit(alignment)) throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
   void* const block = huge_pages ? context.segment->allocate_huge(bytes, alignment) : context.segment->allocate(bytes, alignment);
-  if (block == nullptr) [[unlikely]]
-    throw_out_of_memory(context, bytes, alignment);
+  if (block == nullptr) throw_out_of_memory(bytes, alignment);
   return block;
 }
 
-void deallocate_bytes(void* block) {
+[[gnu::noinline]] void deallocate_carefully(void* block) {
   if (block == nullptr) return;
   const place_context& context = running_context();
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const bool own = (address - context.base) >> context.slice_shift == context.place;
   const free_status status = own ? context.segment->deallocate(block) : segment::deallocate_remote(context, address);
-  if (status != free_status::done) [[unlikely]]
-    throw_bad_deallocation(context, address, status);
+  if (status != free_status::done) throw_bad_deallocation(address, status);
+}
+
+}  // namespace
+
+void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) {
+  segment* const own = current->segment;
+  if (own == nullptr || huge_pages || alignment == 0 || (alignment & (alignment - 1)) != 0) [[unlikely]]
+    return allocate_specially(bytes, alignment, huge_pages);
+  void* const block = own->allocate(bytes, alignment);
+  if (block == nullptr) [[unlikely]]
+    throw_out_of_memory(bytes, alignment);
+  return block;
+}
+
+void deallocate_bytes(void* block) {
+  segment* const own = current->segment;
+  if (own == nullptr || !own->deallocate_quickly(block)) [[unlikely]]
+    deallocate_carefully(block);
 }
 
 void throw_too_many(std::size_t count, std::size_t size) {

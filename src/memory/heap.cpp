@@ -6,71 +6,89 @@
 namespace situ::detail {
 
 heap::heap(heap_backing& backing, const heap_map& map) noexcept : backing_{backing}, map_{map}, free_runs_{map.states} {
+  // A magazine holds no more than 64 KiB, or four blocks: that much of a class is out of other classes' reach.
   for (unsigned i = 0; i < class_count; ++i) {
-    bins_[i].word = &full_word_;
+    bins_[i].capacity = std::clamp<std::uint32_t>(largest_class_bytes / size_classes[i].bytes, 4, bin::most_slots);
     bins_[i].block_bytes = size_classes[i].bytes;
+    bins_[i].reciprocal = size_classes[i].reciprocal;
   }
+}
+
+heap::counters heap::count() const noexcept {
+  counters sum{.live_bytes = large_bytes_,
+               .peak_bytes = peak_bytes_,
+               .allocations = large_allocations_,
+               .deallocations = large_deallocations_,
+               .remote_deallocations = remote_deallocations_};
+  for (const bin& of : bins_) {
+    sum.live_bytes += (of.allocations - of.deallocations) * of.block_bytes;
+    sum.allocations += of.allocations;
+    sum.deallocations += of.deallocations;
+  }
+  return sum;
+}
+
+void heap::count_taken(std::uint64_t bytes) noexcept {
+  taken_bytes_ += bytes;
+  peak_bytes_ = std::max(peak_bytes_, taken_bytes_);
 }
 
 // --- allocation beyond the hot path ---
 
-void* heap::allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+void* heap::allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
   // Slabs start at chunks, so that every block of a class is aligned as the class's size is.
-  if (bytes <= largest_class_bytes && alignment <= chunk_bytes) {
-    const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
-    if (rounded <= largest_class_bytes) {
-      unsigned size_class = class_of(rounded);
-      while (size_classes[size_class].bytes % alignment != 0) ++size_class;  // ends at a power of two at the latest
-      return take_block(size_class, bytes);
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
+  if (bytes > largest_class_bytes || rounded > largest_class_bytes || alignment > chunk_bytes) return allocate_large(bytes, alignment);
+  unsigned size_class = class_of(rounded);
+  while (size_classes[size_class].bytes % alignment != 0) ++size_class;  // ends at a power of two at the latest
+  bin& from = bins_[size_class];
+  if (from.count == 0 && !refill(size_class)) return nullptr;
+  return take_block(from, bytes);
+}
+
+// Half a magazine: so that neither a row of allocations nor one of deallocations that follows comes here at once.
+bool heap::refill(unsigned size_class) noexcept {
+  bin& into = bins_[size_class];
+  drain();
+  if (into.partial == no_chunk) {
+    const std::uint32_t first = new_slab(size_class);
+    if (first == no_chunk) return false;
+    list_partial(into, first);
+  }
+  fill_from(into, into.partial, size_class);
+  return true;
+}
+
+// pre: the magazine is empty, the slab is listed. Takes from the lowest addresses, and leaves the lowest on top.
+void heap::fill_from(bin& bin, std::uint32_t first, unsigned size_class) noexcept {
+  const size_class_info& sizes = size_classes[size_class];
+  block_word* const words = map_.bits[first].words;
+  for (std::uint32_t i = 0; i * 64 < sizes.blocks && bin.count < bin.capacity / 2; ++i) {
+    std::uintptr_t base = map_.address(first) + std::uint64_t{64} * i * sizes.bytes;
+    for (std::uint64_t free = ~words[i].taken; free != 0 && bin.count < bin.capacity / 2; free &= free - 1) {
+      const auto bit = static_cast<unsigned>(std::countr_zero(free));
+      bin.slots[bin.count++] = {base + std::uint64_t{bit} * sizes.bytes, &words[i], bit};
+      words[i].taken |= std::uint64_t{1} << bit;
     }
   }
-  return allocate_large(bytes, alignment);
+  std::reverse(bin.slots, bin.slots + bin.count);
+  chunk_state& state = map_.states[first];
+  state.used += bin.count;
+  count_taken(std::uint64_t{bin.count} * sizes.bytes);
+  if (state.used == sizes.blocks) unlist_partial(bin, first);
 }
 
-void* heap::refill_and_take(unsigned size_class, std::size_t bytes) noexcept {
-  bin& into = bins_[size_class];
-  if (advance_word(into, size_class)) return take_block(size_class, bytes);
-  drain();
-  if (advance_word(into, size_class) || make_current(into, size_class)) return take_block(size_class, bytes);
-  return nullptr;
-}
-
-// To the next word of the current slab that has a free block, in a circle: what was freed last is far away in it, and rests.
-bool heap::advance_word(bin& bin, unsigned size_class) noexcept {
-  const std::uint32_t blocks = size_classes[size_class].blocks;
-  if (bin.current == no_chunk || bin.state->used > blocks) return false;
-  std::atomic<std::uint64_t>* const live = map_.bits[bin.current].live;
-  const std::uint32_t words = (blocks + 63) / 64;
-  const auto now = static_cast<std::uint32_t>(bin.word - live);
-  for (std::uint32_t i = 1; i <= words; ++i) {
-    const std::uint32_t word = now + i < words ? now + i : now + i - words;
-    if (live[word].load(std::memory_order_relaxed) == ~std::uint64_t{0}) continue;
-    bin.word = live + word;
-    bin.word_base = reinterpret_cast<std::byte*>(map_.address(bin.current)) + std::uint64_t{64} * word * bin.block_bytes;
-    return true;
+// Returns the `count` blocks that have rested longest to their slabs.
+void heap::flush(unsigned size_class, std::uint32_t count) noexcept {
+  bin& from = bins_[size_class];
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const slot& rested = from.slots[i];
+    rested.word().taken &= ~rested.mask();
+    blocks_returned(map_.entry(static_cast<std::uint32_t>((rested.block() - map_.heap) >> chunk_shift)).first, size_class, 1);
   }
-  return false;
-}
-
-// Replaces the (full) current slab by one with free blocks.
-bool heap::make_current(bin& bin, unsigned size_class) noexcept {
-  std::uint32_t first = bin.partial;
-  if (first != no_chunk) {
-    unlist_partial(bin, first);
-  } else {
-    first = new_slab(size_class);
-    if (first == no_chunk) return false;
-  }
-  if (bin.current != no_chunk) {
-    --bin.state->used;
-    bin.state->list = slab_list::full;
-  }
-  bin.current = first;
-  bin.state = &map_.states[first];
-  ++bin.state->used;
-  bin.state->list = slab_list::current;
-  bin.word = map_.bits[first].live + (size_classes[size_class].blocks - 1) / 64;  // so that the circle starts at word 0
-  return advance_word(bin, size_class);
+  std::copy(from.slots + count, from.slots + from.count, from.slots);
+  from.count -= count;
+  taken_bytes_ -= std::uint64_t{count} * from.block_bytes;
 }
 
 std::uint32_t heap::new_slab(unsigned size_class) noexcept {
@@ -80,12 +98,12 @@ std::uint32_t heap::new_slab(unsigned size_class) noexcept {
   chunk_state& state = map_.states[first];
   state.chunks.store(sizes.chunks, std::memory_order_relaxed);
   state.used = 0;
-  block_bits& words = map_.bits[first];
-  for (std::uint32_t word = 0; word < (sizes.blocks + 63) / 64; ++word) {
-    const std::uint32_t rest = sizes.blocks - word * 64;
-    words.live[word].store(rest >= 64 ? 0 : ~std::uint64_t{0} << rest, std::memory_order_relaxed);
-    // Only a block that two places freed at once has left a bit here; it must not free the next one.
-    if (words.remote[word].load(std::memory_order_relaxed) != 0) words.remote[word].store(0, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i * 64 < sizes.blocks; ++i) {
+    block_word& word = map_.bits[first].words[i];
+    const std::uint32_t rest = sizes.blocks - i * 64;
+    word.taken = rest >= 64 ? 0 : ~std::uint64_t{0} << rest;
+    word.live.store(0, std::memory_order_relaxed);
+    word.remote.store(0, std::memory_order_relaxed);  // a block that two places freed at once left a bit: it must not free the next one
   }
   for (std::uint32_t i = 0; i < sizes.chunks; ++i)
     set_entry(first + i, {chunk_kind::slab, static_cast<std::uint8_t>(size_class), first});
@@ -100,7 +118,9 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment) noexcept {
   const std::uint32_t first = take_run(static_cast<std::uint32_t>(chunks), alignment);
   if (first == no_chunk) return nullptr;
   mark_large(first, static_cast<std::uint32_t>(chunks), bytes);
-  count_allocation(chunks * chunk_bytes);
+  count_taken(chunks * chunk_bytes);
+  large_bytes_ += chunks * chunk_bytes;
+  ++large_allocations_;
   void* const block = reinterpret_cast<void*>(map_.address(first));
   ASAN_UNPOISON_MEMORY_REGION(block, bytes);
   return block;
@@ -108,28 +128,45 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment) noexcept {
 
 // --- deallocation beyond the hot path ---
 
-free_status heap::deallocate_large(std::uint32_t first) noexcept {
-  block_bits& words = map_.bits[first];
-  if ((words.remote[0].load(std::memory_order_relaxed) & 1) != 0) return free_status::already_free;
-  words.live[0].store(0, std::memory_order_relaxed);
-  const std::uint32_t chunks = map_.states[first].chunks.load(std::memory_order_relaxed);
-  ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(map_.address(first)), chunks * chunk_bytes);
-  count_deallocation(chunks * chunk_bytes);
-  set_entry(first, {});
-  give_run(first, chunks);
-  return free_status::done;
+free_status heap::deallocate_slow(void* block) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const std::uint64_t chunk = (address - map_.heap) >> chunk_shift;
+  if (chunk >= open_chunks_) return free_status::no_block;
+  const map_entry entry = map_.entry(static_cast<std::uint32_t>(chunk));
+  if (entry.kind != chunk_kind::slab && entry.kind != chunk_kind::large) return free_status::no_block;
+  const block_index where = map_.locate(entry, address);
+  if (!where.exact) return free_status::no_block;
+  const block_word& word = map_.bits[entry.first].words[where.index / 64];
+  const std::uint64_t live = word.live.load(std::memory_order_relaxed) & ~word.remote.load(std::memory_order_relaxed);
+  if ((live >> (where.index % 64) & 1) == 0) return free_status::already_free;
+  if (entry.kind == chunk_kind::large) {
+    free_large(entry.first);
+    return free_status::done;
+  }
+  flush(entry.size_class, bins_[entry.size_class].capacity / 2);
+  return deallocate(block);
 }
 
-// A slab that is not current has lost blocks: from full to partial, from either to a free run.
-void heap::after_deallocation(std::uint32_t first, unsigned size_class) noexcept {
+void heap::free_large(std::uint32_t first) noexcept {
+  map_.bits[first].words[0].live.store(0, std::memory_order_relaxed);
+  const std::uint32_t chunks = map_.states[first].chunks.load(std::memory_order_relaxed);
+  ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(map_.address(first)), chunks * chunk_bytes);
+  taken_bytes_ -= chunks * chunk_bytes;
+  large_bytes_ -= chunks * chunk_bytes;
+  ++large_deallocations_;
+  set_entry(first, {});
+  give_run(first, chunks);
+}
+
+void heap::blocks_returned(std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept {
   chunk_state& state = map_.states[first];
   bin& of = bins_[size_class];
-  if (state.used == 0) {
-    if (state.list == slab_list::partial) unlist_partial(of, first);
-    release_slab(first, size_class);
-  } else if (state.list == slab_list::full) {
-    list_partial(of, first);
-  }
+  if (state.used == size_classes[size_class].blocks) list_partial(of, first);
+  state.used -= blocks;
+  const bool alone = of.partial == first && state.next == no_chunk;
+  if (state.used != 0 || alone) return;
+  unlist_partial(of, first);
+  release_slab(first, size_class);
 }
 
 void heap::release_slab(std::uint32_t first, unsigned size_class) noexcept {
@@ -139,22 +176,19 @@ void heap::release_slab(std::uint32_t first, unsigned size_class) noexcept {
   give_run(first, chunks);
 }
 
-void heap::retire_idle_slabs() noexcept {
+// What the classes keep for speed: before memory is called exhausted.
+void heap::release_idle() noexcept {
   for (unsigned i = 0; i < class_count; ++i) {
-    bin& of = bins_[i];
-    if (of.current == no_chunk || of.state->used != 1) continue;
-    const std::uint32_t first = of.current;
-    of.state->used = 0;
-    of.state->list = slab_list::full;
-    of.current = no_chunk;
-    of.word = &full_word_;
+    flush(i, bins_[i].count);
+    const std::uint32_t first = bins_[i].partial;
+    if (first == no_chunk || map_.states[first].used != 0) continue;  // an empty slab is alone in its list
+    unlist_partial(bins_[i], first);
     release_slab(first, i);
   }
 }
 
 void heap::list_partial(bin& bin, std::uint32_t first) noexcept {
   chunk_state& state = map_.states[first];
-  state.list = slab_list::partial;
   state.prev = no_chunk;
   state.next = bin.partial;
   if (state.next != no_chunk) map_.states[state.next].prev = first;
@@ -183,37 +217,36 @@ void heap::drain_slow() noexcept {
     if (entry.first != chunk) continue;  // long something else: invariant 6
     if (entry.kind == chunk_kind::slab) {
       drain_slab(chunk, entry.size_class);
-    } else if (entry.kind == chunk_kind::large && (map_.bits[chunk].remote[0].exchange(0) & 1) != 0) {
-      ++counters_.remote_deallocations;
-      deallocate_large(chunk);
+    } else if (entry.kind == chunk_kind::large && (map_.bits[chunk].words[0].remote.exchange(0) & 1) != 0) {
+      ++remote_deallocations_;
+      free_large(chunk);
     }
   }
 }
 
 void heap::drain_slab(std::uint32_t first, unsigned size_class) noexcept {
   const size_class_info& sizes = size_classes[size_class];
-  block_bits& words = map_.bits[first];
   std::uint32_t blocks = 0;
-  for (std::uint32_t word = 0; word < (sizes.blocks + 63) / 64; ++word) {
-    if (words.remote[word].load() == 0) continue;  // sequentially consistent, as the exchange: invariant 5 of heap_map.h
-    const std::uint64_t live = words.live[word].load(std::memory_order_relaxed);
-    const std::uint64_t freed = words.remote[word].exchange(0) & live;
-    words.live[word].store(live & ~freed, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i * 64 < sizes.blocks; ++i) {
+    block_word& word = map_.bits[first].words[i];
+    if (word.remote.load() == 0) continue;  // sequentially consistent, as the exchange: invariant 5 of heap_map.h
+    const std::uint64_t live = word.live.load(std::memory_order_relaxed);
+    const std::uint64_t freed = word.remote.exchange(0) & live;
+    word.live.store(live & ~freed, std::memory_order_relaxed);
+    word.taken &= ~freed;
     blocks += static_cast<std::uint32_t>(std::popcount(freed));
 #if defined(__SANITIZE_ADDRESS__)
     for (std::uint64_t rest = freed; rest != 0; rest &= rest - 1) {
-      const std::uint64_t index = word * 64 + static_cast<unsigned>(std::countr_zero(rest));
+      const std::uint64_t index = i * 64 + static_cast<unsigned>(std::countr_zero(rest));
       ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(map_.address(first) + index * sizes.bytes), sizes.bytes);
     }
 #endif
   }
   if (blocks == 0) return;
-  counters_.deallocations += blocks;
-  counters_.remote_deallocations += blocks;
-  counters_.live_bytes -= std::uint64_t{blocks} * sizes.bytes;
-  chunk_state& state = map_.states[first];
-  state.used -= blocks;
-  if (state.list != slab_list::current) after_deallocation(first, size_class);
+  bins_[size_class].deallocations += blocks;
+  remote_deallocations_ += blocks;
+  taken_bytes_ -= std::uint64_t{blocks} * sizes.bytes;
+  blocks_returned(first, size_class, blocks);
 }
 
 }  // namespace situ::detail

@@ -3,18 +3,19 @@
 //
 //   bytes <= 64 KiB, alignment <= 16 KiB: a block of a slab       else: a run of chunks
 //
-//   bins_[class] --> current slab --> one word of its live bits: allocation sets the lowest clear bit of that word
-//               \--> partial slabs (a list)        full slabs are in no list until a block of theirs is freed
+//   bins_[class] --> magazine: up to 64 free blocks, last freed first out --(refill, flush)--> slabs with free blocks (a list)
 //
+// The magazine makes a pair of calls short (no search, and what it hands out is warm) and counts the slabs' blocks in batches.
 // Everything about a block lies out of line, in the bits of heap_map: free blocks are not written to, a stray write cannot
 // break the heap, and a deallocation is checked (start of a block? live?) with the load that it needs anyway.
 //
 // Invariants (is_valid checks them)
 //   1. The runs tile [0, open_chunks_) and no two free runs touch.
-//   2. A slab's `used` is the number of its live blocks, plus one while it is current; a slab that is neither current nor
-//      partial is full; no partial slab is full or empty.
-//   3. free_runs holds exactly the free runs.
-//   4. needed_chunks_ = chunks of slabs and large blocks + dirty chunks of free runs; that many are charged.
+//   2. A slab's `used` is the number of its taken blocks. It is in its class's list iff not all are taken; an empty slab is
+//      kept only where it is the one slab of that list.
+//   3. The taken blocks that are not live are those in the magazines.
+//   4. free_runs_ holds exactly the free runs.
+//   5. needed_chunks_ = chunks of slabs and large blocks + dirty chunks of free runs; that many are charged.
 #pragma once
 
 #include <situ/base/assert.h>
@@ -56,7 +57,7 @@ class heap {
  public:
   struct counters {
     std::uint64_t live_bytes = 0;
-    std::uint64_t peak_live_bytes = 0;
+    std::uint64_t peak_bytes = 0;
     std::uint64_t allocations = 0;
     std::uint64_t deallocations = 0;
     std::uint64_t remote_deallocations = 0;
@@ -70,7 +71,9 @@ class heap {
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
   // A run of chunks of its own, whatever the size.
   [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment) noexcept;
-  free_status deallocate(void* block) noexcept;
+  free_status deallocate(void* block) noexcept { return deallocate_quickly(block) ? free_status::done : deallocate_slow(block); }
+  // A live block of a slab while the magazine has room; anything else is left as it is, and false.
+  bool deallocate_quickly(void* block) noexcept;
 
   void drain() noexcept {
     if (map_.header->remote_head.load(std::memory_order_relaxed) != 0) drain_slow();
@@ -78,39 +81,57 @@ class heap {
   // The heap reaches at least to here now; called by the backing's open().
   void opened(std::uint32_t chunks) noexcept;
 
-  [[nodiscard]] const counters& count() const noexcept { return counters_; }
+  [[nodiscard]] counters count() const noexcept;
   [[nodiscard]] std::uint32_t open_chunks() const noexcept { return open_chunks_; }
   [[nodiscard]] const heap_map& map() const noexcept { return map_; }
   [[nodiscard]] bool is_valid() const noexcept;
 
  private:
-  // What allocation from a size class touches: one line.
-  struct alignas(64) bin {
-    std::atomic<std::uint64_t>* word = nullptr;  // of the current slab's live bits; the always full word without a slab
-    std::byte* word_base = nullptr;              // the block of the word's bit 0
-    chunk_state* state = nullptr;
-    std::uint32_t block_bytes = 0;
-    std::uint32_t current = no_chunk;            // first chunk of the current slab
-    std::uint32_t partial = no_chunk;            // first chunk of the first partial slab
+  // A free block in hand: its address, and the word and bit that tell whether it is live.
+  class slot {
+   public:
+    slot() noexcept = default;
+    slot(std::uintptr_t block, block_word* word, unsigned bit) noexcept
+        : block_{block}, word_and_bit_{reinterpret_cast<std::uintptr_t>(word) << 6 | bit} {}
+    [[nodiscard]] std::uintptr_t block() const noexcept { return block_; }
+    [[nodiscard]] block_word& word() const noexcept { return *reinterpret_cast<block_word*>(word_and_bit_ >> 6); }
+    [[nodiscard]] std::uint64_t mask() const noexcept { return std::uint64_t{1} << (word_and_bit_ & 63); }
+
+   private:
+    std::uintptr_t block_ = 0;
+    std::uint64_t word_and_bit_ = 0;  // user addresses have 47 bits
   };
 
+  struct alignas(64) bin {
+    static constexpr std::uint32_t most_slots = 60;
+    std::uint32_t count = 0;
+    std::uint32_t capacity = 0;        // of the magazine
+    std::uint32_t partial = no_chunk;  // first chunk of the first slab that has free blocks
+    std::uint32_t block_bytes = 0;     // as in size_classes, on the line that is needed anyway
+    std::uint64_t reciprocal = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t deallocations = 0;
+    slot slots[most_slots];
+  };
+  static_assert(sizeof(bin) == 1024, "indexed by a shift");
+
   // heap.cpp: blocks of slabs
-  void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
-  void* take_block(unsigned size_class, std::size_t bytes) noexcept;
-  void* refill_and_take(unsigned size_class, std::size_t bytes) noexcept;
-  bool advance_word(bin& bin, unsigned size_class) noexcept;
-  bool make_current(bin& bin, unsigned size_class) noexcept;
+  void* take_block(bin& from, std::size_t bytes) noexcept;
+  [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept;
+  [[gnu::noinline]] free_status deallocate_slow(void* block) noexcept;
+  bool refill(unsigned size_class) noexcept;
+  void fill_from(bin& bin, std::uint32_t first, unsigned size_class) noexcept;
+  void flush(unsigned size_class, std::uint32_t count) noexcept;
   std::uint32_t new_slab(unsigned size_class) noexcept;
-  void after_deallocation(std::uint32_t first, unsigned size_class) noexcept;
+  void blocks_returned(std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept;
   void release_slab(std::uint32_t first, unsigned size_class) noexcept;
-  void retire_idle_slabs() noexcept;
+  void release_idle() noexcept;
   void list_partial(bin& bin, std::uint32_t first) noexcept;
   void unlist_partial(bin& bin, std::uint32_t first) noexcept;
-  free_status deallocate_large(std::uint32_t first) noexcept;
+  void free_large(std::uint32_t first) noexcept;
   void drain_slow() noexcept;
   void drain_slab(std::uint32_t first, unsigned size_class) noexcept;
-  void count_allocation(std::uint64_t bytes) noexcept;
-  void count_deallocation(std::uint64_t bytes) noexcept;
+  void count_taken(std::uint64_t bytes) noexcept;
 
   // heap_runs.cpp: runs of chunks
   std::uint32_t take_run(std::uint32_t chunks, std::uint64_t alignment) noexcept;
@@ -129,76 +150,69 @@ class heap {
 
   // heap_check.cpp
   [[nodiscard]] bool slab_is_valid(std::uint32_t first) const noexcept;
-  [[nodiscard]] bool lists_are_valid() const noexcept;
+  [[nodiscard]] bool bins_are_valid() const noexcept;
+  struct tally;
+  [[nodiscard]] bool count_run(std::uint32_t first, tally& sums) const noexcept;
 
   heap_backing& backing_;
   const heap_map map_;
   std::uint32_t open_chunks_ = 0;
   std::uint32_t needed_chunks_ = 0;
   std::uint32_t dirty_chunks_ = 0;  // of free runs
-  counters counters_;
-  std::atomic<std::uint64_t> full_word_{~std::uint64_t{0}};  // what a bin without a slab points to
+  std::uint64_t taken_bytes_ = 0;   // blocks live or in magazines, and large blocks
+  std::uint64_t peak_bytes_ = 0;
+  std::uint64_t large_bytes_ = 0;
+  std::uint64_t large_allocations_ = 0;
+  std::uint64_t large_deallocations_ = 0;
+  std::uint64_t remote_deallocations_ = 0;
   std::array<bin, class_count> bins_;
   free_runs free_runs_;
 };
 
-// --- hot paths ---
+// --- hot paths: each ends in one tail call for whatever is rare, and so saves no registers ---
 
-inline void heap::count_allocation(std::uint64_t bytes) noexcept {
-  ++counters_.allocations;
-  counters_.live_bytes += bytes;
-  if (counters_.live_bytes > counters_.peak_live_bytes) counters_.peak_live_bytes = counters_.live_bytes;
-}
-
-inline void heap::count_deallocation(std::uint64_t bytes) noexcept {
-  ++counters_.deallocations;
-  counters_.live_bytes -= bytes;
-}
-
-inline void* heap::take_block(unsigned size_class, std::size_t bytes) noexcept {
-  bin& from = bins_[size_class];
-  const std::uint64_t live = from.word->load(std::memory_order_relaxed);
-  if (live == ~std::uint64_t{0}) [[unlikely]]
-    return refill_and_take(size_class, bytes);
-  from.word->store(live | (live + 1), std::memory_order_relaxed);
-  ++from.state->used;
-  count_allocation(from.block_bytes);
-  void* const block = from.word_base + static_cast<std::uint64_t>(std::countr_one(live)) * from.block_bytes;
+inline void* heap::take_block(bin& from, std::size_t bytes) noexcept {
+  const slot taken = from.slots[--from.count];
+  // relaxed, not a read-modify-write: the owner is the only writer of live bits.
+  std::atomic<std::uint64_t>& live = taken.word().live;
+  live.store(live.load(std::memory_order_relaxed) | taken.mask(), std::memory_order_relaxed);
+  ++from.allocations;
+  void* const block = reinterpret_cast<void*>(taken.block());
   ASAN_UNPOISON_MEMORY_REGION(block, bytes);
   return block;
 }
 
 inline void* heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes <= largest_class_bytes && alignment <= smallest_block_bytes) [[likely]]
-    return take_block(class_of(bytes), bytes);
-  return allocate_aligned(bytes, alignment);
+  if (bytes <= largest_class_bytes && alignment <= smallest_block_bytes) [[likely]] {
+    bin& from = bins_[class_of(bytes)];
+    if (from.count != 0) [[likely]]
+      return take_block(from, bytes);
+  }
+  return allocate_slow(bytes, alignment);
 }
 
-inline free_status heap::deallocate(void* block) noexcept {
+inline bool heap::deallocate_quickly(void* block) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const std::uint64_t chunk = (address - map_.heap) >> chunk_shift;
-  if (chunk >= open_chunks_) [[unlikely]]
-    return free_status::no_block;
-  const map_entry entry = map_.entry(static_cast<std::uint32_t>(chunk));
-  if (entry.kind != chunk_kind::slab) [[unlikely]]
-    return entry.kind == chunk_kind::large && address == map_.address(entry.first) ? deallocate_large(entry.first) : free_status::no_block;
-  const heap_map::position where = map_.locate(entry, address);
-  if (!where.exact) [[unlikely]]
-    return free_status::no_block;
-  block_bits& words = map_.bits[entry.first];
-  const std::uint64_t bit = std::uint64_t{1} << (where.index % 64);
-  const std::uint64_t live = words.live[where.index / 64].load(std::memory_order_relaxed);
-  if ((live & bit & ~words.remote[where.index / 64].load(std::memory_order_relaxed)) == 0) [[unlikely]]
-    return free_status::already_free;
-  words.live[where.index / 64].store(live & ~bit, std::memory_order_relaxed);
-  const std::uint32_t bytes = size_classes[entry.size_class].bytes;
-  ASAN_POISON_MEMORY_REGION(block, bytes);
-  count_deallocation(bytes);
-  chunk_state& state = map_.states[entry.first];
-  --state.used;
-  if (state.list != slab_list::current && (state.used == 0 || state.list == slab_list::full)) [[unlikely]]
-    after_deallocation(entry.first, entry.size_class);
-  return free_status::done;
+  if (chunk < open_chunks_) [[likely]] {
+    const map_entry entry = map_.entry(static_cast<std::uint32_t>(chunk));
+    if (entry.kind == chunk_kind::slab) [[likely]] {
+      bin& into = bins_[entry.size_class];
+      const block_index where = index_of(address - map_.address(entry.first), into.reciprocal);
+      block_word& word = map_.bits[entry.first].words[where.index / 64];
+      const std::uint64_t mask = std::uint64_t{1} << (where.index % 64);
+      const std::uint64_t live = word.live.load(std::memory_order_relaxed);
+      const bool is_live = (live & ~word.remote.load(std::memory_order_relaxed) & mask) != 0;
+      if (where.exact && is_live && into.count != into.capacity) [[likely]] {
+        word.live.store(live ^ mask, std::memory_order_relaxed);
+        ASAN_POISON_MEMORY_REGION(block, into.block_bytes);
+        ++into.deallocations;
+        into.slots[into.count++] = {address, &word, where.index % 64};
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace situ::detail

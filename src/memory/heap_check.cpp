@@ -6,76 +6,106 @@
 
 namespace situ::detail {
 
+struct heap::tally {
+  std::uint64_t taken_chunks = 0;
+  std::uint64_t dirty_chunks = 0;
+  std::uint64_t free_runs = 0;
+  std::uint64_t partial_slabs = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t idle_blocks = 0;  // taken, not live
+  bool after_free = false;
+};
+
+// The bits of one slab: live within taken, remote within live, and `used` their number.
 bool heap::slab_is_valid(std::uint32_t first) const noexcept {
   const map_entry entry = map_.entry(first);
   if (entry.kind != chunk_kind::slab || entry.first != first || entry.size_class >= class_count) return false;
   const size_class_info& sizes = size_classes[entry.size_class];
   for (std::uint32_t i = 0; i < sizes.chunks; ++i)
     if (map_.entry(first + i).pack() != entry.pack()) return false;
-  const std::uint32_t words = (sizes.blocks + 63) / 64;
-  std::uint32_t live = 0;
-  for (std::uint32_t i = 0; i < words; ++i)
-    live += static_cast<std::uint32_t>(std::popcount(map_.bits[first].live[i].load(std::memory_order_relaxed)));
-  live -= words * 64 - sizes.blocks;
-  const chunk_state& state = map_.states[first];
-  switch (state.list) {
-    case slab_list::current: return bins_[entry.size_class].current == first && state.used == live + 1;
-    case slab_list::partial: return state.used == live && live != 0 && live != sizes.blocks;
-    case slab_list::full: return state.used == live && (live == sizes.blocks || live == 0);  // 0 while it is being released
+  std::uint32_t taken = 0;
+  for (std::uint32_t i = 0; i * 64 < sizes.blocks; ++i) {
+    const block_word& word = map_.bits[first].words[i];
+    const std::uint32_t rest = sizes.blocks - i * 64;
+    const std::uint64_t beyond = rest >= 64 ? 0 : ~std::uint64_t{0} << rest;
+    const std::uint64_t live = word.live.load(std::memory_order_relaxed);
+    if ((word.taken & beyond) != beyond || (live & beyond) != 0 || (live & ~word.taken) != 0) return false;
+    if ((word.remote.load(std::memory_order_relaxed) & ~live) != 0) return false;
+    taken += static_cast<std::uint32_t>(std::popcount(word.taken & ~beyond));
   }
-  return false;
+  return taken == map_.states[first].used;
 }
 
-// Each partial slab and each free run is in its list exactly once: counted here, held against the tiling in is_valid.
-bool heap::lists_are_valid() const noexcept {
+bool heap::count_run(std::uint32_t first, tally& sums) const noexcept {
+  const map_entry entry = map_.entry(first);
+  const chunk_state& state = map_.states[first];
+  const std::uint32_t chunks = state.chunks.load(std::memory_order_relaxed);
+  if (entry.kind == chunk_kind::none || entry.first != first || chunks == 0 || chunks > open_chunks_ - first) return false;
+  const bool is_free = entry.kind == chunk_kind::free;
+  if (is_free) {
+    if (sums.after_free || map_.entry(first + chunks - 1).pack() != entry.pack() || state.dirty > chunks) return false;
+    sums.dirty_chunks += state.dirty;
+    ++sums.free_runs;
+  } else if (entry.kind == chunk_kind::slab) {
+    if (!slab_is_valid(first)) return false;
+    const size_class_info& sizes = size_classes[entry.size_class];
+    std::uint32_t live = 0;
+    for (std::uint32_t i = 0; i * 64 < sizes.blocks; ++i)
+      live += static_cast<std::uint32_t>(std::popcount(map_.bits[first].words[i].live.load(std::memory_order_relaxed)));
+    sums.live_bytes += std::uint64_t{live} * sizes.bytes;
+    sums.idle_blocks += state.used - live;
+    sums.partial_slabs += state.used != sizes.blocks;
+  } else {
+    if (map_.bits[first].words[0].live.load(std::memory_order_relaxed) != 1) return false;
+    sums.live_bytes += chunks * chunk_bytes;
+  }
+  if (entry.kind != chunk_kind::slab)  // invariant 1 of heap_map.h
+    for (std::uint32_t i = first + 1; i + (is_free ? 1 : 0) < first + chunks; ++i)
+      if (map_.entry(i).kind != chunk_kind::none) return false;
+  if (!is_free) sums.taken_chunks += chunks;
+  sums.after_free = is_free;
+  return true;
+}
+
+// Lists and magazines hold what they should; that they hold all of it shows in the numbers that is_valid compares.
+bool heap::bins_are_valid() const noexcept {
   for (unsigned i = 0; i < class_count; ++i) {
     const bin& of = bins_[i];
-    if (of.current != no_chunk && map_.states[of.current].list != slab_list::current) return false;
-    if (of.current == no_chunk && of.word != &full_word_) return false;
     std::uint32_t before = no_chunk;
     for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) {
-      if (map_.states[slab].list != slab_list::partial || map_.entry(slab).size_class != i || map_.states[slab].prev != before) return false;
+      const chunk_state& state = map_.states[slab];
+      const map_entry entry = map_.entry(slab);
+      if (entry.kind != chunk_kind::slab || entry.size_class != i || entry.first != slab || state.prev != before) return false;
+      if (state.used == 0 && (before != no_chunk || state.next != no_chunk)) return false;
       before = slab;
     }
+    for (std::uint32_t k = 0; k < of.count; ++k) {
+      const slot& free = of.slots[k];
+      if ((free.word().taken & free.mask()) == 0 || (free.word().live.load(std::memory_order_relaxed) & free.mask()) != 0) return false;
+    }
   }
-  bool valid = true;
-  free_runs_.for_each([&](std::uint32_t run) { valid = valid && map_.entry(run).kind == chunk_kind::free && map_.entry(run).first == run; });
-  return valid;
+  return true;
 }
 
 bool heap::is_valid() const noexcept {
-  std::uint64_t taken = 0, dirty = 0, live_bytes = 0, partial = 0, free = 0;
-  bool after_free = false;
-  for (std::uint32_t chunk = 0; chunk < open_chunks_;) {
-    const map_entry entry = map_.entry(chunk);
-    const chunk_state& state = map_.states[chunk];
-    const std::uint32_t chunks = state.chunks.load(std::memory_order_relaxed);
-    if (entry.kind == chunk_kind::none || entry.first != chunk || chunks == 0 || chunks > open_chunks_ - chunk) return false;
-    if (entry.kind == chunk_kind::free) {
-      if (after_free || map_.entry(chunk + chunks - 1).pack() != entry.pack() || state.dirty > chunks) return false;
-      dirty += state.dirty;
-      ++free;
-    } else if (entry.kind == chunk_kind::slab) {
-      if (!slab_is_valid(chunk)) return false;
-      partial += state.list == slab_list::partial;
-      live_bytes += std::uint64_t{state.used - (state.list == slab_list::current)} * size_classes[entry.size_class].bytes;
-    } else {
-      if ((map_.bits[chunk].live[0].load(std::memory_order_relaxed) & 1) == 0) return false;
-      live_bytes += chunks * chunk_bytes;
-    }
-    // Invariant 1 of heap_map.h: nothing is set between the first chunk of a run and its end.
-    if (entry.kind != chunk_kind::slab)
-      for (std::uint32_t i = chunk + 1; i + 1 < chunk + chunks; ++i)
-        if (map_.entry(i).kind != chunk_kind::none) return false;
-    after_free = entry.kind == chunk_kind::free;
-    if (!after_free) taken += chunks;
-    chunk += chunks;
+  tally sums;
+  for (std::uint32_t chunk = 0; chunk < open_chunks_; chunk += map_.states[chunk].chunks.load(std::memory_order_relaxed))
+    if (!count_run(chunk, sums)) return false;
+  if (!bins_are_valid()) return false;
+  std::uint64_t taken_bytes = sums.live_bytes;
+  for (const bin& of : bins_) {
+    sums.idle_blocks -= of.count;
+    taken_bytes += std::uint64_t{of.count} * of.block_bytes;
+    for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) --sums.partial_slabs;
   }
-  for (const bin& of : bins_)
-    for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) --partial;
-  free_runs_.for_each([&](std::uint32_t) { --free; });
-  return lists_are_valid() && partial == 0 && free == 0 && dirty == dirty_chunks_ && taken + dirty == needed_chunks_ &&
-         live_bytes == counters_.live_bytes;
+  bool listed_runs_are_free = true;
+  free_runs_.for_each([&](std::uint32_t run) {
+    --sums.free_runs;
+    listed_runs_are_free = listed_runs_are_free && map_.entry(run).kind == chunk_kind::free && map_.entry(run).first == run;
+  });
+  return listed_runs_are_free && sums.idle_blocks == 0 && sums.partial_slabs == 0 && sums.free_runs == 0 &&
+         sums.dirty_chunks == dirty_chunks_ && sums.taken_chunks + sums.dirty_chunks == needed_chunks_ &&
+         sums.live_bytes == count().live_bytes && taken_bytes == taken_bytes_;
 }
 
 }  // namespace situ::detail

@@ -21,14 +21,6 @@ heap_map heap_map::at(std::uintptr_t heap_address, unsigned slice_shift) noexcep
   return map;
 }
 
-heap_map::position heap_map::locate(map_entry entry, std::uintptr_t address) const noexcept {
-  const std::uint64_t offset = address - this->address(entry.first);
-  if (entry.kind == chunk_kind::large) return {entry.first, 0, offset == 0};
-  const size_class_info& sizes = size_classes[entry.size_class];
-  const auto index = static_cast<std::uint32_t>(offset * sizes.reciprocal >> 40);
-  return {entry.first, index, index < sizes.blocks && index * std::uint64_t{sizes.bytes} == offset};
-}
-
 // The chunk of the nearest non-zero map entry at or before `chunk`, no_chunk where there is none (invariants 1 and 2).
 std::uint32_t heap_map::nearest_entry(std::uint32_t chunk) const noexcept {
   const std::uint32_t region = chunk / region_chunks;
@@ -44,7 +36,7 @@ std::optional<block> heap_map::find(std::uintptr_t address, std::uint32_t open_c
   const std::uint32_t at = nearest_entry(static_cast<std::uint32_t>(chunk));
   if (at == no_chunk) return std::nullopt;
   const map_entry found = entry(at);
-  const position where = locate(found, address);
+  const block_index where = locate(found, address);
   std::uint64_t size = 0;
   if (found.kind == chunk_kind::slab && found.size_class < class_count) {
     if (at != chunk) return std::nullopt;  // a stale region: each chunk of a slab has an entry of its own
@@ -57,10 +49,9 @@ std::optional<block> heap_map::find(std::uintptr_t address, std::uint32_t open_c
     return std::nullopt;
   }
   const std::uint64_t bit = std::uint64_t{1} << (where.index % 64);
-  const block_bits& words = bits[where.first];
-  const bool live = (words.live[where.index / 64].load(std::memory_order_relaxed) & bit) != 0 &&
-                    (words.remote[where.index / 64].load(std::memory_order_relaxed) & bit) == 0;
-  return block{this->address(where.first) + where.index * size, size, live};
+  const block_word& word = bits[found.first].words[where.index / 64];
+  const bool live = (word.live.load(std::memory_order_relaxed) & ~word.remote.load(std::memory_order_relaxed) & bit) != 0;
+  return block{this->address(found.first) + where.index * size, size, live};
 }
 
 void heap_map::push_remote(std::uint32_t chunk) const noexcept {
@@ -77,15 +68,15 @@ free_status heap_map::free_remote(std::uintptr_t address, std::uint32_t open_chu
   // relaxed: the block reached this place by some synchronisation of the program's, and the entry was written before it.
   const map_entry found = entry(static_cast<std::uint32_t>(chunk));
   if ((found.kind != chunk_kind::slab && found.kind != chunk_kind::large) || found.size_class >= class_count) return free_status::no_block;
-  const position where = locate(found, address);
+  const block_index where = locate(found, address);
   if (!where.exact) return free_status::no_block;
   const std::uint64_t bit = std::uint64_t{1} << (where.index % 64);
-  block_bits& words = bits[where.first];
-  if ((words.live[where.index / 64].load(std::memory_order_relaxed) & bit) == 0) return free_status::already_free;
+  block_word& word = bits[found.first].words[where.index / 64];
+  if ((word.live.load(std::memory_order_relaxed) & bit) == 0) return free_status::already_free;
   // Sequentially consistent for invariant 5; it also releases this place's last accesses to the block.
-  if ((words.remote[where.index / 64].fetch_or(bit) & bit) != 0) return free_status::already_free;
-  remote_link& link = links[where.first];
-  if (link.queued.load() == 0 && link.queued.exchange(1) == 0) push_remote(where.first);
+  if ((word.remote.fetch_or(bit) & bit) != 0) return free_status::already_free;
+  remote_link& link = links[found.first];
+  if (link.queued.load() == 0 && link.queued.exchange(1) == 0) push_remote(found.first);
   return free_status::done;
 }
 

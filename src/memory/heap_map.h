@@ -1,18 +1,18 @@
 // The metadata of a place's heap: which chunk holds what, and which blocks are live. It lies in the place's slice, below the
 // heap, so that any place can look a block up or give it back, and is sparse: a part is touched once its chunks are used.
 //
-//   | header | map 8 B a chunk | regions 4 B each | links 8 B a chunk | states 64 B a chunk | bits 256 B a chunk | heap: chunks of 16 KiB
+//   | header | map 8 B a chunk | regions 4 B each | links 8 B a chunk | states 64 B a chunk | bits 384 B a chunk | heap: chunks of 16 KiB
 //
 // The heap is tiled by runs of chunks: free runs, slabs (blocks of one size class) and large blocks.
 //
-// Invariants (who writes: the owner, but for `link`, `bits.remote` and `header.remote_head`)
+// Invariants (who writes: the owner, but for `links`, `remote` and `header.remote_head`)
 //   1. map[c] is: for each chunk of a slab {slab, class, first chunk}; for the first chunk of a large block {large, , c}; for the first
 //      and last chunk of a free run {free, , first}; zero elsewhere. Hence the nearest non-zero entry at or before c tells what c is.
 //   2. regions[r] is the first chunk of the large block that covers chunk r * region_chunks, where one does that starts before it
 //      (else stale). So invariant 1 needs to look at one region only.
-//   3. bits[first].live has bit i set iff block i is allocated. A large block is block 0 of its run. Bits past a slab's last block are set.
-//   4. bits[first].remote has bit i set iff another place has given block i back and the owner has not yet taken it:
-//      remote is a subset of live, but for a block freed twice at once by two places.
+//   3. bits[first].words[i / 64].live has bit i % 64 set iff block i is allocated. A large block is block 0 of its run.
+//   4. `remote` has a block's bit set iff another place has given it back and the owner has not yet taken it: remote is a
+//      subset of live, but for a block freed twice at once by two places. `taken` is the owner's own: live, or in its magazine.
 //   5. A chunk number is on the remote stack (header.remote_head, link.next) at most once: link.queued is 1 from before the push
 //      until the owner has popped it. The owner clears `queued` before it reads `remote`, the freer sets `remote` before it reads
 //      `queued`, both sequentially consistent: so a bit that the owner misses comes with a push of its own.
@@ -29,7 +29,7 @@
 
 namespace situ::detail {
 
-inline constexpr unsigned chunk_shift = 14;  // 1024 blocks of the smallest class: one cache line pair of live bits
+inline constexpr unsigned chunk_shift = 14;  // 1024 blocks of the smallest class, 16 words of bits
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << chunk_shift;
 inline constexpr std::uint32_t region_chunks = 512;  // their map entries fill a page
 inline constexpr std::uint64_t huge_page_bytes = std::uint64_t{1} << 21;
@@ -51,7 +51,7 @@ struct size_class_info {
   std::uint32_t bytes = 0;
   std::uint32_t blocks = 0;      // of a slab
   std::uint32_t chunks = 0;      // of a slab
-  std::uint64_t reciprocal = 0;  // offset * reciprocal >> 40 == offset / bytes for every offset within a slab
+  std::uint64_t reciprocal = 0;  // 2^40 / bytes, rounded up; see block_index
 };
 
 [[nodiscard]] constexpr std::array<size_class_info, class_count> make_size_classes() noexcept {
@@ -67,6 +67,18 @@ struct size_class_info {
 }
 inline constexpr std::array<size_class_info, class_count> size_classes = make_size_classes();
 static_assert(size_classes.back().bytes == largest_class_bytes && class_of(largest_class_bytes) == class_count - 1);
+
+// The index of the block that an offset into a slab falls into, and whether the offset is the block's start. The product is
+// quotient * 2^40 + quotient * e + remainder * reciprocal with e < bytes: slabs are so small (2^19) and the reciprocal so large
+// (2^24 or more) that quotient * e stays below one reciprocal, so the lower 40 bits tell whether there is a remainder.
+struct block_index {
+  std::uint32_t index = 0;
+  bool exact = false;
+};
+[[nodiscard]] constexpr block_index index_of(std::uint64_t offset, std::uint64_t reciprocal) noexcept {
+  const std::uint64_t product = offset * reciprocal;
+  return {static_cast<std::uint32_t>(product >> 40), (product & ((std::uint64_t{1} << 40) - 1)) < reciprocal};
+}
 
 // --- the metadata ---
 
@@ -94,26 +106,28 @@ struct remote_link {
   std::atomic<std::uint32_t> next{0};  // as remote_head
 };
 
-enum class slab_list : std::uint8_t { current, partial, full };
-
 // Of a run of chunks, kept at its first chunk.
 struct alignas(64) chunk_state {
   std::atomic<std::uint32_t> chunks{0};
-  std::uint32_t used = 0;   // slab: live blocks, and one more while the slab is its class's current one
+  std::uint32_t used = 0;   // slab: taken blocks
   std::uint32_t next = 0;   // neighbours in the list of free runs or partial slabs
   std::uint32_t prev = 0;
   std::uint32_t dirty = 0;  // free run: how many of its chunks may hold pages
-  slab_list list = slab_list::full;
   std::atomic<std::uint64_t> bytes{0};  // large block: as asked for
 };
 static_assert(sizeof(chunk_state) == 64);
 
-inline constexpr unsigned live_words = 16;
-struct alignas(64) block_bits {
-  std::atomic<std::uint64_t> live[live_words]{};
-  std::atomic<std::uint64_t> remote[live_words]{};
+// Of 64 blocks; together, because every use of one looks at another.
+struct block_word {
+  std::atomic<std::uint64_t> live{0};
+  std::atomic<std::uint64_t> remote{0};
+  std::uint64_t taken = 0;
 };
-static_assert(sizeof(block_bits) == 256);
+
+struct alignas(64) block_bits {
+  block_word words[16];
+};
+static_assert(sizeof(block_bits) == 384);
 
 enum class free_status : std::uint8_t {
   done,
@@ -143,7 +157,9 @@ struct heap_map {
   // Bytes of metadata that a slice of this size needs: a multiple of the page.
   [[nodiscard]] static constexpr std::uint64_t metadata_bytes(unsigned slice_shift) noexcept {
     const std::uint64_t chunks = chunks_of(slice_shift);
-    return header_bytes + page_round(chunks * 8) + page_round(chunks / region_chunks * 4 + 4) + page_round(chunks * 8) + chunks * 64 + chunks * 256;
+    return header_bytes + page_round(chunks * sizeof(std::uint64_t)) + page_round(chunks / region_chunks * 4 + 4) +
+           page_round(chunks * sizeof(remote_link)) + page_round(chunks * sizeof(chunk_state)) +
+           page_round(chunks * sizeof(block_bits));
   }
   [[nodiscard]] static heap_map at(std::uintptr_t heap_address, unsigned slice_shift) noexcept;
 
@@ -152,14 +168,12 @@ struct heap_map {
   }
   [[nodiscard]] std::uintptr_t address(std::uint32_t chunk) const noexcept { return heap + (std::uint64_t{chunk} << chunk_shift); }
 
-  // A block's place in the live bits; `exact` is whether the address is the start of one.
-  struct position {
-    std::uint32_t first = 0;
-    std::uint32_t index = 0;
-    bool exact = false;
-  };
-  [[nodiscard]] position locate(map_entry entry, std::uintptr_t address) const noexcept;
-
+  // Of an address in the run that `entry` tells of: a slab or a large block.
+  [[nodiscard]] block_index locate(map_entry entry, std::uintptr_t address) const noexcept {
+    const std::uint64_t offset = address - this->address(entry.first);
+    if (entry.kind == chunk_kind::large) return {0, offset == 0};
+    return index_of(offset, size_classes[entry.size_class].reciprocal);
+  }
   // For any place. `open_chunks` bounds what is looked at: the owner's extent.
   [[nodiscard]] std::optional<block> find(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
   free_status free_remote(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;

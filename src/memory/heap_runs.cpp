@@ -33,7 +33,7 @@ std::uint32_t heap::take_run(std::uint32_t chunks, std::uint64_t alignment) noex
 bool heap::reserve(std::uint32_t chunks) noexcept {
   const std::uint64_t bytes = std::uint64_t{chunks} << chunk_shift;
   if (!backing_.charge(bytes)) {
-    retire_idle_slabs();
+    release_idle();
     clean_all();
     if (!backing_.charge(bytes)) return false;
   }
@@ -50,7 +50,7 @@ void heap::unreserve(std::uint32_t chunks) noexcept {
 std::uint32_t heap::find_run(std::uint32_t chunks) noexcept {
   const std::uint32_t run = free_runs_.find(chunks, patience);
   if (run != no_chunk) return run;
-  if (!extend(chunks)) retire_idle_slabs();
+  if (!extend(chunks)) release_idle();
   return free_runs_.find(chunks, unlimited);
 }
 
@@ -151,9 +151,9 @@ void heap::mark_large(std::uint32_t first, std::uint32_t chunks, std::uint64_t b
   chunk_state& state = map_.states[first];
   state.chunks.store(chunks, std::memory_order_relaxed);
   state.bytes.store(bytes, std::memory_order_relaxed);
-  block_bits& words = map_.bits[first];
-  words.live[0].store(1, std::memory_order_relaxed);
-  if (words.remote[0].load(std::memory_order_relaxed) != 0) words.remote[0].store(0, std::memory_order_relaxed);
+  block_word& word = map_.bits[first].words[0];
+  word.live.store(1, std::memory_order_relaxed);
+  word.remote.store(0, std::memory_order_relaxed);
   for (std::uint64_t region = first / region_chunks + 1; region * region_chunks < std::uint64_t{first} + chunks; ++region)
     map_.regions[region].store(first, std::memory_order_release);
   set_entry(first, {chunk_kind::large, 0, first});

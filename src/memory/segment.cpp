@@ -90,11 +90,11 @@ std::optional<block> segment::find_block(const place_context& context, std::uint
 
 memory_usage segment::statistics() noexcept {
   drain();
-  const heap::counters& count = heap_.count();
+  const heap::counters count = heap_.count();
   memory_usage usage;
   usage.live_bytes = count.live_bytes;
   usage.live_blocks = count.allocations - count.deallocations;
-  usage.peak_live_bytes = count.peak_live_bytes;
+  usage.peak_bytes = count.peak_bytes;
   usage.allocations = count.allocations;
   usage.deallocations = count.deallocations;
   usage.remote_deallocations = count.remote_deallocations;

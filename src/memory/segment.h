@@ -46,6 +46,8 @@ class segment final : private heap_backing {
   [[nodiscard]] void* allocate_huge(std::size_t bytes, std::size_t alignment) noexcept;
   // Of a block of this segment.
   free_status deallocate(void* block) noexcept { return heap_.deallocate(block); }
+  // True where the block is this segment's and could be put at hand; false changes nothing, and deallocate() decides.
+  bool deallocate_quickly(void* block) noexcept { return heap_.deallocate_quickly(block); }
   // Of a block of any other place's segment.
   static free_status deallocate_remote(const place_context& context, std::uintptr_t block) noexcept;
 
