@@ -37,6 +37,7 @@ struct alignas(64) place_slot {
   std::atomic<std::int32_t> pid{0};       // 0: a thread of a process that another slot names
   std::atomic<std::uint64_t> extent{0};   // bytes open from heap_offset on; written by the owner, only grows
   std::atomic<std::uint32_t> reason_claimed{0};
+  std::atomic<std::int32_t> exit_code{-1};  // of the body of situ::launch, for a launcher that cannot ask the kernel; -1: none yet
   char reason[232]{};                     // written once, before state becomes lost
 };
 static_assert(sizeof(place_slot) == 384 || sizeof(place_slot) == 320);
