@@ -6,6 +6,34 @@
 #include <cstring>
 
 namespace package_rank {
+namespace {
+
+void note(search_state& state, step s, std::uint32_t level) noexcept {
+  SITU_ASSERT(1, s.dependent >= state.first && s.dependent < state.end, "a step goes to the owner of its dependent");
+  const vertex local = s.dependent - state.first;
+  if ((state.marks.local()[local] & usable) == 0) return;
+  vertex& next = state.next.local()[local];
+  if (next == no_vertex) {
+    next = s.needed;
+    state.level.local()[local] = level;
+    state.found.local()[state.found_count++] = s.dependent;
+  } else if (state.level.local()[local] == level) {
+    next = std::min(next, s.needed);
+  }
+}
+
+// The handler of the active messages, at the owner of the dependents.
+void on_steps(situ::am::token&, std::span<std::byte> payload, situ::ptr<search_state> state, std::uint32_t level) {
+  search_state& here = *state.local();
+  for (std::size_t at = 0; at + sizeof(step) <= payload.size(); at += sizeof(step)) {
+    step s;
+    std::memcpy(&s, payload.data() + at, sizeof(s));
+    note(here, s, level);
+    ++here.steps_received;
+  }
+}
+
+}  // namespace
 
 chain_search::chain_search(const placed_graph& graph, traffic& traffic)
     : graph_{graph},
@@ -25,30 +53,6 @@ chain_search::~chain_search() {
   situ::deallocate(mine_.local()->level);
   situ::deallocate(mine_.local()->found);
   situ::deallocate(mine_);
-}
-
-void chain_search::note(search_state& state, step s, std::uint32_t level) noexcept {
-  SITU_ASSERT(1, s.dependent >= state.first && s.dependent < state.end, "a step goes to the owner of its dependent");
-  const vertex local = s.dependent - state.first;
-  if ((state.marks.local()[local] & usable) == 0) return;
-  vertex& next = state.next.local()[local];
-  if (next == no_vertex) {
-    next = s.needed;
-    state.level.local()[local] = level;
-    state.found.local()[state.found_count++] = s.dependent;
-  } else if (state.level.local()[local] == level) {
-    next = std::min(next, s.needed);
-  }
-}
-
-void chain_search::on_steps(situ::am::token&, std::span<std::byte> payload, situ::ptr<search_state> state, std::uint32_t level) {
-  search_state& here = *state.local();
-  for (std::size_t at = 0; at + sizeof(step) <= payload.size(); at += sizeof(step)) {
-    step s;
-    std::memcpy(&s, payload.data() + at, sizeof(s));
-    note(here, s, level);
-    ++here.steps_received;
-  }
 }
 
 std::vector<vertex> chain_search::run(vertex target) {
@@ -102,7 +106,7 @@ void chain_search::walk(vertex begin, vertex end, std::uint32_t level) {
 void chain_search::send_batch(situ::place to, std::uint32_t level) {
   std::vector<step>& batch = batches_[to.index()];
   const std::span<const std::byte> bytes = std::as_bytes(std::span{batch});
-  situ::am::request_medium<&chain_search::on_steps>(to, bytes, states_[to.index()], level);
+  situ::am::request_medium<on_steps>(to, bytes, states_[to.index()], level);
   traffic_.message(to, bytes.size());
   sent_[to.index()] += batch.size();
   batch.clear();

@@ -33,6 +33,11 @@ struct search_state {
   situ::ptr<vertex> found;         // own vertices in the order in which they were found
 };
 
+// A vertex that needs another, which is one level nearer to the target: what the places tell each other.
+struct step {
+  vertex dependent, needed;
+};
+
 class chain_search {
  public:
   chain_search(const placed_graph& graph, traffic& traffic);  // collective
@@ -44,17 +49,10 @@ class chain_search {
   [[nodiscard]] std::vector<vertex> run(vertex target);
 
  private:
-  // A vertex that needs another, which is one level nearer to the target.
-  struct step {
-    vertex dependent, needed;
-  };
   struct progress {
     std::uint64_t found;
     vertex smallest_root;
   };
-
-  static void note(search_state& state, step s, std::uint32_t level) noexcept;
-  static void on_steps(situ::am::token& token, std::span<std::byte> payload, situ::ptr<search_state> state, std::uint32_t level);
 
   void reset(vertex target);
   void walk(vertex begin, vertex end, std::uint32_t level);

@@ -56,7 +56,7 @@ template <class T>
 template <class T>
 [[nodiscard]] T from_word(std::uint64_t word) noexcept {
   T value;
-  std::memcpy(&value, &word, sizeof(T));
+  std::memcpy(static_cast<void*>(&value), &word, sizeof(T));
   return value;
 }
 
