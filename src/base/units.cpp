@@ -110,9 +110,9 @@ std::string exact(std::uint64_t value, std::span<const unit> units) {
   return fmt::format("{} {}", value, units.back().name);
 }
 
-// About three digits: "4.5", "37", "314".
+// Three or four digits: "4.51", "37.5", "314".
 std::string digits(double value) {
-  const std::string text = fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+  const std::string text = fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 999.95 ? 1 : 0);
   if (text.find('.') == std::string::npos) return text;
   const auto last = text.find_last_not_of('0');
   return text.substr(0, text[last] == '.' ? last : last + 1);

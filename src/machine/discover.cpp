@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 namespace situ::machine {
@@ -26,6 +27,7 @@ topology_ptr make_topology(const discovery_options& options) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw_error(errc::out_of_memory, "hwloc cannot start");
   topology_ptr topology{raw};
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);  // left out unless asked for
   hwloc_topology_set_io_types_filter(raw, options.devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
   return topology;
 }
@@ -191,9 +193,10 @@ class converter {
     }
   }
 
-  // The smallest node whose processors include the set.
+  // The smallest node whose processors include the set, of several alike the uppermost.
   node_id covering(hwloc_const_cpuset_t set) const {
     hwloc_obj_t object = hwloc_get_obj_covering_cpuset(topology_, set);
+    while (object != nullptr && object->parent != nullptr && hwloc_bitmap_isequal(object->parent->cpuset, object->cpuset) != 0) object = object->parent;
     while (object != nullptr && !ids_.contains(object)) object = object->parent;
     return object != nullptr ? ids_.at(object) : root_node;
   }
@@ -234,15 +237,17 @@ class converter {
     }
   }
 
-  // The firmware's SLIT, from each node with processors to each memory.
+  // The firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors the first counts: it
+  // is the one that the firmware paired with them, the others are memories that Linux found beside it.
   void distances() {
     hwloc_distances_s* matrix = nullptr;
     unsigned count = 1;
     if (hwloc_distances_get_by_name(topology_, "NUMALatency", &count, &matrix, 0) != 0 || count == 0) return;
     const unsigned n = matrix->nbobjs;
+    std::set<node_id> seen;
     for (unsigned i = 0; i < n; ++i) {
       hwloc_obj_t from = matrix->objs[i];
-      if (from == nullptr || from->type != HWLOC_OBJ_NUMANODE || hwloc_bitmap_iszero(from->cpuset)) continue;
+      if (from == nullptr || from->type != HWLOC_OBJ_NUMANODE || hwloc_bitmap_iszero(from->cpuset) || !seen.insert(covering(from->cpuset)).second) continue;
       for (unsigned j = 0; j < n; ++j)
         if (const auto found = ids_.find(matrix->objs[j]); found != ids_.end() && builder_.facts(found->second).kind == node_kind::memory)
           record(covering(from->cpuset), found->second).distance = static_cast<std::uint32_t>(matrix->values[i * n + j]);

@@ -71,18 +71,25 @@ node_id tree::common_ancestor(node_id a, node_id b) const noexcept {
   return a;
 }
 
+namespace {
+
+// The child that holds all of these processors, no_node where none does. A memory or device only repeats its parent's.
+node_id child_with(std::span<const node> nodes, node_id parent, const processor_set& processors) {
+  for (const node_id child : nodes[parent].children) {
+    const node& n = nodes[child];
+    if (n.kind != node_kind::memory && n.kind != node_kind::device && n.cache != cache_kind::memory_side && n.processors.includes(processors)) return child;
+  }
+  return no_node;
+}
+
+}  // namespace
+
 node_id tree::covering(const processor_set& processors) const {
   node_id best = root_node;
-  for (;;) {
-    const auto& children = nodes_[best].children;
-    // Among those that cover, the first with processors of its own: a memory only repeats its parent's.
-    const auto next = std::find_if(children.begin(), children.end(), [&](node_id child) {
-      const node& n = nodes_[child];
-      return n.kind != node_kind::memory && n.kind != node_kind::device && n.cache != cache_kind::memory_side && n.processors.includes(processors);
-    });
-    if (next == children.end() || processors.empty()) return best;
-    best = *next;
-  }
+  if (processors.empty()) return best;
+  for (node_id at = root_node; at != no_node; at = child_with(nodes_, at, processors))
+    if (nodes_[at].processors.size() < nodes_[best].processors.size()) best = at;
+  return best;
 }
 
 bool tree::is_processor(node_id id) const {
@@ -117,7 +124,13 @@ std::uint64_t tree::memory_bytes(node_id id, bool with_devices) const {
 
 access tree::figures(node_id from, node_id memory) const {
   access result;
-  for (node_id node = from; node != no_node; node = at(node).parent) {
+  // Nodes with the same processors see the same: begin at the lowest of them.
+  node_id lowest = from;
+  for (node_id below = from; below != no_node && at(from).kind != node_kind::device;) {
+    below = child_with(nodes_, lowest, at(from).processors);
+    if (below != no_node) lowest = below;
+  }
+  for (node_id node = lowest; node != no_node; node = at(node).parent) {
     const auto found = std::lower_bound(accesses_.begin(), accesses_.end(), std::pair{node, memory},
                                         [](const access& a, const auto& key) { return std::pair{a.from, a.memory} < key; });
     if (found == accesses_.end() || found->from != node || found->memory != memory) continue;

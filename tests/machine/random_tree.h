@@ -1,0 +1,107 @@
+// Trees that no machine has, for tests that must hold for every tree.
+#pragma once
+
+#include <situ/machine/tree.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace situ::machine::test {
+
+class random_tree {
+ public:
+  explicit random_tree(std::uint64_t seed) : random_{seed} {}
+
+  tree make() {
+    tree_builder builder{text(), below(3) == 0 ? text() : ""};
+    std::vector<node_id> inner{root_node};  // what may have children
+    std::vector<node_id> memories;
+    std::vector<node_id> initiators{root_node};
+    std::uint32_t next_pu = below(5);
+    std::uint32_t next_memory = below(5);
+    for (std::uint32_t n = 1 + below(40); n > 0; --n) {
+      const node_id parent = inner[below(static_cast<std::uint32_t>(inner.size()))];
+      node_facts facts = figures();
+      const bool in_core = builder.facts(parent).kind == node_kind::core;
+      switch (in_core ? 5 : below(7)) {
+        case 0: facts.kind = node_kind::package; break;
+        case 1: facts.kind = node_kind::group; break;
+        case 2:
+          facts.kind = node_kind::cache;
+          facts.level = 1 + below(3);
+          facts.cache = static_cast<cache_kind>(below(3));
+          break;
+        case 3:
+          facts.kind = node_kind::memory;
+          facts.memory = static_cast<memory_kind>(below(7));
+          facts.os_index = next_memory;
+          next_memory += 1 + below(3);
+          break;
+        case 4:
+          facts.kind = node_kind::device;
+          facts.device = static_cast<device_kind>(below(4));
+          break;
+        case 5:
+          facts.kind = node_kind::processing_unit;
+          facts.os_index = next_pu;
+          next_pu += 1 + below(3);
+          break;
+        default: facts.kind = node_kind::core; facts.os_index = 100000 + next_pu++; break;
+      }
+      const node_id id = builder.add(parent, facts);
+      if (facts.kind == node_kind::memory) {
+        memories.push_back(id);
+      } else {
+        initiators.push_back(id);
+        if (facts.kind != node_kind::processing_unit && facts.kind != node_kind::device) inner.push_back(id);
+      }
+    }
+    node_facts last;
+    last.kind = node_kind::processing_unit;
+    last.os_index = next_pu;
+    builder.add(root_node, last);  // a machine needs a processor
+    if (!memories.empty())
+      for (std::uint32_t n = below(20); n > 0; --n) {
+        access a;
+        a.from = initiators[below(static_cast<std::uint32_t>(initiators.size()))];
+        a.memory = memories[below(static_cast<std::uint32_t>(memories.size()))];
+        if (below(2) == 0) a.latency_ns = time();
+        if (below(3) == 0) a.read_latency_ns = time();
+        if (below(3) == 0) a.write_latency_ns = time();
+        if (below(2) == 0) a.bandwidth = amount();
+        if (below(3) == 0) a.read_bandwidth = amount();
+        if (below(3) == 0) a.write_bandwidth = amount();
+        if (below(3) == 0) a.distance = 10 + below(30);
+        builder.add_access(a);
+      }
+    return std::move(builder).build();
+  }
+
+ private:
+  std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
+  std::uint64_t amount() { return below(3) == 0 ? random_() : std::uint64_t{1 + below(64)} << (10 * below(4)); }
+  double time() { return below(2) == 0 ? 1.0 + below(300) : std::uniform_real_distribution<double>{0.001, 1e6}(random_); }
+
+  // Few different figures, so that siblings are often alike.
+  node_facts figures() {
+    node_facts facts;
+    if (below(3) == 0) facts.name = text();
+    if (below(3) == 0) facts.bytes = amount();
+    if (below(4) == 0) facts.line_bytes = 64;
+    if (below(4) == 0) facts.ways = 1 + below(16);
+    if (below(4) == 0) facts.hertz = amount();
+    if (below(4) == 0) facts.latency_ns = time();
+    if (below(4) == 0) facts.bandwidth = amount();
+    return facts;
+  }
+
+  std::string text() {
+    static const char* const texts[] = {"eth0", "two words", "quote\"d", "back\\slash", "tab\there", "line\nbreak", "\u00b5-core \u96ea", "", "[0]", "#"};
+    return texts[below(10)];
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace situ::machine::test

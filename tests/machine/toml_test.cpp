@@ -1,0 +1,273 @@
+#include "machine/random_tree.h"
+
+#include <situ/base/error.h>
+#include <situ/machine/discover.h>
+#include <situ/machine/toml.h>
+#include <situ/machine/view.h>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+namespace {
+
+namespace machine = situ::machine;
+using machine::node_id;
+using machine::node_kind;
+using machine::tree;
+
+tree parse(std::string_view text) { return machine::parse_toml(text, "m.toml"); }
+
+constexpr std::string_view knl = R"(
+name = "small KNL"
+description = "two tiles"
+[[node]]
+id = "package"
+kind = "package"
+[[node]]
+id = "ddr"
+in = "package"
+kind = "memory"
+os = "0"
+size = "96 GiB"
+[[node]]
+id = "mcdram"
+in = "package"
+kind = "memory"
+memory = "hbm"
+os = "1"
+size = "16 GiB"
+bandwidth = "314 GB/s"
+[[node]]
+id = "tile"
+in = "package"
+kind = "cache"
+level = 2
+count = 2
+size = "1 MiB"
+[[node]]
+id = "core"
+in = "tile"
+kind = "core"
+count = [2, 1]
+clock = "1.3 GHz"
+[[node]]
+id = "thread"
+in = "core"
+kind = "processing_unit"
+count = 2
+os = "0-4:2,1-5:2"
+[[access]]
+from = "tile"
+to = "mcdram"
+latency = "150 ns"
+[[access]]
+from = "tile[1]"
+to = "mcdram[0]"
+latency = "155 ns"
+)";
+
+TEST(toml, families_expand_in_tree_order) {
+  const tree t = parse(knl);
+  EXPECT_EQ(t.name(), "small KNL");
+  EXPECT_EQ(t.description(), "two tiles");
+  std::string text;
+  for (node_id id = 0; id < t.nodes().size(); ++id) text += t.label(id) + "; ";
+  EXPECT_EQ(text,
+            "machine; package 0; dram 0; hbm 1; L2 0; core 0; pu 0; pu 1; core 1; pu 2; pu 3; L2 1; core 2; pu 4; pu 5; ");
+  EXPECT_EQ(t.at(3).bandwidth, 314'000'000'000u);
+  EXPECT_EQ(t.at(5).hertz, 1'300'000'000u);
+  std::vector<std::uint32_t> os;
+  for (const node_id id : t.all(node_kind::processing_unit)) os.push_back(t.at(id).os_index);
+  EXPECT_EQ(os, (std::vector<std::uint32_t>{0, 2, 4, 1, 3, 5}));
+  ASSERT_EQ(t.accesses().size(), 2u);
+  EXPECT_EQ(t.figures(t.processor(0), 3).latency(), 150);
+  EXPECT_EQ(t.figures(t.processor(5), 3).latency(), 155) << "the later record replaces the first";
+}
+
+TEST(toml, is_written_as_families) {
+  EXPECT_EQ(machine::to_toml(machine::from_synthetic("pack:2 [numa(memory=4294967296)] core:2 pu:1")), R"(name = ""
+
+[[node]]
+id = "package"
+kind = "package"
+count = 2
+os = "0-1"
+
+[[node]]
+id = "dram"
+in = "package"
+kind = "memory"
+memory = "dram"
+os = "0-1"
+size = "4 GiB"
+
+[[node]]
+id = "core"
+in = "package"
+kind = "core"
+count = 2
+os = "0-3"
+
+[[node]]
+id = "pu"
+in = "core"
+kind = "processing_unit"
+os = "0-3"
+)");
+}
+
+TEST(toml, pairs_choose_local_or_remote) {
+  const std::string base = R"(
+name = "x"
+[[node]]
+id = "package"
+kind = "package"
+count = 2
+[[node]]
+id = "ddr"
+in = "package"
+kind = "memory"
+[[node]]
+id = "core"
+in = "package"
+kind = "core"
+[[access]]
+from = "core"
+to = "ddr"
+latency = "1 ns"
+)";
+  EXPECT_EQ(parse(base).accesses().size(), 4u);
+  const tree local = parse(base + "pairs = \"local\"\n");
+  ASSERT_EQ(local.accesses().size(), 2u);
+  for (const machine::access& a : local.accesses()) EXPECT_EQ(local.common_ancestor(a.from, a.memory), local.at(a.memory).parent);
+  const tree remote = parse(base + "pairs = \"remote\"\n");
+  ASSERT_EQ(remote.accesses().size(), 2u);
+  for (const machine::access& a : remote.accesses()) EXPECT_EQ(remote.common_ancestor(a.from, a.memory), machine::root_node);
+}
+
+TEST(toml, every_machine_file_round_trips) {
+  const std::filesystem::path machines = std::filesystem::path{SITU_TEST_SOURCE_DIR}.parent_path() / "machines";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{machines}) {
+    if (entry.path().extension() != ".toml") continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const tree t = machine::read_toml(entry.path().string());
+    const std::string text = machine::to_toml(t);
+    EXPECT_EQ(parse(text), t);
+    EXPECT_EQ(machine::to_toml(parse(text)), text);
+    for (const auto view : {machine::view_kind::numa, machine::view_kind::flat}) {
+      const tree seen = machine::view(t, view);
+      EXPECT_EQ(parse(machine::to_toml(seen)), seen);
+    }
+    ++files;
+  }
+  EXPECT_GE(files, 7);
+}
+
+TEST(toml, recorded_machines_and_this_one_round_trip) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{SITU_TEST_SOURCE_DIR} / "fixtures/machine"}) {
+    if (entry.path().extension() != ".xml") continue;
+    const tree t = machine::read_hwloc_xml(entry.path().string());
+    EXPECT_EQ(parse(machine::to_toml(t)), t) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 5);
+  const tree here = machine::discover();
+  EXPECT_EQ(parse(machine::to_toml(here)), here);
+}
+
+TEST(toml, random_trees_round_trip) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const tree t = machine::test::random_tree{seed + i}.make();
+    const std::string text = machine::to_toml(t);
+    ASSERT_EQ(parse(text), t) << text;
+  }
+}
+
+struct mistake {
+  const char* text;     // of the file
+  const char* message;  // how the error begins
+};
+
+TEST(toml, errors_name_file_line_and_key_and_say_what_to_write) {
+  const mistake mistakes[] = {
+      {"", "m.toml:1: name: missing; write name = \"...\""},
+      {"name = 3\n", "m.toml:1: name: expected a string, found an integer"},
+      {"name = \"x\"\n", "m.toml:1: a machine needs a core or a processing unit"},
+      {"name = \"x\"\nnodes = 1\n", "m.toml:2: nodes: unknown key; did you mean \"node\"?"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\n", "m.toml:2: node[0].kind: missing; write kind = \"...\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"socket\"\n",
+       "m.toml:4: node[0].kind: \"socket\" is not known; write one of \"package\", \"group\", \"cache\", \"core\", \"processing_unit\", \"memory\", \"device\""},
+      {"name = \"x\"\n[[node]]\nkind = \"core\"\n", "m.toml:2: node[0].id: missing; write id = \"...\""},
+      {"name = \"x\"\n[[node]]\nkind = \"core\"\nid = \"a[0]\"\n", "m.toml:4: node[0].id: an id is a word without brackets"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\n[[node]]\nid = \"a\"\nkind = \"core\"\n", "m.toml:6: node[1].id: \"a\" is taken"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nin = \"b\"\nkind = \"core\"\n", "m.toml:4: node[0].in: no [[node]] above has id = \"b\"; known: \"machine\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = -1\n", "m.toml:5: node[0].count: -1 nodes cannot be; write 0 or more"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 0\n", "m.toml:5: node[0].count: no nodes at all"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 99999999999\n", "m.toml:5: node[0].count: more than 1048576 nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = [1, 1]\n", "m.toml:5: node[0].count: 2 numbers for 1 parents"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 2\nos = \"0\"\n", "m.toml:6: node[0].os: 1 indices for 2 nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nos = \"a\"\n", "m.toml:5: node[0].os: \"a\" is no list of indices"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nos = \"0-4294967295\"\n", "m.toml:5: node[0].os: \"0-4294967295\" is no list of indices"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"cache\"\n", "m.toml:2: node[0].level: a cache has a level"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nlevel = 1\n", "m.toml:5: node[0].level: belongs to kind = \"cache\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nsize = \"16 gigs\"\n", "m.toml:5: node[0].size: \"16 gigs\" is no size in bytes; write it like \"96 GiB\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nlatencey = \"1 ns\"\n", "m.toml:5: node[0].latencey: unknown key; did you mean \"latency\"?"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\n[[node]]\nid = \"b\"\nin = \"a\"\nkind = \"core\"\n", "m.toml:8: node[1].kind: a core under a dram: nothing hangs under a memory"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"m\"\n", "m.toml:7: access[0].to: no [[node]] has id = \"m\"; known: \"c\", \"machine\""},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[3]\"\n", "m.toml:7: access[0].to: there is no c[3]; the last is c[0]"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[0\"\n", "m.toml:7: access[0].to: \"c[0\" does not select nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\n", "m.toml:7: access[0].to: leads to a node that is no memory"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\npairs = \"near\"\n", "m.toml:8: access[0].pairs: \"near\" is not known"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nto = \"c\"\n", "m.toml:5: access[0].from: missing"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"processing_unit\"\nos = \"3,3\"\ncount = 2\n", "m.toml:1: pu 1 has the OS index 3 of another processor"},
+      {"name = \"x\n", "m.toml:1: not valid TOML: "},
+  };
+  for (const mistake& m : mistakes) {
+    try {
+      (void)parse(m.text);
+      ADD_FAILURE() << "accepted: " << m.text;
+    } catch (const situ::error& error) {
+      EXPECT_EQ(error.code(), situ::errc::bad_file);
+      EXPECT_EQ(error.message().substr(0, std::string_view{m.message}.size()), m.message) << m.text;
+    }
+  }
+}
+
+TEST(toml, a_family_may_not_multiply_beyond_bounds) {
+  std::string text = "name = \"bomb\"\n";
+  for (int i = 0; i < 8; ++i)
+    text += "[[node]]\nid = \"g" + std::to_string(i) + "\"\nkind = \"group\"\ncount = 1000\n" + (i > 0 ? "in = \"g" + std::to_string(i - 1) + "\"\n" : "");
+  EXPECT_THROW((void)parse(text), situ::error);
+}
+
+TEST(toml, broken_bytes_are_an_error_and_no_crash) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random{seed};
+  const std::string whole{knl};
+  for (std::size_t length = 0; length < whole.size(); length += 7) {
+    try {
+      (void)parse(whole.substr(0, length));
+    } catch (const situ::error& error) {
+      EXPECT_EQ(error.code(), situ::errc::bad_file);
+    }
+  }
+  for (int i = 0; i < 500; ++i) {
+    std::string text = whole;
+    for (int flips = 1 + static_cast<int>(random() % 4); flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());
+    try {
+      (void)parse(text);
+    } catch (const situ::error& error) {
+      EXPECT_EQ(error.code(), situ::errc::bad_file);
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,96 @@
+// `situ topo` as a person or a script calls it.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+struct outcome {
+  int exit_code;
+  std::string text;  // standard output, and standard error behind it
+};
+
+outcome run(const std::string& arguments, const std::string& environment = "LC_ALL=C.UTF-8") {
+  const std::string command = environment + " " SITU_TEST_BIN_DIR "/situ topo " + arguments + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return {-1, ""};
+  std::string text;
+  std::array<char, 4096> part;
+  for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+const std::string fixtures = SITU_TEST_SOURCE_DIR "/fixtures/machine/";
+const std::string machines = SITU_TEST_SOURCE_DIR "/../machines/";
+
+TEST(topo_command, draws_a_recorded_machine_as_its_golden_tree) {
+  std::ostringstream golden;
+  golden << std::ifstream{fixtures + "knl-cache-like.txt"}.rdbuf();
+  const outcome result = run("--all --xml " + fixtures + "knl-cache-like.xml");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.text, golden.str());
+}
+
+TEST(topo_command, draws_ascii_where_the_locale_is_not_utf8) {
+  const std::string arguments = "--synthetic '[numa(memory=1073741824)] core:2 pu:1'";
+  EXPECT_NE(run(arguments).text.find("├─"), std::string::npos);
+  EXPECT_NE(run(arguments, "LC_ALL=C").text.find("|- core 0"), std::string::npos);
+  EXPECT_NE(run(arguments + " --ascii").text.find("|- core 0"), std::string::npos);
+}
+
+TEST(topo_command, json_of_this_machine_parses) {
+  const outcome result = run("--json");
+  EXPECT_EQ(result.exit_code, 0);
+  const auto json = nlohmann::json::parse(result.text);
+  EXPECT_EQ(json["machine"]["nodes"][0]["kind"], "machine");
+  EXPECT_FALSE(json.contains("measured"));
+}
+
+TEST(topo_command, toml_reads_back_as_it_was_written) {
+  const std::string path = testing::TempDir() + "situ_topo_command_test.toml";
+  const outcome first = run("--toml --machine " + machines + "knl-7210-flat.toml");
+  EXPECT_EQ(first.exit_code, 0);
+  std::ofstream{path} << first.text;
+  EXPECT_EQ(run("--toml --machine " + path).text, first.text);
+  std::remove(path.c_str());
+}
+
+TEST(topo_command, lists_orderings) {
+  const outcome result = run("--view numa --orderings --machine " + machines + "xeon-max-9480-flat.toml");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.text.find("Orderings seen from package 0\n"
+                             "  normal     dram 0 > dram 2 > hbm 1 > hbm 3\n"
+                             "  latency    dram 0 > hbm 1 > dram 2 > hbm 3\n"
+                             "  bandwidth  hbm 1 > dram 0 > hbm 3 > dram 2\n"
+                             "  capacity   dram 0 > dram 2 > hbm 1 > hbm 3\n"),
+            std::string::npos)
+      << result.text;
+}
+
+TEST(topo_command, measures_within_one_processor) {
+  const outcome result = run("--measure --json --seconds 0.01", "taskset -c $(taskset -pc $$ | sed 's/.*: *//; s/[-,].*//')");
+  EXPECT_EQ(result.exit_code, 0) << result.text;
+  const auto json = nlohmann::json::parse(result.text);
+  EXPECT_TRUE(json["measured"]["ping_pongs"].empty());
+  EXPECT_FALSE(json["measured"]["skipped"].empty());
+}
+
+TEST(topo_command, mistakes_are_explained) {
+  const outcome missing = run("--machine /no/such.toml");
+  EXPECT_NE(missing.exit_code, 0);
+  EXPECT_NE(missing.text.find("/no/such.toml: cannot be read"), std::string::npos) << missing.text;
+  for (const char* arguments : {"--view tall", "--measure --xml x.xml", "--toml --json", "--machine a --xml b", "--cores 3", "--nonsense", "--measure --seconds -1"})
+    EXPECT_NE(run(arguments).exit_code, 0) << arguments;
+  const outcome help = run("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.text.find("Examples:"), std::string::npos);
+}
+
+}  // namespace

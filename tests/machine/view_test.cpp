@@ -1,0 +1,124 @@
+#include <situ/machine/discover.h>
+#include <situ/machine/draw.h>
+#include <situ/machine/toml.h>
+#include <situ/machine/view.h>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace {
+
+namespace machine = situ::machine;
+using machine::tree;
+using machine::view_kind;
+
+std::string drawn(const tree& t) { return machine::draw(t, {.unicode = false, .collapse_from = 0}); }
+
+// The four-socket node of the paper's figure 2, smaller.
+const char* const figure2 = "pack:2 [numa(memory=8589934592)] l3:1(size=6291456) l2:2(size=524288) core:1 pu:2";
+
+TEST(view, full_is_the_tree_itself) {
+  const tree t = machine::from_synthetic(figure2);
+  EXPECT_EQ(machine::view(t, view_kind::full), t);
+}
+
+TEST(view, numa_keeps_memories_and_the_cores_near_them) {
+  EXPECT_EQ(drawn(machine::view(machine::from_synthetic(figure2), view_kind::numa)),
+            "machine (16 GiB, 4 processors)\n"
+            "|- package 0\n"
+            "|  |- dram 0 8 GiB\n"
+            "|  |- core 0\n"
+            "|  `- core 1 (os 2)\n"
+            "`- package 1\n"
+            "   |- dram 1 8 GiB\n"
+            "   |- core 2 (os 4)\n"
+            "   `- core 3 (os 6)\n");
+}
+
+TEST(view, flat_puts_every_core_before_one_memory) {
+  EXPECT_EQ(drawn(machine::view(machine::from_synthetic(figure2), view_kind::flat)),
+            "machine (16 GiB, 4 processors)\n"
+            "|- dram 0 16 GiB\n"
+            "|- core 0\n"
+            "|- core 1 (os 2)\n"
+            "|- core 2 (os 4)\n"
+            "`- core 3 (os 6)\n");
+}
+
+TEST(view, flat_keeps_kinds_of_memory_apart) {
+  const tree t = machine::read_hwloc_xml(SITU_TEST_SOURCE_DIR "/fixtures/machine/optane-like.xml");
+  const tree flat = machine::view(t, view_kind::flat);
+  const auto memories = flat.all(machine::node_kind::memory);
+  ASSERT_EQ(memories.size(), 2u);
+  EXPECT_EQ(flat.at(memories[0]).memory, machine::memory_kind::dram);
+  EXPECT_EQ(flat.at(memories[0]).bytes, 384ull << 30);
+  EXPECT_EQ(flat.at(memories[1]).memory, machine::memory_kind::persistent);
+  EXPECT_EQ(flat.at(memories[1]).bytes, 3072ull << 30);
+  EXPECT_TRUE(flat.accesses().empty());
+}
+
+TEST(view, a_memory_side_cache_is_hidden_and_its_memory_kept) {
+  const tree t = machine::read_hwloc_xml(SITU_TEST_SOURCE_DIR "/fixtures/machine/knl-cache-like.xml");
+  const tree numa = machine::view(t, view_kind::numa);
+  EXPECT_EQ(numa.all(machine::node_kind::cache).size(), 0u);
+  ASSERT_EQ(numa.all(machine::node_kind::memory).size(), 1u);
+  EXPECT_EQ(numa.label(numa.at(numa.all(machine::node_kind::memory)[0]).parent), "package 0");
+  EXPECT_EQ(numa.all(machine::node_kind::core).size(), 8u);
+}
+
+TEST(view, devices_stay_only_for_memory_that_can_be_allocated_from) {
+  const tree gpu = machine::view(machine::read_hwloc_xml(SITU_TEST_SOURCE_DIR "/fixtures/machine/gpu-node.xml"), view_kind::numa);
+  EXPECT_TRUE(gpu.all(machine::node_kind::device).empty());
+  const auto machines = std::filesystem::path{SITU_TEST_SOURCE_DIR}.parent_path() / "machines";
+  const tree hopper = machine::view(machine::read_toml((machines / "grace-hopper-gh200.toml").string()), view_kind::numa);
+  EXPECT_EQ(hopper.all(machine::node_kind::device).size(), 1u);
+}
+
+TEST(view, numa_keeps_what_is_known_of_accesses) {
+  const tree t = machine::parse_toml(R"(
+name = "x"
+[[node]]
+id = "ddr"
+kind = "memory"
+[[node]]
+id = "l2"
+kind = "cache"
+level = 2
+count = 2
+[[node]]
+id = "core"
+in = "l2"
+kind = "core"
+count = 2
+[[node]]
+id = "thread"
+in = "core"
+kind = "processing_unit"
+count = 2
+[[access]]
+from = "l2[1]"
+to = "ddr"
+latency = "90 ns"
+[[access]]
+from = "thread[0]"
+to = "ddr"
+latency = "80 ns"
+)", "x.toml");
+  const tree numa = machine::view(t, view_kind::numa);
+  // The record of the second L2 stands for its two cores, that of the first thread for its core.
+  ASSERT_EQ(numa.accesses().size(), 3u);
+  EXPECT_EQ(numa.figures(numa.processor(0), 1).latency(), 80);
+  EXPECT_EQ(numa.figures(numa.processor(2), 1).latency(), 0);
+  EXPECT_EQ(numa.figures(numa.processor(4), 1).latency(), 90);
+  EXPECT_EQ(numa.figures(numa.processor(6), 1).latency(), 90);
+}
+
+TEST(view, processing_units_without_cores_are_the_workers) {
+  const tree t = machine::from_synthetic("[numa] pu:3");
+  EXPECT_EQ(machine::view(t, view_kind::flat).all(machine::node_kind::processing_unit).size() +
+                machine::view(t, view_kind::flat).all(machine::node_kind::core).size(),
+            3u);
+}
+
+}  // namespace

@@ -1,0 +1,289 @@
+// `situ topo`: draws this machine, a recorded one or a specified one, and measures this one.
+#include "commands.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+#include <situ/machine/machine.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace machine = situ::machine;
+using nlohmann::ordered_json;
+
+struct topo_options {
+  machine::view_kind view = machine::view_kind::full;
+  std::string machine_file;
+  std::string xml_file;
+  std::string synthetic;
+  bool toml = false;
+  bool json = false;
+  bool measure = false;
+  bool orderings = false;
+  bool all = false;
+  bool ascii = false;
+  bool within_affinity = false;
+  std::uint32_t max_cores = 16;
+  double seconds = 0.5;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  situ topo                                       this machine as a tree\n"
+    "  situ topo --view numa                           only memories and the cores near them\n"
+    "  situ topo --measure                             with measured latency, bandwidth and core-to-core round trips\n"
+    "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures\n"
+    "  situ topo --machine machines/knl-7210-flat.toml --orderings\n"
+    "                                                  where an allocation goes for each intent\n"
+    "  situ topo --synthetic 'pack:2 [numa] core:4 pu:2'\n"
+    "  lstopo other.xml; situ topo --xml other.xml     a machine recorded elsewhere with hwloc";
+
+machine::tree load(const topo_options& options) {
+  if (!options.machine_file.empty()) return machine::read_toml(options.machine_file);
+  if (!options.xml_file.empty()) return machine::read_hwloc_xml(options.xml_file);
+  if (!options.synthetic.empty()) return machine::from_synthetic(options.synthetic);
+  return machine::discover({.within_affinity = options.within_affinity});
+}
+
+// What the terminal can show, as the locale says.
+bool locale_is_utf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    std::string name{value};
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+machine::measurements measure(const machine::tree& tree, const topo_options& options) {
+  machine::measure_options how;
+  how.max_cores = options.max_cores;
+  how.seconds_per_pair = options.seconds;
+  if (isatty(STDERR_FILENO) != 0)
+    how.progress = [](std::string_view what, std::size_t done, std::size_t total) {
+      if (done == total)
+        fmt::print(stderr, "\r\033[K");
+      else
+        fmt::print(stderr, "\r\033[K[{}/{}] {}", done + 1, total, what);
+      std::fflush(stderr);
+    };
+  return machine::measure(tree, how);
+}
+
+std::string ns_text(const machine::distribution& d) {
+  return fmt::format("{:>9} {:>9} {:>9}", situ::format_nanoseconds(d.median), situ::format_nanoseconds(d.p10), situ::format_nanoseconds(d.p90));
+}
+
+std::string rate_text(const machine::distribution& d) { return situ::format_bandwidth(static_cast<std::uint64_t>(d.median)); }
+
+void print_latencies(const machine::tree& tree, const machine::measurements& measured) {
+  if (measured.latencies.empty()) return;
+  fmt::print("\nLatency of one dependent load{:>21}{:>10}{:>10}\n", "median", "p10", "p90");
+  for (const auto& result : measured.latencies)
+    fmt::print("  {:<12} from {:<8} over {:<9} {}\n", tree.label(result.where), tree.label(result.from), situ::format_bytes(result.working_set_bytes),
+               ns_text(result.ns));
+}
+
+void print_bandwidths(const machine::tree& tree, const machine::measurements& measured) {
+  if (measured.bandwidths.empty()) return;
+  fmt::print("\nBandwidth, median{:>33}{:>12}{:>12}\n", "read", "copy", "triad");
+  for (const auto& result : measured.bandwidths)
+    fmt::print("  {:<12} {:>3} thread{} over {:<9} {:>12}{:>12}{:>12}\n", tree.label(result.memory), result.threads, result.threads == 1 ? " " : "s",
+               situ::format_bytes(result.working_set_bytes), rate_text(result.read), rate_text(result.copy), rate_text(result.triad));
+}
+
+void print_ping_pongs(const machine::tree& tree, const machine::measurements& measured) {
+  if (measured.ping_pongs.empty()) return;
+  std::vector<machine::node_id> ends;
+  for (const auto& result : measured.ping_pongs)
+    for (const machine::node_id id : {result.a, result.b})
+      if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
+  fmt::print("\nCore-to-core round trip, median in ns\n{:10}", "");
+  for (const machine::node_id id : ends) fmt::print("{:>8}", fmt::format("os {}", tree.at(id).os_index));
+  fmt::print("\n");
+  for (const machine::node_id row : ends) {
+    fmt::print("  {:<8}", fmt::format("os {}", tree.at(row).os_index));
+    for (const machine::node_id column : ends) {
+      const auto found = std::find_if(measured.ping_pongs.begin(), measured.ping_pongs.end(), [&](const auto& result) {
+        return (result.a == row && result.b == column) || (result.a == column && result.b == row);
+      });
+      fmt::print("{:>8}", found == measured.ping_pongs.end() ? "-" : fmt::format("{:.0f}", found->round_trip_ns.median));
+    }
+    fmt::print("\n");
+  }
+  for (const auto& result : measured.ping_pongs) {
+    const std::string pair = fmt::format("os {} - os {}", tree.at(result.a).os_index, tree.at(result.b).os_index);
+    const auto& d = result.round_trip_ns;
+    if (ends.size() <= 4 || result.split)
+      fmt::print("  {:<14} p10 {:.0f}, median {:.0f}, p90 {:.0f} ns ({} samples)\n", pair, d.p10, d.median, d.p90, d.samples);
+    if (result.split)
+      fmt::print("  {:<14} two regimes: {:.0f} ns ({:.0f}..{:.0f}) in {:.0f}% of the samples, {:.0f} ns ({:.0f}..{:.0f}) in the others\n", "",
+                 result.split->low.median, result.split->low.p10, result.split->low.p90, 100 * result.split->low_share, result.split->high.median,
+                 result.split->high.p10, result.split->high.p90);
+  }
+}
+
+void print_measurements(const machine::tree& tree, const machine::measurements& measured) {
+  print_latencies(tree, measured);
+  print_bandwidths(tree, measured);
+  print_ping_pongs(tree, measured);
+  for (const std::string& reason : measured.skipped) fmt::print("  not measured: {}\n", reason);
+}
+
+// Where memories differ between initiators: a processor of each package, or of each memory's neighbourhood.
+std::vector<machine::node_id> initiators(const machine::tree& tree) {
+  std::vector<machine::node_id> result;
+  std::vector<machine::processor_set> seen;
+  for (const machine::node_id id : tree.all(machine::node_kind::memory)) {
+    if (!tree.is_addressable(id)) continue;
+    const auto& near = tree.at(id).processors;
+    if (std::find(seen.begin(), seen.end(), near) != seen.end()) continue;
+    seen.push_back(near);
+    result.push_back(tree.covering(near));
+  }
+  return result;
+}
+
+// "hbm 0 > dram 0 > dram 1-3": memories of one rank and kind in one word.
+std::string ordering_text(const machine::tree& tree, situ::intent what, machine::node_id from) {
+  const std::vector<machine::ranked_memory> memories = machine::ordering(tree, what, from);
+  std::string text;
+  for (std::size_t i = 0; i < memories.size();) {
+    const auto word = [&](std::size_t k) {
+      const std::string label = tree.label(memories[k].memory);
+      return label.substr(0, label.rfind(' '));
+    };
+    machine::processor_set numbers;  // only its notation: "0-3,8"
+    std::size_t next = i;
+    while (next < memories.size() && memories[next].rank == memories[i].rank && word(next) == word(i))
+      numbers.insert(tree.at(memories[next++].memory).index);
+    if (i > 0) text += memories[i].rank == memories[i - 1].rank ? " = " : " > ";
+    text += fmt::format("{} {}", word(i), numbers.to_string());
+    i = next;
+  }
+  return text;
+}
+
+constexpr situ::intent intents[] = {situ::intent::normal, situ::intent::latency, situ::intent::bandwidth, situ::intent::capacity};
+
+void print_orderings(const machine::tree& tree, bool all) {
+  constexpr std::size_t few = 4;
+  std::vector<machine::node_id> from_each = initiators(tree);
+  const std::size_t count = from_each.size();
+  if (!all) from_each.resize(std::min(count, few));
+  for (const machine::node_id from : from_each) {
+    fmt::print("\nOrderings seen from {}\n", tree.label(from));
+    for (const situ::intent what : intents) fmt::print("  {:<10} {}\n", situ::name(what), ordering_text(tree, what, from));
+  }
+  if (from_each.size() < count) fmt::print("\n... and from {} more parts; --all lists them\n", count - from_each.size());
+}
+
+ordered_json json_of(const machine::distribution& d) { return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}}; }
+
+ordered_json json_of(const machine::measurements& measured) {
+  ordered_json out;
+  out["latencies"] = ordered_json::array();
+  for (const auto& r : measured.latencies)
+    out["latencies"].push_back({{"node", r.where}, {"from", r.from}, {"working_set_bytes", r.working_set_bytes}, {"ns", json_of(r.ns)}});
+  out["bandwidths"] = ordered_json::array();
+  for (const auto& r : measured.bandwidths)
+    out["bandwidths"].push_back({{"memory", r.memory},
+                                 {"threads", r.threads},
+                                 {"working_set_bytes", r.working_set_bytes},
+                                 {"read", json_of(r.read)},
+                                 {"copy", json_of(r.copy)},
+                                 {"triad", json_of(r.triad)}});
+  out["ping_pongs"] = ordered_json::array();
+  for (const auto& r : measured.ping_pongs) {
+    ordered_json row{{"a", r.a}, {"b", r.b}, {"round_trip_ns", json_of(r.round_trip_ns)}};
+    if (r.split) row["regimes"] = {{"low", json_of(r.split->low)}, {"high", json_of(r.split->high)}, {"low_share", r.split->low_share}};
+    out["ping_pongs"].push_back(std::move(row));
+  }
+  out["skipped"] = measured.skipped;
+  return out;
+}
+
+ordered_json orderings_json(const machine::tree& tree) {
+  ordered_json out = ordered_json::array();
+  for (const machine::node_id from : initiators(tree))
+    for (const situ::intent what : intents) {
+      ordered_json memories = ordered_json::array();
+      for (const machine::ranked_memory& memory : machine::ordering(tree, what, from)) memories.push_back({{"memory", memory.memory}, {"rank", memory.rank}});
+      out.push_back({{"from", from}, {"intent", situ::name(what)}, {"memories", std::move(memories)}});
+    }
+  return out;
+}
+
+void topo(const topo_options& options) {
+  machine::tree tree = load(options);
+  machine::measurements measured;
+  if (options.measure) {
+    measured = measure(tree, options);
+    tree = machine::with_measurements(tree, measured);
+  }
+  // Measurements name nodes of the full tree: a view renumbers them, so JSON with measurements holds the full tree too.
+  const machine::tree shown = machine::view(tree, options.view);
+  if (options.toml) {
+    fmt::print("{}", machine::to_toml(shown));
+  } else if (options.json) {
+    ordered_json out;
+    out["machine"] = ordered_json::parse(machine::to_json(shown, -1));
+    if (options.orderings) out["orderings"] = orderings_json(shown);
+    if (options.measure) out["measured"] = json_of(measured);
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    fmt::print("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(), .collapse_from = options.all ? 0U : 4U}));
+    if (options.orderings) print_orderings(shown, options.all);
+    if (options.measure) print_measurements(tree, measured);
+  }
+}
+
+}  // namespace
+
+void add_topo_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("topo", "Show the memories, caches and processors of a machine; measure this one");
+  auto options = std::make_shared<topo_options>();
+  command->add_option("--view", options->view, "How much detail: full; numa: memories and cores; flat: cores in front of one memory (full)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, machine::view_kind>{{"full", machine::view_kind::full},
+                                                                                  {"numa", machine::view_kind::numa},
+                                                                                  {"flat", machine::view_kind::flat}})
+                      .description(""))
+      ->type_name("VIEW");
+  auto* from_file = command->add_option("--machine", options->machine_file, "Show the machine that a TOML file specifies")->type_name("FILE");
+  auto* from_xml = command->add_option("--xml", options->xml_file, "Show a machine recorded with `lstopo FILE.xml`")->type_name("FILE");
+  auto* synthetic = command->add_option("--synthetic", options->synthetic, "Show a machine in hwloc's synthetic notation")->type_name("TEXT");
+  from_file->excludes(from_xml)->excludes(synthetic);
+  from_xml->excludes(synthetic);
+  auto* toml = command->add_flag("--toml", options->toml, "Write a machine file instead of a drawing");
+  auto* json = command->add_flag("--json", options->json, "Write JSON instead of a drawing");
+  toml->excludes(json);
+  command->add_flag("--orderings", options->orderings, "List the memories in the order that each intent takes them")->excludes(toml);
+  auto* measure = command->add_flag("--measure", options->measure, "Measure latency, bandwidth and core-to-core round trips of this machine");
+  measure->excludes(from_file)->excludes(from_xml)->excludes(synthetic);
+  command->add_option("--cores", options->max_cores, "Round trips between the first N cores only (16)")->type_name("N")->needs(measure);
+  command->add_option("--seconds", options->seconds, "Time for each pair of cores (0.5)")->check(CLI::Range(0.001, 3600.0))->type_name("S")->needs(measure);
+  command->add_flag("--all", options->all, "Draw every node, also those that look alike; list every ordering");
+  command->add_flag("--ascii", options->ascii, "Draw with ASCII characters; the default where the locale is not UTF-8");
+  command->add_flag("--bound", options->within_affinity, "Only the processors this command may run on, as set by taskset")
+      ->excludes(from_file)
+      ->excludes(from_xml)
+      ->excludes(synthetic);
+  command->footer(examples);
+  command->callback([options] { topo(*options); });
+}
