@@ -139,6 +139,7 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   // release: our reads of the ring come before the producer's next writes to it
   in.from->consumed.data.store(in.data_taken, std::memory_order_release);
   in.from->consumed.cells.store(in.taken, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
   if (in.from->producer_waits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     in.from->producer_waits.store(0, std::memory_order_relaxed);

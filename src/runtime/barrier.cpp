@@ -57,6 +57,7 @@ bool team_barrier::is_complete() noexcept {
 
 void team_barrier::wake_others() const noexcept {
   const place_context& context = *current;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (context.job->sender_fences) std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
   for (const std::uint32_t member : members_)
     if (member != context.place) wake(context.job->slot(member));

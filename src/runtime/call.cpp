@@ -51,7 +51,7 @@ void settle_call(call_slot slot, bool acknowledged) {
 
 void run_answer(message& m) {
   runtime_state& state = *current->runtime;
-  m.self.enter_handler();
+  const endpoint::handler_scope scope{m.self};
   const std::uint64_t flags = m.argument(1);
   const parcel received{m, 2};
   if (call_slot* const found = find_call(state, m.argument(0))) {
@@ -70,7 +70,6 @@ void run_answer(message& m) {
     slot.state->fulfil();
     settle_call(slot, (flags & answer_acknowledges) != 0);
   }
-  m.self.leave_handler();
 }
 const function_id answer_id = name_function(reinterpret_cast<const void*>(&run_answer));
 

@@ -22,7 +22,7 @@ constexpr std::uint32_t sequence_bits = 40;
 // A node at some place says that all it was engaged for is done; with the failures that nobody there took.
 void run_acknowledgement(message& m) {
   runtime_state& state = *current->runtime;
-  m.self.enter_handler();
+  const endpoint::handler_scope scope{m.self};
   const auto found = state.nodes.find(m.argument(0));
   const std::uint64_t failures = m.argument(1);
   const parcel received{m, 2};
@@ -36,7 +36,6 @@ void run_acknowledgement(message& m) {
     --node.outstanding;
     note_done(node);
   }
-  m.self.leave_handler();
 }
 const function_id acknowledgement_id = name_function(reinterpret_cast<const void*>(&run_acknowledgement));
 

@@ -40,6 +40,7 @@ constexpr std::uint32_t idle_turns_shared = 3;
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
 constexpr std::uint32_t spin_turns_alone = 256;
 constexpr std::uint32_t ready_tasks_a_turn = 64;
+constexpr std::size_t most_idle_workers = 64;    // further ones give their stacks back
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
 
 // What the C++ runtime keeps for the exceptions in flight on a stack (Itanium C++ ABI, 2.2.2); it belongs to the fiber.
@@ -59,7 +60,7 @@ struct scheduler::fiber {
   std::size_t stack_bytes = 0;
   void* fake_stack = nullptr;   // AddressSanitizer's
   void* race_context = nullptr; // ThreadSanitizer's
-  bool is_worker = false;
+  bool is_ended = false;        // its function is about to return
 };
 
 struct scheduler::implementation {
@@ -77,6 +78,7 @@ struct scheduler::implementation {
   waiter* resumable_last = nullptr;
   ready_task* ready_first = nullptr;
   ready_task* ready_last = nullptr;
+  fiber* heir = nullptr;            // where a worker that gives up its stack goes
   std::uint64_t turns = 0;
   std::uint32_t seen_failures = 0;
   bool stopping = false;
@@ -115,7 +117,7 @@ struct scheduler::implementation {
     came_from = &self;
     running = &target;
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(stopping && self.is_worker ? nullptr : &self.fake_stack, target.stack_bottom, target.stack_bytes);
+    __sanitizer_start_switch_fiber(&self.fake_stack, target.stack_bottom, target.stack_bytes);
 #endif
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(target.race_context, 0);
@@ -135,9 +137,9 @@ struct scheduler::implementation {
   }
 
   fiber& new_worker() {
+    bury_workers();
     auto owned = std::make_unique<fiber>();
     fiber& worker = *owned;
-    worker.is_worker = true;
     try {
       ctx::protected_fixedsize_stack allocator{stack_bytes};
       const ctx::stack_context stack = allocator.allocate();
@@ -161,9 +163,20 @@ struct scheduler::implementation {
     return worker;
   }
 
-  // The last switch of a worker: to the fiber that stops it, not to return.
+  void bury_workers() {
+    std::erase_if(workers, [this]([[maybe_unused]] const std::unique_ptr<fiber>& worker) {
+      if (!worker->is_ended || worker.get() == running) return false;
+#if defined(__SANITIZE_THREAD__)
+      __tsan_destroy_fiber(worker->race_context);
+#endif
+      return true;
+    });
+  }
+
+  // The last switch of a worker: to its heir, or to the fiber that stops it; not to return.
   ctx::fiber end_worker() {
-    fiber& target = *came_from;
+    fiber& target = heir != nullptr ? *std::exchange(heir, nullptr) : *came_from;
+    running->is_ended = true;
     running = &target;
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(nullptr, target.stack_bottom, target.stack_bytes);
@@ -189,7 +202,13 @@ struct scheduler::implementation {
       if (resumable_first != nullptr || worked) {
         if (std::exchange(about_to_sleep, false)) fabric.cancel_sleep();
         idle_turns = 0;
-        if (resumable_first != nullptr) resume_first();
+        if (resumable_first == nullptr) continue;
+        if (idle_workers.size() >= most_idle_workers) {
+          heir = &take_resumable();
+          return;
+        }
+        idle_workers.push_back(running);
+        switch_to(take_resumable());
         continue;
       }
       if (std::exchange(about_to_sleep, false)) {
@@ -265,12 +284,11 @@ struct scheduler::implementation {
     resumable_last = &w;
   }
 
-  void resume_first() {
+  fiber& take_resumable() noexcept {
     waiter* const w = resumable_first;
     resumable_first = w->next;
     if (resumable_first == nullptr) resumable_last = nullptr;
-    idle_workers.push_back(running);
-    switch_to(*static_cast<fiber*>(w->fiber));
+    return *static_cast<fiber*>(w->fiber);
   }
 
   void stop_workers() {
@@ -280,12 +298,11 @@ struct scheduler::implementation {
       idle_workers.pop_back();
       switch_to(*worker);
     }
-    for ([[maybe_unused]] const auto& worker : workers) {
-#if defined(__SANITIZE_THREAD__)
-      __tsan_destroy_fiber(worker->race_context);
-#endif
-    }
-    workers.clear();
+    bury_workers();
+    if (workers.empty()) return;
+    // Tasks that still wait, after a place was lost. Unwinding their stacks would run their code; the process is about to end anyway.
+    log(log_level::warning, fmt::format("place {}: {} tasks are still waiting at the end of the runtime", current->place, workers.size()));
+    for (auto& worker : workers) worker.release();  // NOLINT: left as they are on purpose
   }
 };
 
@@ -332,7 +349,8 @@ void scheduler::progress() {
   const bool was_idle = self_->ready_first == nullptr && spin_turns_ != 0 && !self_->fabric.has_request();
   if (was_idle) {  // nothing for a worker: replies can be taken in here
     self_->fabric.poll_replies();
-    if (self_->ready_first == nullptr && self_->waiting.next == &self_->waiting && self_->resumable_first == nullptr) return;
+    const bool is_quiet = self_->ready_first == nullptr && self_->waiting.next == &self_->waiting && self_->resumable_first == nullptr;
+    if (is_quiet && self_->fabric.failure_epoch() == self_->seen_failures) return;
   }
   struct one_turn : waiter {
     std::uint64_t* turns;

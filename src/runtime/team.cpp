@@ -36,13 +36,12 @@ void check_members(const team_state& team) {
 // A part of a collective arrives: hands it to its receiver, or keeps it.
 void run_part(message& m) {
   runtime_state& state = *current->runtime;
-  m.self.enter_handler();
+  const endpoint::handler_scope scope{m.self};
   const parcel received{m, 3};
   part& arrived = state.parts[{.team = m.argument(0), .tag = m.argument(1), .source = static_cast<std::uint32_t>(m.argument(2))}];
   arrived.bytes.assign(received.data(), received.data() + received.size());
   arrived.arrived = true;
   if (arrived.receiver != nullptr) current->scheduler->make_resumable(*arrived.receiver);
-  m.self.leave_handler();
 }
 const function_id part_id = name_function(reinterpret_cast<const void*>(&run_part));
 

@@ -101,7 +101,7 @@ void run_handler(message& m) noexcept {
   using traits = handler_traits<decltype(Handler)>;
   using arguments = typename traits::arguments;
   typename traits::token_type token{m};
-  m.self.enter_handler();
+  const endpoint::handler_scope scope{m.self};
   try {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       if constexpr (traits::form == handler_form::payload_form) {
@@ -113,7 +113,6 @@ void run_handler(message& m) noexcept {
   } catch (...) {
     handler_threw(m);
   }
-  m.self.leave_handler();
 }
 
 // Named once, before main; sending then costs a load.

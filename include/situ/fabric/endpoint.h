@@ -148,8 +148,18 @@ class endpoint {
 
   // Depth of active-message handlers on the stack: inside one nothing may block or send a request.
   [[nodiscard]] bool in_handler() const noexcept { return handler_depth_ != 0; }
-  void enter_handler() noexcept { ++handler_depth_; }
-  void leave_handler() noexcept { --handler_depth_; }
+
+  // Stands for a running handler.
+  class handler_scope {
+   public:
+    explicit handler_scope(endpoint& self) noexcept : self_{self} { ++self_.handler_depth_; }
+    ~handler_scope() { --self_.handler_depth_; }
+    handler_scope(const handler_scope&) = delete;
+    handler_scope& operator=(const handler_scope&) = delete;
+
+   private:
+    endpoint& self_;
+  };
 
  private:
   friend struct message;
@@ -184,8 +194,9 @@ inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::ui
   const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
   const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
   c.header.store(header, std::memory_order_release);  // invariant 2 of channel.h
-  if (fences_) [[unlikely]]
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // before the look at `sleeping`: see the top of this file
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // publish, then look at `sleeping`: the sleeper's membarrier orders the processor,
+  if (fences_) [[unlikely]]                             // this the compiler
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sleeping_[out.target]->load(std::memory_order_relaxed) != 0) [[unlikely]]
     wake(out.target);
   if (context_.observed) [[unlikely]]

@@ -154,6 +154,7 @@ void run_call(message& m) {
       call.answer(wire<result>::size(*outcome.value), [&](wire_writer& writer) { wire<result>::write(writer, *outcome.value); });
     }
   } catch (...) {
+    m.release();  // before anything that may wait: else another worker would find the message again
     call.answer_error(std::current_exception());
   }
 }
