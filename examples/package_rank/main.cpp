@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -78,8 +79,13 @@ struct source {
   installation installed;
 };
 
-enum phase : std::size_t { distribute_phase, rank_phase, look_up_phase, why_phase };
+// The steps of the program, as they are timed and their traffic counted.
+enum phase : std::size_t { read_phase, distribute_phase, rank_phase, look_up_phase, why_phase };
 static_assert(why_phase + 1 == traffic::phase_count);
+constexpr const char* phase_names[] = {"read", "distribute", "rank", "look up", "why"};
+constexpr const char* phase_means[] = {"place 0 parses while the list is still being written", "puts, all_to_all, exchange",
+                                       "a put to each neighbour, barrier and all_reduce per iteration", "at, where the names are",
+                                       "active messages, all_to_all and all_reduce per level; gets and at"};
 
 // The program at one place. All places call the same steps in the same order; place 0 also fills in the report.
 class job {
@@ -90,18 +96,25 @@ class job {
   int run() {
     if (!read()) return 1;
     distribute();
-    rank();
-    const bool known = look_up();
-    if (known) search();
-    finish();
-    if (!known) return 1;
-    return situ::broadcast(report_.checked && !report_.checked->passed ? 1 : 0, 0);
+    const bool known = resolve_targets();
+    if (known) {
+      rank();
+      look_up_best();
+      search();
+      print_report();
+    }
+    situ::barrier();  // place 0 is done with the others' memory
+    values_.reset();
+    graph_.reset();
+    situ::deallocate(ranks_);
+    return situ::broadcast(known && (!report_.checked || report_.checked->passed) ? 0 : 1, 0);
   }
 
  private:
   // False, everywhere, where place 0 could not read what it was asked to; it has said why.
   bool read() {
     bool good = true;
+    enter(read_phase);
     if (is_first()) {
       try {
         source_ = std::make_unique<source>();
@@ -129,11 +142,10 @@ class job {
     report_.not_listed = s.installed.not_listed;
     report_.roots = s.installed.roots;
     report_.options = options_.ranking;
-    report_.phases.push_back({"read", watch_.lap(), std::nullopt, "place 0 parses while the list is still being written"});
   }
 
   void distribute() {
-    traffic_.start_phase(distribute_phase);
+    enter(distribute_phase);
     std::unique_ptr<whole_graph> whole;
     if (is_first()) whole.reset(new whole_graph{source_->packages.names, source_->packages.dependencies, source_->dependents, source_->installed.marks});
     graph_ = std::make_unique<placed_graph>(whole.get(), traffic_);
@@ -149,33 +161,21 @@ class job {
       part.first = source_->packages.names[r.first];
       part.last = source_->packages.names[r.end - 1];
     }
-    report_.phases.push_back({"distribute", watch_.lap(), flow{}, "puts, all_to_all, exchange"});
   }
 
   void rank() {
-    traffic_.start_phase(rank_phase);
+    enter(rank_phase);
     report_.ranking = placed_ranks(*graph_, *values_, options_.ranking, ranks_);
-    report_.phases.push_back({"rank", watch_.lap(), flow{}, "a put to each neighbour, barrier and all_reduce per iteration"});
   }
 
-  // The names of the best, and what is to be explained. False, everywhere, where a name is unknown.
-  bool look_up() {
-    traffic_.start_phase(look_up_phase);
-    const std::vector<ranked> best = best_ranks(*graph_, ranks_, options_.top, 0, 0);
-    const std::vector<ranked> unasked = best_ranks(*graph_, ranks_, 1, usable | root, usable);
-    bool known = true;
-    if (is_first()) {
-      for (const ranked& r : best) report_.top.push_back({graph_->name(r.v), r.rank, graph_->look_up(r.v).dependents});
-      known = choose_targets(unasked);
-    }
-    known = situ::broadcast(known, 0);
-    report_.phases.push_back({"look up", watch_.lap(), flow{}, "at, where the names are"});
-    return known;
+  // Which packages --why means. False, everywhere, where place 0 does not know; it has said why.
+  bool resolve_targets() {
+    enter(look_up_phase);
+    return situ::broadcast(!is_first() || find_targets(), 0);
   }
 
   // At place 0.
-  bool choose_targets(const std::vector<ranked>& unasked) {
-    if (options_.why.empty() && !unasked.empty()) targets_.push_back(unasked[0].v);
+  bool find_targets() {
     if (!options_.why.empty() && !source_->installed.from_status && options_.input.roots.empty()) {
       complain("--why: what is installed is not known here: pass --status FILE, or --root PACKAGE to search from");
       return false;
@@ -191,8 +191,18 @@ class job {
     return true;
   }
 
+  // The names of the best, and what to explain where nothing was asked for.
+  void look_up_best() {
+    enter(look_up_phase);
+    const std::vector<ranked> best = best_ranks(*graph_, ranks_, options_.top, 0, 0);
+    const std::vector<ranked> unasked = best_ranks(*graph_, ranks_, 1, usable | root, usable);
+    if (!is_first()) return;
+    for (const ranked& r : best) report_.top.push_back({graph_->name(r.v), r.rank, graph_->look_up(r.v).dependents});
+    if (options_.why.empty() && !unasked.empty()) targets_.push_back(unasked[0].v);
+  }
+
   void search() {
-    traffic_.start_phase(why_phase);
+    enter(why_phase);
     chain_search search{*graph_, traffic_};
     targets_.resize(situ::broadcast(targets_.size(), 0));
     for (vertex& target : targets_) {
@@ -204,21 +214,25 @@ class job {
       report::reason& reason = report_.reasons.emplace_back(report::reason{graph_->name(target), (marks & usable) != 0, (marks & root) != 0, {}});
       for (const vertex v : chain) reason.chain.push_back(graph_->name(v));
     }
-    report_.phases.push_back({"why", watch_.lap(), flow{}, "active messages, all_to_all and all_reduce per level; gets and at"});
   }
 
-  void finish() {
+  void print_report() {
+    leave_phase();
     report_.moved = traffic_.collect();
-    if (is_first()) {
-      for (std::size_t i = 1; i < report_.phases.size(); ++i) report_.phases[i].moved = report_.moved.of_phase[i - 1];
-      if (options_.check) check();
-      if (report_.reasons.size() == targets_.size()) std::fputs((options_.json ? to_json(report_) : to_text(report_)).c_str(), stdout);
-    }
-    situ::barrier();  // place 0 is done with the others' memory
-    values_.reset();
-    graph_.reset();
-    situ::deallocate(ranks_);
+    if (!is_first()) return;
+    for (std::size_t p = 0; p < traffic::phase_count; ++p)
+      report_.phases.push_back({phase_names[p], phase_seconds_[p], p == read_phase ? std::nullopt : std::optional{report_.moved.of_phase[p]}, phase_means[p]});
+    if (options_.check) check();
+    std::fputs((options_.json ? to_json(report_) : to_text(report_)).c_str(), stdout);
   }
+
+  // From here on time and traffic are counted for this phase; one may be entered several times.
+  void enter(phase next) {
+    leave_phase();
+    phase_ = next;
+    traffic_.start_phase(next);
+  }
+  void leave_phase() { phase_seconds_[phase_] += watch_.lap(); }
 
   // Holds everything against the sequential reference. At place 0.
   void check() {
@@ -244,6 +258,8 @@ class job {
   const options& options_;
   stopwatch watch_;
   traffic traffic_;
+  phase phase_ = read_phase;
+  std::array<double, traffic::phase_count> phase_seconds_{};
   report report_;
   std::unique_ptr<source> source_;  // at place 0
   std::unique_ptr<placed_graph> graph_;

@@ -60,7 +60,7 @@ std::string opening(const report& r) {
   text += fmt::format("  {} virtual names resolved to their providers; {} names that nobody provides\n", grouped(r.virtual_names), grouped(r.unknown_names));
   if (r.from_status) {
     text += fmt::format("  {} packages are installed here, {} of them asked for or essential", grouped(r.installed), grouped(r.roots));
-    if (r.not_listed != 0) text += fmt::format("; {} are not in the list", grouped(r.not_listed));
+    if (r.not_listed != 0) text += fmt::format("; {} not in the list", grouped(r.not_listed));
     text += "\n";
   }
   return text;

@@ -40,7 +40,7 @@ class traffic {
     count(to, inbound, {back, 1});
   }
 
-  static constexpr std::size_t phase_count = 4;
+  static constexpr std::size_t phase_count = 5;
   struct table {
     std::uint32_t places = 0;
     std::vector<flow> flows;          // [from * places + to]

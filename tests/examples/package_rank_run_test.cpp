@@ -156,6 +156,26 @@ TEST(PackageRank, TheSameBitsEveryTime) {
   EXPECT_EQ(tops[0], tops[2]);
 }
 
+// A hub with so many dependents that its owner fills several messages for every other place.
+TEST(PackageRank, AFrontierOfManyMessages) {
+  const scratch_folder folder;
+  std::string text = "Package: a-hub\n\n";
+  for (int i = 0; i < 20000; ++i) text += "Package: p" + std::to_string(100000 + i) + "\nDepends: a-hub\n\n";
+  const std::string list = folder.write("Packages", text);
+  for (const bool in_process : {false, true}) {
+    const command_result result = situ_run(4, in_process, "package_rank", {"--input", list, "--root", "p119999", "--root", "p112345", "--why", "a-hub", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json j = json::parse(result.out);
+    EXPECT_TRUE(j["check"]["passed"].get<bool>());
+    EXPECT_THAT(j["why"][0]["chain"], testing::ElementsAre("p112345", "a-hub"));
+    EXPECT_EQ(j["top"][0]["needed_by"], 20000);
+    // The steps to the dependents, of eight bytes each, all start at place 0.
+    const std::uint64_t elsewhere = 20001 - j["places"][0]["packages"].get<std::uint64_t>();
+    EXPECT_GE(j["phases"].back()["bytes"], 8 * elsewhere);
+    EXPECT_GE(j["phases"].back()["messages"], 8 * elsewhere / 4096);
+  }
+}
+
 TEST(PackageRank, ExplainsFromRoots) {
   const scratch_folder folder;
   const std::string list = folder.write("Packages", "Package: app\nDepends: lib | other\n\nPackage: lib\nDepends: base\n\nPackage: base\n\nPackage: other\n\nPackage: alone\n");
@@ -179,7 +199,7 @@ TEST(PackageRank, TextForWhatIsInstalled) {
   const command_result result = situ_run(3, false, "package_rank",
                                          {"--input", list, "--status", status, "--auto", automatic, "--why", "lib", "--why", "app", "--why", "gone", "--why", "left"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("4 packages are installed here, 1 of them asked for or essential; 1 are not in the list"));
+  EXPECT_THAT(result.out, HasSubstr("4 packages are installed here, 1 of them asked for or essential; 1 not in the list"));
   EXPECT_THAT(result.out, HasSubstr("Why is lib installed?\n  app  (asked for, or essential)\n  └ needs lib\n"));
   EXPECT_THAT(result.out, HasSubstr("Why is app installed?\n  It was asked for, or is essential.\n"));
   EXPECT_THAT(result.out, HasSubstr("Why is gone installed?\n  It is not.\n"));
