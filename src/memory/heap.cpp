@@ -163,7 +163,7 @@ void heap::blocks_returned(std::uint32_t first, unsigned size_class, std::uint32
   bin& of = bins_[size_class];
   if (state.used == size_classes[size_class].blocks) list_partial(of, first);
   state.used -= blocks;
-  const bool alone = of.partial == first && state.next == no_chunk;
+  const bool alone = of.partial == first && state.next == no_chunk;  // kept: the next refill would make it again
   if (state.used != 0 || alone) return;
   unlist_partial(of, first);
   release_slab(first, size_class);
@@ -180,8 +180,9 @@ void heap::release_slab(std::uint32_t first, unsigned size_class) noexcept {
 void heap::release_idle() noexcept {
   for (unsigned i = 0; i < class_count; ++i) {
     flush(i, bins_[i].count);
-    const std::uint32_t first = bins_[i].partial;
-    if (first == no_chunk || map_.states[first].used != 0) continue;  // an empty slab is alone in its list
+    std::uint32_t first = bins_[i].partial;
+    while (first != no_chunk && map_.states[first].used != 0) first = map_.states[first].next;
+    if (first == no_chunk) continue;
     unlist_partial(bins_[i], first);
     release_slab(first, i);
   }

@@ -11,8 +11,8 @@
 //
 // Invariants (is_valid checks them)
 //   1. The runs tile [0, open_chunks_) and no two free runs touch.
-//   2. A slab's `used` is the number of its taken blocks. It is in its class's list iff not all are taken; an empty slab is
-//      kept only where it is the one slab of that list.
+//   2. A slab's `used` is the number of its taken blocks. It is in its class's list iff not all are taken; at most one
+//      slab of a list is empty.
 //   3. The taken blocks that are not live are those in the magazines.
 //   4. free_runs_ holds exactly the free runs.
 //   5. needed_chunks_ = chunks of slabs and large blocks + dirty chunks of free runs; that many are charged.

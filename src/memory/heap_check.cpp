@@ -72,13 +72,15 @@ bool heap::bins_are_valid() const noexcept {
   for (unsigned i = 0; i < class_count; ++i) {
     const bin& of = bins_[i];
     std::uint32_t before = no_chunk;
+    int empty = 0;
     for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) {
       const chunk_state& state = map_.states[slab];
       const map_entry entry = map_.entry(slab);
       if (entry.kind != chunk_kind::slab || entry.size_class != i || entry.first != slab || state.prev != before) return false;
-      if (state.used == 0 && (before != no_chunk || state.next != no_chunk)) return false;
+      empty += state.used == 0;
       before = slab;
     }
+    if (empty > 1) return false;
     for (std::uint32_t k = 0; k < of.count; ++k) {
       const slot& free = of.slots[k];
       if ((free.word().taken & free.mask()) == 0 || (free.word().live.load(std::memory_order_relaxed) & free.mask()) != 0) return false;
