@@ -9,10 +9,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <concepts>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -83,9 +86,17 @@ template <class T>
 inline constexpr bool is_optional = false;  // their bytes beyond the flag may be indeterminate, so they travel by parts
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
+// Trivially copyable, but their bytes are addresses of this process.
 template <class T>
-inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !is_optional<T> && !is_pointer_like<T> && !std::is_reference_v<T> && !std::is_array_v<T> &&
-                                 !std::is_same_v<T, std::string_view>;
+inline constexpr bool is_view = std::is_same_v<T, std::string_view>;
+template <class T, std::size_t Extent>
+inline constexpr bool is_view<std::span<T, Extent>> = true;
+template <class T>
+inline constexpr bool is_view<std::initializer_list<T>> = true;
+template <class T>
+inline constexpr bool is_view<std::reference_wrapper<T>> = true;
+template <class T>
+inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !is_optional<T> && !is_view<T> && !is_pointer_like<T> && !std::is_reference_v<T> && !std::is_array_v<T>;
 }  // namespace detail
 
 // Whether values of T can be sent to another place.
