@@ -53,10 +53,10 @@ struct bench_page {
   alignas(128) uint32_t flag[2][32];
   alignas(128) uint32_t arrived;
   alignas(128) uint32_t epoch;
+  alignas(128) uint32_t produced;
   alignas(128) uint32_t consumed;
-  struct {
-    alignas(64) uint32_t sequence;
-    uint32_t payload[15];
+  alignas(128) struct bench_slot {
+    alignas(64) uint32_t payload[16];
   } ring[BENCH_RING_SLOTS];
 
   struct {

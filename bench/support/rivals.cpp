@@ -105,7 +105,7 @@ bool prepare_rival(const std::string& subject, const fs::path& directory, bool m
   }
   write_sources(directory);
   const std::string source = (directory / "rivals" / r.source).string();
-  if (run_quietly({std::string{r.compiler}, "-std=gnu11", "-O3", "-o", program_of(r, directory).string(), source}) != 0)
+  if (run_quietly({std::string{r.compiler}, "-std=gnu11", "-O3", "-falign-loops=64", "-o", program_of(r, directory).string(), source}) != 0)
     return skip(std::string{r.compiler} + " could not compile its program");
   return true;
 }
