@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -135,9 +136,12 @@ void write_json(const std::string& path, std::span<const row> rows, const proven
     throw std::runtime_error{"situ bench: cannot write " + path};
 }
 
-void warn_of_build() {
+void check_conditions() {
   if (!is_release_build())
     say("this is no Release build: its figures say nothing about Situ's speed");
+  double load = 0;
+  if (getloadavg(&load, 1) == 1 && load > 1)
+    say(fmt::format("other processes are running (load average {:.1f}): messages, barriers and context switches will look slower than they are", load));
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
     throw std::runtime_error{"situ bench: two processors are needed: the places of a pair are pinned to processors 0 and 1"};
 }
@@ -175,7 +179,7 @@ std::vector<planned_run> plan_core(const core_options& options, std::span<const 
 
 int run_core_bench(const core_options& options) {
   check_names(options);
-  warn_of_build();
+  check_conditions();
   const interruption_guard guard;
   const temporary_directory directory;
   bool missing = false;
