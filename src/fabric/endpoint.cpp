@@ -53,6 +53,7 @@ bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
            (record_bytes == 0 || next_record(out.data_sent, record_bytes).end - out.data_seen <= channel::data_bytes);
   };
   if (fits()) return true;
+  if (out.closed) return false;  // what it looks like in the scratch channel does not count
   // acquire: the consumer's reads of the ring come before our writes to it
   out.seen = out.to->consumed.cells.load(std::memory_order_acquire);
   out.data_seen = out.to->consumed.data.load(std::memory_order_acquire);
@@ -116,14 +117,6 @@ void endpoint::observe(const outgoing& out, std::uint64_t bytes) noexcept {
   record_event(context_, event_kind::message, out.target, bytes, now_ns());
 }
 
-bool endpoint::has_request() const noexcept {
-  for (const peer& p : peers_) {
-    const cell& c = p.request_in.from->cells[p.request_in.taken % channel::cell_count];
-    if (static_cast<std::uint32_t>(c.header.load(std::memory_order_relaxed) >> 32) == static_cast<std::uint32_t>(p.request_in.taken + 1)) return true;
-  }
-  return false;
-}
-
 void message::release() noexcept {
   if (released) return;
   released = true;
@@ -157,7 +150,7 @@ void endpoint::dispatch(incoming& in, const cell& c, std::uint64_t header, std::
   const std::uint32_t in_cell = std::min(arguments, words_in_cell);
   const auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(c.handler & 0xffff'ffff'ffff)));
   const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes || kind < message_kind::short_message ||
-                   kind > message_kind::long_message || (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
+                   kind > message_kind::call || (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
   if (bad) [[unlikely]] {
     throw_error(errc::bad_message, fmt::format("message {} from place {} is damaged (header {:#x}, handler {:#x}): a stray write into the channels of place {}, or places of different builds",
                                                in.taken, source, header, c.handler, context_.place));
@@ -183,12 +176,16 @@ void endpoint::dispatch(incoming& in, const cell& c, std::uint64_t header, std::
   m.release();
 }
 
-bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply) {
+bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking what) {
   std::uint32_t count = 0;
   for (; count < messages_a_turn; ++count) {
     const cell& c = in.from->cells[in.taken % channel::cell_count];
     const std::uint64_t header = c.header.load(std::memory_order_acquire);  // invariant 2 of channel.h
     if (static_cast<std::uint32_t>(header >> 32) != static_cast<std::uint32_t>(in.taken + 1)) break;
+    if (what == taking::handlers && static_cast<message_kind>(header >> 8 & 0xff) == message_kind::call) {
+      met_call_ = true;
+      break;
+    }
     dispatch(in, c, header, source, is_reply);
   }
   if (count == 0) return false;
@@ -200,8 +197,8 @@ bool endpoint::poll(bool all) {
   if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   const auto look_at = [this](std::uint32_t p) {
-    const bool replies = drain(peers_[p].reply_in, p, true);
-    return drain(peers_[p].request_in, p, false) || replies;
+    const bool replies = drain(peers_[p].reply_in, p, true, taking::all);
+    return drain(peers_[p].request_in, p, false, taking::all) || replies;
   };
   const auto places = static_cast<std::uint32_t>(peers_.size());
   bool any = false;
@@ -224,15 +221,27 @@ bool endpoint::poll_replies() {
   if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   bool any = false;
-  for (std::uint32_t p = 0; p < peers_.size(); ++p) any |= drain(peers_[p].reply_in, p, true);
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) any |= drain(peers_[p].reply_in, p, true, taking::handlers);
   return any;
+}
+
+endpoint::found endpoint::poll_handlers() {
+  if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+    note_failures();
+  met_call_ = false;
+  bool any = false;
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    any |= drain(peers_[p].reply_in, p, true, taking::handlers);
+    any |= drain(peers_[p].request_in, p, false, taking::handlers);
+  }
+  return met_call_ ? found::call : any ? found::messages : found::nothing;
 }
 
 void endpoint::note_failures() noexcept {
   failure_epoch_ = job_->failure_epoch.load(std::memory_order_acquire);  // pairs with mark_lost: states are set before
   if (!scratch_) scratch_ = std::make_unique<channel>();
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (job_->slot(p).state.load(std::memory_order_acquire) != place_state::lost) continue;
+    if (!has_ended(job_->slot(p).state.load(std::memory_order_acquire))) continue;
     for (outgoing* out : {&peers_[p].request_out, &peers_[p].reply_out}) {
       if (out->closed) continue;
       out->closed = true;

@@ -185,15 +185,13 @@ void await_votes(job_control& control, std::uint32_t round) {
   }
 }
 
-// Brings failure_epoch to the number of lost places and wakes everybody. Every caller of mark_lost does it, also one that
-// finds the place marked already: who marked it may have been killed before this point.
-void publish_losses(job_control& control, std::uint32_t place) noexcept {
-  std::uint32_t nobody = job_control::no_place;
-  control.first_lost.compare_exchange_strong(nobody, place);
-  std::uint32_t lost = 0;
-  for (std::uint32_t i = 0; i < control.place_count; ++i) lost += control.slot(i).state.load() == place_state::lost;
+// Brings failure_epoch to the number of places that have ended and wakes everybody. Every caller of mark_lost does it, also one
+// that finds the place marked already: who marked it may have been killed before this point.
+void publish_ends(job_control& control) noexcept {
+  std::uint32_t ended = 0;
+  for (std::uint32_t i = 0; i < control.place_count; ++i) ended += has_ended(control.slot(i).state.load());
   std::uint32_t epoch = control.failure_epoch.load();
-  while (epoch < lost && !control.failure_epoch.compare_exchange_weak(epoch, lost)) {
+  while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {
   }
   // Unconditionally: the exchange in wake_slow orders this against a sleeper that looks at failure_epoch before it sleeps.
   for (std::uint32_t i = 0; i < control.place_count; ++i) wake_slow(control.slot(i));
@@ -337,21 +335,41 @@ address_space::~address_space() {
 
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept {
   place_slot& slot = control.slot(place);
-  if (slot.state.load() == place_state::left) return;
+  const place_state now = slot.state.load();
+  if (now == place_state::left || now == place_state::gone) return;
   // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this reason stands.
   if (slot.reason_claimed.exchange(1) == 0 || !is_lost_soon(slot)) {
     write_reason(slot, reason);
     place_state before = slot.state.load();
-    while (before != place_state::left && before != place_state::lost && !slot.state.compare_exchange_weak(before, place_state::lost)) {
+    while (before < place_state::left && !slot.state.compare_exchange_weak(before, place_state::lost)) {
     }
-    if (before == place_state::left) return;
+    if (before == place_state::left || before == place_state::gone) return;
   }
-  publish_losses(control, place);
+  std::uint32_t nobody = job_control::no_place;
+  control.first_lost.compare_exchange_strong(nobody, place);
+  publish_ends(control);
+}
+
+void leave_broken_job(job_control& control, std::uint32_t place) noexcept {
+  place_state joined = place_state::joined;
+  control.slot(place).state.compare_exchange_strong(joined, place_state::gone);
+  publish_ends(control);
 }
 
 std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept {
   place_slot& slot = control.slot(place);
-  return slot.state.load(std::memory_order_acquire) == place_state::lost ? std::string_view{slot.reason} : std::string_view{};
+  switch (slot.state.load(std::memory_order_acquire)) {
+    case place_state::lost: return slot.reason;
+    case place_state::gone: return "has left the job, after another place was lost";
+    default: return {};
+  }
+}
+
+place_lost_error loss_error(job_control& control, std::uint32_t place) {
+  const std::uint32_t first = control.first_lost.load();
+  const bool has_gone = control.slot(place).state.load(std::memory_order_acquire) == place_state::gone;
+  const std::uint32_t cause = has_gone && first != job_control::no_place ? first : place;
+  return place_lost_error{cause, lost_reason(control, cause)};
 }
 
 void throw_place_lost(job_control& control) {

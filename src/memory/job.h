@@ -19,14 +19,22 @@
 #include <string>
 #include <string_view>
 
+namespace situ {
+class place_lost_error;
+}
+
 namespace situ::detail {
 
 enum class place_state : std::uint32_t {
   absent,  // not yet joined
   joined,
-  left,    // left the job in order
+  left,    // left the job in order, with all others
   lost,    // died, exited early, or left by an exception; `reason` says which
+  gone,    // left after another place was lost, not waiting for the rest; nobody's fault, but it answers no more
 };
+
+// Whether others must no longer wait for the place. Not for `left`: then nobody waits.
+[[nodiscard]] constexpr bool has_ended(place_state state) noexcept { return state == place_state::lost || state == place_state::gone; }
 
 // What every other place reads of a place. Separate lines, because senders read `sleeping` with every message.
 struct alignas(64) place_slot {
@@ -68,7 +76,7 @@ struct job_control {
   std::atomic<std::uint32_t> rejections[address_rounds]{};
 
   alignas(64) std::atomic<std::uint64_t> opened_bytes{0};  // over all segments, against memory_budget
-  alignas(64) std::atomic<std::uint32_t> failure_epoch{0}; // number of places lost so far
+  alignas(64) std::atomic<std::uint32_t> failure_epoch{0}; // number of places lost or gone so far
   std::atomic<std::uint32_t> first_lost{no_place};         // written by mark_lost, before failure_epoch
 
   [[nodiscard]] place_slot& slot(std::uint32_t place) noexcept;
@@ -138,6 +146,9 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
 // Throws place_lost_error for the first lost place. pre: failure_epoch > 0.
 [[noreturn]] void throw_place_lost(job_control& control);
 
+// The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is the cause.
+[[nodiscard]] place_lost_error loss_error(job_control& control, std::uint32_t place);
+
 // Wakes a place if it sleeps. cost: one load where it does not.
 void wake_slow(place_slot& slot) noexcept;
 inline void wake(place_slot& slot) noexcept {
@@ -145,7 +156,10 @@ inline void wake(place_slot& slot) noexcept {
     wake_slow(slot);
 }
 
-// The reason of a lost place; empty while it is not lost.
+// A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place stays lost.
+void leave_broken_job(job_control& control, std::uint32_t place) noexcept;
+
+// The reason of a lost place; that a place has gone; else empty.
 [[nodiscard]] std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept;
 
 // Processors this process may run on.

@@ -3,9 +3,6 @@
 #include <situ/base/assert.h>
 
 #include <algorithm>
-#include <utility>
-
-#include "memory/job.h"
 
 namespace situ::detail {
 namespace {
@@ -15,13 +12,14 @@ constexpr std::uint32_t fan_in = 8;
 
 }  // namespace
 
-team_barrier::team_barrier(barrier_block& block, std::vector<std::uint32_t> members, std::uint32_t index, bool shared_processors)
-    : block_{block}, members_{std::move(members)}, index_{index} {
-  const auto count = static_cast<std::uint32_t>(members_.size());
-  if (count <= most_flags && !shared_processors) return;
+team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index, job_control& control)
+    : block_{block}, count_{static_cast<std::uint32_t>(members.size())}, index_{index}, fences_{control.sender_fences} {
+  for (std::uint32_t i = 0; i < count_; ++i)
+    if (i != index) others_.push_back(&control.slot(members[i]));
+  if (count_ <= most_flags && !control.oversubscribed) return;
   std::uint32_t first_line = 0;
   std::uint32_t position = index;
-  for (std::uint32_t width = count;; ) {
+  for (std::uint32_t width = count_;; ) {
     const std::uint32_t groups = (width + fan_in - 1) / fan_in;
     const std::uint32_t group = position / fan_in;
     way_up_.push_back({.line = first_line + group, .arrivals = std::min(fan_in, width - group * fan_in)});
@@ -49,18 +47,16 @@ void team_barrier::arrive() {
 
 bool team_barrier::is_complete() noexcept {
   if (!way_up_.empty()) return block_.release.value.load(std::memory_order_acquire) >= round_;
-  for (; complete_until_ < members_.size(); ++complete_until_) {
+  for (; complete_until_ < count_; ++complete_until_) {
     if (block_.line(complete_until_).value.load(std::memory_order_acquire) < round_) return false;
   }
   return true;
 }
 
 void team_barrier::wake_others() const noexcept {
-  const place_context& context = *current;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (context.job->sender_fences) std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
-  for (const std::uint32_t member : members_)
-    if (member != context.place) wake(context.job->slot(member));
+  if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
+  for (place_slot* const other : others_) wake(*other);
 }
 
 bool team_barrier::let_go() noexcept { return block_.holders.value.fetch_sub(1, std::memory_order_acq_rel) == 1; }

@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/job.h"
+
 namespace situ::detail {
 
 struct barrier_line {
@@ -37,7 +39,7 @@ struct barrier_block {
 
 class team_barrier {
  public:
-  team_barrier(barrier_block& block, std::vector<std::uint32_t> members, std::uint32_t index, bool shared_processors);
+  team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index, job_control& control);
 
   // Announces this member to the next round. pre: the last round is complete.
   void arrive();
@@ -54,10 +56,12 @@ class team_barrier {
   void wake_others() const noexcept;
 
   barrier_block& block_;
-  std::vector<std::uint32_t> members_;
+  std::vector<place_slot*> others_;  // to be woken
   std::vector<counter> way_up_;  // empty: flags
   std::uint64_t round_ = 0;
+  std::uint32_t count_;
   std::uint32_t index_;
+  bool fences_;
   std::uint32_t complete_until_ = 0;  // flags: members below are known to have announced this round
 };
 

@@ -146,7 +146,7 @@ void end_calls_to_lost_places(runtime_state& state) {
     if (found.state == nullptr || !current->endpoint->is_lost(found.target)) continue;
     const call_slot slot = found;
     free_call(state, found);
-    slot.state->fail(std::make_exception_ptr(place_lost_error{slot.target, lost_reason(*current->job, slot.target)}));
+    slot.state->fail(std::make_exception_ptr(loss_error(*current->job, slot.target)));
     settle_call(slot, true);
   }
 }
@@ -180,7 +180,7 @@ void arrived_call::answer_error(std::exception_ptr failure) noexcept {
   SITU_ASSERT(1, !is_answered_, "a call is answered once");
   try {
     const failure_record record = record_of(failure);
-    send_parcel(answer_channel(), answer_id, answer_words(true), size_of(record), [&](wire_writer& writer) { write_failure(writer, record); });
+    send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record), [&](wire_writer& writer) { write_failure(writer, record); });
     is_answered_ = true;
   } catch (const std::exception& e) {
     log(log_level::error, fmt::format("place {}: the answer to a call from place {} cannot be sent: {}", current->place, context_.source, e.what()));

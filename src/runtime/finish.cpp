@@ -54,7 +54,7 @@ struct acknowledgement final : ready_task {
     const std::unique_ptr<finish_node> done{&node};
     state.nodes.erase(found);  // before the send, which may wait: what arrives meanwhile engages a new node
     const std::optional<failure_record> failure = done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
-    send_parcel(current->endpoint->replies_to(done->parent), acknowledgement_id, std::array{done->key, done->failures}, failure ? size_of(*failure) : 0,
+    send_parcel(current->endpoint->replies_to(done->parent), message_kind::medium_message, acknowledgement_id, std::array{done->key, done->failures}, failure ? size_of(*failure) : 0,
                 [&](wire_writer& writer) {
                   if (failure) write_failure(writer, *failure);
                 });

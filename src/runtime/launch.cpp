@@ -123,7 +123,8 @@ class place_threads {
   launch_result result() {
     launch_result made;
     job_control& control = shared_.control();
-    for (std::uint32_t place = 0; place < count(); ++place) outcomes_[place].reason = lost_reason(control, place);
+    for (std::uint32_t place = 0; place < count(); ++place)
+      if (control.slot(place).state.load() == place_state::lost) outcomes_[place].reason = lost_reason(control, place);
     if (control.failure_epoch.load() != 0) made.first_lost = situ::place{control.first_lost.load()};
     made.first_failed = first_failed_ ? first_failed_ : made.first_lost;
     made.places = std::move(outcomes_);

@@ -231,7 +231,8 @@ int launch_monitor::wait_ms() const {
 
 launch_result launch_monitor::result() {
   launch_result made;
-  for (std::uint32_t place = 0; place < control_.place_count; ++place) outcomes_[place].reason = lost_reason(control_, place);
+  for (std::uint32_t place = 0; place < control_.place_count; ++place)
+    if (control_.slot(place).state.load() == place_state::lost) outcomes_[place].reason = lost_reason(control_, place);
   if (control_.failure_epoch.load() != 0) made.first_lost = situ::place{control_.first_lost.load()};
   made.first_failed = first_failed_;
   if (!made.first_failed) made.first_failed = made.first_lost;

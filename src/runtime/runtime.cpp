@@ -192,10 +192,9 @@ struct runtime::implementation {
   // Waits for what this place has started, then for the others.
   void leave() noexcept {
     job_control& control = *context.job;
-    if (std::uncaught_exceptions() > exceptions_before) {
-      leave_by_exception(context);
-      return;
-    }
+    if (std::uncaught_exceptions() > exceptions_before) leave_by_exception(context);
+    if (control.slot(context.place).state.load() == place_state::lost) return;
+    const bool is_known_broken = control.failure_epoch.load() != 0;  // the program has been told, or its launcher tells
     try {
       try {
         wait_for_scope(state->root);
@@ -208,9 +207,8 @@ struct runtime::implementation {
       barrier();
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
     } catch (const std::exception& failure) {
-      log(log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
-      place_state joined = place_state::joined;  // lost places keep that state
-      control.slot(context.place).state.compare_exchange_strong(joined, place_state::left);
+      log(is_known_broken ? log_level::info : log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
+      leave_broken_job(control, context.place);
     }
   }
 

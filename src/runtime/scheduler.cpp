@@ -36,6 +36,7 @@ namespace ctx = boost::context;
 // How long an idle place looks for work before it sleeps. With a processor of its own: about 50 us of looking, several times what a
 // sleep and a wake-up cost. Where places share processors: it steps aside a few times, so that others can make its work, then sleeps.
 constexpr std::uint32_t idle_turns_alone = 4000;
+constexpr std::uint32_t idle_turns_hot = 200;  // of these without a pause instruction, which costs as much as four looks
 constexpr std::uint32_t idle_turns_shared = 3;
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
 constexpr std::uint32_t spin_turns_alone = 256;
@@ -196,9 +197,9 @@ struct scheduler::implementation {
       ++turns;
       bool worked = take_in(about_to_sleep);
       worked |= run_ready_tasks();
+      ask_waiting();
       if (fabric.failure_epoch() != seen_failures) [[unlikely]]
         end_waits_by_failure();
-      ask_waiting();
       if (resumable_first != nullptr || worked) {
         if (std::exchange(about_to_sleep, false)) fabric.cancel_sleep();
         idle_turns = 0;
@@ -239,7 +240,7 @@ struct scheduler::implementation {
     }
     if (control.oversubscribed) {
       sched_yield();
-    } else {
+    } else if (idle_turns > idle_turns_hot) {
       _mm_pause();
     }
     return false;
@@ -267,8 +268,13 @@ struct scheduler::implementation {
 
   void end_waits_by_failure() {
     seen_failures = fabric.failure_epoch();
+    take_in(true);  // what the lost place sent before its end still counts
+    ask_waiting();
     end_calls_to_lost_places(*current->runtime);
-    while (waiting.next != &waiting) make_resumable(*waiting.next);
+    while (waiting.next != &waiting) {
+      waiting.next->failed = true;
+      make_resumable(*waiting.next);
+    }
   }
 
   void make_resumable(waiter& w) noexcept {
@@ -329,14 +335,13 @@ void scheduler::spawn(ready_task* task) noexcept {
 void scheduler::wait(waiter& w) {
   SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
   fiber& next = self_->next_worker();
-  const std::uint32_t failures = self_->seen_failures;
   w.fiber = self_->running;
   w.previous = self_->waiting.previous;
   w.next = &self_->waiting;
   w.previous->next = &w;
   self_->waiting.previous = &w;
   self_->switch_to(next);
-  if (self_->seen_failures != failures) [[unlikely]]
+  if (w.failed) [[unlikely]]
     throw_place_lost(self_->control);
 }
 
@@ -345,29 +350,22 @@ void scheduler::make_resumable(waiter& w) noexcept {
 }
 
 void scheduler::progress() {
-  const std::uint64_t before = self_->turns;
-  const bool was_idle = self_->ready_first == nullptr && spin_turns_ != 0 && !self_->fabric.has_request();
-  if (was_idle) {  // nothing for a worker: replies can be taken in here
-    self_->fabric.poll_replies();
-    const bool is_quiet = self_->ready_first == nullptr && self_->waiting.next == &self_->waiting && self_->resumable_first == nullptr;
-    if (is_quiet && self_->fabric.failure_epoch() == self_->seen_failures) return;
-  }
+  // Without calls and tasks there is nothing for a worker to do.
+  if (spin_turns_ != 0 && may_spin_on() && self_->waiting.next == &self_->waiting) return;
   struct one_turn : waiter {
     std::uint64_t* turns;
     std::uint64_t end;
   } w;
   w.turns = &self_->turns;
-  w.end = before + 1;
+  w.end = self_->turns + 1;
   w.is_done = [](waiter* each) { return *static_cast<one_turn*>(each)->turns >= static_cast<one_turn*>(each)->end; };
   wait(w);
   if (self_->control.oversubscribed) sched_yield();
 }
 
 bool scheduler::may_spin_on() {
-  if (self_->ready_first != nullptr || self_->resumable_first != nullptr || self_->fabric.has_request()) return false;
-  if (self_->fabric.failure_epoch() != self_->seen_failures) return false;
-  self_->fabric.poll_replies();
-  return true;
+  if (self_->fabric.poll_handlers() == endpoint::found::call) return false;
+  return self_->ready_first == nullptr && self_->resumable_first == nullptr && self_->fabric.failure_epoch() == self_->seen_failures;
 }
 
 }  // namespace situ::detail

@@ -30,7 +30,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 void check_members(const team_state& team) {
   if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0) return;
   for (const std::uint32_t member : team.members)
-    if (current->job->slot(member).state.load(std::memory_order_acquire) == place_state::lost) throw place_lost_error{member, lost_reason(*current->job, member)};
+    if (has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw loss_error(*current->job, member);
 }
 
 // A part of a collective arrives: hands it to its receiver, or keeps it.
@@ -64,7 +64,7 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
 }  // namespace
 
 team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index, barrier_block& block, bool owns)
-    : id{team_id}, members{std::move(places)}, index{own_index}, barrier{block, members, own_index, current->job->oversubscribed}, owns_block{owns} {}
+    : id{team_id}, members{std::move(places)}, index{own_index}, barrier{block, members, own_index, *current->job}, owns_block{owns} {}
 
 team_state::~team_state() {
   if (!owns_block || current->runtime == nullptr || !barrier.let_go()) return;

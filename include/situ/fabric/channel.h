@@ -27,7 +27,8 @@
 
 namespace situ::detail {
 
-enum class message_kind : std::uint8_t { short_message = 1, medium_message, long_message };
+// A call is a medium message whose handler may wait (runtime/at.h); only a worker may run it.
+enum class message_kind : std::uint8_t { short_message = 1, medium_message, long_message, call };
 
 struct alignas(64) cell {
   static constexpr std::uint32_t word_count = 6;

@@ -121,6 +121,10 @@ class endpoint {
 
   // Runs the handlers of what has arrived; true if anything had. `all`: look at every channel, not only at the likely ones.
   bool poll(bool all = false);
+  // The same for messages that are no calls, so on any stack; stops at the first call of each channel. Looks at every channel: for
+  // small jobs.
+  enum class found { nothing, messages, call };
+  found poll_handlers();
   // Takes in replies only: for a handler that waits for room.
   bool poll_replies();
 
@@ -140,9 +144,6 @@ class endpoint {
   [[nodiscard]] bool is_lost(std::uint32_t place) const noexcept { return peers_[place].request_out.closed; }
   // Messages sent to a place so far, requests and replies together.
   [[nodiscard]] std::uint64_t messages_sent(std::uint32_t place) const noexcept { return peers_[place].request_out.sent + peers_[place].reply_out.sent; }
-  // Whether a request waits to be taken in. Looks at every channel: for small jobs.
-  [[nodiscard]] bool has_request() const noexcept;
-
   using room_waiter = void (*)(endpoint&, outgoing&, std::uint32_t record_bytes);
   void set_room_waiter(room_waiter waiter) noexcept { room_waiter_ = waiter; }
 
@@ -171,7 +172,8 @@ class endpoint {
   void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell, std::uint32_t payload_bytes) noexcept;
   void observe(const outgoing& out, std::uint64_t bytes) noexcept;
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
-  bool drain(incoming& in, std::uint32_t source, bool is_reply);
+  enum class taking { all, handlers };
+  bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
   void dispatch(incoming& in, const cell& c, std::uint64_t header, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
@@ -186,6 +188,7 @@ class endpoint {
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // senders heard from lately
   bool fences_ = false;
+  bool met_call_ = false;  // poll_handlers has left a call in its channel
   std::vector<const std::atomic<std::uint32_t>*> sleeping_;  // each place's futex word
 };
 

@@ -92,7 +92,7 @@ class arrived_call {
 
   template <class Write>
   void answer(std::size_t bytes, Write write) {
-    send_parcel(answer_channel(), answer_handler(), answer_words(false), bytes, write);
+    send_parcel(answer_channel(), message_kind::medium_message, answer_handler(), answer_words(false), bytes, write);
     is_answered_ = true;
   }
   void answer_error(std::exception_ptr error) noexcept;
@@ -164,7 +164,7 @@ inline const function_id call_handler_id = name_function(reinterpret_cast<const 
 template <class F, class... Arguments>
 void send_call(place target, call_id id, const F& f, const Arguments&... arguments) {
   const std::size_t bytes = (travelling_function<F>::size + ... + wire<Arguments>::size(arguments));
-  send_parcel(call_channel(target), call_handler_id<F, Arguments...>, std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
+  send_parcel(call_channel(target), message_kind::call, call_handler_id<F, Arguments...>, std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
               [&](wire_writer& writer) {
                 travelling_function<F>::write(writer, f);
                 (wire<Arguments>::write(writer, arguments), ...);

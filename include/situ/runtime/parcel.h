@@ -15,7 +15,7 @@ namespace situ::detail {
 // Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Throws out_of_memory where a buffer is needed and there
 // is no room, place_lost_error.
 template <std::size_t Words, class Pack>
-void send_parcel(outgoing& out, function_id handler, const std::array<std::uint64_t, Words>& words, std::size_t bytes, Pack pack) {
+void send_parcel(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words, std::size_t bytes, Pack pack) {
   endpoint& self = *current->endpoint;
   const bool fits = bytes <= max_medium_bytes;
   ptr<std::byte> buffer;
@@ -34,7 +34,7 @@ void send_parcel(outgoing& out, function_id handler, const std::array<std::uint6
       message.set_argument(Words, buffer.address());
       message.set_argument(Words + 1, bytes);
     }
-    self.send(message, message_kind::medium_message, handler, fits ? static_cast<std::uint32_t>(bytes) : 0);
+    self.send(message, kind, handler, fits ? static_cast<std::uint32_t>(bytes) : 0);
   } catch (...) {
     deallocate(buffer);
     throw;

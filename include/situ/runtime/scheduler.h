@@ -9,8 +9,9 @@
 //
 // So what never blocks costs no switch, and a nested `at` cannot deadlock. Invariants
 //   1. At any moment exactly one fiber of a place runs; all others are in `waiting`, `resumable` or idle workers.
-//   2. Only a worker at the top of its loop polls for requests, so no task ever runs on top of waiting code's stack.
-//   3. A wait that was in progress when a place was lost ends in place_lost_error.
+//   2. Only a worker at the top of its loop takes in calls and runs tasks, so none ever runs on top of waiting code's stack. Handlers of
+//      active messages, which cannot wait, run on any stack.
+//   3. A wait that was in progress when a place was lost ends in place_lost_error, unless what it waits for has come by then.
 // Not thread-safe: everything belongs to the place's thread.
 #pragma once
 
@@ -46,6 +47,7 @@ struct waiter {
   waiter* chain = nullptr;  // others that wait for the same, for whoever ends the wait
   void* fiber = nullptr;    // scheduler::fiber that is set aside
   bool resumable = false;
+  bool failed = false;     // ended by the loss of a place, not by what it waits for
 };
 
 class scheduler {
@@ -66,7 +68,7 @@ class scheduler {
   // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or wait.
   template <class Done>
   void wait_until(Done done) {
-    if (done() || spin_until_done(done)) return;
+    if (done() || spin_until_done(done, 4)) return;
     struct condition : waiter {
       Done& done;
       explicit condition(Done& d) : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
@@ -77,12 +79,14 @@ class scheduler {
   // Lets messages and tasks run once.
   void progress();
 
-  // A short look for what usually comes soon, before the price of a switch. Takes in replies, never requests (invariant 2).
+  // A short look for what usually comes soon, before the price of a switch; ends at once where a call or a task wants to run.
+  // `looks`: how often to ask done() for each look into the channels; more than once where something else than messages decides.
   template <class Done>
-  bool spin_until_done(Done& done) {
+  bool spin_until_done(Done& done, std::uint32_t looks = 1) {
     for (std::uint32_t turn = 0; turn < spin_turns_; ++turn) {
       if (!may_spin_on()) return false;
-      if (done()) return true;
+      for (std::uint32_t look = 0; look < looks; ++look)
+        if (done()) return true;
     }
     return false;
   }
