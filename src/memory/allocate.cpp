@@ -46,7 +46,7 @@ place_context& running_context() {
                                              address, context.place, place));
 }
 
-[[gnu::noinline]] void* allocate_specially(std::size_t bytes, std::size_t alignment, bool huge_pages) {
+[[gnu::noinline]] void* allocate_carefully(std::size_t bytes, std::size_t alignment, bool huge_pages) {
   const place_context& context = running_context();
   if (!std::has_single_bit(alignment)) throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
   void* const block = huge_pages ? context.segment->allocate_huge(bytes, alignment) : context.segment->allocate(bytes, alignment);
@@ -67,12 +67,12 @@ place_context& running_context() {
 
 void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) {
   segment* const own = current->segment;
-  if (own == nullptr || huge_pages || alignment == 0 || (alignment & (alignment - 1)) != 0) [[unlikely]]
-    return allocate_specially(bytes, alignment, huge_pages);
-  void* const block = own->allocate(bytes, alignment);
-  if (block == nullptr) [[unlikely]]
-    throw_out_of_memory(bytes, alignment);
-  return block;
+  if (own != nullptr && !huge_pages && (alignment & (alignment - 1)) == 0) [[likely]] {
+    void* const block = own->allocate_quickly(bytes, alignment);
+    if (block != nullptr) [[likely]]
+      return block;
+  }
+  return allocate_carefully(bytes, alignment, huge_pages);
 }
 
 void deallocate_bytes(void* block) {

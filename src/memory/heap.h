@@ -68,7 +68,12 @@ class heap {
   heap& operator=(const heap&) = delete;
 
   // nullptr where there is no room. pre: alignment is a power of two.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    void* const block = allocate_quickly(bytes, alignment);
+    return block != nullptr ? block : allocate_slow(bytes, alignment);
+  }
+  // From a magazine or not at all: nullptr says nothing about room.
+  [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept;
   // A run of chunks of its own, whatever the size.
   [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment) noexcept;
   free_status deallocate(void* block) noexcept { return deallocate_quickly(block) ? free_status::done : deallocate_slow(block); }
@@ -169,7 +174,7 @@ class heap {
   free_runs free_runs_;
 };
 
-// --- hot paths: each ends in one tail call for whatever is rare, and so saves no registers ---
+// --- hot paths: they give up on whatever is rare, so that the caller's one other way is a tail call ---
 
 inline void* heap::take_block(bin& from, std::size_t bytes) noexcept {
   const slot taken = from.slots[--from.count];
@@ -182,13 +187,11 @@ inline void* heap::take_block(bin& from, std::size_t bytes) noexcept {
   return block;
 }
 
-inline void* heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes <= largest_class_bytes && alignment <= smallest_block_bytes) [[likely]] {
-    bin& from = bins_[class_of(bytes)];
-    if (from.count != 0) [[likely]]
-      return take_block(from, bytes);
-  }
-  return allocate_slow(bytes, alignment);
+inline void* heap::allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > largest_class_bytes || alignment > smallest_block_bytes) [[unlikely]]
+    return nullptr;
+  bin& from = bins_[class_of(bytes)];
+  return from.count != 0 ? take_block(from, bytes) : nullptr;
 }
 
 inline bool heap::deallocate_quickly(void* block) noexcept {
@@ -207,7 +210,7 @@ inline bool heap::deallocate_quickly(void* block) noexcept {
         word.live.store(live ^ mask, std::memory_order_relaxed);
         ASAN_POISON_MEMORY_REGION(block, into.block_bytes);
         ++into.deallocations;
-        into.slots[into.count++] = {address, &word, where.index % 64};
+        into.slots[into.count++] = {address, &word, static_cast<unsigned>(where.index % 64)};
         return true;
       }
     }

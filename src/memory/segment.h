@@ -42,7 +42,9 @@ class segment final : private heap_backing {
 
   // nullptr where there is no room. pre: alignment is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept { return heap_.allocate(bytes, alignment); }
-  // The same, on huge pages where the kernel gives them to shared memory.
+  // From what is at hand, or nullptr: then allocate() decides.
+  [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept { return heap_.allocate_quickly(bytes, alignment); }
+  // As allocate(), on huge pages where the kernel gives them to shared memory.
   [[nodiscard]] void* allocate_huge(std::size_t bytes, std::size_t alignment) noexcept;
   // Of a block of this segment.
   free_status deallocate(void* block) noexcept { return heap_.deallocate(block); }
