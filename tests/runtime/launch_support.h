@@ -3,6 +3,7 @@
 
 #include "memory/job.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +41,40 @@ inline std::uint32_t my_place() { return detail::current->place; }
 [[noreturn]] inline void sleep_for_ever() {
   for (;;) std::this_thread::sleep_for(1h);
 }
+
+// Memory that the test and its places share, as processes or threads: who is ready to see the victim die, and when it did.
+class witness {
+ public:
+  witness() : shared_{static_cast<shared*>(::mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))} {}
+  ~witness() { ::munmap(shared_, sizeof(shared)); }
+  witness(const witness&) = delete;
+  witness& operator=(const witness&) = delete;
+
+  // A survivor, just before it waits for what never comes: once the victim answers no more calls.
+  void arrive() const {
+    while (shared_->victim_is_deaf.load() == 0) std::this_thread::sleep_for(1ms);
+    shared_->ready.fetch_add(1);
+  }
+  // The victim: waits until so many have arrived and had the time to fall asleep, and notes the time of its death.
+  void await(std::uint32_t survivors) const {
+    shared_->victim_is_deaf.store(1);
+    while (shared_->ready.load() < survivors) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(50ms);
+    shared_->died_at.store(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  // Since the death; the steady clock is the machine's.
+  [[nodiscard]] std::chrono::nanoseconds since_death() const {
+    return std::chrono::steady_clock::now().time_since_epoch() - std::chrono::steady_clock::duration{shared_->died_at.load()};
+  }
+
+ private:
+  struct shared {
+    std::atomic<std::uint32_t> victim_is_deaf;
+    std::atomic<std::uint32_t> ready;
+    std::atomic<std::chrono::steady_clock::rep> died_at;
+  };
+  shared* shared_;
+};
 
 // What a program wrote and how it ended.
 struct ended_program {

@@ -73,8 +73,13 @@ TEST_P(launch_in_mode, a_failing_exit_code_loses_nobody) {
 }
 
 TEST_P(launch_in_mode, a_body_that_throws_is_lost_with_its_reason) {
-  const auto body = [] {
-    if (my_place() == 2) throw std::runtime_error{"disk full"};
+  const witness seen;
+  const auto body = [&] {
+    if (my_place() == 2) {
+      seen.await(3);
+      throw std::runtime_error{"disk full"};
+    }
+    seen.arrive();
     try {
       sleep_until_loss();
     } catch (const situ::place_lost_error& error) {
@@ -90,8 +95,13 @@ TEST_P(launch_in_mode, a_body_that_throws_is_lost_with_its_reason) {
 }
 
 TEST_P(launch_in_mode, an_escaped_loss_names_the_first_place) {
-  const auto body = [] {
-    if (my_place() == 1) throw 5;
+  const witness seen;
+  const auto body = [&] {
+    if (my_place() == 1) {
+      seen.await(2);
+      throw 5;
+    }
+    seen.arrive();
     sleep_until_loss();
   };
   const launch_result result = launch(3, body, options());
@@ -170,17 +180,17 @@ class launch_processes : public testing::Test {
 };
 
 TEST_F(launch_processes, a_killed_place_is_reported_within_a_second) {
-  const auto body = [] {
+  const witness seen;
+  const auto body = [&] {
     if (my_place() == 1) {
-      std::this_thread::sleep_for(50ms);  // the others sleep by now
+      seen.await(3);
       ::kill(::getpid(), SIGKILL);
     }
-    const auto start = std::chrono::steady_clock::now();
+    seen.arrive();
     try {
       sleep_until_loss();
     } catch (const situ::place_lost_error& error) {
-      const bool in_time = std::chrono::steady_clock::now() - start < 1s;
-      return in_time && error.place_index() == 1 ? 7 : 8;
+      return seen.since_death() < 1s && error.place_index() == 1 ? 7 : 8;
     }
   };
   const launch_result result = launch(4, body, options);
