@@ -163,7 +163,7 @@ TEST(PackageRank, AFrontierOfManyMessages) {
   for (int i = 0; i < 20000; ++i) text += "Package: p" + std::to_string(100000 + i) + "\nDepends: a-hub\n\n";
   const std::string list = folder.write("Packages", text);
   for (const bool in_process : {false, true}) {
-    const command_result result = situ_run(4, in_process, "package_rank", {"--input", list, "--root", "p119999", "--root", "p112345", "--why", "a-hub", "--json"});
+    const command_result result = situ_run(4, in_process, "package_rank", {"--input", list, "--root", "p119999", "--root", "p112345", "--why", "a-hub", "--iterations", "3", "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json j = json::parse(result.out);
     EXPECT_TRUE(j["check"]["passed"].get<bool>());
