@@ -27,6 +27,8 @@ topology_ptr make_topology(const discovery_options& options) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw_error(errc::out_of_memory, "hwloc cannot start");
   topology_ptr topology{raw};
+  // Linux itself tells of its PCI devices; libpciaccess adds names only, and leaks. An X display is no device to compute on.
+  for (const char* component : {"pci", "gl"}) hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);  // left out unless asked for
   hwloc_topology_set_io_types_filter(raw, options.devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
   return topology;

@@ -101,7 +101,7 @@ machine::measure_options quick() {
   options.seconds_per_pair = 0.02;
   options.seconds_per_point = 0.01;
   options.max_cores = 3;
-  options.max_working_set_bytes = 192u << 20;
+  options.max_working_set_bytes = 96u << 20;
   return options;
 }
 
