@@ -27,7 +27,7 @@ place_context& running_context() {
                           "{} of its budget of {}). Free memory, allocate at a place with room, or {}",
                           context.place, bytes, alignment, context.segment->room_bytes(), usage.live_bytes, usage.live_blocks,
                           context.job->opened_bytes.load(std::memory_order_relaxed), context.job->memory_budget,
-                          budget_is_short ? "start the job with a larger memory budget" : "start fewer places: each then gets a larger slice"));
+                          budget_is_short ? "start the job with a larger memory budget (situ run --memory)" : "use more places: this is one place's share of the address space"));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void throw_bad_deallocation(std::uintptr_t address, free_status status) {
