@@ -48,12 +48,20 @@ struct element_range {
   std::ptrdiff_t first = 0;
   std::ptrdiff_t last = 0;
 };
+// Longer than any segment: reaches beyond it are cut to it, so that no product or sum of hostile strides wraps around.
+inline constexpr std::size_t longest_reach = std::size_t{1} << 48;
 template <std::size_t Dimensions>
 [[nodiscard]] constexpr element_range range_of(const std::array<std::size_t, Dimensions>& extents, const std::array<std::ptrdiff_t, Dimensions>& strides) noexcept {
   element_range range;
   for (std::size_t d = 0; d < Dimensions; ++d) {
-    const std::ptrdiff_t reach = static_cast<std::ptrdiff_t>(extents[d] - 1) * strides[d];
-    (reach < 0 ? range.first : range.last) += reach;
+    const std::size_t steps = extents[d] - 1;
+    const std::size_t stride = strides[d] < 0 ? std::size_t{0} - static_cast<std::size_t>(strides[d]) : static_cast<std::size_t>(strides[d]);
+    const auto reach = static_cast<std::ptrdiff_t>(stride != 0 && steps > longest_reach / stride ? longest_reach : steps * stride);
+    if (strides[d] < 0) {
+      range.first -= reach;
+    } else {
+      range.last += reach;
+    }
   }
   return range;
 }
@@ -81,7 +89,7 @@ void copy_box(T* destination, const std::array<std::ptrdiff_t, Dimensions>& dest
 template <class T, std::size_t Dimensions>
 void check_box(access how, ptr<T> origin, const std::array<std::ptrdiff_t, Dimensions>& strides, const std::array<std::size_t, Dimensions>& extents) {
   const element_range range = range_of(extents, strides);
-  check_access(how, origin.address() + static_cast<std::uintptr_t>(range.first) * sizeof(T), static_cast<std::size_t>(range.last - range.first + 1) * sizeof(T));
+  check_access(how, origin.address() + static_cast<std::uintptr_t>(range.first) * sizeof(T), bytes_of(static_cast<std::size_t>(range.last - range.first + 1), sizeof(T)));
 }
 
 template <std::size_t Dimensions>

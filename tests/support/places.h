@@ -1,0 +1,162 @@
+// One test body on every kind of places: processes and threads, few and many.
+//
+//   class rma : public situ::test::on_places {};
+//   TEST_P(rma, put) { run([] { ... EXPECT_EQ(...); }); }         // the body of each place, inside a situ::runtime
+//   INSTANTIATE_TEST_SUITE_P(layouts, rma, testing::ValuesIn(situ::test::all_layouts()), situ::test::layout_name);
+//
+// Assertions work in the body, also on fibers: a forked place prints its failures itself and ends with code 1, which fails the test;
+// after a fatal one (ASSERT_*) the place is lost, so that the others do not wait for it until the time limit, the watchdog.
+// What handlers and functions of at() write is thread_local: then it is the place's own in both modes.
+#pragma once
+
+#include <situ/situ.h>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ostream>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace situ::test {
+
+using namespace std::chrono_literals;
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool with_thread_sanitizer = true;
+#else
+inline constexpr bool with_thread_sanitizer = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool with_sanitizer = true;
+#else
+inline constexpr bool with_sanitizer = with_thread_sanitizer;
+#endif
+
+// Rounds of a repeated check: a tenth where a sanitizer makes each ten times as slow.
+[[nodiscard]] constexpr int rounds(int count) noexcept { return with_sanitizer ? (count + 9) / 10 : count; }
+
+struct layout {
+  launch_mode mode;
+  std::uint32_t places;
+};
+
+[[nodiscard]] inline std::string text_of(const layout& l) { return (l.mode == launch_mode::processes ? "processes_" : "threads_") + std::to_string(l.places); }
+inline void PrintTo(const layout& l, std::ostream* out) { *out << text_of(l); }
+[[nodiscard]] inline std::string layout_name(const testing::TestParamInfo<layout>& info) { return text_of(info.param); }
+
+// Both modes with each of these numbers of places. ThreadSanitizer sees races between threads only, and forks badly.
+[[nodiscard]] inline std::vector<layout> layouts(std::initializer_list<std::uint32_t> counts) {
+  std::vector<layout> all;
+  for (const launch_mode mode : {launch_mode::processes, launch_mode::threads})
+    for (const std::uint32_t count : counts)
+      if (mode == launch_mode::threads || !with_thread_sanitizer) all.push_back({mode, count});
+  return all;
+}
+[[nodiscard]] inline std::vector<layout> all_layouts() { return layouts({1, 2, 4, 7}); }
+
+namespace detail {
+
+inline thread_local int failed_assertions = 0;
+inline thread_local int fatal_assertions = 0;
+
+// Assertions that fail are told to listeners on the thread where they stand: that of the place.
+class failure_counter final : public testing::EmptyTestEventListener {
+ public:
+  static void install() {
+    [[maybe_unused]] static const bool once = [] {
+      testing::UnitTest::GetInstance()->listeners().Append(new failure_counter);
+      return true;
+    }();
+  }
+
+ private:
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed()) ++failed_assertions;
+    if (result.fatally_failed()) ++fatal_assertions;
+  }
+};
+
+}  // namespace detail
+
+// Launches the places of a layout; what goes wrong is in the result, and failed assertions are counted by the test as well.
+template <class Body>
+launch_result launch_on(const layout& where, Body body, launch_options options = {}) {
+  detail::failure_counter::install();
+  options.mode = where.mode;
+  if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 160s : 50s;
+  options.grace = 3000ms;
+  return launch(
+      where.places,
+      [&]() -> int {
+        detail::failed_assertions = detail::fatal_assertions = 0;
+        const testing::ScopedTrace trace{__FILE__, __LINE__, "place " + std::to_string(here().index()) + " of " + text_of(where)};
+        body();
+        if (detail::fatal_assertions != 0) throw std::runtime_error{"an assertion failed"};
+        return detail::failed_assertions == 0 ? 0 : 1;
+      },
+      options);
+}
+
+class on_places : public testing::TestWithParam<layout> {
+ protected:
+  template <class Body>
+  void run(Body body, launch_options options = {}) {
+    const launch_result result = launch_on(GetParam(), std::move(body), std::move(options));
+    EXPECT_TRUE(result.ok()) << result.message();
+  }
+};
+
+// Seeds of random tests are new in each run, and printed; SITU_TEST_SEED=n repeats one.
+[[nodiscard]] inline std::uint64_t test_seed() {
+  const char* const given = std::getenv("SITU_TEST_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("[   SEED   ] SITU_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+// A well-mixed number for each (a, b): what all places can compute alike without sending it.
+[[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t a, std::uint64_t b = 0) noexcept {
+  std::uint64_t x = a * 0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019;  // splitmix64
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+// Bytes that look like no other bytes: each of 8 depends on the seed and its position.
+[[nodiscard]] inline std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t seed) {
+  std::vector<std::byte> made(bytes);
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t word = mixed(seed, i);
+    std::memcpy(made.data() + i, &word, std::min<std::size_t>(8, bytes - i));
+  }
+  return made;
+}
+
+// Runs what may throw a situ::error and returns its code and text; fails the test where it does not throw.
+struct caught_error {
+  errc code = errc::not_supported;
+  std::string text;
+  [[nodiscard]] bool says(std::string_view part) const { return text.find(part) != std::string::npos; }
+};
+template <class Call>
+[[nodiscard]] caught_error error_of(Call call) {
+  try {
+    call();
+  } catch (const error& e) {
+    return {e.code(), e.what()};
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "not a situ::error: " << e.what();
+    return {};
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+}  // namespace situ::test
