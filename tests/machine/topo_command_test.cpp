@@ -86,7 +86,7 @@ TEST(topo_command, mistakes_are_explained) {
   const outcome missing = run("--machine /no/such.toml");
   EXPECT_NE(missing.exit_code, 0);
   EXPECT_NE(missing.text.find("/no/such.toml: cannot be read"), std::string::npos) << missing.text;
-  for (const char* arguments : {"--view tall", "--measure --xml x.xml", "--toml --json", "--machine a --xml b", "--cores 3", "--nonsense", "--measure --seconds -1"})
+  for (const char* arguments : {"--view tall", "--measure --xml x.xml", "--toml --json", "--machine a --xml b", "--cores 3", "--nonsense", "--measure --seconds -1", "--measure --json --view numa"})
     EXPECT_NE(run(arguments).exit_code, 0) << arguments;
   const outcome help = run("--help");
   EXPECT_EQ(help.exit_code, 0);

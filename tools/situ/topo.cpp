@@ -231,13 +231,15 @@ ordered_json orderings_json(const machine::tree& tree) {
 }
 
 void topo(const topo_options& options) {
+  // Measurements name nodes of the full tree by id, and a view renumbers them.
+  if (options.measure && options.json && options.view != machine::view_kind::full)
+    throw CLI::ValidationError("--view", "is full in JSON with measurements, whose ids are the full tree's; leave --view or --json out");
   machine::tree tree = load(options);
   machine::measurements measured;
   if (options.measure) {
     measured = measure(tree, options);
     tree = machine::with_measurements(tree, measured);
   }
-  // Measurements name nodes of the full tree: a view renumbers them, so JSON with measurements holds the full tree too.
   const machine::tree shown = machine::view(tree, options.view);
   if (options.toml) {
     fmt::print("{}", machine::to_toml(shown));
