@@ -68,8 +68,10 @@ namespace {
 // What a process may take without being killed for it: an eighth of what is free, or of its control group's limit.
 std::uint64_t affordable_bytes() {
   std::uint64_t bytes = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::ifstream limit_file{"/sys/fs/cgroup/memory.max"};
-  if (std::uint64_t limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {  // as a container sees its own
+    std::ifstream limit_file{path};
+    if (std::uint64_t limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
+  }
   return bytes / 8;
 }
 
