@@ -56,7 +56,7 @@ void refuse_foreign_singletons();
 
 // From now until remove_terminate_reason, an exception that nobody catches makes this place lost, with the exception's type and
 // message as the reason, before the process aborts. A place whose own end is only the echo of another's (place_lost_error) says so in one
-// line and exits with code 1, without a core.
+// line and exits with code 1, without a core, if its process is its own.
 void install_terminate_reason(place_context& context) noexcept;
 void remove_terminate_reason(place_context& context) noexcept;
 

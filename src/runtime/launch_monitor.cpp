@@ -129,7 +129,7 @@ void launch_monitor::record(const child& ended, int code, int signal) {
   for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
     outcomes_[place].exit_code = code;
     outcomes_[place].signal = signal;
-    note_end(place, code, signal);
+    note_end(ended, place);
     note_failure(place);
   }
 }
@@ -150,12 +150,14 @@ void launch_monitor::note_failure(std::uint32_t place) {
   if (failed && !first_failed_) first_failed_ = situ::place{place};
 }
 
-void launch_monitor::note_end(std::uint32_t place, int code, int signal) {
+void launch_monitor::note_end(const child& ended, std::uint32_t place) {
   const place_state state = control_.slot(place).state.load();
   if (state == place_state::absent) unjoined_.push_back(place);
   if (state != place_state::joined) return;
+  const auto [code, signal, reason] = outcomes_[place];
   const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) || (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
-  mark_lost(control_, place, by_us ? "stopped by the launcher: it had not ended in time" : how_it_ended(code, signal, "exited early"));
+  mark_lost(control_, place, fmt::format("{}{}", ended.places > 1 ? "the process of all places: " : "",
+                                         by_us ? "stopped by the launcher: it had not ended in time" : how_it_ended(code, signal, "exited early")));
 }
 
 // A place that ends before it joins is lost to those that have joined or will. A program that never joins (situ run hostname) loses

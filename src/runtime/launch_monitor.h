@@ -52,7 +52,7 @@ class launch_monitor {
   void record(const child& ended, int code, int signal);
   void record_unknown(const child& ended);
   void note_failure(std::uint32_t place);
-  void note_end(std::uint32_t place, int code, int signal);
+  void note_end(const child& ended, std::uint32_t place);
   void look_at_unjoined();
   void advance_stage();
   void enter(stage next);

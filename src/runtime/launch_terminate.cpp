@@ -23,6 +23,13 @@ std::atomic<place_context*> any_place{nullptr};
 
 place_context* place_to_blame() noexcept { return current->job != nullptr ? current : any_place.load(); }
 
+bool is_alone_in_process(const place_context& context) noexcept {
+  const std::int32_t own = context.job->slot(context.place).pid.load();
+  for (std::uint32_t other = 0; other < context.place_count; ++other)
+    if (other != context.place && context.job->slot(other).pid.load() == own) return false;
+  return true;
+}
+
 // A place that dies because another is lost.
 [[noreturn]] void leave_after(const place_context& context, const place_lost_error& error) noexcept {
   log(log_level::error, fmt::format("place {} ends: {}", context.place, error.what()));
@@ -38,7 +45,7 @@ place_context* place_to_blame() noexcept { return current->job != nullptr ? curr
     try {
       if (exception) std::rethrow_exception(exception);
     } catch (const place_lost_error& error) {
-      leave_after(*context, error);
+      if (is_alone_in_process(*context)) leave_after(*context, error);
     } catch (...) {  // the handler from before says what it is, and aborts
     }
   }

@@ -120,6 +120,41 @@ INSTANTIATE_TEST_SUITE_P(
                     loss{"left_while_others_join", {"no-join", "3", "0", "300"}, 1, "place 3 is lost: exited before joining the job"}),
     [](const auto& info) { return std::string{info.param.name}; });
 
+// --- in one process -------------------------------------------------------------------------------------------------------------
+
+TEST(situ_run_in_process, places_are_threads_and_share_the_exit_code) {
+  const ended_program ended = run_program(situ_run({"-n", "3", "--in-process"}, {"environment"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(lines_of(ended.out), testing::UnorderedElementsAre("place 0 of 3, standard input open", "place 1 of 3, standard input open",
+                                                                 "place 2 of 3, standard input open"));
+  const ended_program failed = run_program(situ_run({"-n", "3", "--in-process"}, {"exit", "2", "17"}));
+  EXPECT_EQ(failed.exit_code, 17);
+  EXPECT_EQ(failed.err, "situ: the program exited with code 17\n");
+}
+
+TEST(situ_run_in_process, a_loss_is_named) {
+  const auto run = [](std::vector<std::string> action) { return run_program(situ_run({"-n", "3", "--in-process"}, std::move(action))); };
+  for (const char* const place : {"0", "2"}) {
+    const ended_program threw = run({"throw", place});
+    EXPECT_EQ(threw.exit_code, 128 + SIGABRT);
+    EXPECT_THAT(lines_of(threw.err), Contains(std::string{"situ: place "} + place + " is lost: uncaught exception: std::runtime_error: thrown on purpose"));
+  }
+  const ended_program killed = run({"kill", "1", "9"});
+  EXPECT_EQ(killed.exit_code, 128 + SIGKILL);
+  EXPECT_THAT(killed.err, HasSubstr("the process of all places: killed by signal 9 (SIGKILL)"));
+  const ended_program unwound = run({"throw-inside", "1"});
+  EXPECT_EQ(unwound.exit_code, 5);
+  EXPECT_THAT(unwound.err, HasSubstr("place 1 is lost: left its runtime by an exception"));
+}
+
+TEST(situ_run_in_process, what_needs_processes_is_refused) {
+  for (const char* const option : {"--tag", "--bind=core"}) {
+    const ended_program ended = run_program(situ_run({"-n", "2", "--in-process", option}, {"exit"}));
+    EXPECT_NE(ended.exit_code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("places as processes"));
+  }
+}
+
 // --- signals ----------------------------------------------------------------------------------------------------------------------
 
 TEST(situ_run_signals, one_sent_to_the_launcher_reaches_every_place) {
@@ -307,6 +342,24 @@ TEST(situ_run_command, refuses_what_it_does_not_know) {
   const ended_program without = run_program({situ_program, "run", "-n", "2"});
   EXPECT_NE(without.exit_code, 0);
   EXPECT_THAT(without.err, HasSubstr("PROGRAM"));
+}
+
+TEST(situ_run_command, statistics_and_trace_come_after_the_run) {
+  std::string path = testing::TempDir() + "situ_trace_XXXXXX";
+  const int file = ::mkstemp(path.data());
+  ASSERT_GE(file, 0);
+  ::close(file);
+  const ended_program ended = run_program(situ_run({"-n", "2", "--stats", "--trace", path}, {"exit"}));
+  std::ifstream trace{path};
+  const std::string text{std::istreambuf_iterator<char>{trace}, {}};
+  ::unlink(path.c_str());
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("messages"));
+  EXPECT_THAT(text, HasSubstr("traceEvents"));
+  EXPECT_THAT(text, HasSubstr("\"name\":\"barrier\""));
+  const ended_program nowhere = run_program(situ_run({"-n", "2", "--trace", "/no/such/folder/t.json"}, {"exit"}));
+  EXPECT_NE(nowhere.exit_code, 0);
+  EXPECT_THAT(nowhere.err, HasSubstr("/no/such/folder/t.json"));
 }
 
 TEST(situ_run_command, help_has_examples) {

@@ -77,7 +77,8 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   const situ::launch_result result = situ::detail::launch_program(program_options(options), arguments);
   if (result.ok()) return;
   std::fflush(stdout);
-  fmt::print(stderr, "situ: {}\n", result.message());
+  const bool is_one_code = options.in_process && !result.first_lost && result.places[0].signal == 0;  // of one process for all places
+  fmt::print(stderr, "situ: {}\n", is_one_code ? fmt::format("the program exited with code {}", result.exit_code()) : result.message());
   throw CLI::RuntimeError(result.exit_code());
 }
 
