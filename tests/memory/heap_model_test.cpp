@@ -44,7 +44,7 @@ TEST_P(heap_model, agrees_with_a_map) {
   const unsigned seed = GetParam();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random{seed};
-  local_places places{2, 48u << 20};  // small enough to run out now and then
+  local_places places{2, 5u << 20};  // small enough to run out now and then
   segment& owner = places.segment(0);
   std::map<std::uintptr_t, content> model;
   std::size_t target = 0;
@@ -90,8 +90,8 @@ TEST_P(heap_model, agrees_with_a_map) {
   EXPECT_EQ(usage.live_bytes, 0u);
   EXPECT_GT(usage.remote_deallocations, 0u);
   EXPECT_TRUE(owner.is_valid());
-  EXPECT_NE(owner.allocate(40u << 20, 16), nullptr);  // nothing is lost to fragments
-  RecordProperty("refused", refused);
+  EXPECT_NE(owner.allocate(4u << 20, 16), nullptr);  // nothing is lost to fragments
+  EXPECT_GT(refused, 0);  // or this test has not seen what it should
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, heap_model, testing::Values(1, 2, 3, 4, 5, 6));
