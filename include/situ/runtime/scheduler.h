@@ -84,7 +84,7 @@ class scheduler {
   template <class Done>
   bool spin_until_done(Done& done, std::uint32_t looks = 1) {
     for (std::uint32_t turn = 0; turn < spin_turns_; ++turn) {
-      if (!may_spin_on()) return false;
+      if (!may_spin_on()) return done();  // the look that found something to run may have brought the answer, too
       for (std::uint32_t look = 0; look < looks; ++look)
         if (done()) return true;
     }
