@@ -44,7 +44,7 @@ void deallocate_bytes(void* block);
 
 // `n` objects of type T in this place's segment; their values are indeterminate, as from std::malloc (n == 0 allocates a
 // block of its own, too). Errors: out_of_memory (the place goes on), bad_argument for an alignment that is no power of two.
-// cost: about 5 ns up to 64 KiB.
+// cost: about 6 ns up to 64 KiB.
 template <class T>
 [[nodiscard]] ptr<T> allocate(std::size_t n = 1, allocation how = {}) {
   static_assert(!std::is_void_v<T>, "situ::allocate: to allocate plain bytes use situ::allocate_bytes(bytes)");
@@ -64,7 +64,7 @@ template <class T>
 
 // Gives a block back, at any place; null does nothing. A block of another place returns to its owner when the owner next
 // runs short. Errors: bad_address where `block` is not the start of a live block (freed twice, foreign, or within one).
-// cost: about 5 ns for a block of this place; one atomic operation on a line of the owner's for another place's.
+// cost: about 6 ns for a block of this place; one atomic operation on a line of the owner's for another place's.
 template <class T>
 void deallocate(ptr<T> block) {
   detail::deallocate_bytes(const_cast<std::remove_cv_t<T>*>(block.local()));
