@@ -42,7 +42,7 @@ void check_allocated(const place_context& context, access how, std::uintptr_t ad
   const auto block = segment::find_block(context, address);
   const std::uint32_t owner = ptr<std::byte>{reinterpret_cast<std::byte*>(address)}.place().index();
   if (!block || !block->live)
-    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: {} at place {}", verb(how), bytes, address, block ? "freed memory" : "never allocated memory", owner));
+    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: {} at place {}", verb(how), bytes, address, block ? "freed memory" : "freed or never allocated memory", owner));
   if (bytes > block->start + block->size - address)
     throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: runs past the end of its block of {} bytes at {:#x}, place {}", verb(how), bytes, address, block->size,
                                                block->start, owner));
