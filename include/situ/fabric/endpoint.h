@@ -62,7 +62,7 @@ struct message {
   bool released = false;
 
   [[nodiscard]] std::uint64_t argument(std::uint32_t i) const noexcept {
-    return i < words_in_cell ? head.words[i] : more_words[i - words_in_cell];
+    return i < cell::word_count && i < words_in_cell ? head.words[i] : more_words[i - words_in_cell];
   }
   // Gives the message's room back to its sender. Arguments and payload are gone afterwards.
   void release() noexcept;
@@ -82,7 +82,7 @@ struct draft {
   bool payload_in_cell;
 
   void set_argument(std::uint32_t i, std::uint64_t value) noexcept {
-    (i < words_in_cell ? head.words[i] : more_words[i - words_in_cell]) = value;
+    (i < cell::word_count && i < words_in_cell ? head.words[i] : more_words[i - words_in_cell]) = value;
   }
 };
 
