@@ -61,7 +61,18 @@ void for_each_module(Visit visit) {
 // 1 .. 65535; 0 is the executable.
 std::uint64_t module_number(std::uint64_t identity) noexcept { return 1 + (identity ^ identity >> 32) % 65535; }
 
+std::uint64_t find_code_offset() noexcept {
+  std::uint64_t offset = 0;
+  for_each_module([&](const dl_phdr_info&, const module& code) {  // the executable comes first
+    offset = code.begin - reinterpret_cast<std::uintptr_t>(&__executable_start);
+    return true;
+  });
+  return offset;
+}
+
 }  // namespace
+
+const std::uint64_t executable_code_offset = find_code_offset();
 
 function_id name_function_slow(const void* code) {
   const auto address = reinterpret_cast<std::uintptr_t>(code);

@@ -93,6 +93,24 @@ void throw_medium_too_large(std::size_t bytes) {
   throw_error(errc::bad_argument, fmt::format("a medium message carries at most {} bytes, not {}: send several, or a long message", max_medium_bytes, bytes));
 }
 
+void throw_wrong_arguments(const message& m, std::size_t expected) {
+  throw_error(errc::bad_message, fmt::format("a message from place {} carries {} arguments for a handler of {}: a stray write into the channels of place {}", m.source,
+                                             m.argument_count, expected, m.self.context().place));
+}
+
+void take_long_payload(message& m) {
+  const place_context& context = m.self.context();
+  const std::uintptr_t address = m.head.words[cell::word_count - 2];
+  const std::uint64_t bytes = m.head.words[cell::word_count - 1];
+  const std::uintptr_t heap = context.base + (std::uintptr_t{context.place} << context.slice_shift) + context.heap_offset;
+  const std::uint64_t extent = context.job->slot(context.place).extent.load(std::memory_order_relaxed);  // written by this place
+  const bool is_open = bytes == 0 || (address - heap < extent && bytes <= extent - (address - heap));
+  if (m.kind != message_kind::long_message || !is_open)
+    throw_error(errc::bad_message, fmt::format("a long message from place {} names {} bytes at {:#x}, which are not open at place {}", m.source, bytes, address, context.place));
+  m.payload = reinterpret_cast<std::byte*>(address);
+  m.payload_bytes = bytes;
+}
+
 void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload) {
   if (payload.empty()) return;
   check_access(access::put, destination.address(), payload.size());

@@ -82,6 +82,7 @@ struct scheduler::implementation {
   fiber* heir = nullptr;            // where a worker that gives up its stack goes
   std::uint64_t turns = 0;
   std::uint32_t seen_failures = 0;
+  bool is_ending = false;  // no further wait begins
   bool stopping = false;
 
   implementation(scheduler& scheduler_, std::size_t bytes)
@@ -304,12 +305,41 @@ struct scheduler::implementation {
       idle_workers.pop_back();
       switch_to(*worker);
     }
-    bury_workers();
-    if (workers.empty()) return;
-    // Tasks that still wait, after a place was lost. Unwinding their stacks would run their code; the process is about to end anyway.
-    log(log_level::warning, fmt::format("place {}: {} tasks are still waiting at the end of the runtime", current->place, workers.size()));
-    for (auto& worker : workers) worker.release();  // NOLINT: left as they are on purpose
+    workers.clear();
   }
+
+  // Tasks that still wait when the runtime ends, because a place was lost: their waits throw, as does any further one, until all have
+  // ended. pre: runs on main, with a lost place.
+  void end_tasks() {
+    is_ending = true;
+    for (waiter* w = waiting.next; w != &waiting;) {
+      waiter* const next = w->next;
+      w->failed = true;
+      make_resumable(*w);
+      w = next;
+    }
+    struct all_ended : waiter {
+      implementation* self;
+    } w;
+    w.self = this;
+    w.is_done = [](waiter* each) {
+      const implementation& here = *static_cast<all_ended*>(each)->self;
+      return here.resumable_first == nullptr && here.ready_first == nullptr && here.waiting.next == each && each->next == &here.waiting;
+    };
+    wait(w);
+  }
+
+  void wait(waiter& w) {
+    fiber& next = next_worker();
+    w.fiber = running;
+    w.previous = waiting.previous;
+    w.next = &waiting;
+    w.previous->next = &w;
+    waiting.previous = &w;
+    switch_to(next);
+  }
+
+  [[nodiscard]] bool has_tasks() const noexcept { return waiting.next != &waiting || resumable_first != nullptr; }
 };
 
 scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implementation>(*this, stack_bytes)} {
@@ -319,6 +349,7 @@ scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implement
 
 scheduler::~scheduler() {
   SITU_ASSERT(1, self_->running == &self_->main, "a situ::runtime ends on the stack it was made on, not inside a task");
+  if (self_->has_tasks() && self_->control.failure_epoch.load() != 0) self_->end_tasks();
   self_->stop_workers();
 }
 
@@ -334,14 +365,8 @@ void scheduler::spawn(ready_task* task) noexcept {
 
 void scheduler::wait(waiter& w) {
   SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
-  fiber& next = self_->next_worker();
-  w.fiber = self_->running;
-  w.previous = self_->waiting.previous;
-  w.next = &self_->waiting;
-  w.previous->next = &w;
-  self_->waiting.previous = &w;
-  self_->switch_to(next);
-  if (w.failed) [[unlikely]]
+  if (!self_->is_ending) self_->wait(w);
+  if (w.failed || self_->is_ending) [[unlikely]]
     throw_place_lost(self_->control);
 }
 
@@ -364,6 +389,8 @@ void scheduler::progress() {
 }
 
 bool scheduler::may_spin_on() {
+  // Before the look, which would find the message that is being handled again.
+  SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
   if (self_->fabric.poll_handlers() == endpoint::found::call) return false;
   return self_->ready_first == nullptr && self_->resumable_first == nullptr && self_->fabric.failure_epoch() == self_->seen_failures;
 }

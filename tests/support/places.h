@@ -90,7 +90,7 @@ template <class Body>
 launch_result launch_on(const layout& where, Body body, launch_options options = {}) {
   detail::failure_counter::install();
   options.mode = where.mode;
-  if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 160s : 50s;
+  if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 100s : 25s;
   options.grace = 3000ms;
   return launch(
       where.places,

@@ -55,9 +55,13 @@ template <class T>
 
 template <class T>
 [[nodiscard]] T from_word(std::uint64_t word) noexcept {
-  T value;
-  std::memcpy(static_cast<void*>(&value), &word, sizeof(T));
-  return value;
+  if constexpr (std::is_same_v<T, bool>) {
+    return (word & 0xff) != 0;  // a received byte may be neither 0 nor 1
+  } else {
+    T value;
+    std::memcpy(static_cast<void*>(&value), &word, sizeof(T));
+    return value;
+  }
 }
 
 enum class handler_form { short_form, payload_form };
@@ -84,6 +88,7 @@ struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...) noexc
 [[noreturn]] void handler_threw(const message& m) noexcept;
 [[noreturn]] void throw_no_such_place(std::uint32_t index);
 [[noreturn]] void throw_medium_too_large(std::size_t bytes);
+[[noreturn]] void throw_wrong_arguments(const message& m, std::size_t expected);
 // Puts a long message's payload in place. Throws bad_address unless it lies in the target's segment.
 void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload);
 
@@ -95,11 +100,13 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
   return context.endpoint->requests_to(target.index());
 }
 
-// What a channel calls: unpacks the arguments and runs the user's handler.
+// What a channel calls: unpacks the arguments and runs the user's handler. Throws bad_message where they are not the handler's.
 template <auto Handler>
-void run_handler(message& m) noexcept {
+void run_handler(message& m) {
   using traits = handler_traits<decltype(Handler)>;
   using arguments = typename traits::arguments;
+  if (m.argument_count != std::tuple_size_v<arguments>) [[unlikely]]
+    throw_wrong_arguments(m, std::tuple_size_v<arguments>);
   typename traits::token_type token{m};
   const endpoint::handler_scope scope{m.self};
   try {
@@ -164,11 +171,13 @@ void send_medium(outgoing& out, std::span<const std::byte> payload, Arguments...
   self.send(message, message_kind::medium_message, handler_id<Handler>, static_cast<std::uint32_t>(payload.size()));
 }
 
-// A long message's handler finds the payload's address and size behind its arguments' words.
+// Where a long message's payload lies: its address and size stand behind the arguments' words. Throws bad_message unless that is
+// open memory of this place.
+void take_long_payload(message& m);
+
 template <auto Handler>
-void run_long_handler(message& m) noexcept {
-  m.payload = reinterpret_cast<std::byte*>(m.head.words[cell::word_count - 2]);
-  m.payload_bytes = m.head.words[cell::word_count - 1];
+void run_long_handler(message& m) {
+  take_long_payload(m);
   run_handler<Handler>(m);
 }
 template <auto Handler>

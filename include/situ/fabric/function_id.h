@@ -17,6 +17,9 @@ namespace situ::detail {
 // module in the upper 16 bits of the low 48: | 0:16 | module:16 | offset:32 |
 using function_id = std::uint64_t;
 
+// Where the executable's code starts within its image: before it lie headers and constants. Set before main.
+extern const std::uint64_t executable_code_offset;
+
 [[nodiscard]] function_id name_function_slow(const void* code);
 [[nodiscard]] const void* find_function_slow(function_id id) noexcept;
 
@@ -31,7 +34,7 @@ using function_id = std::uint64_t;
 // The code a name stands for in this process, or null where it names none.
 [[nodiscard]] inline const void* find_function(function_id id) noexcept {
   if (id < static_cast<std::uintptr_t>(&etext - &__executable_start)) [[likely]]
-    return &__executable_start + id;
+    return id >= executable_code_offset ? &__executable_start + id : nullptr;
   return find_function_slow(id);
 }
 
