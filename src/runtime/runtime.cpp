@@ -215,8 +215,9 @@ struct runtime::implementation {
   void dismantle() noexcept {
     remove_terminate_reason(context);
     if (scheduler) scheduler->set_task(nullptr);
+    scheduler.reset();  // first: ends tasks that still wait, which use all the rest
+    context.scheduler = nullptr;
     if (state) state->world.reset();
-    scheduler.reset();
     state.reset();
     endpoint.reset();
     segment.reset();
