@@ -42,9 +42,6 @@ void settle_call(call_slot slot, bool acknowledged) {
       --slot.node->outstanding;
       note_done(*slot.node);
     }
-  } else if (!acknowledged && slot.caller != nullptr) {
-    // The caller still stands in its task, so only now must it count what its call has left behind.
-    if (finish_node* const node = node_of(*slot.caller)) ++node->outstanding;
   }
   if (slot.detached) slot.state->release();
 }
@@ -105,7 +102,7 @@ std::uint64_t running_finish_key() noexcept {
   return task == nullptr ? 0 : task->finish_key;
 }
 
-call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached, bool counted) {
+call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached) {
   if (current->runtime == nullptr) throw_error(errc::no_runtime, "at() outside the life of a situ::runtime: construct one first");
   runtime_state& here = *current->runtime;
   task_context* const task = current->scheduler->task();
@@ -120,8 +117,7 @@ call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t 
   slot.accept = accept;
   slot.target = target;
   slot.detached = detached;
-  slot.caller = counted ? nullptr : task;
-  slot.node = counted && task != nullptr ? node_of(*task) : nullptr;
+  slot.node = task != nullptr ? node_of(*task) : nullptr;
   if (slot.node != nullptr) ++slot.node->outstanding;
   if (detached) ++state.references;
   return std::uint64_t{slot.generation} << 32 | index;
@@ -170,7 +166,8 @@ arrived_call::~arrived_call() {
 
 outgoing& arrived_call::answer_channel() const noexcept { return current->endpoint->replies_to(context_.source); }
 
-std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) const noexcept {
+std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) noexcept {
+  disengage_if_alone(context_);
   return {call_, (is_error ? answer_is_error : 0) | (context_.engaging ? 0 : answer_acknowledges)};
 }
 

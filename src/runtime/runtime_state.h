@@ -18,8 +18,7 @@ namespace situ::detail {
 struct call_slot {
   future_state_base* state = nullptr;  // null: free
   accept_answer accept = nullptr;
-  task_context* caller = nullptr;      // of a call that is counted only if its task spawns something
-  finish_node* node = nullptr;         // of a counted call
+  finish_node* node = nullptr;         // that the call is counted in; null outside every scope
   std::uint32_t generation = 1;
   std::uint32_t target = 0;
   std::uint32_t next_free = 0;
