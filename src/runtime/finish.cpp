@@ -75,6 +75,15 @@ finish_node* node_of(task_context& task) {
   return task.node = node;
 }
 
+void disengage_if_alone(task_context& task) noexcept {
+  finish_node* const node = task.node;
+  if (!task.engaging || node->active != 1 || node->outstanding != 0 || node->failures != 0 || node->acknowledging) return;
+  current->runtime->nodes.erase(node->key);
+  delete node;
+  task.node = nullptr;
+  task.engaging = false;
+}
+
 void note_done(finish_node& node) {
   if (!node.is_done()) return;
   if (node.is_home) {
@@ -113,9 +122,9 @@ void leave_scope(task_context& context) noexcept {
   note_done(*context.node);
 }
 
-void report_unheard(future_state_base& state, task_context& context) noexcept {
-  if (!state.error || state.references > 1) return;
-  if (context.node != nullptr) return record_failure(*context.node, state.error);
+void report_unheard(future_state_base& state, task_context* context, std::uint32_t own_references) noexcept {
+  if (!state.error || state.references > own_references) return;
+  if (finish_node* const node = context == nullptr ? nullptr : node_of(*context)) return record_failure(*node, state.error);
   const failure_record record = record_of(state.error);
   log(log_level::error, fmt::format("place {}: a task outside every finish scope failed: {}: {}", current->place, record.type_name, record.what));
 }

@@ -75,8 +75,8 @@ void accept_value(future_state_base& base, wire_reader& reader) {
 using call_id = std::uint64_t;
 
 // Registers a call; the answer, or the loss of `target`, sets `state` (which stays the caller's) and forgets the call. A detached
-// call owns one reference of its state. `counted`: the call is counted in the running finish scope from now on.
-call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached, bool counted);
+// call owns one reference of its state. The call is counted in the running finish scope from now on.
+call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached);
 void forget_call(call_id id) noexcept;
 [[nodiscard]] std::uint64_t running_finish_key() noexcept;
 [[nodiscard]] outgoing& call_channel(place target);
@@ -99,7 +99,7 @@ class arrived_call {
 
  private:
   [[nodiscard]] outgoing& answer_channel() const noexcept;
-  [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) const noexcept;
+  [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) noexcept;
   [[nodiscard]] static function_id answer_handler() noexcept;
 
   task_context context_;
@@ -189,7 +189,7 @@ auto at_decayed(place target, F f, const Arguments&... arguments) {
     fulfil_with(state, [&]() -> decltype(auto) { return std::apply(f, std::tuple<Arguments...>{arguments...}); });
     if (state.error) throw_as_remote(state.error);
   } else {
-    const open_call_guard call{open_call(state, &accept_value<result>, target.index(), false, false)};
+    const open_call_guard call{open_call(state, &accept_value<result>, target.index(), false)};
     send_call(target, call.id, f, arguments...);
     state.wait();
     if (state.error) std::rethrow_exception(state.error);
@@ -204,7 +204,7 @@ auto async_at_decayed(place target, F f, const Arguments&... arguments) {
   check_result<result>();
   auto state = make_state<result>();
   future<result> outcome{state};
-  const call_id id = open_call(*state.get(), &accept_value<result>, target.index(), true, true);
+  const call_id id = open_call(*state.get(), &accept_value<result>, target.index(), true);
   try {
     send_call(target, id, f, arguments...);
   } catch (...) {

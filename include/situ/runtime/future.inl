@@ -5,6 +5,9 @@ namespace situ {
 namespace detail {
 
 [[nodiscard]] std::exception_ptr broken_promise();
+// Reports a failure to the finish scope of `context` (null: to the log), unless somebody holds a future for it: more references
+// than the caller's own.
+void report_unheard(future_state_base& state, task_context* context, std::uint32_t own_references = 1) noexcept;
 
 template <class T, class Body>
 void fulfil_with(future_state<T>& state, Body&& body) {
@@ -27,7 +30,7 @@ void fulfil_with(future_state<T>& state, Body&& body) {
   }
 }
 
-// A continuation that calls `run_` with its scope in place, then deletes itself.
+// A continuation that calls run_(context) with its scope in place, then deletes itself.
 template <class Run>
 struct continuation_of final : continuation {
   Run run_;
@@ -37,7 +40,7 @@ struct continuation_of final : continuation {
       scheduler& here = *current->scheduler;
       task_context* const before = here.task();
       here.set_task(&self->context);
-      self->run_();
+      self->run_(self->context);
       leave_scope(self->context);
       here.set_task(before);
     };
@@ -60,7 +63,7 @@ auto future<T>::then(F f) const -> future<typename detail::unwrap_future<typenam
   using result = typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type;
   check();
   auto outcome = detail::make_state<result>();
-  detail::on_ready(state_, [source = state_, outcome, f = std::move(f)]() mutable {
+  detail::on_ready(state_, [source = state_, outcome, f = std::move(f)](detail::task_context& context) mutable {
     if (source->error) {
       outcome->fail(source->error);
     } else if constexpr (std::is_void_v<T>) {
@@ -68,13 +71,14 @@ auto future<T>::then(F f) const -> future<typename detail::unwrap_future<typenam
     } else {
       detail::fulfil_with(*outcome.get(), [&] { return f(static_cast<const T&>(*source->value)); });
     }
+    detail::report_unheard(*outcome.get(), &context);
   });
   return future<result>{std::move(outcome)};
 }
 
 template <class T>
 void future<T>::await_suspend(std::coroutine_handle<> coroutine) const {
-  detail::on_ready(state_, [coroutine] { coroutine.resume(); });
+  detail::on_ready(state_, [coroutine](detail::task_context&) { coroutine.resume(); });
 }
 
 template <class T>
@@ -90,7 +94,11 @@ struct coroutine_promise_base {
   future<T> get_return_object() { return outcome.get_future(); }
   std::suspend_never initial_suspend() noexcept { return {}; }
   std::suspend_never final_suspend() noexcept { return {}; }
-  void unhandled_exception() { outcome.set_exception(std::current_exception()); }
+  void unhandled_exception() {
+    outcome.set_exception(std::current_exception());
+    const state_reference<T> state = outcome.get_future().state();
+    report_unheard(*state.get(), current->scheduler->task(), 2);  // the promise's and this one
+  }
 };
 
 template <class T>
@@ -118,14 +126,18 @@ struct gathering {
   state_reference<Result> outcome = make_state<Result>();
   std::size_t missing = sizeof...(Ts);
 
-  void arrived() {
+  void arrived(task_context& context) {
     if (--missing != 0) return;
     std::exception_ptr error;
     std::apply([&](const auto&... input) { ((error = error ? error : input->error), ...); }, inputs);
-    if (error) return outcome->fail(std::move(error));
+    if (error) return fail(std::move(error), context);
     if constexpr (!std::is_void_v<Result>)
       outcome->value.emplace(std::apply([](const auto&... input) { return std::tuple_cat(value_tuple(input)...); }, inputs));
     outcome->fulfil();
+  }
+  void fail(std::exception_ptr error, task_context& context) {
+    outcome->fail(std::move(error));
+    report_unheard(*outcome.get(), &context);
   }
 };
 
@@ -135,10 +147,13 @@ struct vector_gathering {
   state_reference<Result> outcome = make_state<Result>();
   std::size_t missing = 0;
 
-  void arrived() {
+  void arrived(task_context& context) {
     if (--missing != 0) return;
-    for (const auto& input : inputs)
-      if (input->error) return outcome->fail(input->error);
+    for (const auto& input : inputs) {
+      if (!input->error) continue;
+      outcome->fail(input->error);
+      return report_unheard(*outcome.get(), &context);
+    }
     if constexpr (!std::is_void_v<Result>) {
       outcome->value.emplace();
       outcome->value->reserve(inputs.size());
@@ -165,7 +180,7 @@ auto when_all(future<Ts>... futures) {
   if constexpr (sizeof...(Ts) == 0) {
     outcome->fulfil();
   } else {
-    (detail::on_ready(futures.state(), [gather] { gather->arrived(); }), ...);
+    (detail::on_ready(futures.state(), [gather](detail::task_context& context) { gather->arrived(context); }), ...);
   }
   return future<result>{std::move(outcome)};
 }
@@ -181,7 +196,7 @@ auto when_all(std::vector<future<T>> futures) {
     if constexpr (!std::is_void_v<result>) outcome->value.emplace();
     outcome->fulfil();
   }
-  for (const auto& f : futures) detail::on_ready(f.state(), [gather] { gather->arrived(); });
+  for (const auto& f : futures) detail::on_ready(f.state(), [gather](detail::task_context& context) { gather->arrived(context); });
   return future<result>{std::move(outcome)};
 }
 

@@ -42,9 +42,6 @@ class finish_scope {
   task_context* enclosing_;
 };
 
-// Reports a failed task whose future nobody holds to its finish scope. pre: the caller holds one reference.
-void report_unheard(future_state_base& state, task_context& context) noexcept;
-
 }  // namespace detail
 
 // Runs body() and waits for all tasks that it starts, transitively, anywhere. An exception from body is thrown after the wait.
@@ -82,7 +79,7 @@ auto async(F f, Arguments... arguments) -> future<typename detail::unwrap_future
         detail::task_context* const before = here.task();
         here.set_task(&self->context);
         detail::fulfil_with(*self->outcome.get(), [&] { return std::apply(std::move(self->f), std::move(self->arguments)); });
-        detail::report_unheard(*self->outcome.get(), self->context);
+        detail::report_unheard(*self->outcome.get(), &self->context);
         detail::leave_scope(self->context);
         here.set_task(before);
       };
