@@ -25,6 +25,13 @@ struct command_result {
   std::string out, err;
 };
 
+// Appending: the places write to it at the same time, and the kernel keeps a memfd's shared position only for one writer.
+inline int make_output(const char* name) {
+  const int descriptor = memfd_create(name, MFD_CLOEXEC);
+  if (descriptor < 0 || fcntl(descriptor, F_SETFL, O_APPEND) != 0) std::abort();
+  return descriptor;
+}
+
 inline std::string read_back(int descriptor) {
   std::string text(static_cast<std::size_t>(lseek(descriptor, 0, SEEK_END)), '\0');
   const ssize_t count = pread(descriptor, text.data(), text.size(), 0);
@@ -34,8 +41,8 @@ inline std::string read_back(int descriptor) {
 
 // `environment` holds NAME=value; `input` is a file, empty for none.
 inline command_result run_command(std::vector<std::string> arguments, std::vector<std::string> environment = {}, const std::string& input = "/dev/null") {
-  const int out = memfd_create("out", MFD_CLOEXEC);
-  const int err = memfd_create("err", MFD_CLOEXEC);
+  const int out = make_output("out");
+  const int err = make_output("err");
   const pid_t child = fork();
   if (child == 0) {
     setpgid(0, 0);
