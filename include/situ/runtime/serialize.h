@@ -6,6 +6,7 @@
 // the types.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -117,6 +118,10 @@ struct wire<T> {
   static T read(wire_reader& reader) {
     if constexpr (std::is_empty_v<T> && std::is_default_constructible_v<T>) {
       return T{};
+    } else if constexpr (std::is_same_v<T, bool>) {
+      std::uint8_t byte = 0;
+      reader.read(&byte, 1);
+      return byte != 0;  // a received byte may be neither 0 nor 1
     } else {
       alignas(T) std::byte storage[sizeof(T)];
       reader.read(storage, sizeof(T));
@@ -159,6 +164,13 @@ std::vector<T> read_plain_elements(wire_reader& reader) {
 template <class T>
 inline constexpr bool copies_in_bulk = is_plain<T> && !std::is_empty_v<T> && !std::is_same_v<T, bool> && std::is_default_constructible_v<T>;
 
+// In a vector each element takes a byte at least, so that every count can be held against the bytes that are left.
+template <class T>
+std::size_t element_bytes(const T& element) {
+  const std::size_t bytes = wire<T>::size(element);
+  return bytes == 0 ? 1 : bytes;
+}
+
 }  // namespace detail
 
 template <travels T>
@@ -166,7 +178,7 @@ struct wire<std::vector<T>> {
   static std::size_t size(const std::vector<T>& elements) {
     if constexpr (detail::copies_in_bulk<T>) return sizeof(std::uint64_t) + elements.size() * sizeof(T);
     std::size_t bytes = sizeof(std::uint64_t);
-    for (const T& element : elements) bytes += wire<T>::size(element);
+    for (const T& element : elements) bytes += detail::element_bytes<T>(element);
     return bytes;
   }
   static void write(wire_writer& writer, const std::vector<T>& elements) {
@@ -175,19 +187,24 @@ struct wire<std::vector<T>> {
     if constexpr (detail::copies_in_bulk<T>) {
       writer.write(elements.data(), elements.size() * sizeof(T));
     } else {
-      for (const T& element : elements) wire<T>::write(writer, element);
+      for (const T& element : elements) {
+        if (wire<T>::size(element) == 0) writer.write("", 1);
+        wire<T>::write(writer, element);
+      }
     }
   }
   static std::vector<T> read(wire_reader& reader) {
     if constexpr (detail::copies_in_bulk<T>) {
       return detail::read_plain_elements<T>(reader);
     } else {
-      // Elements of no bytes cannot be counted against the message: 2^32 of them is more than anybody sends.
-      const std::size_t count = reader.read_count(std::is_empty_v<T> ? 0 : 1);
-      if (std::is_empty_v<T> && count > UINT32_MAX) detail::throw_truncated(count, reader.left());
+      const std::size_t count = reader.read_count(1);
       std::vector<T> elements;
-      elements.reserve(count);
-      for (std::size_t i = 0; i < count; ++i) elements.push_back(wire<T>::read(reader));
+      elements.reserve(std::min(count, reader.left() / sizeof(T) + 1));  // elements may be larger than what announces them
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t before = reader.left();
+        elements.push_back(wire<T>::read(reader));
+        if (reader.left() == before) (void)reader.take(1);
+      }
       return elements;
     }
   }

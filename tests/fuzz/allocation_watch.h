@@ -1,0 +1,12 @@
+// Counts what operator new hands out in the whole program (allocation_watch.cpp replaces it).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace situ::test {
+
+// The largest single allocation since it was last set to 0.
+extern std::atomic<std::size_t> largest_allocation;
+
+}  // namespace situ::test
