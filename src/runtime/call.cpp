@@ -175,6 +175,8 @@ function_id arrived_call::answer_handler() noexcept { return answer_id; }
 
 void arrived_call::answer_error(std::exception_ptr failure) noexcept {
   SITU_ASSERT(1, !is_answered_, "a call is answered once");
+  // The tasks of a place that is being lost fail because of that; its callers learn the loss itself.
+  if (current->job->slot(current->place).state.load(std::memory_order_relaxed) == place_state::lost) return;
   try {
     const failure_record record = record_of(failure);
     send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record), [&](wire_writer& writer) { write_failure(writer, record); });

@@ -8,6 +8,8 @@
 
 #include <typeinfo>
 
+#include "memory/job.h"
+
 namespace situ::detail {
 
 failure_record record_of(const std::exception_ptr& failure) {
@@ -19,6 +21,7 @@ failure_record record_of(const std::exception_ptr& failure) {
   } catch (const std::exception& e) {
     record.type_name = demangle(typeid(e).name());
     record.what = e.what();
+    if (const auto* const loss = dynamic_cast<const place_lost_error*>(&e)) record.lost_place = loss->place_index();
   } catch (...) {
     const std::type_info* const type = abi::__cxa_current_exception_type();
     record.type_name = type != nullptr ? demangle(type->name()) : "an unknown exception";
@@ -28,21 +31,28 @@ failure_record record_of(const std::exception_ptr& failure) {
 }
 
 std::size_t size_of(const failure_record& record) noexcept {
-  return sizeof(record.place) + wire<std::string>::size(record.type_name) + wire<std::string>::size(record.what);
+  return sizeof(record.place) + sizeof(record.lost_place) + wire<std::string>::size(record.type_name) + wire<std::string>::size(record.what);
 }
 
 void write_failure(wire_writer& writer, const failure_record& record) noexcept {
   writer.write(&record.place, sizeof(record.place));
+  writer.write(&record.lost_place, sizeof(record.lost_place));
   wire<std::string>::write(writer, record.type_name);
   wire<std::string>::write(writer, record.what);
 }
 
-std::exception_ptr as_remote(const failure_record& record) { return std::make_exception_ptr(remote_error{record.place, record.type_name, record.what}); }
+std::exception_ptr as_remote(const failure_record& record) {
+  const std::uint32_t lost = record.lost_place;
+  if (lost < current->place_count && current->job->slot(lost).state.load(std::memory_order_acquire) == place_state::lost)
+    return std::make_exception_ptr(place_lost_error{lost, lost_reason(*current->job, lost)});
+  return std::make_exception_ptr(remote_error{record.place, record.type_name, record.what});
+}
 
 std::exception_ptr read_failure(wire_reader& reader, std::uint32_t source) noexcept {
   try {
     failure_record record;
     reader.read(&record.place, sizeof(record.place));
+    reader.read(&record.lost_place, sizeof(record.lost_place));
     record.type_name = wire<std::string>::read(reader);
     record.what = wire<std::string>::read(reader);
     return as_remote(record);

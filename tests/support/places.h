@@ -139,6 +139,14 @@ class on_places : public testing::TestWithParam<layout> {
   return made;
 }
 
+// What this place has allocated while nothing is under way. Collective.
+[[nodiscard]] inline memory_usage settled_memory() {
+  barrier();
+  const memory_usage now = memory_statistics();
+  barrier();
+  return now;
+}
+
 // Runs what may throw a situ::error and returns its code and text; fails the test where it does not throw.
 struct caught_error {
   errc code = errc::not_supported;
