@@ -29,19 +29,20 @@ void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) 
 }  // namespace
 
 endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
-    : context_{context}, job_{context.job}, peers_(context.place_count), room_waiter_{&wait_by_polling}, fences_{context.job->sender_fences} {
+    : context_{context}, job_{context.job}, room_waiter_{&wait_by_polling}, fences_{context.job->sender_fences} {
   const auto channels_at = [&](std::uint32_t receiver, std::uint32_t sender) -> channel_pair& {
     const std::uintptr_t slice = context.base + (std::uintptr_t{receiver} << context.slice_shift);
     return reinterpret_cast<channel_pair*>(slice + channel_offset)[sender];
   };
+  peers_.reserve(context.place_count);
   sleeping_.reserve(context.place_count);
   for (std::uint32_t p = 0; p < context.place_count; ++p) {
     channel_pair& out = channels_at(p, context.place);
     channel_pair& in = channels_at(context.place, p);
-    peers_[p].request_out = {.to = &out.request, .target = p};
-    peers_[p].reply_out = {.to = &out.reply, .target = p, .is_reply = true};
-    peers_[p].request_in = {.from = &in.request};
-    peers_[p].reply_in = {.from = &in.reply};
+    peers_.push_back({.request_in = incoming{in.request},
+                      .reply_in = incoming{in.reply},
+                      .request_out = {.to = &out.request, .target = p},
+                      .reply_out = {.to = &out.reply, .target = p, .is_reply = true}});
     sleeping_.push_back(&job_->slot(p).sleeping);
   }
   if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
@@ -117,15 +118,6 @@ void endpoint::observe(const outgoing& out, std::uint64_t bytes) noexcept {
   record_event(context_, event_kind::message, out.target, bytes, now_ns());
 }
 
-void message::release() noexcept {
-  if (released) return;
-  released = true;
-  ++in.taken;
-  in.data_taken = data_end;
-  // A quarter of a ring at a time: the line is then written once in 64 messages, and the producer still always finds room.
-  if (in.taken - in.published >= channel::cell_count / 4 || in.data_taken - in.data_published >= channel::data_bytes / 4) self.publish_consumed(in, source);
-}
-
 void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   in.published = in.taken;
   in.data_published = in.data_taken;
@@ -141,7 +133,9 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
 }
 
 // Every field is checked before use: a damaged message must not direct this place outside the channel or its own code.
-void endpoint::dispatch(incoming& in, const cell& c, std::uint64_t header, std::uint32_t source, bool is_reply) {
+void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
+  const cell& c = *in.next;
+  const std::uint64_t header = c.header.load(std::memory_order_relaxed);  // is_ready() has acquired it
   const auto arguments = static_cast<std::uint32_t>(header & 0xff);
   const auto kind = static_cast<message_kind>(header >> 8 & 0xff);
   const bool payload_in_cell = (header >> 16 & 1) != 0;
@@ -155,41 +149,44 @@ void endpoint::dispatch(incoming& in, const cell& c, std::uint64_t header, std::
     throw_error(errc::bad_message, fmt::format("message {} from place {} is damaged (header {:#x}, handler {:#x}): a stray write into the channels of place {}, or places of different builds",
                                                in.taken, source, header, c.handler, context_.place));
   }
-  const std::uint32_t more_bytes = (arguments - in_cell) * static_cast<std::uint32_t>(sizeof(std::uint64_t));
-  const std::uint32_t payload_offset = (more_bytes + 15) & ~15U;
-  const std::uint32_t record_bytes = payload_in_cell ? more_bytes : payload_offset + payload_bytes;
-  const record_place record = record_bytes == 0 ? record_place{in.data_taken, in.data_taken} : next_record(in.data_taken, record_bytes);
-  std::byte* const data = in.from->data + record.begin % channel::data_bytes;
   message m{.self = *this,
             .in = in,
             .head = c,
-            .more_words = reinterpret_cast<const std::uint64_t*>(data),
-            .payload = payload_in_cell ? reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(c.words + in_cell)) : data + payload_offset,
+            .more_words = nullptr,
+            .payload = reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(c.words + in_cell)),
             .payload_bytes = payload_bytes,
-            .data_end = record.end,
+            .data_end = in.data_taken,
             .source = source,
             .argument_count = arguments,
             .words_in_cell = words_in_cell,
             .kind = kind,
             .is_reply = is_reply};
+  const std::uint32_t more_bytes = (arguments - in_cell) * static_cast<std::uint32_t>(sizeof(std::uint64_t));
+  const std::uint32_t payload_offset = (more_bytes + 15) & ~15U;
+  const std::uint32_t record_bytes = payload_in_cell ? more_bytes : payload_offset + payload_bytes;
+  if (record_bytes != 0) {
+    const record_place record = next_record(in.data_taken, record_bytes);
+    std::byte* const data = in.from->data + record.begin % channel::data_bytes;
+    m.more_words = reinterpret_cast<const std::uint64_t*>(data);
+    if (!payload_in_cell) m.payload = data + payload_offset;
+    m.data_end = record.end;
+  }
   handler(m);
   m.release();
 }
 
+// pre: in.is_ready().
 bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking what) {
   std::uint32_t count = 0;
-  for (; count < messages_a_turn; ++count) {
-    const cell& c = in.from->cells[in.taken % channel::cell_count];
-    const std::uint64_t header = c.header.load(std::memory_order_acquire);  // invariant 2 of channel.h
-    if (static_cast<std::uint32_t>(header >> 32) != static_cast<std::uint32_t>(in.taken + 1)) break;
-    if (what == taking::handlers && static_cast<message_kind>(header >> 8 & 0xff) == message_kind::call) {
+  do {
+    if (what == taking::handlers && static_cast<message_kind>(in.next->header.load(std::memory_order_relaxed) >> 8 & 0xff) == message_kind::call) {
       met_call_ = true;
-      break;
+      return count != 0;
     }
-    dispatch(in, c, header, source, is_reply);
-  }
-  if (count == 0) return false;
-  if (count < messages_a_turn && in.published != in.taken) publish_consumed(in, source);
+    dispatch(in, source, is_reply);
+  } while (++count < messages_a_turn && in.is_ready());
+  // Fewer than a quarter of the cells unpublished hold nobody up; of the data, any may: a record must find room in one piece.
+  if (in.data_published != in.data_taken) publish_consumed(in, source);
   return true;
 }
 
@@ -197,8 +194,11 @@ bool endpoint::poll(bool all) {
   if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   const auto look_at = [this](std::uint32_t p) {
-    const bool replies = drain(peers_[p].reply_in, p, true, taking::all);
-    return drain(peers_[p].request_in, p, false, taking::all) || replies;
+    peer& from = peers_[p];
+    bool found = false;
+    if (from.reply_in.is_ready()) found |= drain(from.reply_in, p, true, taking::all);
+    if (from.request_in.is_ready()) found |= drain(from.request_in, p, false, taking::all);
+    return found;
   };
   const auto places = static_cast<std::uint32_t>(peers_.size());
   bool any = false;
@@ -221,7 +221,9 @@ bool endpoint::poll_replies() {
   if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   bool any = false;
-  for (std::uint32_t p = 0; p < peers_.size(); ++p) any |= drain(peers_[p].reply_in, p, true, taking::handlers);
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    if (peers_[p].reply_in.is_ready()) any |= drain(peers_[p].reply_in, p, true, taking::handlers);
+  }
   return any;
 }
 
@@ -230,9 +232,11 @@ endpoint::found endpoint::poll_handlers() {
     note_failures();
   met_call_ = false;
   bool any = false;
-  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    any |= drain(peers_[p].reply_in, p, true, taking::handlers);
-    any |= drain(peers_[p].request_in, p, false, taking::handlers);
+  std::uint32_t p = 0;
+  for (peer& from : peers_) {
+    if (from.reply_in.is_ready()) any |= drain(from.reply_in, p, true, taking::handlers);
+    if (from.request_in.is_ready()) any |= drain(from.request_in, p, false, taking::handlers);
+    ++p;
   }
   return met_call_ ? found::call : any ? found::messages : found::nothing;
 }

@@ -25,8 +25,7 @@ void future_state_base::wait() {
   }
 }
 
-void future_state_base::fulfil() noexcept {
-  ready = true;
+void future_state_base::wake_all() noexcept {
   for (waiter* w = std::exchange(waiters, nullptr); w != nullptr;) {
     waiter* const next = w->chain;  // w is gone as soon as its stack runs
     current->scheduler->make_resumable(*w);

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "fabric/observe.h"
@@ -48,8 +48,6 @@ constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all c
 struct exceptions_in_flight {
   void* caught = nullptr;
   unsigned int uncaught = 0;
-  void save() noexcept { std::memcpy(this, abi::__cxa_get_globals(), sizeof(*this)); }
-  void restore() const noexcept { std::memcpy(static_cast<void*>(abi::__cxa_get_globals()), this, sizeof(*this)); }
 };
 
 }  // namespace
@@ -69,6 +67,7 @@ struct scheduler::implementation {
   endpoint& fabric;
   job_control& control;
   std::size_t stack_bytes;
+  exceptions_in_flight* const thread_exceptions = reinterpret_cast<exceptions_in_flight*>(abi::__cxa_get_globals());
   fiber main;
   fiber* running = &main;
   fiber* came_from = nullptr;       // who switched to the running fiber, until it has put it aside
@@ -112,9 +111,7 @@ struct scheduler::implementation {
 
   void switch_to(fiber& target) {
     fiber& self = *running;
-    exceptions_in_flight exceptions;
-    exceptions.save();
-    exceptions_in_flight{}.restore();
+    const exceptions_in_flight exceptions = std::exchange(*thread_exceptions, {});
     task_context* const task = outer.task_;
     came_from = &self;
     running = &target;
@@ -126,7 +123,7 @@ struct scheduler::implementation {
 #endif
     arrive(std::move(target.context).resume());
     outer.task_ = task;
-    exceptions.restore();
+    *thread_exceptions = exceptions;
   }
 
   fiber& next_worker() {

@@ -13,6 +13,7 @@
 #include <situ/fabric/function_id.h>
 #include <situ/memory/place_context.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -37,11 +38,18 @@ struct outgoing {
 
 // The consumer's end of a channel.
 struct incoming {
+  const cell* next = nullptr;      // the cell looked at, and the sequence number that makes it a message
+  std::uint32_t expected = 1;
   channel* from = nullptr;
   std::uint64_t taken = 0;  // cells
   std::uint64_t data_taken = 0;
   std::uint64_t published = 0;
   std::uint64_t data_published = 0;
+
+  explicit incoming(channel& c) noexcept : next{c.cells}, from{&c} {}
+  [[nodiscard]] bool is_ready() const noexcept {
+    return static_cast<std::uint32_t>(next->header.load(std::memory_order_acquire) >> 32) == expected;  // invariant 2 of channel.h
+  }
 };
 
 // A received message, as its handler finds it. Arguments and payload lie in the channel until release().
@@ -119,6 +127,18 @@ class endpoint {
     publish(out, c, message_kind::short_message, count, false, 0);
   }
 
+  // A message whose words and payload fit one cell, without a draft: write(std::byte*) fills the payload. pre: Words words and `bytes` do.
+  template <std::size_t Words, class Write>
+  void send_in_cell(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words, std::uint32_t bytes, Write write) {
+    if (out.sent - out.seen >= channel::cell_count) [[unlikely]]
+      wait_for_room(out, 0);
+    cell& c = out.to->cells[out.sent % channel::cell_count];
+    c.handler = std::uint64_t{bytes} << 48 | handler;
+    for (std::size_t i = 0; i < Words; ++i) c.words[i] = words[i];
+    write(reinterpret_cast<std::byte*>(c.words + Words));
+    publish(out, c, kind, Words, true, bytes);
+  }
+
   // Runs the handlers of what has arrived; true if anything had. `all`: look at every channel, not only at the likely ones.
   bool poll(bool all = false);
   // The same for messages that are no calls, so on any stack; stops at the first call of each channel. Looks at every channel: for
@@ -165,8 +185,8 @@ class endpoint {
  private:
   friend struct message;
   struct peer {
+    incoming request_in, reply_in;  // first: looked at in every poll
     outgoing request_out, reply_out;
-    incoming request_in, reply_in;
   };
 
   void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell, std::uint32_t payload_bytes) noexcept;
@@ -174,7 +194,7 @@ class endpoint {
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
   bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
-  void dispatch(incoming& in, const cell& c, std::uint64_t header, std::uint32_t source, bool is_reply);
+  void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
 
@@ -191,6 +211,18 @@ class endpoint {
   bool met_call_ = false;  // poll_handlers has left a call in its channel
   std::vector<const std::atomic<std::uint32_t>*> sleeping_;  // each place's futex word
 };
+
+inline void message::release() noexcept {
+  if (released) return;
+  released = true;
+  ++in.taken;
+  in.next = in.from->cells + in.taken % channel::cell_count;
+  in.expected = static_cast<std::uint32_t>(in.taken + 1);
+  in.data_taken = data_end;
+  // A quarter of a ring at a time: the line is then written once in 64 messages, and the producer still always finds room.
+  if (in.taken - in.published >= channel::cell_count / 4 || in.data_taken - in.data_published >= channel::data_bytes / 4) [[unlikely]]
+    self.publish_consumed(in, source);
+}
 
 inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                               std::uint32_t payload_bytes) noexcept {

@@ -5,7 +5,7 @@
 // f is a captureless lambda, a function object without state, or a function: it travels by name, so every place runs the same
 // executable (checked when a place joins). Arguments and results travel by value (serialize.h). The body runs as a task of p: it may
 // wait, call at again (also back to here), start tasks; they are counted in the caller's finish scope. An exception from it arrives
-// here as remote_error, with its type's name and message. Errors besides: place_lost_error, out_of_memory for arguments too large
+// here as remote_error, with its type's name and message (place_lost_error as itself). Errors besides: place_lost_error, out_of_memory for arguments too large
 // for a message, bad_argument where there is no such place. cost: two messages; arguments are copied once into the message, and
 // once out of it. At the own place f runs at once, on copies.
 #pragma once
@@ -145,13 +145,23 @@ void run_call(message& m) {
       return std::pair<F, std::tuple<Arguments...>>{function, wire<std::tuple<Arguments...>>::read(reader)};
     }();
     m.release();
-    future_state<result> outcome;
-    fulfil_with(outcome, [&]() -> decltype(auto) { return std::apply(f, std::move(arguments)); });
-    if (outcome.error) std::rethrow_exception(outcome.error);
-    if constexpr (std::is_void_v<result>) {
+    const auto run = [&]() -> decltype(auto) { return std::apply(f, std::move(arguments)); };
+    using returned = std::invoke_result_t<F, Arguments...>;
+    if constexpr (std::is_void_v<returned>) {
+      run();
+      call.answer(0, [](wire_writer&) {});
+    } else if constexpr (std::is_void_v<result>) {  // a future of nothing
+      run().get();
       call.answer(0, [](wire_writer&) {});
     } else {
-      call.answer(wire<result>::size(*outcome.value), [&](wire_writer& writer) { wire<result>::write(writer, *outcome.value); });
+      const result value = [&]() -> result {
+        if constexpr (is_future<std::decay_t<returned>>) {
+          return run().get();
+        } else {
+          return run();
+        }
+      }();
+      call.answer(wire<result>::size(value), [&](wire_writer& writer) { wire<result>::write(writer, value); });
     }
   } catch (...) {
     m.release();  // before anything that may wait: else another worker would find the message again
@@ -174,9 +184,13 @@ void send_call(place target, call_id id, const F& f, const Arguments&... argumen
 // What a body threw at the own place, in the form in which it would have come from another.
 [[noreturn]] void throw_as_remote(std::exception_ptr error);
 
+// Forgets a call that is left before its answer has come.
 struct open_call_guard {
   call_id id;
-  ~open_call_guard() { forget_call(id); }
+  const future_state_base& state;
+  ~open_call_guard() {
+    if (!state.ready) forget_call(id);
+  }
 };
 
 template <class F, class... Arguments>
@@ -189,7 +203,7 @@ auto at_decayed(place target, F f, const Arguments&... arguments) {
     fulfil_with(state, [&]() -> decltype(auto) { return std::apply(f, std::tuple<Arguments...>{arguments...}); });
     if (state.error) throw_as_remote(state.error);
   } else {
-    const open_call_guard call{open_call(state, &accept_value<result>, target.index(), false)};
+    const open_call_guard call{open_call(state, &accept_value<result>, target.index(), false), state};
     send_call(target, call.id, f, arguments...);
     state.wait();
     if (state.error) std::rethrow_exception(state.error);

@@ -44,7 +44,10 @@ struct future_state_base {
 
   virtual ~future_state_base() = default;
   void wait();
-  void fulfil() noexcept;
+  void fulfil() noexcept {
+    ready = true;
+    if (waiters != nullptr || continuations != nullptr) wake_all();
+  }
   void fail(std::exception_ptr what) noexcept {
     error = std::move(what);
     fulfil();
@@ -55,6 +58,7 @@ struct future_state_base {
   }
 
  private:
+  void wake_all() noexcept;
   void dispose() noexcept;
 };
 

@@ -17,6 +17,12 @@ namespace situ::detail {
 template <std::size_t Words, class Pack>
 void send_parcel(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words, std::size_t bytes, Pack pack) {
   endpoint& self = *current->endpoint;
+  if (bytes <= (cell::word_count - Words) * sizeof(std::uint64_t)) {
+    return self.send_in_cell(out, kind, handler, words, static_cast<std::uint32_t>(bytes), [&](std::byte* payload) {
+      wire_writer writer{payload};
+      pack(writer);
+    });
+  }
   const bool fits = bytes <= max_medium_bytes;
   ptr<std::byte> buffer;
   if (!fits) {

@@ -68,7 +68,7 @@ class scheduler {
   // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or wait.
   template <class Done>
   void wait_until(Done done) {
-    if (done() || spin_until_done(done, 4)) return;
+    if (done() || spin_until_done(done, 16)) return;
     struct condition : waiter {
       Done& done;
       explicit condition(Done& d) : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
