@@ -27,7 +27,12 @@ void on_number(am::token&, std::uint64_t number) {
   sum += number;
 }
 
-constexpr std::uint64_t most_growth_bytes = std::uint64_t{4} << 20;  // the channels are under 3 MiB and touched before
+// Little more is in memory than before. (A sanitizer's own memory grows with each first access.)
+void expect_bounded(std::uint64_t resident_before) {
+  constexpr std::uint64_t most_growth_bytes = std::uint64_t{4} << 20;  // the channels are under 3 MiB and touched before
+  if (test::with_sanitizer) return;
+  EXPECT_LE(std::max(resident_bytes(), resident_before) - resident_before, most_growth_bytes) << "place " << here().index();
+}
 
 class flood : public test::on_places {};
 
@@ -54,8 +59,7 @@ TEST_P(flood, of_short_messages_keeps_memory_bounded) {
       send_some(each);
     }
     barrier();
-    const std::uint64_t growth = std::max(resident_bytes(), resident) - resident;
-    EXPECT_LE(growth, most_growth_bytes) << "place " << here().index();
+    expect_bounded(resident);
     EXPECT_EQ(memory_statistics().opened_bytes, before.opened_bytes);
     EXPECT_EQ(memory_statistics().live_bytes, before.live_bytes);
   });
@@ -91,7 +95,7 @@ TEST_P(flood, of_medium_messages_keeps_memory_bounded) {
       barrier();
       if (lap == 0) resident = resident_bytes();
     }
-    EXPECT_LE(std::max(resident_bytes(), resident) - resident, most_growth_bytes) << "place " << here().index();
+    expect_bounded(resident);
     EXPECT_EQ(memory_statistics().opened_bytes, before.opened_bytes);
   });
 }

@@ -60,7 +60,7 @@ class hostile_cell : public testing::Test {
     const test::acting_as sender{places->context(0)};
     outgoing& out = (*places)[0].requests_to(1);
     cell& c = out.to->cells[out.sent % channel::cell_count];
-    const std::vector<std::byte> payload = test::pattern(kind % 3 == 0 ? 20 : 3000, kind);
+    const std::vector<std::byte> payload = test::pattern(kind % 3 == 0 ? 100 : 3000, kind);
     switch (kind % 5) {
       case 0: am::request_short<on_short>(place{1}, kind, true, 0.5); break;
       case 1: am::request_short<on_many>(place{1}, 1, 2, 3, 4, 5, 6, 7, 8, 9); break;

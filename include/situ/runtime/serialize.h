@@ -157,7 +157,7 @@ std::vector<T> read_plain_elements(wire_reader& reader) {
     return std::vector<T>(first, first + count);
   }
   std::vector<T> elements(count);
-  std::memcpy(elements.data(), bytes, count * sizeof(T));
+  if (count != 0) std::memcpy(elements.data(), bytes, count * sizeof(T));
   return elements;
 }
 
