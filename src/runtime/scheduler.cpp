@@ -336,7 +336,7 @@ struct scheduler::implementation {
     switch_to(next);
   }
 
-  [[nodiscard]] bool has_tasks() const noexcept { return waiting.next != &waiting || resumable_first != nullptr; }
+  [[nodiscard]] bool has_tasks() const noexcept { return ready_first != nullptr || waiting.next != &waiting || resumable_first != nullptr; }
 };
 
 scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implementation>(*this, stack_bytes)} {
