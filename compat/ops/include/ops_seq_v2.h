@@ -1,0 +1,100 @@
+// ops_par_loop for kernels of API version 2. A macro, since only the kernel's name lets the compiler inline it: the loop is compiled for its
+// kernel and queued, and runs when a result is needed.
+#pragma once
+
+#include "ops_lib_core.h"
+
+#include <situ/stencil/kernel_loop.h>
+
+namespace situ::ops {
+
+// What kernels get for pointers: a value that converts to the pointer that they ask for.
+struct index_view {
+  int at[OPS_MAX_DIM];
+  explicit index_view(const stencil::coordinates& c) noexcept {
+    for (int d = 0; d < OPS_MAX_DIM; ++d) at[d] = c[static_cast<std::size_t>(d)];
+  }
+  operator int*() noexcept { return at; }              // NOLINT
+  operator const int*() const noexcept { return at; }  // NOLINT
+};
+template <class T>
+struct pointer_view {
+  T* at;
+  explicit pointer_view(T* p) noexcept : at{p} {}
+  explicit pointer_view(const std::vector<T>& values) noexcept : at{const_cast<T*>(values.data())} {}
+  operator T*() const noexcept { return at; }  // NOLINT
+};
+
+template <class P>
+struct parameter_of;  // no kernel takes such a parameter: ACC<T>& and pointers are possible
+template <class T, int D>
+struct parameter_of<acc<T, D>> {
+  static stencil::detail::dataset_parameter<T, D, acc<T, D>> make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a);
+};
+template <class T>
+struct parameter_of<T*> {
+  using value = std::remove_const_t<T>;
+  static auto make(OPS_instance&, const char*, const situ_ops_arg_idx&) { return stencil::detail::index_parameter<index_view>{}; }
+  static auto make(OPS_instance&, const char*, const situ_ops_arg_gbl& a) {
+    const auto* const first = reinterpret_cast<const value*>(a.data);
+    return stencil::detail::global_parameter<std::vector<value>, pointer_view<value>>{std::vector<value>(first, first + a.dim)};
+  }
+  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_reduce& a) {
+    const auto kind = kind_of(a.acc);
+    std::vector<value> identities(static_cast<std::size_t>(a.dim), stencil::identity<value>(kind));
+    auto* const core = a.reduction->core;
+    core->count = a.dim;
+    i.situ().use(core, kind, kernel, identities.data(), identities.size() * sizeof(value));
+    return stencil::detail::reduction_parameter<value, pointer_view<value>>{core, kind};
+  }
+  static stencil::reduction_kind kind_of(ops_access acc) {
+    return acc == OPS_MIN ? stencil::reduction_kind::min : acc == OPS_MAX ? stencil::reduction_kind::max : stencil::reduction_kind::sum;
+  }
+};
+
+[[nodiscard]] stencil::access access_of(ops_access acc);
+// Refuses elements of another size. True before the first of several reductions into a dataset whose points are shared by many of the
+// loop: it starts from the identity then.
+[[nodiscard]] bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes);
+[[nodiscard]] stencil::box range_of(int dims, const int* range);
+
+template <class T, int D>
+void fill(OPS_instance& i, ops_dat dat, T value) {
+  using parameter = stencil::detail::dataset_parameter<T, D, acc<T, D>>;
+  const auto kernel = [value, n = dat->dim](acc<T, D>&& u) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      for (int c = 0; c < n; ++c) u(c, (static_cast<int>(I) * 0)...) = value;
+    }(std::make_index_sequence<D>{});
+  };
+  const int dims = dat->block->dims;
+  i.situ().enqueue(std::make_unique<stencil::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter>>(
+      "identity", dims, dat->core->valid, kernel, parameter{dat->core, stencil::shape::point(dims), stencil::access::write}));
+}
+
+template <class T, int D>
+stencil::detail::dataset_parameter<T, D, acc<T, D>> parameter_of<acc<T, D>>::make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a) {
+  if (a.opt == 0) return {nullptr, *a.stencil->shape, stencil::access::read};
+  if (starts_reduction(kernel, a, sizeof(T))) {
+    fill<T, D>(i, a.dat, stencil::identity<T>(parameter_of<T*>::kind_of(a.acc)));
+  }
+  return {a.dat->core, *a.stencil->shape, access_of(a.acc)};
+}
+
+template <class... P, class Kernel, class... A>
+void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, int, const int* range, const A&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters than ops_par_loop has arguments");
+  OPS_instance& instance = *block->instance;
+  instance.keep_constants();
+  auto parameters = std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments)...};
+  instance.situ().enqueue(std::apply(
+      [&](auto&... p) -> std::unique_ptr<stencil::loop> {
+        return std::make_unique<stencil::detail::kernel_loop<Kernel, std::remove_reference_t<decltype(p)>...>>(
+            name, block->dims, range_of(block->dims, range), std::move(kernel), std::move(p)...);
+      },
+      parameters));
+}
+
+}  // namespace situ::ops
+
+#define ops_par_loop(kernel, name, block, dims, range, ...) \
+  ::situ::ops::par_loop(kernel, [](auto&&... situ_a) __attribute__((always_inline)) { kernel(situ_a...); }, name, block, dims, range __VA_OPT__(, ) __VA_ARGS__)

@@ -1,0 +1,193 @@
+// A context owns blocks, datasets and the queue of loops. Loops are queued, and executed when something needs their results: a
+// reduction's value, a fetch, raw access, execute(). In between the whole chain of loops is analysed and executed in tiles, or
+// out of core (docs/stencil.md).
+//
+// A context is used by one thread at a time; it runs loops on threads of its own. Handles (block, dataset, reduction) are small values
+// and valid as long as their context. Kernels must not throw and must not call into the context; their order over the points
+// is open, so a kernel must not depend on it.
+#pragma once
+
+#include <situ/stencil/loop.h>
+
+#include <concepts>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <typeinfo>
+
+namespace situ::stencil {
+
+enum class executor : std::uint8_t {
+  plain,        // each loop over its whole range, one after the other
+  tiled,        // chains in skewed tiles that fit into the cache
+  out_of_core,  // data in a file, tiles in slots of the fast memory
+};
+[[nodiscard]] std::string_view name(executor e) noexcept;
+
+struct options {
+  executor run_by = executor::tiled;
+  int threads = 0;                   // 0: one for each processor the process may use
+  bool bind_threads = true;          // to processors, in the order of the place tree
+  int small_points = 2048;           // parts of loops below that are run by one thread: handing them out costs more, about 1 us
+  std::uint64_t cache_bytes = 0;     // what a tile may fill; 0: the last-level caches of the place tree
+  coordinates tile{};                // points of a tile in each dimension; 0: chosen
+  bool tune = true;                  // compare tile sizes over the first repeats of a chain
+  std::uint64_t fast_bytes = 0;      // out of core: memory for all slots; 0: half of the memory of the place tree
+  std::string directory;             // out of core: where the backing file goes; "": TMPDIR or /tmp. It has no name there
+  std::uint64_t resident_bytes = 1 << 20;  // out of core: smaller datasets stay in memory
+  int max_chain_loops = 1000;        // a longer chain is executed in parts
+  bool check_bounds = true;          // that each loop with its stencils stays inside its datasets
+  bool find_nan = false;             // after each chain; throws with dataset and point
+  bool report = false;               // collect what report() prints
+
+  // What the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS, SITU_STENCIL_CACHE (bytes, "16 MiB"),
+  // SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
+  [[nodiscard]] static options from_environment();
+  [[nodiscard]] static options from_environment(options defaults);
+};
+
+struct dataset_layout {
+  box inner;
+  coordinates below{};               // ghost points before and after inner, in each dimension
+  coordinates above{};
+  int components = 1;
+  component_order order = component_order::separate;
+  bool rows_apart = true;            // rows padded such that each starts at a cache line
+  void* memory = nullptr;            // the program's own, without padding
+};
+
+// What became of the last chains, for reports and tests.
+struct chain_statistics {
+  std::uint64_t chains = 0;
+  std::uint64_t loops = 0;
+  std::uint64_t plans_made = 0;
+  std::uint64_t plans_reused = 0;
+  double plan_seconds = 0;
+  double run_seconds = 0;
+  std::int64_t last_tiles = 0;
+  std::uint64_t last_footprint_bytes = 0;  // of one tile in the middle
+  std::uint64_t bytes_read = 0;      // out of core: from and to the file
+  std::uint64_t bytes_written = 0;
+  double wait_seconds = 0;           // out of core: for copies
+};
+
+class context {
+ public:
+  explicit context(options how = options::from_environment());
+  ~context();  // drops what is still queued: nobody can see it
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+
+  [[nodiscard]] const options& how() const noexcept;
+  [[nodiscard]] int threads() const noexcept;
+
+  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case.
+  void execute();
+  // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the out-of-core
+  // executor neither reads nor writes them. Checked: a chain that reads one before it writes it throws.
+  void begin_cyclic(std::span<dataset_core* const> temporaries);
+  [[nodiscard]] const chain_statistics& statistics() const noexcept;
+  void report(std::ostream& to) const;
+
+  // The untyped layer, for par_loop and compatibility layers.
+  [[nodiscard]] int add_block(std::string name, int dims);
+  [[nodiscard]] dataset_core* add_dataset(int block, std::string name, int dims, const dataset_layout& layout, std::size_t element_bytes,
+                                          std::string type_name);
+  void remove_dataset(dataset_core* data);
+  [[nodiscard]] reduction_core* add_reduction(std::string name, std::size_t element_bytes, int count);
+  // Takes the loop into the queue. Throws bad_argument if it leaves its datasets.
+  void enqueue(std::unique_ptr<loop> l);
+  // Called while a loop is made: sets a reduction's kind, and its value if it is fresh.
+  void use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities, std::size_t bytes);
+  [[nodiscard]] bool is_queued() const noexcept;
+  // Between the inner points of a box and a buffer: dimension 0 fastest, components slowest, or fastest if interleaved.
+  void fetch(const dataset_core& data, const box& what, component_order order, void* to);
+  void store(dataset_core& data, const box& what, component_order order, const void* from);
+  // Runs f for all threads at once, as loops are run.
+  void on_all_threads(const std::function<void(int thread)>& f);
+
+ private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
+
+template <int D>
+class block {
+ public:
+  static constexpr int dims = D;
+  block(context& owner, std::string name) : owner_{&owner}, index_{owner.add_block(std::move(name), D)} {}
+  [[nodiscard]] context& owner() const noexcept { return *owner_; }
+  [[nodiscard]] int index() const noexcept { return index_; }
+
+ private:
+  context* owner_;
+  int index_;
+};
+
+template <class T, int D>
+class dataset {
+  static_assert(std::is_trivially_copyable_v<T>, "datasets are copied between memories and files: T must be trivially copyable");
+
+ public:
+  using value_type = T;
+  static constexpr int dims = D;
+
+  // A template, so that {nx, ny} can only mean extents.
+  template <std::same_as<dataset_layout> Layout>
+  dataset(const block<D>& on, std::string name, const Layout& layout)
+      : core_{on.owner().add_dataset(on.index(), std::move(name), D, layout, sizeof(T), typeid(T).name())} {}
+  // Points [0, extents[d]), with the same number of ghost points on all sides.
+  dataset(const block<D>& on, std::string name, const std::array<int, D>& extents, int ghosts = 0, int components = 1)
+      : dataset{on, std::move(name), make_layout(extents, ghosts, components)} {}
+
+  [[nodiscard]] dataset_core* core() const noexcept { return core_; }
+  [[nodiscard]] const box& inner() const noexcept { return core_->inner; }
+  [[nodiscard]] const box& valid() const noexcept { return core_->valid; }
+
+  // Executes what is queued. Dimension 0 fastest, components slowest.
+  [[nodiscard]] std::vector<T> fetch() const { return fetch(core_->inner); }
+  [[nodiscard]] std::vector<T> fetch(const box& what) const {
+    std::vector<T> to(static_cast<std::size_t>(what.points()) * static_cast<std::size_t>(core_->components));
+    core_->owner->fetch(*core_, what, component_order::separate, to.data());
+    return to;
+  }
+  void store(const box& what, std::span<const T> from) const { core_->owner->store(*core_, what, component_order::separate, from.data()); }
+
+ private:
+  static dataset_layout make_layout(const std::array<int, D>& extents, int ghosts, int components) {
+    dataset_layout l;
+    for (int d = 0; d < D; ++d) {
+      l.inner.high[d] = extents[d];
+      l.below[d] = l.above[d] = ghosts;
+    }
+    l.components = components;
+    return l;
+  }
+  dataset_core* core_;
+};
+
+template <class T, int N = 1>
+class reduction {
+ public:
+  explicit reduction(context& owner, std::string name) : core_{owner.add_reduction(std::move(name), sizeof(T), N)} {}
+  [[nodiscard]] reduction_core* core() const noexcept { return core_; }
+  // Executes what is queued; the next loop starts anew. Without a loop since the last call, T{}.
+  [[nodiscard]] auto value() const {
+    core_->owner->execute();
+    std::array<T, N> all{};
+    if (!core_->is_fresh) std::copy_n(reinterpret_cast<const T*>(core_->value.data()), N, all.begin());
+    core_->is_fresh = true;
+    if constexpr (N == 1) {
+      return all[0];
+    } else {
+      return all;
+    }
+  }
+
+ private:
+  reduction_core* core_;
+};
+
+}  // namespace situ::stencil

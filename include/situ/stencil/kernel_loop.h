@@ -1,0 +1,350 @@
+// A loop with its types: runs a kernel over a part of the range such that the compiler inlines and vectorizes it.
+//
+// Invariants
+//   1. A line (the points that differ in dimension 0 only) is one inner loop. In its fast form all datasets advance by one element a
+//      point, which the compiler sees as a constant; that is what makes gcc vectorize it.
+//   2. Iterations of a parallel loop are independent by contract, so the fast form says so (ivdep). It is not used where iterations
+//      meet: with reductions, and where a written dataset is touched beside the point, or at one address by many points.
+//   3. An argument that stands still along the line (a column of y coordinates, say) is spread out into a short row first, so that
+//      it advances too. The row is as long as a strip of the line; all strips of the line use the same one.
+#pragma once
+
+#include <situ/stencil/accessor.h>
+#include <situ/stencil/loop.h>
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace situ::stencil::detail {
+
+inline constexpr int strip_points = 256;  // 2 KiB of doubles: a few spread-out rows lie in the first-level cache beside the data
+
+// A parameter of the kernel is a class with
+//   row<Fast>          what the inner loop needs of it, cheap to copy
+//   begin<Fast>(...)   makes the row for the line that starts at a point
+//   is_reduction, is_fast(), is_mapped(), replica_bytes(), replicate(): see below
+
+template <class T, int D, class View = accessor<T, D>>
+class dataset_parameter {
+ public:
+  using value_type = std::remove_const_t<T>;
+  static constexpr bool is_reduction = false;
+  static constexpr bool is_checked = std::is_constructible_v<View, T*, const std::ptrdiff_t*, std::ptrdiff_t, check_site*>;
+
+  dataset_parameter(dataset_core* data, shape where, access mode) noexcept : data_{data}, where_{std::move(where)}, mode_{mode} {}
+  [[nodiscard]] argument describe() const noexcept { return {data_, &where_, mode_, nullptr}; }
+  void name_site(const std::string* loop_name, int index) noexcept { loop_name_ = loop_name, index_ = index; }
+
+  // Recomputed for each point of the line, since the dataset advances by fractions.
+  [[nodiscard]] bool is_mapped() const noexcept { return data_ != nullptr && where_.divisor(0) != 1; }
+  [[nodiscard]] bool stands_still() const noexcept {
+    return data_ != nullptr && where_.multiplier(0) == 0 && mode_ == access::read && where_.lowest(0) == 0 && where_.highest(0) == 0;
+  }
+  [[nodiscard]] bool is_fast() const noexcept {
+    if (data_ == nullptr || stands_still()) return !is_checked;
+    if (is_checked || data_->stride[0] != 1 || where_.multiplier(0) != 1 || where_.divisor(0) != 1) return false;
+    return !writes(mode_) || (where_.lowest(0) == 0 && where_.highest(0) == 0);
+  }
+  [[nodiscard]] std::size_t replica_bytes(int points) const noexcept {
+    if (!stands_still()) return 0;
+    std::size_t rows = static_cast<std::size_t>(data_->components);
+    for (int d = 1; d < D; ++d) rows *= static_cast<std::size_t>(where_.highest(d) - where_.lowest(d) + 1);
+    return (rows * static_cast<std::size_t>(points) * sizeof(T) + 63) / 64 * 64;
+  }
+
+  template <bool Fast>
+  struct row {
+    T* at;
+    std::ptrdiff_t step;
+    std::ptrdiff_t stride[D];
+    std::ptrdiff_t component_stride;
+    check_site* site;
+    int from;  // the line's first index
+    void enter() noexcept {}
+    void leave() noexcept {}
+    [[gnu::always_inline]] void advance(std::ptrdiff_t points) noexcept { at += points * step; }
+    [[gnu::always_inline]] View view(std::ptrdiff_t i) const noexcept {
+      std::ptrdiff_t s[D];
+      for (int d = 0; d < D; ++d) s[d] = stride[d];
+      if constexpr (is_checked) {  // never fast
+        auto point = site->point;
+        point[0] = from + static_cast<int>(i);
+        site->move_to(point);
+        return View{at + i * step, s, component_stride, site};
+      } else if constexpr (Fast) {
+        s[0] = 1;
+        return View{at + i, s, component_stride};
+      } else {
+        return View{at + i * step, s, component_stride};
+      }
+    }
+  };
+
+  template <bool Fast>
+  [[nodiscard]] row<Fast> begin(const coordinates& from, const box&, int strip, std::byte*& replica, check_site& site) const {
+    row<Fast> r{};
+    if (data_ == nullptr) return r;  // an optional argument that is absent: the kernel does not touch it
+    coordinates at{};
+    for (int d = 0; d < max_dims; ++d) at[d] = where_.map(d, from[d]);
+    r.at = reinterpret_cast<T*>(data_->origin) + data_->offset(at);
+    r.component_stride = data_->component_stride;
+    r.step = data_->stride[0] * where_.multiplier(0);
+    for (int d = 0; d < D; ++d) r.stride[d] = data_->stride[d];
+    if constexpr (is_checked) {
+      site.loop = loop_name_, site.data = data_, site.where = &where_, site.mode = mode_, site.argument = index_;
+      site.point = from;
+      r.site = &site;
+      r.from = from[0];
+    }
+    if constexpr (Fast) {
+      if (stands_still()) spread(r, strip, replica);
+    }
+    return r;
+  }
+
+ private:
+  template <class Row>
+  void spread(Row& r, int strip, std::byte*& replica) const {
+    auto* const rows = reinterpret_cast<value_type*>(replica);
+    replica += replica_bytes(strip);
+    std::ptrdiff_t stride[D];
+    std::ptrdiff_t total = strip;
+    stride[0] = 1;
+    std::ptrdiff_t centre = 0;
+    for (int d = 1; d < D; ++d) {
+      stride[d] = total;
+      centre -= where_.lowest(d) * stride[d];
+      total *= where_.highest(d) - where_.lowest(d) + 1;
+    }
+    coordinates o{};
+    for (int c = 0; c < data_->components; ++c) {
+      for (std::ptrdiff_t n = 0; n < total / strip; ++n) {
+        std::ptrdiff_t rest = n, from = c * r.component_stride, to = c * total + centre;
+        for (int d = 1; d < D; ++d) {
+          const int extent = where_.highest(d) - where_.lowest(d) + 1;
+          o[d] = where_.lowest(d) + static_cast<int>(rest % extent);
+          rest /= extent;
+          from += o[d] * r.stride[d];
+          to += o[d] * stride[d];
+        }
+        std::fill_n(rows + to, strip, r.at[from]);
+      }
+    }
+    r.at = rows + centre;
+    r.step = 0;  // strips share the row
+    r.component_stride = total;
+    for (int d = 0; d < D; ++d) r.stride[d] = stride[d];
+  }
+
+  dataset_core* data_;
+  shape where_;
+  access mode_;
+  const std::string* loop_name_ = nullptr;
+  int index_ = 0;
+};
+
+// What parameters without data share.
+struct plain_parameter {
+  static constexpr bool is_reduction = false;
+  [[nodiscard]] static argument describe() noexcept { return {}; }
+  static void name_site(const std::string*, int) noexcept {}
+  [[nodiscard]] static bool is_mapped() noexcept { return false; }
+  [[nodiscard]] static bool is_fast() noexcept { return true; }
+  [[nodiscard]] static std::size_t replica_bytes(int) noexcept { return 0; }
+  static void begin_loop(const box&) noexcept {}
+  static void end_loop() noexcept {}
+};
+
+// The index of the point. View is constructed from coordinates.
+template <class View>
+class index_parameter : public plain_parameter {
+ public:
+  template <bool Fast>
+  struct row {
+    coordinates at;
+    void enter() noexcept {}
+    void leave() noexcept {}
+    void advance(std::ptrdiff_t points) noexcept { at[0] += static_cast<int>(points); }
+    [[gnu::always_inline]] View view(std::ptrdiff_t i) const noexcept {
+      auto here = at;
+      here[0] += static_cast<int>(i);
+      return View{here};
+    }
+  };
+  template <bool Fast>
+  [[nodiscard]] row<Fast> begin(const coordinates& from, const box&, int, std::byte*&, check_site&) const noexcept {
+    return {from};
+  }
+};
+
+// A value that is the same at all points, copied when the loop is queued. View is constructed from const T&.
+template <class T, class View>
+class global_parameter : public plain_parameter {
+ public:
+  explicit global_parameter(T value) : value_{std::move(value)} {}
+  template <bool Fast>
+  struct row {
+    const T* value;
+    void enter() noexcept {}
+    void leave() noexcept {}
+    void advance(std::ptrdiff_t) noexcept {}
+    [[gnu::always_inline]] View view(std::ptrdiff_t) const noexcept { return View{*value}; }
+  };
+  template <bool Fast>
+  [[nodiscard]] row<Fast> begin(const coordinates&, const box&, int, std::byte*&, check_site&) const noexcept {
+    return {&value_};
+  }
+
+ private:
+  T value_;
+};
+
+// View is constructed from T*: the accumulators of the line.
+template <class T, class View>
+class reduction_parameter : public plain_parameter {
+ public:
+  static constexpr bool is_reduction = true;
+  reduction_parameter(reduction_core* into, reduction_kind kind) noexcept : into_{into}, kind_{kind} {}
+  [[nodiscard]] argument describe() const noexcept { return {nullptr, nullptr, access::increment, into_}; }
+
+  void begin_loop(const box& range) {
+    std::size_t lines = 1;
+    for (int d = 1; d < max_dims; ++d) lines *= static_cast<std::size_t>(range.extent(d));
+    accumulators_.assign(lines * static_cast<std::size_t>(into_->count), identity<T>(kind_));
+  }
+  void end_loop() {
+    auto* const result = reinterpret_cast<T*>(into_->value.data());
+    const auto count = static_cast<std::size_t>(into_->count);
+    for (std::size_t i = 0; i < accumulators_.size(); ++i) result[i % count] = combine(kind_, result[i % count], accumulators_[i]);
+    accumulators_ = {};
+  }
+
+  template <bool Fast>
+  struct row {
+    T* line;
+    bool single;
+    T value;  // of a single accumulator: in a register during the line
+    void enter() noexcept { if (single) value = *line; }
+    void leave() noexcept { if (single) *line = value; }
+    void advance(std::ptrdiff_t) noexcept {}
+    [[gnu::always_inline]] View view(std::ptrdiff_t) noexcept { return View{Fast ? &value : line}; }
+  };
+  // Fast here: one accumulator.
+  template <bool Fast>
+  [[nodiscard]] row<Fast> begin(const coordinates& from, const box& range, int, std::byte*&, check_site&) const noexcept {
+    std::size_t n = 0;
+    for (int d = max_dims - 1; d >= 1; --d) n = n * static_cast<std::size_t>(range.extent(d)) + static_cast<std::size_t>(from[d] - range.low[d]);
+    return {const_cast<T*>(accumulators_.data()) + n * static_cast<std::size_t>(into_->count), Fast, T{}};
+  }
+  [[nodiscard]] bool is_fast() const noexcept { return into_->count == 1; }
+
+ private:
+  reduction_core* into_;
+  reduction_kind kind_;
+  std::vector<T> accumulators_;
+};
+
+template <class Parameter>
+concept has_loop_hooks = requires(Parameter p, const box& b) { p.begin_loop(b); };
+
+template <class Kernel, class... Parameters>
+class kernel_loop final : public loop {
+ public:
+  kernel_loop(std::string name, int dims, const box& range, Kernel kernel, Parameters... parameters)
+      : loop{std::move(name), dims, range}, kernel_{std::move(kernel)}, parameters_{std::move(parameters)...} {
+    std::apply([&](auto&... p) {
+      int index = 0;
+      ((p.name_site(&this->name(), index++), arguments_.push_back(p.describe())), ...);
+      fast_ = (p.is_fast() && ...);
+      mapped_ = (p.is_mapped() || ...);
+    }, parameters_);
+    std::erase_if(arguments_, [](const argument& a) { return a.data == nullptr && a.into == nullptr; });
+  }
+
+  void begin() override {
+    std::apply([&](auto&... p) { (begin_one(p), ...); }, parameters_);
+  }
+  void end() override {
+    std::apply([&](auto&... p) { (end_one(p), ...); }, parameters_);
+  }
+  [[nodiscard]] const void* kernel_id() const noexcept override {
+    static const char id = 0;
+    return &id;
+  }
+
+  void run(const box& part, scratch& memory) override {
+    if (part.empty()) return;
+    if (fast_) {
+      run_lines<true>(part, memory, std::index_sequence_for<Parameters...>{});
+    } else {
+      run_lines<false>(part, memory, std::index_sequence_for<Parameters...>{});
+    }
+  }
+
+ private:
+  static constexpr bool any_reduction = (Parameters::is_reduction || ... || false);
+
+  template <class P>
+  void begin_one(P& p) {
+    if constexpr (has_loop_hooks<P>) p.begin_loop(range());
+  }
+  template <class P>
+  static void end_one(P& p) {
+    if constexpr (has_loop_hooks<P>) p.end_loop();
+  }
+
+  template <bool Fast, std::size_t... I>
+  void run_lines(const box& part, scratch& memory, std::index_sequence<I...> all) {
+    const int points = mapped_ ? 1 : part.extent(0);
+    int strip = points;
+    std::byte* replicas = nullptr;
+    if constexpr (Fast) {
+      const std::size_t bytes = (std::get<I>(parameters_).replica_bytes(std::min(points, strip_points)) + ... + 0);
+      if (bytes > 0) {
+        strip = std::min(points, strip_points);
+        replicas = memory.reserve(bytes);
+      }
+    }
+    std::array<check_site, sizeof...(Parameters) + 1> sites;
+    coordinates at = part.low;
+    while (true) {
+      std::byte* replica = replicas;
+      std::tuple<typename Parameters::template row<Fast>...> rows{
+          std::get<I>(parameters_).template begin<Fast>(at, range(), strip, replica, sites[I])...};
+      for (int from = 0; from < points; from += strip) {
+        run_strip<Fast>(kernel_, rows, std::min(strip, points - from), all);
+        (std::get<I>(rows).advance(strip), ...);
+      }
+      if (mapped_ && ++at[0] < part.high[0]) continue;
+      at[0] = part.low[0];
+      int d = 1;
+      while (d < max_dims && ++at[d] >= part.high[d]) {
+        at[d] = part.low[d];
+        ++d;
+      }
+      if (d == max_dims) return;
+    }
+  }
+
+  // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel.
+  template <bool Fast, class Rows, std::size_t... I>
+  [[gnu::noinline, gnu::flatten]] static void run_strip(Kernel& kernel, const Rows& from, int points, std::index_sequence<I...>) {
+    Rows rows = from;
+    (std::get<I>(rows).enter(), ...);
+    if constexpr (Fast && !any_reduction) {
+#pragma GCC ivdep
+      for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+    } else {
+      for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+    }
+    (std::get<I>(rows).leave(), ...);
+  }
+
+  Kernel kernel_;
+  std::tuple<Parameters...> parameters_;
+  bool fast_ = false;
+  bool mapped_ = false;
+};
+
+}  // namespace situ::stencil::detail

@@ -1,0 +1,73 @@
+// A parallel loop in the queue, without its types: what the analysis and the executors work with.
+//
+// run() may be called from several threads at once for parts that do not overlap; each part at most once. The parts of one line
+// come in ascending order (reductions rely on it).
+#pragma once
+
+#include <situ/stencil/dataset.h>
+#include <situ/stencil/reduction.h>
+#include <situ/stencil/shape.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace situ::stencil {
+
+struct argument {
+  dataset_core* data = nullptr;      // null for reductions
+  const shape* where = nullptr;
+  access mode = access::read;
+  reduction_core* into = nullptr;
+};
+
+// Memory of one thread for the rows that run() spreads out (kernel_loop.h).
+class scratch {
+ public:
+  [[nodiscard]] std::byte* reserve(std::size_t bytes) {
+    if (bytes > size_) {
+      memory_ = std::make_unique<std::byte[]>(bytes + 64);
+      size_ = bytes;
+    }
+    return memory_.get();
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t size_ = 0;
+};
+
+class loop {
+ public:
+  loop(std::string name, int dims, const box& range) : name_{std::move(name)}, dims_{dims}, range_{range} {}
+  virtual ~loop() = default;
+  loop(const loop&) = delete;
+  loop& operator=(const loop&) = delete;
+
+  virtual void run(const box& part, scratch& memory) = 0;
+  // Before the first and after the last part: accumulators of reductions.
+  virtual void begin() {}
+  virtual void end() {}
+  // Of the kernel's type: loops with the same kernel, range and arguments make the same plan.
+  [[nodiscard]] virtual const void* kernel_id() const noexcept = 0;
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] int dims() const noexcept { return dims_; }
+  [[nodiscard]] const box& range() const noexcept { return range_; }
+  [[nodiscard]] const std::vector<argument>& arguments() const noexcept { return arguments_; }
+  [[nodiscard]] bool has_reduction() const noexcept;
+  // Whether parts that differ in dimension d only may run at the same time.
+  [[nodiscard]] bool is_splittable(int d) const noexcept;
+  // Bytes by the paper's count: each point of each dataset once for reading and once for writing.
+  [[nodiscard]] std::size_t bytes_moved() const noexcept;
+
+ protected:
+  std::vector<argument> arguments_;
+
+ private:
+  std::string name_;
+  int dims_;
+  box range_;
+};
+
+}  // namespace situ::stencil

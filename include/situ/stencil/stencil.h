@@ -1,0 +1,6 @@
+// The stencil module: what situ::stencil offers, in one include.
+#pragma once
+
+#include <situ/stencil/context.h>
+#include <situ/stencil/par_loop.h>
+#include <situ/stencil/shape.h>

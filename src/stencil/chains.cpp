@@ -1,0 +1,194 @@
+// How a context executes a chain: finds or makes its plan, chooses among tile sizes, runs, and keeps count.
+#include "stencil/context_parts.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+namespace situ::stencil {
+namespace {
+
+using clock = std::chrono::steady_clock;
+double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+
+std::vector<std::uint64_t> key_of(chain loops) {
+  std::vector<std::uint64_t> key;
+  key.reserve(loops.size() * 32);
+  for (const auto& l : loops) {
+    const auto& r = l->range();
+    key.push_back(l->arguments().size() << 8 | static_cast<std::uint64_t>(l->dims()));
+    for (int d = 0; d < l->dims(); ++d) {
+      key.push_back(std::uint64_t{static_cast<std::uint32_t>(r.low[d])} << 32 | static_cast<std::uint32_t>(r.high[d]));
+    }
+    for (const auto& a : l->arguments()) {
+      if (a.data == nullptr) {
+        key.push_back(reinterpret_cast<std::uintptr_t>(a.into));
+        continue;
+      }
+      key.push_back(reinterpret_cast<std::uintptr_t>(a.data));
+      key.push_back(reinterpret_cast<std::uintptr_t>(a.where->id()) ^ static_cast<std::uint64_t>(a.mode) << 60);
+    }
+  }
+  return key;
+}
+
+std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const auto word : key) h = (h ^ word) * 0x9e3779b97f4a7c15u ^ h >> 29;
+  return h;
+}
+
+// Tiles to compare by running them. The first fills half of the cache: what the tile leaves behind and what streams through need room, too.
+std::vector<coordinates> candidates_of(chain loops, const options& how, std::uint64_t cache_bytes) {
+  if (how.run_by != executor::tiled) return {coordinates{}};
+  if (how.tile != coordinates{}) return {how.tile};
+  std::vector<coordinates> all{choose_tile(loops, cache_bytes / 2)};
+  if (!how.tune || all.front() == coordinates{}) return all;
+  for (const auto bytes : {cache_bytes, cache_bytes / 4}) {
+    const auto tile = choose_tile(loops, bytes);
+    if (std::find(all.begin(), all.end(), tile) == all.end()) all.push_back(tile);
+  }
+  all.push_back({});  // not cut at all
+  return all;
+}
+
+}  // namespace
+
+cached_plan& context::parts::find_plan(chain loops) {
+  auto key = key_of(loops);
+  auto& bucket = plans[hash_of(key)];
+  for (auto& p : bucket) {
+    if (p->key == key) {
+      ++statistics.plans_reused;
+      return *p;
+    }
+  }
+  ++statistics.plans_made;
+  auto made = std::make_unique<cached_plan>();
+  for (const auto& l : loops) {
+    for (const auto& a : l->arguments()) {
+      if (a.where != nullptr) made->shapes.push_back(*a.where);
+    }
+  }
+  made->key = std::move(key);
+  made->candidates = candidates_of(loops, how, cache_bytes);
+  made->plans.push_back(make_plan(loops, made->candidates.front()));
+  made->footprint = footprint_bytes(loops, made->plans.front(), made->plans.front().tile_count() / 2);
+  bucket.push_back(std::move(made));
+  return *bucket.back();
+}
+
+void context::parts::run_in_memory(chain loops, std::span<loop_time> times) {
+  const auto start = clock::now();
+  auto& found = find_plan(loops);
+  // The first run warms up (pages, frequency); each further one tries the next candidate, until all have a time.
+  std::size_t chosen = found.best;
+  const bool trying = found.candidates.size() > 1 && found.seconds.size() < found.candidates.size();
+  if (trying && found.runs > 0) chosen = found.seconds.size();
+  if (chosen >= found.plans.size()) found.plans.push_back(make_plan(loops, found.candidates[chosen]));
+  const plan& p = found.plans[chosen];
+  statistics.plan_seconds += seconds_since(start);
+  statistics.last_tiles = p.tile_count();
+  statistics.last_footprint_bytes = found.footprint;
+
+  const auto begin = clock::now();
+  runner.run(loops, p, times);
+  const double seconds = seconds_since(begin);
+  ++found.runs;
+  if (trying && found.runs > 1) {
+    found.seconds.push_back(seconds);
+    if (seconds < found.seconds[found.best]) found.best = chosen;
+  }
+}
+
+void context::parts::run_out_of_core(chain loops, std::span<loop_time> times) {
+  const auto start = clock::now();
+  auto& found = find_plan(loops);
+  if (!found.streams) found.streams = slots->make_stream_plan(loops, how);
+  statistics.plan_seconds += seconds_since(start);
+  statistics.last_tiles = found.streams->tiles.tile_count();
+  statistics.last_footprint_bytes = found.streams->bytes;
+  slots->run(loops, *found.streams, times, statistics);
+}
+
+void context::parts::run(chain loops, std::span<loop_time> times) {
+  if (slots == nullptr) {
+    run_in_memory(loops, times);
+  } else {
+    // Tiles are cut in the outermost dimension, which must be the same for all loops.
+    for (std::size_t from = 0, until = 0; from < loops.size(); from = until) {
+      while (until < loops.size() && loops[until]->dims() == loops[from]->dims()) ++until;
+      run_out_of_core(loops.subspan(from, until - from), times.empty() ? times : times.subspan(from, until - from));
+    }
+  }
+}
+
+void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {
+  std::vector<loop_time> all_times(how.report ? loops.size() : 0);
+  const std::span<loop_time> times{all_times};
+  for (const auto& l : loops) l->begin();
+  const auto start = clock::now();
+  try {
+    run(loops, times);
+  } catch (...) {
+    // What a broken chain has summed up is nobody's result.
+    for (const auto& l : loops) {
+      for (const auto& a : l->arguments()) {
+        if (a.into != nullptr) a.into->is_fresh = true;
+      }
+    }
+    throw;
+  }
+  statistics.run_seconds += seconds_since(start);
+  for (const auto& l : loops) l->end();
+  ++statistics.chains;
+  statistics.loops += loops.size();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    auto& r = reports[loops[i]->name()];
+    ++r.calls;
+    r.seconds += times[i].seconds;
+    r.bytes += loops[i]->bytes_moved();
+  }
+  if (how.find_nan) find_nan(loops);
+}
+
+namespace {
+
+template <class T>
+void find_nan_in(const dataset_core& data, const box& part, const std::string& kernel) {
+  coordinates at = part.low;
+  for (std::int64_t n = 0; n < part.points(); ++n) {
+    for (int c = 0; c < data.components; ++c) {
+      if (std::isnan(reinterpret_cast<const T*>(data.origin)[data.offset(at) + c * data.component_stride])) {
+        throw_error(errc::bad_argument, fmt::format("dataset '{}', component {} is NaN at ({}, {}, {}, {}, {}) after a chain in which kernel '{}' wrote it last",
+                                                    data.name, c, at[0], at[1], at[2], at[3], at[4], kernel));
+      }
+    }
+    for (int d = 0; d < max_dims; ++d) {
+      if (++at[d] < part.high[d]) break;
+      at[d] = part.low[d];
+    }
+  }
+}
+
+}  // namespace
+
+void context::parts::find_nan(chain loops) {
+  std::map<dataset_core*, const loop*> last;
+  for (const auto& l : loops) {
+    for (const auto& a : l->arguments()) {
+      if (a.data != nullptr && writes(a.mode)) last[a.data] = l.get();
+    }
+  }
+  for (const auto& [data, l] : last) {
+    for_each_part(*data, data->inner, false, [&, data = data, l = l](const box& part) {
+      if (data->type_name == typeid(double).name()) find_nan_in<double>(*data, part, l->name());
+      if (data->type_name == typeid(float).name()) find_nan_in<float>(*data, part, l->name());
+    });
+  }
+}
+
+}  // namespace situ::stencil

@@ -1,0 +1,256 @@
+#include <situ/stencil/context.h>
+
+#include "stencil/context_parts.h"
+
+#include <situ/base/error.h>
+#include <situ/machine/discover.h>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace situ::stencil {
+namespace {
+
+// Of each cache of the last level: what a tile may fill. Kept below the whole, since the threads' stacks and the system have some of it.
+std::uint64_t last_level_cache_bytes(const machine::tree& tree) {
+  std::uint64_t sum = 0;
+  std::uint32_t level = 0;
+  for (const auto& n : tree.nodes()) {
+    if (n.kind != machine::node_kind::cache || n.cache == machine::cache_kind::instruction || n.cache == machine::cache_kind::memory_side) continue;
+    if (n.level > level) {
+      level = n.level;
+      sum = 0;
+    }
+    if (n.level == level) sum += n.bytes;
+  }
+  return sum > 0 ? sum : std::uint64_t{8} << 20;
+}
+
+// Discovered once: it takes tens of milliseconds, and does not change.
+const machine::tree& this_machine() {
+  static const machine::tree found = machine::discover({.devices = false});
+  return found;
+}
+
+}  // namespace
+
+std::string_view name(executor e) noexcept {
+  switch (e) {
+    case executor::plain: return "plain";
+    case executor::tiled: return "tiled";
+    case executor::out_of_core: return "out_of_core";
+  }
+  return "?";
+}
+
+context::parts::parts(options o)
+    : how{std::move(o)},
+      tree{this_machine()},
+      cache_bytes{how.cache_bytes > 0 ? how.cache_bytes : last_level_cache_bytes(tree)},
+      pool{tree, how.threads, how.bind_threads},
+      runner{pool, how.small_points} {
+  if (how.run_by != executor::out_of_core) return;
+  slots = std::make_unique<slot_runner>(runner, how, how.fast_bytes > 0 ? how.fast_bytes : tree.memory_bytes() / 2);
+}
+
+context::context(options how) : parts_{std::make_unique<parts>(std::move(how))} {}
+context::~context() = default;
+
+const options& context::how() const noexcept { return parts_->how; }
+int context::threads() const noexcept { return parts_->pool.size(); }
+const chain_statistics& context::statistics() const noexcept { return parts_->statistics; }
+bool context::is_queued() const noexcept { return !parts_->queue.empty(); }
+
+int context::add_block(std::string name, int dims) {
+  if (dims < 1 || dims > max_dims) throw_error(errc::bad_argument, fmt::format("block '{}' has {} dimensions; 1 to {} are possible", name, dims, max_dims));
+  parts_->blocks.emplace_back(std::move(name), dims);
+  return static_cast<int>(parts_->blocks.size()) - 1;
+}
+
+dataset_core* context::add_dataset(int block, std::string name, int dims, const dataset_layout& layout, std::size_t element_bytes,
+                                   std::string type_name) {
+  auto made = std::make_unique<dataset_core>();
+  made->name = std::move(name);
+  made->type_name = std::move(type_name);
+  made->owner = this;
+  made->index = parts_->next_index++;
+  made->block = block;
+  made->dims = dims;
+  made->element_bytes = element_bytes;
+  lay_out(*made, layout, false);
+  // Slabs must be whole pages; lines (1-D) have no slabs to speak of, and stay in memory.
+  made->in_file = parts_->slots != nullptr && layout.memory == nullptr && dims > 1 && made->bytes > parts_->how.resident_bytes &&
+                  file_store::page_bytes % element_bytes == 0;
+  if (made->in_file) {
+    lay_out(*made, layout, true);
+    made->file_offset = parts_->slots->store().allocate(made->bytes);
+  } else if (layout.memory != nullptr) {
+    made->is_foreign = true;
+    made->memory = static_cast<std::byte*>(layout.memory);
+    made->origin = made->memory - made->offset(made->valid.low) * static_cast<std::ptrdiff_t>(element_bytes);
+  } else {
+    parts_->allocate(*made);
+  }
+  parts_->datasets.push_back(std::move(made));
+  return parts_->datasets.back().get();
+}
+
+void context::parts::allocate(dataset_core& data) {
+  // Without the offset the same point of all datasets would lie in one set of the caches.
+  const auto shift = static_cast<std::size_t>(data.index * 5 % 64) * 64;
+  pages p{data.bytes + 64 * 64};
+  data.memory = p.data() + shift;
+  data.origin = data.memory - data.offset(data.valid.low) * static_cast<std::ptrdiff_t>(data.element_bytes);
+  // First touch, by the partition of the loops.
+  if (data.bytes > std::size_t{1} << 20) {
+    pool.run([&](int thread) {
+      const box mine = slice(data.valid, data.dims, [](int) { return true; }, thread, pool.size());
+      const int last = data.dims - 1;
+      const auto from = static_cast<std::size_t>(mine.low[last] - data.valid.low[last]) * data.slab_bytes;
+      const auto to = mine.high[last] == data.valid.high[last] ? data.bytes
+                                                                : static_cast<std::size_t>(mine.high[last] - data.valid.low[last]) * data.slab_bytes;
+      if (!mine.empty()) std::memset(data.memory + from, 0, to - from);
+    });
+  }
+  memory.emplace(&data, std::move(p));
+}
+
+void context::remove_dataset(dataset_core* data) {
+  execute();
+  parts_->memory.erase(data);
+  if (parts_->slots != nullptr) parts_->slots->forget(*data);
+  parts_->plans.clear();  // their keys name datasets by address
+  std::erase_if(parts_->datasets, [data](const auto& d) { return d.get() == data; });
+}
+
+reduction_core* context::add_reduction(std::string name, std::size_t element_bytes, int count) {
+  auto made = std::make_unique<reduction_core>();
+  made->name = std::move(name);
+  made->owner = this;
+  made->element_bytes = element_bytes;
+  made->count = count;
+  made->value.resize(element_bytes * static_cast<std::size_t>(count));
+  parts_->reductions.push_back(std::move(made));
+  return parts_->reductions.back().get();
+}
+
+void context::use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities, std::size_t bytes) {
+  if (r->is_fresh) {
+    r->kind = kind;
+    r->used_by = loop_name;
+    std::memcpy(r->value.data(), identities, std::min(bytes, r->value.size()));
+    r->is_fresh = false;
+  } else if (r->kind != kind) {
+    throw_error(errc::bad_argument, fmt::format("reduction '{}' is used by kernel '{}' in another way than by kernel '{}' before; take its result in "
+                                                "between", r->name, loop_name, r->used_by));
+  }
+}
+
+void context::parts::check_bounds(const loop& l) const {
+  int index = 0;
+  for (const auto& a : l.arguments()) {
+    ++index;
+    if (a.data == nullptr) continue;
+    for (int d = 0; d < max_dims; ++d) {
+      const int low = a.where->map(d, l.range().low[d]) + a.where->lowest(d);
+      const int high = a.where->map(d, l.range().high[d] - 1) + a.where->highest(d) + 1;
+      if (low >= a.data->valid.low[d] && high <= a.data->valid.high[d]) continue;
+      throw_error(errc::bad_argument, fmt::format("kernel '{}', argument {}: range [{}, {}) with stencil '{}' touches [{}, {}) of dataset '{}' in dimension "
+                                                  "{}, which has [{}, {}) with its ghost points", l.name(), index, l.range().low[d], l.range().high[d],
+                                                  a.where->name(), low, high, a.data->name, d, a.data->valid.low[d], a.data->valid.high[d]));
+    }
+  }
+}
+
+void context::enqueue(std::unique_ptr<loop> l) {
+  for (const auto& a : l->arguments()) {
+    const context* const owner = a.data != nullptr ? a.data->owner : a.into->owner;
+    if (owner != this) throw_error(errc::bad_argument, fmt::format("kernel '{}' uses '{}' of another context", l->name(), a.data != nullptr ? a.data->name : a.into->name));
+  }
+  if (l->range().empty()) return;
+  if (parts_->how.check_bounds) parts_->check_bounds(*l);
+  parts_->queue.push_back(std::move(l));
+  if (static_cast<int>(parts_->queue.size()) >= parts_->how.max_chain_loops) execute();
+}
+
+void context::execute() {
+  if (parts_->queue.empty()) return;
+  // Taken out first: whatever happens the queue is empty afterwards.
+  parts_->execute(std::exchange(parts_->queue, {}));
+}
+
+void context::on_all_threads(const std::function<void(int)>& f) { parts_->pool.run(f); }
+
+void context::fetch(const dataset_core& data, const box& what, component_order order, void* to) {
+  execute();
+  // Reading changes the origin for a while, nothing else.
+  parts_->copy(const_cast<dataset_core&>(data), what, order, static_cast<std::byte*>(to), true);
+}
+
+void context::store(dataset_core& data, const box& what, component_order order, const void* from) {
+  execute();
+  parts_->copy(data, what, order, const_cast<std::byte*>(static_cast<const std::byte*>(from)), false);
+}
+
+void context::begin_cyclic(std::span<dataset_core* const> temporaries) {
+  execute();
+  for (auto* const data : temporaries) data->is_cyclic_temporary = true;
+}
+
+void context::parts::for_each_part(dataset_core& data, const box& what, bool in_place, const std::function<void(const box&)>& f) {
+  if (data.in_file) {
+    slots->for_each_part(data, what, in_place, f);
+  } else {
+    f(what);
+  }
+}
+
+namespace {
+
+// Line by line between a part of a dataset and a buffer laid out for all of `what`.
+void copy_part(const dataset_core& data, const box& what, const box& part, component_order order, std::byte* buffer, bool to_buffer) {
+  const auto element = static_cast<std::ptrdiff_t>(data.element_bytes);
+  const bool interleaved = order == component_order::interleaved;
+  const std::ptrdiff_t buffer_step = interleaved ? data.components : 1;
+  const std::ptrdiff_t buffer_component = interleaved ? 1 : static_cast<std::ptrdiff_t>(what.points());
+  const auto n = static_cast<std::ptrdiff_t>(part.extent(0));
+  const auto step = data.stride[0];
+  coordinates at = part.low;
+  for (std::int64_t line = 0; line < part.points(); line += n) {
+    std::ptrdiff_t position = 0;
+    for (int d = max_dims - 1; d >= 0; --d) position = position * what.extent(d) + (at[d] - what.low[d]);
+    for (int c = 0; c < data.components; ++c) {
+      std::byte* const here = data.origin + (data.offset(at) + c * data.component_stride) * element;
+      std::byte* const there = buffer + (position * buffer_step + c * buffer_component) * element;
+      if (step == 1 && buffer_step == 1) {
+        to_buffer ? std::memcpy(there, here, static_cast<std::size_t>(n * element)) : std::memcpy(here, there, static_cast<std::size_t>(n * element));
+        continue;
+      }
+      for (std::ptrdiff_t i = 0; i < n; ++i) {
+        std::byte* const a = here + i * step * element;
+        std::byte* const b = there + i * buffer_step * element;
+        to_buffer ? std::memcpy(b, a, data.element_bytes) : std::memcpy(a, b, data.element_bytes);
+      }
+    }
+    for (int d = 1; d < max_dims; ++d) {
+      if (++at[d] < part.high[d]) break;
+      at[d] = part.low[d];
+    }
+  }
+}
+
+}  // namespace
+
+void context::parts::copy(dataset_core& data, const box& what, component_order order, std::byte* buffer, bool to_buffer) {
+  for (int d = 0; d < max_dims; ++d) {
+    if (what.low[d] < data.valid.low[d] || what.high[d] > data.valid.high[d]) {
+      throw_error(errc::bad_argument, fmt::format("[{}, {}) in dimension {} is not inside dataset '{}', which has [{}, {}) with its ghost points", what.low[d],
+                                                  what.high[d], d, data.name, data.valid.low[d], data.valid.high[d]));
+    }
+  }
+  if (what.empty()) return;
+  for_each_part(data, what, !to_buffer, [&](const box& part) { copy_part(data, what, part, order, buffer, to_buffer); });
+}
+
+}  // namespace situ::stencil

@@ -1,0 +1,66 @@
+// What a context consists of. Private to this directory.
+#pragma once
+
+#include "stencil/execute.h"
+#include "stencil/memory.h"
+#include "stencil/out_of_core.h"
+
+#include <situ/machine/tree.h>
+
+#include <map>
+#include <unordered_map>
+
+namespace situ::stencil {
+
+// A chain's plan, found again by what the chain looks like: ranges, datasets, stencils and access modes of its loops.
+struct cached_plan {
+  std::vector<std::uint64_t> key;
+  std::vector<shape> shapes;            // keeps them alive, so that no other stencil gets the address of one in the key
+  std::vector<coordinates> candidates;  // tiles to compare
+  std::vector<plan> plans;              // of the candidates tried so far
+  std::vector<double> seconds;          // the best time of each
+  std::size_t best = 0;
+  int runs = 0;
+  std::uint64_t footprint = 0;
+  std::optional<stream_plan> streams;   // out of core
+};
+
+struct loop_report {
+  std::uint64_t calls = 0;
+  double seconds = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct context::parts {
+  options how;
+  const machine::tree& tree;
+  std::uint64_t cache_bytes;
+  thread_pool pool;
+  chain_runner runner;
+  std::unique_ptr<slot_runner> slots;  // out of core
+  std::vector<std::pair<std::string, int>> blocks;
+  std::vector<std::unique_ptr<dataset_core>> datasets;
+  std::unordered_map<const dataset_core*, pages> memory;
+  int next_index = 0;
+  std::vector<std::unique_ptr<reduction_core>> reductions;
+  std::vector<std::unique_ptr<loop>> queue;
+  std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<cached_plan>>> plans;
+  chain_statistics statistics;
+  std::map<std::string, loop_report> reports;
+
+  explicit parts(options how);
+
+  void execute(std::vector<std::unique_ptr<loop>> loops);
+  cached_plan& find_plan(chain loops);
+  void run(chain loops, std::span<loop_time> times);
+  void run_in_memory(chain loops, std::span<loop_time> times);
+  void run_out_of_core(chain loops, std::span<loop_time> times);
+  void allocate(dataset_core& data);
+  void check_bounds(const loop& l) const;
+  void find_nan(chain loops);
+  // Calls f for parts of a box that are in memory together; in_place: what f changes stays changed.
+  void for_each_part(dataset_core& data, const box& what, bool in_place, const std::function<void(const box&)>& f);
+  void copy(dataset_core& data, const box& what, component_order order, std::byte* buffer, bool to_buffer);
+};
+
+}  // namespace situ::stencil

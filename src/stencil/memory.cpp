@@ -1,0 +1,76 @@
+#include "stencil/memory.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+namespace situ::stencil {
+namespace {
+
+constexpr std::size_t line_bytes = 64;
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t huge_bytes = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+}  // namespace
+
+void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
+  const int last = data.dims - 1;
+  data.inner = data.valid = layout.inner;
+  data.components = layout.components;
+  if (layout.components < 1) throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} components", data.name, layout.components));
+  for (int d = 0; d < max_dims; ++d) {
+    if (d >= data.dims) {
+      data.inner.low[d] = data.valid.low[d] = 0;
+      data.inner.high[d] = data.valid.high[d] = 1;
+      continue;
+    }
+    data.valid.low[d] -= layout.below[d];
+    data.valid.high[d] += layout.above[d];
+    if (data.valid.extent(d) < 1) {
+      throw_error(errc::bad_argument, fmt::format("dataset '{}' has no points in dimension {}: [{}, {})", data.name, d, data.valid.low[d], data.valid.high[d]));
+    }
+  }
+  const bool interleaved = layout.order == component_order::interleaved;
+  const auto components = static_cast<std::size_t>(data.components);
+  const std::size_t element = data.element_bytes;
+  std::size_t step = interleaved ? components : 1;  // in elements
+  data.component_stride = 1;
+  for (int d = 0; d < data.dims; ++d) {
+    if (d == last && !interleaved && d > 0) {
+      data.component_stride = static_cast<std::ptrdiff_t>(step);
+      step *= components;
+    }
+    // Padding must be whole elements, so odd sizes go without.
+    if (d == last && d > 0 && file_slabs && page_bytes % element == 0) step = round_up(step * element, page_bytes) / element;
+    data.stride[d] = static_cast<std::ptrdiff_t>(step);
+    step *= static_cast<std::size_t>(data.valid.extent(d));
+    if (d == 0 && last > 0 && layout.rows_apart && layout.memory == nullptr && line_bytes % element == 0) {
+      step = round_up(step * element, line_bytes) / element;
+    }
+  }
+  if (data.dims == 1 && !interleaved) {
+    data.component_stride = static_cast<std::ptrdiff_t>(step);
+    step *= components;
+  }
+  for (int d = data.dims; d < max_dims; ++d) data.stride[d] = static_cast<std::ptrdiff_t>(step);
+  data.bytes = step * element;
+  data.slab_bytes = static_cast<std::size_t>(data.stride[last]) * element;
+}
+
+pages::pages(std::size_t bytes) : bytes_{round_up(bytes, bytes >= huge_bytes ? huge_bytes : page_bytes)} {
+  void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) throw_error(errc::out_of_memory, fmt::format("a dataset of {} does not fit into the address space or its limit", format_bytes(bytes)));
+  if (bytes_ >= huge_bytes) madvise(at, bytes_, MADV_HUGEPAGE);  // a refusal costs speed only
+  at_ = static_cast<std::byte*>(at);
+}
+
+pages::~pages() {
+  if (at_ != nullptr) munmap(at_, bytes_);
+}
+
+}  // namespace situ::stencil

@@ -1,0 +1,243 @@
+#include "stencil/plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+namespace situ::stencil {
+namespace {
+
+constexpr int nothing = std::numeric_limits<int>::min() / 2;
+
+std::int64_t ceiling(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+
+// The end below which lie all indices that touch coordinates below `coordinate` through this argument.
+int end_for(const argument& a, int d, int coordinate, int high) {
+  const std::int64_t c = std::int64_t{coordinate} - a.where->lowest(d);  // map(i) < c
+  const int multiplier = a.where->multiplier(d);
+  if (multiplier == 0) return c > 0 ? high : nothing;
+  const std::int64_t end = ceiling(c * a.where->divisor(d), multiplier);
+  return static_cast<int>(std::clamp<std::int64_t>(end, nothing, high));
+}
+
+// One past the highest coordinate that indices below `end` touch.
+int touched_end(const argument& a, int d, int end) { return a.where->map(d, end - 1) + a.where->highest(d) + 1; }
+
+struct reach {
+  int read = nothing;     // one past the highest coordinate that later loops read, up to this tile
+  int written = nothing;  // and write
+};
+
+struct local_argument {
+  const argument* a;
+  int data;  // numbered within the chain
+};
+
+// The arguments of all loops, with datasets numbered from 0.
+struct flat_chain {
+  std::vector<local_argument> arguments;
+  std::vector<std::size_t> first;  // of loop l; one more at the end
+  int datasets = 0;
+
+  explicit flat_chain(chain loops) {
+    std::unordered_map<const dataset_core*, int> numbers;
+    for (const auto& l : loops) {
+      first.push_back(arguments.size());
+      for (const auto& a : l->arguments()) {
+        if (a.data == nullptr) continue;
+        const auto [it, is_new] = numbers.try_emplace(a.data, datasets);
+        datasets += is_new ? 1 : 0;
+        arguments.push_back({&a, it->second});
+      }
+    }
+    first.push_back(arguments.size());
+  }
+  [[nodiscard]] std::span<const local_argument> of(std::size_t l) const { return {arguments.data() + first[l], first[l + 1] - first[l]}; }
+};
+
+void plan_dimension(chain loops, const flat_chain& flat, int d, int width, plan& p) {
+  const box all = bounds(loops);
+  const int tiles = static_cast<int>(ceiling(std::int64_t{all.extent(d)}, width));
+  if (tiles <= 1) return;
+  const auto count = loops.size();
+  p.tiles[d] = tiles;
+  auto& ends = p.ends[d];
+  ends.resize(static_cast<std::size_t>(tiles) * count);
+  std::vector<reach> later;
+  for (int t = 0; t < tiles; ++t) {
+    const bool is_last = t == tiles - 1;
+    const std::int64_t nominal = all.low[d] + (std::int64_t{t} + 1) * width;
+    later.assign(static_cast<std::size_t>(flat.datasets), {});
+    int* const row = ends.data() + static_cast<std::size_t>(t) * count;
+    for (std::size_t l = count; l-- > 0;) {
+      const int low = loops[l]->range().low[d];
+      const int high = std::max(low, loops[l]->range().high[d]);
+      if (is_last) {
+        row[l] = high;
+        continue;
+      }
+      int end = static_cast<int>(std::clamp<std::int64_t>(nominal, low, high));
+      for (const auto& [a, data] : flat.of(l)) {
+        const auto& r = later[static_cast<std::size_t>(data)];
+        const int asked = writes(a->mode) ? std::max(r.read, r.written) : r.written;
+        if (asked != nothing) end = std::max(end, end_for(*a, d, asked, high));
+      }
+      if (t > 0) end = std::max(end, row[l - count]);
+      row[l] = end;
+      if (end == low) continue;  // nothing so far: it asks for nothing
+      for (const auto& [a, data] : flat.of(l)) {
+        auto& r = later[static_cast<std::size_t>(data)];
+        const int touched = touched_end(*a, d, end);
+        if (reads(a->mode)) r.read = std::max(r.read, touched);
+        if (writes(a->mode)) r.written = std::max(r.written, touched);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+box bounds(chain loops) {
+  box all = loops.empty() ? box{} : loops.front()->range();
+  for (const auto& l : loops) {
+    for (int d = 0; d < max_dims; ++d) {
+      all.low[d] = std::min(all.low[d], l->range().low[d]);
+      all.high[d] = std::max(all.high[d], l->range().high[d]);
+    }
+  }
+  return all;
+}
+
+int dims(chain loops) {
+  int most = 1;
+  for (const auto& l : loops) most = std::max(most, l->dims());
+  return most;
+}
+
+plan make_plan(chain loops, const coordinates& tile) {
+  plan p;
+  p.loops = static_cast<int>(loops.size());
+  p.tile = tile;
+  if (loops.empty()) return p;
+  const flat_chain flat{loops};
+  for (int d = 0; d < max_dims; ++d) {
+    if (tile[d] > 0) plan_dimension(loops, flat, d, tile[d], p);
+  }
+  return p;
+}
+
+namespace {
+
+box touched_by(const argument& a, const box& part) {
+  box b = a.data->valid;
+  for (int d = 0; d < max_dims; ++d) {
+    b.low[d] = std::max(b.low[d], a.where->map(d, part.low[d]) + a.where->lowest(d));
+    b.high[d] = std::min(b.high[d], touched_end(a, d, part.high[d]));
+  }
+  return b;
+}
+
+void widen(box& a, const box& b) {
+  if (b.empty()) return;
+  if (a.empty()) {
+    a = b;
+    return;
+  }
+  for (int d = 0; d < max_dims; ++d) {
+    a.low[d] = std::min(a.low[d], b.low[d]);
+    a.high[d] = std::max(a.high[d], b.high[d]);
+  }
+}
+
+bool contains(const box& a, const box& b) {
+  for (int d = 0; d < max_dims; ++d) {
+    if (b.low[d] < a.low[d] || b.high[d] > a.high[d]) return false;
+  }
+  return true;
+}
+
+constexpr box empty_box{{}, {}};
+
+// Whether writing through it leaves no gaps.
+bool fills(const shape& s) {
+  for (int d = 0; d < max_dims; ++d) {
+    if (s.multiplier(d) > s.divisor(d)) return false;
+  }
+  return s.points().size() == 1;
+}
+
+}  // namespace
+
+std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile) {
+  const auto at = p.tile_index(tile);
+  std::vector<footprint> all;
+  std::vector<box> written;  // by earlier loops of the tile: one box that they certainly fill
+  std::unordered_map<const dataset_core*, std::size_t> numbers;
+  for (std::size_t l = 0; l < loops.size(); ++l) {
+    const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
+    if (part.empty()) continue;
+    for (const auto& a : loops[l]->arguments()) {
+      if (a.data == nullptr) continue;
+      const box touched = touched_by(a, part);
+      if (touched.empty()) continue;
+      const auto [it, is_new] = numbers.try_emplace(a.data, all.size());
+      if (is_new) {
+        all.push_back({a.data, empty_box, empty_box});
+        written.push_back(empty_box);
+      }
+      auto& f = all[it->second];
+      widen(f.touched, touched);
+      if (reads(a.mode) && !contains(written[it->second], touched)) widen(f.read, touched);
+    }
+    for (const auto& a : loops[l]->arguments()) {
+      if (a.data == nullptr || a.mode != access::write || !fills(*a.where)) continue;
+      const box b = touched_by(a, part);
+      auto& w = written[numbers.at(a.data)];
+      if (contains(b, w)) w = b;  // one box is kept, the larger; joining two would need to know that they meet without gaps
+      else if (b.points() > w.points()) w = b;
+    }
+  }
+  return all;
+}
+
+std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) {
+  std::uint64_t sum = 0;
+  for (const auto& f : footprints(loops, p, tile)) {
+    sum += static_cast<std::uint64_t>(f.touched.points()) * f.data->element_bytes * static_cast<std::uint64_t>(f.data->components);
+  }
+  return sum;
+}
+
+coordinates choose_tile(chain loops, std::uint64_t bytes) {
+  coordinates tile{};
+  if (loops.size() < 2) return tile;
+  const box all = bounds(loops);
+  const int most = dims(loops);
+  const auto size_of = [&] {
+    const plan p = make_plan(loops, tile);
+    std::int64_t middle = 0, stride = 1;
+    for (int d = 0; d < max_dims; ++d) {
+      middle += p.tiles[d] / 2 * stride;
+      stride *= p.tiles[d];
+    }
+    return footprint_bytes(loops, p, middle);
+  };
+  if (size_of() <= bytes) return tile;
+  for (int d = most - 1; d >= 0; --d) {
+    // Short lines cost more in the loops' edges than the cache gives; so do flat tiles whose skew exceeds their height.
+    const int least = d == 0 ? 128 : 4;
+    if (all.extent(d) <= least) continue;
+    int low = least, high = all.extent(d);  // the widest tile that fits, if any does
+    tile[d] = least;
+    if (size_of() > bytes) continue;
+    while (high - low > std::max(1, low / 8)) {
+      tile[d] = low + (high - low) / 2;
+      (size_of() <= bytes ? low : high) = tile[d];
+    }
+    tile[d] = low;
+    return tile;
+  }
+  return tile;
+}
+
+}  // namespace situ::stencil

@@ -1,0 +1,83 @@
+// options::from_environment and context::report.
+#include "stencil/context_parts.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <ostream>
+
+namespace situ::stencil {
+namespace {
+
+int parse_int(const char* variable, std::string_view text) {
+  int value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size() || value < 0) {
+    throw_error(errc::bad_argument, fmt::format("{}='{}': a whole number is expected", variable, text));
+  }
+  return value;
+}
+
+std::uint64_t parse_size(const char* variable, std::string_view text) {
+  if (!text.empty() && text.find_first_not_of("0123456789") == text.npos) return std::strtoull(std::string{text}.c_str(), nullptr, 10);
+  try {
+    return parse_bytes(text);
+  } catch (const error& e) {
+    throw_error(errc::bad_argument, fmt::format("{}: {}", variable, e.message()));
+  }
+}
+
+executor parse_executor(std::string_view text) {
+  for (const auto e : {executor::plain, executor::tiled, executor::out_of_core}) {
+    if (text == name(e)) return e;
+  }
+  throw_error(errc::bad_argument, fmt::format("SITU_STENCIL_EXECUTOR='{}': plain, tiled and out_of_core exist", text));
+}
+
+}  // namespace
+
+options options::from_environment() { return from_environment({}); }
+
+options options::from_environment(options o) {
+  const auto get = [](const char* variable) -> std::string_view {
+    const char* const value = std::getenv(variable);
+    return value != nullptr ? value : "";
+  };
+  if (const auto v = get("SITU_STENCIL_EXECUTOR"); !v.empty()) o.run_by = parse_executor(v);
+  if (const auto v = get("SITU_STENCIL_THREADS"); !v.empty()) o.threads = parse_int("SITU_STENCIL_THREADS", v);
+  if (const auto v = get("SITU_STENCIL_CACHE"); !v.empty()) o.cache_bytes = parse_size("SITU_STENCIL_CACHE", v);
+  if (const auto v = get("SITU_STENCIL_FAST"); !v.empty()) o.fast_bytes = parse_size("SITU_STENCIL_FAST", v);
+  if (const auto v = get("SITU_STENCIL_DIRECTORY"); !v.empty()) o.directory = v;
+  if (const auto v = get("SITU_STENCIL_REPORT"); !v.empty()) o.report = v != "0";
+  if (auto v = get("SITU_STENCIL_TILE"); !v.empty()) {
+    for (int d = 0; d < max_dims && !v.empty(); ++d) {
+      const auto comma = v.find(',');
+      o.tile[d] = parse_int("SITU_STENCIL_TILE", v.substr(0, comma));
+      v = comma == v.npos ? std::string_view{} : v.substr(comma + 1);
+    }
+  }
+  return o;
+}
+
+void context::report(std::ostream& to) const {
+  const auto& s = parts_->statistics;
+  if (!parts_->reports.empty()) {
+    to << fmt::format("{:<32} {:>8} {:>10} {:>10} {:>8}\n", "loop", "calls", "seconds", "GB", "GB/s");
+    for (const auto& [loop, r] : parts_->reports) {
+      const double gb = static_cast<double>(r.bytes) * 1e-9;
+      to << fmt::format("{:<32} {:>8} {:>10.4f} {:>10.3f} {:>8.2f}\n", loop, r.calls, r.seconds, gb, r.seconds > 0 ? gb / r.seconds : 0.0);
+    }
+  }
+  to << fmt::format("{} chains of {:.1f} loops by {}, {:.3f} s, planning {:.6f} s ({} plans made, {} found again); the last: {} tiles, {} each\n", s.chains,
+                    s.chains > 0 ? static_cast<double>(s.loops) / static_cast<double>(s.chains) : 0.0, name(parts_->how.run_by), s.run_seconds,
+                    s.plan_seconds, s.plans_made, s.plans_reused, s.last_tiles, format_bytes(s.last_footprint_bytes));
+  if (parts_->slots == nullptr) return;
+  to << fmt::format("read {}, written {}, waited {:.3f} s for copies; {}\n", format_bytes(s.bytes_read), format_bytes(s.bytes_written), s.wait_seconds,
+                    parts_->slots->store().is_direct() ? "past the page cache" : "through the page cache: the file system has no direct I/O");
+}
+
+}  // namespace situ::stencil
