@@ -66,17 +66,6 @@ function(situ_program name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-# situ_add_parts(DIRECTORIES ...): adds those that are there.
-function(situ_add_parts)
-  foreach(part ${ARGN})
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${part}/CMakeLists.txt)
-      add_subdirectory(${part})
-    else()
-      message(STATUS "Situ: ${part} has no CMakeLists.txt yet")
-    endif()
-  endforeach()
-endfunction()
-
 # situ_add_all_parts(): adds every directory below this one that has a CMakeLists.txt.
 function(situ_add_all_parts)
   file(GLOB lists RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS */CMakeLists.txt)

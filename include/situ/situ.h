@@ -5,6 +5,7 @@
 #include <situ/fabric/am.h>
 #include <situ/fabric/atomic.h>
 #include <situ/fabric/rma.h>
+#include <situ/graph/at.h>
 #include <situ/memory/allocate.h>
 #include <situ/memory/ptr.h>
 #include <situ/runtime/async_rma.h>

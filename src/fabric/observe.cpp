@@ -32,6 +32,10 @@ std::string_view label(event_kind kind) noexcept {
     case event_kind::task: return "task";
     case event_kind::barrier: return "barrier";
     case event_kind::wait: return "wait";
+    case event_kind::graph_here: return "graph copy";
+    case event_kind::graph_message: return "graph by message";
+    case event_kind::graph_pull: return "graph by pull";
+    case event_kind::graph_offload: return "graph by offload";
   }
   return "?";
 }

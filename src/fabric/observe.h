@@ -26,7 +26,7 @@ struct alignas(64) pair_counts {
 };
 static_assert(sizeof(pair_counts) == 64);
 
-enum class event_kind : std::uint8_t { put, get, message, task, barrier, wait };
+enum class event_kind : std::uint8_t { put, get, message, task, barrier, wait, graph_here, graph_message, graph_pull, graph_offload };
 
 struct trace_event {
   std::uint64_t begin_ns;     // steady clock of the host

@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint32_t patience = 32;
 constexpr std::uint32_t unlimited = no_chunk;
 
-// Free memory that a heap keeps rather than to give it back and fault it in again: 16 MiB, or an eighth of what it uses.
-constexpr std::uint32_t kept_chunks = (16u << 20) >> chunk_shift;
+// Free memory that a heap keeps rather than to give it back and fault it in again: 32 MiB, or an eighth of what it uses.
+constexpr std::uint32_t kept_chunks = (32u << 20) >> chunk_shift;
 constexpr std::uint32_t kept_fraction = 8;
 // What is worth a system call.
 constexpr std::uint32_t least_given_back = (1u << 20) >> chunk_shift;
@@ -114,7 +114,13 @@ void heap::give_run(std::uint32_t first, std::uint32_t chunks) noexcept {
   }
   insert_free(first, chunks, dirty);
   const std::uint32_t in_use = needed_chunks_ - dirty_chunks_;
-  if (dirty >= least_given_back && dirty_chunks_ > std::max(kept_chunks, in_use / kept_fraction)) clean(first);
+  const std::uint32_t kept = std::max(kept_chunks, in_use / kept_fraction);
+  if (dirty < least_given_back || dirty_chunks_ <= kept) return;
+  // What was freed last is the likeliest to be wanted again, and warm: the others go first.
+  free_runs_.for_each([&](std::uint32_t run) {
+    if (run != first && dirty_chunks_ > kept && map_.states[run].dirty >= least_given_back) clean(run);
+  });
+  if (dirty_chunks_ > kept) clean(first);
 }
 
 void heap::insert_free(std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept {

@@ -14,6 +14,13 @@
 #include "runtime/runtime_state.h"
 
 namespace situ::detail {
+
+// A call that is answered but not yet over.
+struct open_answer {
+  call_slot slot;
+  bool acknowledged;
+};
+
 namespace {
 
 constexpr std::uint64_t answer_is_error = 1;
@@ -52,25 +59,45 @@ void run_answer(message& m) {
   const std::uint64_t flags = m.argument(1);
   const parcel received{m, 2};
   if (call_slot* const found = find_call(state, m.argument(0))) {
-    const call_slot slot = *found;
+    open_answer answer{*found, (flags & answer_acknowledges) != 0};
     free_call(state, *found);
     wire_reader reader = received.reader();
     if ((flags & answer_is_error) != 0) {
-      slot.state->error = read_failure(reader, m.source);
+      answer.slot.state->error = read_failure(reader, m.source);
     } else {
       try {
-        slot.accept(*slot.state, reader);
+        arrived_answer arrived{reader, m.source, answer};
+        if (!answer.slot.accept(*answer.slot.state, arrived)) return;
       } catch (...) {
-        slot.state->error = std::current_exception();
+        answer.slot.state->error = std::current_exception();
       }
     }
-    slot.state->fulfil();
-    settle_call(slot, (flags & answer_acknowledges) != 0);
+    answer.slot.state->fulfil();
+    settle_call(answer.slot, answer.acknowledged);
   }
 }
 const function_id answer_id = name_function(reinterpret_cast<const void*>(&run_answer));
 
 }  // namespace
+
+open_answer* keep_open(open_answer& answer) { return new open_answer{answer}; }
+
+void close_answer(open_answer* answer, std::exception_ptr error) noexcept {
+  const std::unique_ptr<open_answer> over{answer};
+  if (error) {
+    over->slot.state->fail(std::move(error));
+  } else {
+    over->slot.state->fulfil();
+  }
+  settle_call(over->slot, over->acknowledged);
+}
+
+transfer read_transfer(wire_reader& reader) {
+  std::uint8_t how = 0;
+  reader.read(&how, 1);
+  if (how > static_cast<std::uint8_t>(transfer::offload)) throw_error(errc::bad_message, fmt::format("a call asks for transfer {}, which there is not", how));
+  return static_cast<transfer>(how);
+}
 
 void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
   throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message is damaged, or was written by another build", wanted_bytes, left_bytes));
@@ -163,6 +190,9 @@ arrived_call::~arrived_call() {
   current->scheduler->set_task(before_);
   if (current->observed) record_event(*current, event_kind::task, context_.source, 0, begin_ns_);
 }
+
+arrived_call::trailing_wait::trailing_wait() noexcept { ++current->runtime->trailing_waits; }
+arrived_call::trailing_wait::~trailing_wait() { --current->runtime->trailing_waits; }
 
 outgoing& arrived_call::answer_channel() const noexcept { return current->endpoint->replies_to(context_.source); }
 

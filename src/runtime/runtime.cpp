@@ -198,6 +198,7 @@ struct runtime::implementation {
     try {
       try {
         wait_for_scope(state->root);
+        scheduler->wait_until([this] { return state->trailing_waits == 0; });
       } catch (const place_lost_error&) {
         throw;
       } catch (...) {
@@ -217,7 +218,10 @@ struct runtime::implementation {
     if (scheduler) scheduler->set_task(nullptr);
     scheduler.reset();  // first: ends tasks that still wait, which use all the rest
     context.scheduler = nullptr;
-    if (state) state->world.reset();
+    if (state) {
+      state->graph.reset();
+      state->world.reset();
+    }
     state.reset();
     endpoint.reset();
     segment.reset();

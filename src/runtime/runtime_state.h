@@ -41,6 +41,11 @@ struct part {
   bool arrived = false;
 };
 
+// What a module above the runtime knows of a place. Destroyed after all tasks have ended, while the segment is still there.
+struct place_extension {
+  virtual ~place_extension() = default;
+};
+
 struct runtime_state {
   std::vector<call_slot> calls;
   std::uint32_t free_call = UINT32_MAX;
@@ -51,6 +56,8 @@ struct runtime_state {
   task_context main_task;
   std::unordered_map<part_key, part, part_key_hash> parts;
   std::unique_ptr<team> world;
+  std::unique_ptr<place_extension> graph;
+  std::uint32_t trailing_waits = 0;    // calls that are answered, whose results have not been fetched yet
   ~runtime_state();
 };
 

@@ -22,6 +22,7 @@
 #include "runtime/runtime_state.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -48,6 +49,17 @@ constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all c
 struct exceptions_in_flight {
   void* caught = nullptr;
   unsigned int uncaught = 0;
+};
+
+// AddressSanitizer's marks of the frames that ended with a stack must go with it: whatever is mapped there next would bear them.
+struct worker_stack : ctx::protected_fixedsize_stack {
+  using ctx::protected_fixedsize_stack::basic_protected_fixedsize_stack;
+  void deallocate(ctx::stack_context& stack) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
+#endif
+    ctx::protected_fixedsize_stack::deallocate(stack);
+  }
 };
 
 }  // namespace
@@ -140,7 +152,7 @@ struct scheduler::implementation {
     auto owned = std::make_unique<fiber>();
     fiber& worker = *owned;
     try {
-      ctx::protected_fixedsize_stack allocator{stack_bytes};
+      worker_stack allocator{stack_bytes};
       const ctx::stack_context stack = allocator.allocate();
       worker.stack_bottom = static_cast<char*>(stack.sp) - stack.size;
       worker.stack_bytes = stack.size;

@@ -1,5 +1,5 @@
 // The third member of a team need not be place 3.
-// expect: cannot convert '3' \(type 'unsigned int'\) to type 'situ::place'
+// expect: at\(\) goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member\(i\)
 #include <situ/runtime/at.h>
 #include <situ/runtime/team.h>
 

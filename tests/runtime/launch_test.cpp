@@ -159,8 +159,9 @@ TEST_P(launch_in_mode, moves_to_the_next_base_where_the_first_is_taken) {
 }
 
 TEST_P(launch_in_mode, launches_at_the_same_time_do_not_meet) {
-#if defined(__SANITIZE_THREAD__)
-  if (GetParam() == launch_mode::processes) GTEST_SKIP() << "ThreadSanitizer does not follow a fork beside other threads";
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  // The sanitizers of gcc 12 do not take their allocator's locks for a fork: a child may find one held by a thread that it does not have.
+  if (GetParam() == launch_mode::processes) GTEST_SKIP() << "a sanitized program cannot fork beside other threads";
 #endif
   std::atomic<int> good{0};
   {

@@ -8,8 +8,11 @@
 // here as remote_error, with its type's name and message (place_lost_error as itself). Errors besides: place_lost_error, out_of_memory for arguments too large
 // for a message, bad_argument where there is no such place. cost: two messages; arguments are copied once into the message, and
 // once out of it. At the own place f runs at once, on copies.
+//
+// Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does): it specialises call_pack and result_pack.
 #pragma once
 
+#include <situ/base/error.h>
 #include <situ/runtime/future.h>
 #include <situ/runtime/parcel.h>
 #include <situ/runtime/serialize.h>
@@ -19,6 +22,7 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -26,6 +30,23 @@
 #include <utility>
 
 namespace situ {
+
+// How an object graph gets to another place (situ/graph/at.h). Other arguments are always part of the call's message.
+enum class transfer : std::uint8_t {
+  automatic,  // by size, and where the graph lies
+  message,    // flattened by the sender, checked by the receiver
+  pull,       // copied by the receiver, straight from the sender's segment
+  offload,    // copied by the agent beside the sender's memory, while both go on
+};
+
+// Where a call goes, and how its graphs get there. A place alone is a route.
+struct route {
+  place to;
+  transfer how = transfer::automatic;
+  constexpr route(place target, transfer by = transfer::automatic) noexcept : to{target}, how{by} {}
+};
+[[nodiscard]] constexpr route via(place target, transfer how) noexcept { return {target, how}; }
+
 namespace detail {
 
 // An argument as it travels: text becomes a std::string, other arrays and references their values.
@@ -47,29 +68,144 @@ inline constexpr bool is_function_pointer = std::is_pointer_v<F> && std::is_func
 template <class Result>
 using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
 
+// The arguments of one call, at its sender: size() and write() make the message. read() gives `received` at the target, where complete()
+// may wait and invoke(f) passes the arguments on. Here: every argument by its wire<T>.
+template <class... Arguments>
+class call_pack {
+ public:
+  static constexpr bool may_wait = false;  // whether making a pack may wait: then would_wait(route) tells, and kept<Argument> is what to hold till then
+  call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
+  [[nodiscard]] std::size_t size() const {
+    return std::apply([](const Arguments&... each) { return (std::size_t{0} + ... + wire<Arguments>::size(each)); }, arguments_);
+  }
+  void write(wire_writer& writer) const {
+    std::apply([&](const Arguments&... each) { (wire<Arguments>::write(writer, each), ...); }, arguments_);
+  }
+
+  struct received {
+    std::tuple<Arguments...> arguments;
+    void complete() noexcept {}
+    template <class F>
+    decltype(auto) invoke(F& f) {
+      return std::apply(f, std::move(arguments));
+    }
+  };
+  static received read(wire_reader& reader, std::uint32_t) { return {wire<std::tuple<Arguments...>>::read(reader)}; }
+  // For a call at the own place.
+  static received copy(const Arguments&... arguments) { return {std::tuple<Arguments...>{arguments...}}; }
+
+  template <class F>
+  static constexpr bool accepts = std::is_invocable_v<F, Arguments...>;
+  template <class F>
+  using returned = std::invoke_result_t<F, Arguments...>;
+  static consteval void check() {
+    static_assert((travels<Arguments> && ...),
+                  "situ: this argument cannot travel: at() takes trivially copyable values (no raw pointers or references: use situ::ptr), std::string, "
+                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with situ/graph/at.h, pointers to described classes");
+  }
+
+ private:
+  std::tuple<const Arguments&...> arguments_;
+};
+
+// An answer that has arrived at the caller, in the handler that found it.
+class arrived_answer;
+
+// The result of one call, at its target, once the body has returned it.
+template <class Result>
+class result_pack {
+ public:
+  using arrives = Result;                   // as what the caller gets it
+  static constexpr bool is_routed = false;  // whether the call's transfer matters
+  static constexpr bool may_be_late = false;
+  result_pack(const Result& value, transfer) noexcept : value_{value} {}
+  [[nodiscard]] std::size_t size() const { return wire<Result>::size(value_); }
+  void write(wire_writer& writer) const { wire<Result>::write(writer, value_); }
+  // After the answer has been sent; may wait.
+  void complete() noexcept {}
+  // False: the answer has been taken over, and `state` will be fulfilled later.
+  static bool accept(future_state<Result>& state, arrived_answer& answer);
+  static Result copy(Result&& value) { return std::move(value); }
+  static consteval void check() {
+    static_assert(travels<Result>,
+                  "situ: this result cannot travel: at() returns void, trivially copyable values (no raw pointers or references: use situ::ptr), std::string, "
+                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with situ/graph/at.h, pointers to described classes");
+  }
+
+ private:
+  const Result& value_;
+};
+template <>
+class result_pack<void> {
+ public:
+  using arrives = void;
+  static constexpr bool is_routed = false;
+  static constexpr bool may_be_late = false;
+  static bool accept(future_state<void>&, arrived_answer&) noexcept { return true; }
+  static consteval void check() {}
+};
+
 template <class F, class... Arguments>
 consteval void check_call() {
   static_assert(is_function_pointer<F> || std::is_empty_v<F>,
                 "situ: a lambda that runs at another place must not capture, since a captured reference or pointer means nothing there: pass what it needs as arguments of at()");
-  static_assert((travels<Arguments> && ...),
-                "situ: this argument cannot travel: at() takes trivially copyable values (no raw pointers or references: use situ::ptr), std::string, and "
-                "std::vector, std::tuple, std::pair, std::optional and std::array of those");
-  static_assert(std::is_invocable_v<F, Arguments...>, "situ: the function cannot be called with these arguments (they arrive by value: take them by value or const reference)");
+  call_pack<Arguments...>::check();
+  static_assert(call_pack<Arguments...>::template accepts<F>, "situ: the function cannot be called with these arguments (they arrive by value: take them by value or const reference)");
 }
-template <class Result>
-consteval void check_result() {
-  static_assert(std::is_void_v<Result> || travels<Result>,
-                "situ: this result cannot travel: at() returns void, trivially copyable values (no raw pointers or references: use situ::ptr), std::string, and "
-                "std::vector, std::tuple, std::pair, std::optional and std::array of those");
-}
+template <class F, class... Arguments>
+using call_result_t = settled_t<typename call_pack<Arguments...>::template returned<F>>;
 
 // A call in flight, at its caller: where the answer goes. Lives in the place's call table.
-using accept_answer = void (*)(future_state_base&, wire_reader&);
+using accept_answer = bool (*)(future_state_base&, arrived_answer&);
 
-template <class T>
-void accept_value(future_state_base& base, wire_reader& reader) {
-  auto& state = static_cast<future_state<T>&>(base);
-  if constexpr (!std::is_void_v<T>) state.value.emplace(wire<T>::read(reader));
+struct open_answer;
+class arrived_answer {
+ public:
+  arrived_answer(wire_reader& reader, std::uint32_t source, open_answer& open) noexcept : reader_{reader}, source_{source}, open_{open} {}
+  [[nodiscard]] wire_reader& reader() const noexcept { return reader_; }
+  [[nodiscard]] std::uint32_t source() const noexcept { return source_; }
+  // Takes the answer over: finish() runs as a task of this place, sets the state (or throws), and the call is over.
+  template <class Finish>
+  void finish_later(Finish finish);
+
+ private:
+  wire_reader& reader_;
+  std::uint32_t source_;
+  open_answer& open_;
+};
+
+template <class Result>
+bool accept_value(future_state_base& base, arrived_answer& answer) {
+  return result_pack<Result>::accept(static_cast<future_state<typename result_pack<Result>::arrives>&>(base), answer);
+}
+template <class Result>
+bool result_pack<Result>::accept(future_state<Result>& state, arrived_answer& answer) {
+  state.value.emplace(wire<Result>::read(answer.reader()));
+  return true;
+}
+
+// The end of a call whose answer was taken over.
+[[nodiscard]] open_answer* keep_open(open_answer& answer);
+void close_answer(open_answer* answer, std::exception_ptr error) noexcept;
+template <class Finish>
+void arrived_answer::finish_later(Finish finish) {
+  struct task final : ready_task {
+    Finish finish;
+    open_answer* answer;
+    task(Finish&& f, open_answer* a) : finish{std::move(f)}, answer{a} {}
+  };
+  auto later = std::make_unique<task>(std::move(finish), keep_open(open_));
+  later->run = [](ready_task* ready) {
+    const std::unique_ptr<task> self{static_cast<task*>(ready)};
+    std::exception_ptr error;
+    try {
+      self->finish();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    close_answer(self->answer, error);
+  };
+  current->scheduler->spawn(later.release());
 }
 
 using call_id = std::uint64_t;
@@ -96,8 +232,24 @@ class arrived_call {
     is_answered_ = true;
   }
   void answer_error(std::exception_ptr error) noexcept;
+  // What is left to wait for once the answer has gone; the runtime does not end before.
+  template <class Pack>
+  void complete(Pack& answered) {
+    const trailing_wait counted;
+    try {
+      answered.complete();
+    } catch (const place_lost_error&) {  // nobody will take it any more
+    }
+  }
 
  private:
+  struct trailing_wait {
+    trailing_wait() noexcept;
+    ~trailing_wait();
+    trailing_wait(const trailing_wait&) = delete;
+    trailing_wait& operator=(const trailing_wait&) = delete;
+  };
+
   [[nodiscard]] outgoing& answer_channel() const noexcept;
   [[nodiscard]] std::array<std::uint64_t, 2> answer_words(bool is_error) noexcept;
   [[nodiscard]] static function_id answer_handler() noexcept;
@@ -132,36 +284,43 @@ struct travelling_function<F> {
   }
 };
 
+[[nodiscard]] transfer read_transfer(wire_reader& reader);
+
 // Runs a received call: takes the arguments out of the message, gives its room back, then calls f.
 template <class F, class... Arguments>
 void run_call(message& m) {
-  using result = settled_t<std::invoke_result_t<F, Arguments...>>;
+  using pack = call_pack<Arguments...>;
+  using returned = typename pack::template returned<F>;
+  using result = settled_t<returned>;
   arrived_call call{m};
   try {
+    transfer how = transfer::automatic;
     auto [f, arguments] = [&] {
       const parcel received{m, arrived_call::words};
       wire_reader reader = received.reader();
       F function = travelling_function<F>::read(reader);
-      return std::pair<F, std::tuple<Arguments...>>{function, wire<std::tuple<Arguments...>>::read(reader)};
+      if constexpr (result_pack<result>::is_routed) how = read_transfer(reader);
+      return std::pair<F, typename pack::received>{function, pack::read(reader, m.source)};
     }();
     m.release();
-    const auto run = [&]() -> decltype(auto) { return std::apply(f, std::move(arguments)); };
-    using returned = std::invoke_result_t<F, Arguments...>;
+    arguments.complete();
     if constexpr (std::is_void_v<returned>) {
-      run();
+      arguments.invoke(f);
       call.answer(0, [](wire_writer&) {});
     } else if constexpr (std::is_void_v<result>) {  // a future of nothing
-      run().get();
+      arguments.invoke(f).get();
       call.answer(0, [](wire_writer&) {});
     } else {
       const result value = [&]() -> result {
         if constexpr (is_future<std::decay_t<returned>>) {
-          return run().get();
+          return arguments.invoke(f).get();
         } else {
-          return run();
+          return arguments.invoke(f);
         }
       }();
-      call.answer(wire<result>::size(value), [&](wire_writer& writer) { wire<result>::write(writer, value); });
+      result_pack<result> answer{value, how};
+      call.answer(answer.size(), [&](wire_writer& writer) { answer.write(writer); });
+      call.complete(answer);
     }
   } catch (...) {
     m.release();  // before anything that may wait: else another worker would find the message again
@@ -172,12 +331,14 @@ template <class F, class... Arguments>
 inline const function_id call_handler_id = name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_call<F, Arguments...>)));
 
 template <class F, class... Arguments>
-void send_call(place target, call_id id, const F& f, const Arguments&... arguments) {
-  const std::size_t bytes = (travelling_function<F>::size + ... + wire<Arguments>::size(arguments));
-  send_parcel(call_channel(target), message_kind::call, call_handler_id<F, Arguments...>, std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
+void send_call(route target, call_id id, const F& f, const call_pack<Arguments...>& arguments) {
+  constexpr bool is_routed = result_pack<call_result_t<F, Arguments...>>::is_routed;
+  const std::size_t bytes = travelling_function<F>::size + (is_routed ? 1 : 0) + arguments.size();
+  send_parcel(call_channel(target.to), message_kind::call, call_handler_id<F, Arguments...>, std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
               [&](wire_writer& writer) {
                 travelling_function<F>::write(writer, f);
-                (wire<Arguments>::write(writer, arguments), ...);
+                if constexpr (is_routed) writer.write(&target.how, 1);
+                arguments.write(writer);
               });
 }
 
@@ -193,39 +354,83 @@ struct open_call_guard {
   }
 };
 
+// A call at the own place: at once, on copies.
 template <class F, class... Arguments>
-auto at_decayed(place target, F f, const Arguments&... arguments) {
-  using result = settled_t<std::invoke_result_t<F, Arguments...>>;
-  check_call<F, Arguments...>();
-  check_result<result>();
-  future_state<result> state;
-  if (target.index() == current->place && current->place_count != 0) {
-    fulfil_with(state, [&]() -> decltype(auto) { return std::apply(f, std::tuple<Arguments...>{arguments...}); });
-    if (state.error) throw_as_remote(state.error);
+auto call_here(F& f, const Arguments&... arguments) {
+  using result = call_result_t<F, Arguments...>;
+  auto copies = call_pack<Arguments...>::copy(arguments...);
+  using returned = typename call_pack<Arguments...>::template returned<F>;
+  if constexpr (is_future<std::decay_t<returned>>) {
+    if constexpr (std::is_void_v<result>) {
+      copies.invoke(f).get();
+    } else {
+      return result_pack<result>::copy(copies.invoke(f).get());
+    }
+  } else if constexpr (std::is_void_v<result>) {
+    copies.invoke(f);
   } else {
-    const open_call_guard call{open_call(state, &accept_value<result>, target.index(), false), state};
-    send_call(target, call.id, f, arguments...);
-    state.wait();
-    if (state.error) std::rethrow_exception(state.error);
+    return result_pack<result>::copy(result(copies.invoke(f)));
   }
-  if constexpr (!std::is_void_v<result>) return std::move(*state.value);
 }
 
 template <class F, class... Arguments>
-auto async_at_decayed(place target, F f, const Arguments&... arguments) {
-  using result = settled_t<std::invoke_result_t<F, Arguments...>>;
+using call_arrives_t = typename result_pack<call_result_t<F, Arguments...>>::arrives;
+template <class F, class... Arguments>
+future<call_arrives_t<F, Arguments...>> start_call(route target, F f, const Arguments&... arguments);
+
+template <class F, class... Arguments>
+auto at_decayed(route target, F f, const Arguments&... arguments) {
   check_call<F, Arguments...>();
-  check_result<result>();
-  auto state = make_state<result>();
-  future<result> outcome{state};
-  const call_id id = open_call(*state.get(), &accept_value<result>, target.index(), true);
+  using result = call_result_t<F, Arguments...>;
+  result_pack<result>::check();
+  using arrives = typename result_pack<result>::arrives;
+  if (target.to.index() == current->place && current->place_count != 0) {
+    future_state<arrives> state;
+    fulfil_with(state, [&]() -> decltype(auto) { return call_here(f, arguments...); });
+    if (state.error) throw_as_remote(state.error);
+    if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
+  } else if constexpr (result_pack<result>::may_be_late) {
+    // Its state must outlive this frame, should the wait end early.
+    return start_call(target, f, arguments...).get();
+  } else {
+    future_state<arrives> state;
+    const call_pack<Arguments...> pack{target, arguments...};
+    const open_call_guard call{open_call(state, &accept_value<result>, target.to.index(), false), state};
+    send_call(target, call.id, f, pack);
+    state.wait();
+    if (state.error) std::rethrow_exception(state.error);
+    if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
+  }
+}
+
+// Sends the call. Waits where making its pack waits. pre: checked by check_call.
+template <class F, class... Arguments>
+future<call_arrives_t<F, Arguments...>> start_call(route target, F f, const Arguments&... arguments) {
+  using result = call_result_t<F, Arguments...>;
+  result_pack<result>::check();
+  auto state = make_state<typename result_pack<result>::arrives>();
+  future<typename result_pack<result>::arrives> outcome{state};
+  const call_pack<Arguments...> pack{target, arguments...};
+  const call_id id = open_call(*state.get(), &accept_value<result>, target.to.index(), true);
   try {
-    send_call(target, id, f, arguments...);
+    send_call(target, id, f, pack);
   } catch (...) {
     forget_call(id);
     throw;
   }
   return outcome;
+}
+
+template <class F, class... Arguments>
+future<call_arrives_t<F, Arguments...>> async_at_decayed(route target, F f, const Arguments&... arguments) {
+  using pack = call_pack<Arguments...>;
+  if constexpr (pack::may_wait) {
+    if (pack::would_wait(target)) {
+      return async([target, f](const typename pack::template kept<Arguments>&... kept) { return start_call<F, typename pack::template kept<Arguments>...>(target, f, kept...); },
+                   typename pack::template kept<Arguments>(pack::keep(arguments))...);
+    }
+  }
+  return start_call(target, f, arguments...);
 }
 
 // Text given as a literal or a view is made a std::string; everything else is passed as it is.
@@ -241,13 +446,25 @@ decltype(auto) as_travelling(const T& value) {
 }  // namespace detail
 
 template <class F, class... Arguments>
-auto at(place target, F f, const Arguments&... arguments) {
+auto at(route target, F f, const Arguments&... arguments) {
   return detail::at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f, detail::as_travelling(arguments)...);
 }
 
-// As at, without waiting. A failure goes to the future, or, where nobody holds it, to the enclosing finish scope.
+// A place is not its number, nor its number in a team.
+template <std::integral Index, class F, class... Arguments>
+void at(Index, F, const Arguments&...) {
+  static_assert(!std::is_integral_v<Index>, "situ: at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
+}
+template <std::integral Index, class F, class... Arguments>
+void async_at(Index, F, const Arguments&...) {
+  static_assert(!std::is_integral_v<Index>, "situ: async_at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
+}
+
+// As at, without waiting. A failure goes to the future, or, where nobody holds it, to the enclosing finish scope. A graph that goes by
+// pull or offload must not change until the future is ready; by message it has been taken down when the call returns.
 template <class F, class... Arguments>
-auto async_at(place target, F f, const Arguments&... arguments) {
+auto async_at(route target, F f, const Arguments&... arguments) {
+  detail::check_call<F, detail::travelling_t<const Arguments&>...>();
   return detail::async_at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f, detail::as_travelling(arguments)...);
 }
 

@@ -38,6 +38,8 @@ class wire_writer {
     if (count != 0) std::memcpy(at_, bytes, count);
     at_ += count;
   }
+  // The next `count` bytes, for the caller to write.
+  [[nodiscard]] std::byte* skip(std::size_t count) noexcept { return std::exchange(at_, at_ + count); }
 
  private:
   std::byte* at_;

@@ -1,0 +1,33 @@
+// Names of types, made by the compiler, and a number made of a name. Equal in every process of one executable.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace situ::detail {
+
+template <class T>
+[[nodiscard]] consteval std::string_view type_name() noexcept {
+  std::string_view text = __PRETTY_FUNCTION__;  // "... type_name() [with T = NAME; std::string_view = ...]", or "... [T = NAME]"
+  text.remove_prefix(text.find("T = ") + 4);
+  const std::size_t end = text.rfind("; std::string_view") != std::string_view::npos ? text.rfind("; std::string_view") : text.rfind(']');
+  return text.substr(0, end);
+}
+
+// A constant as the compiler writes it, with what stands around it.
+template <auto Value>
+[[nodiscard]] constexpr std::string_view value_text() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+
+// FNV-1a, 64 bits.
+[[nodiscard]] constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325) noexcept {
+  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return seed;
+}
+template <class T>
+[[nodiscard]] consteval std::uint64_t name_hash() noexcept {
+  return hash_text(type_name<T>());
+}
+
+}  // namespace situ::detail

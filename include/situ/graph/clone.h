@@ -1,0 +1,145 @@
+// Copies of object graphs: everything that can be reached from a root, once each, with cycles and sharing, as one block of memory.
+//
+//   situ::owned<node> copy = situ::clone(head);       // copy->next, ... are ordinary pointers
+//   situ::graph_size size = situ::measure(head);      // objects, bytes
+//
+// The copy lies in the calling place's segment (outside a runtime: on the heap) and goes when its owner goes. The original is only
+// read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 32 GiB and for objects whose
+// header names no known type. cost: docs/graph.md. Source: NEMESYS, sections 4.3 to 4.6; docs/decisions/0004.
+#pragma once
+
+#include <situ/graph/describe.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace situ {
+
+// A graph as it would be copied: its objects and the blocks of its containers, and the bytes of both.
+struct graph_size {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const graph_size&, const graph_size&) = default;
+};
+
+// How originals are found again: by linear search, in a table hashed by H3 (both as in the paper), in a table beside the source memory,
+// or what suits the size: a few by search, more in the side table.
+enum class copy_map : std::uint8_t { automatic, linear, hash, side_table };
+
+struct clone_options {
+  copy_map map = copy_map::automatic;
+};
+
+namespace detail {
+
+// The head of a copied graph: its first 32 bytes.
+struct arena {
+  std::uint64_t bytes = 0;            // of the whole, this head included
+  std::uint64_t objects = 0;
+  std::uint64_t* finalizers = nullptr;  // objects that may own something: offset in units, type << 48, and, of blocks, how many elements
+  std::uint32_t references = 1;
+  std::uint32_t flags = 0;            // 1: in a segment; finalizers likewise
+};
+static_assert(sizeof(arena) == 32);
+void free_arena(arena* a) noexcept;
+
+class arena_reference {
+ public:
+  arena_reference() noexcept = default;
+  explicit arena_reference(arena* a) noexcept : arena_{a} {}  // takes over one reference
+  arena_reference(const arena_reference& other) noexcept : arena_{other.arena_} {
+    if (arena_ != nullptr) ++arena_->references;
+  }
+  arena_reference(arena_reference&& other) noexcept : arena_{std::exchange(other.arena_, nullptr)} {}
+  arena_reference& operator=(arena_reference other) noexcept {
+    std::swap(arena_, other.arena_);
+    return *this;
+  }
+  ~arena_reference() {
+    if (arena_ != nullptr && --arena_->references == 0) free_arena(arena_);
+  }
+  [[nodiscard]] arena* get() const noexcept { return arena_; }
+
+ private:
+  arena* arena_ = nullptr;
+};
+
+struct graph_root {
+  const void* object = nullptr;
+  const type_descriptor* type = nullptr;
+};
+struct cloned {
+  arena_reference memory;
+  void* root = nullptr;
+};
+[[nodiscard]] cloned clone_graph(graph_root root, copy_map map);
+[[nodiscard]] graph_size measure_graph(graph_root root, copy_map map);
+
+template <class T>
+[[nodiscard]] graph_root root_of(const T* object) {
+  static_assert(std::is_class_v<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>, "situ::clone copies described objects");
+  static_assert(check_class<std::remove_cv_t<T>>());
+  return {object, &descriptor_of<std::remove_cv_t<T>>()};
+}
+
+}  // namespace detail
+
+// A graph that belongs to whoever holds this. Movable; belongs to one place at a time (not thread-safe).
+template <class T>
+class owned {
+ public:
+  owned() noexcept = default;
+  owned(std::nullptr_t) noexcept {}
+  owned(detail::arena_reference memory, T* root) noexcept : memory_{std::move(memory)}, root_{root} {}
+  owned(owned&& other) noexcept : memory_{std::move(other.memory_)}, root_{std::exchange(other.root_, nullptr)} {}
+  owned& operator=(owned&& other) noexcept {
+    owned old{std::move(*this)};
+    memory_ = std::move(other.memory_);
+    root_ = std::exchange(other.root_, nullptr);
+    return *this;
+  }
+
+  [[nodiscard]] T* get() const noexcept { return root_; }
+  [[nodiscard]] T& operator*() const noexcept { return *root_; }
+  [[nodiscard]] T* operator->() const noexcept { return root_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return root_ != nullptr; }
+  [[nodiscard]] graph_size size() const noexcept { return memory_.get() == nullptr ? graph_size{} : graph_size{memory_.get()->objects, memory_.get()->bytes - sizeof(detail::arena)}; }
+
+  // Shares in the ownership of one object of this graph: the memory of the whole graph stays until the last holder goes.
+  // pre: `object` is part of this graph.
+  template <class U>
+  [[nodiscard]] owned<U> adopt(U* object) const noexcept {
+    return owned<U>{memory_, object};
+  }
+  [[nodiscard]] const detail::arena_reference& memory() const noexcept { return memory_; }
+
+ private:
+  detail::arena_reference memory_;
+  T* root_ = nullptr;
+};
+
+template <class T>
+[[nodiscard]] owned<std::remove_const_t<T>> clone(T* root, clone_options options = {}) {
+  if (root == nullptr) return {};
+  detail::cloned copy = detail::clone_graph(detail::root_of(root), options.map);
+  return {std::move(copy.memory), static_cast<std::remove_const_t<T>*>(copy.root)};
+}
+template <class T>
+[[nodiscard]] owned<T> clone(const owned<T>& graph, clone_options options = {}) {
+  return clone(graph.get(), options);
+}
+// Of a graph whose root is not on its own: a container, or a described object by value.
+template <class T>
+  requires(std::is_class_v<T>)
+[[nodiscard]] owned<T> clone(const T& root, clone_options options = {}) {
+  return clone(&root, options);
+}
+
+template <class T>
+[[nodiscard]] graph_size measure(const T* root, clone_options options = {}) {
+  return root == nullptr ? graph_size{} : detail::measure_graph(detail::root_of(root), options.map);
+}
+
+}  // namespace situ

@@ -1,0 +1,111 @@
+// What is known of a type at run time: its layout, as the graph copy, the message decoder and the printer use it.
+//
+// Made once for each type by descriptor_of<T>() (describe.h), then constant; any thread may read it. Types are numbered in the order
+// in which they are first used, so numbers differ between processes: what leaves a process names types by tag and fingerprint.
+//
+// The pointer mask is that of NEMESYS (section 4.3): two bits for each word of 8 bytes.
+//   00 data   01 pointer   10 transient: arrives zeroed   11 the first word of an array descriptor, which takes three words:
+//   where its elements lie; how many there are (00 for data, 01 for pointers or objects); their capacity in bytes
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace situ {
+namespace detail {
+
+struct type_descriptor;
+struct choice;
+
+enum class op_kind : std::uint8_t { pointer, array, transient, choice };
+
+// What to do with a part of an object that is not plain data.
+struct op {
+  op_kind kind = op_kind::pointer;
+  bool terminated = false;                  // array: one element more than its count says, which is zero
+  std::uint32_t offset = 0;                 // within the object, bytes
+  std::uint32_t bytes = 0;                  // transient
+  const type_descriptor* target = nullptr;  // pointer: what it points to. array: the block of its elements
+  const detail::choice* cases = nullptr;    // choice
+};
+
+// A polymorphic object that is part of another: its header names the type that it is declared as.
+struct part_header {
+  std::uint32_t offset = 0;  // within the object, bytes
+  const type_descriptor* type = nullptr;
+};
+
+// An optional or a variant: which of its alternatives is there decides what follows.
+struct choice {
+  std::uint32_t flag_offset = 0;            // within the object, of the byte that holds the number of the alternative
+  std::vector<std::vector<op>> alternatives;
+  std::vector<std::vector<part_header>> headers;  // likewise
+};
+
+// An object, or a block of elements that an array descriptor owns.
+enum class shape : std::uint8_t { object, data_block, pointer_block, object_block };
+
+struct field_description {
+  std::string name;
+  std::string type;
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
+struct simple_pointer {
+  std::uint32_t offset = 0;
+  const type_descriptor* target = nullptr;
+};
+
+struct type_descriptor {
+  detail::shape shape = shape::object;
+  bool is_tagged = false;       // derives from situ::object: the type of the object itself is in its header
+  bool has_containers = false;  // holds arrays, so something may have to be given back with it
+  std::uint16_t index = 0;      // in the table of types, from 1
+  std::uint32_t size = 0;       // of an object, or of one element of a block
+  std::uint32_t alignment = 1;
+  std::uint32_t units = 0;      // of 8 bytes, of an object in a copy
+  std::uint32_t alignment_units = 1;
+  std::vector<simple_pointer> pointers;  // in every object of the type, in order of offset
+  std::vector<op> others;
+  std::vector<part_header> headers;      // of parts that are in every object of the type
+  const type_descriptor* element = nullptr;       // of a block of pointers: what they point to; of objects: their type
+  std::vector<const type_descriptor*> bases;      // of a tagged type: what pointers to it may be declared as, itself included
+  std::uint64_t tag = 0;                          // of the name
+  std::uint64_t fingerprint = 0;                  // of the layout of this type alone
+  std::string name;
+  std::vector<field_description> fields;
+  std::vector<std::uint8_t> mask;                 // one entry for each word
+};
+
+// All types of the process by number; entry 0 is none.
+extern const type_descriptor* type_table[65536];
+// The tagged type of this name's tag, or null.
+[[nodiscard]] const type_descriptor* find_tagged(std::uint64_t tag) noexcept;
+// Of the type and all that can be reached from it by declared pointers.
+[[nodiscard]] std::uint64_t deep_fingerprint(const type_descriptor& type);
+[[nodiscard]] bool derives_from(const type_descriptor& type, const type_descriptor& base) noexcept;
+
+}  // namespace detail
+
+// How a type lies in memory, word by word. Prints as a table.
+class type_layout {
+ public:
+  explicit type_layout(const detail::type_descriptor& type) noexcept : type_{&type} {}
+  [[nodiscard]] std::string_view name() const noexcept { return type_->name; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return type_->size; }
+  // The pointer mask as text, two digits for each word: "01 01 00".
+  [[nodiscard]] std::string mask() const;
+  // A heading, then one line for each field: offset, bytes, mask, name, type.
+  [[nodiscard]] std::string text() const;
+  friend std::ostream& operator<<(std::ostream& out, const type_layout& layout);
+
+ private:
+  const detail::type_descriptor* type_;
+};
+
+}  // namespace situ

@@ -1,0 +1,321 @@
+// What can travel, decided by the compiler: kinds of fields, SITU_DESCRIBE, and the errors for what cannot.
+//
+//   struct node { int value; node* next; };                     // an aggregate: nothing to declare
+//   class account {                                             // any other class lists its fields, inside or after it
+//     double balance; owner* whose;
+//    public:
+//     SITU_DESCRIBE(account, balance, whose)
+//   };
+//   struct circle : situ::derived<circle, shape> { double r; SITU_DESCRIBE_DERIVED(circle, (shape), r) };   // with its bases
+//
+// A field is: trivially copyable data; a pointer to a described class; situ::ptr (a reference, not followed); situ::array, vector or string;
+// situ::transient; a described class; std::array, optional, variant, pair or tuple of those. Everything else is a compile error that
+// names the field. A class that is data although its fields cannot be seen says so: template <> inline constexpr bool situ::is_data<T> = true.
+// A pointer points to the start of an object: not into an array, nor at a member of another object.
+#pragma once
+
+#include <situ/base/aggregate.h>
+#include <situ/base/type_name.h>
+#include <situ/graph/containers.h>
+#include <situ/graph/object.h>
+#include <situ/memory/place.h>
+#include <situ/memory/ptr.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <complex>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace situ {
+
+// Trivially copyable classes that hold no address: their bytes are their value. Specialise for your own where they are no aggregates.
+template <class T>
+inline constexpr bool is_data = false;
+template <class T>
+inline constexpr bool is_data<ptr<T>> = true;
+template <>
+inline constexpr bool is_data<place> = true;
+template <class Rep, class Period>
+inline constexpr bool is_data<std::chrono::duration<Rep, Period>> = true;
+template <class Clock, class Duration>
+inline constexpr bool is_data<std::chrono::time_point<Clock, Duration>> = true;
+template <class T>
+inline constexpr bool is_data<std::complex<T>> = true;
+
+namespace detail {
+
+// --- what SITU_DESCRIBE leaves behind ---
+
+template <auto... Members>
+struct member_list {};
+template <std::size_t N>
+struct fixed_text {
+  char text[N];
+  constexpr fixed_text(const char (&given)[N]) noexcept { std::copy_n(given, N, text); }
+};
+template <class Bases, class Members, fixed_text Names>
+struct description {
+  using bases = Bases;
+  using members = Members;
+  static constexpr std::string_view names{Names.text, sizeof(Names.text) - 1};  // as written, with commas
+};
+template <class T>
+concept described_inside = requires { std::declval<T&>().situ_description(std::type_identity<T>{}); };
+template <class T>
+concept described_outside = requires { situ_description(std::type_identity<T>{}); };
+template <class T>
+concept declared = std::is_class_v<T> && (described_inside<T> || described_outside<T>);
+
+template <class T>
+struct get_description;
+template <class T>
+  requires described_inside<T>
+struct get_description<T> {
+  using type = decltype(std::declval<T&>().situ_description(std::type_identity<T>{}));
+};
+template <class T>
+  requires(!described_inside<T> && described_outside<T>)
+struct get_description<T> {
+  using type = decltype(situ_description(std::type_identity<T>{}));
+};
+
+// --- kinds of fields ---
+
+template <class T>
+inline constexpr bool is_transient = false;
+template <class T>
+inline constexpr bool is_transient<transient<T>> = true;
+template <class T>
+struct container_element {};
+template <class T>
+struct container_element<array<T>> {
+  using type = T;
+};
+template <class T>
+struct container_element<vector<T>> {
+  using type = T;
+};
+template <>
+struct container_element<string> {
+  using type = char;
+};
+template <class T>
+concept container = requires { typename container_element<T>::type; };
+
+template <class T>
+struct sum_alternatives {};  // optional: nothing, or T
+template <class T>
+struct sum_alternatives<std::optional<T>> {
+  using type = type_list<void, T>;
+};
+template <class... Ts>
+struct sum_alternatives<std::variant<Ts...>> {
+  using type = type_list<Ts...>;
+};
+template <class T>
+concept sum = requires { typename sum_alternatives<T>::type; };
+template <class T>
+struct product_parts {};
+template <class A, class B>
+struct product_parts<std::pair<A, B>> {
+  using type = type_list<A, B>;
+};
+template <class... Ts>
+struct product_parts<std::tuple<Ts...>> {
+  using type = type_list<Ts...>;
+};
+template <class T>
+concept product = requires { typename product_parts<T>::type; };
+template <class T>
+struct fixed_array {};
+template <class T, std::size_t N>
+struct fixed_array<std::array<T, N>> {
+  using type = T;
+  static constexpr std::size_t count = N;
+};
+template <class T, std::size_t N>
+struct fixed_array<T[N]> {
+  using type = T;
+  static constexpr std::size_t count = N;
+};
+template <class T>
+concept fixed = requires { typename fixed_array<T>::type; };
+
+// Data: its bytes are its value, and it is copied as they are.
+template <class T>
+consteval bool carries_only_data();
+template <class... Ts>
+consteval bool carry_only_data(type_list<Ts...>) {
+  return (carries_only_data<Ts>() && ...);
+}
+template <class T>
+consteval bool carries_only_data() {
+  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    return true;
+  } else if constexpr (std::is_const_v<T>) {
+    return carries_only_data<std::remove_const_t<T>>();
+  } else if constexpr (fixed<T>) {
+    return fixed_array<T>::count == 0 || carries_only_data<typename fixed_array<T>::type>();
+  } else if constexpr (!std::is_class_v<T> || declared<T> || is_transient<T> || container<T> || sum<T>) {
+    return false;
+  } else if constexpr (is_data<T>) {
+    static_assert(std::is_trivially_copyable_v<T>, "situ::is_data<T> is said of a class that is not trivially copyable");
+    return true;
+  } else if constexpr (product<T>) {
+    return carry_only_data(typename product_parts<T>::type{});
+  } else if constexpr (has_known_fields<T>) {
+    if constexpr (std::is_trivially_copyable_v<T>) return carry_only_data(field_types<T>{});
+    return false;
+  } else {
+    return false;
+  }
+}
+
+// Classes whose parts are known.
+template <class T>
+concept describable = std::is_class_v<T> && (declared<T> || carries_only_data<T>() || has_known_fields<T> || container<T> || is_transient<T> || sum<T> || product<T> || fixed<T>);
+
+// Those, and classes that check_class has more to say about.
+template <class T>
+concept has_told_of_itself = describable<T> || std::is_aggregate_v<T> || std::is_polymorphic_v<T> || std::is_base_of_v<object, T>;
+
+template <class T>
+inline constexpr bool is_standard_container = false;
+template <template <class...> class Template, class... Ts>
+  requires(requires(Template<Ts...> c) { c.begin(); c.get_allocator(); })
+inline constexpr bool is_standard_container<Template<Ts...>> = true;
+template <class T>
+inline constexpr bool is_smart_pointer = false;
+template <class T, class D>
+inline constexpr bool is_smart_pointer<std::unique_ptr<T, D>> = true;
+template <class T>
+inline constexpr bool is_smart_pointer<std::shared_ptr<T>> = true;
+
+// --- compile errors ---
+
+// Instantiated for each field; the compiler's "in instantiation of ... check_field<Owner, Field, F>" names it.
+template <class Owner, auto Field, class F>
+consteval bool check_field() {
+  using T = std::remove_cv_t<F>;
+  if constexpr (carries_only_data<T>()) {
+  } else if constexpr (fixed<T>) {
+    check_field<Owner, Field, typename fixed_array<T>::type>();
+  } else if constexpr (std::is_reference_v<T>) {
+    static_assert(!std::is_reference_v<T>, "situ: a reference cannot travel: make this field a pointer to a described class, or a situ::ptr (which is not followed)");
+  } else if constexpr (std::is_pointer_v<T>) {
+    using To = std::remove_cv_t<std::remove_pointer_t<T>>;
+    static_assert(!std::is_function_v<To>, "situ: a pointer to a function cannot travel: make this field situ::transient, or store a number that both sides understand");
+    static_assert(!std::is_void_v<To>, "situ: void* cannot travel, since nobody knows what it points to: make this field situ::transient<void*>, or a pointer to a described class");
+    static_assert(!std::is_same_v<To, char>, "situ: char* cannot travel, since nobody knows how long the text is: make this field a situ::string");
+    static_assert(!std::is_pointer_v<To>, "situ: a pointer to a pointer cannot travel: make this field a situ::array of pointers");
+    static_assert(!std::is_arithmetic_v<To> && !std::is_enum_v<To>, "situ: a pointer to numbers cannot travel, since nobody knows how many there are: make this field a situ::array or situ::vector");
+    static_assert(!std::is_union_v<To>, "situ: a pointer to a union cannot travel, since nobody knows what it holds: use std::variant");
+    if constexpr (std::is_class_v<To>) {
+      static_assert(requires { sizeof(To); }, "situ: a pointer to a class that is only declared cannot travel: include its definition, or make this field situ::transient");
+      if constexpr (requires { sizeof(To); })
+        static_assert(has_told_of_itself<To>, "situ: a pointer to a class of which nothing is known cannot travel: list the fields of that class once with "
+                                              "SITU_DESCRIBE(type, fields...), or make this field situ::transient");
+    }
+  } else if constexpr (is_transient<T>) {
+  } else if constexpr (container<T>) {
+    check_field<Owner, Field, typename container_element<T>::type>();
+  } else if constexpr (sum<T> || product<T>) {
+    return []<class... Ts>(type_list<Ts...>) { return (check_field<Owner, Field, std::conditional_t<std::is_void_v<Ts>, int, Ts>>() && ...); }(
+        [] {
+          if constexpr (sum<T>) return typename sum_alternatives<T>::type{};
+          else return typename product_parts<T>::type{};
+        }());
+  } else {
+    static_assert(!is_standard_container<T>, "situ: a standard container cannot travel in a graph, for its elements lie behind pointers of its own: make this field a situ::vector, situ::array or situ::string");
+    static_assert(!is_smart_pointer<T>, "situ: a smart pointer cannot travel: make this field a plain pointer (whoever receives the graph owns all of it), or situ::transient");
+    static_assert(!std::is_union_v<T>, "situ: a union cannot travel, since nobody knows what it holds: use std::variant");
+    static_assert(!std::is_member_pointer_v<T>, "situ: a pointer to a member cannot travel: make this field situ::transient");
+    if constexpr (!is_standard_container<T> && !is_smart_pointer<T> && !std::is_union_v<T> && !std::is_member_pointer_v<T>)
+      static_assert(describable<T>, "situ: nothing is known of this field's class: list its fields once with SITU_DESCRIBE(type, fields...), or, where it holds no "
+                                    "address, say situ::is_data<type> = true (a lambda with captures: store what it captures)");
+  }
+  return true;
+}
+
+// What tells a field apart in a compile error: its address within an object that is nowhere (gcc), or its number.
+template <class T>
+struct field_holder {
+  T value;
+};
+#if defined(__GNUC__) && !defined(__clang__)
+template <class T>
+extern field_holder<T> nowhere;
+template <class T, std::size_t I>
+consteval auto field_key() {  // a function: a variable might be emitted, and then the object would have to be somewhere
+  return std::get<I>(list_field_addresses(nowhere<T>.value));
+}
+inline constexpr bool field_keys_are_addresses = true;
+#else
+template <class T, std::size_t I>
+consteval std::size_t field_key() {
+  return I;
+}
+inline constexpr bool field_keys_are_addresses = false;
+#endif
+
+template <class T, class... Ts, std::size_t... I>
+consteval bool check_fields(type_list<Ts...>, std::index_sequence<I...>) {
+  return (check_field<T, field_key<T, I>(), Ts>() && ...);
+}
+template <class T, auto... Members>
+consteval bool check_members(member_list<Members...>) {
+  return (check_field<T, Members, std::remove_reference_t<decltype(std::declval<T&>().*Members)>>() && ...);
+}
+
+// Checks a class whose objects shall travel, field by field.
+template <class T>
+consteval bool check_class() {
+  if constexpr (std::is_class_v<T> && !carries_only_data<T>() && !container<T> && !is_transient<T> && !sum<T> && !product<T> && !fixed<T>) {
+    static_assert(!std::is_polymorphic_v<T>, "situ: a class with virtual functions cannot travel, for its vtable lies elsewhere in another process: derive it from situ::derived instead");
+    if constexpr (declared<T>) {
+      return check_members<T>(typename get_description<T>::type::members{});
+    } else {
+      static_assert(!std::is_base_of_v<object, T>, "situ: list the fields and bases of this class with SITU_DESCRIBE_DERIVED(type, (bases), fields...)");
+      static_assert(!aggregate_has_base<T>(), "situ: an aggregate with a base must list both: SITU_DESCRIBE_DERIVED(type, (bases), fields...)");
+      static_assert(std::is_aggregate_v<T>, "situ: nothing is known of this class: list its fields once with SITU_DESCRIBE(type, fields...)");
+      static_assert(!has_unopenable_field<T>, "situ: a reference, or a field without a default constructor (a lambda that captures), cannot travel: make it a pointer to a described "
+                                              "class, or list the fields with SITU_DESCRIBE(type, fields...)");
+      static_assert(field_count<T> <= most_fields, "situ: more fields than are found by themselves (48): list them with SITU_DESCRIBE(type, fields...)");
+      if constexpr (has_known_fields<T>) return check_fields<T>(field_types<T>{}, std::make_index_sequence<field_count<T>>{});
+    }
+  }
+  return true;
+}
+
+}  // namespace detail
+}  // namespace situ
+
+// Lists the fields of a class, once: inside it (then private ones, too), or after it in its namespace.
+#define SITU_DESCRIBE(type, ...) SITU_DETAIL_DESCRIPTION(type, (), __VA_ARGS__)
+// The same for a class with described bases: SITU_DESCRIBE_DERIVED(circle, (shape), radius).
+#define SITU_DESCRIBE_DERIVED(type, bases, ...) SITU_DETAIL_DESCRIPTION(type, bases, __VA_ARGS__)
+
+#define SITU_DETAIL_DESCRIPTION(type, bases, ...)                                                                                             \
+  [[maybe_unused]] inline constexpr auto situ_description(std::type_identity<type>) {                                                         \
+    return ::situ::detail::description<SITU_DETAIL_LIST bases, ::situ::detail::member_list<SITU_DETAIL_MEMBERS(type, __VA_ARGS__)>, #__VA_ARGS__>{}; \
+  }
+#define SITU_DETAIL_LIST(...) ::situ::detail::type_list<__VA_ARGS__>
+
+// &type::a, &type::b, ... for up to 255 fields: a macro may not expand itself, so it leaves a call of itself behind that the next of 256
+// rescans expands.
+#define SITU_DETAIL_MEMBERS(type, ...) __VA_OPT__(SITU_DETAIL_RESCAN(SITU_DETAIL_MEMBER(type, __VA_ARGS__)))
+#define SITU_DETAIL_MEMBER(type, field, ...) &type::field __VA_OPT__(, SITU_DETAIL_AGAIN SITU_DETAIL_PARENTHESES(type, __VA_ARGS__))
+#define SITU_DETAIL_AGAIN() SITU_DETAIL_MEMBER
+#define SITU_DETAIL_PARENTHESES ()
+#define SITU_DETAIL_RESCAN(...) SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_64(...) SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_16(...) SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_4(...) SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_1(...) __VA_ARGS__

@@ -1,0 +1,83 @@
+// How graphs get from place to place; at.h uses it. The three transfers have one meaning: the receiver gets a copy, isomorphic to the
+// graph at the sender, in its own segment.
+//
+//   message   sender: flattens, sends bytes          receiver: checks, fixes pointers       any memory of the sender's
+//   pull      sender: sends the roots' addresses     receiver: copies                       a graph in segments
+//   offload   sender: asks its agent to measure      receiver: allocates, asks the          any memory of the sender's
+//             and sends the size on                  sender's agent to copy, waits
+//
+// `automatic` takes message for what fits a message and for graphs outside the sender's segment, else pull.
+#pragma once
+
+#include <situ/graph/clone.h>
+#include <situ/runtime/at.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace situ {
+
+// What `automatic` means for calls from this place: a transfer, or automatic again. At first $SITU_TRANSFER (auto, message, pull, offload).
+void set_default_transfer(transfer how);
+[[nodiscard]] transfer default_transfer();
+
+// One graph that was copied to this place, by a call's arguments or result. At the own place a call copies, too: `how` is automatic then.
+struct graph_copy_event {
+  graph_size size;
+  transfer how = transfer::automatic;
+  place from;
+};
+// Calls `log` for each graph that arrives at this place from now on, from whatever runs there then: it must not wait. Empty: no longer.
+void on_graph_copy(std::function<void(const graph_copy_event&)> log);
+
+namespace detail {
+
+inline constexpr std::size_t most_roots = 16;  // graphs among the arguments of one call
+
+// The sending end of the graphs of one call, from the roots to the bytes in the call's message. Making it may wait (offload).
+// is_told: whether wait_until_taken() will be called.
+class graph_sender {
+ public:
+  graph_sender(transfer how, std::span<const graph_root> roots, bool is_told);
+  ~graph_sender();
+  graph_sender(const graph_sender&) = delete;
+  graph_sender& operator=(const graph_sender&) = delete;
+  [[nodiscard]] std::size_t size() const noexcept;
+  void write(wire_writer& writer) const;
+  // Waits until the receiver no longer needs the originals. For results; a call's answer says as much.
+  void wait_until_taken();
+
+ private:
+  struct implementation;
+  std::unique_ptr<implementation> self_;
+};
+
+// The receiving end: read() within the message, complete() afterwards, which may wait. The types of the roots are given, their objects set.
+class graph_receiver {
+ public:
+  graph_receiver() noexcept = default;
+  graph_receiver(graph_receiver&&) noexcept = default;
+  graph_receiver& operator=(graph_receiver&&) noexcept = default;
+  // Returns whether the graph is there already; else complete() fetches it.
+  bool read(wire_reader& reader, std::uint32_t source, std::span<graph_root> roots);
+  void complete(std::span<graph_root> roots);
+  [[nodiscard]] const arena_reference& memory() const noexcept { return memory_; }
+
+ private:
+  void pull(std::span<graph_root> roots);
+  void fetch_from_agent(std::span<graph_root> roots);
+  arena_reference memory_;
+  transfer how_ = transfer::message;
+  std::uint32_t source_ = 0;
+  bool is_complete_ = true;
+  std::uint64_t words_[most_roots + 2]{};  // pull: addresses of the roots, and the flag that says we have them; offload: the agent's entry
+};
+
+// Copies of graph roots within the place, as a call at the own place makes them.
+[[nodiscard]] arena_reference copy_roots(std::span<graph_root> roots);
+
+}  // namespace detail
+}  // namespace situ

@@ -1,0 +1,148 @@
+#include <situ/base/error.h>
+#include <situ/graph/clone.h>
+
+#include <cstring>
+#include <new>
+
+#include "graph/plan.h"
+#include "graph/store.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint32_t arena_in_segment = 1;
+
+// Gives back what the object's containers have allocated since it came.
+void finalize(std::byte* object, const std::vector<op>& ops) noexcept;
+
+void finalize_store(std::byte* descriptor, const op& each) noexcept {
+  array_descriptor array;
+  std::memcpy(&array, descriptor, sizeof array);
+  if (array.data == nullptr) return;
+  const type_descriptor& block = *each.target;
+  // Elements of the arena have finalizers of their own; those of a store that grew are found here.
+  if (block.has_containers && (array.capacity & array_descriptor::in_arena) == 0)
+    for (std::uint64_t i = 0; i < array.count; ++i) finalize(array.data + i * block.size, block.element->others);
+  free_store(array);
+}
+
+void finalize(std::byte* object, const std::vector<op>& ops) noexcept {
+  for (const op& each : ops) {
+    if (each.kind == op_kind::array) {
+      finalize_store(object + each.offset, each);
+    } else if (each.kind == op_kind::choice) {
+      const auto flag = static_cast<std::size_t>(object[each.offset]);
+      if (flag < each.cases->alternatives.size()) finalize(object, each.cases->alternatives[flag]);
+    }
+  }
+}
+
+void run_finalizers(arena& a) noexcept {
+  auto* const memory = reinterpret_cast<std::byte*>(&a);
+  for (const std::uint64_t* at = a.finalizers; *at != 0; ++at) {
+    std::byte* const object = memory + (*at & address_mask) * 8;
+    const type_descriptor& type = *type_table[*at >> type_shift];
+    if (type.shape == shape::object) {
+      finalize(object, type.others);
+    } else {
+      const std::uint64_t count = *++at;
+      for (std::uint64_t i = 0; i < count; ++i) finalize(object + i * type.size, type.element->others);
+    }
+  }
+}
+
+}  // namespace
+
+void free_arena(arena* a) noexcept {
+  const bool in_segment = (a->flags & arena_in_segment) != 0;
+  if (a->finalizers != nullptr) {
+    if (!in_segment || current->place_count != 0) run_finalizers(*a);
+    free_bytes_anywhere(reinterpret_cast<std::byte*>(a->finalizers), in_segment);
+  }
+  free_bytes_anywhere(reinterpret_cast<std::byte*>(a), in_segment);
+}
+
+namespace {
+void list_finalizers(arena& a, std::uint64_t words) {
+  if (words == 0) return;
+  const store list = allocate_bytes_anywhere((words + 1) * sizeof(std::uint64_t), alignof(std::uint64_t));
+  a.finalizers = reinterpret_cast<std::uint64_t*>(list.bytes);
+  a.finalizers[0] = a.finalizers[words] = 0;  // ends the list, also before it is written
+}
+}  // namespace
+
+arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words) {
+  const store memory = allocate_bytes_anywhere(bytes, alignment);
+  arena_reference made{new (memory.bytes) arena{.bytes = bytes, .objects = objects, .flags = memory.in_segment ? arena_in_segment : 0}};
+  list_finalizers(*made.get(), finalizer_words);
+  return made;
+}
+
+arena_reference make_arena(const graph_plan& plan) { return make_arena(plan.copy_bytes(), plan.alignment_bytes(), plan.size().objects, plan.finalizer_words()); }
+
+arena_reference write_arena(const graph_plan& plan) {
+  arena_reference made = make_arena(plan);
+  plan.write(reinterpret_cast<std::byte*>(made.get()), reinterpret_cast<std::uintptr_t>(made.get()), made.get()->finalizers);
+  return made;
+}
+
+namespace {
+
+// Who copies graphs of one kind again and again mostly copies graphs of one size. If the last two were, memory for another is taken
+// beforehand, and the copy is made in it at once instead of being moved there; if it does not suit, nothing but the memory was in vain.
+class expected_arena {
+ public:
+  expected_arena(graph_plan::expectation& expected) : expected_{expected} {
+    if (!expected.is_stable) return;
+    const std::uint64_t bytes = (expected.bytes + expected.bytes / 16 + 7) & ~std::uint64_t{7};
+    try {
+      arena_ = make_arena(bytes, expected.alignment_bytes, 0, 0);
+      bytes_ = bytes;
+    } catch (const error&) {  // then the copy will do without, or say so
+    }
+  }
+  [[nodiscard]] std::span<std::byte> place() const noexcept { return {reinterpret_cast<std::byte*>(arena_.get()), bytes_}; }
+  [[nodiscard]] bool suits(const graph_plan& plan) const noexcept {
+    return plan.is_in_place() && plan.alignment_bytes() <= expected_.alignment_bytes && is_about(plan.copy_bytes(), bytes_);
+  }
+  [[nodiscard]] arena_reference take(const graph_plan& plan) {
+    arena& a = *arena_.get();
+    a.bytes = plan.copy_bytes();
+    a.objects = plan.size().objects;
+    list_finalizers(a, plan.finalizer_words());
+    plan.write(reinterpret_cast<std::byte*>(&a), reinterpret_cast<std::uintptr_t>(&a), a.finalizers);
+    return std::move(arena_);
+  }
+  void learn(const graph_plan& plan) noexcept {
+    const bool is_same = is_about(expected_.bytes, plan.copy_bytes()) || is_about(plan.copy_bytes(), expected_.bytes);
+    expected_ = {plan.copy_bytes(), plan.alignment_bytes(), is_same};
+  }
+
+ private:
+  // Whether so much less can be accepted.
+  static bool is_about(std::uint64_t less, std::uint64_t bytes) noexcept { return less <= bytes && bytes - less <= bytes / 8 + 64; }
+
+  graph_plan::expectation& expected_;
+  arena_reference arena_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+cloned clone_graph(graph_root root, copy_map map) {
+  const borrowed_plan plan;
+  expected_arena ahead{plan->expected(*root.type)};
+  plan->discover(&root, 1, map, source_check::none, ahead.place());
+  cloned copy{ahead.suits(*plan) ? ahead.take(*plan) : write_arena(*plan), nullptr};
+  ahead.learn(*plan);
+  copy.root = reinterpret_cast<std::byte*>(copy.memory.get()) + std::uint64_t{plan->root(0)} * 8;
+  return copy;
+}
+
+graph_size measure_graph(graph_root root, copy_map map) {
+  const borrowed_plan plan;
+  plan->discover(&root, 1, map, source_check::none);
+  return plan->size();
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,248 @@
+#include <situ/base/error.h>
+#include <situ/graph/describe.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <ostream>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace situ {
+namespace detail {
+namespace {
+
+constexpr std::size_t most_types = 65535;
+
+// Who makes types known. Numbers are given under the lock; whoever got one from a descriptor reads type_table without it.
+struct registry {
+  std::recursive_mutex lock;
+  std::vector<type_entry*> in_progress;  // by the thread that holds the lock
+  std::uint32_t depth = 0;
+  std::uint32_t count = 0;
+  std::unordered_map<std::uint64_t, const type_descriptor*> tagged;
+};
+registry& all_types() {
+  static registry* const types = new registry;  // never destroyed: objects may go later than statics
+  return *types;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
+  hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
+  return hash * 0xbf58476d1ce4e5b9;
+}
+
+std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash) {
+  for (const op& each : ops) {
+    hash = mix(hash, static_cast<std::uint64_t>(each.kind) << 40 | std::uint64_t{each.terminated} << 39 | each.offset);
+    hash = mix(hash, each.bytes);
+    if (each.target != nullptr) hash = hash_text(each.target->name, hash);
+    if (each.cases == nullptr) continue;
+    hash = mix(hash, each.cases->flag_offset);
+    for (const auto& alternative : each.cases->alternatives) hash = fingerprint_of(alternative, mix(hash, alternative.size()));
+  }
+  return hash;
+}
+
+std::uint64_t fingerprint_of(const type_descriptor& type) {
+  std::uint64_t hash = hash_text(type.name);
+  hash = mix(hash, std::uint64_t{type.size} << 32 | type.alignment);
+  hash = mix(hash, static_cast<std::uint64_t>(type.shape) << 1 | type.is_tagged);
+  for (const simple_pointer& each : type.pointers) hash = hash_text(each.target->name, mix(hash, each.offset));
+  hash = fingerprint_of(type.others, hash);
+  for (const field_description& field : type.fields) hash = mix(hash_text(field.type, hash_text(field.name, hash)), std::uint64_t{field.offset} << 32 | field.bytes);
+  return hash;
+}
+
+void finish(registry& types, type_entry& entry) {
+  type_descriptor& type = entry.type;
+  std::sort(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& a, const simple_pointer& b) { return a.offset < b.offset; });
+  type.fingerprint = fingerprint_of(type);
+  if (type.is_tagged) types.tagged.emplace(type.tag, &type);
+}
+
+void gather_targets(const std::vector<op>& ops, std::vector<const type_descriptor*>& found) {
+  for (const op& each : ops) {
+    if (each.target != nullptr) found.push_back(each.target);
+    if (each.cases != nullptr)
+      for (const auto& alternative : each.cases->alternatives) gather_targets(alternative, found);
+  }
+}
+
+}  // namespace
+
+constinit const type_descriptor* type_table[65536]{};
+
+void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_descriptor&)) {
+  registry& types = all_types();
+  const std::lock_guard guard{types.lock};
+  if (entry.is_begun) return;
+  entry.is_begun = true;
+  type_descriptor& type = entry.type;
+  type.name = facts.name;
+  type.tag = facts.tag;
+  type.size = static_cast<std::uint32_t>(facts.size);
+  type.alignment = static_cast<std::uint32_t>(facts.alignment);
+  type.units = static_cast<std::uint32_t>((facts.size + 7) / 8);
+  type.alignment_units = static_cast<std::uint32_t>((facts.alignment + 7) / 8);
+  type.is_tagged = facts.is_tagged;
+  if (types.count == most_types) throw_error(errc::bad_argument, fmt::format("more than {} types in object graphs", most_types));
+  if (facts.size > 0xffff'fff0) throw_error(errc::bad_argument, fmt::format("an object of type {} has {} bytes: more than 4 GiB cannot travel as one object", facts.name, facts.size));
+  type.index = static_cast<std::uint16_t>(++types.count);
+  type.mask.assign(type.units, 0);
+  type_table[type.index] = &type;
+  types.in_progress.push_back(&entry);
+  ++types.depth;
+  fill(type);
+  if (--types.depth != 0) return;
+  // Names of all that the outermost type asked for are known now, so their fingerprints can be made; only then others may see them.
+  for (type_entry* each : types.in_progress) finish(types, *each);
+  for (type_entry* each : types.in_progress) each->is_ready.store(true, std::memory_order_release);
+  types.in_progress.clear();
+}
+
+const type_descriptor* find_tagged(std::uint64_t tag) noexcept {
+  // A few recent ones, so that the lock is rarely taken; descriptors are never taken back.
+  thread_local struct { std::uint64_t tag; const type_descriptor* type; } recent[16]{};
+  auto& slot = recent[(tag ^ tag >> 32) % 16];
+  if (slot.type != nullptr && slot.tag == tag) return slot.type;
+  registry& types = all_types();
+  const std::lock_guard guard{types.lock};
+  const auto found = types.tagged.find(tag);
+  if (found == types.tagged.end()) return nullptr;
+  slot = {tag, found->second};
+  return found->second;
+}
+
+bool derives_from(const type_descriptor& type, const type_descriptor& base) noexcept {
+  return &type == &base || base.tag == name_hash<object>() || std::find(type.bases.begin(), type.bases.end(), &base) != type.bases.end();
+}
+
+bool is_instance(std::uint64_t tag, const type_descriptor& of) noexcept {
+  const type_descriptor* const type = find_tagged(tag);
+  return type != nullptr && derives_from(*type, of);
+}
+
+std::uint64_t deep_fingerprint(const type_descriptor& type) {
+  std::vector<const type_descriptor*> reached{&type};
+  std::unordered_set<const type_descriptor*> seen{&type};
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const type_descriptor& each = *reached[i];
+    hash = mix(hash, each.fingerprint);
+    std::vector<const type_descriptor*> found;
+    for (const simple_pointer& pointer : each.pointers) found.push_back(pointer.target);
+    gather_targets(each.others, found);
+    if (each.element != nullptr) found.push_back(each.element);
+    for (const type_descriptor* target : found)
+      if (seen.insert(target).second) reached.push_back(target);
+  }
+  return hash;
+}
+
+// --- layout_builder ---
+
+void layout_builder::pointer(std::size_t offset, const type_descriptor& target) {
+  into_.mask[offset / 8] = 1;
+  const auto at = static_cast<std::uint32_t>(offset);
+  if (&ops_ == &into_.others) {
+    into_.pointers.push_back({at, &target});
+  } else {
+    ops_.push_back({.kind = op_kind::pointer, .offset = at, .target = &target});
+  }
+}
+
+void layout_builder::array(std::size_t offset, const type_descriptor& block, bool terminated) {
+  into_.mask[offset / 8] = 3;
+  into_.mask[offset / 8 + 1] = block.shape == shape::data_block ? 0 : 1;
+  into_.has_containers = true;
+  ops_.push_back({.kind = op_kind::array, .terminated = terminated, .offset = static_cast<std::uint32_t>(offset), .target = &block});
+}
+
+void layout_builder::transient(std::size_t offset, std::size_t bytes) {
+  for (std::size_t word = offset / 8; word < (offset + bytes + 7) / 8; ++word) into_.mask[word] = 2;
+  ops_.push_back({.kind = op_kind::transient, .offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});
+}
+
+detail::choice& layout_builder::choice(std::size_t flag_offset, std::size_t alternatives) {
+  auto* const cases = new detail::choice{static_cast<std::uint32_t>(flag_offset), std::vector<std::vector<op>>(alternatives),
+                                         std::vector<std::vector<part_header>>(alternatives)};  // as long as the descriptor: for ever
+  ops_.push_back({.kind = op_kind::choice, .offset = static_cast<std::uint32_t>(flag_offset), .cases = cases});
+  return *cases;
+}
+
+void layout_builder::field(std::string name, std::string_view type, std::size_t offset, std::size_t bytes) {
+  into_.fields.push_back({std::move(name), std::string{type}, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+}
+
+void layout_builder::base(const type_descriptor& base) {
+  into_.bases.push_back(&base);
+  into_.bases.insert(into_.bases.end(), base.bases.begin(), base.bases.end());
+}
+
+std::size_t find_flag(std::string_view type, const std::vector<std::vector<std::byte>>& images, std::size_t payload_bytes) {
+  for (std::size_t at = payload_bytes; at < images[0].size(); ++at) {
+    bool tells = true;
+    for (std::size_t i = 0; i < images.size(); ++i) tells &= images[i][at] == static_cast<std::byte>(i);
+    if (tells) return at;
+  }
+  throw_error(errc::bad_argument, fmt::format("{} has no byte behind its value that tells its alternatives apart: such a type cannot travel in a graph", type));
+}
+
+std::string take_name(std::string_view& names) {
+  const std::size_t end = names.find(',');
+  std::string_view name = names.substr(0, end);
+  names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return std::string{name};
+}
+
+// "... [with auto Value = (& nowhere<T>.field_holder<T>::value.T::NAME); ..."
+std::string name_in_address(std::string_view text) {
+  const std::size_t end = text.find(')', text.find("Value = ("));
+  const std::size_t last = text.substr(0, text.rfind("; std::string_view")).rfind(')');
+  const std::string_view upto = text.substr(0, last == std::string_view::npos ? end : last);
+  return std::string{upto.substr(upto.rfind("::") + 2)};
+}
+
+}  // namespace detail
+
+// --- type_layout ---
+
+namespace {
+constexpr const char* mask_digits[] = {"00", "01", "10", "11"};
+
+std::string mask_of(const std::vector<std::uint8_t>& mask, std::size_t first, std::size_t end) {
+  std::string text;
+  for (std::size_t word = first; word < std::min(end, mask.size()); ++word) {
+    if (!text.empty()) text += ' ';
+    text += mask_digits[mask[word]];
+  }
+  return text;
+}
+}  // namespace
+
+std::string type_layout::mask() const { return mask_of(type_->mask, 0, type_->mask.size()); }
+
+std::string type_layout::text() const {
+  std::string text = fmt::format("{}: {} bytes, aligned to {}, mask {}\n", type_->name, type_->size, type_->alignment, mask());
+  if (type_->fields.empty()) return text;
+  std::size_t mask_width = 4;
+  std::size_t name_width = 4;
+  for (const auto& field : type_->fields) {
+    mask_width = std::max(mask_width, mask_of(type_->mask, field.offset / 8, (field.offset + field.bytes + 7) / 8).size());
+    name_width = std::max(name_width, field.name.size());
+  }
+  text += fmt::format("  offset  bytes  {:<{}}  {:<{}}  type\n", "mask", mask_width, "name", name_width);
+  for (const auto& field : type_->fields) {
+    text += fmt::format("  {:>6}  {:>5}  {:<{}}  {:<{}}  {}\n", field.offset, field.bytes, mask_of(type_->mask, field.offset / 8, (field.offset + field.bytes + 7) / 8), mask_width,
+                        field.name, name_width, field.type);
+  }
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const type_layout& layout) { return out << layout.text(); }
+
+}  // namespace situ

@@ -1,0 +1,185 @@
+// The plan of a copy: the copy itself, in working memory, with offsets for pointers; and of what types it consists.
+//
+// Two passes (docs/decisions/0004). discover() is Cheney's: each object is appended to the image when it is first met, and the image is
+// scanned from its start, which replaces each pointer by the place of its target; the image is the queue. Objects of one
+// type that lie side by side are one run, so types cost a record only where they change. write() goes along the runs and moves the image
+// to where the copy shall lie, making addresses of places on the way. Large plain data is left where it is until then.
+//
+//   runs     | units 4 to 7: list | 7 to 9: leaf | 9 to 512009: block of doubles, left | ...                         16 bytes each
+//   image    | head, 4 units | object 1 | object 2 | room for a block | ...
+//   left     | address and bytes of what was left | ...
+//
+// Invariants
+//   1. The image holds the objects in the order in which they were met, simple pointers before `others`; each at the next unit that suits
+//      its alignment.
+//   2. Within a run, objects lie without gaps. The last run is open: it ends at next_.
+//   3. Below the scan, pointers of the image are places in bytes from its start, plus pointer_base_ (null stays null); beyond it they are
+//      the source's.
+//   4. The source is only read.
+// A plan is reused: its memory stays with the thread. Not thread-safe.
+#pragma once
+
+#include <situ/graph/clone.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/copy_map.h"
+#include "graph/reserved.h"
+#include "graph/scan_run.h"
+
+namespace situ::detail {
+
+// A list that grows in place. Room is asked for ahead, then pushing is a store.
+template <class T>
+class growing_list {
+ public:
+  void reserve_more(std::size_t n) {
+    if (size_ + n > capacity_) [[unlikely]] {
+      (void)memory_.at(0, (size_ + n) * sizeof(T));
+      data_ = static_cast<T*>(memory_.at(0, 0));
+      capacity_ = memory_.usable_bytes() / sizeof(T);
+    }
+  }
+  void push(T value) noexcept { data_[size_++] = value; }
+  [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+  [[nodiscard]] T& back() noexcept { return data_[size_ - 1]; }
+  [[nodiscard]] const T* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // Keeps up to `kept_bytes` of memory.
+  void clear(std::size_t kept_bytes) noexcept {
+    if (size_ * sizeof(T) > kept_bytes) memory_.shrink(kept_bytes);
+    size_ = 0;
+  }
+
+ private:
+  reserved_memory memory_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+inline constexpr std::uint32_t first_unit = sizeof(arena) / 8;
+inline constexpr unsigned type_shift = 48;  // of a finalizer's entry
+inline constexpr std::uint64_t address_mask = (std::uint64_t{1} << type_shift) - 1;
+
+[[nodiscard]] constexpr std::uint64_t align_units(std::uint64_t unit, std::uint32_t alignment) noexcept { return (unit + alignment - 1) & ~std::uint64_t{alignment - 1}; }
+
+// Whose memory a graph may lie in.
+enum class source_check : std::uint8_t {
+  none,      // this process's own: whatever the program points to
+  segments,  // another place's: within the open part of a segment, or it would not be mapped here
+};
+
+class graph_plan {
+ public:
+  graph_plan() = default;
+  graph_plan(const graph_plan&) = delete;
+  graph_plan& operator=(const graph_plan&) = delete;
+
+  // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address (with source_check::segments).
+  // place: where the copy might lie, if it fits; then its image is made there, with addresses for pointers, and lies where it should.
+  void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check, std::span<std::byte> place = {});
+  [[nodiscard]] bool is_in_place() const noexcept { return is_in_place_; }
+  [[nodiscard]] graph_size size() const noexcept { return {objects_, (next_ - first_unit) * 8}; }
+  // Of the copy, head included.
+  [[nodiscard]] std::uint64_t copy_bytes() const noexcept { return next_ * 8; }
+  [[nodiscard]] std::uint32_t alignment_bytes() const noexcept { return alignment_units_ * 8; }
+  // Where root i lies in the copy, in units; 0 for null.
+  [[nodiscard]] std::uint32_t root(std::size_t i) const noexcept { return roots_[i]; }
+  // Words that the finalizers of the copy take.
+  [[nodiscard]] std::uint64_t finalizer_words() const noexcept { return finalizer_words_; }
+  // The size of the last copy from such a root, and whether the one before was about as large: then the next may be, too.
+  struct expectation {
+    std::uint64_t bytes = 0;
+    std::uint32_t alignment_bytes = 0;
+    bool is_stable = false;
+  };
+  [[nodiscard]] expectation& expected(const type_descriptor& root);
+  // Tagged types that occur.
+  [[nodiscard]] const std::vector<const type_descriptor*>& tagged_types() const noexcept { return tagged_types_; }
+
+  // Writes the copy's objects behind its head at `to`, which has copy_bytes(); pointers are made for a copy that lies at `base` (0: offsets).
+  // finalizers: null, or room for finalizer_words(). Where the image is there already, only what is missing is written.
+  void write(std::byte* to, std::uint64_t base, std::uint64_t* finalizers) const;
+
+  void clear() noexcept;
+
+ private:
+  struct run {
+    std::uint32_t begin;
+    std::uint32_t end;           // of the last run: not yet
+    const type_descriptor* type;
+  };
+  static_assert(sizeof(run) == 16);
+  // What was left behind: all of a run.
+  struct left_data {
+    std::uint32_t begin;
+    std::uint64_t bytes;
+    const std::byte* source;
+  };
+  // How objects of a type are scanned by scan_run.h; nothing of it where function is null.
+  struct scan_method {
+    bool is_known = false;
+    scan_run_function function = nullptr;
+    const type_descriptor* target = nullptr;
+    scanned_run job;
+  };
+  template <class Map, bool Checked>
+  struct walk;
+  template <bool Checked>
+  void discover_with(const graph_root* roots, std::size_t count, copy_map map);
+  struct writer;
+
+  [[nodiscard]] std::uint64_t end_of(std::size_t i) const noexcept { return i + 1 == runs_.size() ? next_ : runs_[i].end; }
+  void begin_run(std::uint64_t at, const type_descriptor& type);
+  void end_run(std::uint64_t end) noexcept;
+  void make_room(std::uint64_t units);
+  [[nodiscard]] const scan_method& method_of(const type_descriptor& type, bool checked);
+
+  reserved_memory image_memory_;
+  std::byte* image_ = nullptr;
+  std::uint64_t room_ = 0;          // units of the image that can be written
+  std::uint64_t pointer_base_ = 0;  // what its pointers are counted from
+  bool is_in_place_ = false;        // it is where the copy shall lie
+  std::uint64_t next_ = first_unit;
+  growing_list<run> runs_;
+  growing_list<left_data> left_;
+  std::vector<std::uint32_t> roots_;
+  std::vector<const type_descriptor*> tagged_types_;
+  std::vector<scan_method> methods_;  // by type, and whether sources are checked
+  std::vector<expectation> expected_;  // by type
+  std::uint64_t objects_ = 0;
+  std::uint64_t finalizer_words_ = 0;
+  std::uint32_t alignment_units_ = 2;
+  std::size_t scanned_runs_ = 0;  // all of these,
+  std::uint64_t scan_ = 0;        // and of the next up to here
+  linear_map linear_;
+  hash_map hash_;
+  side_table side_;
+};
+
+// A plan to work with, of this thread; returned at the end. Another one where the thread's is in use (a copy within a copy's error handling).
+class borrowed_plan {
+ public:
+  borrowed_plan();
+  ~borrowed_plan();
+  borrowed_plan(const borrowed_plan&) = delete;
+  borrowed_plan& operator=(const borrowed_plan&) = delete;
+  [[nodiscard]] graph_plan* operator->() const noexcept { return plan_.get(); }
+  [[nodiscard]] graph_plan& operator*() const noexcept { return *plan_; }
+
+ private:
+  std::unique_ptr<graph_plan> plan_;
+};
+
+// An arena of a plan's size, its head filled.
+[[nodiscard]] arena_reference make_arena(const graph_plan& plan);
+[[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words);
+// The plan's copy, in an arena of its own.
+[[nodiscard]] arena_reference write_arena(const graph_plan& plan);
+
+}  // namespace situ::detail

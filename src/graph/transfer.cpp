@@ -1,0 +1,268 @@
+#include <situ/graph/transfer.h>
+
+#include <situ/base/error.h>
+#include <situ/fabric/rma.h>
+#include <situ/runtime/scheduler.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "fabric/observe.h"
+#include "graph/agent.h"
+#include "graph/graph_state.h"
+#include "graph/message.h"
+#include "graph/plan.h"
+
+namespace situ {
+namespace detail {
+namespace {
+
+transfer transfer_of_environment() {
+  const char* const given = std::getenv("SITU_TRANSFER");
+  if (given == nullptr || *given == '\0') return transfer::automatic;
+  const std::string_view name{given};
+  if (name == "auto") return transfer::automatic;
+  if (name == "message") return transfer::message;
+  if (name == "pull") return transfer::pull;
+  if (name == "offload") return transfer::offload;
+  throw_error(errc::bad_argument, fmt::format("SITU_TRANSFER is \"{}\": it is auto, message, pull or offload", name));
+}
+
+[[nodiscard]] event_kind kind_of(transfer how) noexcept {
+  switch (how) {
+    case transfer::message: return event_kind::graph_message;
+    case transfer::pull: return event_kind::graph_pull;
+    case transfer::offload: return event_kind::graph_offload;
+    case transfer::automatic: break;
+  }
+  return event_kind::graph_here;
+}
+
+// A flag in the sender's segment that the receiver of a pull sets.
+struct taken_flag {
+  std::atomic<std::uint32_t> is_taken{0};
+};
+
+// Where a copy's root lies, by its place in the copy; null for 0.
+[[nodiscard]] const void* object_at(const arena& copy, std::uint32_t unit) noexcept {
+  return unit == 0 ? nullptr : reinterpret_cast<const std::byte*>(&copy) + std::uint64_t{unit} * 8;
+}
+void set_roots(std::span<graph_root> roots, const arena& copy, const graph_plan& plan) noexcept {
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(copy, plan.root(i));
+}
+
+[[nodiscard]] bool is_in_own_segment(const void* object) noexcept {
+  return object == nullptr || ptr<const void>{object}.is_here();
+}
+
+}  // namespace
+
+graph_state::graph_state() : default_transfer{transfer_of_environment()} {}
+
+graph_state& graph_state_here() {
+  if (current->runtime == nullptr) throw_error(errc::no_runtime, "graphs are sent within the life of a situ::runtime: construct one first");
+  std::unique_ptr<place_extension>& slot = current->runtime->graph;
+  if (!slot) slot = std::make_unique<graph_state>();
+  return static_cast<graph_state&>(*slot);
+}
+
+offload_agent& agent_here() {
+  graph_state& state = graph_state_here();
+  if (!state.agent) state.agent = std::make_unique<offload_agent>(*current);
+  return *state.agent;
+}
+
+void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept {
+  if (current->observed) record_event(*current, kind_of(how), from, copy.bytes, begin_ns);
+  graph_state& state = graph_state_here();
+  if (state.log) state.log({{copy.objects, copy.bytes - sizeof(arena)}, how, place{from}});
+}
+
+// --- the sending end ---
+
+struct graph_sender::implementation {
+  transfer how = transfer::message;
+  std::vector<graph_root> roots;
+  std::optional<borrowed_plan> borrowed{std::in_place};  // message, until it is written
+  ptr<taken_flag> flag;            // pull
+  offload_entry* entry = nullptr;  // offload
+  std::uint32_t releases = 0;      // of the entry, before this one's
+
+  [[nodiscard]] graph_plan& plan() noexcept { return **borrowed; }
+
+  // A graph that fits no message is pulled, if all of it lies in segments; anything else is a message. Leaves the plan discovered.
+  transfer choose() {
+    const bool may_be_pulled = std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
+    if (!may_be_pulled) return transfer::message;
+    try {
+      plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::segments);
+    } catch (const error& e) {
+      if (e.code() != errc::bad_address) throw;
+      plan().clear();
+      return transfer::message;
+    }
+    return message_bytes(plan(), roots.size()) > max_medium_bytes ? transfer::pull : transfer::message;
+  }
+  ~implementation() {
+    if (flag) deallocate(flag);
+  }
+};
+
+graph_sender::graph_sender(transfer how, std::span<const graph_root> roots, bool is_told) : self_{std::make_unique<implementation>()} {
+  implementation& self = *self_;
+  self.roots.assign(roots.begin(), roots.end());
+  if (how == transfer::automatic) how = graph_state_here().default_transfer;
+  self.how = how == transfer::automatic ? self.choose() : how;
+  if (self.how == transfer::message) {
+    if (self.plan().size().objects == 0) self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
+  } else if (self.how == transfer::offload) {
+    self.entry = &agent_here().measure(roots);
+    self.releases = self.entry->releases.load(std::memory_order_relaxed);
+  } else if (is_told) {
+    const ptr<taken_flag> flag = allocate<taken_flag>();
+    self.flag = ptr<taken_flag>{new (flag.local()) taken_flag};
+  }
+}
+
+graph_sender::~graph_sender() = default;
+
+std::size_t graph_sender::size() const noexcept {
+  const std::size_t words = 1;  // the transfer
+  switch (self_->how) {
+    case transfer::message: return (words + 1) * 8 + message_bytes(self_->plan(), self_->roots.size());
+    case transfer::pull: return (words + 1 + self_->roots.size()) * 8;
+    default: return (words + 1) * 8;
+  }
+}
+
+void graph_sender::write(wire_writer& writer) const {
+  const auto put_word = [&](std::uint64_t word) { writer.write(&word, sizeof word); };
+  put_word(static_cast<std::uint64_t>(self_->how));
+  if (self_->how == transfer::message) {
+    const std::uint64_t bytes = message_bytes(self_->plan(), self_->roots.size());
+    put_word(bytes);
+    write_message(self_->plan(), self_->roots, writer.skip(bytes));
+    self_->borrowed.reset();
+  } else if (self_->how == transfer::pull) {
+    put_word(self_->flag.address());
+    for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object));
+  } else {
+    put_word(reinterpret_cast<std::uintptr_t>(self_->entry));
+  }
+}
+
+void graph_sender::wait_until_taken() {
+  if (self_->how == transfer::pull && self_->flag) {
+    current->scheduler->wait_until([flag = self_->flag.local()] { return flag->is_taken.load(std::memory_order_acquire) != 0; });
+  } else if (self_->how == transfer::offload) {
+    current->scheduler->wait_until([&self = *self_] { return self.entry->releases.load(std::memory_order_acquire) != self.releases; });
+  }
+}
+
+// --- the receiving end ---
+
+bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<graph_root> roots) {
+  const auto take_word = [&] {
+    std::uint64_t word = 0;
+    reader.read(&word, sizeof word);
+    return word;
+  };
+  const std::uint64_t how = take_word();
+  source_ = source;
+  if (how == static_cast<std::uint64_t>(transfer::message)) {
+    const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
+    const std::size_t bytes = reader.read_count(1);
+    memory_ = read_message({reader.take(bytes), bytes}, roots);
+    report_copy(*memory_.get(), transfer::message, source, begin_ns);
+    return true;
+  }
+  is_complete_ = false;
+  if (how == static_cast<std::uint64_t>(transfer::pull)) {
+    how_ = transfer::pull;
+    words_[0] = take_word();
+    for (std::size_t i = 0; i < roots.size(); ++i) words_[i + 1] = take_word();
+  } else if (how == static_cast<std::uint64_t>(transfer::offload)) {
+    how_ = transfer::offload;
+    words_[0] = take_word();
+  } else {
+    throw_error(errc::bad_message, fmt::format("a call from place {} brings a graph by transfer {}, which there is not", source, how));
+  }
+  return false;
+}
+
+void graph_receiver::complete(std::span<graph_root> roots) {
+  if (std::exchange(is_complete_, true)) return;
+  const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
+  if (how_ == transfer::pull) {
+    pull(roots);
+  } else {
+    fetch_from_agent(roots);
+  }
+  report_copy(*memory_.get(), how_, source_, begin_ns);
+}
+
+void graph_receiver::pull(std::span<graph_root> roots) {
+  if (words_[0] != 0) check_access(access::atomic, words_[0], sizeof(taken_flag));
+  // Whatever comes of it, the sender's originals are not needed any more.
+  struct tell_sender {
+    taken_flag* flag;
+    std::uint32_t sender;
+    ~tell_sender() {
+      if (flag == nullptr) return;
+      flag->is_taken.store(1, std::memory_order_seq_cst);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      wake(current->job->slot(sender));
+    }
+  } const tell{reinterpret_cast<taken_flag*>(words_[0]), source_};
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 1]);
+  const borrowed_plan plan;
+  plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::segments);
+  memory_ = write_arena(*plan);
+  set_roots(roots, *memory_.get(), *plan);
+}
+
+void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
+  offload_entry& entry = entry_at(words_[0], source_);
+  struct release {
+    offload_entry& entry;
+    std::uint32_t owner;
+    ~release() { release_entry(entry, owner); }
+  };
+  arena_reference made;
+  {
+    const release at_end{entry, source_};
+    if (entry.root_count != roots.size()) throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_, entry.root_count, roots.size()));
+    made = make_arena(entry.copy_bytes, entry.alignment, entry.objects, entry.finalizer_words);
+    request_copy(entry, *made.get());
+    try {
+      await_step(entry, offload_step::done);
+    } catch (const place_lost_error&) {
+      ++made.get()->references;  // the agent may still write there: the memory goes with the job
+      throw;
+    }
+    for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), entry.roots[i]);
+  }
+  memory_ = std::move(made);
+}
+
+arena_reference copy_roots(std::span<graph_root> roots) {
+  const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
+  const borrowed_plan plan;
+  plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
+  arena_reference made = write_arena(*plan);
+  set_roots(roots, *made.get(), *plan);
+  report_copy(*made.get(), transfer::automatic, current->place, begin_ns);
+  return made;
+}
+
+}  // namespace detail
+
+void set_default_transfer(transfer how) { detail::graph_state_here().default_transfer = how; }
+transfer default_transfer() { return detail::graph_state_here().default_transfer; }
+void on_graph_copy(std::function<void(const graph_copy_event&)> log) { detail::graph_state_here().log = std::move(log); }
+
+}  // namespace situ

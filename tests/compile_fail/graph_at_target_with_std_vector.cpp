@@ -1,0 +1,20 @@
+// expect: node::wrong
+// expect: a standard container cannot travel in a graph
+#include <situ/graph/at.h>
+
+#ifdef SITU_COMPILE_FAIL_CONTROL
+struct node {
+  node* next = nullptr;
+  situ::vector<int> wrong;
+};
+#else
+#include <vector>
+struct node {
+  node* next = nullptr;
+  std::vector<int> wrong;
+};
+#endif
+
+bool ask(situ::place there, node* p) {
+  return situ::at(there, [](node* q) { return q != nullptr; }, p);
+}

@@ -1,0 +1,343 @@
+// Calls that carry graphs, by each transfer, between processes and threads.
+#include "graph/random_graph.h"
+#include "support/places.h"
+
+namespace situ {
+namespace {
+
+using test::node;
+
+struct list {
+  list* next;
+  list* previous;
+  std::uint64_t value;
+};
+
+// In the place's segment, so that it may be pulled. Never given back: the segment goes with the job.
+list* make_list(std::size_t n) {
+  list* const nodes = allocate<list>(n).local();
+  for (std::size_t i = 0; i < n; ++i) nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
+  return nodes;
+}
+std::uint64_t sum(const list* head) {
+  std::uint64_t total = 0;
+  const list* before = nullptr;
+  for (; head != nullptr; before = head, head = head->next) {
+    if (head->previous != before) return 0;
+    total += head->value;
+  }
+  return total;
+}
+
+struct layout_and_transfer {
+  test::layout where;
+  transfer how;
+};
+void PrintTo(const layout_and_transfer& way, std::ostream* out) { *out << test::text_of(way.where) << ", transfer " << static_cast<int>(way.how); }
+std::string name_of(const testing::TestParamInfo<layout_and_transfer>& info) {
+  const char* const names[] = {"automatic", "message", "pull", "offload"};
+  return test::text_of(info.param.where) + "_" + names[static_cast<int>(info.param.how)];
+}
+std::vector<layout_and_transfer> all_ways() {
+  std::vector<layout_and_transfer> ways;
+  for (const test::layout& where : test::all_layouts())
+    for (const transfer how : {transfer::automatic, transfer::message, transfer::pull, transfer::offload}) ways.push_back({where, how});
+  return ways;
+}
+class graph_calls : public testing::TestWithParam<layout_and_transfer> {
+ protected:
+  template <class Body>
+  void run(Body body, launch_options options = {}) {
+    const transfer how = GetParam().how;
+    const launch_result result = test::launch_on(
+        GetParam().where,
+        [&] {
+          set_default_transfer(how);
+          body();
+        },
+        options);
+    EXPECT_TRUE(result.ok()) << result.message();
+  }
+};
+place neighbour() { return place{(here().index() + 1) % place_count()}; }
+
+TEST_P(graph_calls, carry_a_list_and_return_a_number) {
+  run([] {
+    for (const std::size_t n : {1U, 10U, 1000U, 20000U}) {
+      list* const head = make_list(n);
+      EXPECT_EQ(at(neighbour(), [](const list* l) { return sum(l); }, head), n * (n - 1) / 2);
+    }
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, change_the_copy_only) {
+  run([] {
+    list* const head = make_list(5);
+    const owned<list> answer = at(
+        neighbour(),
+        [](list* l) {
+          for (list* each = l; each != nullptr; each = each->next) each->value += 100;
+          return l;
+        },
+        head);
+    EXPECT_EQ(sum(head), 10U);
+    EXPECT_EQ(sum(answer.get()), 510U);
+    EXPECT_TRUE(ptr<list>{answer.get()}.is_here());
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, carry_null_and_data_beside_graphs) {
+  run([] {
+    list* const nothing = nullptr;
+    EXPECT_EQ(at(neighbour(), [](int a, list* l, const std::string& text, const std::vector<double>& v) { return l == nullptr ? a + static_cast<int>(text.size() + v.size()) : -1; }, 7, nothing,
+                 std::string{"four"}, std::vector<double>{1, 2}),
+              13);
+    EXPECT_FALSE(at(neighbour(), [](list* l) { return l; }, nothing));
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, share_what_their_arguments_share) {
+  run([] {
+    list* const head = make_list(10);
+    EXPECT_TRUE(at(neighbour(), [](list* a, list* b) { return a->next->next == b && b->previous->previous == a; }, head, head->next->next));
+    barrier();
+  });
+}
+
+thread_local owned<list> kept;
+
+TEST_P(graph_calls, may_keep_what_arrived) {
+  run([] {
+    list* const head = make_list(100);
+    at(neighbour(), [](owned<list> mine) { kept = std::move(mine); }, head);
+    barrier();
+    EXPECT_EQ(sum(kept.get()), 4950U);
+    kept = nullptr;
+    barrier();
+  });
+}
+
+struct request {
+  situ::vector<int> numbers;
+  situ::string name;
+  list* first = nullptr;
+};
+
+TEST_P(graph_calls, carry_described_classes_by_value) {
+  run([] {
+    request r;
+    r.numbers = {1, 2, 3};
+    r.name = situ::string{"sent"};
+    r.first = make_list(3);
+    if (GetParam().how == transfer::pull) {  // the root, too, must lie where it can be read
+      request* const placed = new (allocate_bytes(sizeof(request)).local()) request{std::move(r)};
+      const owned<request> back = at(neighbour(), [](request* q) { q->numbers.push_back(static_cast<int>(sum(q->first))); q->name.append("!"); return q; }, placed);
+      EXPECT_EQ(back->numbers, (situ::vector<int>{1, 2, 3, 3}));
+      EXPECT_EQ(back->name, "sent!");
+    } else {
+      const owned<request> back = at(neighbour(), [](const request& q) { request changed{q.numbers, q.name, nullptr}; changed.numbers.push_back(static_cast<int>(sum(q.first))); changed.name.append("!"); return changed; }, r);
+      EXPECT_EQ(back->numbers, (situ::vector<int>{1, 2, 3, 3}));
+      EXPECT_EQ(back->name, "sent!");
+      EXPECT_EQ(back->first, nullptr);
+    }
+    barrier();
+  });
+}
+
+// There and back through the next place, ever deeper.
+std::uint64_t pass_on(list* l, int depth) {
+  if (depth == 0) return sum(l);
+  ++l->value;
+  return at(neighbour(), &pass_on, l, depth - 1);
+}
+
+TEST_P(graph_calls, nest_at_any_depth) {
+  run([] {
+    EXPECT_EQ(at(neighbour(), &pass_on, make_list(20), 12), 190U + 12);
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, run_at_once_and_in_finish) {
+  run([] {
+    list* const head = make_list(200);
+    std::vector<future<std::uint64_t>> sums;
+    std::vector<future<owned<list>>> lists;
+    finish([&] {
+      for (int i = 0; i < 40; ++i) {
+        sums.push_back(async_at(place{static_cast<std::uint32_t>(i) % place_count()}, [](list* l) { return sum(l); }, head));
+        lists.push_back(async_at(place{static_cast<std::uint32_t>(i) % place_count()}, [](list* l) { return l->next; }, head));
+      }
+    });
+    for (auto& each : sums) EXPECT_EQ(each.get(), 19900U);
+    for (auto& each : lists) EXPECT_EQ(sum(each.get()->previous), 19900U);
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, pass_references) {
+  run([] {
+    list* const head = make_list(3);
+    EXPECT_EQ(at(neighbour(), [](list* l) { return reinterpret_cast<std::uintptr_t>(l); }, by_reference(head)), reinterpret_cast<std::uintptr_t>(head));
+    EXPECT_EQ(at(neighbour(), [](ptr<list> l) { return l.place(); }, by_reference(head)), here());
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, throw_what_their_bodies_throw_and_leak_nothing) {
+  run([] {
+    list* const head = make_list(50);
+    (void)at(neighbour(), [](list* l) { return sum(l); }, head);  // what is made once is made now
+    barrier();
+    const std::uint64_t blocks = memory_statistics().live_blocks;
+    barrier();
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_THROW(at(neighbour(), [](list*) -> std::uint64_t { throw std::runtime_error{"no"}; }, head), remote_error);
+      EXPECT_THROW(at(neighbour(), [](list*) -> list* { throw std::runtime_error{"no"}; }, head), remote_error);
+      EXPECT_EQ(at(neighbour(), [](list* l) { return l; }, head)->value, 0U);
+    }
+    barrier();
+    // Who answered by pull or offload gives its result up when it next runs; what others gave back is taken when room is sought.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    const ptr<std::byte> taken = allocate_bytes(1 << 20);
+    while (memory_statistics().live_blocks > blocks + 1 && std::chrono::steady_clock::now() < deadline) progress();
+    EXPECT_LE(memory_statistics().live_blocks, blocks + 1);
+    deallocate(taken);
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, carry_random_graphs_isomorphically) {
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    for (int round = 0; round < test::rounds(20); ++round) {
+      test::graph_maker maker{test::mixed(seed, here().index() * 1000 + static_cast<std::uint64_t>(round))};
+      const owned<node> original = clone(maker.make(1 + test::mixed(seed, static_cast<std::uint64_t>(round)) % 200));
+      const owned<node> back = at(neighbour(), [](node* n) { return n; }, original.get());
+      ASSERT_EQ(test::graph_comparison{}.difference(original.get(), back.get()), "");
+      EXPECT_EQ(original.size(), back.size());
+    }
+    barrier();
+  });
+}
+
+TEST_P(graph_calls, tell_of_each_copy) {
+  run([] {
+    static thread_local std::vector<graph_copy_event> events;
+    events.clear();
+    on_graph_copy([](const graph_copy_event& event) { events.push_back(event); });
+    barrier();
+    at(neighbour(), [](list* l) { return sum(l); }, make_list(10));
+    barrier();
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].size, (graph_size{10, 240}));
+    EXPECT_EQ(events[0].from.index(), (here().index() + place_count() - 1) % place_count());
+    barrier();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, graph_calls, testing::ValuesIn(all_ways()), name_of);
+
+// --- what only some transfers do --------------------------------------------------------------------------------------------------
+
+class graph_transfers : public test::on_places {};
+
+std::vector<owned<list>>& hoard() {
+  static thread_local std::vector<owned<list>> lists;
+  return lists;
+}
+
+TEST_P(graph_transfers, pull_refuses_what_lies_in_no_segment) {
+  run([] {
+    list outside{nullptr, nullptr, 1};
+    if (neighbour() != here()) {
+      try {
+        at(via(neighbour(), transfer::pull), [](list* l) { return sum(l); }, &outside);
+        ADD_FAILURE();
+      } catch (const remote_error& e) {
+        EXPECT_NE(std::string{e.what()}.find("segment"), std::string::npos) << e.what();
+      }
+    }
+    EXPECT_EQ(at(via(neighbour(), transfer::message), [](list* l) { return sum(l); }, &outside), 1U);
+    EXPECT_EQ(at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, &outside), 1U);
+    EXPECT_EQ(at(neighbour(), [](list* l) { return sum(l); }, &outside), 1U);
+    barrier();
+  });
+}
+
+TEST_P(graph_transfers, automatic_pulls_large_graphs_and_sends_small_ones) {
+  if (GetParam().places == 1) GTEST_SKIP() << "a call at the own place copies, whatever its size";
+  run([] {
+    static thread_local std::vector<transfer> seen;
+    seen.clear();
+    on_graph_copy([](const graph_copy_event& event) { seen.push_back(event.how); });
+    barrier();
+    at(neighbour(), [](list* l) { return sum(l); }, make_list(10));
+    at(neighbour(), [](list* l) { return sum(l); }, make_list(50000));
+    barrier();
+    EXPECT_EQ(seen, (std::vector<transfer>{transfer::message, transfer::pull}));
+    barrier();
+  });
+}
+
+TEST_P(graph_transfers, more_offloads_than_the_queue_holds_wait_for_room) {
+  run([] {
+    list* const head = make_list(2000);
+    std::vector<future<std::uint64_t>> sums;
+    for (int i = 0; i < 100; ++i) sums.push_back(async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, head));
+    for (auto& each : sums) EXPECT_EQ(each.get(), 1999000U);
+    barrier();
+  });
+}
+
+// While the agent works on it, the caller computes.
+TEST_P(graph_transfers, offload_leaves_the_caller_free) {
+  run([] {
+    const owned<list> graph = clone(make_list(300'000));
+    bool was_ready_at_once = true;
+    std::uint64_t turns = 0;
+    future<std::uint64_t> answer = async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, graph);
+    was_ready_at_once = answer.is_ready();
+    for (; !answer.is_ready(); ++turns) progress();
+    EXPECT_FALSE(was_ready_at_once);
+    EXPECT_GT(turns, 0U);
+    EXPECT_EQ(answer.get(), 300'000ULL * 299'999 / 2);
+    barrier();
+  });
+}
+
+TEST_P(graph_transfers, receiver_out_of_memory_is_an_error_at_the_caller) {
+  if (GetParam().places == 1) GTEST_SKIP() << "sender and receiver are one";
+  launch_options options;
+  options.memory_budget = std::uint64_t{32} << 20;
+  run(
+      [] {
+        if (here().index() == 0) {
+          list* const head = make_list(200'000);  // 4.8 MB
+          for (int i = 0; i < 2; ++i) {
+            for (const transfer how : {transfer::pull, transfer::offload}) {
+              bool failed = false;
+              try {
+                // Each call keeps its copy: at some point there is no room.
+                for (int k = 0; k < 20; ++k) at(via(place{1}, how), [](owned<list> l) { hoard().push_back(std::move(l)); }, head);
+              } catch (const remote_error& e) {
+                failed = true;
+                EXPECT_NE(std::string{e.what()}.find("memory"), std::string::npos) << e.what();
+              }
+              EXPECT_TRUE(failed);
+              at(place{1}, [] { hoard().clear(); });
+            }
+          }
+        }
+        barrier();
+      },
+      options);
+}
+
+INSTANTIATE_TEST_SUITE_P(layouts, graph_transfers, testing::ValuesIn(test::layouts({1, 2, 4})), test::layout_name);
+
+}  // namespace
+}  // namespace situ

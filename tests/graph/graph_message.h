@@ -1,0 +1,83 @@
+// Graphs as messages, for tests and fuzzers: writing one, reading it back, and whether what was read is a graph like any other.
+#pragma once
+
+#include "graph/random_graph.h"
+
+#include <situ/base/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/message.h"
+
+namespace situ::test {
+
+using message_bytes = std::vector<std::byte>;
+
+[[nodiscard]] inline message_bytes message_of(std::span<const detail::graph_root> roots, std::byte before = std::byte{0}) {
+  const detail::borrowed_plan plan;
+  plan->discover(roots.data(), roots.size(), copy_map::automatic, detail::source_check::none);
+  message_bytes bytes(detail::message_bytes(*plan, roots.size()), before);
+  detail::write_message(*plan, roots, bytes.data());
+  return bytes;
+}
+template <class... Ts>
+[[nodiscard]] message_bytes message_of(const Ts*... roots) {
+  const detail::graph_root all[] = {detail::root_of(roots)...};
+  return message_of(std::span<const detail::graph_root>{all});
+}
+
+template <class T>
+[[nodiscard]] owned<T> read_one(std::span<const std::byte> bytes) {
+  detail::graph_root root{nullptr, &detail::descriptor_of<T>()};
+  detail::arena_reference memory = detail::read_message(bytes, {&root, 1});
+  return {std::move(memory), static_cast<T*>(const_cast<void*>(root.object))};
+}
+
+// Where an object of the image lies in the message: offsets count from the arena's head, which is not sent.
+[[nodiscard]] inline std::size_t image_begin(const message_bytes& bytes) {
+  detail::message_head head;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  return sizeof head + head.root_count * 8 + head.tagged_count * std::size_t{16};
+}
+[[nodiscard]] inline std::uint64_t word_at(const message_bytes& bytes, std::size_t position) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + position, sizeof word);
+  return word;
+}
+inline void set_word(message_bytes& bytes, std::size_t position, std::uint64_t word) { std::memcpy(bytes.data() + position, &word, sizeof word); }
+// As if by the offset in the image that stands in pointers.
+[[nodiscard]] inline std::uint64_t image_word(const message_bytes& bytes, std::uint64_t offset) { return word_at(bytes, image_begin(bytes) + offset - sizeof(detail::arena)); }
+inline void set_image_word(message_bytes& bytes, std::uint64_t offset, std::uint64_t word) { set_word(bytes, image_begin(bytes) + offset - sizeof(detail::arena), word); }
+
+// Reads what may be anything. What decodes must be a graph like any other: it can be walked, sent on, read again, sent again with the
+// same bytes, and given back. Empty if all is well, also when it was refused (then `reason` says why); else what is wrong.
+template <class T>
+[[nodiscard]] std::string hostile_reading(std::span<const std::byte> bytes, std::string* reason = nullptr) {
+  const message_bytes exact(bytes.begin(), bytes.end());  // of its own, so that AddressSanitizer sees its end
+  owned<T> first;
+  try {
+    first = read_one<T>(exact);
+  } catch (const error& e) {
+    if (reason != nullptr) *reason = e.what();
+    return e.code() == errc::bad_message ? "" : std::string{"refused by another error: "} + e.what();
+  }
+  if (reason != nullptr) reason->clear();
+  const owned<T> copy = clone(first);
+  if constexpr (std::is_same_v<T, node>) {
+    if (first) (void)graph_comparison{}.difference(first.get(), copy.get());  // touches all; a NaN differs from itself
+  }
+  const message_bytes again = message_of(static_cast<const T*>(first.get()));
+  if (first.size() != copy.size()) return "a clone is of another size";
+  if (again.size() != exact.size()) return "it is sent on in another number of bytes";
+  const owned<T> second = read_one<T>(again);
+  if (message_of(static_cast<const T*>(second.get())) != again) return "it changes each time that it is sent";
+  return "";
+}
+
+}  // namespace situ::test
