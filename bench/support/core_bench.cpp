@@ -1,6 +1,7 @@
 #include "core_bench.h"
 
 #include "cases.h"
+#include "conditions.h"
 #include "provenance.h"
 #include "report.h"
 #include "rivals.h"
@@ -32,8 +33,6 @@ struct job_size {
 };
 constexpr job_size job_sizes[] = {{2, 0.6, 6}, {8, 0.15, 3}, {64, 0.25, 2}};
 
-void say(const std::string& text) { fmt::print(stderr, "situ bench: {}\n", text); }
-
 bool contains(std::span<const std::string> names, std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 bool has_messages(std::string_view subject) { return subject != "oshmem"; }
@@ -61,16 +60,6 @@ std::vector<std::string> cases_of(const core_options& options, const std::string
       cases.emplace_back(info.name);
   }
   return cases;
-}
-
-// Beside this program, where a build puts them, or below libexec, where an install does.
-std::optional<fs::path> find_subject_program(const std::string& name) {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& path : {here / name, here.parent_path() / "libexec/situ" / name})
-    if (access(path.c_str(), X_OK) == 0)
-      return path;
-  say(name + " is not there: this Situ was built without its benchmarks (SITU_BUILD_BENCH)");
-  return std::nullopt;
 }
 
 subject_request own_request(const std::string& subject, unsigned places) {
@@ -110,40 +99,12 @@ std::vector<std::string> prepare_subjects(const core_options& options, const fs:
   return ready;
 }
 
-subject_outcome run_planned(const planned_run& run, const fs::path& directory) {
+requested_run request_of(const planned_run& run, const fs::path& directory) {
   subject_request request = is_rival(run.subject) ? rival_request(run.subject, directory, run.places) : own_request(run.subject, run.places);
   request.cases = run.cases;
   request.seconds = run.seconds;
   request.timeout = std::chrono::seconds{90 + static_cast<int>(run.seconds)};
-  return run_subject(request);
-}
-
-// Says what went wrong with a run, if anything did; whether it delivered.
-bool check_outcome(const planned_run& run, const subject_outcome& outcome) {
-  if (outcome.end == subject_end::complete)
-    return true;
-  say(fmt::format("{} over {} places {}; {} samples were taken", run.subject, run.places,
-                  outcome.end == subject_end::timed_out ? "took too long and was ended" : "ended before its last sample", outcome.samples.size()));
-  if (!outcome.error_output.empty())
-    fmt::print(stderr, "{}\n", outcome.error_output);
-  return false;
-}
-
-void write_json(const std::string& path, std::span<const row> rows, const provenance& from) {
-  std::ofstream file{path};
-  file << to_json(rows, from);
-  if (!file.flush())
-    throw std::runtime_error{"situ bench: cannot write " + path};
-}
-
-void check_conditions() {
-  if (!is_release_build())
-    say("this is no Release build: its figures say nothing about Situ's speed");
-  double load = 0;
-  if (getloadavg(&load, 1) == 1 && load > 1)
-    say(fmt::format("other processes are running (load average {:.1f}): messages, barriers and context switches will look slower than they are", load));
-  if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-    throw std::runtime_error{"situ bench: two processors are needed: the places of a pair are pinned to processors 0 and 1"};
+  return {run.subject, fmt::format("{}, {} places", run.subject, run.places), std::move(request)};
 }
 
 // Table order, whatever order the rounds gave.
@@ -184,18 +145,13 @@ int run_core_bench(const core_options& options) {
   const temporary_directory directory;
   bool missing = false;
   const std::vector<std::string> subjects = prepare_subjects(options, directory.path(), missing);
-  const std::vector<planned_run> plan = plan_core(options, subjects);
-  std::vector<sample> samples;
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    say(fmt::format("run {} of {}: {}, {} places", i + 1, plan.size(), plan[i].subject, plan[i].places));
-    subject_outcome outcome = run_planned(plan[i], directory.path());
-    if (interruption_guard::interrupted() || outcome.end == subject_end::interrupted)
-      return 130;
-    if (!check_outcome(plan[i], outcome) && !is_rival(plan[i].subject))
-      missing = true;
-    samples.insert(samples.end(), std::make_move_iterator(outcome.samples.begin()), std::make_move_iterator(outcome.samples.end()));
-  }
-  std::vector<row> rows = summarize(samples, options.split_ns);
+  std::vector<requested_run> runs;
+  for (const planned_run& each : plan_core(options, subjects))
+    runs.push_back(request_of(each, directory.path()));
+  const auto samples = run_all(runs, missing);
+  if (!samples)
+    return 130;
+  std::vector<row> rows = summarize(*samples, options.split_ns);
   std::erase_if(rows, [](const row& r) { return find_case(r.case_name) == nullptr; });
   sort_rows(rows);
   const provenance from = provenance_of_this_run();

@@ -10,6 +10,6 @@ struct rival_source {
   std::string_view text;
 };
 
-extern const rival_source rival_sources[4];
+extern const rival_source rival_sources[8];
 
 }  // namespace situ::bench

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 namespace situ::bench {
 namespace {
@@ -20,13 +21,27 @@ struct rival {
   std::string_view subject;
   std::string_view source;    // file name below rivals/
   std::string_view compiler;
-  std::string_view launcher;
+  std::string_view launcher;  // empty: the program is started as it is
+  std::string_view header;    // that must be there; empty: none
+  std::vector<std::string> options;
+  std::vector<std::string> packages;  // Debian's
 };
 
-constexpr std::array rivals{
-    rival{"openmpi", "openmpi_core.c", "mpicc", "mpirun"},
-    rival{"oshmem", "oshmem_core.c", "oshcc", "oshrun"},
+const std::vector<std::string> c_options{"-std=gnu11", "-O3", "-falign-loops=64"};
+const std::vector<std::string> cpp_options{"-std=c++20", "-O3", "-falign-loops=64", "-pthread"};
+const std::array rivals{
+    rival{"openmpi", "openmpi_core.c", "mpicc", "mpirun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}},
+    rival{"oshmem", "oshmem_core.c", "oshcc", "oshrun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}},
+    rival{"boost", "boost_graph.cpp", "c++", "", "/usr/include/boost/archive/binary_oarchive.hpp", cpp_options, {"libboost-serialization-dev"}},
+    rival{"cereal", "cereal_graph.cpp", "c++", "", "/usr/include/cereal/cereal.hpp", cpp_options, {"libcereal-dev"}},
 };
+
+std::string packages_text(const rival& r) {
+  std::string text;
+  for (const std::string& package : r.packages)
+    text += (text.empty() ? "" : ", ") + package;
+  return text;
+}
 
 const rival* find_rival(std::string_view subject) {
   for (const rival& r : rivals)
@@ -44,9 +59,11 @@ bool on_path(std::string_view program) {
   return false;
 }
 
-bool is_installed(const rival& r) { return on_path(r.compiler) && on_path(r.launcher); }
+bool is_installed(const rival& r) {
+  return on_path(r.compiler) && (r.launcher.empty() || on_path(r.launcher)) && (r.header.empty() || access(std::string{r.header}.c_str(), R_OK) == 0);
+}
 
-bool install_packages() {
+bool install_packages(const rival& r) {
   std::vector<std::string> as_root;
   if (geteuid() != 0)
     as_root = {"sudo", "-n"};
@@ -56,7 +73,8 @@ bool install_packages() {
     command.insert(command.end(), arguments.begin(), arguments.end());
     return run_quietly(command) == 0;
   };
-  const std::vector<std::string> install{"install", "-y", "--no-install-recommends", "openmpi-bin", "libopenmpi-dev"};
+  std::vector<std::string> install{"install", "-y", "--no-install-recommends"};
+  install.insert(install.end(), r.packages.begin(), r.packages.end());
   return apt(install) || (apt({"update"}) && apt(install));
 }
 
@@ -71,7 +89,7 @@ void write_sources(const fs::path& directory) {
   }
 }
 
-fs::path program_of(const rival& r, const fs::path& directory) { return directory / (std::string{r.subject} + "_core"); }
+fs::path program_of(const rival& r, const fs::path& directory) { return directory / (std::string{r.subject} + "_rival"); }
 
 }  // namespace
 
@@ -98,14 +116,19 @@ bool prepare_rival(const std::string& subject, const fs::path& directory, bool m
   };
   if (!is_installed(r)) {
     if (!may_install)
-      return skip("no " + std::string{r.compiler} + " (Debian: openmpi-bin, libopenmpi-dev) and --no-install");
-    say("installing Debian's openmpi-bin and libopenmpi-dev for the rivals (--no-install goes without)");
-    if (!install_packages() || !is_installed(r))
+      return skip("no " + std::string{on_path(r.compiler) && !r.header.empty() ? r.header : r.compiler} + " (Debian: " + packages_text(r) + ") and --no-install");
+    say("installing Debian's " + packages_text(r) + " for the rivals (--no-install goes without)");
+    if (!install_packages(r) || !is_installed(r))
       return skip("its packages could not be installed");
   }
   write_sources(directory);
   const std::string source = (directory / "rivals" / r.source).string();
-  if (run_quietly({std::string{r.compiler}, "-std=gnu11", "-O3", "-falign-loops=64", "-o", program_of(r, directory).string(), source}) != 0)
+  std::vector<std::string> compile{std::string{r.compiler}};
+  compile.insert(compile.end(), r.options.begin(), r.options.end());
+  compile.insert(compile.end(), {"-o", program_of(r, directory).string(), source});
+  if (r.subject == "boost")
+    compile.emplace_back("-lboost_serialization");
+  if (run_quietly(compile) != 0)
     return skip(std::string{r.compiler} + " could not compile its program");
   return true;
 }
@@ -113,6 +136,10 @@ bool prepare_rival(const std::string& subject, const fs::path& directory, bool m
 subject_request rival_request(const std::string& subject, const fs::path& directory, unsigned ranks) {
   const rival& r = *find_rival(subject);
   subject_request request;
+  if (r.launcher.empty()) {
+    request.command = {program_of(r, directory).string()};
+    return request;
+  }
   // The ranks pin themselves, as every subject's do. Of Open MPI's ways to carry one-sided access `sm` is the fastest
   // on one host (docs/benchmarks.md); more ranks than processors must give way while they wait.
   request.command = {std::string{r.launcher}, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks),

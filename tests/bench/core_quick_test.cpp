@@ -2,6 +2,8 @@
 // are, that they are whole, and what is left behind. Speed is no test.
 #include "subject_run.h"
 
+#include "bench/quick_bench.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -35,35 +37,9 @@ bool two_processors() {
 #define NEEDS_TWO_PROCESSORS() \
   if (!two_processors()) GTEST_SKIP() << "processors 0 and 1 are needed"
 
-// A directory of this test alone, also the TMPDIR of what it starts.
-class core_quick : public ::testing::Test {
+class core_quick : public quick_bench {
  protected:
-  core_quick() {
-    std::string pattern = (fs::temp_directory_path() / "situ-bench-test-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-    fs::create_directory(directory_ / "tmp");
-  }
-  ~core_quick() override { fs::remove_all(directory_); }
-
-  struct result {
-    int status;
-    std::string output;
-  };
-
-  result run(const std::string& arguments, const std::string& environment = "") const {
-    const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment + " /usr/bin/timeout 240 " + bin +
-                                "/situ bench core --no-install " + arguments + " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    result r{-1, {}};
-    char buffer[4096];
-    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-      r.output.append(buffer, n);
-    const int status = pclose(pipe);
-    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return r;
-  }
-
-  fs::path directory_;
+  core_quick() : quick_bench{"core"} {}
 };
 
 TEST_F(core_quick, delivers_every_row_and_leaves_nothing) {

@@ -99,8 +99,7 @@ const char* expected_reason(death how) {
 // What a survivor returns.
 enum : int { heard_in_time = 0, did_not_wait = 10, heard_late = 11, heard_of_another = 12 };
 
-int survive(const witness& seen, void (*wait)()) {
-  seen.arrive();
+int hear(const witness& seen, void (*wait)()) {
   try {
     wait();
     return did_not_wait;
@@ -110,6 +109,10 @@ int survive(const witness& seen, void (*wait)()) {
     if (error.type_name().find("place_lost_error") == std::string::npos) return heard_of_another;
   }
   return seen.since_death() < 1s ? heard_in_time : heard_late;
+}
+int survive(const witness& seen, void (*wait)()) {
+  seen.arrive();
+  return hear(seen, wait);
 }
 
 class a_place_dies_while_others_wait : public testing::TestWithParam<std::tuple<way, death, launch_mode>> {};
@@ -145,6 +148,47 @@ INSTANTIATE_TEST_SUITE_P(exited, a_place_dies_while_others_wait,
 INSTANTIATE_TEST_SUITE_P(threw, a_place_dies_while_others_wait,
                          testing::Combine(testing::ValuesIn(ways), testing::Values(death::threw), testing::Values(launch_mode::processes, launch_mode::threads)),
                          case_name);
+
+// --- in the middle of a graph ---------------------------------------------------------------------------------------------------
+
+// Graphs large enough that the victim dies in the middle of one.
+struct link {
+  link* next;
+  std::uint64_t value;
+};
+template <situ::transfer How>
+void send_graphs() {
+  constexpr std::size_t count = 20000;
+  link* const links = situ::allocate<link>(count).local();
+  for (std::size_t i = 0; i < count; ++i) links[i] = {i + 1 < count ? &links[i + 1] : nullptr, i};
+  for (;;) (void)situ::at(situ::via(victim, How), [](link* first) { return first->next; }, links);
+}
+
+
+class a_place_dies_while_graphs_go_to_it_and_from_it : public testing::TestWithParam<std::tuple<int, launch_mode>> {};
+
+TEST_P(a_place_dies_while_graphs_go_to_it_and_from_it, and_the_others_hear_of_it) {
+  constexpr void (*senders[])() = {&send_graphs<situ::transfer::message>, &send_graphs<situ::transfer::pull>, &send_graphs<situ::transfer::offload>};
+  const auto send = senders[std::get<0>(GetParam())];
+  const launch_mode mode = std::get<1>(GetParam());
+  const witness seen;
+  const auto body = [&] {
+    if (situ::here() != victim) return hear(seen, send);
+    const auto end = std::chrono::steady_clock::now() + 100ms;
+    while (std::chrono::steady_clock::now() < end) situ::progress();  // takes some in
+    seen.await(0);
+    die(mode == launch_mode::threads ? death::threw : death::killed);
+    return 0;
+  };
+  const situ::launch_result result = situ::launch(place_total, body, {.mode = mode, .time_limit = 20s});
+  ASSERT_TRUE(result.first_lost);
+  EXPECT_EQ(result.first_lost->index(), victim_index) << result.message();
+  for (const std::uint32_t survivor : {0U, 1U, 3U})
+    EXPECT_EQ(result.places[survivor].exit_code, heard_in_time) << "place " << survivor << ": " << result.places[survivor].reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(graphs, a_place_dies_while_graphs_go_to_it_and_from_it,
+                         testing::Combine(testing::Range(0, 3), testing::Values(launch_mode::processes, launch_mode::threads)));
 
 // --- other moments --------------------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,13 @@
-// `situ bench`: the benchmarks. `situ bench core` is bench/support/core_bench.h behind options.
+// `situ bench`: the benchmarks: bench/support/core_bench.h and graph_bench.h behind options.
 #include "commands.h"
 
 #include "cases.h"
 #include "core_bench.h"
+#include "graph_bench.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <string>
@@ -40,10 +42,39 @@ void add_core(CLI::App& bench) {
   });
 }
 
+std::string graph_footer() {
+  std::string text = "Cases: OPERATION_SHAPE_SIZE, with sizes 1e2 to 1e7 (objects; bytes of flat; doubles of primitives)\n";
+  for (const situ::bench::graph_operation& operation : situ::bench::graph_operations())
+    text += fmt::format("  {:<16} {}; subjects {}\n", operation.name, operation.words, fmt::join(operation.subjects, ", "));
+  for (const situ::bench::graph_shape& shape : situ::bench::graph_shapes())
+    text += fmt::format("  {:<16} {}\n", shape.name, shape.words);
+  return text + "Figures, definitions and limits: docs/benchmarks.md.";
+}
+
+void add_graph(CLI::App& bench) {
+  auto options = std::make_shared<situ::bench::graph_options>();
+  CLI::App* graph = bench.add_subcommand("graph", "Copies of object graphs, beside raw walks, memcpy and the packaged rivals");
+  graph->add_option("--cases", options->cases, "Only these, with commas between; the beginning of a name stands for all that begin so")->delimiter(',')->type_name("NAME,...");
+  graph->add_option("--subjects", options->subjects, "Only these, with commas between")->delimiter(',')->type_name("NAME,...");
+  const CLI::Option* seconds = graph->add_option("--seconds", options->seconds, "Time for samples, over all runs (60; 2 with --quick); making the graphs comes on top")
+                                   ->check(CLI::PositiveNumber);
+  graph->add_flag("--quick", options->quick, "One round, graphs of up to 1e4 objects");
+  graph->add_flag("!--no-install", options->may_install, "Do not install the rivals' Debian packages where they are absent");
+  graph->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");
+  graph->footer(graph_footer());
+  graph->callback([options, seconds] {
+    if (options->quick && seconds->count() == 0)
+      options->seconds = 2;
+    if (const int code = situ::bench::run_graph_bench(*options); code != 0)
+      throw CLI::RuntimeError(code);
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure Situ beside the raw limit and its rivals");
   bench->require_subcommand(1);
   add_core(*bench);
+  add_graph(*bench);
 }

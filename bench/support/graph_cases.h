@@ -1,0 +1,56 @@
+// The cases of `situ bench graph`: which graphs, of which sizes, what is done with them, and what Situ aims at.
+//
+// A case is OPERATION_SHAPE_SIZE. There is one operation now, clone; one that ships graphs to another place is another entry of
+// graph_operations, with subjects of its own.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results.h"
+
+namespace situ::bench {
+
+struct graph_operation {
+  std::string_view name;
+  std::string_view words;
+  std::vector<std::string_view> subjects;  // in the order in which they are printed
+};
+[[nodiscard]] std::span<const graph_operation> graph_operations();
+
+struct graph_shape {
+  std::string_view name;
+  std::string_view words;
+  std::string_view unit;      // what a figure is for one of
+  double bytes_each;          // of the graph, for each of these
+  bool is_recursion_deep;     // as deep as there are objects, for whoever follows pointers by recursion
+};
+[[nodiscard]] std::span<const graph_shape> graph_shapes();
+
+// What Situ aims at: nanoseconds, or a ratio to the raw counterpart of the same sample.
+struct graph_aim {
+  double at_most;
+  bool is_ratio;
+};
+
+struct graph_case {
+  std::string name;
+  const graph_operation* operation;
+  const graph_shape* shape;
+  std::size_t size;           // objects; bytes of flat; doubles of primitives
+  std::optional<graph_aim> aim;
+};
+
+// In the order in which they are printed.
+[[nodiscard]] const std::vector<graph_case>& all_graph_cases();
+[[nodiscard]] const graph_case* find_graph_case(std::string_view name);
+// Whether the subject can do the case in reasonable time and memory.
+[[nodiscard]] bool measures_graph(std::string_view subject, const graph_case& info);
+
+// The table that `situ bench graph` prints.
+[[nodiscard]] std::string to_graph_table(std::span<const row> rows, const provenance& from);
+
+}  // namespace situ::bench

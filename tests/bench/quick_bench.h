@@ -1,0 +1,44 @@
+// A test of a whole `situ bench`: runs the command, in a directory of the test's own that is also the TMPDIR of what it starts.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace situ::bench {
+
+class quick_bench : public ::testing::Test {
+ protected:
+  explicit quick_bench(std::string name) : name_{std::move(name)} {
+    std::string pattern = (std::filesystem::temp_directory_path() / "situ-bench-test-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    std::filesystem::create_directory(directory_ / "tmp");
+  }
+  ~quick_bench() override { std::filesystem::remove_all(directory_); }
+
+  struct result {
+    int status;
+    std::string output;
+  };
+  result run(const std::string& arguments, const std::string& environment = "") const {
+    const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment + " /usr/bin/timeout 240 " + std::string{SITU_TEST_BIN_DIR} + "/situ bench " + name_ +
+                                " --no-install " + arguments + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    result r{-1, {}};
+    char buffer[4096];
+    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+      r.output.append(buffer, n);
+    const int status = pclose(pipe);
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return r;
+  }
+
+  std::string name_;
+  std::filesystem::path directory_;
+};
+
+}  // namespace situ::bench
