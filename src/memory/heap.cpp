@@ -5,7 +5,8 @@
 
 namespace situ::detail {
 
-heap::heap(heap_backing& backing, const heap_map& map) noexcept : backing_{backing}, map_{map}, free_runs_{map.states} {
+heap::heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes) noexcept
+    : backing_{backing}, map_{map}, kept_chunks_{static_cast<std::uint32_t>(kept_bytes >> chunk_shift)}, free_runs_{map.states} {
   // A magazine holds no more than 64 KiB, or four blocks: that much of a class is out of other classes' reach.
   for (unsigned i = 0; i < class_count; ++i) {
     bins_[i].capacity = std::clamp<std::uint32_t>(largest_class_bytes / size_classes[i].bytes, 4, bin::most_slots);

@@ -63,7 +63,8 @@ class heap {
     std::uint64_t remote_deallocations = 0;
   };
 
-  heap(heap_backing& backing, const heap_map& map) noexcept;
+  // Free memory is kept, rather than given back and faulted in again, up to `kept_bytes` or an eighth of what is in use.
+  heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes) noexcept;
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
 
@@ -161,6 +162,7 @@ class heap {
 
   heap_backing& backing_;
   const heap_map map_;
+  const std::uint32_t kept_chunks_;
   std::uint32_t open_chunks_ = 0;
   std::uint32_t needed_chunks_ = 0;
   std::uint32_t dirty_chunks_ = 0;  // of free runs

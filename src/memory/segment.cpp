@@ -16,11 +16,20 @@ constexpr std::uint64_t extent_step = 1u << 20;   // extents grow by this, or by
 constexpr std::uint64_t charge_step = 1u << 20;   // what is taken from the budget at once: the counter is shared by all places
 constexpr std::uint64_t charge_slack = 4u << 20;  // what is kept before it goes back
 
+constexpr std::uint64_t most_kept_bytes = 32u << 20;  // free memory that a place keeps
+constexpr std::uint64_t kept_fraction = 8;            // no more than this part of the budget is kept by all places together
+
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept { return (value + step - 1) / step * step; }
 
 std::uint64_t capacity_of(const job_control& control, std::uint64_t heap_offset) noexcept {
   const std::uint64_t slice = std::uint64_t{1} << control.slice_shift;
   return heap_offset >= slice ? 0 : (slice - heap_offset) & ~(chunk_bytes - 1);
+}
+
+// What one place keeps, another cannot have: where the budget is small, little is kept.
+std::uint64_t kept_bytes(const job_control& control) noexcept {
+  if (control.memory_budget == 0) return most_kept_bytes;
+  return std::min(most_kept_bytes, control.memory_budget / kept_fraction / control.place_count);
 }
 
 // Whether the kernel gives huge pages to memory files; "never" and "deny" are the refusals.
@@ -46,7 +55,7 @@ segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t 
       slot_{control.slot(place)},
       heap_address_{slice_base + heap_offset(control, private_bytes)},
       capacity_{capacity_of(control, heap_offset(control, private_bytes))},
-      heap_{*this, heap_map::at(heap_address_, control.slice_shift)} {
+      heap_{*this, heap_map::at(heap_address_, control.slice_shift), kept_bytes(control)} {
   if (capacity_ < extent_step)
     throw_error(errc::bad_launch, fmt::format("a slice of {} bytes a place leaves no room for a heap beside {} bytes of channels and {} bytes of "
                                               "metadata; start fewer places, or lift the limit on address space (ulimit -v)",

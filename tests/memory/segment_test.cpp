@@ -132,6 +132,22 @@ TEST(segment, budget_passes_from_place_to_place) {
   }
 }
 
+// Four places that each kept 32 MiB of what they freed would leave nothing of a small budget to a fifth.
+TEST(segment, free_memory_that_places_keep_is_a_small_part_of_the_budget) {
+  constexpr std::uint32_t others = 4;
+  local_places places{others + 1, 64 * MiB};
+  for (std::uint32_t i = 0; i < others; ++i) {
+    segment& other = places.segment(i);
+    std::vector<void*> blocks;
+    while (void* const block = other.allocate(MiB, 16)) blocks.push_back(block);
+    ASSERT_GE(blocks.size(), 16u) << "place " << i;
+    for (void* const block : blocks) ASSERT_EQ(other.deallocate(block), free_status::done);
+  }
+  void* const block = places.segment(others).allocate(32 * MiB, 16);
+  ASSERT_NE(block, nullptr) << places.job().control().opened_bytes.load() << " bytes are charged";
+  EXPECT_EQ(places.segment(others).deallocate(block), free_status::done);
+}
+
 std::size_t resident_pages(std::uintptr_t address, std::size_t bytes) {
   std::vector<unsigned char> pages((bytes + 4095) / 4096);
   if (mincore(reinterpret_cast<void*>(address), bytes, pages.data()) != 0) return ~std::size_t{0};
