@@ -25,12 +25,12 @@ test: build  ## install what is missing, build, run all tests
 	@.ci/run_tests build/release
 
 asan: packages build/asan/build.ninja  ## the fast tests under AddressSanitizer and UBSan
-	@cmake --build build/asan -j $(JOBS)
+	@cmake --build build/asan -j $(JOBS) --target fast_tests
 	@.ci/run_tests build/asan -L '^fast$$'
 
-tsan: packages build/tsan/build.ninja  ## the fast tests under ThreadSanitizer
-	@cmake --build build/tsan -j $(JOBS)
-	@.ci/run_tests build/tsan -L '^fast$$'
+tsan: packages build/tsan/build.ninja  ## the fast tests that have more than one thread under ThreadSanitizer
+	@cmake --build build/tsan -j $(JOBS) --target fast_tests
+	@.ci/run_tests build/tsan -L '^fast$$' -LE '^sequential$$'
 
 dev: packages build/dev/build.ninja  ## build Debug with all assertions: build/dev
 	@cmake --build build/dev -j $(JOBS)

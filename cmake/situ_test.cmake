@@ -1,16 +1,20 @@
-# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL]):
+# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER]):
 # one GoogleTest executable, bin/tests/NAME, and one ctest test of the same name.
 #   LINKS        what the test uses, e.g. situ::memory; GoogleTest and GoogleMock come by themselves. A test with a main of its own
 #                keeps it (gtest_main is a static archive: its main is taken only where there is none).
-#   LABELS       `fast` unless given; `make asan`, `make tsan` and .ci/run run the tests labelled fast.
+#   LABELS       `fast` unless given; `make asan` builds (target fast_tests) and runs those, `make tsan` those that are not `sequential` as well.
 #   TIMEOUT      the watchdog, 60 s unless given; sanitized builds get four times as long.
 #   DEPENDS      programs that the test starts. They lie in SITU_TEST_BIN_DIR.
 #   SERIAL       not beside other tests (it measures, or fills the machine).
+#   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
 # In the code: SITU_TEST_BIN_DIR, SITU_TEST_SOURCE_DIR (tests/), #include "support/...", and private headers as in src.
 
+# The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
+add_custom_target(fast_tests)
+
 function(situ_test name)
-  cmake_parse_arguments(arg "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;DRIVER" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "situ_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -23,6 +27,12 @@ function(situ_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE
     SITU_TEST_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SITU_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}/tests")
+  if(arg_DRIVER AND SITU_SANITIZE)
+    target_compile_options(${name} PRIVATE -fno-sanitize=all)
+  endif()
+  if((NOT arg_LABELS OR "fast" IN_LIST arg_LABELS) AND NOT (SITU_SANITIZE MATCHES "thread" AND "sequential" IN_LIST arg_LABELS))
+    add_dependencies(fast_tests ${name})
+  endif()
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()

@@ -65,7 +65,7 @@ void endpoint::ask_for_wake(outgoing& out) noexcept { out.to->producer_waits.sto
 
 void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
   if (out.closed) {
-    if (!out.is_reply) throw_place_lost(*job_);
+    if (!out.is_reply) throw_place_lost(*job_, context_.place);
     out.seen = out.sent;
     out.data_seen = out.data_sent;
     return;

@@ -96,6 +96,7 @@ void offload_agent::serve(std::size_t i, offload_step step) {
   const std::uint32_t waiting = entry.waiting_place;
   offload_step outcome = offload_step::failed;
   try {
+    const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch};
     graph_plan& plan = *plans_[i];
     if (step == offload_step::measure) {
       plan.discover(roots_[i].data(), entry.root_count, copy_map::automatic, source_check::none);
@@ -153,6 +154,7 @@ offload_entry& offload_agent::measure(std::span<const graph_root> roots) {
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->waiting_place = place_;
+  entry->failure_epoch = current->endpoint->failure_epoch();
   queue.request(*entry, offload_step::measure);
   try {
     await_step(*entry, offload_step::measured);
@@ -187,7 +189,9 @@ void await_step(offload_entry& entry, offload_step wanted) {
     step = entry.step.load(std::memory_order_acquire);
     return step == wanted || step == offload_step::failed;
   });
-  if (step == offload_step::failed) throw_error(static_cast<errc>(entry.error_code), std::string{entry.error_text, ::strnlen(entry.error_text, sizeof entry.error_text)});
+  if (step != offload_step::failed) return;
+  if (static_cast<errc>(entry.error_code) == errc::place_lost) throw_place_lost(*current->job, current->place);
+  throw_error(static_cast<errc>(entry.error_code), std::string{entry.error_text, ::strnlen(entry.error_text, sizeof entry.error_text)});
 }
 
 void release_entry(offload_entry& entry, std::uint32_t owner) noexcept {

@@ -43,6 +43,7 @@ struct alignas(64) offload_entry {
   std::array<std::uint32_t, most_roots> roots{};  // units in the copy
   std::uint64_t destination = 0;     // set by the receiver
   std::uint64_t finalizers = 0;
+  std::uint32_t failure_epoch = 0;   // of the caller
   std::uint32_t error_code = 0;
   char error_text[256]{};
 };

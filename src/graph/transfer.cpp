@@ -134,7 +134,7 @@ std::size_t graph_sender::size() const noexcept {
   const std::size_t words = 1;  // the transfer
   switch (self_->how) {
     case transfer::message: return (words + 1) * 8 + message_bytes(self_->plan(), self_->roots.size());
-    case transfer::pull: return (words + 1 + self_->roots.size()) * 8;
+    case transfer::pull: return (words + 2 + self_->roots.size()) * 8;
     default: return (words + 1) * 8;
   }
 }
@@ -149,6 +149,7 @@ void graph_sender::write(wire_writer& writer) const {
     self_->borrowed.reset();
   } else if (self_->how == transfer::pull) {
     put_word(self_->flag.address());
+    put_word(current->endpoint->failure_epoch());
     for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object));
   } else {
     put_word(reinterpret_cast<std::uintptr_t>(self_->entry));
@@ -184,7 +185,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
   if (how == static_cast<std::uint64_t>(transfer::pull)) {
     how_ = transfer::pull;
     words_[0] = take_word();
-    for (std::size_t i = 0; i < roots.size(); ++i) words_[i + 1] = take_word();
+    for (std::size_t i = 0; i < roots.size() + 1; ++i) words_[i + 1] = take_word();
   } else if (how == static_cast<std::uint64_t>(transfer::offload)) {
     how_ = transfer::offload;
     words_[0] = take_word();
@@ -218,7 +219,8 @@ void graph_receiver::pull(std::span<graph_root> roots) {
       wake(current->job->slot(sender));
     }
   } const tell{reinterpret_cast<taken_flag*>(words_[0]), source_};
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 1]);
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 2]);
+  const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, static_cast<std::uint32_t>(words_[1])};
   const borrowed_plan plan;
   plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::segments);
   memory_ = write_arena(*plan);

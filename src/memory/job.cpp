@@ -180,9 +180,19 @@ void await_votes(job_control& control, std::uint32_t round) {
   for (;;) {
     const std::uint32_t seen = votes.load(std::memory_order_acquire);
     if (seen >= control.place_count) return;
-    if (control.failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(control);
+    if (control.failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(control, job_control::no_place);
     futex_wait(votes, seen, look_up_ns);
   }
+}
+
+// A read does not wait for anything, so this ends soon; a reader that was killed in the middle ends it by its state.
+void await_readers(job_control& control, std::uint32_t self) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the new epoch was seen before; now the marks, see reading_guard
+  for (std::uint32_t i = 0; i < control.place_count; ++i) {
+    const place_slot& slot = control.slot(i);
+    while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 && !has_ended(slot.state.load(std::memory_order_acquire))) sched_yield();
+  }
+  while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
 // Brings failure_epoch to the number of places that have ended and wakes everybody. Every caller of mark_lost does it, also one
@@ -365,6 +375,14 @@ std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept
   }
 }
 
+reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::*mark, std::uint32_t source, std::uint32_t epoch)
+    : mark_{control.slot(self).*mark} {
+  mark_.store(source + 1, std::memory_order_seq_cst);
+  if (control.failure_epoch.load(std::memory_order_seq_cst) == epoch) return;
+  mark_.store(0, std::memory_order_release);
+  throw_place_lost(control, self);
+}
+
 place_lost_error loss_error(job_control& control, std::uint32_t place) {
   const std::uint32_t first = control.first_lost.load();
   const bool has_gone = control.slot(place).state.load(std::memory_order_acquire) == place_state::gone;
@@ -372,7 +390,8 @@ place_lost_error loss_error(job_control& control, std::uint32_t place) {
   return place_lost_error{cause, lost_reason(control, cause)};
 }
 
-void throw_place_lost(job_control& control) {
+void throw_place_lost(job_control& control, std::uint32_t self) {
+  if (self != job_control::no_place) await_readers(control, self);
   std::uint32_t place = control.first_lost.load();
   if (place == job_control::no_place) place = 0;  // only where the precondition does not hold
   throw place_lost_error{place, lost_reason(control, place)};

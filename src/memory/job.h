@@ -47,8 +47,12 @@ struct alignas(64) place_slot {
   std::atomic<std::uint32_t> reason_claimed{0};
   std::atomic<std::int32_t> exit_code{-1};  // of the body of situ::launch, for a launcher that cannot ask the kernel; -1: none yet
   char reason[232]{};                     // written once, before state becomes lost
+
+  // 1 + the place whose objects are being copied, by this place or by its agent; 0: none. See reading_guard.
+  alignas(64) std::atomic<std::uint32_t> read_by_place{0};
+  std::atomic<std::uint32_t> read_by_agent{0};
 };
-static_assert(sizeof(place_slot) == 384 || sizeof(place_slot) == 320);
+static_assert(sizeof(place_slot) == 384);
 
 struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
@@ -143,8 +147,23 @@ class address_space {
 // Callable from any process of the job and its launcher. cost: a system call for each sleeping place.
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
 
-// Throws place_lost_error for the first lost place. pre: failure_epoch > 0.
-[[noreturn]] void throw_place_lost(job_control& control);
+// Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once nobody reads
+// objects of that place any more (reading_guard): whoever catches it may free what it had offered. pre: failure_epoch > 0.
+[[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
+
+// While it lives, objects that place `source` offered at failure epoch `epoch` may be read. Throws place_lost_error where a place was lost since:
+// then `source` may have given up waiting, and freed them. Either the reader sees the new epoch, or `source`, which learns of the
+// loss by that epoch, sees the mark and waits. What is done under it must not wait. cost: two fenced stores.
+class reading_guard {
+ public:
+  reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::*mark, std::uint32_t source, std::uint32_t epoch);
+  ~reading_guard() { mark_.store(0, std::memory_order_release); }
+  reading_guard(const reading_guard&) = delete;
+  reading_guard& operator=(const reading_guard&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& mark_;
+};
 
 // The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is the cause.
 [[nodiscard]] place_lost_error loss_error(job_control& control, std::uint32_t place);

@@ -138,7 +138,7 @@ void open_scope(finish_node& node, std::uint64_t sequence) {
 
 void wait_for_scope(finish_node& node) {
   while (!node.is_done()) {
-    if (node.failure_epoch != current->endpoint->failure_epoch()) throw_place_lost(*current->job);  // what is outstanding may be at the lost place
+    if (node.failure_epoch != current->endpoint->failure_epoch()) throw_place_lost(*current->job, current->place);  // what is outstanding may be at the lost place
     waiter self;
     node.home_waiter = &self;
     try {

@@ -376,7 +376,7 @@ void scheduler::wait(waiter& w) {
   SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
   if (!self_->is_ending) self_->wait(w);
   if (w.failed || self_->is_ending) [[unlikely]]
-    throw_place_lost(self_->control);
+    throw_place_lost(self_->control, current->place);
 }
 
 void scheduler::make_resumable(waiter& w) noexcept {

@@ -34,7 +34,7 @@ void on_short(am::token&, std::uint64_t a, bool b, double c) {
 }
 void on_many(am::token&, int a, int b, int c, int d, int e, int f, int g, int h, int i) {
   look_at({});
-  seen.sum += static_cast<std::uint64_t>(a + b + c + d + e + f + g + h + i);
+  for (const int each : {a, b, c, d, e, f, g, h, i}) seen.sum += static_cast<std::uint64_t>(each);  // damaged ones may overflow an int
 }
 void on_medium(am::token&, std::span<std::byte> payload, std::uint64_t a) {
   look_at(payload);

@@ -35,7 +35,7 @@ inline std::uint32_t my_place() { return detail::current->place; }
     detail::futex_wait(slot.sleeping, 1, -1);
   }
   slot.sleeping.store(0);
-  detail::throw_place_lost(control());
+  detail::throw_place_lost(control(), my_place());
 }
 
 [[noreturn]] inline void sleep_for_ever() {

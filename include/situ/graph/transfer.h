@@ -73,7 +73,8 @@ class graph_receiver {
   transfer how_ = transfer::message;
   std::uint32_t source_ = 0;
   bool is_complete_ = true;
-  std::uint64_t words_[most_roots + 2]{};  // pull: addresses of the roots, and the flag that says we have them; offload: the agent's entry
+  // pull: the flag that says we have them, the sender's failure epoch, the addresses of the roots; offload: the agent's entry.
+  std::uint64_t words_[most_roots + 2]{};
 };
 
 // Copies of graph roots within the place, as a call at the own place makes them.
