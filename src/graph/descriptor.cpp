@@ -119,6 +119,10 @@ bool derives_from(const type_descriptor& type, const type_descriptor& base) noex
   return &type == &base || base.tag == name_hash<object>() || std::find(type.bases.begin(), type.bases.end(), &base) != type.bases.end();
 }
 
+bool starts_with(const type_descriptor& type, const type_descriptor& part) noexcept {
+  return std::any_of(type.first_parts.begin(), type.first_parts.end(), [&](const type_descriptor* first) { return derives_from(*first, part) || starts_with(*first, part); });
+}
+
 bool is_instance(std::uint64_t tag, const type_descriptor& of) noexcept {
   const type_descriptor* const type = find_tagged(tag);
   return type != nullptr && derives_from(*type, of);

@@ -102,7 +102,7 @@ class image_reader {
     const std::uint64_t unit = offset / 8;
     if (unit < next_ && unit >= first_unit && types_[unit] != 0) {
       const type_descriptor& found = *type_table[types_[unit]];
-      if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)))
+      if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)) && !starts_with(found, declared))
         reject("a pointer to {} leads to a {} at offset {:#x}", declared.name, found.name, offset);
       if (found.shape != shape::object) reject("a pointer to {} leads into a container at offset {:#x}", declared.name, offset);
       return unit;

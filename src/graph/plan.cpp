@@ -108,7 +108,7 @@ const graph_plan::scan_method& graph_plan::method_of(const type_descriptor& type
   }
   const type_descriptor& target = *method.target;
   job.target_units = target.units;
-  if (target.is_tagged || target.alignment != 8 || target.units > scanned_run::most_target_units) return method;
+  if (target.is_tagged || target.starts_with_class || target.alignment != 8 || target.units > scanned_run::most_target_units) return method;
   method.function = checked ? find_scan_run<true>(job.pointers, job.target_units) : find_scan_run<false>(job.pointers, job.target_units);
   return method;
 }
@@ -158,7 +158,11 @@ struct graph_plan::walk {
       type = &dynamic_type(address, *type);
     const std::uint64_t fresh = align_units(plan.next_, type->alignment_units);
     const std::uint64_t at = map.put(address, static_cast<std::uint32_t>(fresh));
-    if (at == fresh) append_object(address, *type, fresh);
+    if (at == fresh) {
+      append_object(address, *type, fresh);
+    } else if (type->starts_with_class) [[unlikely]] {
+      expect_whole(at, address, *type);
+    }
     return at;
   }
 
@@ -175,6 +179,18 @@ struct graph_plan::walk {
   // Where the image is the copy, nothing needs to be left: it would be copied once in any case.
   [[nodiscard]] bool is_left(const type_descriptor& type) const noexcept {
     return type.size >= least_left_bytes && !plan.is_in_place_ && type.others.empty() && type.pointers.size() <= type.units / 8;
+  }
+
+  // An object and its first member have one address, and one entry in the map. If the member was met first, its copy is all that there is.
+  [[gnu::noinline]] void expect_whole(std::uint64_t at, std::uintptr_t address, const type_descriptor& type) const {
+    const run* const begin = plan.runs_.data();
+    const run* const after = std::upper_bound(begin, begin + plan.runs_.size(), at, [](std::uint64_t unit, const run& each) { return unit < each.begin; });
+    const type_descriptor& found = *after[-1].type;
+    if (&found == &type || (found.starts_with_class && found.size >= type.size)) return;
+    throw_error(errc::bad_argument,
+                fmt::format("the object at {:#x} is a {}, but is met first by a pointer to its first part, a {}, and copied as that: make such pointers point to the {}, or "
+                            "meet it by one of those first",
+                            address, type.name, found.name, type.name));
   }
 
   [[gnu::noinline]] const type_descriptor& dynamic_type(std::uintptr_t address, const type_descriptor& declared) {

@@ -179,6 +179,53 @@ TEST(clone, refuses_an_object_whose_header_names_no_type) {
   EXPECT_EQ(clone(&make_list(10)[0]).size().objects, 10U);  // and the next copy works
 }
 
+struct part {
+  part* other;
+  int value;
+};
+struct whole {
+  part first;
+  long more[40];
+};
+struct derived_whole : part {
+  whole* inner;
+  SITU_DESCRIBE_DERIVED(derived_whole, (part), inner)
+};
+struct references {
+  part* of_part;
+  whole* of_whole;
+  part* of_part_again;
+  derived_whole* of_derived;
+};
+
+// An object and its first member have one address. A long chain before them, so that every map and the quick scan see them.
+TEST(clone, of_an_object_and_its_first_part_is_one_object_or_an_error) {
+  std::vector<part> chain(200);
+  for (std::size_t i = 0; i + 1 < chain.size(); ++i) chain[i] = {&chain[i + 1], static_cast<int>(i)};
+  whole object{{&chain[0], 1}, {2, 3}};
+  derived_whole derived{{&object.first, 4}, nullptr};
+  for (const copy_map map : all_maps) {
+    references right{nullptr, &object, &object.first, &derived};
+    const auto copy = clone(&right, {.map = map});
+    EXPECT_EQ(copy->of_part_again, &copy->of_whole->first);
+    EXPECT_EQ(copy->of_derived->other, &copy->of_whole->first);
+    EXPECT_EQ(copy->of_whole->more[1], 3);
+    EXPECT_EQ(copy.size().objects, 203U);
+    references wrong{&object.first, &object, nullptr, nullptr};
+    const test::caught_error caught = test::error_of([&] { (void)clone(&wrong, {.map = map}); });
+    EXPECT_EQ(caught.code, errc::bad_argument);
+    EXPECT_TRUE(caught.says("whole") && caught.says("part")) << caught.text;
+    derived = {{nullptr, 4}, &object};
+    chain[199].other = &derived;  // far behind, by a pointer to the base
+    references late{&chain[0], nullptr, nullptr, &derived};
+    EXPECT_EQ(clone(&late, {.map = map})->of_derived->inner->more[0], 2);
+    references too_late{&chain[150], nullptr, &derived, nullptr};
+    EXPECT_EQ(clone(&too_late, {.map = map}).size().objects, 52U);  // as the base alone; it holds no pointer to the rest
+    chain[199].other = nullptr;
+    derived = {{&object.first, 4}, nullptr};
+  }
+}
+
 TEST(clone, may_be_made_by_several_threads_of_the_same_source) {
   const std::vector<list> original = make_list(5000);
   std::vector<std::jthread> threads;

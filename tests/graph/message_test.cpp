@@ -111,6 +111,27 @@ TEST(message, of_several_roots_keeps_what_they_share) {
   EXPECT_EQ(read[4].object, first);
 }
 
+struct part {
+  part* other;
+};
+struct whole {
+  part first;
+  long more;
+};
+struct references {
+  whole* of_whole;
+  part* of_part;
+};
+TEST(message, of_a_pointer_to_the_first_member_leads_into_the_whole) {
+  whole object{{nullptr}, 7};
+  object.first.other = &object.first;
+  references both{&object, &object.first};
+  const owned<references> copy = read_one<references>(message_of(&both));
+  EXPECT_EQ(copy->of_part, &copy->of_whole->first);
+  EXPECT_EQ(copy->of_part->other, copy->of_part);
+  EXPECT_EQ(copy->of_whole->more, 7);
+}
+
 TEST(message, of_null_roots_and_of_no_root_is_empty) {
   const message_bytes null = message_of(static_cast<const node*>(nullptr));
   EXPECT_EQ(null.size(), sizeof(message_head) + 8);

@@ -194,6 +194,21 @@ template <class T>
 inline constexpr bool has_parts = std::is_class_v<T> && !container<T> && !is_transient<T> && !fixed<T> && !sum<T> && !product<T> && !is_data<T> && !std::is_same_v<T, object> &&
                                   (declared<T> || has_known_fields<T>);
 
+// A part at offset 0 of an object that is not tagged. (Of a tagged one, every pointer finds the whole.)
+template <class F>
+void describe_first_part(type_descriptor& type) {
+  if constexpr (sum<F>) {
+    type.starts_with_class = true;
+  } else if constexpr (fixed<F>) {
+    describe_first_part<std::remove_cv_t<typename fixed_array<F>::type>>(type);
+  } else if constexpr (product<F>) {
+    type.starts_with_class = true;
+  } else if constexpr (has_parts<F>) {
+    type.starts_with_class = true;
+    type.first_parts.push_back(&descriptor_of<F>());
+  }
+}
+
 template <class T>
 void fill_descriptor(type_descriptor& type) {
   layout_builder to{type};
@@ -201,6 +216,9 @@ void fill_descriptor(type_descriptor& type) {
   if constexpr (has_parts<T>) {
     visit_parts<T>([&]<class F>(std::string name, std::size_t at, std::type_identity<F>) {
       to.field(std::move(name), type_name<F>(), at, sizeof(F));
+      if constexpr (!std::is_base_of_v<object, T>) {
+        if (at == 0) describe_first_part<F>(type);
+      }
       if constexpr (std::is_base_of_v<object, F> && std::is_base_of_v<F, T> && !std::is_same_v<F, object>) to.base(descriptor_of<F>());
     });
   }

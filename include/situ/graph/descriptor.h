@@ -65,6 +65,7 @@ struct type_descriptor {
   detail::shape shape = shape::object;
   bool is_tagged = false;       // derives from situ::object: the type of the object itself is in its header
   bool has_containers = false;  // holds arrays, so something may have to be given back with it
+  bool starts_with_class = false;  // an object of another class may have the same address: the first member, or a base
   std::uint16_t index = 0;      // in the table of types, from 1
   std::uint32_t size = 0;       // of an object, or of one element of a block
   std::uint32_t alignment = 1;
@@ -74,6 +75,7 @@ struct type_descriptor {
   std::vector<op> others;
   std::vector<part_header> headers;      // of parts that are in every object of the type
   const type_descriptor* element = nullptr;       // of a block of pointers: what they point to; of objects: their type
+  std::vector<const type_descriptor*> first_parts;  // the classes at offset 0, but those that lie within a first part, and alternatives
   std::vector<const type_descriptor*> bases;      // of a tagged type: what pointers to it may be declared as, itself included
   std::uint64_t tag = 0;                          // of the name
   std::uint64_t fingerprint = 0;                  // of the layout of this type alone
@@ -89,6 +91,8 @@ extern const type_descriptor* type_table[65536];
 // Of the type and all that can be reached from it by declared pointers.
 [[nodiscard]] std::uint64_t deep_fingerprint(const type_descriptor& type);
 [[nodiscard]] bool derives_from(const type_descriptor& type, const type_descriptor& base) noexcept;
+// Whether there is a `part` at the address of every object of the type.
+[[nodiscard]] bool starts_with(const type_descriptor& type, const type_descriptor& part) noexcept;
 
 }  // namespace detail
 
