@@ -13,10 +13,6 @@
 #include <new>
 #include <string_view>
 
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
-
 namespace situ::detail {
 namespace {
 

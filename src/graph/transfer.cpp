@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -86,13 +87,17 @@ void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint6
 
 struct graph_sender::implementation {
   transfer how = transfer::message;
-  std::vector<graph_root> roots;
-  std::optional<borrowed_plan> borrowed{std::in_place};  // message, until it is written
+  std::array<graph_root, most_roots> root_store;
+  std::span<const graph_root> roots;
+  std::optional<borrowed_plan> borrowed;  // message, until it is written. No other transfer may hold one: they wait, and plans are large
   ptr<taken_flag> flag;            // pull
   offload_entry* entry = nullptr;  // offload
   std::uint32_t releases = 0;      // of the entry, before this one's
 
-  [[nodiscard]] graph_plan& plan() noexcept { return **borrowed; }
+  [[nodiscard]] graph_plan& plan() {
+    if (!borrowed) borrowed.emplace();
+    return **borrowed;
+  }
 
   // A graph that fits no message is pulled, if all of it lies in segments; anything else is a message. Leaves the plan discovered.
   transfer choose() {
@@ -114,9 +119,11 @@ struct graph_sender::implementation {
 
 graph_sender::graph_sender(transfer how, std::span<const graph_root> roots, bool is_told) : self_{std::make_unique<implementation>()} {
   implementation& self = *self_;
-  self.roots.assign(roots.begin(), roots.end());
+  std::copy(roots.begin(), roots.end(), self.root_store.begin());
+  self.roots = {self.root_store.data(), roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
   self.how = how == transfer::automatic ? self.choose() : how;
+  if (self.how != transfer::message) self.borrowed.reset();
   if (self.how == transfer::message) {
     if (self.plan().size().objects == 0) self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
   } else if (self.how == transfer::offload) {

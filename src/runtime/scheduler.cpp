@@ -314,6 +314,7 @@ struct scheduler::implementation {
       idle_workers.pop_back();
       switch_to(*worker);
     }
+    bury_workers();
     workers.clear();
   }
 
