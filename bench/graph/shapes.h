@@ -1,7 +1,7 @@
 // The object graphs of `situ bench graph`, as plain structures, and how their subjects take samples. No part of Situ is needed: the
 // rivals are compiled from a copy of this file.
 //
-// A sample: a clock check, a batch of raw walks over the case's graph (for flat and primitives: of memcpy), and a batch of copies of it.
+// A sample: a clock check (or, with two places, a raw ping-pong), a batch of raw walks over the case's graph (for flat and primitives: of memcpy), and a batch of copies of it.
 // Batches are sized once for each case, to at least 200 us. Times are for one object, or one byte of flat and primitives.
 //   {"case":"clone_dlist_1e4","subject":"situ","ns":3.3,"calibration_ns":61.2,"raw_ns":1.55}
 #pragma once
@@ -165,7 +165,9 @@ double timed(Operation operation) {
 
 class sampler {
  public:
-  sampler(const char* subject, std::size_t cases) : subject_{subject}, seconds_{seconds_given() / static_cast<double>(std::max<std::size_t>(cases, 1))} {}
+  // calibrate() is called before each sample; it tells how fast the machine is now.
+  sampler(const char* subject, std::size_t cases, double (*calibrate)() = clock_check_ns)
+      : subject_{subject}, seconds_{seconds_given() / static_cast<double>(std::max<std::size_t>(cases, 1))}, calibrate_{calibrate} {}
 
   // raw() and copy() do one operation on `units` objects or bytes. copy() may do more than what is timed; it returns the time.
   template <class Raw, class Copy>
@@ -176,6 +178,16 @@ class sampler {
   template <class Raw, class Copy>
   void take_all(const std::string& case_name, double units, Raw raw, Copy copy) const {
     take_batches(case_name, units, in_one_go(raw), in_one_go(copy));
+  }
+  // take_once() does one operation and returns the time of its raw counterpart and its own.
+  template <class TakeOnce>
+  void take_pairs(const std::string& case_name, double units, TakeOnce take_once) const {
+    take_once();
+    take_until_end([&] {
+      const double clock = calibrate_();
+      const auto [raw_ns, ns] = take_once();
+      print(case_name, clock, raw_ns / units, ns / units);
+    });
   }
   void end() const {
     std::printf("{\"end\":\"%s\"}\n", subject_);
@@ -188,16 +200,24 @@ class sampler {
   void take_batches(const std::string& case_name, double units, Raw raw, Copy copy) const {
     const std::size_t raw_count = size_batch(raw);
     const std::size_t copy_count = size_batch(copy);
+    take_until_end([&] {
+      const double clock = calibrate_();
+      const double raw_ns = raw(raw_count);
+      const double copy_ns = copy(copy_count);
+      print(case_name, clock, raw_ns / (units * static_cast<double>(raw_count)), copy_ns / (units * static_cast<double>(copy_count)));
+    });
+  }
+  template <class Take>
+  void take_until_end(Take take) const {
     const double end = now_ns() + seconds_ * 1e9;
     int samples = 0;
     do {
-      const double clock = clock_check_ns();
-      const double raw_ns = raw(raw_count);
-      const double copy_ns = copy(copy_count);
-      std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.6g,\"raw_ns\":%.6g}\n", case_name.c_str(), subject_,
-                  copy_ns / (units * static_cast<double>(copy_count)), clock, raw_ns / (units * static_cast<double>(raw_count)));
-      std::fflush(stdout);
+      take();
     } while (++samples < 3 || (now_ns() < end && samples < 1000));
+  }
+  void print(const std::string& case_name, double calibration_ns, double raw_ns, double ns) const {
+    std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.6g,\"raw_ns\":%.6g}\n", case_name.c_str(), subject_, ns, calibration_ns, raw_ns);
+    std::fflush(stdout);
   }
   // So many operations that a reading of the clock does not count. Warms up, too: three copies at least.
   template <class Operation>
@@ -209,6 +229,7 @@ class sampler {
 
   const char* subject_;
   double seconds_;
+  double (*calibrate_)();
 };
 
 // The value counts as used.

@@ -72,10 +72,12 @@ requested_run request_of(const planned_graph_run& run, const fs::path& directory
     request = rival_request(run.subject, directory, 1);
   else
     request.command = {find_subject_program(program_name).value().string(), run.subject};
+  if (run.places > 1)
+    request.command.insert(request.command.begin(), {fs::read_symlink("/proc/self/exe").string(), "run", "-n", std::to_string(run.places), "--bind", "none"});
   request.cases = run.cases;
   request.seconds = run.seconds;
   request.timeout = std::chrono::seconds{600 + static_cast<int>(run.seconds)};
-  return {run.subject, fmt::format("{}, {} cases", run.subject, run.cases.size()), std::move(request)};
+  return {run.subject, fmt::format("{}, {} cases{}", run.subject, run.cases.size(), run.places > 1 ? fmt::format(" with {} places", run.places) : ""), std::move(request)};
 }
 
 void sort_rows(std::vector<row>& rows) {
@@ -91,14 +93,15 @@ void sort_rows(std::vector<row>& rows) {
 std::vector<planned_graph_run> plan_graph(const graph_options& options, std::span<const std::string> subjects) {
   std::vector<planned_graph_run> plan;
   for (int round = 0; round < (options.quick ? 1 : rounds_of_small); ++round)
-    for (const std::string& subject : subjects) {
-      planned_graph_run run{subject, {}, 0};
-      for (const graph_case& info : all_graph_cases())
-        if (wants(options, info) && measures_graph(subject, info) && (round == 0 || info.size <= small_graph))
-          run.cases.push_back(info.name);
-      if (!run.cases.empty())
-        plan.push_back(std::move(run));
-    }
+    for (const std::string& subject : subjects)
+      for (const int places : {1, 2}) {
+        planned_graph_run run{subject, places, {}, 0};
+        for (const graph_case& info : all_graph_cases())
+          if (info.operation->places == places && wants(options, info) && measures_graph(subject, info) && (round == 0 || info.size <= small_graph))
+            run.cases.push_back(info.name);
+        if (!run.cases.empty())
+          plan.push_back(std::move(run));
+      }
   std::size_t cases = 0;
   for (const planned_graph_run& run : plan)
     cases += run.cases.size();

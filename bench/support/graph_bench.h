@@ -20,6 +20,7 @@ struct graph_options {
 
 struct planned_graph_run {
   std::string subject;
+  int places;
   std::vector<std::string> cases;
   double seconds;
 };

@@ -1,7 +1,6 @@
 // The cases of `situ bench graph`: which graphs, of which sizes, what is done with them, and what Situ aims at.
 //
-// A case is OPERATION_SHAPE_SIZE. There is one operation now, clone; one that ships graphs to another place is another entry of
-// graph_operations, with subjects of its own.
+// A case is OPERATION_SHAPE_SIZE: clone; ship_TRANSFER, from one place to another; free_TRANSFER, what of that the caller's processor does.
 #pragma once
 
 #include <optional>
@@ -18,6 +17,8 @@ struct graph_operation {
   std::string_view name;
   std::string_view words;
   std::vector<std::string_view> subjects;  // in the order in which they are printed
+  int places = 1;
+  std::vector<std::string_view> cases;     // SHAPE_SIZE; empty: all
 };
 [[nodiscard]] std::span<const graph_operation> graph_operations();
 

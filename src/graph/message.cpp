@@ -102,7 +102,7 @@ class image_reader {
     const std::uint64_t unit = offset / 8;
     if (unit < next_ && unit >= first_unit && types_[unit] != 0) {
       const type_descriptor& found = *type_table[types_[unit]];
-      if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)) && !starts_with(found, declared))
+      if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)) && !has_at_its_start(unit, found, declared))
         reject("a pointer to {} leads to a {} at offset {:#x}", declared.name, found.name, offset);
       if (found.shape != shape::object) reject("a pointer to {} leads into a container at offset {:#x}", declared.name, offset);
       return unit;
@@ -111,6 +111,13 @@ class image_reader {
     expect_next(unit, type, offset);
     begin(unit, type, type.units);
     return unit;
+  }
+  // Whether the object that has been met there has a `part` at its own address. The header of a part that has one is checked later only.
+  [[nodiscard]] bool has_at_its_start(std::uint64_t unit, const type_descriptor& found, const type_descriptor& part) const {
+    if (!starts_with(found, part)) return false;
+    if (!part.is_tagged) return true;
+    const type_descriptor* const named = find_tagged(load_word(arena_ + unit * 8));
+    return named != nullptr && derives_from(*named, part) && starts_with(found, *named);
   }
   // By its header, which is still as it was sent: below next_ there are addresses, which must not show in an error.
   const type_descriptor& dynamic_type(std::uint64_t unit, const type_descriptor& declared, std::uint64_t offset) {

@@ -160,6 +160,8 @@ struct graph_plan::walk {
     const std::uint64_t at = map.put(address, static_cast<std::uint32_t>(fresh));
     if (at == fresh) {
       append_object(address, *type, fresh);
+      if (type->is_tagged) [[unlikely]]
+        list_tagged(*type);
     } else if (type->starts_with_class) [[unlikely]] {
       expect_whole(at, address, *type);
     }
@@ -193,11 +195,15 @@ struct graph_plan::walk {
                             address, type.name, found.name, type.name));
   }
 
+  [[gnu::noinline]] void list_tagged(const type_descriptor& type) const {
+    std::vector<const type_descriptor*>& known = plan.tagged_types_;
+    if (std::find(known.begin(), known.end(), &type) == known.end()) known.push_back(&type);
+  }
+
   [[gnu::noinline]] const type_descriptor& dynamic_type(std::uintptr_t address, const type_descriptor& declared) {
     const std::uint64_t tag = load_unit(reinterpret_cast<const std::byte*>(address));
     const type_descriptor* const type = find_tagged(tag);
     if (type == nullptr || !derives_from(*type, declared)) throw_bad_tag(address, tag, declared);
-    if (std::find(plan.tagged_types_.begin(), plan.tagged_types_.end(), type) == plan.tagged_types_.end()) plan.tagged_types_.push_back(type);
     check(address, type->size);
     return *type;
   }

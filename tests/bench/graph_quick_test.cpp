@@ -4,6 +4,7 @@
 
 #include "bench/quick_bench.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,11 @@ TEST_F(graph_quick, delivers_every_row_of_ours_and_leaves_nothing) {
     for (const graph_shape& shape : graph_shapes())
       for (const char* size : {"1e2", "1e3", "1e4"})
         EXPECT_TRUE(seen.contains({"clone_" + std::string{shape.name} + "_" + size, subject})) << shape.name << ' ' << size << ' ' << subject << '\n' << r.output;
+  for (const char* transfer : {"message", "pull", "offload"}) {
+    for (const graph_shape& shape : graph_shapes())
+      EXPECT_TRUE(seen.contains({fmt::format("ship_{}_{}_1e3", transfer, shape.name), "situ"})) << transfer << ' ' << shape.name << '\n' << r.output;
+    EXPECT_TRUE(seen.contains({fmt::format("free_{}_dlist_1e4", transfer), "situ"})) << transfer << '\n' << r.output;
+  }
   EXPECT_THAT(r.output, HasSubstr("aim <= 6 ns"));
   EXPECT_TRUE(fs::is_empty(directory_ / "tmp")) << "left in the temporary directory";
 }
@@ -64,10 +70,13 @@ TEST_F(graph_quick, skips_an_absent_rival_with_a_word) {
 }
 
 TEST(graph_cases, are_those_of_the_agreed_form) {
-  EXPECT_EQ(all_graph_cases().size(), 7u * 6u);
-  for (const char* name : {"clone_dlist_1e2", "clone_dlist_shuffled_1e6", "clone_ptr_array_1e3", "clone_tree_1e5", "clone_random4_1e7", "clone_flat_1e4", "clone_primitives_1e6"})
+  EXPECT_EQ(all_graph_cases().size(), 4u * 7u * 6u + 3u * 3u);
+  for (const char* name : {"clone_dlist_1e2", "clone_dlist_shuffled_1e6", "clone_ptr_array_1e3", "clone_tree_1e5", "clone_random4_1e7", "clone_flat_1e4", "clone_primitives_1e6", "ship_pull_tree_1e6", "ship_offload_primitives_1e7",
+                           "free_offload_dlist_1e6"})
     EXPECT_NE(find_graph_case(name), nullptr) << name;
   EXPECT_EQ(find_graph_case("clone_dlist_2e6"), nullptr);
+  EXPECT_EQ(find_graph_case("free_offload_tree_1e6"), nullptr);
+  EXPECT_FALSE(measures_graph("boost", *find_graph_case("ship_message_dlist_1e2")));
   EXPECT_TRUE(measures_graph("situ", *find_graph_case("clone_dlist_1e7")));
   EXPECT_FALSE(measures_graph("boost", *find_graph_case("clone_dlist_1e7"))) << "it recurses";
   EXPECT_TRUE(measures_graph("boost", *find_graph_case("clone_tree_1e7")));

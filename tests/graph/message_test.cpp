@@ -132,6 +132,25 @@ TEST(message, of_a_pointer_to_the_first_member_leads_into_the_whole) {
   EXPECT_EQ(copy->of_whole->more, 7);
 }
 
+struct holder {
+  test::circle first;
+  long more;
+};
+struct tagged_references {
+  holder* of_holder;
+  test::shape* of_shape;
+};
+TEST(message, of_a_pointer_to_a_tagged_first_member_leads_into_the_whole) {
+  holder object{};
+  tagged_references both{&object, &object.first};
+  message_bytes bytes = message_of(&both);
+  const owned<tagged_references> copy = read_one<tagged_references>(bytes);
+  EXPECT_EQ(copy->of_shape, &copy->of_holder->first);
+  EXPECT_NE(cast<test::circle>(copy->of_shape), nullptr);
+  set_image_word(bytes, first_offset + sizeof both, 0);  // the member's header
+  EXPECT_THAT(refusal<tagged_references>(bytes), HasSubstr("shape"));
+}
+
 TEST(message, of_null_roots_and_of_no_root_is_empty) {
   const message_bytes null = message_of(static_cast<const node*>(nullptr));
   EXPECT_EQ(null.size(), sizeof(message_head) + 8);
