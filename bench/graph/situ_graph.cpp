@@ -109,6 +109,7 @@ struct operation {
 };
 constexpr operation operations[] = {
     {"clone", deed::clone, situ::transfer::automatic},
+    {"ship_auto", deed::ship, situ::transfer::automatic},
     {"ship_message", deed::ship, situ::transfer::message},
     {"ship_pull", deed::ship, situ::transfer::pull},
     {"ship_offload", deed::ship, situ::transfer::offload},

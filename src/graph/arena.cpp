@@ -80,13 +80,13 @@ arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint
 
 arena_reference make_arena(const graph_plan& plan) { return make_arena(plan.copy_bytes(), plan.alignment_bytes(), plan.size().objects, plan.finalizer_words()); }
 
+namespace {
+
 arena_reference write_arena(const graph_plan& plan) {
   arena_reference made = make_arena(plan);
   plan.write(reinterpret_cast<std::byte*>(made.get()), reinterpret_cast<std::uintptr_t>(made.get()), made.get()->finalizers);
   return made;
 }
-
-namespace {
 
 // Who copies graphs of one kind again and again mostly copies graphs of one size. If the last two were, memory for another is taken
 // beforehand, and the copy is made in it at once instead of being moved there; if it does not suit, nothing but the memory was in vain.
@@ -129,14 +129,19 @@ class expected_arena {
 
 }  // namespace
 
-cloned clone_graph(graph_root root, copy_map map) {
+arena_reference copy_graph(std::span<graph_root> roots, copy_map map, source_check check) {
   const borrowed_plan plan;
-  expected_arena ahead{plan->expected(*root.type)};
-  plan->discover(&root, 1, map, source_check::none, ahead.place());
-  cloned copy{ahead.suits(*plan) ? ahead.take(*plan) : write_arena(*plan), nullptr};
+  expected_arena ahead{plan->expected(*roots[0].type)};
+  plan->discover(roots.data(), roots.size(), map, check, ahead.place());
+  arena_reference copy = ahead.suits(*plan) ? ahead.take(*plan) : write_arena(*plan);
   ahead.learn(*plan);
-  copy.root = reinterpret_cast<std::byte*>(copy.memory.get()) + std::uint64_t{plan->root(0)} * 8;
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*copy.get(), plan->root(i));
   return copy;
+}
+
+cloned clone_graph(graph_root root, copy_map map) {
+  arena_reference memory = copy_graph({&root, 1}, map, source_check::none);
+  return {std::move(memory), const_cast<void*>(root.object)};
 }
 
 graph_size measure_graph(graph_root root, copy_map map) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -152,34 +153,60 @@ class image_reader {
   [[nodiscard]] static bool has_only_pointers(const type_descriptor& type) noexcept {
     return type.others.empty() && type.headers.empty() && std::none_of(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& each) { return each.target->is_tagged || each.target->alignment_units != 1; });
   }
-  // Objects of one such type, from scan_ on: what reach() does, with all that changes in registers.
+  // Objects of one such type, from scan_ on.
   void fix_run(const type_descriptor& type) {
+    const std::vector<simple_pointer>& pointers = type.pointers;
+    const bool have_one_target = std::all_of(pointers.begin(), pointers.end(), [&](const simple_pointer& each) { return each.target == pointers[0].target; });
+    switch (have_one_target ? pointers.size() : 0) {
+      case 1: return fix_run_of<1>(type, type.units);
+      case 2: return fix_run_of<2>(type, type.units);
+      case 3: return fix_run_of<3>(type, type.units);
+      case 4: return fix_run_of<4>(type, type.units);
+      default: return fix_run_of<0>(type, type.units);
+    }
+  }
+  // What reach() does, with all that changes in registers. Pointers 0: as many as there are, to several types.
+  template <unsigned Pointers>
+  void fix_run_of(const type_descriptor& type, const std::uint64_t stride) {
+    struct field {
+      std::uint64_t offset;
+      std::uint64_t target_units;
+      std::uint64_t target_index;
+    };
+    std::array<field, std::max(Pointers, 1U)> known;
+    const auto field_of = [](const simple_pointer& pointer) { return field{pointer.offset, pointer.target->units, pointer.target->index}; };
+    for (unsigned i = 0; i < Pointers; ++i) known[i] = field_of(type.pointers[i]);
+    const simple_pointer* const pointers = type.pointers.data();
+    const std::size_t count = Pointers != 0 ? Pointers : type.pointers.size();
+    // Copies: a store through a pointer to bytes might change a member, for all that the compiler knows.
+    std::byte* const arena = arena_;
+    std::uint16_t* const types = types_;
+    const std::uint64_t end = end_;
+    const std::uint16_t index = type.index;
+    const auto base = reinterpret_cast<std::uintptr_t>(arena);
     std::uint64_t scan = scan_;
     std::uint64_t next = next_;
     std::uint64_t objects = objects_;
-    const auto base = reinterpret_cast<std::uintptr_t>(arena_);
-    const simple_pointer* const pointers = type.pointers.data();
-    const std::size_t pointer_count = type.pointers.size();
     do {
-      std::byte* const object = arena_ + scan * 8;
-      for (std::size_t i = 0; i < pointer_count; ++i) {
-        const type_descriptor& target = *pointers[i].target;
-        const std::uint64_t offset = load_word(object + pointers[i].offset);
+      std::byte* const object = arena + scan * 8;
+      for (std::size_t i = 0; i < count; ++i) {
+        const field to = Pointers != 0 ? field{known[i].offset, known[0].target_units, known[0].target_index} : field_of(pointers[i]);
+        const std::uint64_t offset = load_word(object + to.offset);
         if (offset == 0) continue;
         const std::uint64_t unit = std::rotr(offset, 3);  // beyond every unit where it is not a multiple of 8
-        if (unit == next && target.units <= end_ - next) {
-          types_[unit] = target.index;
-          next += target.units;
+        if (unit == next && to.target_units <= end - next) {
+          types[unit] = static_cast<std::uint16_t>(to.target_index);
+          next += to.target_units;
           ++objects;
-        } else if (unit >= next || types_[unit] != target.index) [[unlikely]] {
+        } else if (unit >= next || types[unit] != to.target_index) [[unlikely]] {
           next_ = next;
-          (void)reach(offset, target);  // which says what is wrong
+          (void)reach(offset, *pointers[i].target);  // it is a first part, or wrong; no new object starts there
           next = next_;
         }
-        store_word(object + pointers[i].offset, base + offset);
+        store_word(object + to.offset, base + offset);
       }
-      scan += type.units;
-    } while (scan < next && types_[scan] == type.index);
+      scan += stride;
+    } while (scan < next && types[scan] == index);
     scan_ = scan;
     next_ = next;
     objects_ = objects;

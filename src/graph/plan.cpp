@@ -221,6 +221,10 @@ struct graph_plan::walk {
       throw_error(errc::bad_argument, fmt::format("a container at {:#x} says that it holds {} elements of {} bytes: it was never constructed, or is gone", address, count, block.size));
     const std::uint64_t bytes = count * block.size;
     check(address, bytes);
+    if (at + bytes / 8 > plan.stop_at_) {  // given up before anything else is scanned
+      plan.next_ = at + (bytes + 7) / 8;
+      return at;
+    }
     if (at + (bytes + 7) / 8 > plan.room_) plan.make_room(at + (bytes + 7) / 8);
     plan.begin_run(at, block);
     plan.next_ = at + (bytes + 7) / 8;
@@ -301,15 +305,17 @@ struct graph_plan::walk {
       const element_layout element = elements_of(type);
       if (element.type != nullptr && element.type->pointers.size() > few_pointers) return false;
       while (plan.scan_ < plan.end_of(now)) {
-        if (map.size() > few_objects) return false;
+        if (map.size() > few_objects || is_given_up()) return false;
         step(type, element);
       }
     }
     return true;
   }
 
+  [[nodiscard]] bool is_given_up() const noexcept { return plan.next_ > plan.stop_at_; }
+
   void finish() {
-    while (find_next()) {
+    while (!is_given_up() && find_next()) {
       if constexpr (std::is_same_v<Map, side_table>) {
         const scan_method& method = plan.method_of(*plan.runs_[plan.scanned_runs_].type, Checked);
         if (method.function != nullptr) {
@@ -320,7 +326,7 @@ struct graph_plan::walk {
       const std::size_t now = plan.scanned_runs_;
       const type_descriptor& type = *plan.runs_[now].type;
       const element_layout element = elements_of(type);
-      while (plan.scan_ < plan.end_of(now)) step(type, element);
+      while (plan.scan_ < plan.end_of(now) && !is_given_up()) step(type, element);
     }
   }
 
@@ -331,7 +337,7 @@ struct graph_plan::walk {
     job.scan = plan.scan_;
     const std::size_t now = plan.scanned_runs_;
     std::uint64_t prefetched = job.scan;
-    for (std::uint64_t end = plan.end_of(now); job.scan < end; end = plan.end_of(now)) {
+    for (std::uint64_t end = plan.end_of(now); job.scan < end && !is_given_up(); end = plan.end_of(now)) {
       const std::uint64_t most = std::uint64_t{job.pointers} * job.target_units;
       if (plan.next_ + most > plan.room_) plan.make_room(plan.next_ + most);
       job.memory = plan.image_;
@@ -356,7 +362,7 @@ struct graph_plan::walk {
       prefetched = job.scan + 2 * group;
       return job.scan + group;
     }
-    const std::uint64_t slice = job.scan + slice_objects * job.stride;
+    const std::uint64_t slice = job.scan + (plan.stop_at_ == no_stop ? slice_objects : group_objects) * job.stride;
     return now + 1 == plan.runs_.size() ? slice : std::min(end, slice);
   }
 };
@@ -375,6 +381,17 @@ void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map m
     discover_with<false>(roots, count, map);
   }
   if (runs_.size() != 0) end_run(next_);
+}
+
+bool graph_plan::discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes) {
+  struct limit {
+    std::uint64_t& units;
+    ~limit() { units = no_stop; }
+  } const until_the_end{stop_at_ = most_bytes / 8};
+  discover(roots, count, copy_map::automatic, source_check::none);
+  const bool is_small = next_ <= stop_at_;
+  if (!is_small) clear();
+  return is_small;
 }
 
 template <bool Checked>

@@ -83,6 +83,8 @@ class graph_plan {
   // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address (with source_check::segments).
   // place: where the copy might lie, if it fits; then its image is made there, with addresses for pointers, and lies where it should.
   void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check, std::span<std::byte> place = {});
+  // The same, but gives up soon after a copy of so many bytes: then false, and the plan is cleared.
+  [[nodiscard]] bool discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes);
   [[nodiscard]] bool is_in_place() const noexcept { return is_in_place_; }
   [[nodiscard]] graph_size size() const noexcept { return {objects_, (next_ - first_unit) * 8}; }
   // Of the copy, head included.
@@ -146,6 +148,8 @@ class graph_plan {
   std::uint64_t pointer_base_ = 0;  // what its pointers are counted from
   bool is_in_place_ = false;        // it is where the copy shall lie
   std::uint64_t next_ = first_unit;
+  std::uint64_t stop_at_ = no_stop;  // a copy that reaches beyond this unit is given up
+  static constexpr std::uint64_t no_stop = ~std::uint64_t{0};
   growing_list<run> runs_;
   growing_list<left_data> left_;
   std::vector<std::uint32_t> roots_;
@@ -179,7 +183,11 @@ class borrowed_plan {
 // An arena of a plan's size, its head filled.
 [[nodiscard]] arena_reference make_arena(const graph_plan& plan);
 [[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words);
-// The plan's copy, in an arena of its own.
-[[nodiscard]] arena_reference write_arena(const graph_plan& plan);
+// Where a copy's object lies, by its unit; null for 0.
+[[nodiscard]] inline const void* object_at(const arena& copy, std::uint32_t unit) noexcept {
+  return unit == 0 ? nullptr : reinterpret_cast<const std::byte*>(&copy) + std::uint64_t{unit} * 8;
+}
+// Copies the graph of these roots, and leaves where the copies of the roots are. Errors: as graph_plan::discover().
+[[nodiscard]] arena_reference copy_graph(std::span<graph_root> roots, copy_map map, source_check check);
 
 }  // namespace situ::detail

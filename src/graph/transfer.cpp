@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "fabric/observe.h"
 #include "graph/agent.h"
@@ -48,12 +49,24 @@ struct taken_flag {
   std::atomic<std::uint32_t> is_taken{0};
 };
 
-// Where a copy's root lies, by its place in the copy; null for 0.
-[[nodiscard]] const void* object_at(const arena& copy, std::uint32_t unit) noexcept {
-  return unit == 0 ? nullptr : reinterpret_cast<const std::byte*>(&copy) + std::uint64_t{unit} * 8;
-}
-void set_roots(std::span<graph_root> roots, const arena& copy, const graph_plan& plan) noexcept {
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(copy, plan.root(i));
+// Up to here, a graph goes with its call: for the receiver to look for it would take longer than to send it twice.
+constexpr std::uint64_t most_sent_unasked = 512;
+constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // beside the failure epoch of a pull
+
+// At the sender of a graph that the receiver could not read, since some of it lies in no segment. A root is an address and the number of its type here.
+std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint64_t>& words) {
+  if (epoch != current->endpoint->failure_epoch()) throw_place_lost(*current->job, current->place);  // who offered it may have freed it
+  std::vector<graph_root> roots;
+  for (const std::uint64_t word : words) {
+    const type_descriptor* const type = type_table[word >> type_shift];
+    if (type == nullptr) throw_error(errc::bad_message, fmt::format("a place asks for a graph of type {}, which there is not", word >> type_shift));
+    roots.push_back({reinterpret_cast<const void*>(word & address_mask), type});
+  }
+  const borrowed_plan plan;
+  plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
+  std::vector<std::byte> bytes(message_bytes(*plan, roots.size()));
+  write_message(*plan, roots, bytes.data());
+  return bytes;
 }
 
 [[nodiscard]] bool is_in_own_segment(const void* object) noexcept {
@@ -93,24 +106,19 @@ struct graph_sender::implementation {
   ptr<taken_flag> flag;            // pull
   offload_entry* entry = nullptr;  // offload
   std::uint32_t releases = 0;      // of the entry, before this one's
+  bool may_fetch = false;          // pull: what cannot be read there may be asked for
 
   [[nodiscard]] graph_plan& plan() {
     if (!borrowed) borrowed.emplace();
     return **borrowed;
   }
 
-  // A graph that fits no message is pulled, if all of it lies in segments; anything else is a message. Leaves the plan discovered.
-  transfer choose() {
+  // A small graph is a message, and one whose roots lie where others cannot read; else the receiver pulls. Of a message, leaves the plan discovered.
+  transfer choose(bool is_result) {
     const bool may_be_pulled = std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
     if (!may_be_pulled) return transfer::message;
-    try {
-      plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::segments);
-    } catch (const error& e) {
-      if (e.code() != errc::bad_address) throw;
-      plan().clear();
-      return transfer::message;
-    }
-    return message_bytes(plan(), roots.size()) > max_medium_bytes ? transfer::pull : transfer::message;
+    const std::uint64_t most_bytes = is_result ? max_medium_bytes : most_sent_unasked;
+    return plan().discover_small(roots.data(), roots.size(), most_bytes) ? transfer::message : transfer::pull;
   }
   ~implementation() {
     if (flag) deallocate(flag);
@@ -122,7 +130,8 @@ graph_sender::graph_sender(transfer how, std::span<const graph_root> roots, bool
   std::copy(roots.begin(), roots.end(), self.root_store.begin());
   self.roots = {self.root_store.data(), roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
-  self.how = how == transfer::automatic ? self.choose() : how;
+  self.may_fetch = how == transfer::automatic;
+  self.how = how == transfer::automatic ? self.choose(is_told) : how;
   if (self.how != transfer::message) self.borrowed.reset();
   if (self.how == transfer::message) {
     if (self.plan().size().objects == 0) self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
@@ -156,8 +165,8 @@ void graph_sender::write(wire_writer& writer) const {
     self_->borrowed.reset();
   } else if (self_->how == transfer::pull) {
     put_word(self_->flag.address());
-    put_word(current->endpoint->failure_epoch());
-    for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object));
+    put_word(current->endpoint->failure_epoch() | (self_->may_fetch ? may_fetch_bit : 0));
+    for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object) | std::uint64_t{root.type->index} << type_shift);
   } else {
     put_word(reinterpret_cast<std::uintptr_t>(self_->entry));
   }
@@ -226,12 +235,18 @@ void graph_receiver::pull(std::span<graph_root> roots) {
       wake(current->job->slot(sender));
     }
   } const tell{reinterpret_cast<taken_flag*>(words_[0]), source_};
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 2]);
-  const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, static_cast<std::uint32_t>(words_[1])};
-  const borrowed_plan plan;
-  plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::segments);
-  memory_ = write_arena(*plan);
-  set_roots(roots, *memory_.get(), *plan);
+  const auto epoch = static_cast<std::uint32_t>(words_[1]);
+  try {
+    const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, epoch};
+    for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 2] & address_mask);
+    memory_ = copy_graph(roots, copy_map::automatic, source_check::segments);
+    return;
+  } catch (const error& e) {
+    if (e.code() != errc::bad_address || (words_[1] & may_fetch_bit) == 0) throw;
+  }
+  how_ = transfer::message;
+  const std::vector<std::byte> bytes = situ::at(place{source_}, &flatten, epoch, std::vector<std::uint64_t>(words_ + 2, words_ + 2 + roots.size()));
+  memory_ = read_message(bytes, roots);
 }
 
 void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
@@ -260,10 +275,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
 
 arena_reference copy_roots(std::span<graph_root> roots) {
   const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
-  const borrowed_plan plan;
-  plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
-  arena_reference made = write_arena(*plan);
-  set_roots(roots, *made.get(), *plan);
+  arena_reference made = copy_graph(roots, copy_map::automatic, source_check::none);
   report_copy(*made.get(), transfer::automatic, current->place, begin_ns);
   return made;
 }

@@ -70,7 +70,7 @@ TEST_F(graph_quick, skips_an_absent_rival_with_a_word) {
 }
 
 TEST(graph_cases, are_those_of_the_agreed_form) {
-  EXPECT_EQ(all_graph_cases().size(), 4u * 7u * 6u + 3u * 3u);
+  EXPECT_EQ(all_graph_cases().size(), 4u * 7u * 6u + 4u * 3u);
   for (const char* name : {"clone_dlist_1e2", "clone_dlist_shuffled_1e6", "clone_ptr_array_1e3", "clone_tree_1e5", "clone_random4_1e7", "clone_flat_1e4", "clone_primitives_1e6", "ship_pull_tree_1e6", "ship_offload_primitives_1e7",
                            "free_offload_dlist_1e6"})
     EXPECT_NE(find_graph_case(name), nullptr) << name;

@@ -283,6 +283,25 @@ TEST_P(graph_transfers, automatic_pulls_large_graphs_and_sends_small_ones) {
   });
 }
 
+// The root lies in the segment, so the receiver looks for the graph; what lies behind it cannot be read there, and comes by message.
+TEST_P(graph_transfers, automatic_fetches_what_lies_in_private_memory) {
+  if (GetParam().places == 1) GTEST_SKIP() << "a call at the own place copies, wherever it lies";
+  run([] {
+    std::vector<list> nodes(1000);
+    list* const head = make_list(100);
+    list* last = head;
+    while (last->next != nullptr) last = last->next;
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = {i + 1 < nodes.size() ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : last, 1};
+    last->next = nodes.data();
+    const std::uint64_t sum_here = sum(head);
+    EXPECT_EQ(at(neighbour(), [](list* l) { return sum(l); }, head), sum_here);
+    const owned<list> back = at(neighbour(), [](list* l, list* same) { return l == same ? l : nullptr; }, head, head);
+    EXPECT_EQ(sum(back.get()), sum_here);
+    EXPECT_EQ(test::error_of([&] { at(via(neighbour(), transfer::pull), [](list* l) { return sum(l); }, head); }).code, errc::remote_exception);
+    barrier();
+  });
+}
+
 TEST_P(graph_transfers, more_offloads_than_the_queue_holds_wait_for_room) {
   run([] {
     list* const head = make_list(2000);

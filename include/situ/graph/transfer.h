@@ -6,7 +6,8 @@
 //   offload   sender: asks its agent to measure      receiver: allocates, asks the          any memory of the sender's
 //             and sends the size on                  sender's agent to copy, waits
 //
-// `automatic` takes message for what fits a message and for graphs outside the sender's segment, else pull.
+// `automatic` takes message for small graphs and for those whose roots lie outside the sender's segment, else pull; what the receiver of that cannot read, it
+// asks the sender to flatten.
 #pragma once
 
 #include <situ/graph/clone.h>
