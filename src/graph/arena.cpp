@@ -115,7 +115,7 @@ class expected_arena {
   }
   void learn(const graph_plan& plan) noexcept {
     const bool is_same = is_about(expected_.bytes, plan.copy_bytes()) || is_about(plan.copy_bytes(), expected_.bytes);
-    expected_ = {plan.copy_bytes(), plan.alignment_bytes(), is_same};
+    expected_ = {plan.copy_bytes(), plan.alignment_bytes(), is_same, expected_.pulls_ahead};
   }
 
  private:

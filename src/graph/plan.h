@@ -99,6 +99,7 @@ class graph_plan {
     std::uint64_t bytes = 0;
     std::uint32_t alignment_bytes = 0;
     bool is_stable = false;
+    std::uint32_t pulls_ahead = 0;  // calls that need not look again whether their graph is small
   };
   [[nodiscard]] expectation& expected(const type_descriptor& root);
   // Tagged types that occur.

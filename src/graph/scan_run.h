@@ -24,6 +24,29 @@ namespace situ::detail {
 }
 inline void store_unit(std::byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, sizeof word); }
 
+// check_access() for many objects of one size: most lie in one segment, whose bounds are kept at hand. (Open parts only grow.)
+class access_window {
+ public:
+  explicit access_window(std::uint64_t bytes) noexcept : bytes_{bytes} {}
+  void check(std::uintptr_t address) {
+    if (address - begin_ >= room_) [[unlikely]]
+      move_to(address);
+  }
+
+ private:
+  [[gnu::noinline]] void move_to(std::uintptr_t address) {
+    check_access(access::get, address, bytes_);
+    const place_context& context = *current;
+    const std::uintptr_t offset = address - context.base;
+    const std::uint64_t limit = context.limit[offset >> context.slice_shift];  // 0 where every access is to be looked at
+    begin_ = address - ((offset & context.slice_mask) - context.heap_offset);
+    room_ = limit < bytes_ ? 0 : limit - bytes_ + 1;
+  }
+  std::uint64_t bytes_;
+  std::uintptr_t begin_ = 0;
+  std::uint64_t room_ = 0;
+};
+
 // What is scanned, in units of the copy. Objects that are found are appended at `next`.
 struct scanned_run {
   static constexpr unsigned most_pointers = 4;
@@ -56,6 +79,7 @@ void scan_run(scanned_run& run, side_table& map) {
   std::byte* to = run.memory + run.next * 8;
   const std::byte* const last_room = run.memory + run.room * 8 - Pointers * bytes;
   std::uint32_t fresh = base + static_cast<std::uint32_t>(run.next);
+  [[maybe_unused]] access_window window{bytes};
   const std::byte* last_source = to - bytes;  // of the object that was copied last
   while (object != stop) {
     if (object == to) [[unlikely]]
@@ -70,7 +94,7 @@ void scan_run(scanned_run& run, side_table& map) {
         if (target == 0) continue;  // as is the copy's
         chunk = map.add_chunk(target);
       }
-      if constexpr (Checked) check_access(access::get, target, bytes);
+      if constexpr (Checked) window.check(target);
       std::uint32_t& entry = *reinterpret_cast<std::uint32_t*>(chunk + target / 2);
       if (const std::uint64_t known = entry; known > base) {
         store_unit(object + offsets[i], bias + known * 8);

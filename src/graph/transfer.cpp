@@ -51,6 +51,7 @@ struct taken_flag {
 
 // Up to here, a graph goes with its call: for the receiver to look for it would take longer than to send it twice.
 constexpr std::uint64_t most_sent_unasked = 512;
+constexpr std::uint32_t pulls_per_look = 15;  // where one graph is larger than that, the next from such a root mostly is
 constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // beside the failure epoch of a pull
 
 // At the sender of a graph that the receiver could not read, since some of it lies in no segment. A root is an address and the number of its type here.
@@ -117,8 +118,15 @@ struct graph_sender::implementation {
   transfer choose(bool is_result) {
     const bool may_be_pulled = std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
     if (!may_be_pulled) return transfer::message;
-    const std::uint64_t most_bytes = is_result ? max_medium_bytes : most_sent_unasked;
-    return plan().discover_small(roots.data(), roots.size(), most_bytes) ? transfer::message : transfer::pull;
+    if (is_result) return plan().discover_small(roots.data(), roots.size(), max_medium_bytes) ? transfer::message : transfer::pull;
+    std::uint32_t& pulls_ahead = plan().expected(*roots[0].type).pulls_ahead;
+    if (pulls_ahead != 0) {
+      --pulls_ahead;
+      return transfer::pull;
+    }
+    if (plan().discover_small(roots.data(), roots.size(), most_sent_unasked)) return transfer::message;
+    pulls_ahead = pulls_per_look;
+    return transfer::pull;
   }
   ~implementation() {
     if (flag) deallocate(flag);

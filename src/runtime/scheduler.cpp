@@ -92,6 +92,7 @@ struct scheduler::implementation {
   ready_task* ready_last = nullptr;
   fiber* heir = nullptr;            // where a worker that gives up its stack goes
   std::uint64_t turns = 0;
+  bool turn_is_open = false;
   std::uint32_t seen_failures = 0;
   bool is_ending = false;  // no further wait begins
   bool stopping = false;
@@ -204,9 +205,15 @@ struct scheduler::implementation {
     std::uint32_t idle_turns = 0;
     bool about_to_sleep = false;
     while (!stopping) {
-      ++turns;
-      bool worked = take_in(about_to_sleep);
-      worked |= run_ready_tasks();
+      // Where a call or task of a turn waits, the next worker finishes the turn: else, while such calls keep coming, nobody would ask the waiting.
+      bool worked = true;
+      if (!std::exchange(turn_is_open, false)) {
+        ++turns;
+        turn_is_open = true;
+        worked = take_in(about_to_sleep);
+        worked |= run_ready_tasks();
+        turn_is_open = false;
+      }
       ask_waiting();
       if (fabric.failure_epoch() != seen_failures) [[unlikely]]
         end_waits_by_failure();
