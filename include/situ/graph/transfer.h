@@ -74,7 +74,8 @@ class graph_receiver {
   transfer how_ = transfer::message;
   std::uint32_t source_ = 0;
   bool is_complete_ = true;
-  // pull: the flag that says we have them, the sender's failure epoch, the addresses of the roots; offload: the agent's entry.
+  // pull: the flag that says we have them; the sender's failure epoch, and whether we may ask for a message; the roots, with the numbers of their types
+  // at the sender. offload: the agent's entry.
   std::uint64_t words_[most_roots + 2]{};
 };
 
