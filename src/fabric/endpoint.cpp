@@ -181,6 +181,7 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
 
 // pre: in.is_ready().
 bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking what) {
+  const std::uint32_t poll = polls_;
   std::uint32_t count = 0;
   do {
     if (what == taking::handlers && static_cast<message_kind>(in.next->header.load(std::memory_order_relaxed) >> 8 & 0xff) == message_kind::call) {
@@ -188,13 +189,15 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
       return count != 0;
     }
     dispatch(in, source, is_reply);
-  } while (++count < messages_a_turn && in.is_ready());
+    // A handler that waited has had its share: another poll has begun meanwhile, and what waits is asked after each.
+  } while (++count < messages_a_turn && poll == polls_ && in.is_ready());
   // Fewer than a quarter of the cells unpublished hold nobody up; of the data, any may: a record must find room in one piece.
   if (in.data_published != in.data_taken) publish_consumed(in, source);
   return true;
 }
 
 bool endpoint::poll(bool all) {
+  ++polls_;
   if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   const auto look_at = [this](std::uint32_t p) {

@@ -42,6 +42,7 @@ constexpr std::uint32_t idle_turns_shared = 3;
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
 constexpr std::uint32_t spin_turns_alone = 256;
 constexpr std::uint32_t ready_tasks_a_turn = 64;
+constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while what waits can go on without them
 constexpr std::size_t most_idle_workers = 64;    // further ones give their stacks back
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
 
@@ -92,7 +93,8 @@ struct scheduler::implementation {
   ready_task* ready_last = nullptr;
   fiber* heir = nullptr;            // where a worker that gives up its stack goes
   std::uint64_t turns = 0;
-  bool turn_is_open = false;
+  bool turn_is_open = false;         // its worker waits before it asked the others that wait
+  std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
   std::uint32_t seen_failures = 0;
   bool is_ending = false;  // no further wait begins
   bool stopping = false;
@@ -207,12 +209,11 @@ struct scheduler::implementation {
     while (!stopping) {
       // Where a call or task of a turn waits, the next worker finishes the turn: else, while such calls keep coming, nobody would ask the waiting.
       bool worked = true;
-      if (!std::exchange(turn_is_open, false)) {
+      if (!std::exchange(turn_is_open, false) || ++turns_finished > turns_without_a_look) {
+        turns_finished = 0;
         ++turns;
-        turn_is_open = true;
         worked = take_in(about_to_sleep);
         worked |= run_ready_tasks();
-        turn_is_open = false;
       }
       ask_waiting();
       if (fabric.failure_epoch() != seen_failures) [[unlikely]]
@@ -353,6 +354,7 @@ struct scheduler::implementation {
     w.next = &waiting;
     w.previous->next = &w;
     waiting.previous = &w;
+    if (running != &main) turn_is_open = true;
     switch_to(next);
   }
 

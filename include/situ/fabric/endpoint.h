@@ -205,6 +205,7 @@ class endpoint {
   std::unique_ptr<channel> scratch_;  // where replies to lost places go
   std::uint32_t failure_epoch_ = 0;
   std::uint32_t handler_depth_ = 0;
+  std::uint32_t polls_ = 0;
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // senders heard from lately
   bool fences_ = false;
