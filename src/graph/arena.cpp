@@ -10,7 +10,13 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint32_t arena_in_segment = 1;
+constexpr std::uint16_t arena_in_segment = 1;
+
+// A processor takes a load for one of what it has just stored where the last 12 bits of their addresses agree, and waits: a list copied
+// from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128 bytes apart).
+constexpr std::uintptr_t aliasing_bytes = 4096;
+constexpr std::uintptr_t distance_bytes = 256;
+constexpr std::uint16_t lead_bytes = 2 * distance_bytes;
 
 // Gives back what the object's containers have allocated since it came.
 void finalize(std::byte* object, const std::vector<op>& ops) noexcept;
@@ -59,7 +65,7 @@ void free_arena(arena* a) noexcept {
     if (!in_segment || current->place_count != 0) run_finalizers(*a);
     free_bytes_anywhere(reinterpret_cast<std::byte*>(a->finalizers), in_segment);
   }
-  free_bytes_anywhere(reinterpret_cast<std::byte*>(a), in_segment);
+  free_bytes_anywhere(reinterpret_cast<std::byte*>(a) - a->lead_bytes, in_segment);
 }
 
 namespace {
@@ -71,9 +77,13 @@ void list_finalizers(arena& a, std::uint64_t words) {
 }
 }  // namespace
 
-arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words) {
-  const store memory = allocate_bytes_anywhere(bytes, alignment);
-  arena_reference made{new (memory.bytes) arena{.bytes = bytes, .objects = objects, .flags = memory.in_segment ? arena_in_segment : 0}};
+arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words, const void* source) {
+  const bool may_lead = source != nullptr && bytes >= aliasing_bytes && lead_bytes % alignment == 0;
+  const store memory = allocate_bytes_anywhere(bytes + (may_lead ? lead_bytes : 0), alignment);
+  const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(memory.bytes) - reinterpret_cast<std::uintptr_t>(source) + distance_bytes;
+  const std::uint16_t lead = may_lead && apart % aliasing_bytes < 2 * distance_bytes ? lead_bytes : std::uint16_t{0};
+  arena_reference made{new (memory.bytes + lead)
+                           arena{.bytes = bytes, .objects = objects, .flags = memory.in_segment ? arena_in_segment : std::uint16_t{0}, .lead_bytes = lead}};
   list_finalizers(*made.get(), finalizer_words);
   return made;
 }
@@ -92,11 +102,11 @@ arena_reference write_arena(const graph_plan& plan) {
 // beforehand, and the copy is made in it at once instead of being moved there; if it does not suit, nothing but the memory was in vain.
 class expected_arena {
  public:
-  expected_arena(graph_plan::expectation& expected) : expected_{expected} {
+  expected_arena(graph_plan::expectation& expected, const void* source) : expected_{expected} {
     if (!expected.is_stable) return;
     const std::uint64_t bytes = (expected.bytes + expected.bytes / 16 + 7) & ~std::uint64_t{7};
     try {
-      arena_ = make_arena(bytes, expected.alignment_bytes, 0, 0);
+      arena_ = make_arena(bytes, expected.alignment_bytes, 0, 0, source);
       bytes_ = bytes;
     } catch (const error&) {  // then the copy will do without, or say so
     }
@@ -131,7 +141,7 @@ class expected_arena {
 
 arena_reference copy_graph(std::span<graph_root> roots, copy_map map, source_check check) {
   const borrowed_plan plan;
-  expected_arena ahead{plan->expected(*roots[0].type)};
+  expected_arena ahead{plan->expected(*roots[0].type), roots[0].object};
   plan->discover(roots.data(), roots.size(), map, check, ahead.place());
   arena_reference copy = ahead.suits(*plan) ? ahead.take(*plan) : write_arena(*plan);
   ahead.learn(*plan);

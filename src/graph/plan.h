@@ -183,7 +183,8 @@ class borrowed_plan {
 
 // An arena of a plan's size, its head filled.
 [[nodiscard]] arena_reference make_arena(const graph_plan& plan);
-[[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words);
+// What is to be written while `source` is read lies apart from that, modulo pages.
+[[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words, const void* source = nullptr);
 // Where a copy's object lies, by its unit; null for 0.
 [[nodiscard]] inline const void* object_at(const arena& copy, std::uint32_t unit) noexcept {
   return unit == 0 ? nullptr : reinterpret_cast<const std::byte*>(&copy) + std::uint64_t{unit} * 8;

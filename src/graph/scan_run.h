@@ -81,33 +81,34 @@ void scan_run(scanned_run& run, side_table& map) {
   std::uint32_t fresh = base + static_cast<std::uint32_t>(run.next);
   [[maybe_unused]] access_window window{bytes};
   const std::byte* last_source = to - bytes;  // of the object that was copied last
-  while (object != stop) {
-    if (object == to) [[unlikely]]
-      break;
-    if (to > last_room) [[unlikely]]
-      break;
-    const std::byte* const source = object + bytes == to ? last_source : object;
-    for (unsigned i = 0; i < Pointers; ++i) {
-      const std::uint64_t target = load_unit(source + offsets[i]);
-      side_table::region_table chunk = table[target >> side_table::region_shift];
-      if (chunk == 0) [[unlikely]] {
-        if (target == 0) continue;  // as is the copy's
-        chunk = map.add_chunk(target);
+  while (object != stop && object != to && to <= last_room) {
+    // So many have room whatever they point to.
+    const auto room = static_cast<std::uint64_t>(last_room - to) / (Pointers * bytes) + 1;
+    const std::byte* const end = room < static_cast<std::uint64_t>(stop - object) / stride ? object + room * stride : stop;
+    do {
+      const std::byte* const source = object + bytes == to ? last_source : object;
+      for (unsigned i = 0; i < Pointers; ++i) {
+        const std::uint64_t target = load_unit(source + offsets[i]);
+        side_table::region_table chunk = table[target >> side_table::region_shift];
+        if (chunk == 0) [[unlikely]] {
+          if (target == 0) continue;  // as is the copy's
+          chunk = map.add_chunk(target);
+        }
+        if constexpr (Checked) window.check(target);
+        std::uint32_t& entry = *reinterpret_cast<std::uint32_t*>(chunk + target / 2);
+        if (const std::uint64_t known = entry; known > base) {
+          store_unit(object + offsets[i], bias + known * 8);
+          continue;
+        }
+        entry = fresh;
+        store_unit(object + offsets[i], bias + std::uint64_t{fresh} * 8);
+        last_source = reinterpret_cast<const std::byte*>(target);
+        std::memcpy(to, last_source, bytes);
+        to += bytes;
+        fresh += static_cast<std::uint32_t>(bytes / 8);
       }
-      if constexpr (Checked) window.check(target);
-      std::uint32_t& entry = *reinterpret_cast<std::uint32_t*>(chunk + target / 2);
-      if (const std::uint64_t known = entry; known > base) {
-        store_unit(object + offsets[i], bias + known * 8);
-        continue;
-      }
-      entry = fresh;
-      store_unit(object + offsets[i], bias + std::uint64_t{fresh} * 8);
-      last_source = reinterpret_cast<const std::byte*>(target);
-      std::memcpy(to, last_source, bytes);
-      to += bytes;
-      fresh += static_cast<std::uint32_t>(bytes / 8);
-    }
-    object += stride;
+      object += stride;
+    } while (object != end && object != to);
   }
   run.scan = static_cast<std::uint64_t>(object - run.memory) / 8;
   run.next = static_cast<std::uint64_t>(to - run.memory) / 8;

@@ -40,7 +40,8 @@ struct arena {
   std::uint64_t objects = 0;
   std::uint64_t* finalizers = nullptr;  // objects that may own something: offset in units, type << 48, and, of blocks, how many elements
   std::uint32_t references = 1;
-  std::uint32_t flags = 0;            // 1: in a segment; finalizers likewise
+  std::uint16_t flags = 0;            // 1: in a segment; finalizers likewise
+  std::uint16_t lead_bytes = 0;       // unused, before this head
 };
 static_assert(sizeof(arena) == 32);
 void free_arena(arena* a) noexcept;
