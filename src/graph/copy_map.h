@@ -202,10 +202,17 @@ class side_table {
   region_table* table_ = nullptr;
   std::uint32_t base_ = 0;
   bool unaligned_used_ = false;
-  reserved_memory regions_;            // the table
-  reserved_memory pool_;               // chunks, one behind the other
-  std::vector<std::uintptr_t> used_;   // regions that have chunks, in the order of these
+  reserved_memory regions_{reserved_memory::growth::in_place};  // the table
+  reserved_memory pool_{reserved_memory::growth::in_place};     // chunks, one behind the other
+  std::vector<std::uintptr_t> used_;  // regions that have chunks, in the order of these
   hash_map unaligned_;
+};
+
+// A thread's: no copy is made within another.
+struct copy_maps {
+  linear_map linear;
+  hash_map hash;
+  side_table side;
 };
 
 }  // namespace situ::detail

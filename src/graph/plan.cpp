@@ -63,7 +63,7 @@ void graph_plan::make_room(std::uint64_t units) {
   if (units > side_table::most_values)
     throw_error(errc::bad_argument, fmt::format("a graph of more than {} GiB: send it in parts", side_table::most_values >> 27));
   auto* const memory = static_cast<std::byte*>(image_memory_.at(0, units * 8));
-  if (image_ != memory && image_ != nullptr) std::memcpy(memory, image_, next_ * 8);  // it was to lie elsewhere, which is too small
+  if (is_in_place_) std::memcpy(memory, image_, next_ * 8);  // it was to lie where it has no room
   image_ = memory;
   is_in_place_ = false;
   room_ = std::min<std::uint64_t>(side_table::most_values, image_memory_.usable_bytes() / 8);
@@ -123,8 +123,6 @@ void graph_plan::clear() noexcept {
   is_in_place_ = false;
   room_ = 0;
   pointer_base_ = 0;
-  side_.clear(static_cast<std::uint32_t>(std::min<std::uint64_t>(next_, side_table::most_values)));
-  linear_.clear();
   if (next_ * 8 > kept_list_bytes) image_memory_.shrink(kept_list_bytes);
   runs_.clear(kept_list_bytes);
   left_.clear(kept_list_bytes);
@@ -394,32 +392,45 @@ bool graph_plan::discover_small(const graph_root* roots, std::size_t count, std:
   return is_small;
 }
 
+namespace {
+thread_local copy_maps thread_maps;
+}
+
 template <bool Checked>
 void graph_plan::discover_with(const graph_root* roots, std::size_t count, copy_map map) {
+  copy_maps& maps = thread_maps;
+  struct forget {
+    const graph_plan& plan;
+    copy_maps& maps;
+    ~forget() {
+      maps.side.clear(static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.next_, side_table::most_values)));
+      maps.linear.clear();
+    }
+  } const at_end{*this, maps};
   const auto walk_with = [&](auto& with) { return walk<std::remove_reference_t<decltype(with)>, Checked>{*this, with}; };
   const auto begin = [&](auto& with) {
     for (std::size_t i = 0; i < count; ++i) roots_.push_back(static_cast<std::uint32_t>(walk_with(with).reach(reinterpret_cast<std::uintptr_t>(roots[i].object), roots[i].type)));
   };
   if (map == copy_map::linear || map == copy_map::automatic) {
-    begin(linear_);
-    if (map == copy_map::linear) return walk_with(linear_).finish();
-    if (walk_with(linear_).finish_few()) return;
+    begin(maps.linear);
+    if (map == copy_map::linear) return walk_with(maps.linear).finish();
+    if (walk_with(maps.linear).finish_few()) return;
   }
-  if (map != copy_map::hash && side_.prepare()) {
+  if (map != copy_map::hash && maps.side.prepare()) {
     if (map == copy_map::automatic) {
-      linear_.move_to(side_);
+      maps.linear.move_to(maps.side);
     } else {
-      begin(side_);
+      begin(maps.side);
     }
-    return walk_with(side_).finish();
+    return walk_with(maps.side).finish();
   }
-  hash_.clear();
+  maps.hash.clear();
   if (map == copy_map::automatic) {
-    linear_.move_to(hash_);
+    maps.linear.move_to(maps.hash);
   } else {
-    begin(hash_);
+    begin(maps.hash);
   }
-  walk_with(hash_).finish();
+  walk_with(maps.hash).finish();
 }
 
 // --- writing ---

@@ -16,7 +16,7 @@
 //   3. Below the scan, pointers of the image are places in bytes from its start, plus pointer_base_ (null stays null); beyond it they are
 //      the source's.
 //   4. The source is only read.
-// A plan is reused: its memory stays with the thread. Not thread-safe.
+// A plan is reused: its memory stays with the thread, as do the copy maps, which only discover() needs. Not thread-safe.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -33,7 +33,7 @@
 
 namespace situ::detail {
 
-// A list that grows in place. Room is asked for ahead, then pushing is a store.
+// A list. Room is asked for ahead, then pushing is a store.
 template <class T>
 class growing_list {
  public:
@@ -56,7 +56,7 @@ class growing_list {
   }
 
  private:
-  reserved_memory memory_;
+  reserved_memory memory_{reserved_memory::growth::moving};
   T* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
@@ -143,7 +143,7 @@ class graph_plan {
   void make_room(std::uint64_t units);
   [[nodiscard]] const scan_method& method_of(const type_descriptor& type, bool checked);
 
-  reserved_memory image_memory_;
+  reserved_memory image_memory_{reserved_memory::growth::moving};
   std::byte* image_ = nullptr;
   std::uint64_t room_ = 0;          // units of the image that can be written
   std::uint64_t pointer_base_ = 0;  // what its pointers are counted from
@@ -162,9 +162,6 @@ class graph_plan {
   std::uint32_t alignment_units_ = 2;
   std::size_t scanned_runs_ = 0;  // all of these,
   std::uint64_t scan_ = 0;        // and of the next up to here
-  linear_map linear_;
-  hash_map hash_;
-  side_table side_;
 };
 
 // A plan to work with, of this thread; returned at the end. Another one where the thread's is in use (a copy within a copy's error handling).

@@ -1,4 +1,4 @@
-// Memory that grows in place: a range of addresses is reserved at first, and the system gives pages as they are touched.
+// Memory that grows: a range of addresses is reserved at first, and the system gives pages as they are touched.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,16 @@ inline constexpr std::size_t reserved_bytes = std::size_t{64} << 30;
 
 class reserved_memory {
  public:
-  reserved_memory() noexcept = default;
+  enum class growth {
+    in_place,  // of one large range
+    moving,    // from range to larger range. For what there may be a thousand of: they would use up the addresses
+  };
+  explicit reserved_memory(growth how) noexcept : growth_{how} {}
   ~reserved_memory();
   reserved_memory(const reserved_memory&) = delete;
   reserved_memory& operator=(const reserved_memory&) = delete;
 
-  // The bytes at `offset`, usable, zero where never written. Throws out_of_memory.
+  // The bytes at `offset`, usable, zero where never written. Throws out_of_memory. All may have moved.
   [[nodiscard]] void* at(std::size_t offset, std::size_t bytes) {
     if (offset + bytes > usable_) [[unlikely]]
       extend(offset + bytes);
@@ -32,8 +36,9 @@ class reserved_memory {
   [[nodiscard]] std::size_t usable_bytes() const noexcept { return usable_; }
 
  private:
-  void reserve() noexcept;
+  void move_to_larger_range(std::size_t least_bytes) noexcept;
   void extend(std::size_t bytes);
+  growth growth_;
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;
   std::size_t usable_ = 0;

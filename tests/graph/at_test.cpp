@@ -312,6 +312,35 @@ TEST_P(graph_transfers, more_offloads_than_the_queue_holds_wait_for_room) {
   });
 }
 
+// Each of them holds what it will write. (It once held 260 GiB of addresses, of which there are 128 TiB.)
+TEST_P(graph_transfers, thousands_of_messages_wait_for_room) {
+  if (GetParam().places == 1) GTEST_SKIP() << "sender and receiver are one";
+  run([] {
+    ptr<int> is_told;
+    if (here().index() == 1) is_told = ptr<int>{new (allocate<int>(1).local()) int{0}};
+    is_told = broadcast(is_told, 1);
+    if (here().index() == 0) {
+      list* const head = make_list(100);
+      std::uint64_t begun = 0;
+      std::uint64_t right = 0;
+      finish([&] {
+        const auto send = [&, address = reinterpret_cast<std::uintptr_t>(head)] {
+          ++begun;
+          right += at(via(place{1}, transfer::message), [](list* l) { return sum(l); }, reinterpret_cast<list*>(address)) == 4950;
+        };
+        for (int i = 0; i < 2000; ++i) async(send);
+        while (begun != 2000) progress();
+        atomic_store(is_told, 1);
+      });
+      EXPECT_EQ(right, 2000U);
+    } else if (here().index() == 1) {
+      while (atomic_load(is_told) == 0) {  // takes nothing in
+      }
+    }
+    barrier();
+  });
+}
+
 // While the agent works on it, the caller computes.
 TEST_P(graph_transfers, offload_leaves_the_caller_free) {
   run([] {
