@@ -25,6 +25,7 @@ function(situ_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
   target_link_libraries(${name} PRIVATE ${arg_LINKS} situ_options GTest::gmock GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_precompile_headers(${name} REUSE_FROM situ_test_headers)
   target_compile_definitions(${name} PRIVATE
     SITU_TEST_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" SITU_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}/tests")
   if(arg_DRIVER AND SITU_SANITIZE)
