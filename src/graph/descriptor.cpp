@@ -169,9 +169,14 @@ void layout_builder::transient(std::size_t offset, std::size_t bytes) {
   ops_.push_back({.kind = op_kind::transient, .offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});
 }
 
+void layout_builder::boolean(std::size_t offset) {
+  if (bools_.empty() || bools_.back().offset + bools_.back().count != offset) bools_.push_back({static_cast<std::uint32_t>(offset), 0});
+  ++bools_.back().count;
+}
+
 detail::choice& layout_builder::choice(std::size_t flag_offset, std::size_t alternatives) {
   auto* const cases = new detail::choice{static_cast<std::uint32_t>(flag_offset), std::vector<std::vector<op>>(alternatives),
-                                         std::vector<std::vector<part_header>>(alternatives)};  // as long as the descriptor: for ever
+                                         std::vector<std::vector<part_header>>(alternatives), std::vector<std::vector<bool_run>>(alternatives)};  // as long as the descriptor: for ever
   ops_.push_back({.kind = op_kind::choice, .offset = static_cast<std::uint32_t>(flag_offset), .cases = cases});
   return *cases;
 }

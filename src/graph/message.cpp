@@ -151,7 +151,7 @@ class image_reader {
 
   // Types of which a run of objects can be fixed without looking further than their pointers.
   [[nodiscard]] static bool has_only_pointers(const type_descriptor& type) noexcept {
-    return type.others.empty() && type.headers.empty() && std::none_of(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& each) { return each.target->is_tagged || each.target->alignment_units != 1; });
+    return type.others.empty() && type.headers.empty() && type.bools.empty() && std::none_of(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& each) { return each.target->is_tagged || each.target->alignment_units != 1; });
   }
   // Objects of one such type, from scan_ on.
   void fix_run(const type_descriptor& type) {
@@ -218,6 +218,15 @@ class image_reader {
     for (const simple_pointer& each : type.pointers) store_word(object + each.offset, address(reach(load_word(object + each.offset), *each.target)));
     if (!type.others.empty()) fix(object, type, type.others);
     if (!type.headers.empty()) check_headers(object, type, type.headers);
+    if (!type.bools.empty()) check_bools(object, type, type.bools);
+  }
+  void check_bools(const std::byte* object, const type_descriptor& owner, const std::vector<bool_run>& bools) const {
+    for (const bool_run& each : bools) {
+      const std::byte* const begin = object + each.offset;
+      const std::byte* const wrong = std::find_if(begin, begin + each.count, [](std::byte value) { return value > std::byte{1}; });
+      if (wrong != begin + each.count)
+        reject("a bool of a {} at offset {:#x} is {}", owner.name, static_cast<std::uint64_t>(wrong - arena_), static_cast<unsigned>(*wrong));
+    }
   }
   // Objects within objects: a header that names more than there is would let a cast see beyond them.
   void check_headers(const std::byte* object, const type_descriptor& owner, const std::vector<part_header>& headers) const {
@@ -249,6 +258,7 @@ class image_reader {
             reject("an optional or variant of {} at offset {:#x} is in state {} of {}", type.name, static_cast<std::uint64_t>(part - arena_), flag, each.cases->alternatives.size());
           fix(object, type, each.cases->alternatives[flag]);
           check_headers(object, type, each.cases->headers[flag]);
+          check_bools(object, type, each.cases->bools[flag]);
           break;
         }
       }
@@ -275,7 +285,10 @@ class image_reader {
     store_word(descriptor + 16, array_descriptor::in_arena | stored * block.size);
   }
   void fix_block(std::byte* block, const type_descriptor& type, std::uint64_t count) {
-    if (type.shape == shape::pointer_block) {
+    if (type.shape == shape::data_block) {
+      if (!type.bools.empty())
+        for (std::uint64_t i = 0; i < count; ++i) check_bools(block + i * type.size, type, type.bools);
+    } else if (type.shape == shape::pointer_block) {
       for (std::uint64_t i = 0; i < count; ++i) store_word(block + i * 8, address(reach(load_word(block + i * 8), *type.element)));
     } else if (type.shape == shape::object_block) {
       for (std::uint64_t i = 0; i < count; ++i) fix_object(block + i * type.size, *type.element);

@@ -664,6 +664,50 @@ TEST(hostile_message, states_that_there_are_not) {
   }
 }
 
+struct flags {
+  std::uint16_t number = 7;
+  bool is_set = true;
+};
+struct truths {
+  bool alone = true;
+  std::array<bool, 3> some{true, true, true};
+  flags nested;
+  std::pair<std::uint32_t, bool> paired{7, true};
+  std::optional<bool> maybe{true};
+  std::variant<std::uint64_t, flags> either{flags{}};
+  situ::vector<bool> listed{true, true};
+  situ::vector<flags> flagged{flags{}, flags{}, flags{}};
+  flags* pointed = nullptr;
+};
+TEST(hostile_message, bools_that_are_neither_true_nor_false) {
+  flags far;
+  truths original;
+  original.pointed = &far;
+  bool* const bools[] = {&original.alone,
+                         &original.some[1],
+                         &original.some[2],
+                         &original.nested.is_set,
+                         &original.paired.second,
+                         &*original.maybe,
+                         &std::get<flags>(original.either).is_set,
+                         &original.listed[1],
+                         &original.flagged[2].is_set,
+                         &far.is_set};
+  const message_bytes bytes = message_of(static_cast<const truths*>(&original));
+  for (bool* const each : bools) {
+    *each = false;
+    message_bytes changed = message_of(static_cast<const truths*>(&original));
+    *each = true;
+    const auto where = static_cast<std::size_t>(std::mismatch(bytes.begin(), bytes.end(), changed.begin()).first - bytes.begin());
+    ASSERT_LT(where, bytes.size());
+    EXPECT_EQ(test::hostile_reading<truths>(changed), "");
+    for (const int value : {2, 3, 128, 255}) {
+      changed[where] = static_cast<std::byte>(value);
+      ASSERT_THAT(refusal<truths>(changed), AllOf(HasSubstr("a bool of a"), HasSubstr("is " + std::to_string(value)))) << each - bools[0];
+    }
+  }
+}
+
 // --- memory ---
 
 // The most that was taken at once by operator new while it was read, and what the arena takes.

@@ -19,14 +19,15 @@ namespace detail {
 
 class layout_builder {
  public:
-  explicit layout_builder(type_descriptor& into) noexcept : into_{into}, ops_{into.others}, headers_{into.headers} {}
+  explicit layout_builder(type_descriptor& into) noexcept : into_{into}, ops_{into.others}, headers_{into.headers}, bools_{into.bools} {}
   // For the parts of one alternative of a choice.
   layout_builder(type_descriptor& into, detail::choice& cases, std::size_t alternative) noexcept
-      : into_{into}, ops_{cases.alternatives[alternative]}, headers_{cases.headers[alternative]} {}
+      : into_{into}, ops_{cases.alternatives[alternative]}, headers_{cases.headers[alternative]}, bools_{cases.bools[alternative]} {}
   void pointer(std::size_t offset, const type_descriptor& target);
   void array(std::size_t offset, const type_descriptor& block, bool terminated);
   void transient(std::size_t offset, std::size_t bytes);
   void header(std::size_t offset, const type_descriptor& type) { headers_.push_back({static_cast<std::uint32_t>(offset), &type}); }
+  void boolean(std::size_t offset);
   detail::choice& choice(std::size_t flag_offset, std::size_t alternatives);
   void field(std::string name, std::string_view type, std::size_t offset, std::size_t bytes);
   void base(const type_descriptor& base);
@@ -36,6 +37,7 @@ class layout_builder {
   type_descriptor& into_;
   std::vector<op>& ops_;
   std::vector<part_header>& headers_;
+  std::vector<bool_run>& bools_;
 };
 
 struct type_entry {
@@ -143,6 +145,44 @@ template <class T>
 template <class Element>
 [[nodiscard]] const type_descriptor& block_of();
 
+// Whether data has bools in it, as far as its fields are known.
+template <class T>
+consteval bool holds_bools() {
+  const auto any = []<class... Ts>(type_list<Ts...>) { return (holds_bools<Ts>() || ...); };
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, bool>) {
+    return true;
+  } else if constexpr (!std::is_class_v<T> && !fixed<T>) {
+    return false;
+  } else if constexpr (std::is_const_v<T>) {
+    return holds_bools<std::remove_const_t<T>>();
+  } else if constexpr (fixed<T>) {
+    return fixed_array<T>::count != 0 && holds_bools<typename fixed_array<T>::type>();
+  } else if constexpr (is_data<T>) {
+    return false;
+  } else if constexpr (product<T>) {
+    return any(typename product_parts<T>::type{});
+  } else {
+    return any(field_types<T>{});
+  }
+}
+template <class T>
+void describe_data(layout_builder to, std::size_t offset) {
+  if constexpr (!holds_bools<T>()) {
+  } else if constexpr (std::is_const_v<T>) {
+    describe_data<std::remove_const_t<T>>(to, offset);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    to.boolean(offset);
+  } else if constexpr (fixed<T>) {
+    using element = typename fixed_array<T>::type;
+    for (std::size_t i = 0; i < fixed_array<T>::count; ++i) describe_data<element>(to, offset + i * sizeof(element));
+  } else if constexpr (product<T>) {
+    const T& fake = fake_object<T>();
+    std::apply([&]<class... Parts>(const Parts&... parts) { (describe_data<Parts>(to, offset + offset_in(fake, parts)), ...); }, fake);
+  } else {
+    visit_parts<T>([&]<class F>(const std::string&, std::size_t at, std::type_identity<F>) { describe_data<F>(to, offset + at); });
+  }
+}
+
 template <class T>
 void describe_value(layout_builder to, std::size_t offset);
 // Adds a value that is a field or an element.
@@ -155,6 +195,7 @@ void describe_part(layout_builder to, std::size_t offset) {
 template <class T>
 void describe_value(layout_builder to, std::size_t offset) {
   if constexpr (carries_only_data<T>()) {
+    describe_data<T>(to, offset);
   } else if constexpr (std::is_pointer_v<T>) {
     to.pointer(offset, descriptor_of<std::remove_cv_t<std::remove_pointer_t<T>>>());
   } else if constexpr (is_transient<T>) {
@@ -227,6 +268,7 @@ template <class Element>
 void fill_block(type_descriptor& type) {
   if constexpr (carries_only_data<Element>()) {
     type.shape = shape::data_block;
+    describe_data<Element>(layout_builder{type}, 0);
   } else if constexpr (std::is_pointer_v<Element>) {
     type.shape = shape::pointer_block;
     type.element = &descriptor_of<std::remove_cv_t<std::remove_pointer_t<Element>>>();

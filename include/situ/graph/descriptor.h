@@ -39,11 +39,18 @@ struct part_header {
   const type_descriptor* type = nullptr;
 };
 
+// Bytes that hold bools: other values than 0 and 1 are undefined behaviour wherever they are read.
+struct bool_run {
+  std::uint32_t offset = 0;  // within the object
+  std::uint32_t count = 0;
+};
+
 // An optional or a variant: which of its alternatives is there decides what follows.
 struct choice {
   std::uint32_t flag_offset = 0;            // within the object, of the byte that holds the number of the alternative
   std::vector<std::vector<op>> alternatives;
   std::vector<std::vector<part_header>> headers;  // likewise
+  std::vector<std::vector<bool_run>> bools;       // likewise
 };
 
 // An object, or a block of elements that an array descriptor owns.
@@ -74,6 +81,7 @@ struct type_descriptor {
   std::vector<simple_pointer> pointers;  // in every object of the type, in order of offset
   std::vector<op> others;
   std::vector<part_header> headers;      // of parts that are in every object of the type
+  std::vector<bool_run> bools;           // likewise; of a block of data: in each element
   const type_descriptor* element = nullptr;       // of a block of pointers: what they point to; of objects: their type
   std::vector<const type_descriptor*> first_parts;  // the classes at offset 0, but those that lie within a first part, and alternatives
   std::vector<const type_descriptor*> bases;      // of a tagged type: what pointers to it may be declared as, itself included
