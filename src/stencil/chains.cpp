@@ -43,7 +43,7 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
 
 // Tiles to compare by running them. The first fills half of the cache: what the tile leaves behind and what streams through need room, too.
 std::vector<coordinates> candidates_of(chain loops, const options& how, std::uint64_t cache_bytes) {
-  if (how.run_by != executor::tiled) return {coordinates{}};
+  if (how.run_by == executor::plain) return {coordinates{}};
   if (how.tile != coordinates{}) return {how.tile};
   std::vector<coordinates> all{choose_tile(loops, cache_bytes / 2)};
   if (!how.tune || all.front() == coordinates{}) return all;
@@ -75,55 +75,86 @@ cached_plan& context::parts::find_plan(chain loops) {
   }
   made->key = std::move(key);
   made->candidates = candidates_of(loops, how, cache_bytes);
-  made->plans.push_back(make_plan(loops, made->candidates.front()));
-  made->footprint = footprint_bytes(loops, made->plans.front(), made->plans.front().tile_count() / 2);
+  made->uses = uses_of(loops);
   bucket.push_back(std::move(made));
   return *bucket.back();
 }
 
-void context::parts::run_in_memory(chain loops, std::span<loop_time> times) {
-  const auto start = clock::now();
-  auto& found = find_plan(loops);
-  // The first run warms up (pages, frequency); each further one tries the next candidate, until all have a time.
-  std::size_t chosen = found.best;
-  const bool trying = found.candidates.size() > 1 && found.seconds.size() < found.candidates.size();
-  if (trying && found.runs > 0) chosen = found.seconds.size();
-  if (chosen >= found.plans.size()) found.plans.push_back(make_plan(loops, found.candidates[chosen]));
-  const plan& p = found.plans[chosen];
-  statistics.plan_seconds += seconds_since(start);
-  statistics.last_tiles = p.tile_count();
-  statistics.last_footprint_bytes = found.footprint;
+namespace {
 
-  const auto begin = clock::now();
-  runner.run(loops, p, times);
-  const double seconds = seconds_since(begin);
-  ++found.runs;
-  if (trying && found.runs > 1) {
+// Runs a candidate and notes its time. The first run warms up (pages, frequency); each further one tries the next candidate, until all have a time.
+template <class Run>
+void try_candidates(cached_plan& found, const Run& run) {
+  const bool trying = found.candidates.size() > 1 && found.seconds.size() < found.candidates.size();
+  const std::size_t chosen = trying && found.runs > 0 ? found.seconds.size() : found.best;
+  const double seconds = run(chosen);
+  if (trying && found.runs++ > 0) {
     found.seconds.push_back(seconds);
     if (seconds < found.seconds[found.best]) found.best = chosen;
   }
 }
 
-void context::parts::run_out_of_core(chain loops, std::span<loop_time> times) {
-  const auto start = clock::now();
-  auto& found = find_plan(loops);
-  if (!found.streams) found.streams = slots->make_stream_plan(loops, how);
-  statistics.plan_seconds += seconds_since(start);
-  statistics.last_tiles = found.streams->tiles.tile_count();
-  statistics.last_footprint_bytes = found.streams->bytes;
-  slots->run(loops, *found.streams, times, statistics);
+}  // namespace
+
+void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times) {
+  try_candidates(found, [&](std::size_t chosen) {
+    const auto start = clock::now();
+    if (chosen >= found.plans.size()) {
+      found.plans.push_back(make_plan(loops, found.candidates[chosen]));
+      if (chosen == 0) found.footprint = footprint_bytes(loops, found.plans.front(), found.plans.front().tile_count() / 2);
+    }
+    const plan& p = found.plans[chosen];
+    statistics.plan_seconds += seconds_since(start);
+    statistics.last_tiles = p.tile_count();
+    statistics.last_footprint_bytes = found.footprint;
+    const auto begin = clock::now();
+    runner.run(loops, p, times);
+    const double seconds = seconds_since(begin);
+    statistics.compute_seconds += seconds;
+    return seconds;
+  });
+}
+
+void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times) {
+  const bool is_resident = slots->make_resident(found.uses);
+  if (found.is_streamed == is_resident) {  // times of the other way say nothing
+    found.is_streamed = !is_resident;
+    found.seconds.clear();
+    found.best = 0;
+    found.runs = 0;
+  }
+  if (is_resident) {
+    slots->note_changes(found.uses);
+    return run_in_memory(loops, found, times);
+  }
+  try_candidates(found, [&](std::size_t chosen) {
+    const auto start = clock::now();
+    if (chosen >= found.streams.size()) found.streams.push_back(slots->make_stream_plan(loops, found.candidates[chosen]));
+    const auto& p = found.streams[chosen];
+    statistics.plan_seconds += seconds_since(start);
+    statistics.last_tiles = p.groups;
+    statistics.last_footprint_bytes = p.bytes;
+    const double before = statistics.compute_seconds;
+    slots->run(loops, p, found.uses, times, statistics);
+    return statistics.compute_seconds - before;
+  });
 }
 
 void context::parts::run(chain loops, std::span<loop_time> times) {
-  if (slots == nullptr) {
-    run_in_memory(loops, times);
-  } else {
-    // Tiles are cut in the outermost dimension, which must be the same for all loops.
-    for (std::size_t from = 0, until = 0; from < loops.size(); from = until) {
-      while (until < loops.size() && loops[until]->dims() == loops[from]->dims()) ++until;
-      run_out_of_core(loops.subspan(from, until - from), times.empty() ? times : times.subspan(from, until - from));
-    }
+  const auto find = [&](chain part) -> cached_plan& {
+    const auto start = clock::now();
+    auto& found = find_plan(part);
+    statistics.plan_seconds += seconds_since(start);
+    return found;
+  };
+  if (slots == nullptr) return run_in_memory(loops, find(loops), times);
+  // Tiles are cut in the outermost dimension, which must be the same for all loops.
+  for (std::size_t from = 0, until = 0; from < loops.size(); from = until) {
+    while (until < loops.size() && loops[until]->dims() == loops[from]->dims()) ++until;
+    const auto part = loops.subspan(from, until - from);
+    run_out_of_core(part, find(part), times.empty() ? times : times.subspan(from, until - from));
   }
+  slots->count_bytes(statistics);
 }
 
 void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {

@@ -81,10 +81,10 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
   lay_out(*made, layout, false);
   // Slabs must be whole pages; lines (1-D) have no slabs to speak of, and stay in memory.
   made->in_file = parts_->slots != nullptr && layout.memory == nullptr && dims > 1 && made->bytes > parts_->how.resident_bytes &&
-                  file_store::page_bytes % element_bytes == 0;
+                  backing_store::page_bytes % element_bytes == 0;
   if (made->in_file) {
     lay_out(*made, layout, true);
-    made->file_offset = parts_->slots->store().allocate(made->bytes);
+    parts_->slots->add(*made);
   } else if (layout.memory != nullptr) {
     made->is_foreign = true;
     made->memory = static_cast<std::byte*>(layout.memory);

@@ -22,7 +22,9 @@ struct cached_plan {
   std::size_t best = 0;
   int runs = 0;
   std::uint64_t footprint = 0;
-  std::optional<stream_plan> streams;   // out of core
+  std::vector<stream_plan> streams;     // out of core, of the candidates tried so far
+  std::vector<data_use> uses;
+  bool is_streamed = false;
 };
 
 struct loop_report {
@@ -53,8 +55,8 @@ struct context::parts {
   void execute(std::vector<std::unique_ptr<loop>> loops);
   cached_plan& find_plan(chain loops);
   void run(chain loops, std::span<loop_time> times);
-  void run_in_memory(chain loops, std::span<loop_time> times);
-  void run_out_of_core(chain loops, std::span<loop_time> times);
+  void run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times);
+  void run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times);
   void allocate(dataset_core& data);
   void check_bounds(const loop& l) const;
   void find_nan(chain loops);

@@ -75,10 +75,6 @@ box slice(const box& part, int dims, const std::function<bool(int)>& is_splittab
 
 void chain_runner::run(chain loops, const plan& p, std::span<loop_time> times) { run_tiles(loops, p, 0, p.tile_count(), times); }
 
-void chain_runner::run_tile(chain loops, const plan& p, std::int64_t tile, std::span<loop_time> times) {
-  run_tiles(loops, p, tile, tile + 1, times);
-}
-
 void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
   const auto facts = facts_of(loops);
   const int threads = pool_.size();

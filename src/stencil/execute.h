@@ -20,11 +20,10 @@ class chain_runner {
   chain_runner(thread_pool& pool, std::int64_t small_points) : pool_{pool}, small_points_{small_points}, memories_(static_cast<std::size_t>(pool.size())) {}
   // All tiles. times: one for each loop, or empty.
   void run(chain loops, const plan& p, std::span<loop_time> times);
-  // One tile. Throws what a kernel throws (checked mode only).
-  void run_tile(chain loops, const plan& p, std::int64_t tile, std::span<loop_time> times);
+  // Some tiles. Throws what a kernel throws (checked mode only).
+  void run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
 
  private:
-  void run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
 
   thread_pool& pool_;
   std::int64_t small_points_;

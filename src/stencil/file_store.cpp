@@ -1,4 +1,5 @@
-#include "stencil/file_store.h"
+// The backing store in a file. One io_uring carries all transfers, cut into requests; what does not fit into its queue waits here.
+#include <situ/stencil/backing_store.h>
 
 #include <situ/base/error.h>
 
@@ -16,9 +17,10 @@
 namespace situ::stencil {
 namespace {
 
-// Large enough for the device's full speed, small enough that several are in flight for one slot.
+// Large enough for the device's full speed, small enough that all queues of the device have some.
 constexpr std::size_t request_bytes = std::size_t{1} << 20;
-constexpr unsigned queue_depth = 64;
+// 4 GiB in flight: while a tile runs nobody hands in requests, so those of a whole window must fit.
+constexpr unsigned queue_depth = 4096;
 
 int open_unnamed(const std::string& directory, int flags) {
   const int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
@@ -29,21 +31,44 @@ int open_unnamed(const std::string& directory, int flags) {
   return named;
 }
 
-}  // namespace
+class file_store final : public backing_store {
+ public:
+  explicit file_store(std::string directory);
+  ~file_store() override;
 
-struct file_store::ring {
-  io_uring queue{};
+  [[nodiscard]] std::string description() const override {
+    return fmt::format("file in {}, {}", directory_, is_direct_ ? "past the page cache" : "through the page cache, since its file system has no direct I/O");
+  }
+  [[nodiscard]] bool may_fail() const override { return true; }
+  [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override;
+  void start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) override;
+  void wait(int queue) override;
+
+ private:
+  struct request {
+    direction to;
+    std::byte* memory;
+    std::uint64_t offset;
+    std::size_t bytes;
+    int queue;
+  };
+  struct batch {
+    int in_flight = 0;
+    std::string failure;  // the first
+  };
+  void prepare(request* r);
+  void reap();
+
+  io_uring ring_{};
+  std::string directory_;
+  int file_ = -1;
+  bool is_direct_ = true;
+  std::uint64_t end_ = 0;
+  int in_flight_ = 0;
+  batch batches_[queues];
 };
 
-struct file_store::request {
-  direction to;
-  std::byte* memory;
-  std::size_t offset;
-  std::size_t bytes;
-  int batch;
-};
-
-file_store::file_store(const std::string& directory) : ring_{std::make_unique<ring>()}, directory_{directory} {
+file_store::file_store(std::string directory) : directory_{std::move(directory)} {
   if (directory_.empty()) {
     const char* const temporary = std::getenv("TMPDIR");
     directory_ = temporary != nullptr ? temporary : "/tmp";
@@ -54,83 +79,81 @@ file_store::file_store(const std::string& directory) : ring_{std::make_unique<ri
     file_ = open_unnamed(directory_, 0);
   }
   if (file_ < 0) throw_error(errc::bad_file, fmt::format("no backing file in '{}': {}; choose another with options::directory", directory_, std::strerror(errno)));
-  if (const int code = io_uring_queue_init(queue_depth, &ring_->queue, 0); code < 0) {
+  if (const int code = io_uring_queue_init(queue_depth, &ring_, 0); code < 0) {
     close(file_);
-    throw_error(errc::not_supported, fmt::format("io_uring is not to be had here: {}; out-of-core execution needs it", std::strerror(-code)));
+    throw_error(errc::not_supported, fmt::format("io_uring is not to be had here: {}; out-of-core execution in a file needs it", std::strerror(-code)));
   }
 }
 
 file_store::~file_store() {
-  while (in_flight_ > 0) reap(true);  // the kernel must not write into memory that is gone
-  io_uring_queue_exit(&ring_->queue);
+  while (in_flight_ > 0) reap();
+  io_uring_queue_exit(&ring_);
   close(file_);
 }
 
-std::size_t file_store::allocate(std::size_t bytes) {
-  const auto at = end_;
-  end_ += (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  if (ftruncate(file_, static_cast<off_t>(end_)) != 0) {
-    throw_error(errc::bad_file, fmt::format("the backing file in '{}' cannot grow to {} bytes: {}", directory_, end_, std::strerror(errno)));
+std::uint64_t file_store::allocate(std::uint64_t bytes) {
+  const auto end = end_ + (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  if (ftruncate(file_, static_cast<off_t>(end)) != 0) {
+    throw_error(errc::bad_file, fmt::format("the backing file in '{}' cannot grow to {} bytes: {}", directory_, end, std::strerror(errno)));
   }
-  return at;
+  return std::exchange(end_, end);
 }
 
-void file_store::start(direction to, std::byte* memory, std::size_t offset, std::size_t bytes, int batch) {
-  (to == direction::read ? bytes_read_ : bytes_written_) += bytes;
+void file_store::start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) {
   while (bytes > 0) {
     const auto n = std::min(bytes, request_bytes);
-    ++waiting_for_[batch];
-    submit(new request{to, memory, offset, n, batch});
+    prepare(new request{to, memory, offset, n, queue});
     memory += n;
     offset += n;
     bytes -= n;
   }
+  io_uring_submit(&ring_);
 }
 
-// The queue has as many entries as are ever in flight, so there is always one free.
-void file_store::submit(request* r) {
-  while (in_flight_ >= static_cast<int>(queue_depth)) reap(true);
-  io_uring_sqe* const entry = io_uring_get_sqe(&ring_->queue);
+// As many entries as are ever in flight, so there is always one free.
+void file_store::prepare(request* r) {
+  while (in_flight_ >= static_cast<int>(queue_depth)) {
+    io_uring_submit(&ring_);
+    reap();
+  }
+  io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
   if (r->to == direction::read) {
     io_uring_prep_read(entry, file_, r->memory, static_cast<unsigned>(r->bytes), r->offset);
   } else {
     io_uring_prep_write(entry, file_, r->memory, static_cast<unsigned>(r->bytes), r->offset);
   }
   io_uring_sqe_set_data(entry, r);
+  ++batches_[r->queue].in_flight;
   ++in_flight_;
-  io_uring_submit(&ring_->queue);
 }
 
-void file_store::reap(bool block) {
+void file_store::reap() {
   io_uring_cqe* done = nullptr;
-  const int code = block ? io_uring_wait_cqe(&ring_->queue, &done) : io_uring_peek_cqe(&ring_->queue, &done);
-  if (code < 0 || done == nullptr) return;  // interrupted: the caller looks again
+  if (io_uring_wait_cqe(&ring_, &done) < 0) return;  // interrupted: the caller looks again
   const std::unique_ptr<request> r{static_cast<request*>(io_uring_cqe_get_data(done))};
   const int result = done->res;
-  io_uring_cqe_seen(&ring_->queue, done);
+  io_uring_cqe_seen(&ring_, done);
   --in_flight_;
-  --waiting_for_[r->batch];
+  auto& b = batches_[r->queue];
+  --b.in_flight;
   if (result > 0 && static_cast<std::size_t>(result) < r->bytes) {  // short: the rest again
     const auto n = static_cast<std::size_t>(result);
-    ++waiting_for_[r->batch];
-    submit(new request{r->to, r->memory + n, r->offset + n, r->bytes - n, r->batch});
-  } else if (result <= 0 && failure_.empty()) {
+    start(r->to, r->memory + n, r->offset + n, r->bytes - n, r->queue);
+  } else if (result <= 0 && b.failure.empty()) {
     const char* const what = r->to == direction::read ? "read" : "written";
     const char* const why = result < 0 ? std::strerror(-result) : r->to == direction::read ? "unexpected end of file" : "nothing was written";
-    failure_ = fmt::format("the backing file in '{}' cannot be {} at offset {}: {}", directory_, what, r->offset, why);
+    b.failure = fmt::format("the backing file in '{}' cannot be {} at offset {}: {}", directory_, what, r->offset, why);
   }
 }
 
-void file_store::wait(int batch) {
-  while (waiting_for_[batch] > 0) reap(true);
-  if (failure_.empty()) return;
-  wait_all();
+void file_store::wait(int queue) {
+  auto& b = batches_[queue];
+  while (b.in_flight > 0) reap();
+  if (!b.failure.empty()) throw_error(errc::bad_file, std::exchange(b.failure, {}));
 }
 
-void file_store::wait_all() {
-  while (in_flight_ > 0) reap(true);
-  if (failure_.empty()) return;
-  throw_error(errc::bad_file, std::exchange(failure_, {}));
-}
+}  // namespace
+
+std::shared_ptr<backing_store> make_file_store(std::string directory) { return std::make_shared<file_store>(std::move(directory)); }
 
 }  // namespace situ::stencil

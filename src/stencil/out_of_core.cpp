@@ -1,7 +1,5 @@
 #include "stencil/out_of_core.h"
 
-#include "stencil/memory.h"
-
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
@@ -10,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -18,16 +18,38 @@ namespace situ::stencil {
 namespace {
 
 constexpr std::size_t bounce_bytes = std::size_t{8} << 20;
+// Queues of the store: reads of even and odd tiles, their writes, and what is read ahead for the next chain.
+constexpr int read_queue = 0, write_queue = 2, ahead_queue = 4;
+// Groups of tiles in a chain. More cost nothing in transfers, since windows slide, and shorten the beginning and the end, when transfers and
+// kernels do not overlap; but each has two points at which all wait. Below least_group_bytes the device would not be busy.
+constexpr int wanted_groups = 24;
+constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
 
 using clock = std::chrono::steady_clock;
+double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 int outermost(chain loops) { return dims(loops) - 1; }
 
 void widen(box& a, const box& b) {
+  if (b.empty()) return;
+  if (a.empty()) {
+    a = b;
+    return;
+  }
   for (int d = 0; d < max_dims; ++d) {
     a.low[d] = std::min(a.low[d], b.low[d]);
     a.high[d] = std::max(a.high[d], b.high[d]);
   }
+}
+
+void widen(slabs& a, slabs b) {
+  if (b.empty()) return;
+  a = a.empty() ? b : slabs{std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+slabs slabs_of(const dataset_core& data, const box& b) {
+  const auto outer = static_cast<std::size_t>(data.dims - 1);
+  return b.empty() ? slabs{} : slabs{b.low[outer], b.high[outer]};
 }
 
 bool contains_inside(const box& a, const box& b, int outer) {
@@ -53,6 +75,34 @@ bool leaves_no_gaps(const shape& s) {
   return s.points().size() == 1;
 }
 
+// Calls f(run, kind) for runs of slabs of one kind.
+template <class Kind, class F>
+void for_each_run(slabs which, const Kind& kind, const F& f) {
+  for (int from = which.low, until = from; from < which.high; from = until) {
+    const auto k = kind(from);
+    while (until < which.high && kind(until) == k) ++until;
+    f(slabs{from, until}, k);
+  }
+}
+
+int lowest_slab(const dataset_core& data) { return data.valid.low[static_cast<std::size_t>(data.dims - 1)]; }
+
+std::byte* place_of(const dataset_core& data, const stored& d, int shift, int slab) {
+  return d.ring.data() + static_cast<std::size_t>((slab - lowest_slab(data) + shift) % d.ring_slabs) * data.slab_bytes;
+}
+
+// In memory that begins with the lowest slab.
+std::byte* slab_at(const dataset_core& data, std::byte* memory, int slab) {
+  return memory + static_cast<std::size_t>(slab - lowest_slab(data)) * data.slab_bytes;
+}
+
+// As if the slab lay at `memory`, and its neighbours around it.
+void set_origin(dataset_core& data, int slab, std::byte* memory) {
+  coordinates corner = data.valid.low;
+  corner[static_cast<std::size_t>(data.dims - 1)] = slab;
+  data.origin = memory - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
+}
+
 }  // namespace
 
 mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
@@ -76,240 +126,481 @@ mirrored_ring::~mirrored_ring() {
   if (at_ != nullptr) munmap(at_, 2 * bytes_);
 }
 
-// The windows of all streamed datasets for tiles of one height.
-static stream_plan plan_windows(chain loops, int height) {
+std::vector<data_use> uses_of(chain loops) {
+  std::vector<data_use> uses;
+  std::map<const dataset_core*, std::size_t> numbers;
+  std::vector<const loop*> first;
+  for (const auto& l : loops) {
+    for (const auto& a : l->arguments()) {
+      if (a.data == nullptr || !a.data->in_file) continue;
+      const box b = touched_by(a, l->range());
+      const auto [it, is_new] = numbers.try_emplace(a.data, uses.size());
+      if (is_new) {
+        uses.push_back({a.data, b, {{}, {}}, b, l->name()});
+        first.push_back(l.get());
+      }
+      auto& u = uses[it->second];
+      widen(u.touched, b);
+      if (writes(a.mode)) widen(u.written, b);
+      const bool fills = a.mode == access::write && leaves_no_gaps(*a.where) && b == u.filled;
+      if (first[it->second] == l.get() && !fills) u.filled = {{}, {}};
+    }
+  }
+  return uses;
+}
+
+namespace {
+
+// first and last of each row of tiles, which is what groups of rows are made of.
+std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
   const int outer = outermost(loops);
-  stream_plan p;
   coordinates tile{};
   tile[outer] = height;
-  p.tiles = make_plan(loops, tile);
-  const auto tiles = static_cast<std::size_t>(p.tiles.tile_count());
+  const plan p = make_plan(loops, tile);
+  rows = static_cast<int>(p.tile_count());
+  const auto n = static_cast<std::size_t>(rows);
+  std::vector<stream> all;
   std::map<const dataset_core*, std::size_t> numbers;
-  constexpr int far = std::numeric_limits<int>::max();
-  for (std::size_t t = 0; t < tiles; ++t) {
-    for (const auto& f : footprints(loops, p.tiles, static_cast<std::int64_t>(t))) {
+  for (std::size_t t = 0; t < n; ++t) {
+    for (const auto& f : footprints(loops, p, static_cast<std::int64_t>(t))) {
       if (!f.data->in_file) continue;
-      const auto [it, is_new] = numbers.try_emplace(f.data, p.streams.size());
-      if (is_new) {
-        p.streams.push_back({f.data, std::vector<int>(tiles + 1, far), std::vector<int>(tiles, f.data->valid.low[outer])});
-      }
-      auto& s = p.streams[it->second];
+      const auto [it, is_new] = numbers.try_emplace(f.data, all.size());
+      if (is_new) all.push_back({f.data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, f.data->valid.low[outer]), 0});
+      auto& s = all[it->second];
       s.first[t] = f.touched.low[outer];
       s.last[t] = f.touched.high[outer];
     }
   }
-  for (auto& s : p.streams) {
-    for (std::size_t t = 1; t < tiles; ++t) s.last[t] = std::max(s.last[t], s.last[t - 1]);
-    s.first[tiles] = s.last[tiles - 1];
-    for (std::size_t t = tiles; t-- > 0;) s.first[t] = std::min(s.first[t], s.first[t + 1]);
-    int slabs = 1;
-    for (std::size_t t = 0; t < tiles; ++t) slabs = std::max(slabs, s.last[std::min(t + 1, tiles - 1)] - s.first[t > 0 ? t - 1 : 0]);
-    s.ring_bytes = static_cast<std::size_t>(slabs) * s.data->slab_bytes;
-    p.bytes += s.ring_bytes;
+  for (auto& s : all) {
+    for (std::size_t t = 1; t < n; ++t) s.last[t] = std::max(s.last[t], s.last[t - 1]);
+    s.first[n] = s.last[n - 1];
+    for (std::size_t t = n; t-- > 0;) s.first[t] = std::min(s.first[t], s.first[t + 1]);
+  }
+  return all;
+}
+
+// What of the next chain's first window is certain when the last tile begins: the slabs that were written back for good.
+slabs ahead_of(const stream& s, int groups) {
+  if (groups < 3) return {s.first[0], s.first[0]};
+  return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups) - 2]))};
+}
+
+stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group) {
+  stream_plan p;
+  p.rows = rows_of_group;
+  p.groups = (rows + rows_of_group - 1) / rows_of_group;
+  const auto groups = static_cast<std::size_t>(p.groups);
+  for (const auto& r : by_rows) {
+    auto& s = p.streams.emplace_back(stream{r.data, {}, {}, 1});
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto begin = g * static_cast<std::size_t>(rows_of_group);
+      const auto end = std::min(static_cast<std::size_t>(rows), begin + static_cast<std::size_t>(rows_of_group));
+      s.first.push_back(r.first[begin]);
+      s.last.push_back(r.last[end - 1]);
+    }
+    s.first.push_back(s.last.back());
+    for (std::size_t g = 0; g < groups; ++g) s.ring_slabs = std::max(s.ring_slabs, s.last[std::min(g + 1, groups - 1)] - s.first[g > 0 ? g - 1 : 0]);
+    if (p.groups >= 3) {
+      const auto ahead = ahead_of(s, p.groups);
+      s.ring_slabs = std::max(s.ring_slabs, s.last.back() - s.first[groups - 2] + ahead.high - ahead.low);
+    }
+    p.bytes += static_cast<std::size_t>(s.ring_slabs) * s.data->slab_bytes;
   }
   return p;
 }
 
-stream_plan slot_runner::make_stream_plan(chain loops, const options& how) const {
+}  // namespace
+
+stream_plan slot_runner::make_stream_plan(chain loops, const coordinates& tile) const {
   const int outer = outermost(loops);
   const int extent = std::max(1, bounds(loops).extent(outer));
-  if (how.tile[outer] > 0) {
-    auto p = plan_windows(loops, how.tile[outer]);
-    if (p.bytes <= fast_bytes_) return p;
-  }
-  int height = extent;
-  auto p = plan_windows(loops, height);
-  while (p.bytes > fast_bytes_ && height > 1) {
-    height = (height + 1) / 2;
-    p = plan_windows(loops, height);
-  }
+  int height = tile[outer] > 0 ? tile[outer] : extent;
+  int rows = 1;
+  auto by_rows = windows_of_rows(loops, height, rows);
+  auto p = group_rows(by_rows, rows, 1);
+  const auto cut = [&](int to) {
+    height = to;
+    by_rows = windows_of_rows(loops, height, rows);
+    p = group_rows(by_rows, rows, 1);
+  };
+  while (p.bytes > fast_bytes_ && height > 1) cut((height + 1) / 2);
   if (p.bytes > fast_bytes_) {
     throw_error(errc::out_of_memory, fmt::format("a chain of {} loops needs {} of fast memory even with tiles of one slab, and the budget is {}; raise "
                                                  "options::fast_bytes, or execute() more often", loops.size(), format_bytes(p.bytes), format_bytes(fast_bytes_)));
   }
-  for (int step = height / 4; step > std::max(1, height / 16); step /= 2) {  // between what fits and its double
-    auto higher = plan_windows(loops, height + step);
-    if (higher.bytes > fast_bytes_) continue;
-    height += step;
-    p = std::move(higher);
+  if (wanted_tile_[outer] == 0) {
+    // Low rows, so that groups of them can have any height.
+    if (tile[outer] == 0 && height > 1) cut(std::max(1, std::min(height / 8, extent / (2 * wanted_groups))));
+    int most = 1;
+    for (int step = std::bit_floor(static_cast<unsigned>(rows)); step > 0; step /= 2) {
+      if (most + step <= rows && group_rows(by_rows, rows, most + step).bytes <= fast_bytes_) most += step;
+    }
+    int enough = std::min(most, std::max(1, rows / wanted_groups));
+    while (enough < most && group_rows(by_rows, rows, enough).bytes < 3 * least_group_bytes) ++enough;
+    p = group_rows(by_rows, rows, enough);
   }
+  auto cells = tile;
+  cells[outer] = height;
+  p.tiles = make_plan(loops, cells);
+  for (int d = 0; d < outer; ++d) p.row *= p.tiles.tiles[d];
   return p;
 }
 
-// What this chain writes, and which slabs need no reading. Not part of the plan: it depends on what was written before.
-static void find_transfers(chain loops, stream& s, const box* defined) {
-  const int outer = outermost(loops);
-  const dataset_core& data = *s.data;
-  box touched = defined != nullptr ? *defined : box{data.valid.high, data.valid.low};
-  if (data.is_cyclic_temporary) touched = {data.valid.high, data.valid.low};
-  const loop* first_loop = nullptr;
-  box filled{};
-  bool fills = true;
-  s.written = {data.valid.high, data.valid.low};
-  for (const auto& l : loops) {
-    for (const auto& a : l->arguments()) {
-      if (a.data != &data) continue;
-      const box b = touched_by(a, l->range());
-      widen(touched, b);
-      if (writes(a.mode)) widen(s.written, b);
-      if (first_loop == nullptr) {
-        first_loop = l.get();
-        filled = b;
-      }
-      if (first_loop == l.get()) fills = fills && a.mode == access::write && leaves_no_gaps(*a.where) && b == filled;
-    }
-  }
-  s.written_low = s.written.low[outer];
-  s.written_high = s.written.high[outer];
-  s.read_free_low = s.read_free_high = 0;
-  if (fills && contains_inside(filled, touched, outer)) {
-    s.read_free_low = filled.low[outer];
-    s.read_free_high = filled.high[outer];
-  }
-  if (!data.is_cyclic_temporary) return;
-  if (s.read_free_low > s.first.front() || s.read_free_high < s.last.back()) {
-    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' uses it before the chain has written all of what "
-                                                "it touches; what an earlier chain left there is not kept", data.name, first_loop->name()));
-  }
-  s.written_high = s.written_low;
-}
+slot_runner::slot_runner(chain_runner& runner, const options& how, std::uint64_t fast_bytes)
+    : runner_{runner}, store_{how.store != nullptr ? how.store : make_file_store(how.directory)}, fast_bytes_{fast_bytes}, wanted_tile_{how.tile} {}
 
-const box* slot_runner::defined(const dataset_core& data) const {
-  const auto found = defined_.find(&data);
-  return found == defined_.end() ? nullptr : &found->second;
-}
+slot_runner::~slot_runner() { wait_for_all(); }
 
-void slot_runner::transfer(const stream& s, file_store::direction to, int from, int until, int batch) {
-  if (from >= until) return;
-  const auto slab = s.data->slab_bytes;
-  const auto skip = static_cast<std::size_t>(from - s.data->valid.low[s.data->dims - 1]) * slab;
-  const auto& ring = rings_.at(s.data);
-  store_.start(to, ring.data() + skip % ring.bytes(), s.data->file_offset + skip, static_cast<std::size_t>(until - from) * slab, batch);
-}
-
-void slot_runner::start_reads(const stream_plan& p, int tile, int batch) {
-  const auto t = static_cast<std::size_t>(tile);
-  for (const auto& s : p.streams) {
-    const int from = t == 0 ? s.first[0] : std::max(s.last[t - 1], s.first[t]);
-    const int until = s.last[t];
-    // [from, until) without the slabs that are written first, which are cleared: what no loop has ever written reads as zero.
-    const int free_low = std::clamp(s.read_free_low, from, std::max(from, until));
-    const int free_high = std::clamp(s.read_free_high, free_low, std::max(free_low, until));
-    transfer(s, file_store::direction::read, from, free_low, batch);
-    transfer(s, file_store::direction::read, free_high, until, batch);
-    if (free_low < free_high) {
-      const auto& ring = rings_.at(s.data);
-      const auto skip = static_cast<std::size_t>(free_low - s.data->valid.low[s.data->dims - 1]) * s.data->slab_bytes;
-      std::memset(ring.data() + skip % ring.bytes(), 0, static_cast<std::size_t>(free_high - free_low) * s.data->slab_bytes);
-    }
-  }
-}
-
-void slot_runner::start_writes(const stream_plan& p, int tile, int batch) {
-  const auto t = static_cast<std::size_t>(tile);
-  for (const auto& s : p.streams) {
-    const int from = std::max(s.first[t], s.written_low);
-    const int until = std::min({s.first[t + 1], s.last[t], s.written_high});
-    transfer(s, file_store::direction::write, from, until, batch);
-  }
-}
-
-void slot_runner::place_windows(const stream_plan& p, int tile) {
-  for (const auto& s : p.streams) {
-    const int outer = s.data->dims - 1;
-    const auto& ring = rings_.at(s.data);
-    const int first = s.first[static_cast<std::size_t>(tile)];
-    const auto skip = static_cast<std::size_t>(first - s.data->valid.low[outer]) * s.data->slab_bytes;
-    coordinates corner = s.data->valid.low;
-    corner[static_cast<std::size_t>(outer)] = first;
-    s.data->origin = ring.data() + skip % ring.bytes() - s.data->offset(corner) * static_cast<std::ptrdiff_t>(s.data->element_bytes);
-  }
-}
-
-void slot_runner::run(chain loops, const stream_plan& cached, std::span<loop_time> times, chain_statistics& statistics) {
-  stream_plan p = cached;
-  for (auto& s : p.streams) find_transfers(loops, s, defined(*s.data));
-  // Rings of other chains make room if they must; those that fit are kept, since new pages cost time.
-  std::size_t held = 0;
-  for (const auto& [data, ring] : rings_) held += ring.bytes();
-  for (const auto& s : p.streams) {
-    const auto found = rings_.find(s.data);
-    if (found == rings_.end() || found->second.bytes() < s.ring_bytes) held += s.ring_bytes;
-  }
-  if (held > fast_bytes_) rings_.clear();
-  for (const auto& s : p.streams) {
-    auto& ring = rings_[s.data];
-    if (ring.bytes() >= s.ring_bytes) continue;
-    ring = {};
-    ring = mirrored_ring{s.ring_bytes};
-  }
-  const auto tiles = static_cast<int>(p.tiles.tile_count());
-  const auto wait = [&](int batch) {
-    const auto start = clock::now();
-    store_.wait(batch);
-    statistics.wait_seconds += std::chrono::duration<double>(clock::now() - start).count();
-  };
-  try {
-    start_reads(p, 0, 0);
-    for (int t = 0; t < tiles; ++t) {
-      wait(t % 2);      // the right footprint of this tile is there
-      wait(2 + t % 2);  // the left footprint of tile t-2 has left: its place is free
-      if (t + 1 < tiles) start_reads(p, t + 1, (t + 1) % 2);
-      place_windows(p, t);
-      runner_.run_tile(loops, p.tiles, t, times);
-      start_writes(p, t, 2 + t % 2);
-    }
-    wait(2);
-    wait(3);
-  } catch (...) {
-    try {
-      store_.wait_all();  // nothing may come into the rings when they are gone
-    } catch (const error&) {  // NOLINT: the first failure is the one to tell
-    }
-    for (const auto& s : p.streams) s.data->origin = nullptr;
-    throw;
-  }
-  for (const auto& s : p.streams) {
-    s.data->origin = nullptr;
-    if (s.data->is_cyclic_temporary || s.written.empty()) continue;
-    const auto [it, is_new] = defined_.try_emplace(s.data, s.written);
-    if (!is_new) widen(it->second, s.written);
-  }
-  statistics.bytes_read = store_.bytes_read();
-  statistics.bytes_written = store_.bytes_written();
-}
-
-void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f) {
-  const int outer = data.dims - 1;
-  const auto o = static_cast<std::size_t>(outer);
-  const int slabs = static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes));
-  const pages bounce{static_cast<std::size_t>(slabs) * data.slab_bytes};
-  for (int from = what.low[o]; from < what.high[o]; from += slabs) {
-    const int until = std::min(from + slabs, what.high[o]);
-    const auto offset = data.file_offset + static_cast<std::size_t>(from - data.valid.low[o]) * data.slab_bytes;
-    const auto bytes = static_cast<std::size_t>(until - from) * data.slab_bytes;
-    store_.start(file_store::direction::read, bounce.data(), offset, bytes, 0);
-    store_.wait(0);
-    coordinates corner = data.valid.low;
-    corner[o] = from;
-    data.origin = bounce.data() - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
-    box part = what;
-    part.low[o] = from;
-    part.high[o] = until;
-    f(part);
-    data.origin = nullptr;
-    if (!is_store) continue;
-    store_.start(file_store::direction::write, bounce.data(), offset, bytes, 0);
-    store_.wait(0);
-  }
-  if (!is_store || what.empty()) return;
-  const auto [it, is_new] = defined_.try_emplace(&data, what);
-  if (!is_new) widen(it->second, what);
+void slot_runner::add(const dataset_core& data) {
+  auto& d = stored_[&data];
+  d.offset[0] = d.offset[1] = store_->allocate(data.bytes);
+  if (store_->may_fail()) d.offset[1] = store_->allocate(data.bytes);
+  d.second.resize(data.bytes / data.slab_bytes);
 }
 
 void slot_runner::forget(const dataset_core& data) {
-  rings_.erase(&data);
-  defined_.erase(&data);
+  settle();
+  stored_.erase(&data);
+}
+
+slabs slot_runner::unread(const data_use& use) const {
+  const auto& data = *use.data;
+  auto touched = use.touched;
+  if (!data.is_cyclic_temporary) widen(touched, stored_.at(&data).defined);
+  slabs free{};
+  if (!use.filled.empty() && contains_inside(use.filled, touched, data.dims - 1)) free = slabs_of(data, use.filled);
+  const auto all = slabs_of(data, use.touched);
+  if (data.is_cyclic_temporary && (free.low > all.low || free.high < all.high || free.empty())) {
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' uses it before the chain has written all of what "
+                                                "it touches; what an earlier chain left there is not kept", data.name, use.first_kernel));
+  }
+  return free;
+}
+
+void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue) {
+  const auto& d = stored_.at(&data);
+  const int low = lowest_slab(data);
+  for_each_run(which, [&](int s) { return d.second[static_cast<std::size_t>(s - low)] != (v == version::next); },
+               [&](slabs run, bool second) {
+                 const auto bytes = static_cast<std::size_t>(run.high - run.low) * data.slab_bytes;
+                 (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
+                 store_->start(to, memory + static_cast<std::size_t>(run.low - which.low) * data.slab_bytes,
+                               d.offset[second ? 1 : 0] + static_cast<std::size_t>(run.low - low) * data.slab_bytes, bytes, queue);
+               });
+}
+
+
+void slot_runner::make_current(const dataset_core& data, slabs which) {
+  auto& second = stored_.at(&data).second;
+  const int low = lowest_slab(data);
+  for (int s = which.low; s < which.high; ++s) second[static_cast<std::size_t>(s - low)].flip();
+}
+
+void slot_runner::wait_for_all() noexcept {
+  for (int q = 0; q < backing_store::queues; ++q) {
+    try {
+      store_->wait(q);
+    } catch (const error&) {  // NOLINT: another failure is being told, or nobody wants the data
+    }
+  }
+}
+
+void slot_runner::settle() {
+  try {
+    store_->wait(ahead_queue);
+  } catch (const error&) {
+    for (auto& [data, d] : stored_) d.held = {};  // a guess: whoever needs it reads it again, and meets the error if it lasts
+  }
+}
+
+std::vector<const dataset_core*> slot_runner::residents() const {
+  std::vector<const dataset_core*> all;
+  for (const auto& [data, d] : stored_) {
+    if (d.is_resident) all.push_back(data);
+  }
+  return all;
+}
+
+void slot_runner::evict(std::span<const dataset_core* const> all) {
+  try {
+    for (const auto* data : all) {
+      const auto& d = stored_.at(data);
+      if (data->is_cyclic_temporary || d.changed.empty()) continue;
+      transfer(*data, backing_store::direction::write, slab_at(*data, d.whole.data(), d.changed.low), d.changed, version::next, write_queue);
+    }
+    store_->wait(write_queue);
+  } catch (...) {
+    wait_for_all();
+    throw;
+  }
+  for (const auto* data : all) {
+    auto& d = stored_.at(data);
+    if (!data->is_cyclic_temporary) make_current(*data, d.changed);
+    d.whole = {};
+    d.is_resident = false;
+    d.changed = {};
+    const_cast<dataset_core*>(data)->origin = nullptr;
+  }
+}
+
+bool slot_runner::make_resident(std::span<const data_use> uses) {
+  if (uses.empty()) return true;
+  std::size_t needed = 0, missing = 0, rings = 0, held = 0;
+  for (const auto& u : uses) {
+    needed += u.data->bytes;
+    if (!stored_.at(u.data).is_resident) missing += u.data->bytes;
+  }
+  const bool fits = needed <= fast_bytes_;
+  const bool fitted_before = std::exchange(fitted_before_, fits);
+  if (!fits) return false;
+  for (const auto& u : uses) (void)unread(u);
+  if (missing == 0) return true;
+  for (const auto& [data, d] : stored_) {
+    rings += d.ring.bytes();
+    if (d.is_resident) held += data->bytes;
+  }
+  settle();
+  if (held + missing + rings > fast_bytes_) {
+    if (!fitted_before) return false;
+    auto others = residents();
+    std::erase_if(others, [&](const dataset_core* data) {
+      return std::any_of(uses.begin(), uses.end(), [&](const data_use& u) { return u.data == data; });
+    });
+    evict(others);
+    for (auto& [data, d] : stored_) d.drop_ring();
+  }
+  std::vector<std::pair<dataset_core*, pages>> loaded;
+  try {
+    for (const auto& u : uses) {
+      const auto& data = *u.data;
+      const auto& d = stored_.at(&data);
+      if (d.is_resident) continue;
+      auto& memory = loaded.emplace_back(u.data, pages{data.bytes}).second;
+      if (data.is_cyclic_temporary) continue;
+      const auto free = unread(u);
+      for_each_run(slabs_of(data, d.defined), [&](int s) { return free.contains(s); }, [&](slabs run, bool is_free) {
+        if (!is_free) transfer(data, backing_store::direction::read, slab_at(data, memory.data(), run.low), run, version::current, read_queue);
+      });
+    }
+    store_->wait(read_queue);
+  } catch (...) {
+    wait_for_all();
+    throw;
+  }
+  for (auto& [data, memory] : loaded) {
+    auto& d = stored_.at(data);
+    d.whole = std::move(memory);
+    d.is_resident = true;
+    d.drop_ring();
+    set_origin(*data, lowest_slab(*data), d.whole.data());
+  }
+  return true;
+}
+
+void slot_runner::note_changes(std::span<const data_use> uses) {
+  for (const auto& u : uses) {
+    auto& d = stored_.at(u.data);
+    widen(d.changed, slabs_of(*u.data, u.written));
+    if (!u.data->is_cyclic_temporary) widen(d.defined, u.written);
+  }
+}
+
+struct slot_runner::flow {
+  const stream* of;
+  stored* data;
+  int shift;                   // of the windows; the dataset's own is that of what is read ahead
+  slabs unread;                // written first
+  slabs written;               // to be written back
+  bool clears;                 // slabs that are not read have points that nobody writes
+  std::vector<slabs> pending;  // written back, and not current yet
+};
+
+// What a failed chain must put back: the datasets in memory that it writes.
+struct slot_runner::undo {
+  std::vector<std::pair<dataset_core*, std::vector<std::byte>>> saved;
+
+  explicit undo(chain loops) {
+    for (const auto& l : loops) {
+      for (const auto& a : l->arguments()) {
+        if (a.data == nullptr || a.data->in_file || !writes(a.mode)) continue;
+        if (std::any_of(saved.begin(), saved.end(), [&](const auto& s) { return s.first == a.data; })) continue;
+        saved.emplace_back(a.data, std::vector<std::byte>{a.data->memory, a.data->memory + a.data->bytes});
+      }
+    }
+  }
+  void put_back() const {
+    for (const auto& [data, bytes] : saved) std::memcpy(data->memory, bytes.data(), bytes.size());
+  }
+};
+
+void slot_runner::transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue) {
+  const auto& data = *f.of->data;
+  transfer(data, to, place_of(data, *f.data, f.shift, which.low), which, v, queue);
+}
+
+void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
+  const auto t = static_cast<std::size_t>(tile);
+  for (auto& f : flows) {
+    const auto& data = *f.of->data;
+    const slabs needed{t == 0 ? f.of->first[0] : std::max(f.of->last[t - 1], f.of->first[t]), f.of->last[t]};
+    enum class kind : std::uint8_t { here, written_first, missing };
+    const auto kind_of = [&](int s) {
+      return t == 0 && f.data->held.contains(s) ? kind::here : f.unread.contains(s) ? kind::written_first : kind::missing;
+    };
+    for_each_run(needed, kind_of, [&](slabs run, kind k) {
+      if (k == kind::missing) transfer_window(f, backing_store::direction::read, run, version::current, queue);
+      if (k != kind::written_first || !f.clears) return;
+      // What no loop has ever written reads as zero.
+      std::memset(place_of(data, *f.data, f.shift, run.low), 0, static_cast<std::size_t>(run.high - run.low) * data.slab_bytes);
+    });
+    if (t == 0) f.data->held = {};
+  }
+}
+
+void slot_runner::read_ahead(std::span<flow> flows, int groups) {
+  for (const auto& f : flows) {
+    auto& d = *f.data;
+    const auto ahead = ahead_of(*f.of, groups);
+    d.shift = (f.shift + f.of->last.back() - f.of->first[0]) % d.ring_slabs;
+    auto next = f;
+    next.shift = d.shift;
+    // One interval is remembered: up to what the next chain will not read, or from there on.
+    const int low = std::clamp(f.unread.low, ahead.low, ahead.high), high = std::clamp(f.unread.high, ahead.low, ahead.high);
+    d.held = f.unread.empty() ? ahead : low > ahead.low ? slabs{ahead.low, low} : slabs{high, ahead.high};
+    const auto is_new = [&](int s) { return std::any_of(f.pending.begin(), f.pending.end(), [s](slabs w) { return w.contains(s); }); };
+    for_each_run(d.held, is_new, [&](slabs run, bool is_pending) {
+      transfer_window(next, backing_store::direction::read, run, is_pending ? version::next : version::current, ahead_queue);
+    });
+  }
+}
+
+void slot_runner::start_writes(std::span<flow> flows, int tile, int queue) {
+  const auto t = static_cast<std::size_t>(tile);
+  for (auto& f : flows) {
+    const slabs left{std::max(f.of->first[t], f.written.low), std::min({f.of->first[t + 1], f.of->last[t], f.written.high})};
+    if (left.empty()) continue;
+    transfer_window(f, backing_store::direction::write, left, version::next, queue);
+    f.pending.push_back(left);
+  }
+}
+
+void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times, chain_statistics& statistics) {
+  const auto wait = [&](int queue) {
+    const auto start = clock::now();
+    store_->wait(queue);
+    statistics.wait_seconds += seconds_since(start);
+  };
+  start_reads(flows, 0, read_queue);
+  for (int t = 0; t < p.groups; ++t) {
+    wait(read_queue + t % 2);   // the right footprint of this tile is there
+    wait(write_queue + t % 2);  // the left footprint of tile t-2 has left: its place is free
+    if (t + 1 < p.groups) {
+      start_reads(flows, t + 1, read_queue + (t + 1) % 2);
+    } else {
+      read_ahead(flows, p.groups);
+    }
+    for (const auto& f : flows) {
+      const int first = f.of->first[static_cast<std::size_t>(t)];
+      set_origin(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
+    }
+    const auto start = clock::now();
+    runner_.run_tiles(loops, p.tiles, std::int64_t{t} * p.rows * p.row, std::min(std::int64_t{t + 1} * p.rows * p.row, p.tiles.tile_count()), times);
+    statistics.compute_seconds += seconds_since(start);
+    start_writes(flows, t, write_queue + t % 2);
+  }
+  wait(write_queue);
+  wait(write_queue + 1);
+}
+
+// Rings of other chains make room if they must; those that fit are kept, since new pages cost time.
+void slot_runner::prepare_rings(const stream_plan& p) {
+  std::size_t held = 0;
+  for (const auto& [data, d] : stored_) held += d.ring.bytes();
+  for (const auto& s : p.streams) {
+    if (const auto& d = stored_.at(s.data); d.ring_slabs < s.ring_slabs) held += static_cast<std::size_t>(s.ring_slabs) * s.data->slab_bytes - d.ring.bytes();
+  }
+  if (held > fast_bytes_) {
+    for (auto& [data, d] : stored_) d.drop_ring();
+  }
+  for (const auto& s : p.streams) {
+    auto& d = stored_.at(s.data);
+    if (d.ring_slabs >= s.ring_slabs) continue;
+    d.drop_ring();
+    d.ring = mirrored_ring{static_cast<std::size_t>(s.ring_slabs) * s.data->slab_bytes};
+    d.ring_slabs = s.ring_slabs;
+  }
+}
+
+void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<loop_time> times, chain_statistics& statistics) {
+  const auto start = clock::now();
+  settle();
+  statistics.wait_seconds += seconds_since(start);
+  evict(residents());
+  prepare_rings(p);
+  std::vector<flow> flows;
+  for (const auto& s : p.streams) {
+    const auto& u = *std::find_if(uses.begin(), uses.end(), [&](const data_use& use) { return use.data == s.data; });
+    auto& d = stored_.at(s.data);
+    auto& f = flows.emplace_back(flow{&s, &d, d.shift, unread(u), {}, !contains_inside(u.filled, s.data->valid, s.data->dims - 1), {}});
+    if (!s.data->is_cyclic_temporary) f.written = slabs_of(*s.data, u.written);
+  }
+  const undo before{loops};
+  try {
+    run_tiles(loops, p, flows, times, statistics);
+  } catch (...) {
+    wait_for_all();  // nothing may come into the rings when they are gone
+    before.put_back();
+    for (const auto& f : flows) f.of->data->origin = nullptr, f.data->held = {};
+    throw;
+  }
+  for (const auto& f : flows) {
+    f.of->data->origin = nullptr;
+    for (const auto w : f.pending) make_current(*f.of->data, w);
+  }
+  for (const auto& u : uses) {
+    if (!u.data->is_cyclic_temporary) widen(stored_.at(u.data).defined, u.written);
+  }
+}
+
+void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f) {
+  settle();
+  auto& d = stored_.at(&data);
+  if (is_store) {
+    d.held = {};
+    widen(d.defined, what);
+  }
+  if (d.is_resident) {
+    if (is_store) widen(d.changed, slabs_of(data, what));
+    return f(what);
+  }
+  const auto outer = static_cast<std::size_t>(data.dims - 1);
+  const int count = static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes));
+  const pages bounce{static_cast<std::size_t>(count) * data.slab_bytes};
+  try {
+    for (int from = what.low[outer]; from < what.high[outer]; from += count) {
+      box part = what;
+      part.low[outer] = from;
+      part.high[outer] = std::min(from + count, what.high[outer]);
+      transfer(data, backing_store::direction::read, bounce.data(), slabs_of(data, part), version::current, read_queue);
+      store_->wait(read_queue);
+      set_origin(data, from, bounce.data());
+      f(part);
+      if (!is_store) continue;
+      transfer(data, backing_store::direction::write, bounce.data(), slabs_of(data, part), version::next, write_queue);
+      store_->wait(write_queue);
+    }
+  } catch (...) {
+    wait_for_all();
+    data.origin = nullptr;
+    throw;
+  }
+  data.origin = nullptr;
+  if (is_store) make_current(data, slabs_of(data, what));
+}
+
+void slot_runner::count_bytes(chain_statistics& statistics) const {
+  statistics.bytes_read = bytes_read_;
+  statistics.bytes_written = bytes_written_;
 }
 
 }  // namespace situ::stencil

@@ -1,5 +1,7 @@
-// The out-of-core executor: chains over datasets that lie in a file, tile by tile through windows in fast memory. Follows algorithm 1 of
-// paper 001, "Beyond 16GB" (section 4), with one change.
+// The out-of-core executor: chains over datasets that lie in a backing store, tile by tile through windows in fast memory. Follows
+// algorithm 1 of paper 001, "Beyond 16GB" (section 4), with one change.
+//
+// A tile here is a group of the plan's tiles, which are cut for the cache: as many rows of them as the budget allows.
 //
 // A tile touches some slabs of each dataset (a slab: all points with one index in the outermost dimension; tiles are cut there only). For
 // dataset D and tile t the plan gives
@@ -15,20 +17,30 @@
 //
 // [first, last) is the paper's full footprint; [first(t), first(t+1)) its left footprint, which is written back after tile t; [last(t-1),
 // last(t)) its right footprint, which is read before; what tiles t and t+1 share is the right edge of the one and the left edge of the
-// other. While tile t runs, the file gets the left footprint of tile t-1 and gives the right footprint of tile t+1: three slots.
+// other. While tile t runs, the store gets the left footprint of tile t-1 and gives the right footprint of tile t+1: three slots.
 //
 // The change: the paper copies right edges to left edges, since its slots are separate buffers. Here the slots are consecutive parts of
 // one ring for each dataset, mapped twice in a row, so that each window is contiguous and an edge is already where the next tile
-// wants it. Slab s lies at (s * slab bytes) modulo the ring.
+// wants it. Slab s lies at place (s + shift) modulo the ring's slabs.
+//
+// The next chain is probably the same again, so while the last tile runs the first window of its successor is read ahead, to the places
+// behind the last tile's window: positions go on from chain to chain, only the shift changes. Of that window only what earlier tiles have
+// written back for good is read; the rest, and all that a different chain wants, is read when that chain begins.
 //
 // What is not transferred: what a chain only reads is not written back. What a chain writes before it reads it is not read: decided slab
 // by slab, if the first loop that touches D writes all points that carry anything; the slab is cleared instead. Cyclic temporaries are
-// neither read nor written.
+// neither read nor written. Datasets of a chain that fit into the budget altogether are loaded once and stay in memory, where chains run as the
+// tiled executor runs them; they are written back when another chain needs the room.
+//
+// Failures. A transfer that fails leaves the data as it was before the chain. A store that can fail has room for two
+// versions of each slab: what is written back goes to the version that is not current, and the chain's last act is to make those
+// slabs current. Nothing is written twice. Datasets in memory (small ones) that the chain writes are copied before it.
 #pragma once
 
 #include "stencil/execute.h"
-#include "stencil/file_store.h"
+#include "stencil/memory.h"
 
+#include <situ/stencil/backing_store.h>
 #include <situ/stencil/context.h>
 
 #include <map>
@@ -36,22 +48,38 @@
 
 namespace situ::stencil {
 
+struct slabs {
+  int low = 0, high = 0;
+  [[nodiscard]] bool empty() const noexcept { return high <= low; }
+  [[nodiscard]] bool contains(int s) const noexcept { return low <= s && s < high; }
+};
+
 // The part of one dataset in a chain's schedule.
 struct stream {
   dataset_core* data = nullptr;
   std::vector<int> first;            // of each tile; one more at the end: where everything has left
   std::vector<int> last;
-  int read_free_low = 0, read_free_high = 0;  // slabs that need not be read
-  int written_low = 0, written_high = 0;      // slabs that are written back
-  box written;                       // what the chain writes: all points of it, and perhaps more
-  std::size_t ring_bytes = 0;
+  int ring_slabs = 0;
 };
 
 struct stream_plan {
-  plan tiles;
-  std::vector<stream> streams;
+  plan tiles;                        // for the cache
+  std::int64_t row = 1;              // tiles that differ in the outermost dimension only are so far apart
+  int rows = 1;                      // of tiles in one group
+  int groups = 1;
+  std::vector<stream> streams;       // by groups
   std::size_t bytes = 0;             // of all rings
 };
+
+// How a chain uses a dataset of the store. Part of its plan.
+struct data_use {
+  dataset_core* data = nullptr;
+  box touched;                       // around all points
+  box written;                       // around the points that are written; empty: none
+  box filled;                        // what the first loop that touches the dataset writes without gaps and reading; empty: nothing
+  std::string first_kernel;
+};
+[[nodiscard]] std::vector<data_use> uses_of(chain loops);
 
 // Pages mapped twice, one copy behind the other.
 class mirrored_ring {
@@ -73,31 +101,78 @@ class mirrored_ring {
   std::size_t bytes_ = 0;
 };
 
+// A dataset in the store, and what of it is in memory between chains.
+struct stored {
+  std::uint64_t offset[2] = {};      // of the two versions; the same where the store cannot fail
+  std::vector<bool> second;          // the current version of each slab
+  box defined{{}, {}};               // around everything written so far
+  pages whole;                       // all of it, if it is resident
+  bool is_resident = false;
+  slabs changed;                     // of a resident one: not in the store yet
+  mirrored_ring ring;
+  int ring_slabs = 0;
+  int shift = 0;
+  slabs held;                        // of the ring: read ahead
+
+  void drop_ring() {
+    ring = {};
+    ring_slabs = shift = 0;
+    held = {};
+  }
+};
+
 class slot_runner {
  public:
-  slot_runner(chain_runner& runner, const options& how, std::uint64_t fast_bytes) : runner_{runner}, store_{how.directory}, fast_bytes_{fast_bytes} {}
+  slot_runner(chain_runner& runner, const options& how, std::uint64_t fast_bytes);
+  ~slot_runner();
+  slot_runner(const slot_runner&) = delete;
+  slot_runner& operator=(const slot_runner&) = delete;
 
-  [[nodiscard]] file_store& store() noexcept { return store_; }
-  // The highest tiles whose rings fit. Throws out_of_memory with the least budget that works.
-  [[nodiscard]] stream_plan make_stream_plan(chain loops, const options& how) const;
-  void run(chain loops, const stream_plan& p, std::span<loop_time> times, chain_statistics& statistics);
-  // Between a box of a dataset in the file and memory laid out by a callback: f is called with the dataset's origin moved to some slabs that
-  // are in memory, and the part of the box that lies in them.
-  void for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f);
+  [[nodiscard]] const backing_store& store() const noexcept { return *store_; }
+  void add(const dataset_core& data);
   void forget(const dataset_core& data);
 
+  // Loads the datasets of a chain if they fit into the budget all together; false if they do not, or if room would have to be made by a chain
+  // that may be an exception.
+  [[nodiscard]] bool make_resident(std::span<const data_use> uses);
+  // Before a chain over resident datasets.
+  void note_changes(std::span<const data_use> uses);
+  // As many rows of tiles of that size as fit. Throws out_of_memory with the least budget that works.
+  [[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile) const;
+  void run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<loop_time> times, chain_statistics& statistics);
+  // Calls f for parts of a box whose slabs are in memory together, with the dataset's origin set; is_store: what f changes is kept.
+  void for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f);
+  void count_bytes(chain_statistics& statistics) const;
+
  private:
-  void start_reads(const stream_plan& p, int tile, int batch);
-  void start_writes(const stream_plan& p, int tile, int batch);
-  void place_windows(const stream_plan& p, int tile);
-  void transfer(const stream& s, file_store::direction to, int from, int until, int batch);
-  [[nodiscard]] const box* defined(const dataset_core& data) const;
+  struct flow;                       // a stream while its chain runs
+  struct undo;
+  enum class version : std::uint8_t { current, next };
+  void transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue);
+  void start_reads(std::span<flow> flows, int tile, int queue);
+  void read_ahead(std::span<flow> flows, int groups);
+  void start_writes(std::span<flow> flows, int tile, int queue);
+  void run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times, chain_statistics& statistics);
+  void prepare_rings(const stream_plan& p);
+  // Which slabs need not be read. Throws if the use of a cyclic temporary shows that it is none.
+  [[nodiscard]] slabs unread(const data_use& use) const;
+
+  // From or to contiguous memory.
+  void transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue);
+  void make_current(const dataset_core& data, slabs which);
+  void evict(std::span<const dataset_core* const> all);
+  [[nodiscard]] std::vector<const dataset_core*> residents() const;
+  void settle();                     // what was read ahead has arrived
+  void wait_for_all() noexcept;
 
   chain_runner& runner_;
-  file_store store_;
+  std::shared_ptr<backing_store> store_;
   std::uint64_t fast_bytes_;
-  std::map<const dataset_core*, mirrored_ring> rings_;
-  std::map<const dataset_core*, box> defined_;  // around everything written so far; absent: nothing
+  coordinates wanted_tile_;          // options::tile
+  std::map<const dataset_core*, stored> stored_;
+  bool fitted_before_ = true;        // the last chain's datasets would have
+  std::uint64_t bytes_read_ = 0;
+  std::uint64_t bytes_written_ = 0;
 };
 
 }  // namespace situ::stencil

@@ -31,6 +31,12 @@ std::uint64_t parse_size(const char* variable, std::string_view text) {
   }
 }
 
+std::shared_ptr<backing_store> parse_store(std::string_view text) {
+  if (text == "file") return nullptr;
+  if (text.starts_with("node:")) return make_node_store(parse_int("SITU_STENCIL_STORE", text.substr(5)));
+  throw_error(errc::bad_argument, fmt::format("SITU_STENCIL_STORE='{}': file and node:<number> exist", text));
+}
+
 executor parse_executor(std::string_view text) {
   for (const auto e : {executor::plain, executor::tiled, executor::out_of_core}) {
     if (text == name(e)) return e;
@@ -51,6 +57,7 @@ options options::from_environment(options o) {
   if (const auto v = get("SITU_STENCIL_THREADS"); !v.empty()) o.threads = parse_int("SITU_STENCIL_THREADS", v);
   if (const auto v = get("SITU_STENCIL_CACHE"); !v.empty()) o.cache_bytes = parse_size("SITU_STENCIL_CACHE", v);
   if (const auto v = get("SITU_STENCIL_FAST"); !v.empty()) o.fast_bytes = parse_size("SITU_STENCIL_FAST", v);
+  if (const auto v = get("SITU_STENCIL_STORE"); !v.empty()) o.store = parse_store(v);
   if (const auto v = get("SITU_STENCIL_DIRECTORY"); !v.empty()) o.directory = v;
   if (const auto v = get("SITU_STENCIL_REPORT"); !v.empty()) o.report = v != "0";
   if (auto v = get("SITU_STENCIL_TILE"); !v.empty()) {
@@ -76,8 +83,10 @@ void context::report(std::ostream& to) const {
                     s.chains > 0 ? static_cast<double>(s.loops) / static_cast<double>(s.chains) : 0.0, name(parts_->how.run_by), s.run_seconds,
                     s.plan_seconds, s.plans_made, s.plans_reused, s.last_tiles, format_bytes(s.last_footprint_bytes));
   if (parts_->slots == nullptr) return;
-  to << fmt::format("read {}, written {}, waited {:.3f} s for copies; {}\n", format_bytes(s.bytes_read), format_bytes(s.bytes_written), s.wait_seconds,
-                    parts_->slots->store().is_direct() ? "past the page cache" : "through the page cache: the file system has no direct I/O");
+  const auto gb = [](std::uint64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
+  const double moved = gb(s.bytes_read) + gb(s.bytes_written);
+  to << fmt::format("computed {:.3f} s, waited {:.3f} s for transfers; read {:.3f} GB, written {:.3f} GB, {:.3f} GB/s of the whole time; {}\n", s.compute_seconds,
+                    s.wait_seconds, gb(s.bytes_read), gb(s.bytes_written), s.run_seconds > 0 ? moved / s.run_seconds : 0.0, parts_->slots->store().description());
 }
 
 }  // namespace situ::stencil

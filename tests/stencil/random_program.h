@@ -77,7 +77,7 @@ class random_program {
 
  private:
   using word = std::uint32_t;
-  static constexpr int max_arguments = 4;
+  static constexpr std::size_t max_arguments = 4;
 
   int pick(int low, int high) { return std::uniform_int_distribution<int>{low, high}(draw_); }
   bool chance(int percent) { return pick(1, 100) <= percent; }
@@ -132,7 +132,7 @@ class random_program {
       l.over.low[d] = std::max(-1, low);
       l.over.high[d] = std::min(extent_[d] + 1, high);
     }
-    const int wanted = pick(1, max_arguments);
+    const int wanted = pick(1, static_cast<int>(max_arguments));
     for (int n = 0; n < wanted; ++n) {
       const int data = pick(0, static_cast<int>(datasets_.size()) - 1);
       const auto& d = datasets_[static_cast<std::size_t>(data)];
@@ -197,7 +197,8 @@ class random_program {
     }
   }
 
-  // Loops have 1 to 4 arguments, an index always, and a reduction or none.
+  // Loops have 0 to 4 arguments, an index always, and a reduction or none. Arguments that are missing are absent optional ones: kernels for each
+  // number of arguments would take five times as long to compile.
   void play_loop(const random_loop& l, int n, const block<D>& on, const std::vector<dataset<word, D>>& data, const reduction<double>& sums,
                  const reduction<double>& least, const reduction<double>& most) const {
     std::vector<kernel_argument> facts;
@@ -206,6 +207,10 @@ class random_program {
       const auto where = shape_of(a);
       facts.push_back({{where.points().begin(), where.points().end()}, datasets_[static_cast<std::size_t>(a.data)].layout.components, a.mode});
       arguments.push_back({data[static_cast<std::size_t>(a.data)].core(), where, a.mode});
+    }
+    for (std::size_t i = l.arguments.size(); i < max_arguments; ++i) {
+      facts.push_back({{}, 0, access::read});
+      arguments.push_back({nullptr, shape::point(D), access::read});
     }
     const bool indexed = l.takes_index;
     const auto play_with = [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -232,13 +237,7 @@ class random_program {
       if (l.reduction == 1) par_loop(name, on, l.over, reduce, min(least), index(), arguments[I]...);
       if (l.reduction == 2) par_loop(name, on, l.over, reduce, max(most), index(), arguments[I]...);
     };
-    switch (arguments.size()) {
-      case 0: play_with(std::index_sequence<>{}); break;
-      case 1: play_with(std::make_index_sequence<1>{}); break;
-      case 2: play_with(std::make_index_sequence<2>{}); break;
-      case 3: play_with(std::make_index_sequence<3>{}); break;
-      default: play_with(std::make_index_sequence<4>{}); break;
-    }
+    play_with(std::make_index_sequence<max_arguments>{});
   }
 
   static constexpr int ghosts_ = 2;

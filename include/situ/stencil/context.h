@@ -7,6 +7,7 @@
 // is open, so a kernel must not depend on it.
 #pragma once
 
+#include <situ/stencil/backing_store.h>
 #include <situ/stencil/loop.h>
 
 #include <concepts>
@@ -22,7 +23,7 @@ namespace situ::stencil {
 enum class executor : std::uint8_t {
   plain,        // each loop over its whole range, one after the other
   tiled,        // chains in skewed tiles that fit into the cache
-  out_of_core,  // data in a file, tiles in slots of the fast memory
+  out_of_core,  // data in a file or another store, tiles in slots of the fast memory
 };
 [[nodiscard]] std::string_view name(executor e) noexcept;
 
@@ -35,7 +36,8 @@ struct options {
   coordinates tile{};                // points of a tile in each dimension; 0: chosen
   bool tune = true;                  // compare tile sizes over the first repeats of a chain
   std::uint64_t fast_bytes = 0;      // out of core: memory for all slots; 0: half of the memory of the place tree
-  std::string directory;             // out of core: where the backing file goes; "": TMPDIR or /tmp. It has no name there
+  std::shared_ptr<backing_store> store;  // out of core: where datasets lie; null: a file
+  std::string directory;             // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
   std::uint64_t resident_bytes = 1 << 20;  // out of core: smaller datasets stay in memory
   int max_chain_loops = 1000;        // a longer chain is executed in parts
   bool check_bounds = true;          // that each loop with its stencils stays inside its datasets
@@ -43,7 +45,7 @@ struct options {
   bool report = false;               // collect what report() prints
 
   // What the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS, SITU_STENCIL_CACHE (bytes, "16 MiB"),
-  // SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
+  // SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };
@@ -68,9 +70,10 @@ struct chain_statistics {
   double run_seconds = 0;
   std::int64_t last_tiles = 0;
   std::uint64_t last_footprint_bytes = 0;  // of one tile in the middle
-  std::uint64_t bytes_read = 0;      // out of core: from and to the file
+  std::uint64_t bytes_read = 0;      // out of core: from and to the store
   std::uint64_t bytes_written = 0;
-  double wait_seconds = 0;           // out of core: for copies
+  double compute_seconds = 0;        // in kernels, and waiting of threads for each other
+  double wait_seconds = 0;           // out of core: for transfers
 };
 
 class context {
@@ -83,7 +86,8 @@ class context {
   [[nodiscard]] const options& how() const noexcept;
   [[nodiscard]] int threads() const noexcept;
 
-  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case.
+  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a transfer out of core fails (the disk is
+  // full, say), the data is what it was before the chain.
   void execute();
   // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the out-of-core
   // executor neither reads nor writes them. Checked: a chain that reads one before it writes it throws.

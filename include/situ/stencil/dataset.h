@@ -40,11 +40,10 @@ struct dataset_core {
   std::array<std::ptrdiff_t, max_dims> stride{};  // in elements
   std::ptrdiff_t component_stride = 0;            // in elements
   std::byte* origin = nullptr;
-  std::byte* memory = nullptr;       // where the lowest valid element lies; null while the data is in a file
+  std::byte* memory = nullptr;       // where the lowest valid element lies; null if the data is in a store
   std::size_t bytes = 0;             // of the whole
   std::size_t slab_bytes = 0;        // one step in the outermost dimension
-  bool in_file = false;
-  std::size_t file_offset = 0;
+  bool in_file = false;              // in a backing store: origin is set while a chain or a fetch runs, and points to a window
   bool is_cyclic_temporary = false;  // carries nothing from one chain to the next (context::begin_cyclic)
   bool is_foreign = false;           // the memory belongs to the program
 
