@@ -7,6 +7,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace situ::stencil {
 namespace {
 
@@ -46,7 +48,13 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
       step *= components;
     }
     // Padding must be whole elements, so odd sizes go without.
-    if (d == last && d > 0 && file_slabs && page_bytes % element == 0) step = round_up(step * element, page_bytes) / element;
+    if (d == last && d > 0 && file_slabs && page_bytes % element == 0) {
+      const std::size_t padded = round_up(step * element, page_bytes);
+      // Without it the same point of all datasets would lie in one set of the first-level cache. Room that is not there is not made.
+      const std::size_t grain = std::max(line_bytes, element);
+      data.lead_bytes = static_cast<std::size_t>(data.index) * 5 % 64 * grain % (padded - step * element + 1) / grain * grain;
+      step = padded / element;
+    }
     data.stride[d] = static_cast<std::ptrdiff_t>(step);
     step *= static_cast<std::size_t>(data.valid.extent(d));
     if (d == 0 && last > 0 && layout.rows_apart && layout.memory == nullptr && line_bytes % element == 0) {

@@ -14,6 +14,10 @@
 #include <cstring>
 #include <limits>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1; older C libraries do not name it
+#endif
+
 namespace situ::stencil {
 namespace {
 
@@ -87,43 +91,53 @@ void for_each_run(slabs which, const Kind& kind, const F& f) {
 
 int lowest_slab(const dataset_core& data) { return data.valid.low[static_cast<std::size_t>(data.dims - 1)]; }
 
-std::byte* place_of(const dataset_core& data, const stored& d, int shift, int slab) {
-  return d.ring.data() + static_cast<std::size_t>((slab - lowest_slab(data) + shift) % d.ring_slabs) * data.slab_bytes;
+std::size_t bytes_of(const dataset_core& data, int slabs) { return static_cast<std::size_t>(slabs) * data.slab_bytes; }
+
+std::byte* place_of(const dataset_core& data, const stored& d, std::size_t shift, int slab) {
+  return d.ring.data() + (bytes_of(data, slab - lowest_slab(data)) + shift) % d.ring.bytes();
 }
 
 // In memory that begins with the lowest slab.
 std::byte* slab_at(const dataset_core& data, std::byte* memory, int slab) {
-  return memory + static_cast<std::size_t>(slab - lowest_slab(data)) * data.slab_bytes;
+  return memory + bytes_of(data, slab - lowest_slab(data));
 }
 
 // As if the slab lay at `memory`, and its neighbours around it.
 void set_origin(dataset_core& data, int slab, std::byte* memory) {
   coordinates corner = data.valid.low;
   corner[static_cast<std::size_t>(data.dims - 1)] = slab;
-  data.origin = memory - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
+  data.origin = memory + data.lead_bytes - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
 }
 
 }  // namespace
 
+std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
+  return bytes < 16 * huge_bytes ? bytes : (bytes + huge_bytes - 1) / huge_bytes * huge_bytes;
+}
+
 mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
   const int memory = memfd_create("situ-stencil-ring", MFD_CLOEXEC);
   void* const at = memory >= 0 && ftruncate(memory, static_cast<off_t>(bytes)) == 0
-                       ? mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                       ? mmap(nullptr, mapped_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                        : MAP_FAILED;
   bool good = at != MAP_FAILED;
+  if (good) mapping_ = static_cast<std::byte*>(at), at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
   for (int copy = 0; copy < 2 && good; ++copy) {
-    good = mmap(static_cast<std::byte*>(at) + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0) != MAP_FAILED;
+    good = mmap(at_ + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0) != MAP_FAILED;
   }
   if (memory >= 0) close(memory);
-  if (at != MAP_FAILED) at_ = static_cast<std::byte*>(at);
   if (!good) {
-    if (at_ != nullptr) munmap(at_, 2 * bytes);
+    if (mapping_ != nullptr) munmap(mapping_, mapped_bytes());
     throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
   }
+  if (bytes % huge_bytes != 0) return;
+  // Shared memory is seldom given huge pages by itself. A page that is there is put into a huge one if asked; refusals cost speed only.
+  for (std::size_t page = 0; page < bytes; page += huge_bytes) at_[page] = std::byte{0};
+  for (int copy = 0; copy < 2; ++copy) madvise(at_ + static_cast<std::size_t>(copy) * bytes, bytes, MADV_COLLAPSE);
 }
 
 mirrored_ring::~mirrored_ring() {
-  if (at_ != nullptr) munmap(at_, 2 * bytes_);
+  if (mapping_ != nullptr) munmap(mapping_, mapped_bytes());
 }
 
 std::vector<data_use> uses_of(chain loops) {
@@ -191,7 +205,7 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
   p.groups = (rows + rows_of_group - 1) / rows_of_group;
   const auto groups = static_cast<std::size_t>(p.groups);
   for (const auto& r : by_rows) {
-    auto& s = p.streams.emplace_back(stream{r.data, {}, {}, 1});
+    auto& s = p.streams.emplace_back(stream{r.data, {}, {}, 0});
     for (std::size_t g = 0; g < groups; ++g) {
       const auto begin = g * static_cast<std::size_t>(rows_of_group);
       const auto end = std::min(static_cast<std::size_t>(rows), begin + static_cast<std::size_t>(rows_of_group));
@@ -199,12 +213,14 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
       s.last.push_back(r.last[end - 1]);
     }
     s.first.push_back(s.last.back());
-    for (std::size_t g = 0; g < groups; ++g) s.ring_slabs = std::max(s.ring_slabs, s.last[std::min(g + 1, groups - 1)] - s.first[g > 0 ? g - 1 : 0]);
+    int most = 1;
+    for (std::size_t g = 0; g < groups; ++g) most = std::max(most, s.last[std::min(g + 1, groups - 1)] - s.first[g > 0 ? g - 1 : 0]);
     if (p.groups >= 3) {
       const auto ahead = ahead_of(s, p.groups);
-      s.ring_slabs = std::max(s.ring_slabs, s.last.back() - s.first[groups - 2] + ahead.high - ahead.low);
+      most = std::max(most, s.last.back() - s.first[groups - 2] + ahead.high - ahead.low);
     }
-    p.bytes += static_cast<std::size_t>(s.ring_slabs) * s.data->slab_bytes;
+    s.ring_bytes = mirrored_ring::round_up(bytes_of(*s.data, most));
+    p.bytes += s.ring_bytes;
   }
   return p;
 }
@@ -282,10 +298,10 @@ void slot_runner::transfer(const dataset_core& data, backing_store::direction to
   const int low = lowest_slab(data);
   for_each_run(which, [&](int s) { return d.second[static_cast<std::size_t>(s - low)] != (v == version::next); },
                [&](slabs run, bool second) {
-                 const auto bytes = static_cast<std::size_t>(run.high - run.low) * data.slab_bytes;
+                 const auto bytes = bytes_of(data, run.high - run.low);
                  (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
-                 store_->start(to, memory + static_cast<std::size_t>(run.low - which.low) * data.slab_bytes,
-                               d.offset[second ? 1 : 0] + static_cast<std::size_t>(run.low - low) * data.slab_bytes, bytes, queue);
+                 store_->start(to, memory + bytes_of(data, run.low - which.low),
+                               d.offset[second ? 1 : 0] + bytes_of(data, run.low - low), bytes, queue);
                });
 }
 
@@ -408,7 +424,7 @@ void slot_runner::note_changes(std::span<const data_use> uses) {
 struct slot_runner::flow {
   const stream* of;
   stored* data;
-  int shift;                   // of the windows; the dataset's own is that of what is read ahead
+  std::size_t shift;           // of the windows; the dataset's own is that of what is read ahead
   slabs unread;                // written first
   slabs written;               // to be written back
   bool clears;                 // slabs that are not read have points that nobody writes
@@ -451,7 +467,7 @@ void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
       if (k == kind::missing) transfer_window(f, backing_store::direction::read, run, version::current, queue);
       if (k != kind::written_first || !f.clears) return;
       // What no loop has ever written reads as zero.
-      std::memset(place_of(data, *f.data, f.shift, run.low), 0, static_cast<std::size_t>(run.high - run.low) * data.slab_bytes);
+      std::memset(place_of(data, *f.data, f.shift, run.low), 0, bytes_of(data, run.high - run.low));
     });
     if (t == 0) f.data->held = {};
   }
@@ -461,7 +477,7 @@ void slot_runner::read_ahead(std::span<flow> flows, int groups) {
   for (const auto& f : flows) {
     auto& d = *f.data;
     const auto ahead = ahead_of(*f.of, groups);
-    d.shift = (f.shift + f.of->last.back() - f.of->first[0]) % d.ring_slabs;
+    d.shift = (f.shift + bytes_of(*f.of->data, f.of->last.back() - f.of->first[0])) % d.ring.bytes();
     auto next = f;
     next.shift = d.shift;
     // One interval is remembered: up to what the next chain will not read, or from there on.
@@ -517,17 +533,16 @@ void slot_runner::prepare_rings(const stream_plan& p) {
   std::size_t held = 0;
   for (const auto& [data, d] : stored_) held += d.ring.bytes();
   for (const auto& s : p.streams) {
-    if (const auto& d = stored_.at(s.data); d.ring_slabs < s.ring_slabs) held += static_cast<std::size_t>(s.ring_slabs) * s.data->slab_bytes - d.ring.bytes();
+    if (const auto& d = stored_.at(s.data); d.ring.bytes() < s.ring_bytes) held += s.ring_bytes - d.ring.bytes();
   }
   if (held > fast_bytes_) {
     for (auto& [data, d] : stored_) d.drop_ring();
   }
   for (const auto& s : p.streams) {
     auto& d = stored_.at(s.data);
-    if (d.ring_slabs >= s.ring_slabs) continue;
+    if (d.ring.bytes() >= s.ring_bytes) continue;
     d.drop_ring();
-    d.ring = mirrored_ring{static_cast<std::size_t>(s.ring_slabs) * s.data->slab_bytes};
-    d.ring_slabs = s.ring_slabs;
+    d.ring = mirrored_ring{s.ring_bytes};
   }
 }
 

@@ -21,7 +21,7 @@
 //
 // The change: the paper copies right edges to left edges, since its slots are separate buffers. Here the slots are consecutive parts of
 // one ring for each dataset, mapped twice in a row, so that each window is contiguous and an edge is already where the next tile
-// wants it. Slab s lies at place (s + shift) modulo the ring's slabs.
+// wants it. Slab s lies at (s * slab bytes + shift) modulo the ring.
 //
 // The next chain is probably the same again, so while the last tile runs the first window of its successor is read ahead, to the places
 // behind the last tile's window: positions go on from chain to chain, only the shift changes. Of that window only what earlier tiles have
@@ -59,7 +59,7 @@ struct stream {
   dataset_core* data = nullptr;
   std::vector<int> first;            // of each tile; one more at the end: where everything has left
   std::vector<int> last;
-  int ring_slabs = 0;
+  std::size_t ring_bytes = 0;
 };
 
 struct stream_plan {
@@ -81,22 +81,30 @@ struct data_use {
 };
 [[nodiscard]] std::vector<data_use> uses_of(chain loops);
 
-// Pages mapped twice, one copy behind the other.
+// Pages mapped twice, one copy behind the other; huge ones if there are some.
 class mirrored_ring {
  public:
   mirrored_ring() = default;
+  // A multiple of a page. Throws out_of_memory.
   explicit mirrored_ring(std::size_t bytes);
   ~mirrored_ring();
-  mirrored_ring(mirrored_ring&& other) noexcept : at_{std::exchange(other.at_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
+  mirrored_ring(mirrored_ring&& other) noexcept { *this = std::move(other); }
   mirrored_ring& operator=(mirrored_ring&& other) noexcept {
+    std::swap(mapping_, other.mapping_);
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
   [[nodiscard]] std::byte* data() const noexcept { return at_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  // So that a large ring can have huge pages.
+  [[nodiscard]] static std::size_t round_up(std::size_t bytes) noexcept;
 
  private:
+  static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
+  [[nodiscard]] std::size_t mapped_bytes() const noexcept { return 2 * bytes_ + huge_bytes; }
+
+  std::byte* mapping_ = nullptr;
   std::byte* at_ = nullptr;
   std::size_t bytes_ = 0;
 };
@@ -110,13 +118,12 @@ struct stored {
   bool is_resident = false;
   slabs changed;                     // of a resident one: not in the store yet
   mirrored_ring ring;
-  int ring_slabs = 0;
-  int shift = 0;
+  std::size_t shift = 0;
   slabs held;                        // of the ring: read ahead
 
   void drop_ring() {
     ring = {};
-    ring_slabs = shift = 0;
+    shift = 0;
     held = {};
   }
 };
