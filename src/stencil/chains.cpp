@@ -41,17 +41,20 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
   return h;
 }
 
-// Tiles to compare by running them. The first fills half of the cache: what the tile leaves behind and what streams through need room, too.
-std::vector<coordinates> candidates_of(chain loops, const options& how, std::uint64_t cache_bytes) {
+// Tiles to compare by running them: of slabs for the cache that threads share, and blocks of which each thread has one in its own. The
+// first fills half of the shared cache: what the tile leaves behind and what streams through need room, too.
+std::vector<coordinates> candidates_of(chain loops, const options& how, const cache_sizes& caches) {
   if (how.run_by == executor::plain) return {coordinates{}};
   if (how.tile != coordinates{}) return {how.tile};
-  std::vector<coordinates> all{choose_tile(loops, cache_bytes / 2)};
+  std::vector<coordinates> all{choose_tile(loops, caches.shared_bytes / 2)};
   if (!how.tune || all.front() == coordinates{}) return all;
-  for (const auto bytes : {cache_bytes, cache_bytes / 4}) {
-    const auto tile = choose_tile(loops, bytes);
+  const auto add = [&](const coordinates& tile) {
     if (std::find(all.begin(), all.end(), tile) == all.end()) all.push_back(tile);
-  }
-  all.push_back({});  // not cut at all
+  };
+  add(choose_block(loops, caches.own_bytes / 2));
+  add(choose_block(loops, caches.own_bytes));
+  add(choose_tile(loops, caches.shared_bytes / 4));
+  add({});  // not cut at all
   return all;
 }
 
@@ -74,7 +77,7 @@ cached_plan& context::parts::find_plan(chain loops) {
     }
   }
   made->key = std::move(key);
-  made->candidates = candidates_of(loops, how, cache_bytes);
+  made->candidates = candidates_of(loops, how, caches);
   made->uses = uses_of(loops);
   bucket.push_back(std::move(made));
   return *bucket.back();

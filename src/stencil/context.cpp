@@ -12,19 +12,22 @@
 namespace situ::stencil {
 namespace {
 
-// Of each cache of the last level: what a tile may fill. Kept below the whole, since the threads' stacks and the system have some of it.
-std::uint64_t last_level_cache_bytes(const machine::tree& tree) {
-  std::uint64_t sum = 0;
-  std::uint32_t level = 0;
+bool holds_data(const machine::node& n) {
+  return n.kind == machine::node_kind::cache && n.cache != machine::cache_kind::instruction && n.cache != machine::cache_kind::memory_side;
+}
+
+cache_sizes caches_of(const machine::tree& tree, std::uint64_t wanted_bytes, int threads) {
+  std::uint32_t last = 0;
+  for (const auto& n : tree.nodes()) last = holds_data(n) ? std::max(last, n.level) : last;
+  std::uint64_t shared = 0, below = 0;
   for (const auto& n : tree.nodes()) {
-    if (n.kind != machine::node_kind::cache || n.cache == machine::cache_kind::instruction || n.cache == machine::cache_kind::memory_side) continue;
-    if (n.level > level) {
-      level = n.level;
-      sum = 0;
-    }
-    if (n.level == level) sum += n.bytes;
+    if (!holds_data(n)) continue;
+    if (n.level == last) shared += n.bytes;
+    if (n.level + 1 == last) below = std::max(below, n.bytes);
   }
-  return sum > 0 ? sum : std::uint64_t{8} << 20;
+  if (wanted_bytes > 0 || shared == 0) shared = wanted_bytes > 0 ? wanted_bytes : std::uint64_t{8} << 20;
+  const auto part = std::max<std::uint64_t>(1, shared / static_cast<std::uint64_t>(threads));
+  return {shared, below > 0 ? std::min(below, part) : part};
 }
 
 // Discovered once: it takes tens of milliseconds, and does not change.
@@ -47,8 +50,8 @@ std::string_view name(executor e) noexcept {
 context::parts::parts(options o)
     : how{std::move(o)},
       tree{this_machine()},
-      cache_bytes{how.cache_bytes > 0 ? how.cache_bytes : last_level_cache_bytes(tree)},
       pool{tree, how.threads, how.bind_threads},
+      caches{caches_of(tree, how.cache_bytes, pool.size())},
       runner{pool, how.small_points} {
   if (how.run_by != executor::out_of_core) return;
   slots = std::make_unique<slot_runner>(runner, how, how.fast_bytes > 0 ? how.fast_bytes : tree.memory_bytes() / 2);

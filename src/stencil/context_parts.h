@@ -33,11 +33,16 @@ struct loop_report {
   std::uint64_t bytes = 0;
 };
 
+struct cache_sizes {
+  std::uint64_t shared_bytes;  // of the last level
+  std::uint64_t own_bytes;     // of one thread: the largest level that threads do not share, or its part of the last
+};
+
 struct context::parts {
   options how;
   const machine::tree& tree;
-  std::uint64_t cache_bytes;
   thread_pool pool;
+  cache_sizes caches;
   chain_runner runner;
   std::unique_ptr<slot_runner> slots;  // out of core
   std::vector<std::pair<std::string, int>> blocks;

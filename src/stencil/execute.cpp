@@ -1,5 +1,6 @@
 #include "stencil/execute.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -27,6 +28,66 @@ struct loop_facts {
   touch_masks touches;
   std::array<bool, max_dims> splittable{};
 };
+
+// The first exception of any thread; after it the others' parts are skipped, but not their barriers.
+class failure {
+ public:
+  template <class F>
+  void guard(const F& f) {
+    if (has_failed_.load(std::memory_order_relaxed)) return;  // a hint: a part more or less does not matter
+    try {
+      f();
+    } catch (...) {
+      const std::lock_guard held{lock_};
+      if (!first_) first_ = std::current_exception();
+      has_failed_.store(true, std::memory_order_relaxed);
+    }
+  }
+  void tell() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::atomic<bool> has_failed_{false};
+  std::mutex lock_;
+  std::exception_ptr first_;
+};
+
+// How many tiles of a row are done. On a line of its own: its writer and its reader are on different processors.
+struct alignas(64) row_progress {
+  std::atomic<std::int64_t> done{0};
+
+  void wait_for(std::int64_t tiles) const noexcept {
+    for (int i = 0; i < spins_before_sleep; ++i) {
+      if (done.load(std::memory_order_acquire) >= tiles) return;
+      spin_pause();
+    }
+    for (auto seen = done.load(std::memory_order_acquire); seen < tiles; seen = done.load(std::memory_order_acquire)) done.wait(seen, std::memory_order_acquire);
+  }
+  void advance() noexcept {
+    done.fetch_add(1, std::memory_order_release);
+    done.notify_all();
+  }
+};
+
+// Whether no two points of a loop's range write the same element.
+bool writes_are_apart(const loop& l) {
+  return std::all_of(l.arguments().begin(), l.arguments().end(), [](const argument& a) {
+    if (a.data == nullptr || !writes(a.mode)) return true;
+    for (int d = 0; d < max_dims; ++d) {
+      if (a.where->multiplier(d) < a.where->divisor(d)) return false;
+    }
+    return true;
+  });
+}
+
+// Tiles that differ in less than the outermost cut dimension.
+std::int64_t tiles_of_row(const plan& p) {
+  for (int d = max_dims - 1; d >= 0; --d) {
+    if (p.tiles[d] > 1) return p.tile_count() / p.tiles[d];
+  }
+  return 1;
+}
 
 std::vector<loop_facts> facts_of(chain loops) {
   std::vector<loop_facts> facts;
@@ -76,11 +137,46 @@ box slice(const box& part, int dims, const std::function<bool(int)>& is_splittab
 void chain_runner::run(chain loops, const plan& p, std::span<loop_time> times) { run_tiles(loops, p, 0, p.tile_count(), times); }
 
 void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
+  const auto row = tiles_of_row(p);
+  if (pool_.size() > 1 && row >= pool_.size() && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
+    run_rows(loops, p, first, last, row, times);
+  } else {
+    run_parts(loops, p, first, last, times);
+  }
+}
+
+// Each tile by one thread, rows of tiles in turn. Of two instances of loops that depend on each other the one that comes first lies in a tile whose
+// index is not higher in any dimension (plan.h), so a tile waits for the tile at its place in the row before it only: what else it needs lies
+// before these two in their rows. Two tiles that may run at the same time do not write to the same place, since writes of one loop are apart.
+void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times) {
+  const auto rows = (last - first) / row;
+  std::vector<row_progress> progress(static_cast<std::size_t>(rows));
+  failure failed;
+  pool_.run([&](int thread) {
+    auto& memory = memories_[static_cast<std::size_t>(thread)];
+    for (std::int64_t r = thread; r < rows; r += pool_.size()) {
+      for (std::int64_t k = 0; k < row; ++k) {
+        if (r > 0) progress[static_cast<std::size_t>(r) - 1].wait_for(k + 1);
+        const auto at = p.tile_index(first + r * row + k);
+        for (std::size_t l = 0; l < loops.size(); ++l) {
+          const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
+          if (part.empty()) continue;
+          const auto start = times.empty() || thread != 0 ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+          failed.guard([&] { loops[l]->run(part, memory); });
+          if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
+        }
+        progress[static_cast<std::size_t>(r)].advance();
+      }
+    }
+  });
+  failed.tell();
+}
+
+// Each part of a loop by all threads.
+void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
   const auto facts = facts_of(loops);
   const int threads = pool_.size();
-  std::atomic<bool> has_failed{false};
-  std::mutex failure_lock;
-  std::exception_ptr failure;
+  failure failed;
   pool_.run([&](int thread) {
     auto& memory = memories_[static_cast<std::size_t>(thread)];
     touch_masks shared;  // by loops since the last barrier that all threads run
@@ -105,20 +201,12 @@ void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std
           if (thread != 0) mine.high = mine.low;
           alone |= f.touches;
         }
-        if (!mine.empty() && !has_failed.load(std::memory_order_relaxed)) {
-          try {
-            loops[l]->run(mine, memory);
-          } catch (...) {
-            const std::lock_guard guard{failure_lock};
-            if (!failure) failure = std::current_exception();
-            has_failed.store(true, std::memory_order_relaxed);
-          }
-        }
+        if (!mine.empty()) failed.guard([&] { loops[l]->run(mine, memory); });
         if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
       }
     }
   });
-  if (failure) std::rethrow_exception(failure);
+  failed.tell();
 }
 
 }  // namespace situ::stencil

@@ -1,5 +1,6 @@
-// Runs a chain in memory by a plan; the plain executor's plan has one tile. All threads walk through the same tiles and loops, each
-// takes its slice of every part, and they wait for each other only where a loop touches what an unfinished one of another thread writes.
+// Runs a chain in memory by a plan; the plain executor's plan has one tile. Where rows of tiles are long enough threads take rows in turn, and
+// follow each other through them tile by tile. Otherwise all threads walk through the same tiles and loops, each takes its slice of
+// every part, and they wait for each other only where a loop touches what an unfinished one of another thread writes.
 #pragma once
 
 #include "stencil/plan.h"
@@ -20,10 +21,12 @@ class chain_runner {
   chain_runner(thread_pool& pool, std::int64_t small_points) : pool_{pool}, small_points_{small_points}, memories_(static_cast<std::size_t>(pool.size())) {}
   // All tiles. times: one for each loop, or empty.
   void run(chain loops, const plan& p, std::span<loop_time> times);
-  // Some tiles. Throws what a kernel throws (checked mode only).
+  // Some tiles, in whole rows. Throws what a kernel throws (checked mode only).
   void run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
 
  private:
+  void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times);
+  void run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
 
   thread_pool& pool_;
   std::int64_t small_points_;

@@ -208,35 +208,60 @@ std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) {
   return sum;
 }
 
+namespace {
+
+// Of the tile in the middle.
+std::uint64_t tile_bytes(chain loops, const coordinates& tile) {
+  const plan p = make_plan(loops, tile);
+  std::int64_t middle = 0, stride = 1;
+  for (int d = 0; d < max_dims; ++d) {
+    middle += p.tiles[d] / 2 * stride;
+    stride *= p.tiles[d];
+  }
+  return footprint_bytes(loops, p, middle);
+}
+
+// Short lines cost more in the loops' edges than the cache gives; so do flat tiles whose skew exceeds their height.
+int least_width(int d) { return d == 0 ? 128 : 4; }
+
+// The widest in dimension d that fits; the least if none does.
+void widen_to(chain loops, coordinates& tile, int d, std::uint64_t bytes) {
+  int low = least_width(d), high = bounds(loops).extent(d);
+  while (high - low > std::max(1, low / 8)) {
+    tile[d] = low + (high - low) / 2;
+    (tile_bytes(loops, tile) <= bytes ? low : high) = tile[d];
+  }
+  tile[d] = low;
+}
+
+}  // namespace
+
 coordinates choose_tile(chain loops, std::uint64_t bytes) {
   coordinates tile{};
   if (loops.size() < 2) return tile;
   const box all = bounds(loops);
   const int most = dims(loops);
-  const auto size_of = [&] {
-    const plan p = make_plan(loops, tile);
-    std::int64_t middle = 0, stride = 1;
-    for (int d = 0; d < max_dims; ++d) {
-      middle += p.tiles[d] / 2 * stride;
-      stride *= p.tiles[d];
-    }
-    return footprint_bytes(loops, p, middle);
-  };
-  if (size_of() <= bytes) return tile;
+  if (tile_bytes(loops, tile) <= bytes) return tile;
   for (int d = most - 1; d >= 0; --d) {
-    // Short lines cost more in the loops' edges than the cache gives; so do flat tiles whose skew exceeds their height.
-    const int least = d == 0 ? 128 : 4;
-    if (all.extent(d) <= least) continue;
-    int low = least, high = all.extent(d);  // the widest tile that fits, if any does
-    tile[d] = least;
-    if (size_of() > bytes) continue;
-    while (high - low > std::max(1, low / 8)) {
-      tile[d] = low + (high - low) / 2;
-      (size_of() <= bytes ? low : high) = tile[d];
-    }
-    tile[d] = low;
+    if (all.extent(d) <= least_width(d)) continue;
+    tile[d] = least_width(d);
+    if (tile_bytes(loops, tile) > bytes) continue;
+    widen_to(loops, tile, d, bytes);
     return tile;
   }
+  return tile;
+}
+
+coordinates choose_block(chain loops, std::uint64_t bytes) {
+  coordinates tile{};
+  const int outer = dims(loops) - 1, next = outer - 1;
+  const box all = bounds(loops);
+  if (loops.size() < 2 || outer < 1 || all.extent(outer) <= least_width(outer) || all.extent(next) <= least_width(next)) return tile;
+  for (tile[outer] = 16; tile[outer] >= least_width(outer); tile[outer] /= 2) {
+    tile[next] = least_width(next);
+    if (tile_bytes(loops, tile) <= bytes || tile[outer] == least_width(outer)) break;
+  }
+  widen_to(loops, tile, next, bytes);
   return tile;
 }
 

@@ -73,6 +73,10 @@ struct footprint {
 // is, or gains nothing from tiles because it is a single loop.
 [[nodiscard]] coordinates choose_tile(chain loops, std::uint64_t bytes);
 
+// The same, cut in two dimensions at least, so that threads can run tiles of their own: low in the outermost, as wide as fits in the next. In
+// 2-D lines are cut, in more dimensions they are left whole. All zero where there is no second dimension.
+[[nodiscard]] coordinates choose_block(chain loops, std::uint64_t bytes);
+
 [[nodiscard]] box bounds(chain loops);
 [[nodiscard]] int dims(chain loops);
 

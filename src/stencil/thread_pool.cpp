@@ -9,20 +9,11 @@
 namespace situ::stencil {
 namespace {
 
-// About 20 us of polling: longer than the gap between two loops, shorter than a time slice.
-constexpr int spins = 4000;
-
-inline void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 template <class T>
 void wait_for_change(const std::atomic<T>& word, T old) noexcept {
-  for (int i = 0; i < spins; ++i) {
+  for (int i = 0; i < spins_before_sleep; ++i) {
     if (word.load(std::memory_order_acquire) != old) return;
-    pause();
+    spin_pause();
   }
   while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
 }

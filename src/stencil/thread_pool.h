@@ -17,6 +17,14 @@
 
 namespace situ::stencil {
 
+// About 20 us of polling: longer than the gap between two loops, shorter than a time slice.
+inline constexpr int spins_before_sleep = 4000;
+inline void spin_pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 class thread_pool {
  public:
   // count 0: one thread for each processor that the process may use.
