@@ -49,7 +49,7 @@ if(NOT SITU_INSTALL)
 endif()
 
 set(SITU_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Situ)
-install(TARGETS ${situ_modules} situ_umbrella EXPORT SituTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${situ_modules} situ_umbrella situ_stencil_kernels EXPORT SituTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SituTargets NAMESPACE situ:: DESTINATION ${SITU_PACKAGE_DIR})
 install(DIRECTORY include/situ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inl")
 install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/situ FILES_MATCHING PATTERN "*.toml")

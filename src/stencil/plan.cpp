@@ -55,45 +55,49 @@ struct flat_chain {
   [[nodiscard]] std::span<const local_argument> of(std::size_t l) const { return {arguments.data() + first[l], first[l + 1] - first[l]}; }
 };
 
-void plan_dimension(chain loops, const flat_chain& flat, int d, int width, plan& p) {
-  const box all = bounds(loops);
-  const int tiles = static_cast<int>(ceiling(std::int64_t{all.extent(d)}, width));
-  if (tiles <= 1) return;
-  const auto count = loops.size();
-  p.tiles[d] = tiles;
-  auto& ends = p.ends[d];
-  ends.resize(static_cast<std::size_t>(tiles) * count);
-  std::vector<reach> later;
-  for (int t = 0; t < tiles; ++t) {
-    const bool is_last = t == tiles - 1;
-    const std::int64_t nominal = all.low[d] + (std::int64_t{t} + 1) * width;
-    later.assign(static_cast<std::size_t>(flat.datasets), {});
-    int* const row = ends.data() + static_cast<std::size_t>(t) * count;
-    for (std::size_t l = count; l-- > 0;) {
-      const int low = loops[l]->range().low[d];
-      const int high = std::max(low, loops[l]->range().high[d]);
-      if (is_last) {
-        row[l] = high;
-        continue;
-      }
-      int end = static_cast<int>(std::clamp<std::int64_t>(nominal, low, high));
-      for (const auto& [a, data] : flat.of(l)) {
-        const auto& r = later[static_cast<std::size_t>(data)];
-        const int asked = writes(a->mode) ? std::max(r.read, r.written) : r.written;
-        if (asked != nothing) end = std::max(end, end_for(*a, d, asked, high));
-      }
-      if (t > 0) end = std::max(end, row[l - count]);
-      row[l] = end;
-      if (end == low) continue;  // nothing so far: it asks for nothing
-      for (const auto& [a, data] : flat.of(l)) {
-        auto& r = later[static_cast<std::size_t>(data)];
-        const int touched = touched_end(*a, d, end);
-        if (reads(a->mode)) r.read = std::max(r.read, touched);
-        if (writes(a->mode)) r.written = std::max(r.written, touched);
-      }
+// The ends of all loops in one tile of dimension d; previous: those of the tile before, or null.
+void plan_tile(chain loops, const flat_chain& flat, int d, std::int64_t nominal, bool is_last, const int* previous, int* ends, std::vector<reach>& later) {
+  later.assign(static_cast<std::size_t>(flat.datasets), {});
+  for (std::size_t l = loops.size(); l-- > 0;) {
+    const int low = loops[l]->range().low[d];
+    const int high = std::max(low, loops[l]->range().high[d]);
+    if (is_last) {
+      ends[l] = high;
+      continue;
+    }
+    int end = static_cast<int>(std::clamp<std::int64_t>(nominal, low, high));
+    for (const auto& [a, data] : flat.of(l)) {
+      const auto& r = later[static_cast<std::size_t>(data)];
+      const int asked = writes(a->mode) ? std::max(r.read, r.written) : r.written;
+      if (asked != nothing) end = std::max(end, end_for(*a, d, asked, high));
+    }
+    if (previous != nullptr) end = std::max(end, previous[l]);
+    ends[l] = end;
+    if (end == low) continue;  // nothing so far: it asks for nothing
+    for (const auto& [a, data] : flat.of(l)) {
+      auto& r = later[static_cast<std::size_t>(data)];
+      const int touched = touched_end(*a, d, end);
+      if (reads(a->mode)) r.read = std::max(r.read, touched);
+      if (writes(a->mode)) r.written = std::max(r.written, touched);
     }
   }
 }
+
+// Tiles [first, last) of dimension d, of as many as there would be.
+void plan_dimension(chain loops, const flat_chain& flat, int d, int width, int first, int last, int of, plan& p) {
+  const int low = bounds(loops).low[d];
+  const auto count = loops.size();
+  p.tiles[d] = last - first;
+  auto& ends = p.ends[d];
+  ends.resize(static_cast<std::size_t>(p.tiles[d]) * count);
+  std::vector<reach> later;
+  for (int t = first; t < last; ++t) {
+    int* const row = ends.data() + static_cast<std::size_t>(t - first) * count;
+    plan_tile(loops, flat, d, low + (std::int64_t{t} + 1) * width, t == of - 1, t > first ? row - count : nullptr, row, later);
+  }
+}
+
+int tiles_in(chain loops, int d, int width) { return width > 0 ? static_cast<int>(ceiling(std::int64_t{bounds(loops).extent(d)}, width)) : 1; }
 
 }  // namespace
 
@@ -121,7 +125,8 @@ plan make_plan(chain loops, const coordinates& tile) {
   if (loops.empty()) return p;
   const flat_chain flat{loops};
   for (int d = 0; d < max_dims; ++d) {
-    if (tile[d] > 0) plan_dimension(loops, flat, d, tile[d], p);
+    const int tiles = tiles_in(loops, d, tile[d]);
+    if (tiles > 1) plan_dimension(loops, flat, d, tile[d], 0, tiles, tiles, p);
   }
   return p;
 }
@@ -210,26 +215,26 @@ std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) {
 
 namespace {
 
-// Of the tile in the middle.
-std::uint64_t tile_bytes(chain loops, const coordinates& tile) {
-  const plan p = make_plan(loops, tile);
-  std::int64_t middle = 0, stride = 1;
+// Of the tile in the middle. Only that one and those before it are planned.
+std::uint64_t tile_bytes(chain loops, const flat_chain& flat, const coordinates& tile) {
+  plan p;
+  p.loops = static_cast<int>(loops.size());
   for (int d = 0; d < max_dims; ++d) {
-    middle += p.tiles[d] / 2 * stride;
-    stride *= p.tiles[d];
+    const int tiles = tiles_in(loops, d, tile[d]), middle = tiles / 2;
+    if (tiles > 1) plan_dimension(loops, flat, d, tile[d], middle - 1, middle + 1, tiles, p);
   }
-  return footprint_bytes(loops, p, middle);
+  return footprint_bytes(loops, p, p.tile_count() - 1);
 }
 
 // Short lines cost more in the loops' edges than the cache gives; so do flat tiles whose skew exceeds their height.
 int least_width(int d) { return d == 0 ? 128 : 4; }
 
 // The widest in dimension d that fits; the least if none does.
-void widen_to(chain loops, coordinates& tile, int d, std::uint64_t bytes) {
+void widen_to(chain loops, const flat_chain& flat, coordinates& tile, int d, std::uint64_t bytes) {
   int low = least_width(d), high = bounds(loops).extent(d);
   while (high - low > std::max(1, low / 8)) {
     tile[d] = low + (high - low) / 2;
-    (tile_bytes(loops, tile) <= bytes ? low : high) = tile[d];
+    (tile_bytes(loops, flat, tile) <= bytes ? low : high) = tile[d];
   }
   tile[d] = low;
 }
@@ -239,14 +244,15 @@ void widen_to(chain loops, coordinates& tile, int d, std::uint64_t bytes) {
 coordinates choose_tile(chain loops, std::uint64_t bytes) {
   coordinates tile{};
   if (loops.size() < 2) return tile;
+  const flat_chain flat{loops};
   const box all = bounds(loops);
   const int most = dims(loops);
-  if (tile_bytes(loops, tile) <= bytes) return tile;
+  if (tile_bytes(loops, flat, tile) <= bytes) return tile;
   for (int d = most - 1; d >= 0; --d) {
     if (all.extent(d) <= least_width(d)) continue;
     tile[d] = least_width(d);
-    if (tile_bytes(loops, tile) > bytes) continue;
-    widen_to(loops, tile, d, bytes);
+    if (tile_bytes(loops, flat, tile) > bytes) continue;
+    widen_to(loops, flat, tile, d, bytes);
     return tile;
   }
   return tile;
@@ -257,11 +263,12 @@ coordinates choose_block(chain loops, std::uint64_t bytes) {
   const int outer = dims(loops) - 1, next = outer - 1;
   const box all = bounds(loops);
   if (loops.size() < 2 || outer < 1 || all.extent(outer) <= least_width(outer) || all.extent(next) <= least_width(next)) return tile;
+  const flat_chain flat{loops};
   for (tile[outer] = 16; tile[outer] >= least_width(outer); tile[outer] /= 2) {
     tile[next] = least_width(next);
-    if (tile_bytes(loops, tile) <= bytes || tile[outer] == least_width(outer)) break;
+    if (tile_bytes(loops, flat, tile) <= bytes || tile[outer] == least_width(outer)) break;
   }
-  widen_to(loops, tile, next, bytes);
+  widen_to(loops, flat, tile, next, bytes);
   return tile;
 }
 
