@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 namespace {
@@ -235,6 +236,38 @@ TEST(out_of_core, a_full_disk_is_an_error_with_the_offset_and_the_data_stays) {
   EXPECT_EQ(f.a.fetch(), std::vector<double>(nx * ny, 3.0));
   f.fill(f.a, 4);
   EXPECT_EQ(f.a.fetch(), std::vector<double>(nx * ny, 4.0));
+}
+
+// In bytes, from the process's status; 0 where the system does not tell.
+std::uint64_t memory_status(const std::string& key) {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string word; status >> word;) {
+    std::uint64_t kib = 0;
+    if (word == key && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+TEST(out_of_core, memory_in_use_does_not_grow_with_the_data) {
+  constexpr int x = 250, y = 256, z = 64;
+  constexpr std::uint64_t mib = 1 << 20, budget = 8 * mib;
+  fields f{small_budget(budget)};
+  const block<3> cube{f.c, "cube"};
+  const dataset<double, 3> u{cube, "u", {x, y, z}}, v{cube, "v", {x, y, z}}, w{cube, "w", {x, y, z}};
+  if (!(std::ofstream{"/proc/self/clear_refs"} << 5 << std::flush) || memory_status("VmHWM:") == 0) GTEST_SKIP() << "the system does not count";
+  const auto before = memory_status("VmRSS:");
+  par_loop("start", cube, range(0, x, 0, y, 0, z), [](auto a, auto b, const auto& i) { a(0, 0, 0) = i[2], b(0, 0, 0) = i[0]; }, write(u), write(v), index());
+  f.c.execute();
+  const reduction<double> total{f.c, "total"};
+  for (int step = 0; step < 2; ++step) {
+    par_loop("add", cube, range(0, x, 0, y, 0, z), [](auto a, auto b, auto c) { c(0, 0, 0) = a(0, 0, 0) + b(0, 0, 0); }, read(u), read(v), write(w));
+    par_loop("total", cube, range(0, x, 0, y, 0, z), [](auto c, double& s) { s += c(0, 0, 0); }, read(w), sum(total));
+    EXPECT_EQ(total.value(), x * y * (z * (z - 1) / 2.0) + y * z * (x * (x - 1) / 2.0));
+  }
+  const auto data = u.core()->bytes + v.core()->bytes + w.core()->bytes;
+  const auto grown = memory_status("VmHWM:") - before;
+  EXPECT_GT(data, 11 * budget);
+  EXPECT_LT(grown, budget + 8 * mib) << "kernel's queues, and the heap";
 }
 
 TEST(out_of_core, memory_of_a_node_backs_as_well) {
