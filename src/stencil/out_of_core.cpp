@@ -528,10 +528,18 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
   wait(write_queue + 1);
 }
 
-// Rings of other chains make room if they must; those that fit are kept, since new pages cost time.
+// What other chains hold makes room if it must; rings that fit are kept, since new pages cost time.
 void slot_runner::prepare_rings(const stream_plan& p) {
+  auto leaving = residents();
   std::size_t held = 0;
-  for (const auto& [data, d] : stored_) held += d.ring.bytes();
+  for (const auto* data : leaving) held += data->bytes;
+  const auto is_streamed = [&](const dataset_core* data) {
+    return std::any_of(p.streams.begin(), p.streams.end(), [&](const stream& s) { return s.data == data; });
+  };
+  if (held + p.bytes <= fast_bytes_) std::erase_if(leaving, [&](const dataset_core* data) { return !is_streamed(data); });
+  evict(leaving);
+  held = 0;
+  for (const auto& [data, d] : stored_) held += d.ring.bytes() + (d.is_resident ? data->bytes : 0);
   for (const auto& s : p.streams) {
     if (const auto& d = stored_.at(s.data); d.ring.bytes() < s.ring_bytes) held += s.ring_bytes - d.ring.bytes();
   }
@@ -550,7 +558,6 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
   const auto start = clock::now();
   settle();
   statistics.wait_seconds += seconds_since(start);
-  evict(residents());
   prepare_rings(p);
   std::vector<flow> flows;
   for (const auto& s : p.streams) {
@@ -589,7 +596,7 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
     return f(what);
   }
   const auto outer = static_cast<std::size_t>(data.dims - 1);
-  const int count = static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes));
+  const int count = std::clamp(what.extent(data.dims - 1), 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes)));
   const pages bounce{static_cast<std::size_t>(count) * data.slab_bytes};
   try {
     for (int from = what.low[outer]; from < what.high[outer]; from += count) {

@@ -66,7 +66,7 @@ void compare(int count) {
     std::mt19937_64 draw{seed};
     options tiled = plain;
     tiled.run_by = executor::tiled;
-    tiled.threads = 1 + static_cast<int>(seed % 4 == 0) + static_cast<int>(seed % 16 == 0);
+    tiled.threads = 1 + static_cast<int>(seed % 8 == 0) + static_cast<int>(seed % 16 == 0);
     tiled.small_points = static_cast<int>(seed / 16 % 2) * 20;
     for (int d = 0; d < D; ++d) tiled.tile[d] = static_cast<int>(draw() % 6);
     ASSERT_EQ(program.play(tiled), expected) << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, tile " << tiled.tile[0] << " " << tiled.tile[1] << " "

@@ -148,6 +148,24 @@ TEST(out_of_core, what_fits_stays_in_memory_until_others_need_the_room) {
   EXPECT_EQ(f.b.fetch(range(7, 8, 9, 10)), (std::vector<double>{1}));
 }
 
+TEST(out_of_core, what_fits_beside_the_rings_of_a_larger_chain_stays) {
+  auto o = small_budget(field_bytes + half_a_field);
+  o.tile = {0, 20};
+  fields f{o};
+  f.fill(f.d, 5);
+  f.c.execute();  // stays
+  for (int step = 0; step < 3; ++step) {
+    f.fill(f.a, 2);
+    par_loop("double", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = 2 * x(0, 0); }, read(f.a), write(f.b));
+    f.c.execute();
+    par_loop("more", f.grid, range(0, nx, 0, ny), [](auto x) { x(0, 0) += 1; }, read_write(f.d));
+    f.c.execute();
+  }
+  EXPECT_EQ(f.c.statistics().bytes_read, 0u);
+  EXPECT_EQ(f.c.statistics().bytes_written, 3 * 2 * field_bytes) << "a and b";
+  EXPECT_EQ(f.d.fetch(range(0, 1, 0, 1)), (std::vector<double>{8}));
+}
+
 TEST(out_of_core, the_first_tiles_of_the_next_chain_are_read_ahead) {
   auto o = small_budget(half_a_field);
   const auto store = std::make_shared<memory_store>();
