@@ -82,9 +82,9 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
   made->dims = dims;
   made->element_bytes = element_bytes;
   lay_out(*made, layout, false);
-  // Slabs must be whole pages; lines (1-D) have no slabs to speak of, and stay in memory.
-  made->in_file = parts_->slots != nullptr && layout.memory == nullptr && dims > 1 && made->bytes > parts_->how.resident_bytes &&
-                  backing_store::page_bytes % element_bytes == 0;
+  // Slabs are whole pages of whole points; components that lie apart in a line have no slabs.
+  made->in_file = parts_->slots != nullptr && layout.memory == nullptr && made->bytes > parts_->how.resident_bytes && backing_store::page_bytes % element_bytes == 0 &&
+                  (dims > 1 || layout.components == 1 || layout.order == component_order::interleaved);
   if (made->in_file) {
     lay_out(*made, layout, true);
     parts_->slots->add(*made);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace situ::stencil {
 namespace {
@@ -19,6 +20,23 @@ constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 }  // namespace
+
+// Slabs of whole pages, of as few steps of the outermost dimension as do without much padding. Returns the bytes of one step.
+static std::size_t lay_out_slabs(dataset_core& data, std::size_t bytes) {
+  if (data.dims == 1) {  // points lie side by side
+    data.slab_points = static_cast<int>(page_bytes / std::gcd(page_bytes, bytes));
+    return bytes;
+  }
+  // Some lines of room: otherwise the same point of all datasets could lie in one set of the first-level cache.
+  const std::size_t grain = std::max(line_bytes, data.element_bytes);
+  const std::size_t needed = bytes + std::min<std::size_t>(8 * line_bytes, bytes / 64) / grain * grain;
+  std::size_t unit = page_bytes;
+  while (unit > grain && round_up(needed, unit) - needed > needed / 32) unit /= 2;
+  const std::size_t step = round_up(needed, unit);
+  data.slab_points = static_cast<int>(page_bytes / unit);
+  data.lead_bytes = static_cast<std::size_t>(data.index) * 5 % 64 * grain % (step - bytes + 1) / grain * grain;
+  return step;
+}
 
 void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
   const int last = data.dims - 1;
@@ -47,14 +65,7 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
       data.component_stride = static_cast<std::ptrdiff_t>(step);
       step *= components;
     }
-    // Padding must be whole elements, so odd sizes go without.
-    if (d == last && d > 0 && file_slabs && page_bytes % element == 0) {
-      const std::size_t padded = round_up(step * element, page_bytes);
-      // Without it the same point of all datasets would lie in one set of the first-level cache. Room that is not there is not made.
-      const std::size_t grain = std::max(line_bytes, element);
-      data.lead_bytes = static_cast<std::size_t>(data.index) * 5 % 64 * grain % (padded - step * element + 1) / grain * grain;
-      step = padded / element;
-    }
+    if (d == last && file_slabs) step = lay_out_slabs(data, step * element) / element;
     data.stride[d] = static_cast<std::ptrdiff_t>(step);
     step *= static_cast<std::size_t>(data.valid.extent(d));
     if (d == 0 && last > 0 && layout.rows_apart && layout.memory == nullptr && line_bytes % element == 0) {
@@ -66,8 +77,8 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
     step *= components;
   }
   for (int d = data.dims; d < max_dims; ++d) data.stride[d] = static_cast<std::ptrdiff_t>(step);
-  data.bytes = step * element;
-  data.slab_bytes = static_cast<std::size_t>(data.stride[last]) * element;
+  data.slab_bytes = static_cast<std::size_t>(data.stride[last]) * element * static_cast<std::size_t>(data.slab_points);
+  data.bytes = file_slabs ? round_up(step * element, data.slab_bytes) : step * element;
 }
 
 pages::pages(std::size_t bytes) : bytes_{round_up(bytes, bytes >= huge_bytes ? huge_bytes : page_bytes)} {

@@ -51,10 +51,22 @@ void widen(slabs& a, slabs b) {
   a = a.empty() ? b : slabs{std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
+int outer_of(const dataset_core& data) { return data.dims - 1; }
+
+// All slabs that have points of the box.
 slabs slabs_of(const dataset_core& data, const box& b) {
-  const auto outer = static_cast<std::size_t>(data.dims - 1);
-  return b.empty() ? slabs{} : slabs{b.low[outer], b.high[outer]};
+  const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
+  return b.empty() ? slabs{} : slabs{(b.low[outer] - low) / n, (b.high[outer] - low + n - 1) / n};
 }
+
+// Those that have no others.
+slabs slabs_inside(const dataset_core& data, const box& b) {
+  const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
+  if (b.empty()) return {};
+  return {(b.low[outer] - low + n - 1) / n, b.high[outer] == data.valid.high[outer] ? slabs_of(data, b).high : (b.high[outer] - low) / n};
+}
+
+int first_point(const dataset_core& data, int slab) { return data.valid.low[outer_of(data)] + slab * data.slab_points; }
 
 bool contains_inside(const box& a, const box& b, int outer) {
   for (int d = 0; d < max_dims; ++d) {
@@ -89,23 +101,16 @@ void for_each_run(slabs which, const Kind& kind, const F& f) {
   }
 }
 
-int lowest_slab(const dataset_core& data) { return data.valid.low[static_cast<std::size_t>(data.dims - 1)]; }
-
 std::size_t bytes_of(const dataset_core& data, int slabs) { return static_cast<std::size_t>(slabs) * data.slab_bytes; }
 
 std::byte* place_of(const dataset_core& data, const stored& d, std::size_t shift, int slab) {
-  return d.ring.data() + (bytes_of(data, slab - lowest_slab(data)) + shift) % d.ring.bytes();
-}
-
-// In memory that begins with the lowest slab.
-std::byte* slab_at(const dataset_core& data, std::byte* memory, int slab) {
-  return memory + bytes_of(data, slab - lowest_slab(data));
+  return d.ring.data() + (bytes_of(data, slab) + shift) % d.ring.bytes();
 }
 
 // As if the slab lay at `memory`, and its neighbours around it.
 void set_origin(dataset_core& data, int slab, std::byte* memory) {
   coordinates corner = data.valid.low;
-  corner[static_cast<std::size_t>(data.dims - 1)] = slab;
+  corner[outer_of(data)] = first_point(data, slab);
   data.origin = memory + data.lead_bytes - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
 }
 
@@ -179,10 +184,11 @@ std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
     for (const auto& f : footprints(loops, p, static_cast<std::int64_t>(t))) {
       if (!f.data->in_file) continue;
       const auto [it, is_new] = numbers.try_emplace(f.data, all.size());
-      if (is_new) all.push_back({f.data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, f.data->valid.low[outer]), 0});
+      if (is_new) all.push_back({f.data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, 0), 0});
       auto& s = all[it->second];
-      s.first[t] = f.touched.low[outer];
-      s.last[t] = f.touched.high[outer];
+      const auto touched = slabs_of(*f.data, f.touched);
+      s.first[t] = touched.low;
+      s.last[t] = touched.high;
     }
   }
   for (auto& s : all) {
@@ -283,33 +289,31 @@ slabs slot_runner::unread(const data_use& use) const {
   const auto& data = *use.data;
   auto touched = use.touched;
   if (!data.is_cyclic_temporary) widen(touched, stored_.at(&data).defined);
-  slabs free{};
-  if (!use.filled.empty() && contains_inside(use.filled, touched, data.dims - 1)) free = slabs_of(data, use.filled);
-  const auto all = slabs_of(data, use.touched);
-  if (data.is_cyclic_temporary && (free.low > all.low || free.high < all.high || free.empty())) {
+  const int outer = outer_of(data);
+  const bool is_filled = !use.filled.empty() && contains_inside(use.filled, touched, outer);
+  if (data.is_cyclic_temporary && (!is_filled || use.filled.low[outer] > touched.low[outer] || use.filled.high[outer] < touched.high[outer])) {
     throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' uses it before the chain has written all of what "
                                                 "it touches; what an earlier chain left there is not kept", data.name, use.first_kernel));
   }
-  return free;
+  if (!is_filled) return {};
+  return data.is_cyclic_temporary ? slabs_of(data, use.filled) : slabs_inside(data, use.filled);
 }
 
 void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue) {
   const auto& d = stored_.at(&data);
-  const int low = lowest_slab(data);
-  for_each_run(which, [&](int s) { return d.second[static_cast<std::size_t>(s - low)] != (v == version::next); },
+  for_each_run(which, [&](int s) { return d.second[static_cast<std::size_t>(s)] != (v == version::next); },
                [&](slabs run, bool second) {
                  const auto bytes = bytes_of(data, run.high - run.low);
                  (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
                  store_->start(to, memory + bytes_of(data, run.low - which.low),
-                               d.offset[second ? 1 : 0] + bytes_of(data, run.low - low), bytes, queue);
+                               d.offset[second ? 1 : 0] + bytes_of(data, run.low), bytes, queue);
                });
 }
 
 
 void slot_runner::make_current(const dataset_core& data, slabs which) {
   auto& second = stored_.at(&data).second;
-  const int low = lowest_slab(data);
-  for (int s = which.low; s < which.high; ++s) second[static_cast<std::size_t>(s - low)].flip();
+  for (int s = which.low; s < which.high; ++s) second[static_cast<std::size_t>(s)].flip();
 }
 
 void slot_runner::wait_for_all() noexcept {
@@ -342,7 +346,7 @@ void slot_runner::evict(std::span<const dataset_core* const> all) {
     for (const auto* data : all) {
       const auto& d = stored_.at(data);
       if (data->is_cyclic_temporary || d.changed.empty()) continue;
-      transfer(*data, backing_store::direction::write, slab_at(*data, d.whole.data(), d.changed.low), d.changed, version::next, write_queue);
+      transfer(*data, backing_store::direction::write, d.whole.data() + bytes_of(*data, d.changed.low), d.changed, version::next, write_queue);
     }
     store_->wait(write_queue);
   } catch (...) {
@@ -395,7 +399,7 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
       if (data.is_cyclic_temporary) continue;
       const auto free = unread(u);
       for_each_run(slabs_of(data, d.defined), [&](int s) { return free.contains(s); }, [&](slabs run, bool is_free) {
-        if (!is_free) transfer(data, backing_store::direction::read, slab_at(data, memory.data(), run.low), run, version::current, read_queue);
+        if (!is_free) transfer(data, backing_store::direction::read, memory.data() + bytes_of(data, run.low), run, version::current, read_queue);
       });
     }
     store_->wait(read_queue);
@@ -408,7 +412,7 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
     d.whole = std::move(memory);
     d.is_resident = true;
     d.drop_ring();
-    set_origin(*data, lowest_slab(*data), d.whole.data());
+    set_origin(*data, 0, d.whole.data());
   }
   return true;
 }
@@ -595,20 +599,22 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
     if (is_store) widen(d.changed, slabs_of(data, what));
     return f(what);
   }
-  const auto outer = static_cast<std::size_t>(data.dims - 1);
-  const int count = std::clamp(what.extent(data.dims - 1), 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes)));
-  const pages bounce{static_cast<std::size_t>(count) * data.slab_bytes};
+  const int outer = outer_of(data);
+  const auto all = slabs_of(data, what);
+  const int count = std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes)));
+  const pages bounce{bytes_of(data, count)};
   try {
-    for (int from = what.low[outer]; from < what.high[outer]; from += count) {
-      box part = what;
-      part.low[outer] = from;
-      part.high[outer] = std::min(from + count, what.high[outer]);
-      transfer(data, backing_store::direction::read, bounce.data(), slabs_of(data, part), version::current, read_queue);
+    for (int from = all.low; from < all.high; from += count) {
+      const slabs now{from, std::min(from + count, all.high)};
+      transfer(data, backing_store::direction::read, bounce.data(), now, version::current, read_queue);
       store_->wait(read_queue);
       set_origin(data, from, bounce.data());
+      box part = what;
+      part.low[outer] = std::max(what.low[outer], first_point(data, now.low));
+      part.high[outer] = std::min(what.high[outer], first_point(data, now.high));
       f(part);
       if (!is_store) continue;
-      transfer(data, backing_store::direction::write, bounce.data(), slabs_of(data, part), version::next, write_queue);
+      transfer(data, backing_store::direction::write, bounce.data(), now, version::next, write_queue);
       store_->wait(write_queue);
     }
   } catch (...) {
@@ -617,7 +623,7 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
     throw;
   }
   data.origin = nullptr;
-  if (is_store) make_current(data, slabs_of(data, what));
+  if (is_store) make_current(data, all);
 }
 
 void slot_runner::count_bytes(chain_statistics& statistics) const {

@@ -3,8 +3,8 @@
 //
 // A tile here is a group of the plan's tiles, which are cut for the cache: as many rows of them as the budget allows.
 //
-// A tile touches some slabs of each dataset (a slab: all points with one index in the outermost dimension; tiles are cut there only). For
-// dataset D and tile t the plan gives
+// A tile touches some slabs of each dataset (a slab: all points with one index in the outermost dimension, or some such indices that make whole
+// pages together; numbered from 0; tiles are cut there only). For dataset D and tile t the plan gives
 //
 //     first(t)  the lowest slab that tile t or a later one touches      last(t)  one past the highest that t or an earlier one touched
 //

@@ -314,6 +314,32 @@ TEST(out_of_core, a_node_that_is_not_there_is_named) {
   }
 }
 
+TEST(out_of_core, lines_and_narrow_grids_have_slabs_of_many_points) {
+  constexpr int n = 300000, rows = 20000;
+  context c{small_budget(1 << 20)};
+  const block<1> line{c, "line"};
+  const block<2> strip{c, "strip"};
+  const dataset<double, 1> u{line, "u", {n}, 1}, v{line, "v", {n}, 1};
+  const dataset<double, 2> narrow{strip, "narrow", {10, rows}};
+  EXPECT_TRUE(u.core()->in_file && narrow.core()->in_file);
+  EXPECT_LT(u.core()->bytes, 8ull * (n + 1000));
+  EXPECT_LT(narrow.core()->bytes, 130ull * rows);
+  par_loop("start", line, range(-1, n + 1), [](auto x, auto y, const auto& i) { x(0) = i[0], y(0) = i[0]; }, write(u), write(v), index());
+  for (int sweep = 0; sweep < 4; ++sweep) {  // what is linear stays so
+    par_loop("mean", line, range(0, n), [](auto x, auto y) { y(0) = 0.5 * (x(1) + x(-1)); }, read(sweep % 2 ? v : u, shape::star(1, 1)), write(sweep % 2 ? u : v));
+  }
+  const auto got = u.fetch();
+  EXPECT_GT(c.statistics().last_tiles, 5);
+  int wrong = 0;
+  for (int i = 0; i < n; ++i) wrong += got[static_cast<std::size_t>(i)] != i ? 1 : 0;
+  EXPECT_EQ(wrong, 0);
+  for (int step = 0; step < 2; ++step) {
+    par_loop("add", strip, range(0, 10, 3, rows), [](auto x, const auto& i) { x(0, 0) += i[1]; }, read_write(narrow), index());
+    c.execute();
+  }
+  EXPECT_EQ(narrow.fetch(range(9, 10, 2, 5)), (std::vector<double>{0, 6, 8}));
+}
+
 TEST(out_of_core, a_directory_that_is_not_there_is_named) {
   auto o = small_budget(field_bytes);
   o.directory = "/nonexistent/situ";

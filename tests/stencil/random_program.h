@@ -85,6 +85,7 @@ class random_program {
   void make() {
     block_count_ = pick(1, 2);
     for (int d = 0; d < D; ++d) extent_[d] = pick(1, D == 1 ? 40 : D == 2 ? 14 : D == 3 ? 7 : 4);
+    if (D == 1 && chance(5)) extent_[0] = pick(1000, 8000);  // several pages of a store
     make_stencils();
     const int count = pick(2, 6);
     for (int i = 0; i < count; ++i) make_dataset();

@@ -42,7 +42,8 @@ struct dataset_core {
   std::byte* origin = nullptr;
   std::byte* memory = nullptr;       // where the lowest valid element lies; null if the data is in a store
   std::size_t bytes = 0;             // of the whole
-  std::size_t slab_bytes = 0;        // one step in the outermost dimension
+  std::size_t slab_bytes = 0;        // of one step in the outermost dimension; in a store, of a slab: some steps that make whole pages
+  int slab_points = 1;               // how many
   std::size_t lead_bytes = 0;        // in a store: before the first element of a slab
   bool in_file = false;              // in a backing store: origin is set while a chain or a fetch runs, and points to a window
   bool is_cyclic_temporary = false;  // carries nothing from one chain to the next (context::begin_cyclic)
