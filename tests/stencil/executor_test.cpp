@@ -68,7 +68,8 @@ void compare(int count) {
     tiled.run_by = executor::tiled;
     tiled.threads = 1 + static_cast<int>(seed % 8 == 0) + static_cast<int>(seed % 16 == 0);
     tiled.small_points = static_cast<int>(seed / 16 % 2) * 20;
-    for (int d = 0; d < D; ++d) tiled.tile[d] = static_cast<int>(draw() % 6);
+    const int scale = 1 + program.extent(0) / 50;
+    for (int d = 0; d < D; ++d) tiled.tile[d] = static_cast<int>(draw() % 6) * scale;
     ASSERT_EQ(program.play(tiled), expected) << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, tile " << tiled.tile[0] << " " << tiled.tile[1] << " "
                                              << tiled.tile[2] << ", " << tiled.threads << " threads";
     if (seed % out_of_core_every != 0) continue;
@@ -77,7 +78,7 @@ void compare(int count) {
     away.resident_bytes = seed % 2 == 0 ? 300 : 0;
     away.fast_bytes = (8 + draw() % 80) << 10;
     away.cache_bytes = (1 + draw() % 64) << 10;
-    for (int d = 0; d < D && seed % 4 < 2; ++d) away.tile[d] = static_cast<int>(draw() % 6) * (D == 1 && seed % 4 == 0 ? 200 : 1);
+    for (int d = 0; d < D && seed % 4 < 2; ++d) away.tile[d] = static_cast<int>(draw() % 6) * scale;
     ASSERT_EQ(play_out_of_core(program, away, seed % in_file_every == 0), expected)
         << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, out of core, " << away.fast_bytes << " bytes, tile " << away.tile[D - 1];
   }

@@ -209,17 +209,18 @@ TEST(out_of_core, a_chain_that_fails_changes_nothing) {
   par_loop("start", grid, range(0, 500, 0, 60), [](auto x, auto y, const auto& i) { x(0, 0) = i[0] * 3 + i[1] * i[1], y(0, 0) = 1; }, write(u), write(v), index());
   step();
   int failures = 0;
-  for (bool completed = false; !completed; ++failures) {
-    ASSERT_LT(failures, 1000);
+  int at = 0;
+  for (bool completed = false; !completed; ++failures, at += 1 + at / 8) {
+    ASSERT_LT(at, 1000);
     const auto before = std::tuple{u.fetch(), v.fetch(), small.fetch()};
-    store->fail_at_write(failures);
+    store->fail_at_write(at);
     try {
       step();
       completed = true;
       EXPECT_NE((std::tuple{u.fetch(), v.fetch(), small.fetch()}), before);
     } catch (const situ::error& e) {
       EXPECT_THAT(e.what(), ::testing::HasSubstr("4711"));
-      EXPECT_EQ((std::tuple{u.fetch(), v.fetch(), small.fetch()}), before) << failures;
+      EXPECT_EQ((std::tuple{u.fetch(), v.fetch(), small.fetch()}), before) << at;
     }
   }
   EXPECT_GT(failures, 10);

@@ -43,6 +43,7 @@ class random_program {
   explicit random_program(std::uint64_t seed) : draw_{seed} { make(); }
 
   [[nodiscard]] std::size_t loops() const { return loops_.size(); }
+  [[nodiscard]] int extent(int d) const { return extent_[static_cast<std::size_t>(d)]; }
 
   // Everything observable, in order.
   [[nodiscard]] std::vector<std::uint64_t> play(options how) const {
@@ -84,7 +85,7 @@ class random_program {
 
   void make() {
     block_count_ = pick(1, 2);
-    for (int d = 0; d < D; ++d) extent_[d] = pick(1, D == 1 ? 40 : D == 2 ? 14 : D == 3 ? 7 : 4);
+    for (int d = 0; d < D; ++d) extent_[d] = pick(1, D == 1 ? 40 : D == 2 ? 14 : D == 3 ? 7 : D == 4 ? 4 : 3);
     if (D == 1 && chance(5)) extent_[0] = pick(1000, 8000);  // several pages of a store
     make_stencils();
     const int count = pick(2, 6);
@@ -241,7 +242,7 @@ class random_program {
     play_with(std::make_index_sequence<max_arguments>{});
   }
 
-  static constexpr int ghosts_ = 2;
+  static constexpr int ghosts_ = D < 4 ? 2 : 1;  // 5-D programs would be mostly ghosts
   std::mt19937_64 draw_;
   int block_count_ = 1;
   std::array<int, D> extent_{};
