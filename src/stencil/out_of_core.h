@@ -39,6 +39,8 @@
 
 #include "stencil/execute.h"
 #include "stencil/memory.h"
+#include "stencil/mirrored_ring.h"
+#include "stencil/stream_plan.h"
 
 #include <situ/stencil/backing_store.h>
 #include <situ/stencil/context.h>
@@ -47,67 +49,6 @@
 #include <utility>
 
 namespace situ::stencil {
-
-struct slabs {
-  int low = 0, high = 0;
-  [[nodiscard]] bool empty() const noexcept { return high <= low; }
-  [[nodiscard]] bool contains(int s) const noexcept { return low <= s && s < high; }
-};
-
-// The part of one dataset in a chain's schedule.
-struct stream {
-  dataset_core* data = nullptr;
-  std::vector<int> first;            // of each tile; one more at the end: where everything has left
-  std::vector<int> last;
-  std::size_t ring_bytes = 0;
-};
-
-struct stream_plan {
-  plan tiles;                        // for the cache
-  std::int64_t row = 1;              // tiles that differ in the outermost dimension only are so far apart
-  int rows = 1;                      // of tiles in one group
-  int groups = 1;
-  std::vector<stream> streams;       // by groups
-  std::size_t bytes = 0;             // of all rings
-};
-
-// How a chain uses a dataset of the store. Part of its plan.
-struct data_use {
-  dataset_core* data = nullptr;
-  box touched;                       // around all points
-  box written;                       // around the points that are written; empty: none
-  box filled;                        // what the first loop that touches the dataset writes without gaps and reading; empty: nothing
-  std::string first_kernel;
-};
-[[nodiscard]] std::vector<data_use> uses_of(chain loops);
-
-// Pages mapped twice, one copy behind the other; huge ones if there are some.
-class mirrored_ring {
- public:
-  mirrored_ring() = default;
-  // A multiple of a page. Throws out_of_memory.
-  explicit mirrored_ring(std::size_t bytes);
-  ~mirrored_ring();
-  mirrored_ring(mirrored_ring&& other) noexcept { *this = std::move(other); }
-  mirrored_ring& operator=(mirrored_ring&& other) noexcept {
-    std::swap(mapping_, other.mapping_);
-    std::swap(at_, other.at_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  [[nodiscard]] std::byte* data() const noexcept { return at_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  // So that a large ring can have huge pages.
-  [[nodiscard]] static std::size_t round_up(std::size_t bytes) noexcept;
-
- private:
-  static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
-  [[nodiscard]] std::size_t mapped_bytes() const noexcept { return 2 * bytes_ + huge_bytes; }
-
-  std::byte* mapping_ = nullptr;
-  std::byte* at_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 // A dataset in the store, and what of it is in memory between chains.
 struct stored {
@@ -136,6 +77,7 @@ class slot_runner {
   slot_runner& operator=(const slot_runner&) = delete;
 
   [[nodiscard]] const backing_store& store() const noexcept { return *store_; }
+  [[nodiscard]] std::uint64_t fast_bytes() const noexcept { return fast_bytes_; }
   void add(const dataset_core& data);
   void forget(const dataset_core& data);
 
@@ -144,8 +86,6 @@ class slot_runner {
   [[nodiscard]] bool make_resident(std::span<const data_use> uses);
   // Before a chain over resident datasets.
   void note_changes(std::span<const data_use> uses);
-  // As many rows of tiles of that size as fit. Throws out_of_memory with the least budget that works.
-  [[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile) const;
   void run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<loop_time> times, chain_statistics& statistics);
   // Calls f for parts of a box whose slabs are in memory together, with the dataset's origin set; is_store: what f changes is kept.
   void for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f);
@@ -175,7 +115,6 @@ class slot_runner {
   chain_runner& runner_;
   std::shared_ptr<backing_store> store_;
   std::uint64_t fast_bytes_;
-  coordinates wanted_tile_;          // options::tile
   std::map<const dataset_core*, stored> stored_;
   bool fitted_before_ = true;        // the last chain's datasets would have
   std::uint64_t bytes_read_ = 0;

@@ -1,0 +1,37 @@
+// The memory of a window that slides: see out_of_core.h.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace situ::stencil {
+
+// Pages mapped twice, one copy behind the other; huge ones if there are some.
+class mirrored_ring {
+ public:
+  mirrored_ring() = default;
+  // A multiple of a page. Throws out_of_memory.
+  explicit mirrored_ring(std::size_t bytes);
+  ~mirrored_ring();
+  mirrored_ring(mirrored_ring&& other) noexcept { *this = std::move(other); }
+  mirrored_ring& operator=(mirrored_ring&& other) noexcept {
+    std::swap(mapping_, other.mapping_);
+    std::swap(at_, other.at_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  [[nodiscard]] std::byte* data() const noexcept { return at_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  // So that a large ring can have huge pages.
+  [[nodiscard]] static std::size_t round_up(std::size_t bytes) noexcept;
+
+ private:
+  static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
+  [[nodiscard]] std::size_t mapped_bytes() const noexcept { return 2 * bytes_ + huge_bytes; }
+
+  std::byte* mapping_ = nullptr;
+  std::byte* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace situ::stencil

@@ -1,0 +1,200 @@
+#include "stencil/stream_plan.h"
+
+#include "stencil/mirrored_ring.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+
+namespace situ::stencil {
+namespace {
+
+// Groups of tiles in a chain. More cost nothing in transfers, since windows slide, and shorten the beginning and the end, when transfers and
+// kernels do not overlap; but each has two points at which all wait. Below least_group_bytes the device would not be busy.
+constexpr int wanted_groups = 24;
+constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
+
+int outermost(chain loops) { return dims(loops) - 1; }
+
+box touched_by(const argument& a, const box& range) {
+  box b;
+  for (int d = 0; d < max_dims; ++d) {
+    b.low[d] = std::max(a.data->valid.low[d], a.where->map(d, range.low[d]) + a.where->lowest(d));
+    b.high[d] = std::min(a.data->valid.high[d], a.where->map(d, range.high[d] - 1) + a.where->highest(d) + 1);
+  }
+  return b;
+}
+
+bool leaves_no_gaps(const shape& s) {
+  for (int d = 0; d < max_dims; ++d) {
+    if (s.multiplier(d) > s.divisor(d)) return false;
+  }
+  return s.points().size() == 1;
+}
+
+}  // namespace
+
+void widen(box& a, const box& b) {
+  if (b.empty()) return;
+  if (a.empty()) {
+    a = b;
+    return;
+  }
+  for (int d = 0; d < max_dims; ++d) {
+    a.low[d] = std::min(a.low[d], b.low[d]);
+    a.high[d] = std::max(a.high[d], b.high[d]);
+  }
+}
+
+void widen(slabs& a, slabs b) {
+  if (b.empty()) return;
+  a = a.empty() ? b : slabs{std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+slabs slabs_of(const dataset_core& data, const box& b) {
+  const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
+  return b.empty() ? slabs{} : slabs{(b.low[outer] - low) / n, (b.high[outer] - low + n - 1) / n};
+}
+
+slabs slabs_inside(const dataset_core& data, const box& b) {
+  const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
+  if (b.empty()) return {};
+  return {(b.low[outer] - low + n - 1) / n, b.high[outer] == data.valid.high[outer] ? slabs_of(data, b).high : (b.high[outer] - low) / n};
+}
+
+bool contains_inside(const box& a, const box& b, int outer) {
+  for (int d = 0; d < max_dims; ++d) {
+    if (d != outer && (b.low[d] < a.low[d] || b.high[d] > a.high[d])) return false;
+  }
+  return true;
+}
+
+std::vector<data_use> uses_of(chain loops) {
+  std::vector<data_use> uses;
+  std::map<const dataset_core*, std::size_t> numbers;
+  std::vector<const loop*> first;
+  for (const auto& l : loops) {
+    for (const auto& a : l->arguments()) {
+      if (a.data == nullptr || !a.data->in_file) continue;
+      const box b = touched_by(a, l->range());
+      const auto [it, is_new] = numbers.try_emplace(a.data, uses.size());
+      if (is_new) {
+        uses.push_back({a.data, b, {{}, {}}, b, l->name()});
+        first.push_back(l.get());
+      }
+      auto& u = uses[it->second];
+      widen(u.touched, b);
+      if (writes(a.mode)) widen(u.written, b);
+      const bool fills = a.mode == access::write && leaves_no_gaps(*a.where) && b == u.filled;
+      if (first[it->second] == l.get() && !fills) u.filled = {{}, {}};
+    }
+  }
+  return uses;
+}
+
+slabs ahead_of(const stream& s, int groups) {
+  if (groups < 3) return {s.first[0], s.first[0]};
+  return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups) - 2]))};
+}
+
+namespace {
+
+// first and last of each row of tiles, which is what groups of rows are made of.
+std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
+  const int outer = outermost(loops);
+  coordinates tile{};
+  tile[outer] = height;
+  const plan p = make_plan(loops, tile);
+  rows = static_cast<int>(p.tile_count());
+  const auto n = static_cast<std::size_t>(rows);
+  std::vector<stream> all;
+  std::map<const dataset_core*, std::size_t> numbers;
+  for (std::size_t t = 0; t < n; ++t) {
+    for (const auto& f : footprints(loops, p, static_cast<std::int64_t>(t))) {
+      if (!f.data->in_file) continue;
+      const auto [it, is_new] = numbers.try_emplace(f.data, all.size());
+      if (is_new) all.push_back({f.data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, 0), 0});
+      auto& s = all[it->second];
+      const auto touched = slabs_of(*f.data, f.touched);
+      s.first[t] = touched.low;
+      s.last[t] = touched.high;
+    }
+  }
+  for (auto& s : all) {
+    for (std::size_t t = 1; t < n; ++t) s.last[t] = std::max(s.last[t], s.last[t - 1]);
+    s.first[n] = s.last[n - 1];
+    for (std::size_t t = n; t-- > 0;) s.first[t] = std::min(s.first[t], s.first[t + 1]);
+  }
+  return all;
+}
+
+stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group) {
+  stream_plan p;
+  p.rows = rows_of_group;
+  p.groups = (rows + rows_of_group - 1) / rows_of_group;
+  const auto groups = static_cast<std::size_t>(p.groups);
+  for (const auto& r : by_rows) {
+    auto& s = p.streams.emplace_back(stream{r.data, {}, {}, 0});
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto begin = g * static_cast<std::size_t>(rows_of_group);
+      const auto end = std::min(static_cast<std::size_t>(rows), begin + static_cast<std::size_t>(rows_of_group));
+      s.first.push_back(r.first[begin]);
+      s.last.push_back(r.last[end - 1]);
+    }
+    s.first.push_back(s.last.back());
+    int most = 1;
+    for (std::size_t g = 0; g < groups; ++g) most = std::max(most, s.last[std::min(g + 1, groups - 1)] - s.first[g > 0 ? g - 1 : 0]);
+    if (p.groups >= 3) {
+      const auto ahead = ahead_of(s, p.groups);
+      most = std::max(most, s.last.back() - s.first[groups - 2] + ahead.high - ahead.low);
+    }
+    s.ring_bytes = mirrored_ring::round_up(bytes_of(*s.data, most));
+    p.bytes += s.ring_bytes;
+  }
+  return p;
+}
+
+}  // namespace
+
+stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes) {
+  const int outer = outermost(loops);
+  const int extent = std::max(1, bounds(loops).extent(outer));
+  int height = tile[outer] > 0 ? tile[outer] : extent;
+  int rows = 1;
+  auto by_rows = windows_of_rows(loops, height, rows);
+  auto p = group_rows(by_rows, rows, 1);
+  const auto cut = [&](int to) {
+    height = to;
+    by_rows = windows_of_rows(loops, height, rows);
+    p = group_rows(by_rows, rows, 1);
+  };
+  while (p.bytes > fast_bytes && height > 1) cut((height + 1) / 2);
+  if (p.bytes > fast_bytes) {
+    throw_error(errc::out_of_memory, fmt::format("a chain of {} loops needs {} of fast memory even with tiles of one slab, and the budget is {}; raise "
+                                                 "options::fast_bytes, or execute() more often", loops.size(), format_bytes(p.bytes), format_bytes(fast_bytes)));
+  }
+  if (!is_wanted) {
+    // Low rows, so that groups of them can have any height.
+    if (tile[outer] == 0 && height > 1) cut(std::max(1, std::min(height / 8, extent / (2 * wanted_groups))));
+    int most = 1;
+    for (int step = std::bit_floor(static_cast<unsigned>(rows)); step > 0; step /= 2) {
+      if (most + step <= rows && group_rows(by_rows, rows, most + step).bytes <= fast_bytes) most += step;
+    }
+    int enough = std::min(most, std::max(1, rows / wanted_groups));
+    while (enough < most && group_rows(by_rows, rows, enough).bytes < 3 * least_group_bytes) ++enough;
+    p = group_rows(by_rows, rows, enough);
+  }
+  auto cells = tile;
+  cells[outer] = height;
+  p.tiles = make_plan(loops, cells);
+  for (int d = 0; d < outer; ++d) p.row *= p.tiles.tiles[d];
+  return p;
+}
+
+}  // namespace situ::stencil

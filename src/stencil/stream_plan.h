@@ -1,0 +1,64 @@
+// What a chain does to the datasets in a store, and in which groups of tiles it runs: the part of the out-of-core executor that
+// depends on the chain alone (out_of_core.h explains windows).
+#pragma once
+
+#include "stencil/plan.h"
+
+#include <string>
+#include <vector>
+
+namespace situ::stencil {
+
+struct slabs {
+  int low = 0, high = 0;
+  [[nodiscard]] bool empty() const noexcept { return high <= low; }
+  [[nodiscard]] bool contains(int s) const noexcept { return low <= s && s < high; }
+};
+
+// The part of one dataset in a chain's schedule.
+struct stream {
+  dataset_core* data = nullptr;
+  std::vector<int> first;            // of each tile; one more at the end: where everything has left
+  std::vector<int> last;
+  std::size_t ring_bytes = 0;
+};
+
+struct stream_plan {
+  plan tiles;                        // for the cache
+  std::int64_t row = 1;              // tiles that differ in the outermost dimension only are so far apart
+  int rows = 1;                      // of tiles in one group
+  int groups = 1;
+  std::vector<stream> streams;       // by groups
+  std::size_t bytes = 0;             // of all rings
+};
+
+// How a chain uses a dataset of the store. Part of its plan.
+struct data_use {
+  dataset_core* data = nullptr;
+  box touched;                       // around all points
+  box written;                       // around the points that are written; empty: none
+  box filled;                        // what the first loop that touches the dataset writes without gaps and reading; empty: nothing
+  std::string first_kernel;
+};
+[[nodiscard]] std::vector<data_use> uses_of(chain loops);
+
+// As many rows of tiles of that size as fit into the budget, or as suffice to keep the store busy. Throws out_of_memory with the least budget
+// that works. is_wanted: tiles are as high as `tile` says, each row a group of its own.
+[[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes);
+// What of the next chain's first window is certain when the last tile begins: the slabs that were written back for good.
+[[nodiscard]] slabs ahead_of(const stream& s, int groups);
+
+[[nodiscard]] inline int outer_of(const dataset_core& data) { return data.dims - 1; }
+// All slabs that have points of the box.
+[[nodiscard]] slabs slabs_of(const dataset_core& data, const box& b);
+// Those that have no others.
+[[nodiscard]] slabs slabs_inside(const dataset_core& data, const box& b);
+[[nodiscard]] inline int first_point(const dataset_core& data, int slab) { return data.valid.low[outer_of(data)] + slab * data.slab_points; }
+[[nodiscard]] inline std::size_t bytes_of(const dataset_core& data, int slabs) { return static_cast<std::size_t>(slabs) * data.slab_bytes; }
+// The smallest that holds both.
+void widen(box& a, const box& b);
+void widen(slabs& a, slabs b);
+// Whether b lies in a, the outermost dimension aside.
+[[nodiscard]] bool contains_inside(const box& a, const box& b, int outer);
+
+}  // namespace situ::stencil
