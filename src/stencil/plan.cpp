@@ -131,8 +131,6 @@ plan make_plan(chain loops, const coordinates& tile) {
   return p;
 }
 
-namespace {
-
 box touched_by(const argument& a, const box& part) {
   box b = a.data->valid;
   for (int d = 0; d < max_dims; ++d) {
@@ -154,6 +152,15 @@ void widen(box& a, const box& b) {
   }
 }
 
+bool leaves_no_gaps(const shape& s) {
+  for (int d = 0; d < max_dims; ++d) {
+    if (s.multiplier(d) > s.divisor(d)) return false;
+  }
+  return s.points().size() == 1;
+}
+
+namespace {
+
 bool contains(const box& a, const box& b) {
   for (int d = 0; d < max_dims; ++d) {
     if (b.low[d] < a.low[d] || b.high[d] > a.high[d]) return false;
@@ -162,14 +169,6 @@ bool contains(const box& a, const box& b) {
 }
 
 constexpr box empty_box{{}, {}};
-
-// Whether writing through it leaves no gaps.
-bool fills(const shape& s) {
-  for (int d = 0; d < max_dims; ++d) {
-    if (s.multiplier(d) > s.divisor(d)) return false;
-  }
-  return s.points().size() == 1;
-}
 
 }  // namespace
 
@@ -195,7 +194,7 @@ std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile)
       if (reads(a.mode) && !contains(written[it->second], touched)) widen(f.read, touched);
     }
     for (const auto& a : loops[l]->arguments()) {
-      if (a.data == nullptr || a.mode != access::write || !fills(*a.where)) continue;
+      if (a.data == nullptr || a.mode != access::write || !leaves_no_gaps(*a.where)) continue;
       const box b = touched_by(a, part);
       auto& w = written[numbers.at(a.data)];
       if (contains(b, w)) w = b;  // one box is kept, the larger; joining two would need to know that they meet without gaps

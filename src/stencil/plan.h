@@ -77,6 +77,13 @@ struct footprint {
 // 2-D lines are cut, in more dimensions they are left whole. All zero where there is no second dimension.
 [[nodiscard]] coordinates choose_block(chain loops, std::uint64_t bytes);
 
+// What an argument touches while a part of its loop runs, clipped to its dataset.
+[[nodiscard]] box touched_by(const argument& a, const box& part);
+// Whether a loop that writes through it leaves no gaps.
+[[nodiscard]] bool leaves_no_gaps(const shape& s);
+// The smallest box around both.
+void widen(box& a, const box& b);
+
 [[nodiscard]] box bounds(chain loops);
 [[nodiscard]] int dims(chain loops);
 

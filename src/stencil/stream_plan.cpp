@@ -22,35 +22,7 @@ constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
 
 int outermost(chain loops) { return dims(loops) - 1; }
 
-box touched_by(const argument& a, const box& range) {
-  box b;
-  for (int d = 0; d < max_dims; ++d) {
-    b.low[d] = std::max(a.data->valid.low[d], a.where->map(d, range.low[d]) + a.where->lowest(d));
-    b.high[d] = std::min(a.data->valid.high[d], a.where->map(d, range.high[d] - 1) + a.where->highest(d) + 1);
-  }
-  return b;
-}
-
-bool leaves_no_gaps(const shape& s) {
-  for (int d = 0; d < max_dims; ++d) {
-    if (s.multiplier(d) > s.divisor(d)) return false;
-  }
-  return s.points().size() == 1;
-}
-
 }  // namespace
-
-void widen(box& a, const box& b) {
-  if (b.empty()) return;
-  if (a.empty()) {
-    a = b;
-    return;
-  }
-  for (int d = 0; d < max_dims; ++d) {
-    a.low[d] = std::min(a.low[d], b.low[d]);
-    a.high[d] = std::max(a.high[d], b.high[d]);
-  }
-}
 
 void widen(slabs& a, slabs b) {
   if (b.empty()) return;

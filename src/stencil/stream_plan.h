@@ -56,7 +56,6 @@ struct data_use {
 [[nodiscard]] inline int first_point(const dataset_core& data, int slab) { return data.valid.low[outer_of(data)] + slab * data.slab_points; }
 [[nodiscard]] inline std::size_t bytes_of(const dataset_core& data, int slabs) { return static_cast<std::size_t>(slabs) * data.slab_bytes; }
 // The smallest that holds both.
-void widen(box& a, const box& b);
 void widen(slabs& a, slabs b);
 // Whether b lies in a, the outermost dimension aside.
 [[nodiscard]] bool contains_inside(const box& a, const box& b, int outer);
