@@ -70,6 +70,14 @@ function(situ_program name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
+# situ_stencil_kernels(TARGET): its stencil kernels are compiled for this machine (docs/stencil.md, "Kernels"). The last two flags change no
+# result: they let the compiler vectorize square roots and branches.
+function(situ_stencil_kernels target)
+  if(NOT SITU_SANITIZE)
+    target_compile_options(${target} PRIVATE -O3 -march=native -fno-math-errno -fno-trapping-math)
+  endif()
+endfunction()
+
 # situ_add_all_parts(): adds every directory below this one that has a CMakeLists.txt.
 function(situ_add_all_parts)
   file(GLOB lists RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS */CMakeLists.txt)

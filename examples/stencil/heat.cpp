@@ -1,22 +1,20 @@
-// The heat equation on the unit square, walls at 0, and its picture.
+// The heat equation on the unit square, walls at 0.
 //
-//     heat [points a side] [steps] [picture.png]
-//
-// The start is one eigenfunction of the discrete Laplacian, so each step scales it by a known factor: the program compares its field with
-// that to the last digits. Try SITU_STENCIL_EXECUTOR=plain, tiled or out_of_core, and SITU_STENCIL_REPORT=1.
-#include "png.h"
+// The start is an eigenfunction of the discrete Laplacian, so each step scales it by a known factor: the program compares its field with
+// that to the last digits.
+#include "program.h"
 
 #include <situ/stencil/stencil.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <iostream>
 #include <numbers>
 
 namespace {
 
 using namespace situ::stencil;
+using namespace stencil_programs;
 
 // After `steps` steps the amplitude of sin(pi x) sin(pi y) on this grid.
 double expected_amplitude(int n, int steps, double c) {
@@ -24,14 +22,10 @@ double expected_amplitude(int n, int steps, double c) {
   return std::pow(1 - 8 * c * s * s, steps);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int n = argc > 1 ? std::atoi(argv[1]) : 500, steps = argc > 2 ? std::atoi(argv[2]) : 200;
-  if (n < 1 || steps < 0) return std::fputs("usage: heat [points a side] [steps] [picture.png]\n", stderr), 2;
+outcome play(const request& asked) {
+  const int n = asked.points, steps = asked.steps;
   const double c = 0.2, k = std::numbers::pi / (n + 1);
-
-  context run;
+  context run{asked.how};
   const block<2> plate{run, "plate"};
   const dataset<double, 2> u{plate, "u", {n, n}, 1}, v{plate, "v", {n, n}, 1};  // ghost points: the walls, 0 from the start
   const auto five = shape::star(2, 1);
@@ -50,9 +44,20 @@ int main(int argc, char** argv) {
              w = std::max(w, std::abs(x(0, 0) - a * std::sin(k * (i[0] + 1)) * std::sin(k * (i[1] + 1))));
            },
            read(end), index(), max(worst));
-  const double error = worst.value();
-  std::printf("%d x %d points, %d steps: largest error %.2e\n", n, n, steps, error);
-  if (argc > 3) write_png(argv[3], n, n, end.fetch());
-  if (run.how().report) run.report(std::cout);
-  return error < 1e-12 ? 0 : 1;
+  outcome o{.grid = fmt::format("{} x {} points", n, n)};
+  o.checks.push_back({"largest error against the discrete solution", worst.value(), 1e-12});
+  o.figures.push_back({"amplitude left", expected_amplitude(n, steps, c)});
+  o.checksum = checksum_of(end);
+  o.field = picture_of(end);
+  add_statistics(o, run);
+  return o;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program(argc, argv,
+                     {.name = "heat", .what = "The heat equation on a square plate, as one chain of loops", .points_help = "Points a side", .points = 500, .steps = 200,
+                      .examples = {"", "2000 100 --executor plain --report", "4000 60 --executor out_of_core --budget '128 MiB'", "500 200 --png heat.png"}},
+                     play);
 }
