@@ -25,12 +25,21 @@ template <class U>
   return curvature<0>(u) + curvature<1>(u) + curvature<2>(u);
 }
 
-// The split derivative of a flux m f in direction E, times the spacing: value(k) is f at offset k.
-template <int E, class M, class F>
-[[gnu::always_inline]] inline double split_slope(const M& m, F value) {
-  const double m0 = along<E>(m, 0), f0 = value(0);
-  const auto flux = [&](int k) { return (m0 + along<E>(m, k)) * (f0 + value(k)); };
-  return (8 * (flux(1) - flux(-1)) - (flux(2) - flux(-2))) * (1.0 / 24);
+// Five values in a row, in registers: through references gcc 12 does not vectorize the loop that they are taken in.
+struct five {
+  double m2, m1, at, p1, p2;
+};
+template <int E, class U>
+[[gnu::always_inline]] inline five row(const U& u) {
+  return {along<E>(u, -2), along<E>(u, -1), along<E>(u, 0), along<E>(u, 1), along<E>(u, 2)};
+}
+// The split derivative of the flux m f, times the spacing.
+[[gnu::always_inline]] inline double split_slope(const five m, const five f) {
+  const double near = (m.at + m.p1) * (f.at + f.p1) - (m.at + m.m1) * (f.at + f.m1), far = (m.at + m.p2) * (f.at + f.p2) - (m.at + m.m2) * (f.at + f.m2);
+  return (8 * near - far) * (1.0 / 24);
+}
+[[gnu::always_inline]] inline double enthalpy(double t, double x, double y, double z) {
+  return taylor_green_solver::gamma / gamma_minus_1 * t + 0.5 * (x * x + y * y + z * z);
 }
 
 template <bool First, class U>
@@ -156,16 +165,15 @@ void taylor_green_solver::convect() {
   par_loop("convection", block_, inside(),
            [by = -1 / width_](auto m, auto u, auto v, auto w, auto t, auto p, auto r0, auto r1, auto r2, auto r3, auto r4) {
              constexpr bool first = E == 0;
+             const five flux = row<E>(m), x = row<E>(u), y = row<E>(v), z = row<E>(w), heat = row<E>(t);
+             const five h{enthalpy(heat.m2, x.m2, y.m2, z.m2), enthalpy(heat.m1, x.m1, y.m1, z.m1), enthalpy(heat.at, x.at, y.at, z.at),
+                          enthalpy(heat.p1, x.p1, y.p1, z.p1), enthalpy(heat.p2, x.p2, y.p2, z.p2)};
              const double push = slope<E>(p);
-             const auto enthalpy = [&](int k) __attribute__((always_inline)) {
-               const double x = along<E>(u, k), y = along<E>(v, k), z = along<E>(w, k);
-               return gamma / gamma_minus_1 * along<E>(t, k) + 0.5 * (x * x + y * y + z * z);
-             };
              add<first>(r0, by * slope<E>(m));
-             add<first>(r1, by * (split_slope<E>(m, [&](int k) { return along<E>(u, k); }) + (E == 0 ? push : 0.0)));
-             add<first>(r2, by * (split_slope<E>(m, [&](int k) { return along<E>(v, k); }) + (E == 1 ? push : 0.0)));
-             add<first>(r3, by * (split_slope<E>(m, [&](int k) { return along<E>(w, k); }) + (E == 2 ? push : 0.0)));
-             add<first>(r4, by * split_slope<E>(m, enthalpy));
+             add<first>(r1, by * (split_slope(flux, x) + (E == 0 ? push : 0.0)));
+             add<first>(r2, by * (split_slope(flux, y) + (E == 1 ? push : 0.0)));
+             add<first>(r3, by * (split_slope(flux, z) + (E == 2 ? push : 0.0)));
+             add<first>(r4, by * split_slope(flux, h));
            },
            read(state_[1 + E], five_[E]), read(velocity_[0], five_[E]), read(velocity_[1], five_[E]), read(velocity_[2], five_[E]), read(temperature_, five_[E]),
            read(pressure_, five_[E]), into(residual_[0]), into(residual_[1]), into(residual_[2]), into(residual_[3]), into(residual_[4]));
