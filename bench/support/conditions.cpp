@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 namespace situ::bench {
 
@@ -39,8 +41,7 @@ bool check_outcome(const std::string& name, const subject_outcome& outcome) {
   return false;
 }
 
-}  // namespace
-
+// One after the other, saying how far it is and what went wrong. Nothing where the user interrupts it.
 std::optional<std::vector<sample>> run_all(std::span<const requested_run> runs, bool& missing) {
   std::vector<sample> samples;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -62,6 +63,28 @@ void write_json(const std::string& path, std::span<const row> rows, const proven
     throw std::runtime_error{"situ bench: cannot write " + path};
 }
 
+// The subjects that can be had; `missing` is set where one of our own cannot.
+std::vector<std::string> prepare_subjects(const bench& what, const fs::path& directory, bool& missing) {
+  std::vector<std::string> ready;
+  for (const std::string& subject : what.subjects) {
+    const bool there = is_rival(subject) ? prepare_rival(subject, directory, what.may_install, say) : find_subject_program(what.own_program(subject)).has_value();
+    if (there)
+      ready.push_back(subject);
+    else if (!is_rival(subject))
+      missing = true;
+  }
+  return ready;
+}
+
+// Table order, whatever order the rounds gave; what is no row of the table goes.
+void sort_rows(const bench& what, std::vector<row>& rows) {
+  std::erase_if(rows, [&](const row& r) { return !what.position(r.case_name); });
+  const auto rank = [&](const row& r) { return std::pair{*what.position(r.case_name), std::find(what.subjects.begin(), what.subjects.end(), r.subject) - what.subjects.begin()}; };
+  std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) { return rank(a) < rank(b); });
+}
+
+}  // namespace
+
 void check_conditions() {
   if (!is_release_build())
     say("this is no Release build: its figures say nothing about Situ's speed");
@@ -70,6 +93,24 @@ void check_conditions() {
     say(fmt::format("other processes are running (load average {:.1f}): messages, barriers and context switches will look slower than they are", load));
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
     throw std::runtime_error{"situ bench: two processors are needed: the places of a pair are pinned to processors 0 and 1"};
+}
+
+int run_bench(const bench& what) {
+  check_conditions();
+  const interruption_guard guard;
+  const temporary_directory directory;
+  bool missing = false;
+  const std::vector<std::string> ready = prepare_subjects(what, directory.path(), missing);
+  const auto samples = run_all(what.plan(ready, directory.path()), missing);
+  if (!samples)
+    return 130;
+  std::vector<row> rows = summarize(*samples, what.split_ns);
+  sort_rows(what, rows);
+  const provenance from = provenance_of_this_run();
+  fmt::print("{}", what.table(rows, from));
+  if (!what.json_file.empty())
+    write_json(what.json_file, rows, from);
+  return missing ? 1 : 0;
 }
 
 }  // namespace situ::bench

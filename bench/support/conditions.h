@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results.h"
@@ -27,11 +29,23 @@ struct requested_run {
   std::string name;
   subject_request request;
 };
-// Runs one after the other, and says how far it is and what went wrong. Nothing where the user interrupts it. `missing` is set where a
-// subject of ours has not delivered; rivals may fail.
-[[nodiscard]] std::optional<std::vector<sample>> run_all(std::span<const requested_run> runs, bool& missing);
 
-// Throws std::runtime_error where it cannot be written.
-void write_json(const std::string& path, std::span<const row> rows, const provenance& from);
+// What a bench is besides its runs.
+struct bench {
+  std::vector<std::string> subjects;  // wanted, in the order in which they are printed
+  std::function<std::string(const std::string& subject)> own_program;  // of a subject that is ours
+  bool may_install = true;
+  std::string json_file;              // empty: none
+  double split_ns = default_split_ns;
+  // The runs of the subjects that can be had; rivals are compiled in the directory.
+  std::function<std::vector<requested_run>(const std::vector<std::string>& ready, const std::filesystem::path& directory)> plan;
+  // Where the case stands in the table; nothing where it does not.
+  std::function<std::optional<std::size_t>(std::string_view case_name)> position;
+  std::function<std::string(std::span<const row> rows, const provenance& from)> table;
+};
+
+// Prepares the subjects, runs one run after the other, prints the table, writes the JSON file. The exit code: 0; 1 where a subject of ours
+// did not deliver (rivals may fail); 130 interrupted. Throws std::runtime_error for a file that cannot be written.
+int run_bench(const bench& what);
 
 }  // namespace situ::bench

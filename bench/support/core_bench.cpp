@@ -2,7 +2,6 @@
 
 #include "cases.h"
 #include "conditions.h"
-#include "provenance.h"
 #include "report.h"
 #include "rivals.h"
 #include "subject_run.h"
@@ -82,38 +81,12 @@ void check_names(const core_options& options) {
       throw std::runtime_error{fmt::format("situ bench: no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
 }
 
-// The subjects that are wanted and can be had; `missing` is set where one of our own cannot.
-std::vector<std::string> prepare_subjects(const core_options& options, const fs::path& directory, bool& missing) {
-  std::vector<std::string> ready;
-  for (const std::string_view name : subject_names) {
-    const std::string subject{name};
-    if (!options.subjects.empty() && !contains(options.subjects, subject))
-      continue;
-    const bool there = is_rival(subject) ? prepare_rival(subject, directory, options.may_install, say)
-                                         : find_subject_program("situ_bench_" + subject).has_value();
-    if (there)
-      ready.push_back(subject);
-    else if (!is_rival(subject))
-      missing = true;
-  }
-  return ready;
-}
-
 requested_run request_of(const planned_run& run, const fs::path& directory) {
   subject_request request = is_rival(run.subject) ? rival_request(run.subject, directory, run.places) : own_request(run.subject, run.places);
   request.cases = run.cases;
   request.seconds = run.seconds;
   request.timeout = std::chrono::seconds{90 + static_cast<int>(run.seconds)};
   return {run.subject, fmt::format("{}, {} places", run.subject, run.places), std::move(request)};
-}
-
-// Table order, whatever order the rounds gave.
-void sort_rows(std::vector<row>& rows) {
-  const auto rank = [](const row& r) {
-    const auto subject = std::find(std::begin(subject_names), std::end(subject_names), r.subject) - std::begin(subject_names);
-    return std::pair{find_case(r.case_name) - all_cases().data(), subject};
-  };
-  std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) { return rank(a) < rank(b); });
 }
 
 }  // namespace
@@ -140,25 +113,22 @@ std::vector<planned_run> plan_core(const core_options& options, std::span<const 
 
 int run_core_bench(const core_options& options) {
   check_names(options);
-  check_conditions();
-  const interruption_guard guard;
-  const temporary_directory directory;
-  bool missing = false;
-  const std::vector<std::string> subjects = prepare_subjects(options, directory.path(), missing);
-  std::vector<requested_run> runs;
-  for (const planned_run& each : plan_core(options, subjects))
-    runs.push_back(request_of(each, directory.path()));
-  const auto samples = run_all(runs, missing);
-  if (!samples)
-    return 130;
-  std::vector<row> rows = summarize(*samples, options.split_ns);
-  std::erase_if(rows, [](const row& r) { return find_case(r.case_name) == nullptr; });
-  sort_rows(rows);
-  const provenance from = provenance_of_this_run();
-  fmt::print("{}", to_table(rows, from));
-  if (!options.json_file.empty())
-    write_json(options.json_file, rows, from);
-  return missing ? 1 : 0;
+  bench core{.own_program = [](const std::string& subject) { return "situ_bench_" + subject; }, .may_install = options.may_install, .json_file = options.json_file, .split_ns = options.split_ns};
+  for (const std::string_view name : subject_names)
+    if (options.subjects.empty() || contains(options.subjects, name))
+      core.subjects.emplace_back(name);
+  core.plan = [&](const std::vector<std::string>& ready, const fs::path& directory) {
+    std::vector<requested_run> runs;
+    for (const planned_run& each : plan_core(options, ready))
+      runs.push_back(request_of(each, directory));
+    return runs;
+  };
+  core.position = [](std::string_view name) -> std::optional<std::size_t> {
+    const case_info* const found = find_case(name);
+    return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - all_cases().data()};
+  };
+  core.table = to_table;
+  return run_bench(core);
 }
 
 }  // namespace situ::bench

@@ -11,7 +11,6 @@
 #include <stdexcept>
 
 #include "conditions.h"
-#include "provenance.h"
 #include "rivals.h"
 #include "subject_run.h"
 
@@ -52,20 +51,6 @@ void check_names(const graph_options& options) {
       throw std::runtime_error{fmt::format("situ bench: no subject '{}'; there are {}", name, fmt::join(subjects, ", "))};
 }
 
-std::vector<std::string> prepare_subjects(const graph_options& options, const fs::path& directory, bool& missing) {
-  std::vector<std::string> ready;
-  for (const std::string& subject : subject_names()) {
-    if (!is_chosen(options.subjects, subject))
-      continue;
-    const bool there = is_rival(subject) ? prepare_rival(subject, directory, options.may_install, say) : find_subject_program(program_name).has_value();
-    if (there)
-      ready.push_back(subject);
-    else if (!is_rival(subject))
-      missing = true;
-  }
-  return ready;
-}
-
 requested_run request_of(const planned_graph_run& run, const fs::path& directory) {
   subject_request request;
   if (is_rival(run.subject))
@@ -78,14 +63,6 @@ requested_run request_of(const planned_graph_run& run, const fs::path& directory
   request.seconds = run.seconds;
   request.timeout = std::chrono::seconds{600 + static_cast<int>(run.seconds)};
   return {run.subject, fmt::format("{}, {} cases{}", run.subject, run.cases.size(), run.places > 1 ? fmt::format(" with {} places", run.places) : ""), std::move(request)};
-}
-
-void sort_rows(std::vector<row>& rows) {
-  const std::vector<std::string> subjects = subject_names();
-  const auto rank = [&](const row& r) {
-    return std::pair{find_graph_case(r.case_name) - all_graph_cases().data(), std::find(subjects.begin(), subjects.end(), r.subject) - subjects.begin()};
-  };
-  std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) { return rank(a) < rank(b); });
 }
 
 }  // namespace
@@ -112,25 +89,22 @@ std::vector<planned_graph_run> plan_graph(const graph_options& options, std::spa
 
 int run_graph_bench(const graph_options& options) {
   check_names(options);
-  check_conditions();
-  const interruption_guard guard;
-  const temporary_directory directory;
-  bool missing = false;
-  const std::vector<std::string> subjects = prepare_subjects(options, directory.path(), missing);
-  std::vector<requested_run> runs;
-  for (const planned_graph_run& each : plan_graph(options, subjects))
-    runs.push_back(request_of(each, directory.path()));
-  const auto samples = run_all(runs, missing);
-  if (!samples)
-    return 130;
-  std::vector<row> rows = summarize(*samples);
-  std::erase_if(rows, [](const row& r) { return find_graph_case(r.case_name) == nullptr; });
-  sort_rows(rows);
-  const provenance from = provenance_of_this_run();
-  fmt::print("{}", to_graph_table(rows, from));
-  if (!options.json_file.empty())
-    write_json(options.json_file, rows, from);
-  return missing ? 1 : 0;
+  bench graph{.own_program = [](const std::string&) { return program_name; }, .may_install = options.may_install, .json_file = options.json_file};
+  for (const std::string& name : subject_names())
+    if (is_chosen(options.subjects, name))
+      graph.subjects.push_back(name);
+  graph.plan = [&](const std::vector<std::string>& ready, const fs::path& directory) {
+    std::vector<requested_run> runs;
+    for (const planned_graph_run& each : plan_graph(options, ready))
+      runs.push_back(request_of(each, directory));
+    return runs;
+  };
+  graph.position = [](std::string_view name) -> std::optional<std::size_t> {
+    const graph_case* const found = find_graph_case(name);
+    return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - all_graph_cases().data()};
+  };
+  graph.table = to_graph_table;
+  return run_bench(graph);
 }
 
 }  // namespace situ::bench
