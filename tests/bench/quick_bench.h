@@ -13,7 +13,8 @@ namespace situ::bench {
 
 class quick_bench : public ::testing::Test {
  protected:
-  explicit quick_bench(std::string name) : name_{std::move(name)} {
+  // The flags stand in every command.
+  explicit quick_bench(std::string name, std::string flags = "--no-install") : name_{std::move(name)}, flags_{std::move(flags)} {
     std::string pattern = (std::filesystem::temp_directory_path() / "situ-bench-test-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
     std::filesystem::create_directory(directory_ / "tmp");
@@ -26,7 +27,7 @@ class quick_bench : public ::testing::Test {
   };
   result run(const std::string& arguments, const std::string& environment = "") const {
     const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment + " /usr/bin/timeout 240 " + std::string{SITU_TEST_BIN_DIR} + "/situ bench " + name_ +
-                                " --no-install " + arguments + " 2>&1";
+                                " " + flags_ + " " + arguments + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
     result r{-1, {}};
     char buffer[4096];
@@ -37,7 +38,7 @@ class quick_bench : public ::testing::Test {
     return r;
   }
 
-  std::string name_;
+  std::string name_, flags_;
   std::filesystem::path directory_;
 };
 

@@ -1,9 +1,10 @@
-// `situ bench`: the benchmarks: bench/support/core_bench.h and graph_bench.h behind options.
+// `situ bench`: the benchmarks: bench/support/core_bench.h, graph_bench.h and stencil_bench.h behind options.
 #include "commands.h"
 
 #include "cases.h"
 #include "core_bench.h"
 #include "graph_bench.h"
+#include "stencil_bench.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -70,6 +71,31 @@ void add_graph(CLI::App& bench) {
   });
 }
 
+std::string stencil_footer() {
+  std::string text = "Cases:\n";
+  for (const situ::bench::stencil_case& info : situ::bench::all_stencil_cases())
+    text += fmt::format("  {:<20} {}{}\n", info.name, info.words, info.by_request ? " (--large)" : "");
+  return text + "Files go to SITU_STENCIL_DIRECTORY, else TMPDIR or /tmp. Figures, definitions and limits: docs/benchmarks.md.";
+}
+
+void add_stencil(CLI::App& bench) {
+  auto options = std::make_shared<situ::bench::stencil_options>();
+  CLI::App* stencil = bench.add_subcommand("stencil", "Loops over grids, chains of them in tiles and out of core, beside loops written by hand and the file's bandwidth");
+  stencil->add_option("--cases", options->cases, "Only these, with commas between; the beginning of a name stands for all that begin so")->delimiter(',')->type_name("NAME,...");
+  const CLI::Option* seconds = stencil->add_option("--seconds", options->seconds, "Time for samples, over all runs (120; 1 with --quick); making the data comes on top")
+                                   ->check(CLI::PositiveNumber);
+  stencil->add_flag("--quick", options->quick, "Small grids, few samples");
+  stencil->add_flag("--large", options->large, "Also the case with more data than memory: 30 GB of disk, some minutes");
+  stencil->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");
+  stencil->footer(stencil_footer());
+  stencil->callback([options, seconds] {
+    if (options->quick && seconds->count() == 0)
+      options->seconds = 1;
+    if (const int code = situ::bench::run_stencil_bench(*options); code != 0)
+      throw CLI::RuntimeError(code);
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
@@ -77,4 +103,5 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   add_core(*bench);
   add_graph(*bench);
+  add_stencil(*bench);
 }

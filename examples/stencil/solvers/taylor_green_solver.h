@@ -1,4 +1,4 @@
-// The Taylor-Green vortex: the compressible Navier-Stokes equations of a perfect gas in a box of symmetry planes, in 29 datasets and 54 loops a
+// The Taylor-Green vortex: the compressible Navier-Stokes equations of a perfect gas in a box of symmetry planes, in 29 datasets and 66 loops a
 // step. Nothing is read back during a step, so as many steps as one likes make a chain.
 //
 //   space      4th-order central differences. The convective terms in the split form of Feiereisen, D(m f) -> (D(m f) + m D f + f D m) / 2, by its
@@ -32,7 +32,8 @@ class taylor_green_solver {
   using field = situ::stencil::dataset<double, 3>;
   static constexpr double gamma = 1.4, prandtl = 0.71;
 
-  // pi / cells[0] is the spacing in all directions. Of the two-dimensional vortex cells[2] may be anything from 2.
+  // pi / cells[0] is the spacing in all directions. cells[1] and cells[2]: multiples of cells[0], or of the
+  // two-dimensional vortex cells[2] anything from 2.
   taylor_green_solver(situ::stencil::context& run, const std::array<int, 3>& cells, vortex start, double mach, double reynolds);
   taylor_green_solver(const taylor_green_solver&) = delete;
   taylor_green_solver& operator=(const taylor_green_solver&) = delete;

@@ -1,0 +1,99 @@
+#include "raw_loops.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace stencil_bench {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t request_bytes = std::size_t{4} << 20;
+
+double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+
+struct open_file {
+  explicit open_file(const std::string& directory) : descriptor{open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600)} {
+    if (descriptor < 0) throw std::runtime_error{"no file past the page cache can be made in " + directory};
+  }
+  ~open_file() { close(descriptor); }
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+  int descriptor;
+};
+
+// All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions.
+bool move_all(int file, bool is_write, std::size_t offset, std::size_t bytes, std::atomic<std::size_t>& next) {
+  const std::unique_ptr<void, decltype(&std::free)> buffer{std::aligned_alloc(4096, request_bytes), &std::free};
+  for (std::size_t at; (at = next.fetch_add(request_bytes)) < bytes;) {
+    const auto where = static_cast<off_t>(offset + at);
+    const ssize_t moved = is_write ? pwrite(file, buffer.get(), request_bytes, where) : pread(file, buffer.get(), request_bytes, where);
+    if (moved != static_cast<ssize_t>(request_bytes)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+huge_array::huge_array(std::size_t count, int threads)
+    : count_{count}, at_{static_cast<double*>(std::aligned_alloc(huge_page, (count * sizeof(double) + huge_page - 1) / huge_page * huge_page))} {
+  if (at_ == nullptr) throw std::bad_alloc{};
+  madvise(at_, count * sizeof(double), MADV_HUGEPAGE);
+  double* const at = at_;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (std::size_t i = 0; i < count; ++i) at[i] = 0;
+}
+
+huge_array::~huge_array() { std::free(at_); }
+
+raw_triad::raw_triad(std::size_t points) : a_{points, 2}, b_{points, 2}, c_{points, 2} {}
+
+double raw_triad::run(int threads) {
+  double* __restrict const a = a_.data();
+  const double *__restrict const b = b_.data(), *__restrict const c = c_.data();
+  const std::size_t n = a_.size();
+  const auto start = std::chrono::steady_clock::now();
+#pragma omp parallel for simd num_threads(threads) schedule(static)
+  for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0 * c[i];
+  return seconds_since(start);
+}
+
+void raw_jacobi(const double* from, double* to, int n, int threads) {
+  const auto row = static_cast<std::ptrdiff_t>(n) + 2;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int y = 1; y <= n; ++y) {
+    const double* __restrict const x = from + y * row;
+    double* __restrict const z = to + y * row;
+#pragma GCC ivdep
+    for (int i = 1; i <= n; ++i) z[i] = 0.25 * (x[i + 1] + x[i - 1] + x[i + row] + x[i - row]);
+  }
+}
+
+double move_through_file(const std::string& directory, std::size_t bytes) {
+  bytes = (bytes + request_bytes - 1) / request_bytes * request_bytes;
+  const open_file file{directory};
+  std::atomic<std::size_t> filled{0}, to_read{0}, to_write{0};
+  std::atomic<bool> good = move_all(file.descriptor, true, 0, bytes, filled);  // there must be something to read
+  if (good) good = move_all(file.descriptor, true, bytes, bytes, (filled = 0, filled));  // and room to write: blocks that are there already, as in a later chain
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::thread> movers;
+  for (int i = 0; i < 4 && good; ++i) {
+    movers.emplace_back([&, is_write = i % 2 == 0] {
+      if (!move_all(file.descriptor, is_write, is_write ? bytes : 0, bytes, is_write ? to_write : to_read)) good = false;
+    });
+  }
+  for (auto& m : movers) m.join();
+  if (!good) throw std::runtime_error{"a file in " + directory + " cannot be read and written past the page cache"};
+  return seconds_since(start);
+}
+
+}  // namespace stencil_bench

@@ -1,0 +1,121 @@
+// Whole solvers, those of examples/stencil: the Taylor-Green vortex with three steps a chain, the Euler equations with one; and what planning
+// their chains costs.
+#include "measure.h"
+
+#include "euler_solver.h"
+#include "taylor_green_solver.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stencil_bench {
+
+using namespace situ::stencil;
+using stencil_programs::euler_solver;
+using stencil_programs::gas_state;
+using stencil_programs::taylor_green_solver;
+
+namespace {
+
+constexpr int tries = 5;  // as in jacobi.cpp
+constexpr int steps_a_chain = 3;
+
+struct vortex_flow {
+  context run;
+  taylor_green_solver flow;
+  // The flow repeats itself every n cells: a box higher than n holds it more than once.
+  vortex_flow(const options& how, int n, int height) : run{how}, flow{run, {n, n, height}, stencil_programs::vortex::three_dimensional, 0.1, 100} { run.execute(); }
+  // Nanoseconds for one step.
+  double chain() {
+    return seconds_of([&] {
+             for (int i = 0; i < steps_a_chain; ++i) flow.step(flow.longest_step());
+             run.execute();
+           }) /
+           steps_a_chain * 1e9;
+  }
+};
+
+struct blast {
+  context run;
+  euler_solver<2> gas;
+  double bytes = 0;  // to and from the file, of the last step
+  blast(const options& how, int n)
+      : run{how}, gas{run, {n, n}, 1.0 / n, [n](const std::array<int, 2>& i) { return gas_state{1, i[0] + i[1] < n / 2 ? 10.0 : 0.1}; }} {
+    step();
+    step();
+  }
+  double step() {
+    const auto before = run.statistics();
+    // Executes the step before, and queues the next.
+    const double ns = seconds_of([&] { gas.step(1); }) * 1e9;
+    const auto& after = run.statistics();
+    bytes = static_cast<double>(after.bytes_read - before.bytes_read + after.bytes_written - before.bytes_written);
+    return ns;
+  }
+  [[nodiscard]] std::vector<double> middle() const {
+    const int n = gas.density().inner().high[0];
+    return gas.density().fetch(range(0, n, n / 4, n / 4 + 1));
+  }
+};
+
+}  // namespace
+
+void measure_taylor_green(const session& s) {
+  // Three steps reach over some 50 slabs, which must fit into a third of the height.
+  const int n = s.is_quick ? 32 : 224, height = s.is_quick ? 256 : n;
+  vortex_flow plain{options_for(executor::plain), n, height}, tiled{options_for(executor::tiled), n, height};
+  vortex_flow far{far_options(s, taylor_green_solver::datasets() * std::pow(n, 2) * height * sizeof(double) / 3), n, height};
+  for (auto* const each : {&plain, &tiled, &far}) each->chain();
+  const auto row = range(0, n, n / 2, n / 2 + 1, n / 2, n / 2 + 1);
+  const auto expected = plain.flow.state()[1].fetch(row);
+  require_equal(tiled.flow.state()[1].fetch(row) == expected && far.flow.state()[1].fetch(row) == expected, "taylor_green");
+  for (int i = 1; i < tries; ++i) tiled.chain();
+  sampler samples{s, "taylor_green"};
+  samples.repeat([&] {
+    const auto before = far.run.statistics();
+    const double plain_ns = plain.chain(), tiled_ns = tiled.chain(), far_ns = far.chain();
+    const auto& after = far.run.statistics();
+    samples.print("plain", plain_ns, plain_ns);
+    samples.print("tiled", tiled_ns, plain_ns);
+    samples.print("out_of_core", far_ns, std::min(plain_ns, tiled_ns),
+                  static_cast<double>(after.bytes_read - before.bytes_read + after.bytes_written - before.bytes_written) / steps_a_chain);
+  });
+}
+
+void measure_euler(const session& s) {
+  const int n = s.is_quick ? 380 : 3840;
+  blast plain{options_for(executor::plain), n}, tiled{options_for(executor::tiled), n};
+  blast far{far_options(s, plain.gas.datasets() * std::pow(n, 2) * sizeof(double) / 3), n};
+  require_equal(plain.middle() == far.middle() && plain.middle() == tiled.middle(), "euler");
+  for (int i = 0; i < tries; ++i) tiled.step();
+  const double must_move = plain.gas.bytes_that_must_move();
+  sampler samples{s, "euler"};
+  samples.repeat([&] {
+    const double file_ns = move_through_file(s.directory, static_cast<std::size_t>(must_move / 2)) * 1e9;
+    const double plain_ns = plain.step(), tiled_ns = tiled.step(), far_ns = far.step();
+    samples.print("file", file_ns, file_ns, must_move);
+    samples.print("plain", plain_ns, plain_ns);
+    samples.print("tiled", tiled_ns, plain_ns);
+    samples.print("out_of_core", far_ns, std::max(file_ns, std::min(plain_ns, tiled_ns)), far.bytes);
+  });
+}
+
+// A chain of 198 loops.
+void measure_planning(const session& s, bool is_new) {
+  sampler samples{s, is_new ? "plan_new" : "plan_cached"};
+  samples.repeat([&] {
+    const int n = s.is_quick ? 32 : 160;
+    vortex_flow tiled{options_for(executor::tiled), n, n};
+    const double before = tiled.run.statistics().plan_seconds;
+    tiled.chain();
+    const double fresh = tiled.run.statistics().plan_seconds - before;
+    double step_ns = 0, again = 0;
+    for (int i = 0; i < tries; ++i) step_ns = tiled.chain();
+    const double between = tiled.run.statistics().plan_seconds;
+    step_ns = std::min(step_ns, tiled.chain());
+    again = tiled.run.statistics().plan_seconds - between;
+    samples.print("tiled", (is_new ? fresh : again) * 1e9, step_ns);
+  });
+}
+
+}  // namespace stencil_bench

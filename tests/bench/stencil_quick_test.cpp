@@ -1,0 +1,85 @@
+// `situ bench stencil --quick` end to end, and how it fails. Only what must hold whatever the machine's load.
+#include "stencil_bench.h"
+
+#include "bench/quick_bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace situ::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class stencil_quick : public quick_bench {
+ protected:
+  stencil_quick() : quick_bench{"stencil", "--quick"} {}
+};
+
+TEST_F(stencil_quick, delivers_every_row_and_leaves_nothing) {
+  const fs::path file = directory_ / "rows.json";
+  const result r = run("--seconds 0.2 --large --json " + file.string());
+  ASSERT_EQ(r.status, 0) << r.output;
+  std::ifstream stream{file};
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const json& row : json::parse(stream)) {
+    seen.emplace(row["case"], row["subject"]);
+    EXPECT_GT(row["median_ns"], 0) << row;
+    EXPECT_GT(row["ratio_to_raw"], 0) << row;
+    EXPECT_GE(row["samples"], 1) << row;
+    EXPECT_TRUE(row["commit"].is_string() && row["machine"].is_string()) << row;
+  }
+  std::size_t expected = 0;
+  for (const stencil_case& info : all_stencil_cases()) {
+    EXPECT_THAT(r.output, HasSubstr("\n" + std::string{info.name} + ": "));
+    for (const stencil_subject& subject : info.subjects) {
+      ++expected;
+      EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}})) << info.name << ' ' << subject.name << '\n' << r.output;
+    }
+  }
+  EXPECT_EQ(seen.size(), expected);
+  EXPECT_TRUE(fs::is_empty(directory_ / "tmp")) << "left in the temporary directory";
+}
+
+TEST_F(stencil_quick, refuses_what_does_not_exist) {
+  const result r = run("--cases quicksort");
+  EXPECT_NE(r.status, 0);
+  EXPECT_THAT(r.output, HasSubstr("no case 'quicksort'"));
+}
+
+TEST_F(stencil_quick, says_where_no_file_can_be_made) {
+  const result r = run("--cases jacobi_far --seconds 0.1", "SITU_STENCIL_DIRECTORY=/nonexistent");
+  EXPECT_EQ(r.status, 1) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("/nonexistent"));
+}
+
+TEST(stencil_cases, are_found_by_name) {
+  EXPECT_EQ(find_stencil_case("euler")->unit, "step");
+  EXPECT_EQ(find_stencil_case("eule"), nullptr);
+  for (const stencil_case& info : all_stencil_cases()) EXPECT_EQ(find_stencil_case(info.name), &info);
+}
+
+TEST(stencil_cases, aims_are_held_against_what_was_measured) {
+  const std::vector<sample> samples{{"copy", "raw", 1, 1, 1, 0}, {"copy", "plain", 1.1, 1, 1, 0}, {"plan_cached", "tiled", 12'000, 1, 1e9, 0},
+                                    {"euler", "out_of_core", 1.1e9, 1, 1e9, 2e9}};
+  const std::string table = to_stencil_table(summarize(samples), {"c0ffee", "a machine", "Release", ""});
+  EXPECT_THAT(table, HasSubstr("aim <= 1.05 x: MISSED"));
+  EXPECT_THAT(table, HasSubstr("aim <= 50 us: met"));
+  EXPECT_THAT(table, HasSubstr("aim <= 1.15 x: met"));
+  EXPECT_THAT(table, HasSubstr("16 GB/s"));
+  EXPECT_THAT(table, HasSubstr("2 GB, 1.82 GB/s"));
+  EXPECT_THAT(table, Not(HasSubstr("seven_point")));
+}
+
+}  // namespace
+}  // namespace situ::bench
