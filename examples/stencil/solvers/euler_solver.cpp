@@ -202,13 +202,40 @@ euler_solver<D>::euler_solver(context& run, const std::array<int, D>& cells_each
   for (const field& v : velocity0_) par_loop("start", block_, nodes(-2, 2), [](auto u) { along<0>(u, 0) = 0; }, write(v));
   mirror_state();
   find_limit();
+  begin_cyclic();
+}
+
+template <int D>
+void euler_solver<D>::begin_cyclic() {
+  std::vector<dataset_core*> temporaries;
+  for (const field* const f : {&density1_, &energy1_, &sound_, &volume_before_, &volume_after_, &mass_after_, &energy_flux_, &node_flux_, &node_mass_before_,
+                               &node_mass_after_, &momentum_flux_}) {
+    temporaries.push_back(f->core());
+  }
+  for (const auto* const fields : {&velocity1_, &volume_flux_, &mass_flux_})
+    for (const field& f : *fields) temporaries.push_back(f.core());
+  block_.owner().begin_cyclic(temporaries);
+}
+
+// Some temporaries are not written by one loop, but by one for the inside and others for the ghost points. The out-of-core executor knows that
+// nothing of them need be read only if the first loop writes all of it; in memory that would be wasted.
+template <int D>
+void euler_solver<D>::forget() {
+  if (block_.owner().how().run_by != executor::out_of_core) return;
+  const auto nothing = [](auto... u) { ((along<0>(u, 0) = 0), ...); };
+  par_loop("forget", block_, nodes(-2, 2), nothing, write(energy_flux_), write(node_flux_), write(node_mass_before_), write(node_mass_after_), write(momentum_flux_));
+  par_loop("forget", block_, cells(-2, 2), nothing, write(mass_after_));
+  for (int e = 0; e < D; ++e) {
+    par_loop("forget", block_, nodes(-2, 2), nothing, write(velocity1_[static_cast<std::size_t>(e)]));
+    par_loop("forget", block_, extended<D>(cells(-2, 2), e, -2, n_[e] + 3), nothing, write(mass_flux_[static_cast<std::size_t>(e)]));
+  }
 }
 
 template <int D>
 double euler_solver<D>::bytes_that_must_move() const {
   double points = 1;
   for (const int n : n_) points *= n;
-  return points * sizeof(double) * (2 + D) * 2;
+  return points * sizeof(double) * (4 + D) * 2;
 }
 
 template <int D>
@@ -430,6 +457,7 @@ void euler_solver<D>::keep() {
 template <int D>
 double euler_solver<D>::step(double at_most) {
   const double dt = std::min(at_most, limit_.value());
+  forget();
   lagrangian_step(dt);
   std::array<double, D> left;
   left.fill(1);

@@ -48,7 +48,7 @@ class euler_solver {
   [[nodiscard]] const field& energy() const noexcept { return energy0_; }
   [[nodiscard]] const std::vector<field>& velocity() const noexcept { return velocity0_; }
   [[nodiscard]] int datasets() const noexcept { return 15 + 4 * D; }
-  // What a step has to read and to write if all else stays in fast memory: density, energy and velocity, twice.
+  // What a chain hands to the next one: density, energy, velocity, pressure and viscosity, to be read once and written once.
   [[nodiscard]] double bytes_that_must_move() const;
 
  private:
@@ -68,6 +68,8 @@ class euler_solver {
   template <int E>
   void remap_momentum();
   void keep();
+  void begin_cyclic();
+  void forget();
 
   situ::stencil::block<D> block_;
   std::array<int, D> n_;
