@@ -144,6 +144,10 @@ void with_each(Make make, F f) {
   [&]<int... E>(std::integer_sequence<int, E...>) { f(make(std::integral_constant<int, E>{})...); }(std::make_integer_sequence<int, D>{});
 }
 
+// Named, since a lambda in a loop over directions is a kernel of its own for each of them.
+constexpr auto to_nothing = [](auto... u) { ((along<0>(u, 0) = 0), ...); };
+constexpr auto copied = [](auto from, auto to) { along<0>(to, 0) = along<0>(from, 0); };
+
 template <int D>
 box extended(box b, int e, int low, int high) {
   b.low[e] = low;
@@ -199,7 +203,7 @@ euler_solver<D>::euler_solver(context& run, const std::array<int, D>& cells_each
              along<0>(energy, 0) = s.pressure / ((gamma - 1) * s.density);
            },
            write(density0_), write(energy0_), index());
-  for (const field& v : velocity0_) par_loop("start", block_, nodes(-2, 2), [](auto u) { along<0>(u, 0) = 0; }, write(v));
+  for (const field& v : velocity0_) par_loop("start", block_, nodes(-2, 2), to_nothing, write(v));
   mirror_state();
   find_limit();
   begin_cyclic();
@@ -222,12 +226,11 @@ void euler_solver<D>::begin_cyclic() {
 template <int D>
 void euler_solver<D>::forget() {
   if (block_.owner().how().run_by != executor::out_of_core) return;
-  const auto nothing = [](auto... u) { ((along<0>(u, 0) = 0), ...); };
-  par_loop("forget", block_, nodes(-2, 2), nothing, write(energy_flux_), write(node_flux_), write(node_mass_before_), write(node_mass_after_), write(momentum_flux_));
-  par_loop("forget", block_, cells(-2, 2), nothing, write(mass_after_));
+  par_loop("forget", block_, nodes(-2, 2), to_nothing, write(energy_flux_), write(node_flux_), write(node_mass_before_), write(node_mass_after_), write(momentum_flux_));
+  par_loop("forget", block_, cells(-2, 2), to_nothing, write(mass_after_));
   for (int e = 0; e < D; ++e) {
-    par_loop("forget", block_, nodes(-2, 2), nothing, write(velocity1_[static_cast<std::size_t>(e)]));
-    par_loop("forget", block_, extended<D>(cells(-2, 2), e, -2, n_[e] + 3), nothing, write(mass_flux_[static_cast<std::size_t>(e)]));
+    par_loop("forget", block_, nodes(-2, 2), to_nothing, write(velocity1_[static_cast<std::size_t>(e)]));
+    par_loop("forget", block_, extended<D>(cells(-2, 2), e, -2, n_[e] + 3), to_nothing, write(mass_flux_[static_cast<std::size_t>(e)]));
   }
 }
 
@@ -254,7 +257,7 @@ void euler_solver<D>::mirror_velocity(const std::vector<field>& velocity, int co
   for_each_direction<D>([&](auto e) {
     if (e != direction) return;
     if (component == direction) {
-      for (const int plane : {0, n_[e]}) par_loop("wall", block_, extended<D>(across, e, plane, plane + 1), [](auto v) { along<0>(v, 0) = 0; }, write(u));
+      for (const int plane : {0, n_[e]}) par_loop("wall", block_, extended<D>(across, e, plane, plane + 1), to_nothing, write(u));
     }
     planes_.template mirror<e>(block_, across, lies::on, n_[e], {component == direction ? -1.0 : 1.0}, u);
   });
@@ -310,7 +313,7 @@ void euler_solver<D>::find_limit() {
                           },
                           read(density0_), read(sound_), read(viscosity_), write(mass_after_), u...);
                });
-  par_loop("longest step", block_, cells(0, 0), [](auto limit, double& least) { least = std::min(least, along<0>(limit, 0)); }, read(mass_after_), min(limit_));
+  par_loop("longest step", block_, cells(0, 0), [](auto limit, double& least) { least = std::min<double>(least, along<0>(limit, 0)); }, read(mass_after_), min(limit_));
 }
 
 template <int D>
@@ -360,23 +363,30 @@ void euler_solver<D>::lagrangian_step(double dt) {
                });
 }
 
-// Moves what crosses the faces of direction E. left[d]: whether direction d has not been moved before; volumes still hold what it will move.
+// Of the cells before and after direction `now` is moved. left[d]: 1 where direction d has not been moved before: volumes still hold what it will
+// move.
 template <int D>
-template <int E>
-void euler_solver<D>::remap(const std::array<double, D>& left) {
+void euler_solver<D>::find_volumes(const std::array<double, D>& left, int now) {
   const auto& s = shapes<D>::all();
-  const box all = cells(-2, 2);
   auto after = left;
-  after[E] = 0;
+  after[static_cast<std::size_t>(now)] = 0;
   with_each<D>([&](auto e) { return read(volume_flux_[e], s.next[e]); },
                [&](auto... fluxes) {
-                 par_loop("volumes", block_, all,
+                 par_loop("volumes", block_, cells(-2, 2),
                           [left, after, volume = std::pow(width_, D)](auto v0, auto v1, auto... flux) {
                             along<0>(v0, 0) = volume + outflow(left, flux...);
                             along<0>(v1, 0) = volume + outflow(after, flux...);
                           },
                           write(volume_before_), write(volume_after_), fluxes...);
                });
+}
+
+// Moves what crosses the faces of direction E.
+template <int D>
+template <int E>
+void euler_solver<D>::remap() {
+  const auto& s = shapes<D>::all();
+  const box all = cells(-2, 2);
   par_loop("fluxes", block_, extended<D>(all, E, 0, n_[E] + 1),
            [](auto moved, auto density, auto energy, auto volume, auto mass_flux, auto energy_flux) {
              const double v = along<0>(moved, 0);
@@ -400,7 +410,7 @@ void euler_solver<D>::remap(const std::array<double, D>& left) {
            },
            read(volume_before_), read(volume_after_), read(mass_flux_[E], s.next[E]), read(energy_flux_, s.next[E]), read_write(density1_), read_write(energy1_),
            write(mass_after_));
-  planes_.template mirror<E>(block_, all, lies::between, n_[E] - 1, {1.0, 1.0, 1.0}, density1_, energy1_, mass_after_);
+  for (const field* const f : {&density1_, &energy1_, &mass_after_}) planes_.template mirror<E>(block_, all, lies::between, n_[E] - 1, {1.0}, *f);
   remap_momentum<E>();
 }
 
@@ -442,15 +452,9 @@ void euler_solver<D>::remap_momentum() {
 
 template <int D>
 void euler_solver<D>::keep() {
-  par_loop("keep", block_, cells(0, 0),
-           [](auto r1, auto e1, auto r0, auto e0) {
-             along<0>(r0, 0) = along<0>(r1, 0);
-             along<0>(e0, 0) = along<0>(e1, 0);
-           },
-           read(density1_), read(energy1_), write(density0_), write(energy0_));
-  for_each_direction<D>([&](auto e) {
-    par_loop("keep", block_, nodes(0, 0), [](auto v, auto u) { along<0>(u, 0) = along<0>(v, 0); }, read(velocity1_[e]), write(velocity0_[e]));
-  });
+  par_loop("keep", block_, cells(0, 0), copied, read(density1_), write(density0_));
+  par_loop("keep", block_, cells(0, 0), copied, read(energy1_), write(energy0_));
+  for (std::size_t d = 0; d < D; ++d) par_loop("keep", block_, nodes(0, 0), copied, read(velocity1_[d]), write(velocity0_[d]));
   mirror_state();
 }
 
@@ -463,8 +467,9 @@ double euler_solver<D>::step(double at_most) {
   left.fill(1);
   for (int k = 0; k < D; ++k) {
     const int now = steps_ % 2 == 0 ? k : D - 1 - k;
+    find_volumes(left, now);
     for_each_direction<D>([&](auto e) {
-      if (e == now) remap<e>(left);
+      if (e == now) remap<e>();
     });
     left[static_cast<std::size_t>(now)] = 0;
   }

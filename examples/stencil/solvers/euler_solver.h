@@ -63,8 +63,9 @@ class euler_solver {
   void find_pressure(const field& density, const field& energy, bool also_sound);
   void find_limit();
   void lagrangian_step(double dt);
+  void find_volumes(const std::array<double, D>& left, int now);
   template <int E>
-  void remap(const std::array<double, D>& left);
+  void remap();
   template <int E>
   void remap_momentum();
   void keep();

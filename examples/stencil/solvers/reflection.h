@@ -17,7 +17,7 @@ namespace stencil_programs {
 
 // u at offset k in direction E.
 template <int E, class U>
-[[gnu::always_inline]] inline auto& along(const U& u, int k) {
+[[gnu::always_inline]] inline decltype(auto) along(const U& u, int k) {
   if constexpr (U::dims == 2) {
     return u(E == 0 ? k : 0, E == 1 ? k : 0);
   } else {
