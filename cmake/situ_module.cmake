@@ -70,11 +70,11 @@ function(situ_program name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-# situ_stencil_kernels(TARGET): its stencil kernels are compiled for this machine (docs/stencil.md, "Kernels"). The last two flags change no
-# result: they let the compiler vectorize square roots and branches.
+# situ_stencil_kernels(TARGET): its stencil kernels are compiled for this machine (docs/stencil.md, "Kernels").
 function(situ_stencil_kernels target)
+  target_link_libraries(${target} PRIVATE situ::stencil_kernels)
   if(NOT SITU_SANITIZE)
-    target_compile_options(${target} PRIVATE -O3 -march=native -fno-math-errno -fno-trapping-math)
+    target_compile_options(${target} PRIVATE -O3 -march=native)
   endif()
 endfunction()
 
