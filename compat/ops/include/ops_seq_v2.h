@@ -1,4 +1,4 @@
-// ops_par_loop for kernels of API version 2. A macro, since only the kernel's name lets the compiler inline it: the loop is compiled for its
+// ops_par_loop. A macro, since only the kernel's name lets the compiler inline it: the loop is compiled for its
 // kernel and queued, and runs when a result is needed.
 #pragma once
 
@@ -25,34 +25,47 @@ struct pointer_view {
   operator T*() const noexcept { return at; }  // NOLINT
 };
 
-template <class P>
-struct parameter_of;  // no kernel takes such a parameter: ACC<T>& and pointers are possible
-template <class T, int D>
-struct parameter_of<acc<T, D>> {
-  static stencil::detail::dataset_parameter<T, D, acc<T, D>> make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a);
-};
+// Distances in the dataset of argument n of the loop that this thread runs, in elements, the last one between components: what the macros
+// OPS_ACC0 ... of ops_seq.h compute with. Kernels that take bare pointers have no other place to find them.
+inline constexpr int max_raw_arguments = 18;
+inline thread_local constinit std::ptrdiff_t raw_stride[max_raw_arguments][OPS_MAX_DIM + 1] = {};
+
 template <class T>
-struct parameter_of<T*> {
-  using value = std::remove_const_t<T>;
-  static auto make(OPS_instance&, const char*, const situ_ops_arg_idx&) { return stencil::detail::index_parameter<index_view>{}; }
-  static auto make(OPS_instance&, const char*, const situ_ops_arg_gbl& a) {
-    const auto* const first = reinterpret_cast<const value*>(a.data);
-    return stencil::detail::global_parameter<std::vector<value>, pointer_view<value>>{std::vector<value>(first, first + a.dim)};
+struct raw_view {
+  T* at;
+  raw_view(T* p, const std::ptrdiff_t*, std::ptrdiff_t) noexcept : at{p} {}
+  operator T*() const noexcept { return at; }  // NOLINT
+};
+// A dataset that the kernel sees as a bare pointer to the point. For any number of dimensions: what is lacking has distance 0.
+template <class T>
+class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, raw_view<T>> {
+  using base = stencil::detail::dataset_parameter<T, OPS_MAX_DIM, raw_view<T>>;
+
+ public:
+  raw_parameter(base dataset, std::size_t index) noexcept : base{std::move(dataset)}, index_{index} {}
+  template <bool Fast>
+  struct row : base::template row<Fast> {
+    std::size_t index;
+    void enter() noexcept {
+      for (std::size_t d = 0; d < OPS_MAX_DIM; ++d) raw_stride[index][d] = this->stride[d];
+      raw_stride[index][OPS_MAX_DIM] = this->component_stride;
+    }
+  };
+  template <bool Fast, class... A>
+  [[nodiscard]] row<Fast> begin(A&&... a) const {
+    return {base::template begin<Fast>(std::forward<A>(a)...), index_};
   }
-  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_reduce& a) {
-    const auto kind = kind_of(a.acc);
-    std::vector<value> identities(static_cast<std::size_t>(a.dim), stencil::identity<value>(kind));
-    auto* const core = a.reduction->core;
-    core->count = a.dim;
-    i.situ().use(core, kind, kernel, identities.data(), identities.size() * sizeof(value));
-    return stencil::detail::reduction_parameter<value, pointer_view<value>>{core, kind};
-  }
-  static stencil::reduction_kind kind_of(ops_access acc) {
-    return acc == OPS_MIN ? stencil::reduction_kind::min : acc == OPS_MAX ? stencil::reduction_kind::max : stencil::reduction_kind::sum;
-  }
+
+ private:
+  std::size_t index_;
 };
 
 [[nodiscard]] stencil::access access_of(ops_access acc);
+[[nodiscard]] inline stencil::reduction_kind reduction_kind_of(ops_access acc) {
+  return acc == OPS_MIN ? stencil::reduction_kind::min : acc == OPS_MAX ? stencil::reduction_kind::max : stencil::reduction_kind::sum;
+}
+// Throws where OPS_ACC has no number any more.
+void check_raw_argument(const char* kernel, std::size_t index);
 // Refuses elements of another size. True before the first of several reductions into a dataset whose points are shared by many of the
 // loop: it starts from the identity then.
 [[nodiscard]] bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes);
@@ -71,21 +84,49 @@ void fill(OPS_instance& i, ops_dat dat, T value) {
       "identity", dims, dat->core->valid, kernel, parameter{dat->core, stencil::shape::point(dims), stencil::access::write}));
 }
 
-template <class T, int D>
-stencil::detail::dataset_parameter<T, D, acc<T, D>> parameter_of<acc<T, D>>::make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a) {
+template <class T, int D, class View>
+stencil::detail::dataset_parameter<T, D, View> dataset(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a) {
+  using value = std::remove_const_t<T>;
   if (a.opt == 0) return {nullptr, *a.stencil->shape, stencil::access::read};
-  if (starts_reduction(kernel, a, sizeof(T))) {
-    fill<T, D>(i, a.dat, stencil::identity<T>(parameter_of<T*>::kind_of(a.acc)));
-  }
+  if (starts_reduction(kernel, a, sizeof(T))) fill<value, D>(i, a.dat, stencil::identity<value>(reduction_kind_of(a.acc)));
   return {a.dat->core, *a.stencil->shape, access_of(a.acc)};
 }
+
+template <class P>
+struct parameter_of;  // no kernel takes such a parameter: ACC<T>& and pointers are possible
+template <class T, int D>
+struct parameter_of<acc<T, D>> {
+  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a, std::size_t) { return dataset<T, D, acc<T, D>>(i, kernel, a); }
+};
+template <class T>
+struct parameter_of<T*> {
+  using value = std::remove_const_t<T>;
+  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a, std::size_t index) {
+    check_raw_argument(kernel, index);
+    return raw_parameter<T>{dataset<T, OPS_MAX_DIM, raw_view<T>>(i, kernel, a), index};
+  }
+  static auto make(OPS_instance&, const char*, const situ_ops_arg_idx&, std::size_t) { return stencil::detail::index_parameter<index_view>{}; }
+  static auto make(OPS_instance&, const char*, const situ_ops_arg_gbl& a, std::size_t) {
+    const auto* const first = reinterpret_cast<const value*>(a.data);
+    return stencil::detail::global_parameter<std::vector<value>, pointer_view<value>>{std::vector<value>(first, first + a.dim)};
+  }
+  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_reduce& a, std::size_t) {
+    const auto kind = reduction_kind_of(a.acc);
+    std::vector<value> identities(static_cast<std::size_t>(a.dim), stencil::identity<value>(kind));
+    auto* const core = a.reduction->core;
+    core->count = a.dim;
+    i.situ().use(core, kind, kernel, identities.data(), identities.size() * sizeof(value));
+    return stencil::detail::reduction_parameter<value, pointer_view<value>>{core, kind};
+  }
+};
 
 template <class... P, class Kernel, class... A>
 void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, int, const int* range, const A&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters than ops_par_loop has arguments");
   OPS_instance& instance = *block->instance;
   instance.keep_constants();
-  auto parameters = std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments)...};
+  std::size_t index = 0;
+  auto parameters = std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, index++)...};
   instance.situ().enqueue(std::apply(
       [&](auto&... p) -> std::unique_ptr<stencil::loop> {
         return std::make_unique<stencil::detail::kernel_loop<Kernel, std::remove_reference_t<decltype(p)>...>>(

@@ -68,6 +68,11 @@ stencil::box range_of(int dims, const int* range) {
   return b;
 }
 
+void check_raw_argument(const char* kernel, std::size_t index) {
+  if (index < max_raw_arguments) return;
+  throw_error(errc::bad_argument, fmt::format("kernel '{}' takes dataset {} as a pointer: OPS_ACC knows arguments 0 to {} only", kernel, index, max_raw_arguments - 1));
+}
+
 bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes) {
   if (a.dat->core->element_bytes != element_bytes) {
     throw_error(errc::bad_argument, fmt::format("kernel '{}' sees elements of {} bytes in dataset '{}', which has {} of {} bytes", kernel, element_bytes,
