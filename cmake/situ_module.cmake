@@ -1,6 +1,7 @@
-# situ_module(NAME [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): one static library `situ_NAME`, alias `situ::NAME`.
+# situ_module(NAME [APART] [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): one static library `situ_NAME`, alias `situ::NAME`.
 # Static, so that the thread-local place pointer is a plain %fs-relative load (docs/decisions/0001).
 # A private link to a library of headers alone is not exported: who uses an installed Situ needs none of those.
+# APART: installed, but not part of situ::situ, because few programs need it and what it links.
 
 include(GNUInstallDirs)
 
@@ -41,7 +42,7 @@ endif()
 set(SITU_HEADER_ONLY_LIBRARIES tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json CLI11::CLI11 Boost::headers)
 
 function(situ_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "APART" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   set(private_links $<BUILD_INTERFACE:situ_options>)
   foreach(library ${arg_PRIVATE_LINKS})
     if(library IN_LIST SITU_HEADER_ONLY_LIBRARIES)
@@ -59,7 +60,11 @@ function(situ_module name)
   target_compile_features(situ_${name} PUBLIC cxx_std_20)
   target_compile_definitions(situ_${name} PUBLIC SITU_ASSERT_LEVEL=${SITU_ASSERT_LEVEL})
   target_link_libraries(situ_${name} PUBLIC ${arg_LINKS} PRIVATE ${private_links})
-  set_property(GLOBAL APPEND PROPERTY SITU_MODULES situ_${name})
+  if(arg_APART)
+    set_property(GLOBAL APPEND PROPERTY SITU_MODULES_APART situ_${name})
+  else()
+    set_property(GLOBAL APPEND PROPERTY SITU_MODULES situ_${name})
+  endif()
 endfunction()
 
 # situ_program(NAME SOURCES ... [LINKS ...]): a program over Situ (tool, example, bench).

@@ -58,6 +58,7 @@ options options::from_environment(options o) {
   if (const auto v = get("SITU_STENCIL_CACHE"); !v.empty()) o.cache_bytes = parse_size("SITU_STENCIL_CACHE", v);
   if (const auto v = get("SITU_STENCIL_FAST"); !v.empty()) o.fast_bytes = parse_size("SITU_STENCIL_FAST", v);
   if (const auto v = get("SITU_STENCIL_STORE"); !v.empty()) o.store = parse_store(v);
+  if (const auto v = get("SITU_STENCIL_RESIDENT"); !v.empty()) o.resident_bytes = parse_size("SITU_STENCIL_RESIDENT", v);
   if (const auto v = get("SITU_STENCIL_DIRECTORY"); !v.empty()) o.directory = v;
   if (const auto v = get("SITU_STENCIL_REPORT"); !v.empty()) o.report = v != "0";
   if (auto v = get("SITU_STENCIL_TILE"); !v.empty()) {

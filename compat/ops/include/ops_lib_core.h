@@ -9,6 +9,7 @@
 #endif
 
 #include "ops_acc.h"
+#include "ops_exceptions.h"
 
 #include <situ/stencil/context.h>
 
@@ -81,6 +82,7 @@ typedef int ops_arg_type;
 typedef int ops_memspace;
 typedef std::complex<double> complexd;
 typedef std::complex<float> complexf;
+typedef _Float16 half;
 typedef long long ll;
 typedef unsigned long long ull;
 
@@ -154,19 +156,23 @@ class ops_dat_core {
   int base[OPS_MAX_DIM] = {};
   int d_m[OPS_MAX_DIM] = {};
   int d_p[OPS_MAX_DIM] = {};
+  int x_pad = 0;                            // rows end where d_p says
   int stride[OPS_MAX_DIM] = {1, 1, 1, 1, 1};
   char* data = nullptr;                     // the lowest ghost point
   char const* name = nullptr;
   char const* type = nullptr;
   int user_managed = 0;
+  int is_hdf5 = 0;                          // declared from a file
+  char const* hdf5_file = "none";
   size_t mem = 0;
   situ::stencil::dataset_core* core = nullptr;
   int reduced_by = -1;                      // the access mode of the last reduction into it, while nobody has read it
-  std::string situ_name, situ_type;
+  std::string situ_name, situ_type, situ_file;
 
   int get_local_npartitions() { return 1; }
   int get_global_npartitions() { return 1; }
   void get_extents(int part, int* disp, int* sizes);
+  size_t get_slab_extents(int part, int* disp, int* sizes, int* slab);
   void get_raw_metadata(int part, int* disp, int* sizes, int* strides, int* m, int* p);
   char* get_raw_pointer(int part, ops_stencil stencil, ops_memspace* memspace);
   void release_raw_data(int part, ops_access acc);
@@ -196,6 +202,8 @@ struct ops_halo_group_core {
   int index = 0;
   OPS_instance* instance = nullptr;
   std::vector<ops_halo> situ_halos;
+
+  void halo_transfer();
 };
 
 // What an argument of ops_par_loop is made from. The kinds are types, so that the loop is compiled for them.
@@ -223,6 +231,8 @@ class OPS_instance {
   OPS_instance(const OPS_instance&) = delete;
   OPS_instance& operator=(const OPS_instance&) = delete;
   static OPS_instance* getOPSInstance();
+  static int numInstances();
+  void exit();  // executes what is queued
 
   ops_block decl_block(int dims, const char* name);
   ops_stencil decl_stencil(int dims, int points, int* stencil, char const* name);
@@ -242,6 +252,7 @@ class OPS_instance {
   void reset_power_counters() {}
   int is_root() { return 1; }
   std::ostream& ostream() { return *out_; }
+  void set_ostream(std::ostream& to) { out_ = &to; }
 
   int OPS_diags = 1;
   int OPS_soa = 0;
@@ -256,7 +267,10 @@ class OPS_instance {
   void note_constant(const std::string& name, void* at, std::size_t bytes);
   void keep_constants();
   void execute();
-  const std::deque<ops_dat_core>& dats() const { return dats_; }
+  std::deque<ops_block_core>& blocks() { return blocks_; }
+  std::deque<ops_dat_core>& dats() { return dats_; }
+  std::deque<ops_stencil_core>& stencils() { return stencils_; }
+  std::deque<ops_halo_core>& halos() { return halos_; }
 
  private:
   struct constant {
@@ -283,6 +297,11 @@ void ops_exit();
 void _ops_init(OPS_instance* instance, int argc, const char* const argv[], int diags_level);
 void ops_set_soa(int soa);
 ops_block ops_decl_block(int dims, const char* name);
+// From std::mt19937, ghost points included; whole numbers are not negative.
+void ops_randomgen_init(unsigned int seed, int options);
+void ops_fill_random_uniform(ops_dat dat);  // [0, 1)
+void ops_fill_random_normal(ops_dat dat);
+inline void ops_randomgen_exit() {}
 void ops_free_dat(ops_dat dat);
 ops_dat ops_dat_copy(ops_dat dat);
 void ops_dat_deep_copy(ops_dat target, ops_dat source);
@@ -391,3 +410,5 @@ template <class T>
 void ops_decl_const(char const* name, int dim, char const* type, T* data) { OPS_instance::getOPSInstance()->decl_const(name, dim, type, data); }
 template <class T>
 void ops_update_const(char const* name, int dim, char const* type, T* data) { OPS_instance::getOPSInstance()->update_const(name, dim, type, data); }
+
+#include "ops_hdf5.h"

@@ -2,6 +2,7 @@
 #include "ops_lib_core.h"
 
 #include <situ/base/error.h>
+#include <situ/stencil/kernel_loop.h>
 
 #include <fmt/format.h>
 
@@ -74,10 +75,65 @@ void for_each_point(const st::box& b, F f) {
   }
 }
 
+// A halo whose axes neither turn nor flip is a loop of copies at a constant offset, and stays in the chain.
+template <std::size_t Bytes>
+struct opaque {
+  unsigned char bytes[Bytes];  // may stand for any type
+};
+template <std::size_t Bytes>
+void enqueue_copy(const ops_halo_core& h, const st::box& range, const st::shape& offset) {
+  using element = opaque<Bytes>;
+  using read = st::detail::dataset_parameter<const element, OPS_MAX_DIM>;
+  using write = st::detail::dataset_parameter<element, OPS_MAX_DIM>;
+  const auto& at = offset.points()[0];
+  const auto kernel = [at, n = h.from->dim](const auto& from, const auto& to) {
+    for (int c = 0; c < n; ++c) to.at(c, 0, 0, 0, 0, 0) = from.at(c, at[0], at[1], at[2], at[3], at[4]);
+  };
+  const int dims = h.to->block->dims;
+  instance_of(h.to).situ().enqueue(std::make_unique<st::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, read, write>>(
+      fmt::format("halo {}", h.to->name), dims, range, kernel, read{h.from->core, offset, st::access::read},
+      write{h.to->core, st::shape::point(dims), st::access::write}));
+}
+
+// Skewed tiles must be as high as the offset in the outermost dimension: a chain with a farther copy gains nothing.
+constexpr int nearby_slabs = 8;
+
+// False: it cannot be a loop, or should not.
+bool enqueue(const ops_halo_core& h, const halo_side& from, const halo_side& to) {
+  const int dims = h.from->block->dims;
+  if (h.to->block->dims != dims || h.from->dim != h.to->dim) return false;
+  st::coordinates offset{};
+  for (int d = 0; d < dims; ++d) {
+    if (h.from_dir[d] != h.to_dir[d]) return false;
+    offset[static_cast<std::size_t>(d)] = h.from_base[d] - h.to_base[d];
+  }
+  if (dims > 1 && std::abs(offset[static_cast<std::size_t>(dims) - 1]) > nearby_slabs) return false;
+  if (h.from == h.to && !st::intersection(from.where, to.where).empty()) return false;
+  const st::shape shape{"halo", dims, {offset}};
+  switch (h.from->type_size) {
+    case 1: enqueue_copy<1>(h, to.where, shape); return true;
+    case 2: enqueue_copy<2>(h, to.where, shape); return true;
+    case 4: enqueue_copy<4>(h, to.where, shape); return true;
+    case 8: enqueue_copy<8>(h, to.where, shape); return true;
+    case 16: enqueue_copy<16>(h, to.where, shape); return true;
+    default: return false;
+  }
+}
+
+void check_inside(const ops_halo_core& h, ops_dat dat, const st::box& where) {
+  if (where.empty() || st::intersection(where, dat->core->valid) == where) return;
+  situ::throw_error(situ::errc::bad_argument, fmt::format("halo from '{}' to '{}' leaves dataset '{}' and its ghost points", h.from->name, h.to->name, dat->name));
+}
+
 void transfer(const ops_halo_core& h) {
   const int dims = h.from->block->dims;
   const auto bytes = static_cast<std::size_t>(h.from->elem_size);
   const halo_side from{h.iter_size, h.from_base, h.from_dir, dims}, to{h.iter_size, h.to_base, h.to_dir, dims};
+  check_inside(h, h.from, from.where);
+  check_inside(h, h.to, to.where);
+  h.to->reduced_by = -1;
+  if (enqueue(h, from, to)) return;
+  instance_of(h.from).execute();
   const auto points = static_cast<std::size_t>(from.where.points());
   std::vector<char> there(points * bytes), buffer(points * bytes);
   auto& context = instance_of(h.from).situ();
@@ -89,6 +145,29 @@ void transfer(const ops_halo_core& h) {
     std::memcpy(there.data() + static_cast<std::size_t>(n) * bytes, buffer.data() + static_cast<std::size_t>(to.position(at)) * bytes, bytes);
   });
   context.store(*h.to->core, to.where, st::component_order::interleaved, there.data());
+}
+
+std::mt19937 generator;
+
+// Slab by slab, since the dataset may be larger than memory.
+template <class T, class Distribution>
+void fill_random(ops_dat dat, Distribution distribution) {
+  auto& i = instance_of(dat);
+  i.execute();
+  dat->reduced_by = -1;
+  st::box slab = dat->core->valid;
+  const auto last = static_cast<std::size_t>(dat->block->dims) - 1;
+  std::vector<T> values;
+  for (int at = dat->core->valid.low[last]; at < dat->core->valid.high[last]; ++at) {
+    slab.low[last] = at;
+    slab.high[last] = at + 1;
+    values.resize(static_cast<std::size_t>(slab.points()) * static_cast<std::size_t>(dat->dim));
+    for (auto& v : values) v = distribution(generator);
+    i.situ().store(*dat->core, slab, st::component_order::interleaved, values.data());
+  }
+}
+[[noreturn]] void refuse_random(ops_dat dat) {
+  situ::throw_error(situ::errc::not_supported, fmt::format("dataset '{}' of type {} cannot be filled with random numbers", dat->name, dat->type));
 }
 
 }  // namespace
@@ -130,8 +209,23 @@ ops_halo_group ops_decl_halo_group(int nhalos, ops_halo* halos) {
   return instance->decl_halo_group(nhalos, halos);
 }
 void ops_halo_transfer(ops_halo_group group) {
-  group->instance->execute();
+  group->instance->keep_constants();
   for (const ops_halo h : group->situ_halos) transfer(*h);
+}
+
+void ops_halo_group_core::halo_transfer() { ops_halo_transfer(this); }
+
+void ops_randomgen_init(unsigned int seed, int) { generator.seed(seed); }
+void ops_fill_random_uniform(ops_dat dat) {
+  if (dat->situ_type == "double") fill_random<double>(dat, std::uniform_real_distribution<double>{});
+  else if (dat->situ_type == "float") fill_random<float>(dat, std::uniform_real_distribution<float>{});
+  else if (dat->situ_type == "int") fill_random<int>(dat, std::uniform_int_distribution<int>{0, INT_MAX});
+  else refuse_random(dat);
+}
+void ops_fill_random_normal(ops_dat dat) {
+  if (dat->situ_type == "double") fill_random<double>(dat, std::normal_distribution<double>{});
+  else if (dat->situ_type == "float") fill_random<float>(dat, std::normal_distribution<float>{});
+  else refuse_random(dat);
 }
 
 void ops_free_dat(ops_dat dat) { instance_of(dat).free_dat(dat); }
@@ -195,6 +289,7 @@ void ops_dat_set_data_slab_memspace(ops_dat dat, int, char* data, int* range, op
 void ops_get_data(ops_dat dat) { instance_of(dat).execute(); }
 
 void ops_dat_core::get_extents(int part, int* disp, int* sizes) { ops_dat_get_extents(this, part, disp, sizes); }
+size_t ops_dat_core::get_slab_extents(int part, int* disp, int* sizes, int* slab) { return ops_dat_get_slab_extents(this, part, disp, sizes, slab); }
 void ops_dat_core::get_raw_metadata(int part, int* disp, int* sizes, int* strides, int* m, int* p) {
   ops_dat_get_raw_metadata(this, part, disp, sizes, strides, m, p);
 }

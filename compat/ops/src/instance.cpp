@@ -7,6 +7,7 @@
 
 #include <link.h>
 
+#include <atomic>
 #include <charconv>
 #include <string_view>
 
@@ -16,6 +17,7 @@ namespace st = situ::stencil;
 
 // The C API's instance. OPS keeps it the same way: its functions have no other place to find it.
 std::unique_ptr<OPS_instance> global;
+std::atomic<int> instances = 0;
 
 // "OPS_TILESIZE_X=200" and "-OPS_TILESIZE_X=200".
 bool takes(std::string_view argument, std::string_view name, int& value) {
@@ -40,10 +42,15 @@ OPS_instance::OPS_instance(int argc, const char* const* argv, int diags_level, s
   how.check_bounds = false;  // OPS programs declare wider stencils than their kernels use
   parse(argc, argv, how);
   context_ = std::make_unique<st::context>(st::options::from_environment(how));
+  ++instances;
 }
+
+int OPS_instance::numInstances() { return instances; }
+void OPS_instance::exit() { execute(); }
 
 // As an executor would have run it: a program may look at its own memory (user-managed datasets) after the last loop.
 OPS_instance::~OPS_instance() {
+  --instances;
   try {
     execute();
   } catch (const std::exception& e) {

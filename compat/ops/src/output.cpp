@@ -61,33 +61,51 @@ void ops_timing_output_stdout() { ops_timing_output(std::cout); }
 
 namespace {
 
+// As OPS writes them.
 std::string number(const char* at, const std::string& type) {
-  if (type == "double" || type == "real(8)") return fmt::format("{:3.10f}", *reinterpret_cast<const double*>(at));
-  if (type == "float" || type == "real(4)") return fmt::format("{:f}", *reinterpret_cast<const float*>(at));
-  if (type == "int" || type == "integer(4)") return fmt::format("{}", *reinterpret_cast<const int*>(at));
-  if (type == "long" || type == "ll" || type == "long long") return fmt::format("{}", *reinterpret_cast<const long*>(at));
+  if (type == "double" || type == "real(8)") return fmt::format(" {:3.10f}", *reinterpret_cast<const double*>(at));
+  if (type == "float" || type == "real(4)") return fmt::format("{:e} ", *reinterpret_cast<const float*>(at));
+  if (type == "int" || type == "integer(4)") return fmt::format("{} ", *reinterpret_cast<const int*>(at));
+  if (type == "long" || type == "ll" || type == "long long") return fmt::format("{} ", *reinterpret_cast<const long*>(at));
   situ::throw_error(situ::errc::not_supported, fmt::format("elements of type '{}' cannot be written as text", type));
 }
 
 }  // namespace
 
-// All points, ghosts included: a line of text for each line of points. Appends, as OPS does.
+// All points, ghosts included: a line of text for each line of points, an empty line after each plane, and so on. Appends, as OPS does.
 void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   auto& i = *dat->block->instance;
   i.execute();
-  const auto& all = dat->core->valid;
-  std::vector<char> values(static_cast<std::size_t>(all.points()) * static_cast<std::size_t>(dat->elem_size));
-  i.situ().fetch(*dat->core, all, situ::stencil::component_order::interleaved, values.data());
   std::string text = fmt::format("ops_dat:  {} \nops_dat dim:  {} \nblock Dims : {} ", dat->name, dat->dim, dat->block->dims);
   for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->size[d]);
   text += fmt::format("\nelem size {} \n", dat->elem_size);
-  const auto line = static_cast<std::size_t>(all.extent(0)) * static_cast<std::size_t>(dat->dim);
-  for (std::size_t n = 0; n * static_cast<std::size_t>(dat->type_size) < values.size(); ++n) {
-    text += number(values.data() + n * static_cast<std::size_t>(dat->type_size), dat->situ_type) + " ";
-    if ((n + 1) % line == 0) text += "\n";
-  }
   FILE* const to = std::fopen(file, "a");
-  const bool good = to != nullptr && std::fwrite(text.data(), 1, text.size(), to) == text.size();
+  bool good = to != nullptr;
+  const auto& all = dat->core->valid;
+  const auto last = static_cast<std::size_t>(dat->block->dims) - 1;
+  std::vector<char> values;
+  situ::stencil::box slab = all;
+  for (int at = all.low[last]; good && at < all.high[last]; ++at) {
+    slab.low[last] = at;
+    slab.high[last] = at + 1;
+    values.resize(static_cast<std::size_t>(slab.points()) * static_cast<std::size_t>(dat->elem_size));
+    i.situ().fetch(*dat->core, slab, situ::stencil::component_order::interleaved, values.data());
+    const auto size = static_cast<std::size_t>(dat->type_size);
+    const auto components = static_cast<std::size_t>(dat->dim);
+    for (std::size_t n = 0; n * size < values.size(); ++n) {
+      text += number(values.data() + n * size, dat->situ_type);
+      std::size_t points = (n + 1) / components, extent = 1;
+      if ((n + 1) % components != 0) continue;
+      for (std::size_t d = 0; d < last && dat->size[d] > 1; ++d) {
+        extent *= static_cast<std::size_t>(dat->size[d]);
+        if (points % extent != 0) break;
+        text += '\n';
+      }
+    }
+    good = std::fwrite(text.data(), 1, text.size(), to) == text.size();
+    text.clear();
+  }
+  if (good && all.extent(static_cast<int>(last)) > 1) good = std::fputc('\n', to) != EOF;
   if (to == nullptr || std::fclose(to) != 0 || !good) {
     situ::throw_error(situ::errc::bad_file, fmt::format("dataset '{}' cannot be written to '{}': {}", dat->name, file, std::strerror(errno)));
   }

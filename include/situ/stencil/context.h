@@ -45,7 +45,8 @@ struct options {
   bool report = false;               // collect what report() prints
 
   // What the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS, SITU_STENCIL_CACHE (bytes, "16 MiB"),
-  // SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
+  // SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT (bytes),
+  // SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };
