@@ -2,12 +2,12 @@
 #define OPS_2D
 #include "ops_seq_v2.h"
 
-#include <gtest/gtest.h>
+#include "ops/session.h"
 
-#include <unistd.h>
+#include <situ/base/error.h>
 
-#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 double factor = 1;
 
@@ -35,34 +35,14 @@ void maybe(ACC<double>& u, ACC<double>& v, const int* flags) {
 void coarsen(const ACC<double>& fine, ACC<double>& coarse) { coarse(0, 0) = fine(0, 0) + fine(1, 0); }
 void refine(const ACC<double>& coarse, ACC<double>& fine) { fine(0, 0) = coarse(0, 0); }
 
-struct ops : testing::TestWithParam<const char*> {
-  // Before the members that are declared with it.
-  struct session {
-    session() {
-      const char* const arguments[] = {"program", GetParam(), "OPS_TILESIZE_X=3", "OPS_TILESIZE_Y=2"};
-      ops_init(4, arguments, 1);
-    }
-    ~session() { ops_exit(); }
-  };
-  session started;
+void add_left(const ACC<double>& w, ACC<double>& sum) { sum(0, 0) = w(0, -1, 0) + w(1, 0, 0); }
+void count_three(const ACC<double>& u, double* s) {
+  s[0] += u(0, 0);
+  s[1] += 1;
+  if (u(0, 0) == 2) s[2] += 1;
+}
 
-  ops_dat dat(ops_block b, std::array<int, 2> size, const char* name, int dim = 1, double* data = nullptr) {
-    int base[] = {0, 0}, m[] = {-1, -1}, p[] = {1, 1};
-    return ops_decl_dat(b, dim, size.data(), base, m, p, data, "double", name);
-  }
-  static std::vector<double> fetch(ops_dat d) {
-    int disp[2], size[2];
-    ops_dat_get_extents(d, 0, disp, size);
-    std::vector<double> all(static_cast<std::size_t>(size[0] * size[1] * d->dim));
-    ops_dat_fetch_data(d, 0, reinterpret_cast<char*>(all.data()));
-    return all;
-  }
-
-  ops_block grid = ops_decl_block(2, "grid");
-  int zero[2] = {0, 0}, five[10] = {0, 0, 1, 0, -1, 0, 0, 1, 0, -1};
-  ops_stencil point = ops_decl_stencil(2, 1, zero, "00");
-  ops_stencil star = ops_decl_stencil(2, 5, five, "five");
-};
+struct ops : ops_session {};
 
 TEST_P(ops, loops_index_globals_and_reductions) {
   const ops_dat u = dat(grid, {5, 4}, "u"), v = dat(grid, {5, 4}, "v");
@@ -179,17 +159,96 @@ TEST_P(ops, programs_may_bring_memory_and_take_pointers) {
   ops_dat_release_raw_data(u, 0, OPS_READ);
 }
 
-TEST_P(ops, text_files) {
-  const auto path = std::filesystem::temp_directory_path() / ("situ-ops-test-" + std::to_string(getpid()));
-  const ops_dat u = dat(grid, {1, 1}, "u");
-  ops_print_dat_to_txtfile(u, path.c_str());
-  std::ifstream in{path};
-  const std::string text{std::istreambuf_iterator<char>{in}, {}};
-  std::filesystem::remove(path);
-  EXPECT_TRUE(text.starts_with("ops_dat:  u \nops_dat dim:  1 \nblock Dims : 2 [3][3]\nelem size 8 \n")) << text;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 7);
+TEST_P(ops, straight_halos_stay_in_their_chain) {
+  const ops_block right = ops_decl_block(2, "right");
+  const ops_dat u = dat(grid, {3, 4}, "u", 2), w = dat(right, {3, 4}, "w", 2), sum = dat(right, {3, 4}, "sum");
+  int all[] = {0, 3, 0, 4}, here[] = {0, 0, -1, 0};
+  const ops_stencil left = ops_decl_stencil(2, 2, here, "left");
+  // The right column of u becomes the left ghost column of w, and the other way round.
+  int size[] = {1, 4}, last[] = {2, 0}, before[] = {-1, 0}, first[] = {0, 0}, after[] = {3, 0}, straight[] = {1, 2};
+  ops_halo both[] = {ops_decl_halo(u, w, size, last, before, straight, straight), ops_decl_halo(w, u, size, first, after, straight, straight)};
+  const ops_halo_group group = ops_decl_halo_group(2, both);
+  const auto& statistics = grid->instance->situ().statistics();
+  const auto chains = statistics.chains;
+  ops_par_loop(two, "u", grid, 2, all, ops_arg_dat(u, 2, point, "double", OPS_WRITE), ops_arg_idx());
+  ops_par_loop(two, "w", right, 2, all, ops_arg_dat(w, 2, point, "double", OPS_WRITE), ops_arg_idx());
+  group->halo_transfer();
+  ops_par_loop(add_left, "add", right, 2, all, ops_arg_dat(w, 2, left, "double", OPS_READ), ops_arg_dat(sum, 1, point, "double", OPS_WRITE));
+  EXPECT_EQ(fetch(sum), (std::vector<double>{2, 0, 1, 1, -1, 0, 0, -2, -1, -1, -3, -2}));
+  EXPECT_EQ(statistics.chains, chains + 1);
+  int ghosts[] = {3, 4, 0, 4};
+  std::vector<double> got(8);
+  u->fetch_data_slab(0, reinterpret_cast<char*>(got.data()), ghosts);
+  EXPECT_EQ(got, (std::vector<double>{0, 0, 0, -1, 0, -2, 0, -3}));
+  int beyond[] = {4, 0};
+  ops_halo wrong = ops_decl_halo(u, w, size, first, beyond, straight, straight);
+  EXPECT_THROW(ops_halo_transfer(ops_decl_halo_group(1, &wrong)), situ::error);
 }
 
-INSTANTIATE_TEST_SUITE_P(executors, ops, testing::Values("OPS_NO_TILING", "OPS_TILING", "SITU_OUT_OF_CORE"));
+TEST_P(ops, random_numbers) {
+  const ops_dat u = dat(grid, {40, 25}, "u");
+  ops_randomgen_init(7, 0);
+  ops_fill_random_uniform(u);
+  const auto first = fetch(u);
+  for (const double v : first) EXPECT_TRUE(v >= 0 && v < 1) << v;
+  ops_fill_random_normal(u);
+  const auto normal = fetch(u);
+  double square = 0;
+  for (const double v : normal) square += v * v;
+  EXPECT_NEAR(square / 1000, 1, 0.2);
+  ops_randomgen_init(7, 0);
+  ops_fill_random_uniform(u);
+  EXPECT_EQ(fetch(u), first) << "the seed decides";
+  ops_randomgen_exit();
+}
+
+TEST_P(ops, several_instances) {
+  std::ostringstream text;
+  const int before = OPS_instance::numInstances();
+  const char* const arguments[] = {"program", GetParam()};
+  OPS_instance mine{2, arguments, 1, text};
+  EXPECT_EQ(OPS_instance::numInstances(), before + 1);
+  const ops_block b = mine.decl_block(2, "mine");
+  int base[] = {0, 0}, size[] = {3, 1}, none[] = {0, 0}, all[] = {0, 3, 0, 1};
+  const ops_dat u = b->decl_dat(1, size, base, none, none, static_cast<double*>(nullptr), "double", "u");
+  const ops_stencil here = mine.decl_stencil(2, 1, zero, "here");
+  const ops_reduction sum = mine.decl_reduction_handle(3 * sizeof(double), "double", "sum");
+  double scale = 2;
+  ops_par_loop(number, "number", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&scale, 1, "double", OPS_READ));
+  ops_par_loop(count_three, "count", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_READ), ops_arg_reduce(sum, 3, "double", OPS_INC));
+  double got[3];
+  sum->get_result(got);
+  EXPECT_EQ(got[0], 6);
+  EXPECT_EQ(got[1], 3);
+  EXPECT_EQ(got[2], 1);
+  mine.ostream() << "to its own stream";
+  EXPECT_EQ(text.str(), "to its own stream");
+}
+
+TEST(ops_exception, carries_a_code_and_text) {
+  try {
+    OPSException e{OPS_INVALID_ARGUMENT};
+    e << "size " << 3;
+    throw e;
+  } catch (const std::exception& e) {
+    EXPECT_STREQ(e.what(), "size 3");
+    EXPECT_EQ(dynamic_cast<const OPSException&>(e).code, OPS_INVALID_ARGUMENT);
+  }
+}
+
+TEST_P(ops, text_files) {
+  const temporary_file file;
+  std::vector<double> values{1, 2};
+  const ops_dat u = dat(grid, {2, 1}, "u");
+  ops_dat_set_data(u, 0, reinterpret_cast<char*>(values.data()));
+  ops_print_dat_to_txtfile(u, file.name());
+  std::ifstream in{file.path};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const std::string zeros = " 0.0000000000 0.0000000000 0.0000000000 0.0000000000\n";
+  EXPECT_EQ(text, "ops_dat:  u \nops_dat dim:  1 \nblock Dims : 2 [4][3]\nelem size 8 \n" + zeros + " 0.0000000000 1.0000000000 2.0000000000 0.0000000000\n" + zeros +
+                      "\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(executors, ops, all_executors());
 
 }  // namespace

@@ -125,8 +125,9 @@ void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, 
   static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters than ops_par_loop has arguments");
   OPS_instance& instance = *block->instance;
   instance.keep_constants();
-  std::size_t index = 0;
-  auto parameters = std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, index++)...};
+  auto parameters = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, I)...};
+  }(std::index_sequence_for<P...>{});
   instance.situ().enqueue(std::apply(
       [&](auto&... p) -> std::unique_ptr<stencil::loop> {
         return std::make_unique<stencil::detail::kernel_loop<Kernel, std::remove_reference_t<decltype(p)>...>>(
