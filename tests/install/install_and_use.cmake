@@ -49,3 +49,7 @@ run(${build}/ring)
 expect("${output}" "1 places, sum 0")
 run(${moved}/bin/situ run -n 3 ${build}/ring)
 expect("${output}" "3 places, sum 3")
+
+file(REMOVE ${build}/halves.h5)
+run(${build}/halves ${build}/halves.h5)
+expect("${output}" "sum 142.5")
