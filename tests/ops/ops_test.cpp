@@ -185,6 +185,41 @@ TEST_P(ops, straight_halos_stay_in_their_chain) {
   EXPECT_THROW(ops_halo_transfer(ops_decl_halo_group(1, &wrong)), situ::error);
 }
 
+void laplace_row(ACC<double>& a, ACC<double>& b, ACC<double>& c, ACC<double>& x, const int* idx) {
+  a(0, 0) = -1;
+  b(0, 0) = 4;
+  c(0, 0) = -2;
+  x(0, 0) = idx[0] + 10 * idx[1] + 1;
+}
+void times_x(const ACC<double>& a, const ACC<double>& b, const ACC<double>& c, const ACC<double>& x, ACC<double>& d) {
+  d(0, 0) = a(0, 0) * x(-1, 0) + b(0, 0) * x(0, 0) + c(0, 0) * x(1, 0);
+}
+void times_y(const ACC<double>& a, const ACC<double>& b, const ACC<double>& c, const ACC<double>& x, ACC<double>& d) {
+  d(0, 0) = a(0, 0) * x(0, -1) + b(0, 0) * x(0, 0) + c(0, 0) * x(0, 1);
+}
+
+TEST_P(ops, tridiagonal_systems) {
+  const ops_dat a = dat(grid, {5, 4}, "a"), b = dat(grid, {5, 4}, "b"), c = dat(grid, {5, 4}, "c"), x = dat(grid, {5, 4}, "x"), d = dat(grid, {5, 4}, "d");
+  int all[] = {0, 5, 0, 4};
+  ops_par_loop(laplace_row, "rows", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_WRITE), ops_arg_dat(b, 1, point, "double", OPS_WRITE),
+               ops_arg_dat(c, 1, point, "double", OPS_WRITE), ops_arg_dat(x, 1, point, "double", OPS_WRITE), ops_arg_idx());
+  ops_tridsolver_params how{grid, ops_tridsolver_params::JACOBI};
+  // x has zeros around it, so the first a and the last c do not count on either side.
+  ops_par_loop(times_x, "times x", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_READ), ops_arg_dat(b, 1, point, "double", OPS_READ),
+               ops_arg_dat(c, 1, point, "double", OPS_READ), ops_arg_dat(x, 1, star, "double", OPS_READ), ops_arg_dat(d, 1, point, "double", OPS_WRITE));
+  ops_tridMultiDimBatch(2, 0, all, a, b, c, d, &how);
+  const auto expected = fetch(x), along_x = fetch(d);
+  for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_NEAR(along_x[n], expected[n], 1e-9) << n;
+  ops_par_loop(times_y, "times y", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_READ), ops_arg_dat(b, 1, point, "double", OPS_READ),
+               ops_arg_dat(c, 1, point, "double", OPS_READ), ops_arg_dat(x, 1, star, "double", OPS_READ), ops_arg_dat(d, 1, point, "double", OPS_WRITE));
+  ops_tridMultiDimBatch_Inc(2, 1, all, a, b, c, d, x, &how);
+  const auto twice = fetch(x);
+  for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_NEAR(twice[n], 2 * expected[n], 1e-9) << n;
+  int beyond[] = {0, 9, 0, 4};
+  EXPECT_THROW(ops_tridMultiDimBatch(2, 0, beyond, a, b, c, d, &how), situ::error);
+  EXPECT_THROW(ops_tridMultiDimBatch(2, 2, all, a, b, c, d, &how), situ::error);
+}
+
 TEST_P(ops, random_numbers) {
   const ops_dat u = dat(grid, {40, 25}, "u");
   ops_randomgen_init(7, 0);

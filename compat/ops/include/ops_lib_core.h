@@ -412,3 +412,4 @@ template <class T>
 void ops_update_const(char const* name, int dim, char const* type, T* data) { OPS_instance::getOPSInstance()->update_const(name, dim, type, data); }
 
 #include "ops_hdf5.h"
+#include "ops_tridiag.h"
