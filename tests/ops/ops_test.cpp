@@ -271,6 +271,23 @@ TEST(ops_exception, carries_a_code_and_text) {
   }
 }
 
+TEST_P(ops, raw_memory_is_indexed_by_size) {
+  const ops_dat u = dat(grid, {4, 3}, "u");
+  int all[] = {0, 4, 0, 3};
+  double one = 1;
+  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
+  for (int d = 0; d < 2; ++d) EXPECT_EQ(u->size[d] - u->d_p[d] + u->d_m[d], 4 - d) << d;
+  EXPECT_EQ(u->d_p[0] - u->x_pad, 1);
+  ops_memspace where = OPS_HOST;
+  if (u->core->in_file) {
+    EXPECT_THROW(ops_dat_get_raw_pointer(u, 0, point, &where), situ::error);
+    return;
+  }
+  const auto* const raw = reinterpret_cast<const double*>(ops_dat_get_raw_pointer(u, 0, point, &where));
+  EXPECT_EQ(raw[u->size[0] * 2 + 3], 203);
+  ops_dat_release_raw_data(u, 0, OPS_READ);
+}
+
 TEST_P(ops, text_files) {
   const temporary_file file;
   std::vector<double> values{1, 2};

@@ -152,11 +152,11 @@ class ops_dat_core {
   int dim = 1;
   int type_size = 0;
   int elem_size = 0;
-  int size[OPS_MAX_DIM] = {1, 1, 1, 1, 1};  // with ghost points
+  int size[OPS_MAX_DIM] = {1, 1, 1, 1, 1};  // with ghost points and padding
   int base[OPS_MAX_DIM] = {};
   int d_m[OPS_MAX_DIM] = {};
-  int d_p[OPS_MAX_DIM] = {};
-  int x_pad = 0;                            // rows end where d_p says
+  int d_p[OPS_MAX_DIM] = {};                // with padding
+  int x_pad = 0;
   int stride[OPS_MAX_DIM] = {1, 1, 1, 1, 1};
   char* data = nullptr;                     // the lowest ghost point
   char const* name = nullptr;
@@ -169,6 +169,7 @@ class ops_dat_core {
   int reduced_by = -1;                      // the access mode of the last reduction into it, while nobody has read it
   std::string situ_name, situ_type, situ_file;
 
+  int ghosts_above(int d) const { return core->valid.high[static_cast<std::size_t>(d)] - core->inner.high[static_cast<std::size_t>(d)]; }
   int get_local_npartitions() { return 1; }
   int get_global_npartitions() { return 1; }
   void get_extents(int part, int* disp, int* sizes);

@@ -127,15 +127,18 @@ void ops_fetch_dat_hdf5_file(ops_dat dat, char const* file_name) {
     expect(file, name, "type", dat->type);
   }
   file.write(*dat->core, dat->core->valid, name, type_named(dat->situ_type));
-  int size[OPS_MAX_DIM];
-  for (int d = 0; d < block.dims; ++d) size[d] = dat->core->inner.extent(d);
+  int size[OPS_MAX_DIM], d_p[OPS_MAX_DIM];
+  for (int d = 0; d < block.dims; ++d) {
+    size[d] = dat->core->inner.extent(d);
+    d_p[d] = dat->ghosts_above(d);
+  }
   file.set_attribute(name, "ops_type", "ops_dat");
   file.set_attribute(name, "block", block.name);
   file.set_attribute(name, "block_index", first(&block.index, 1));
   file.set_attribute(name, "dim", first(&dat->dim, 1));
   file.set_attribute(name, "size", first(size, block.dims));
   file.set_attribute(name, "d_m", first(dat->d_m, block.dims));
-  file.set_attribute(name, "d_p", first(dat->d_p, block.dims));
+  file.set_attribute(name, "d_p", first(d_p, block.dims));
   file.set_attribute(name, "base", first(dat->base, block.dims));
   file.set_attribute(name, "type", dat->type);
   file.close();

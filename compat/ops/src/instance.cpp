@@ -123,10 +123,13 @@ ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const i
                                  t.situ_type == "double" ? typeid(double).name() : t.situ_type == "float" ? typeid(float).name() : type);
   for (int d = 0; d < block->dims; ++d) {
     const auto n = static_cast<std::size_t>(d);
-    t.size[d] = t.core->valid.extent(d);
+    // As in OPS, what rows are padded with counts as ghost points: programs index memory by size.
+    const int room = d + 1 < block->dims && !t.core->in_file ? static_cast<int>(t.core->stride[n + 1] / t.core->stride[n]) : t.core->valid.extent(d);
+    t.size[d] = room;
     t.base[d] = base[d];
     t.d_m[d] = d_m[d];
-    t.d_p[d] = d_p[d];
+    t.d_p[d] = d_p[d] + room - t.core->valid.extent(d);
+    if (d == 0) t.x_pad = room - t.core->valid.extent(d);
     if (stride != nullptr) t.stride[d] = stride[n];
   }
   t.data = reinterpret_cast<char*>(t.core->memory);
@@ -142,12 +145,13 @@ void OPS_instance::free_dat(ops_dat dat) {
 }
 
 ops_dat OPS_instance::copy_dat(ops_dat from) {
-  int base[OPS_MAX_DIM], size[OPS_MAX_DIM];
+  int base[OPS_MAX_DIM], size[OPS_MAX_DIM], d_p[OPS_MAX_DIM];
   for (int d = 0; d < OPS_MAX_DIM; ++d) {
     base[d] = from->base[d];
     size[d] = from->core->inner.extent(d);
+    d_p[d] = from->ghosts_above(d);
   }
-  const ops_dat made = add_dat(from->block, from->dim, size, base, from->d_m, from->d_p, from->stride, nullptr, from->type_size, from->type, from->name);
+  const ops_dat made = add_dat(from->block, from->dim, size, base, from->d_m, d_p, from->stride, nullptr, from->type_size, from->type, from->name);
   ops_dat_deep_copy(made, from);
   return made;
 }

@@ -67,6 +67,11 @@ std::string number(const char* at, const std::string& type) {
   if (type == "float" || type == "real(4)") return fmt::format("{:e} ", *reinterpret_cast<const float*>(at));
   if (type == "int" || type == "integer(4)") return fmt::format("{} ", *reinterpret_cast<const int*>(at));
   if (type == "long" || type == "ll" || type == "long long") return fmt::format("{} ", *reinterpret_cast<const long*>(at));
+  if (type == "complexd" || type == "complexf") {
+    const bool is_double = type == "complexd";
+    const auto part = [&](int n) { return is_double ? reinterpret_cast<const double*>(at)[n] : static_cast<double>(reinterpret_cast<const float*>(at)[n]); };
+    return is_double ? fmt::format("{:3.10f}+{:3.10f}i ", part(0), part(1)) : fmt::format("{:e}+{:e}i ", part(0), part(1));
+  }
   situ::throw_error(situ::errc::not_supported, fmt::format("elements of type '{}' cannot be written as text", type));
 }
 
@@ -77,7 +82,7 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   auto& i = *dat->block->instance;
   i.execute();
   std::string text = fmt::format("ops_dat:  {} \nops_dat dim:  {} \nblock Dims : {} ", dat->name, dat->dim, dat->block->dims);
-  for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->size[d]);
+  for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->core->valid.extent(d));
   text += fmt::format("\nelem size {} \n", dat->elem_size);
   FILE* const to = std::fopen(file, "a");
   bool good = to != nullptr;
@@ -96,10 +101,10 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
       text += number(values.data() + n * size, dat->situ_type);
       std::size_t points = (n + 1) / components, extent = 1;
       if ((n + 1) % components != 0) continue;
-      for (std::size_t d = 0; d < last && dat->size[d] > 1; ++d) {
-        extent *= static_cast<std::size_t>(dat->size[d]);
+      for (std::size_t d = 0; d < last; ++d) {
+        extent *= static_cast<std::size_t>(all.extent(static_cast<int>(d)));
         if (points % extent != 0) break;
-        text += '\n';
+        if (all.extent(static_cast<int>(d)) > 1) text += '\n';
       }
     }
     good = std::fwrite(text.data(), 1, text.size(), to) == text.size();
