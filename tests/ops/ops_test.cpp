@@ -279,12 +279,14 @@ TEST_P(ops, raw_memory_is_indexed_by_size) {
   for (int d = 0; d < 2; ++d) EXPECT_EQ(u->size[d] - u->d_p[d] + u->d_m[d], 4 - d) << d;
   EXPECT_EQ(u->d_p[0] - u->x_pad, 1);
   ops_memspace where = OPS_HOST;
-  if (u->core->in_file) {
-    EXPECT_THROW(ops_dat_get_raw_pointer(u, 0, point, &where), situ::error);
-    return;
-  }
-  const auto* const raw = reinterpret_cast<const double*>(ops_dat_get_raw_pointer(u, 0, point, &where));
+  auto* raw = reinterpret_cast<double*>(ops_dat_get_raw_pointer(u, 0, point, &where));
   EXPECT_EQ(raw[u->size[0] * 2 + 3], 203);
+  raw[u->size[0] * 1 + 2] = -1;
+  ops_dat_release_raw_data(u, 0, OPS_RW);
+  EXPECT_EQ(fetch(u), (std::vector<double>{0, 1, 2, 3, 100, 101, -1, 103, 200, 201, 202, 203}));
+  raw = reinterpret_cast<double*>(ops_dat_get_raw_pointer(u, 0, point, &where));
+  EXPECT_EQ(raw[u->size[0] * 1 + 2], -1);
+  EXPECT_EQ(raw[-1], 0) << "a ghost point";
   ops_dat_release_raw_data(u, 0, OPS_READ);
 }
 

@@ -168,6 +168,7 @@ class ops_dat_core {
   situ::stencil::dataset_core* core = nullptr;
   int reduced_by = -1;                      // the access mode of the last reduction into it, while nobody has read it
   std::string situ_name, situ_type, situ_file;
+  std::vector<char> situ_lent;
 
   int ghosts_above(int d) const { return core->valid.high[static_cast<std::size_t>(d)] - core->inner.high[static_cast<std::size_t>(d)]; }
   int get_local_npartitions() { return 1; }

@@ -35,6 +35,10 @@ void store(ops_dat dat, const int* slab, const char* from) {
   instance_of(dat).situ().store(*dat->core, box_of(dat, slab), st::component_order::interleaved, from);
 }
 
+st::component_order order_of(ops_dat dat) {
+  return dat->core->component_stride == 1 ? st::component_order::interleaved : st::component_order::separate;
+}
+
 // One side of a halo: the box in its dataset, and where a point of the box lies in the buffer, whose dimension 0 runs fastest.
 struct halo_side {
   st::box where;
@@ -262,24 +266,31 @@ void ops_dat_get_raw_metadata(ops_dat dat, int, int* disp, int* size, int* strid
     if (size != nullptr) size[d] = dat->core->inner.extent(d);
     if (d_m != nullptr) d_m[d] = dat->d_m[d];
     if (d_p != nullptr) d_p[d] = dat->d_p[d];
-    if (stride != nullptr) {
-      // In points of the next lower dimension: rows may be longer than what is valid in them.
-      const auto below = d + 1 < dat->block->dims ? dat->core->stride[static_cast<std::size_t>(d) + 1] / dat->core->stride[static_cast<std::size_t>(d)]
-                                                  : dat->core->valid.extent(d);
-      stride[d] = static_cast<int>(below);
-    }
+    if (stride != nullptr) stride[d] = dat->size[d];
   }
 }
+
 char* ops_dat_get_raw_pointer(ops_dat dat, int, ops_stencil, ops_memspace* memspace) {
   instance_of(dat).execute();
   if (memspace != nullptr) *memspace = OPS_HOST;
-  if (dat->core->in_file) {
-    situ::throw_error(situ::errc::not_supported, fmt::format("raw access to '{}', which lies in a file: fetch a slab of it", dat->name));
+  const auto& core = *dat->core;
+  if (!core.in_file) return reinterpret_cast<char*>(core.origin + core.offset(core.inner.low) * static_cast<std::ptrdiff_t>(core.element_bytes));
+  const auto order = order_of(dat);
+  dat->situ_lent.resize(static_cast<std::size_t>(core.valid.points()) * static_cast<std::size_t>(dat->elem_size));
+  instance_of(dat).situ().fetch(core, core.valid, order, dat->situ_lent.data());
+  std::ptrdiff_t at = 0;
+  for (int d = dat->block->dims - 1; d >= 0; --d) {
+    const auto n = static_cast<std::size_t>(d);
+    at = at * core.valid.extent(d) + core.inner.low[n] - core.valid.low[n];
   }
-  return reinterpret_cast<char*>(dat->core->origin + dat->core->offset(dat->core->inner.low) * static_cast<std::ptrdiff_t>(dat->core->element_bytes));
+  return dat->situ_lent.data() + at * (order == st::component_order::interleaved ? dat->elem_size : dat->type_size);
 }
-void ops_dat_release_raw_data(ops_dat dat, int, ops_access) { dat->reduced_by = -1; }
-void ops_dat_release_raw_data_memspace(ops_dat dat, int, ops_access, ops_memspace*) { dat->reduced_by = -1; }
+void ops_dat_release_raw_data(ops_dat dat, int, ops_access acc) {
+  dat->reduced_by = -1;
+  if (acc != OPS_READ && !dat->situ_lent.empty()) instance_of(dat).situ().store(*dat->core, dat->core->valid, order_of(dat), dat->situ_lent.data());
+  dat->situ_lent = {};
+}
+void ops_dat_release_raw_data_memspace(ops_dat dat, int part, ops_access acc, ops_memspace*) { ops_dat_release_raw_data(dat, part, acc); }
 void ops_dat_fetch_data(ops_dat dat, int, char* data) { fetch(dat, nullptr, data); }
 void ops_dat_fetch_data_memspace(ops_dat dat, int, char* data, ops_memspace) { fetch(dat, nullptr, data); }
 void ops_dat_fetch_data_slab_memspace(ops_dat dat, int, char* data, int* range, ops_memspace) { fetch(dat, range, data); }
