@@ -109,11 +109,20 @@ TEST_P(ops, strided_stencils_read_columns_and_reduce_into_them) {
 
 TEST_P(ops, optional_arguments_are_left_alone) {
   const ops_dat u = dat(grid, {2, 1}, "u"), v = dat(grid, {2, 1}, "v");
-  int all[] = {0, 2, 0, 1}, flags[] = {0, 1};
+  int all[] = {0, 2, 0, 1}, flags[] = {0, 1, 0};
   ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(u, 1, point, "double", OPS_WRITE, flags[0]),
                ops_arg_dat_opt(v, 1, point, "double", OPS_WRITE, flags[1]), ops_arg_gbl(flags, 2, "int", OPS_READ));
   EXPECT_EQ(fetch(u), (std::vector<double>{0, 0}));
   EXPECT_EQ(fetch(v), (std::vector<double>{1, 1}));
+  // Left alone, written or not declared as such: the values stay.
+  int neither[] = {0, 0};
+  ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(v, 1, point, "double", OPS_WRITE, 0), ops_arg_dat_opt(u, 1, point, "double", OPS_RW, 0),
+               ops_arg_gbl(neither, 2, "int", OPS_READ));
+  EXPECT_EQ(fetch(v), (std::vector<double>{1, 1}));
+  // A wrong flag: the kernel writes.
+  ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(u, 1, point, "double", OPS_WRITE, 0), ops_arg_dat_opt(v, 1, point, "double", OPS_RW, 0),
+               ops_arg_gbl(flags + 1, 2, "int", OPS_READ));
+  EXPECT_EQ(fetch(u), (std::vector<double>{1, 1}));
 }
 
 TEST_P(ops, restriction_and_prolongation) {
