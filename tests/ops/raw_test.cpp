@@ -16,7 +16,9 @@ void raw_swap(const double* p, double* q) {
   q[OPS_ACC_MD1(0, 0, 0)] = p[OPS_ACC_MD0(1, 0, 1)];
   q[OPS_ACC_MD1(1, 0, 0)] = p[OPS_ACC_MD0(0, -1, 0)];
 }
-void raw_spread(double* u, const double* x, const double* y) { u[OPS_ACC0(0, 0)] = x[OPS_ACC1(0, 0)] + x[OPS_ACC1(1, 0)] + 10 * (y[OPS_ACC2(0, 0)] - y[OPS_ACC2(0, -1)]); }
+void raw_spread(double* u, const double* x, const double* y) {
+  u[OPS_ACC0(0, 0)] = x[OPS_ACC1(0, 0)] + x[OPS_ACC1(1, 0)] + 10 * (y[OPS_ACC2(0, 0)] - y[OPS_ACC2(0, -1)]);
+}
 void raw_column_sum(const double* u, double* s) { s[OPS_ACC1(0, 0)] += u[OPS_ACC0(0, 0)]; }
 void raw_count(int* n, double* sum) {
   n[OPS_ACC0(0, 0)] += 1;

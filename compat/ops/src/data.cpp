@@ -126,7 +126,8 @@ bool enqueue(const ops_halo_core& h, const halo_side& from, const halo_side& to)
 
 void check_inside(const ops_halo_core& h, ops_dat dat, const st::box& where) {
   if (where.empty() || st::intersection(where, dat->core->valid) == where) return;
-  situ::throw_error(situ::errc::bad_argument, fmt::format("halo from '{}' to '{}' leaves dataset '{}' and its ghost points", h.from->name, h.to->name, dat->name));
+  situ::throw_error(situ::errc::bad_argument,
+                    fmt::format("halo from '{}' to '{}' leaves dataset '{}' and its ghost points", h.from->name, h.to->name, dat->name));
 }
 
 void transfer(const ops_halo_core& h) {

@@ -70,7 +70,8 @@ stencil::box range_of(int dims, const int* range) {
 
 void check_raw_argument(const char* kernel, std::size_t index) {
   if (index < max_raw_arguments) return;
-  throw_error(errc::bad_argument, fmt::format("kernel '{}' takes dataset {} as a pointer: OPS_ACC knows arguments 0 to {} only", kernel, index, max_raw_arguments - 1));
+  throw_error(errc::bad_argument, fmt::format("kernel '{}' takes argument {} as a bare pointer: OPS_ACC has numbers 0 to {} only; let it take ACC<T>&", kernel,
+                                              index, max_raw_arguments - 1));
 }
 
 bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes) {

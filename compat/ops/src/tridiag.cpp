@@ -76,8 +76,9 @@ void solve(int ndim, int solvedim, const int* range, const std::array<ops_dat, 5
   if (what.empty()) return;
   for (const ops_dat dat : dats) {
     if (dat->dim != 1 || dat->situ_type != dats[0]->situ_type) {
-      situ::throw_error(situ::errc::bad_argument, fmt::format("tridiagonal systems: '{}' has {} components of type {}, '{}' has {} of {}: one is possible, of the "
-                                                              "same type", dat->name, dat->dim, dat->type, dats[0]->name, dats[0]->dim, dats[0]->type));
+      situ::throw_error(situ::errc::bad_argument,
+                        fmt::format("tridiagonal systems: '{}' has {} components of type {}, '{}' has {} of {}: each must have one, of the same type", dat->name,
+                                    dat->dim, dat->type, dats[0]->name, dats[0]->dim, dats[0]->type));
     }
     if (st::intersection(what, dat->core->valid) != what) {
       situ::throw_error(situ::errc::bad_argument, fmt::format("tridiagonal systems: the range leaves dataset '{}' and its ghost points", dat->name));
