@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <hdf5.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -42,10 +44,26 @@ std::string last_failure() {
   return text.empty() ? "HDF5 gives no reason" : text;
 }
 
+// HDF5 1.10 crashes when the program ends if a file could not be closed (a full disk): it tries again, on what it has half given up. So its
+// own function for that moment is replaced by one that leaves it alone then. Without effect where the program has used HDF5 before.
+std::atomic<bool> some_file_stays_open{false};
+
 // Its messages come with our errors: it is not to print them as well.
-void be_quiet() {
-  static const bool done = [] { return H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0; }();
+void begin() {
+  static const bool done = [] {
+    if (H5dont_atexit() >= 0)
+      std::atexit([] {
+        if (!some_file_stays_open) H5close();
+      });
+    return H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+  }();
   (void)done;
+}
+
+[[nodiscard]] herr_t close_file(hid_t id) {
+  const herr_t result = H5Fclose(id);
+  if (result < 0) some_file_stays_open = true;
+  return result;
 }
 
 // IEEE half precision, which HDF5 1.10 has no name for: it converts whatever is described.
@@ -207,7 +225,7 @@ struct hdf5_file::parts {
 };
 
 hdf5_file::hdf5_file(std::string path, open_mode how) : parts_{std::make_unique<parts>()} {
-  be_quiet();
+  begin();
   parts_->path = std::move(path);
   const char* const name = parts_->path.c_str();
   const bool is_new = how == open_mode::create || (how == open_mode::update && !std::filesystem::exists(parts_->path));
@@ -222,7 +240,7 @@ hdf5_file::hdf5_file(std::string path, open_mode how) : parts_{std::make_unique<
 }
 
 hdf5_file::~hdf5_file() {
-  if (parts_ && parts_->id >= 0) H5Fclose(parts_->id);
+  if (parts_ && parts_->id >= 0) (void)close_file(parts_->id);
 }
 hdf5_file::hdf5_file(hdf5_file&&) noexcept = default;
 hdf5_file& hdf5_file::operator=(hdf5_file&& other) noexcept {
@@ -231,7 +249,7 @@ hdf5_file& hdf5_file::operator=(hdf5_file&& other) noexcept {
 }
 
 void hdf5_file::close() {
-  if (parts_->id >= 0) parts_->check(H5Fclose(std::exchange(parts_->id, -1)), "cannot be closed", "/");
+  if (parts_->id >= 0) parts_->check(close_file(std::exchange(parts_->id, -1)), "cannot be closed", "/");
 }
 
 const std::string& hdf5_file::path() const noexcept { return parts_->path; }
