@@ -133,11 +133,11 @@ network make_network(shape s, vertex nodes, weights w, std::uint64_t seed) {
 
 const std::vector<kernel_facts>& all_kernels() {
   static const std::vector<shape> general{shape::spmax, shape::rn, shape::ring, shape::tree, shape::complete};
-  static const std::vector<shape> ring{shape::ring}, tree{shape::tree}, complete{shape::complete};
+  static const std::vector<shape> ring{shape::ring}, tree{shape::tree};
   static const std::vector<kernel_facts> table{
       {kernel::bfs_bellman_ford, "bfsBellmanFord", "BF", "breadth-first search by relaxation", shape::spmax, 64, weights::equal, general},
       {kernel::bfs_dijkstra, "bfsDijkstra", "DST", "breadth-first search, layer by layer", shape::rn, 64, weights::equal, general},
-      {kernel::byzantine, "byzantine", "BY", "agreement of generals with traitors", shape::complete, 16, weights::equal, complete},
+      {kernel::byzantine, "byzantine", "BY", "agreement of generals with traitors", shape::spmax, 16, weights::equal, general},
       {kernel::dijkstra_routing, "dijkstraRouting", "DR", "shortest routes from every node", shape::spmax, 32, weights::equal, general},
       {kernel::dominating_set, "dominatingSet", "DS", "small set with a member beside every node", shape::spmax, 32, weights::equal, general},
       {kernel::kcommittee, "kcommittee", "KC", "committees of at most k nodes", shape::rn, 64, weights::equal, general},
@@ -152,6 +152,24 @@ const std::vector<kernel_facts>& all_kernels() {
 }
 
 const kernel_facts& facts_of(kernel k) { return all_kernels()[static_cast<std::size_t>(k)]; }
+
+namespace {
+bool loyal_are_connected(const problem& p) {
+  std::vector<std::uint8_t> is_reached = p.is_traitor;
+  const auto first = std::find(is_reached.begin(), is_reached.end(), 0);
+  std::vector<vertex> waiting;
+  const auto reach = [&](vertex v) {
+    if (std::exchange(is_reached[static_cast<std::size_t>(v)], 1) == 0) waiting.push_back(v);
+  };
+  reach(static_cast<vertex>(first - is_reached.begin()));
+  while (!waiting.empty()) {
+    const vertex v = waiting.back();
+    waiting.pop_back();
+    for (const link& l : p.net.links[static_cast<std::size_t>(v)]) reach(l.to);
+  }
+  return std::find(is_reached.begin(), is_reached.end(), 0) == is_reached.end();
+}
+}  // namespace
 
 problem make_problem(kernel k, shape input, vertex nodes, std::uint64_t seed) {
   const kernel_facts& facts = facts_of(k);
@@ -170,8 +188,16 @@ problem make_problem(kernel k, shape input, vertex nodes, std::uint64_t seed) {
   p.identities = random.permutation(nodes);
   for (vertex& identity : p.identities) identity = 10 * identity + 7;  // no identity is a vertex by chance
   p.is_traitor.assign(static_cast<std::size_t>(nodes), 0);
-  const std::vector<vertex> order = random.permutation(nodes);
-  for (vertex i = 0; i < (nodes - 1) / 3; ++i) p.is_traitor[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = 1;
+  vertex most_traitors = k == kernel::byzantine ? (nodes - 1) / 3 : 0;
+  for (const vertex v : random.permutation(nodes)) {
+    if (most_traitors == 0) break;
+    p.is_traitor[static_cast<std::size_t>(v)] = 1;
+    if (loyal_are_connected(p)) {
+      --most_traitors;
+    } else {
+      p.is_traitor[static_cast<std::size_t>(v)] = 0;
+    }
+  }
   for (vertex v = 0; v < nodes; ++v) p.proposals.push_back(static_cast<std::int32_t>(random.below(2)));
   return p;
 }

@@ -58,7 +58,7 @@ struct kernel_facts {
   std::string_view name;          // as in IMSuite
   std::string_view abbreviation;  // as in the paper
   std::string_view what;
-  shape input;                    // the paper's, but for byzantine (docs/imsuite.md)
+  shape input;                    // the paper's
   vertex nodes;                   // the paper's
   weights weighted;
   std::vector<shape> inputs;      // all that make sense
@@ -76,7 +76,7 @@ struct problem {
   vertex root = 0;                       // of the searches, and of a tree
   std::int32_t committee_size = 6;       // at most; IMSuite's default
   std::vector<std::int32_t> proposals;   // by vertex, 0 or 1, for the generals
-  std::vector<std::uint8_t> is_traitor;  // by vertex; fewer than a third
+  std::vector<std::uint8_t> is_traitor;  // by vertex; fewer than a third, and the others are connected without them
 
   [[nodiscard]] vertex size() const noexcept { return net.size(); }
 };

@@ -90,6 +90,11 @@ TEST(imsuite_problems, hold_distinct_identities_and_few_traitors) {
     const int traitors = std::accumulate(p.is_traitor.begin(), p.is_traitor.end(), 0);
     EXPECT_EQ(traitors, (n - 1) / 3);
   }
+  // In a ring, traitors in two places would part the others.
+  const problem ring = make_problem(kernel::byzantine, shape::ring, 16, 7);
+  int changes = 0;
+  for (vertex v = 0; v < 16; ++v) changes += ring.is_traitor[at(v)] != ring.is_traitor[at((v + 1) % 16)];
+  EXPECT_EQ(changes, 2);
   EXPECT_THROW((void)make_problem(kernel::leader_elect_hs, shape::tree, 8, 1), situ::error);
   EXPECT_THROW((void)make_problem(kernel::mis, shape::rn, 0, 1), situ::error);
 }

@@ -1,92 +1,113 @@
-// Agreement of generals, of whom fewer than a third are traitors, by kings: in each of t + 1 phases all tell all their value; who hears one value
-// from n - t proposes it; a proposal of more than t is adopted; and whoever did not hear its value proposed by n - t takes that of
-// the phase's king. One king is loyal; after its phase all loyal generals agree, and never part again.
+// Agreement of generals, of whom some are traitors, by signed messages. Every general signs its proposal and sends it to its neighbours; who hears
+// a value of a general for the first time signs it as well and passes it on. A value counts in round k with k different signatures, the general's own
+// first. If exactly one value of a general came up, that is what it proposed; if two did, it is a traitor, and counts for nobody. When all
+// is quiet, all loyal generals know the same values, and take what most of them say.
 //
-// The question: L. Lamport, R. Shostak, M. Pease, The Byzantine Generals Problem (1982). The answer: P. Berman, J. Garay, K. Perry, Towards
-// optimal distributed consensus (1989), with three rounds a phase for n > 3t; the original's oral messages grow exponentially with t.
-// Everybody can talk to everybody (its assumption A1), so the network is complete. Traitors say anything, and to each something else.
+// L. Lamport, R. Shostak, M. Pease, The Byzantine Generals Problem (1982): SM(m), section 4, for each general at once, and theorem 4 of section 5: any
+// network will do in which the loyal generals are connected. Why they agree: the first loyal general to hear a value hears it by round t, for
+// all its signatures are traitors'; from there it takes a round for each link on the way to any other, who finds one signature more in each.
+// Rounds by: D. Dolev, H. Strong, Authenticated algorithms for Byzantine agreement (1983).
+//
+// A signature is a number drawn from a secret of the signer's; that everybody can draw it stands for the public key. Traitors use no secret but their
+// own. They propose different values to different neighbours, keep silent, pass on what they heard to some only, and change what they pass on.
 #include "engine.h"
 
-#include <array>
+#include <vector>
 
 namespace imsuite {
 namespace {
 
 struct byzantine {
   static constexpr bool captures_links = true;
-  enum stage : std::int32_t { vote, propose, crown, decide };
+  enum stage : std::int32_t { tell };
+  struct signature {
+    vertex by = no_vertex;
+    std::uint64_t mark = 0;
+  };
   struct message {
-    std::int32_t value = 0;  // anything but 0 and 1 is void
+    vertex origin = no_vertex;
+    std::int32_t value = 0;
+    situ::vector<signature> signatures;
   };
   struct node {
-    std::int32_t value = 0;
     bool is_traitor = false;
-    std::int32_t proposal = -1;
-    bool is_sure = true;
+    std::int32_t proposal = 0;
+    std::vector<std::uint8_t> times_heard;  // of each general the values 0 and 1
   };
   using turn_type = turn<byzantine>;
-  static node make(const problem& p, vertex v) { return {p.proposals[static_cast<std::size_t>(v)], p.is_traitor[static_cast<std::size_t>(v)] != 0, -1, true}; }
-  static std::int32_t most_traitors(std::int32_t generals) noexcept { return (generals - 1) / 3; }
+  static node make(const problem& p, vertex v) {
+    return {p.is_traitor[static_cast<std::size_t>(v)] != 0, p.proposals[static_cast<std::size_t>(v)], std::vector<std::uint8_t>(2 * static_cast<std::size_t>(p.size()), 0)};
+  }
 
-  // argument: the phase.
-  static void step(turn_type& t, node& n, std::int32_t what) {
-    const std::int32_t quorum = t.nodes() - most_traitors(t.nodes());
-    if (n.is_traitor) return lie(t, n, what);
-    switch (what) {
-      case vote:
-        heed_king(t, n, t.argument() - 1);
-        t.send_to_all({n.value});
-        break;
-      case propose: {
-        const std::array<std::int32_t, 2> votes = count(t, n.value);
-        n.proposal = votes[0] >= quorum ? 0 : votes[1] >= quorum ? 1 : -1;
-        if (n.proposal != -1) t.send_to_all({n.proposal});
-        break;
-      }
-      case crown: {
-        const std::array<std::int32_t, 2> proposals = count(t, n.proposal);
-        for (std::int32_t value : {0, 1})
-          if (proposals[static_cast<std::size_t>(value)] > most_traitors(t.nodes())) n.value = value;
-        n.is_sure = proposals[static_cast<std::size_t>(n.value)] >= quorum;
-        if (t.self() == t.argument()) t.send_to_all({n.value});
-        break;
-      }
-      case decide: heed_king(t, n, t.argument() - 1); break;
-    }
+  // What `by` puts under a message after the signatures there are before `count`.
+  static std::uint64_t mark_of(const turn_type& t, const message& m, vertex by, std::size_t count) {
+    const std::uint64_t secret = draw(t.what().seed, 77, static_cast<std::uint64_t>(by));
+    const std::uint64_t before = count == 0 ? static_cast<std::uint64_t>(m.origin) : m.signatures[count - 1].mark;
+    return draw(secret, before, static_cast<std::uint64_t>(m.value));
   }
-  // How often each value was said, by the node itself (`own`) and by others, of whom each is heard once.
-  static std::array<std::int32_t, 2> count(const turn_type& t, std::int32_t own) {
-    std::array<std::int32_t, 2> said{own == 0, own == 1};
-    vertex last = no_vertex;
+  static message sign(const turn_type& t, message m) {
+    m.signatures.push_back({t.self(), mark_of(t, m, t.self(), m.signatures.size())});
+    return m;
+  }
+  [[nodiscard]] static bool is_signed_by(const message& m, vertex v) {
+    return std::any_of(m.signatures.begin(), m.signatures.end(), [v](const signature& s) { return s.by == v; });
+  }
+  // Whether it is what it should be in this round: as many signatures, all different, none forged, the origin's first and the sender's last.
+  [[nodiscard]] static bool is_valid(const turn_type& t, const message& m, vertex sender) {
+    const std::size_t count = m.signatures.size();
+    if (count == 0 || count != static_cast<std::size_t>(t.beat()) || (m.value != 0 && m.value != 1)) return false;
+    if (m.origin < 0 || m.origin >= t.nodes() || m.signatures[0].by != m.origin || m.signatures.back().by != sender) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const signature& s = m.signatures[i];
+      if (s.by < 0 || s.by >= t.nodes() || s.mark != mark_of(t, m, s.by, i)) return false;
+      for (std::size_t j = 0; j < i; ++j)
+        if (m.signatures[j].by == s.by) return false;
+    }
+    return true;
+  }
+
+  static void step(turn_type& t, node& n, std::int32_t) {
+    if (t.beat() == 0) return propose(t, n);
     for (const auto& c : t.received()) {
-      const std::int32_t value = c->message.value;
-      if (c->from != last && (value == 0 || value == 1)) ++said[static_cast<std::size_t>(value)];
-      last = c->from;
+      const message& m = c->message;
+      if (!is_valid(t, m, c->from) || is_signed_by(m, t.self())) continue;
+      std::uint8_t& times = n.times_heard[2 * static_cast<std::size_t>(m.origin) + static_cast<std::size_t>(m.value)];
+      if (times == (n.is_traitor ? 2 : 1)) continue;  // traitors tell things twice
+      ++times;
+      pass_on(t, n, m);
     }
-    return said;
   }
-  static void heed_king(const turn_type& t, node& n, vertex king) {
-    if (n.is_sure || king < 0 || t.self() == king) return;
-    n.value = 0;  // should the king be silent, or say what is void
-    for (const auto& c : t.received())
-      if (c->from == king && c->message.value == 1) n.value = 1;
+  static void propose(turn_type& t, node& n) {
+    const message own{t.self(), n.proposal, {}};
+    if (!n.is_traitor) {
+      n.times_heard[2 * static_cast<std::size_t>(t.self()) + static_cast<std::size_t>(n.proposal)] = 1;
+      return t.send_to_all(sign(t, own));
+    }
+    for (const link& l : t.links())
+      if (const std::uint64_t lie = whim(t, l.to, 0); lie != 3) t.send(l.to, sign(t, {t.self(), static_cast<std::int32_t>(lie), {}}));  // 2 is no value; 3: silence
   }
-  static void lie(turn_type& t, const node&, std::int32_t what) {
-    if (what == decide || (what == crown && t.self() != t.argument())) return;
-    const auto when = static_cast<std::uint64_t>(4 * t.argument() + what);
+  static void pass_on(turn_type& t, const node& n, const message& m) {
     for (const link& l : t.links()) {
-      const auto whom = static_cast<std::uint64_t>(t.self()) << 32 | static_cast<std::uint32_t>(l.to);
-      const std::uint64_t lie = draw(t.what().seed, whom, when) % 4;
-      if (lie != 3) t.send(l.to, {static_cast<std::int32_t>(lie)});  // 2 is void; 3: silence
+      if (is_signed_by(m, l.to)) continue;
+      const std::uint64_t lie = n.is_traitor ? whim(t, l.to, 2 * static_cast<std::uint64_t>(m.origin) + static_cast<std::uint64_t>(m.value) + 1) : 0;
+      if (lie == 3) continue;
+      message next = m;
+      if (lie == 2) next.value = 1 - next.value;  // the other signatures tell
+      t.send(l.to, sign(t, std::move(next)));
     }
   }
-  static void run(driver<byzantine>& d) {
-    const std::int32_t phases = most_traitors(d.what().nodes) + 1;
-    for (std::int32_t phase = 0; phase < phases; ++phase)
-      for (const stage s : {vote, propose, crown}) d.round(s, phase);
-    d.round(decide, phases);
+  // A traitor's, from 0 to 3.
+  static std::uint64_t whim(const turn_type& t, vertex whom, std::uint64_t what) {
+    return draw(draw(t.what().seed, static_cast<std::uint64_t>(t.self()), static_cast<std::uint64_t>(whom)), what, static_cast<std::uint64_t>(t.beat())) % 4;
   }
-  static row result(const node& n) { return {n.value}; }
+
+  static void run(driver<byzantine>& d) { (void)d.settle(tell); }
+  static row result(const node& n) {
+    std::size_t votes[2]{};
+    for (std::size_t i = 0; i < n.times_heard.size(); i += 2)
+      if ((n.times_heard[i] != 0) != (n.times_heard[i + 1] != 0)) ++votes[n.times_heard[i + 1] != 0 ? 1 : 0];
+    return {votes[1] > votes[0] ? 1 : 0};
+  }
 };
 
 }  // namespace
