@@ -138,7 +138,8 @@ void chain_runner::run(chain loops, const plan& p, std::span<loop_time> times) {
 
 void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
   const auto row = tiles_of_row(p);
-  if (pool_.size() > 1 && row >= pool_.size() && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
+  const auto rows = (last - first) / row;  // one thread each: fewer would leave threads idle
+  if (pool_.size() > 1 && row >= pool_.size() && rows >= pool_.size() && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
     run_rows(loops, p, first, last, row, times);
   } else {
     run_parts(loops, p, first, last, times);
