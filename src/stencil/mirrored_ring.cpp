@@ -17,7 +17,7 @@
 namespace situ::stencil {
 
 std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
-  return bytes < 16 * huge_bytes ? bytes : (bytes + huge_bytes - 1) / huge_bytes * huge_bytes;
+  return bytes < 4 * huge_bytes ? bytes : (bytes + huge_bytes - 1) / huge_bytes * huge_bytes;
 }
 
 mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
