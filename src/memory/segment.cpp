@@ -16,7 +16,7 @@ constexpr std::uint64_t extent_step = 1u << 20;   // extents grow by this, or by
 constexpr std::uint64_t charge_step = 1u << 20;   // what is taken from the budget at once: the counter is shared by all places
 constexpr std::uint64_t charge_slack = 4u << 20;  // what is kept before it goes back
 
-constexpr std::uint64_t most_kept_bytes = 32u << 20;  // free memory that a place keeps
+constexpr std::uint64_t most_kept_bytes = 96u << 20;  // free memory that a place keeps
 constexpr std::uint64_t kept_fraction = 8;            // no more than this part of the budget is kept by all places together
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept { return (value + step - 1) / step * step; }

@@ -132,7 +132,7 @@ TEST(segment, budget_passes_from_place_to_place) {
   }
 }
 
-// Four places that each kept 32 MiB of what they freed would leave nothing of a small budget to a fifth.
+// Four places that each kept 96 MiB of what they freed would leave nothing of a small budget to a fifth.
 TEST(segment, free_memory_that_places_keep_is_a_small_part_of_the_budget) {
   constexpr std::uint32_t others = 4;
   local_places places{others + 1, 64 * MiB};
@@ -159,12 +159,12 @@ std::size_t resident_pages(std::uintptr_t address, std::size_t bytes) {
 TEST(segment, large_freed_runs_go_back_to_the_system) {
   local_places places{1};
   segment& here = places.segment(0);
-  void* const block = here.allocate(64 * MiB, 16);
-  std::memset(block, 1, 64 * MiB);
-  EXPECT_EQ(resident_pages(reinterpret_cast<std::uintptr_t>(block), 64 * MiB), 64 * MiB / 4096);
+  void* const block = here.allocate(128 * MiB, 16);
+  std::memset(block, 1, 128 * MiB);
+  EXPECT_EQ(resident_pages(reinterpret_cast<std::uintptr_t>(block), 128 * MiB), 128 * MiB / 4096);
   EXPECT_EQ(here.deallocate(block), free_status::done);
-  EXPECT_EQ(resident_pages(reinterpret_cast<std::uintptr_t>(block), 64 * MiB), 0u);
-  EXPECT_GE(here.statistics().returned_bytes, 64 * MiB);
+  EXPECT_EQ(resident_pages(reinterpret_cast<std::uintptr_t>(block), 128 * MiB), 0u);
+  EXPECT_GE(here.statistics().returned_bytes, 128 * MiB);
   EXPECT_LE(here.statistics().charged_bytes, 8 * MiB);
   void* const small = here.allocate(4 * MiB, 16);  // below the threshold: kept
   std::memset(small, 1, 4 * MiB);
