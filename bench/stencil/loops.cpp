@@ -1,5 +1,6 @@
 // Single loops: the triad, and loops over a cube of three dimensions.
 #include "measure.h"
+#include "neighbours27.h"
 
 #include <situ/stencil/stencil.h>
 
@@ -52,17 +53,7 @@ template <class U>
 }
 template <class U>
 [[gnu::always_inline]] inline double twenty_seven(const U& u) {
-  double faces = 0, edges = 0, corners = 0;
-  for (int k = -1; k <= 1; ++k) {
-    for (int j = -1; j <= 1; ++j) {
-      for (int i = -1; i <= 1; ++i) {
-        const int far = i * i + j * j + k * k;
-        if (far == 1) faces += u(i, j, k);
-        if (far == 2) edges += u(i, j, k);
-        if (far == 3) corners += u(i, j, k);
-      }
-    }
-  }
+  const auto [faces, edges, corners] = stencil_programs::sum_neighbours27(u);
   return c0 * u(0, 0, 0) + c1 * faces + c2 * edges + c3 * corners;
 }
 

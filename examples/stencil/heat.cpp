@@ -47,9 +47,7 @@ outcome play(const request& asked) {
   outcome o{.grid = fmt::format("{} x {} points", n, n)};
   o.checks.push_back({"largest error against the discrete solution", worst.value(), 1e-12});
   o.figures.push_back({"amplitude left", expected_amplitude(n, steps, c)});
-  o.checksum = checksum_of(end);
-  o.field = picture_of(end);
-  add_statistics(o, run);
+  add_result(o, run, end);
   return o;
 }
 

@@ -106,4 +106,12 @@ picture picture_of(const situ::stencil::dataset<double, D>& data) {
   return {plane.extent(0), plane.extent(1), data.fetch(plane)};
 }
 
+// Of a program whose result is one field.
+template <int D>
+void add_result(outcome& to, const situ::stencil::context& run, const situ::stencil::dataset<double, D>& field) {
+  to.checksum = checksum_of(field);
+  to.field = picture_of(field);
+  add_statistics(to, run);
+}
+
 }  // namespace stencil_programs

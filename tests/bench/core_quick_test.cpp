@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,15 +14,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <string>
-#include <utility>
 
 namespace situ::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using ::testing::HasSubstr;
 
 const std::string bin = SITU_TEST_BIN_DIR;
@@ -47,18 +43,7 @@ TEST_F(core_quick, delivers_every_row_and_leaves_nothing) {
   const fs::path file = directory_ / "rows.json";
   const result r = run("--quick --seconds 2 --subjects raw,situ --json " + file.string());
   ASSERT_EQ(r.status, 0) << r.output;
-  std::ifstream stream{file};
-  const json rows = json::parse(stream);
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const json& row : rows) {
-    seen.emplace(row["case"], row["subject"]);
-    EXPECT_GT(row["median_ns"], 0) << row;
-    EXPECT_GT(row["ratio_to_raw"], 0) << row;
-    EXPECT_LE(row["p10_ns"], row["median_ns"]) << row;
-    EXPECT_LE(row["median_ns"], row["p90_ns"]) << row;
-    EXPECT_GE(row["samples"], 1) << row;
-    EXPECT_TRUE(row["commit"].is_string() && row["machine"].is_string()) << row;
-  }
+  const auto seen = check_rows(file, 1);
   for (const char* subject : {"raw", "situ"})
     for (const char* name : {"put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway", "at_empty_rt", "at_1000_doubles", "barrier_2",
                              "barrier_8", "barrier_64"})

@@ -7,23 +7,18 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <set>
 #include <string>
-#include <utility>
 
 namespace situ::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,14 +31,7 @@ TEST_F(graph_quick, delivers_every_row_of_ours_and_leaves_nothing) {
   const fs::path file = directory_ / "rows.json";
   const result r = run("--quick --seconds 0.5 --subjects raw_walk,memcpy,situ,map_clone --json " + file.string());
   ASSERT_EQ(r.status, 0) << r.output;
-  std::ifstream stream{file};
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const json& row : json::parse(stream)) {
-    seen.emplace(row["case"], row["subject"]);
-    EXPECT_GT(row["median_ns"], 0) << row;
-    EXPECT_GT(row["ratio_to_raw"], 0) << row;
-    EXPECT_GE(row["samples"], 3) << row;
-  }
+  const auto seen = check_rows(file, 3);
   for (const char* subject : {"raw_walk", "memcpy", "situ", "map_clone"})
     for (const graph_shape& shape : graph_shapes())
       for (const char* size : {"1e2", "1e3", "1e4"})

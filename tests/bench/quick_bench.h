@@ -2,12 +2,16 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace situ::bench {
 
@@ -36,6 +40,22 @@ class quick_bench : public ::testing::Test {
     const int status = pclose(pipe);
     r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return r;
+  }
+
+  // The rows that a run left in a file: case and subject of each, which must be a figure of so many samples.
+  static std::set<std::pair<std::string, std::string>> check_rows(const std::filesystem::path& file, int least_samples) {
+    std::ifstream stream{file};
+    std::set<std::pair<std::string, std::string>> seen;
+    for (const nlohmann::json& row : nlohmann::json::parse(stream)) {
+      seen.emplace(row["case"], row["subject"]);
+      EXPECT_GT(row["median_ns"], 0) << row;
+      EXPECT_GT(row["ratio_to_raw"], 0) << row;
+      EXPECT_LE(row["p10_ns"], row["median_ns"]) << row;
+      EXPECT_LE(row["median_ns"], row["p90_ns"]) << row;
+      EXPECT_GE(row["samples"], least_samples) << row;
+      EXPECT_TRUE(row["commit"].is_string() && row["machine"].is_string()) << row;
+    }
+    return seen;
   }
 
   std::string name_, flags_;
