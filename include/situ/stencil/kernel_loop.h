@@ -7,6 +7,8 @@
 //      meet: with reductions, and where a written dataset is touched beside the point, or at one address by many points.
 //   3. An argument that stands still along the line (a column of y coordinates, say) is spread out into a short row first, so that
 //      it advances too. The row is as long as a strip of the line; all strips of the line use the same one.
+//   4. What an argument is at a line is computed once for a plane (the lines that differ in dimension 1 only); from line to line it moves by a
+//      constant distance. Those that do not (spread out, or advancing by fractions) begin anew with each line.
 #pragma once
 
 #include <situ/stencil/accessor.h>
@@ -23,6 +25,7 @@ inline constexpr int strip_points = 256;  // 2 KiB of doubles: a few spread-out 
 // A parameter of the kernel is a class with
 //   row<Fast>          what the inner loop needs of it, cheap to copy
 //   begin<Fast>(...)   makes the row for the line that starts at a point
+//   steps<Fast>()      whether row.next_line() makes it the row of the next line
 //   is_reduction, is_fast(), is_mapped(), replica_bytes(), replicate(): see below
 
 template <class T, int D, class View = accessor<T, D>>
@@ -46,6 +49,11 @@ class dataset_parameter {
     if (is_checked || data_->stride[0] != 1 || where_.multiplier(0) != 1 || where_.divisor(0) != 1) return false;
     return !writes(mode_) || (where_.lowest(0) == 0 && where_.highest(0) == 0);
   }
+  template <bool Fast>
+  [[nodiscard]] bool steps() const noexcept {
+    if (is_checked) return false;
+    return data_ == nullptr || (where_.divisor(1) == 1 && !(Fast && stands_still()));
+  }
   [[nodiscard]] std::size_t replica_bytes(int points) const noexcept {
     if (!stands_still()) return 0;
     std::size_t rows = static_cast<std::size_t>(data_->components);
@@ -59,11 +67,13 @@ class dataset_parameter {
     std::ptrdiff_t step;
     std::ptrdiff_t stride[D];
     std::ptrdiff_t component_stride;
+    std::ptrdiff_t line_step;
     check_site* site;
     int from;  // the line's first index
     void enter() noexcept {}
     void leave() noexcept {}
     [[gnu::always_inline]] void advance(std::ptrdiff_t points) noexcept { at += points * step; }
+    [[gnu::always_inline]] void next_line() noexcept { at += line_step; }
     [[gnu::always_inline]] View view(std::ptrdiff_t i) const noexcept {
       std::ptrdiff_t s[D];
       for (int d = 0; d < D; ++d) s[d] = stride[d];
@@ -90,6 +100,7 @@ class dataset_parameter {
     r.at = reinterpret_cast<T*>(data_->origin) + data_->offset(at);
     r.component_stride = data_->component_stride;
     r.step = data_->stride[0] * where_.multiplier(0);
+    r.line_step = data_->stride[1] * where_.multiplier(1);
     for (int d = 0; d < D; ++d) r.stride[d] = data_->stride[d];
     if constexpr (is_checked) {
       site.loop = loop_name_, site.data = data_, site.where = &where_, site.mode = mode_, site.argument = index_;
@@ -151,6 +162,10 @@ struct plain_parameter {
   static void name_site(const std::string*, int) noexcept {}
   [[nodiscard]] static bool is_mapped() noexcept { return false; }
   [[nodiscard]] static bool is_fast() noexcept { return true; }
+  template <bool Fast>
+  [[nodiscard]] static bool steps() noexcept {
+    return true;
+  }
   [[nodiscard]] static std::size_t replica_bytes(int) noexcept { return 0; }
   static void begin_loop(const box&) noexcept {}
   static void end_loop() noexcept {}
@@ -166,6 +181,7 @@ class index_parameter : public plain_parameter {
     void enter() noexcept {}
     void leave() noexcept {}
     void advance(std::ptrdiff_t points) noexcept { at[0] += static_cast<int>(points); }
+    void next_line() noexcept { ++at[1]; }
     [[gnu::always_inline]] View view(std::ptrdiff_t i) const noexcept {
       auto here = at;
       here[0] += static_cast<int>(i);
@@ -189,6 +205,7 @@ class global_parameter : public plain_parameter {
     void enter() noexcept {}
     void leave() noexcept {}
     void advance(std::ptrdiff_t) noexcept {}
+    void next_line() noexcept {}
     [[gnu::always_inline]] View view(std::ptrdiff_t) const noexcept { return View{*value}; }
   };
   template <bool Fast>
@@ -223,11 +240,13 @@ class reduction_parameter : public plain_parameter {
   template <bool Fast>
   struct row {
     T* line;
+    std::ptrdiff_t count;
     bool single;
     T value;  // of a single accumulator: in a register during the line
     void enter() noexcept { if (single) value = *line; }
     void leave() noexcept { if (single) *line = value; }
     void advance(std::ptrdiff_t) noexcept {}
+    void next_line() noexcept { line += count; }
     [[gnu::always_inline]] View view(std::ptrdiff_t) noexcept { return View{Fast ? &value : line}; }
   };
   // Fast here: one accumulator.
@@ -235,7 +254,7 @@ class reduction_parameter : public plain_parameter {
   [[nodiscard]] row<Fast> begin(const coordinates& from, const box& range, int, std::byte*&, check_site&) const noexcept {
     std::size_t n = 0;
     for (int d = max_dims - 1; d >= 1; --d) n = n * static_cast<std::size_t>(range.extent(d)) + static_cast<std::size_t>(from[d] - range.low[d]);
-    return {const_cast<T*>(accumulators_.data()) + n * static_cast<std::size_t>(into_->count), Fast, T{}};
+    return {const_cast<T*>(accumulators_.data()) + n * static_cast<std::size_t>(into_->count), into_->count, Fast, T{}};
   }
   [[nodiscard]] bool is_fast() const noexcept { return into_->count == 1; }
 
@@ -276,9 +295,9 @@ class kernel_loop final : public loop {
   void run(const box& part, scratch& memory) override {
     if (part.empty()) return;
     if (fast_) {
-      run_lines<true>(part, memory, std::index_sequence_for<Parameters...>{});
+      run_planes<true>(part, memory, std::index_sequence_for<Parameters...>{});
     } else {
-      run_lines<false>(part, memory, std::index_sequence_for<Parameters...>{});
+      run_planes<false>(part, memory, std::index_sequence_for<Parameters...>{});
     }
   }
 
@@ -295,7 +314,7 @@ class kernel_loop final : public loop {
   }
 
   template <bool Fast, std::size_t... I>
-  void run_lines(const box& part, scratch& memory, std::index_sequence<I...> all) {
+  void run_planes(const box& part, scratch& memory, std::index_sequence<I...> all) {
     const int points = mapped_ ? 1 : part.extent(0);
     int strip = points;
     std::byte* replicas = nullptr;
@@ -306,19 +325,29 @@ class kernel_loop final : public loop {
         replicas = memory.reserve(bytes);
       }
     }
+    const std::array<bool, sizeof...(Parameters) + 1> steps{std::get<I>(parameters_).template steps<Fast>()..., true};
+    const bool all_step = (steps[I] && ... && true);
+    const int lines = part.extent(1);
     std::array<check_site, sizeof...(Parameters) + 1> sites;
     coordinates at = part.low;
     while (true) {
       std::byte* replica = replicas;
       std::tuple<typename Parameters::template row<Fast>...> rows{
           std::get<I>(parameters_).template begin<Fast>(at, range(), strip, replica, sites[I])...};
-      for (int from = 0; from < points; from += strip) {
-        run_strip<Fast>(kernel_, rows, std::min(strip, points - from), all);
-        (std::get<I>(rows).advance(strip), ...);
+      if (all_step) {  // nothing is spread out: no strips
+        run_lines<Fast>(kernel_, rows, 0, points, lines, all);
+      } else {
+        while (true) {
+          for (int from = 0; from < points; from += strip) run_lines<Fast>(kernel_, rows, from, std::min(strip, points - from), 1, all);
+          if (++at[1] == part.high[1]) break;
+          replica = replicas;
+          (next_line<Fast, I>(rows, steps[I], at, strip, replica, sites[I]), ...);
+        }
+        at[1] = part.low[1];
       }
       if (mapped_ && ++at[0] < part.high[0]) continue;
       at[0] = part.low[0];
-      int d = 1;
+      int d = 2;
       while (d < max_dims && ++at[d] >= part.high[d]) {
         at[d] = part.low[d];
         ++d;
@@ -327,18 +356,31 @@ class kernel_loop final : public loop {
     }
   }
 
+  template <bool Fast, std::size_t I, class Rows>
+  void next_line(Rows& rows, bool steps, const coordinates& at, int strip, std::byte*& replica, check_site& site) {
+    if (steps) {
+      std::get<I>(rows).next_line();
+    } else {
+      std::get<I>(rows) = std::get<I>(parameters_).template begin<Fast>(at, range(), strip, replica, site);
+    }
+  }
+
   // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel.
   template <bool Fast, class Rows, std::size_t... I>
-  [[gnu::noinline, gnu::flatten]] static void run_strip(Kernel& kernel, const Rows& from, int points, std::index_sequence<I...>) {
-    Rows rows = from;
-    (std::get<I>(rows).enter(), ...);
-    if constexpr (Fast && !any_reduction) {
+  [[gnu::noinline, gnu::flatten]] static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<I...>) {
+    Rows rows = first;
+    (std::get<I>(rows).advance(from), ...);
+    for (int line = 0; line < lines; ++line) {
+      (std::get<I>(rows).enter(), ...);
+      if constexpr (Fast && !any_reduction) {
 #pragma GCC ivdep
-      for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
-    } else {
-      for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+        for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+      } else {
+        for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+      }
+      (std::get<I>(rows).leave(), ...);
+      (std::get<I>(rows).next_line(), ...);
     }
-    (std::get<I>(rows).leave(), ...);
   }
 
   Kernel kernel_;
