@@ -132,7 +132,9 @@ void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<
   }
   try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
-    if (chosen >= found.streams.size()) found.streams.push_back(make_stream_plan(loops, found.candidates[chosen], how.tile[dims(loops) - 1] > 0, slots->fast_bytes()));
+    if (chosen >= found.streams.size()) {
+      found.streams.push_back(make_stream_plan(loops, found.candidates[chosen], how.tile[dims(loops) - 1] > 0, slots->fast_bytes(), pool.size()));
+    }
     const auto& p = found.streams[chosen];
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.groups;

@@ -60,16 +60,36 @@ void slot_runner::forget(const dataset_core& data) {
 
 slabs slot_runner::unread(const data_use& use) const {
   const auto& data = *use.data;
-  auto touched = use.touched;
-  if (!data.is_cyclic_temporary) widen(touched, stored_.at(&data).defined);
-  const int outer = outer_of(data);
-  const bool is_filled = !use.filled.empty() && contains_inside(use.filled, touched, outer);
-  if (data.is_cyclic_temporary && (!is_filled || use.filled.low[outer] > touched.low[outer] || use.filled.high[outer] < touched.high[outer])) {
-    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' uses it before the chain has written all of what "
-                                                "it touches; what an earlier chain left there is not kept", data.name, use.first_kernel));
+  if (data.is_cyclic_temporary) {
+    if (use.heir.empty()) return slabs_of(data, use.touched);
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' reads of it what the chain has not written; what "
+                                                "an earlier chain left there is not kept", data.name, use.heir));
   }
-  if (!is_filled) return {};
-  return data.is_cyclic_temporary ? slabs_of(data, use.filled) : slabs_inside(data, use.filled);
+  box carried = use.touched;
+  widen(carried, stored_.at(&data).defined);
+  const int d = outer_of(data);
+  box free = use.filled.longest_part(carried, d);
+  if (!use.inherited.empty()) {  // the larger part beside it
+    const int below = std::clamp(use.inherited.low[d], free.low[d], free.high[d]), above = std::clamp(use.inherited.high[d], free.low[d], free.high[d]);
+    if (below - free.low[d] >= free.high[d] - above) {
+      free.high[d] = below;
+    } else {
+      free.low[d] = above;
+    }
+  }
+  // Beyond what carries anything nothing can be lost.
+  if (!free.empty() && free.low[d] == carried.low[d]) free.low[d] = data.valid.low[d];
+  if (!free.empty() && free.high[d] == carried.high[d]) free.high[d] = data.valid.high[d];
+  return slabs_inside(data, free);
+}
+
+// Whether slabs that are not read have points that nobody writes.
+bool slot_runner::must_clear(const data_use& use, slabs free) {
+  box all = use.data->valid;
+  const int d = outer_of(*use.data), high = all.high[d];
+  all.low[d] = first_point(*use.data, free.low);
+  all.high[d] = std::min(high, first_point(*use.data, free.high));
+  return !use.filled.covers(all);
 }
 
 void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue) {
@@ -204,7 +224,7 @@ struct slot_runner::flow {
   std::size_t shift;           // of the windows; the dataset's own is that of what is read ahead
   slabs unread;                // written first
   slabs written;               // to be written back
-  bool clears;                 // slabs that are not read have points that nobody writes
+  bool clears;                 // the unread slabs
   std::vector<slabs> pending;  // written back, and not current yet
 };
 
@@ -340,7 +360,8 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
   for (const auto& s : p.streams) {
     const auto& u = *std::find_if(uses.begin(), uses.end(), [&](const data_use& use) { return use.data == s.data; });
     auto& d = stored_.at(s.data);
-    auto& f = flows.emplace_back(flow{&s, &d, d.shift, unread(u), {}, !contains_inside(u.filled, s.data->valid, s.data->dims - 1), {}});
+    const auto free = unread(u);
+    auto& f = flows.emplace_back(flow{&s, &d, d.shift, free, {}, must_clear(u, free), {}});
     if (!s.data->is_cyclic_temporary) f.written = slabs_of(*s.data, u.written);
   }
   const undo before{loops};

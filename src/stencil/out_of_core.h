@@ -28,7 +28,7 @@
 // written back for good is read; the rest, and all that a different chain wants, is read when that chain begins.
 //
 // What is not transferred: what a chain only reads is not written back. What a chain writes before it reads it is not read: decided slab
-// by slab, if the first loop that touches D writes all points that carry anything; the slab is cleared instead. Cyclic temporaries are
+// by slab, if loops of the chain write all points that carry anything before any reads them; the slab is cleared instead. Cyclic temporaries are
 // neither read nor written. Datasets of a chain that fit into the budget altogether are loaded once and stay in memory, where chains run as the
 // tiled executor runs them; they are written back when another chain needs the room.
 //
@@ -103,6 +103,7 @@ class slot_runner {
   void prepare_rings(const stream_plan& p);
   // Which slabs need not be read. Throws if the use of a cyclic temporary shows that it is none.
   [[nodiscard]] slabs unread(const data_use& use) const;
+  [[nodiscard]] static bool must_clear(const data_use& use, slabs free);
 
   // From or to contiguous memory.
   void transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue);

@@ -161,13 +161,6 @@ bool leaves_no_gaps(const shape& s) {
 
 namespace {
 
-bool contains(const box& a, const box& b) {
-  for (int d = 0; d < max_dims; ++d) {
-    if (b.low[d] < a.low[d] || b.high[d] > a.high[d]) return false;
-  }
-  return true;
-}
-
 constexpr box empty_box{{}, {}};
 
 }  // namespace

@@ -20,7 +20,14 @@ namespace {
 constexpr int wanted_groups = 24;
 constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
 
+// Lower blocks are mostly skew.
+constexpr int least_block_height = 4;
+
 int outermost(chain loops) { return dims(loops) - 1; }
+
+bool is_block(const coordinates& tile, int outer) {
+  return std::any_of(tile.begin(), tile.begin() + outer, [](int width) { return width > 0; });
+}
 
 }  // namespace
 
@@ -40,31 +47,48 @@ slabs slabs_inside(const dataset_core& data, const box& b) {
   return {(b.low[outer] - low + n - 1) / n, b.high[outer] == data.valid.high[outer] ? slabs_of(data, b).high : (b.high[outer] - low) / n};
 }
 
-bool contains_inside(const box& a, const box& b, int outer) {
-  for (int d = 0; d < max_dims; ++d) {
-    if (d != outer && (b.low[d] < a.low[d] || b.high[d] > a.high[d])) return false;
+namespace {
+
+// Notes what a loop reads through an argument and the chain has not written yet.
+void inherit(data_use& use, const argument& a, const loop& l) {
+  const box b = touched_by(a, l.range());
+  if (use.filled.covers(b) || contains(use.inherited, b)) return;
+  // The box around all points of a stencil may have corners that none of them touches.
+  for (const auto& offset : a.where->points()) {
+    box at = b;
+    for (int d = 0; d < max_dims; ++d) {
+      at.low[d] = a.where->map(d, l.range().low[d]) + offset[d];
+      at.high[d] = a.where->map(d, l.range().high[d] - 1) + offset[d] + 1;
+    }
+    at = intersection(at, a.data->valid);
+    if (use.filled.covers(at)) continue;
+    widen(use.inherited, at);
+    if (use.heir.empty()) use.heir = l.name();
   }
-  return true;
 }
+
+}  // namespace
 
 std::vector<data_use> uses_of(chain loops) {
   std::vector<data_use> uses;
   std::map<const dataset_core*, std::size_t> numbers;
-  std::vector<const loop*> first;
   for (const auto& l : loops) {
-    for (const auto& a : l->arguments()) {
-      if (a.data == nullptr || !a.data->in_file) continue;
-      const box b = touched_by(a, l->range());
-      const auto [it, is_new] = numbers.try_emplace(a.data, uses.size());
-      if (is_new) {
-        uses.push_back({a.data, b, {{}, {}}, b, l->name()});
-        first.push_back(l.get());
+    // A loop reads before it writes, whatever the order of its arguments.
+    for (const bool is_write : {false, true}) {
+      for (const auto& a : l->arguments()) {
+        if (a.data == nullptr || !a.data->in_file || !(is_write ? writes(a.mode) : reads(a.mode))) continue;
+        const box b = touched_by(a, l->range());
+        const auto [it, is_new] = numbers.try_emplace(a.data, uses.size());
+        if (is_new) uses.push_back({a.data, b, {{}, {}}, {}, {{}, {}}, {}});
+        auto& u = uses[it->second];
+        widen(u.touched, b);
+        if (!is_write) {
+          inherit(u, a, *l);
+        } else {
+          widen(u.written, b);
+          if (a.mode == access::write && leaves_no_gaps(*a.where)) u.filled.add(b);
+        }
       }
-      auto& u = uses[it->second];
-      widen(u.touched, b);
-      if (writes(a.mode)) widen(u.written, b);
-      const bool fills = a.mode == access::write && leaves_no_gaps(*a.where) && b == u.filled;
-      if (first[it->second] == l.get() && !fills) u.filled = {{}, {}};
     }
   }
   return uses;
@@ -134,7 +158,7 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
 
 }  // namespace
 
-stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes) {
+stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes, int threads) {
   const int outer = outermost(loops);
   const int extent = std::max(1, bounds(loops).extent(outer));
   int height = tile[outer] > 0 ? tile[outer] : extent;
@@ -154,12 +178,23 @@ stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wante
   if (!is_wanted) {
     // Low rows, so that groups of them can have any height.
     if (tile[outer] == 0 && height > 1) cut(std::max(1, std::min(height / 8, extent / (2 * wanted_groups))));
-    int most = 1;
-    for (int step = std::bit_floor(static_cast<unsigned>(rows)); step > 0; step /= 2) {
-      if (most + step <= rows && group_rows(by_rows, rows, most + step).bytes <= fast_bytes) most += step;
+    const auto most_rows = [&] {
+      int most = 1;
+      for (int step = std::bit_floor(static_cast<unsigned>(rows)); step > 0; step /= 2) {
+        if (most + step <= rows && group_rows(by_rows, rows, most + step).bytes <= fast_bytes) most += step;
+      }
+      return most;
+    };
+    int most = most_rows();
+    // Threads run blocks of their own where a group has a row for each (execute.h).
+    while (is_block(tile, outer) && most < threads && height >= 2 * least_block_height) {
+      cut(height / 2);
+      most = most_rows();
     }
-    int enough = std::min(most, std::max(1, rows / wanted_groups));
-    while (enough < most && group_rows(by_rows, rows, enough).bytes < 3 * least_group_bytes) ++enough;
+    const int share = is_block(tile, outer) && most >= threads ? threads : 1;  // as many for each thread
+    most -= most % share;
+    int enough = std::clamp((rows / wanted_groups + share - 1) / share * share, share, most);
+    while (enough < most && group_rows(by_rows, rows, enough).bytes < 3 * least_group_bytes) enough += share;
     p = group_rows(by_rows, rows, enough);
   }
   auto cells = tile;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "stencil/plan.h"
+#include "stencil/region.h"
 
 #include <string>
 #include <vector>
@@ -37,14 +38,16 @@ struct data_use {
   dataset_core* data = nullptr;
   box touched;                       // around all points
   box written;                       // around the points that are written; empty: none
-  box filled;                        // what the first loop that touches the dataset writes without gaps and reading; empty: nothing
-  std::string first_kernel;
+  region filled;                     // what the chain certainly writes
+  box inherited{{}, {}};             // around the points that it may read before it has written them
+  std::string heir;                  // the first kernel that does; empty: none
 };
 [[nodiscard]] std::vector<data_use> uses_of(chain loops);
 
 // As many rows of tiles of that size as fit into the budget, or as suffice to keep the store busy. Throws out_of_memory with the least budget
-// that works. is_wanted: tiles are as high as `tile` says, each row a group of its own.
-[[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes);
+// that works. is_wanted: tiles are as high as `tile` says, each row a group of its own. Otherwise blocks are lowered until a group has a row of
+// them for each thread.
+[[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes, int threads);
 // What of the next chain's first window is certain when the last tile begins: the slabs that were written back for good.
 [[nodiscard]] slabs ahead_of(const stream& s, int groups);
 
@@ -57,7 +60,5 @@ struct data_use {
 [[nodiscard]] inline std::size_t bytes_of(const dataset_core& data, int slabs) { return static_cast<std::size_t>(slabs) * data.slab_bytes; }
 // The smallest that holds both.
 void widen(slabs& a, slabs b);
-// Whether b lies in a, the outermost dimension aside.
-[[nodiscard]] bool contains_inside(const box& a, const box& b, int outer);
 
 }  // namespace situ::stencil

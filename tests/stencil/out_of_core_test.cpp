@@ -77,6 +77,46 @@ TEST(out_of_core, what_is_written_first_is_not_read_and_what_is_read_is_not_writ
   EXPECT_EQ(f.d.fetch(range(7, 9, 599, 600)), (std::vector<double>{9, 9}));
 }
 
+// The inside by one loop, its edges by others, and all of it read after that.
+TEST(out_of_core, what_several_loops_write_first_is_not_read) {
+  fields f{small_budget(half_a_field)};
+  f.fill(f.a, 3);
+  f.fill(f.b, 7);
+  f.c.execute();
+  dataset_core* const temporaries[] = {f.d.core()};
+  f.c.begin_cyclic(temporaries);
+  const auto before = f.c.statistics();
+  const shape left{"left", 2, {{1, 0}}}, right{"right", 2, {{-1, 0}}}, below{"below", 2, {{0, 1}}}, above{"above", 2, {{0, -1}}}, cross = shape::star(2, 1);
+  const auto fill_to = [&](const dataset<double, 2>& to) {
+    par_loop("inside", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 2 * x(0, 0); }, read(f.a), write(to));
+    par_loop("left", f.grid, range(0, 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(1, 0); }, read(to, left), write(to));
+    par_loop("right", f.grid, range(nx - 1, nx, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(-1, 0); }, read(to, right), write(to));
+  };
+  fill_to(f.b);
+  par_loop("below", f.grid, range(0, nx, 0, 1), [](auto x, auto y) { y(0, 0) = x(0, 1); }, read(f.b, below), write(f.b));
+  par_loop("above", f.grid, range(0, nx, ny - 1, ny), [](auto x, auto y) { y(0, 0) = x(0, -1); }, read(f.b, above), write(f.b));
+  fill_to(f.d);  // of its corners nothing is written, and nothing read
+  par_loop("sum", f.grid, range(1, nx - 1, 2, ny - 2), [](auto x, auto y) { y(0, 0) += x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1); }, read(f.d, cross), read_write(f.b));
+  f.c.execute();
+  EXPECT_THAT(f.c.statistics().bytes_read - before.bytes_read, is_with_read_ahead(field_bytes));
+  EXPECT_EQ(f.c.statistics().bytes_written - before.bytes_written, field_bytes);
+  EXPECT_EQ(f.b.fetch(range(0, 2, 300, 301)), (std::vector<double>{6, 30}));
+  EXPECT_EQ(f.b.fetch(range(nx - 1, nx, ny - 1, ny)), (std::vector<double>{6}));
+}
+
+TEST(out_of_core, of_what_is_filled_only_what_is_read_before_is_read) {
+  fields f{small_budget(half_a_field)};
+  f.fill(f.a, 3);
+  f.c.execute();
+  const auto before = f.c.statistics();
+  par_loop("peek", f.grid, range(0, nx, 590, ny), [](auto x, auto y) { y(0, 0) = x(0, 0) + 1; }, read(f.a), write(f.b));
+  f.fill(f.a, 4);
+  f.c.execute();
+  EXPECT_THAT(f.c.statistics().bytes_read - before.bytes_read, is_with_read_ahead(field_bytes / 60));
+  EXPECT_EQ(f.a.fetch(range(0, 1, 595, 596)), (std::vector<double>{4}));
+  EXPECT_EQ(f.b.fetch(range(0, 1, 595, 596)), (std::vector<double>{4}));
+}
+
 TEST(out_of_core, a_partial_write_keeps_the_rest) {
   fields f{small_budget(half_a_field)};
   f.fill(f.a, 3);

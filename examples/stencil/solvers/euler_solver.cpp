@@ -221,19 +221,6 @@ void euler_solver<D>::begin_cyclic() {
   block_.owner().begin_cyclic(temporaries);
 }
 
-// Some temporaries are not written by one loop, but by one for the inside and others for the ghost points. The out-of-core executor knows that
-// nothing of them need be read only if the first loop writes all of it; in memory that would be wasted.
-template <int D>
-void euler_solver<D>::forget() {
-  if (block_.owner().how().run_by != executor::out_of_core) return;
-  par_loop("forget", block_, nodes(-2, 2), to_nothing, write(energy_flux_), write(node_flux_), write(node_mass_before_), write(node_mass_after_), write(momentum_flux_));
-  par_loop("forget", block_, cells(-2, 2), to_nothing, write(mass_after_));
-  for (int e = 0; e < D; ++e) {
-    par_loop("forget", block_, nodes(-2, 2), to_nothing, write(velocity1_[static_cast<std::size_t>(e)]));
-    par_loop("forget", block_, extended<D>(cells(-2, 2), e, -2, n_[e] + 3), to_nothing, write(mass_flux_[static_cast<std::size_t>(e)]));
-  }
-}
-
 template <int D>
 double euler_solver<D>::bytes_that_must_move() const {
   double points = 1;
@@ -461,7 +448,6 @@ void euler_solver<D>::keep() {
 template <int D>
 double euler_solver<D>::step(double at_most) {
   const double dt = std::min(at_most, limit_.value());
-  forget();
   lagrangian_step(dt);
   std::array<double, D> left;
   left.fill(1);

@@ -70,7 +70,6 @@ class euler_solver {
   void remap_momentum();
   void keep();
   void begin_cyclic();
-  void forget();
 
   situ::stencil::block<D> block_;
   std::array<int, D> n_;

@@ -11,6 +11,7 @@
 #include <situ/stencil/stencil.h>
 
 #include <array>
+#include <tuple>
 #include <utility>
 
 namespace stencil_programs {
@@ -45,37 +46,42 @@ class reflection {
       const int gap = where == lies::between ? 1 : 2;
       across.low[E] = side > 0 ? -1 : last + 1;
       across.high[E] = across.low[E] + 1;
-      const auto& touched = shapes_[E][side > 0 ? 0 : 1][gap - 1];
-      situ::stencil::par_loop("mirror", on, across,
-                              [side, gap, signs](const auto&... u) {
-                                int n = 0;
-                                ((reflect<E>(u, side, gap, signs[n]), ++n), ...);
-                              },
-                              situ::stencil::read_write(fields, touched)...);
+      const auto& to = shapes_[E][side > 0 ? 0 : 1];
+      // An argument for each layer: what is written without being read need not be fetched from afar.
+      std::apply(
+          [&](const auto&... arguments) {
+            situ::stencil::par_loop("mirror", on, across, [side, gap, signs](auto... u) { reflect<E>(side, gap, signs.data(), u...); }, arguments...);
+          },
+          std::tuple_cat(std::tuple{situ::stencil::read(fields, to.inside[gap - 1]), situ::stencil::write(fields), situ::stencil::write(fields, to.second_ghost)}...));
     }
   }
 
  private:
-  template <int E, class U>
-  [[gnu::always_inline]] static void reflect(const U& u, int side, int gap, double sign) {
-    along<E>(u, 0) = sign * along<E>(u, side * gap);
-    along<E>(u, -side) = sign * along<E>(u, side * (gap + 1));
+  struct shapes {
+    situ::stencil::shape inside[2];     // by gap
+    situ::stencil::shape second_ghost;  // seen from the first
+  };
+
+  template <int E, class U, class V, class W, class... More>
+  [[gnu::always_inline]] static void reflect(int side, int gap, const double* sign, U inside, V first, W second, More... more) {
+    along<E>(first, 0) = *sign * along<E>(inside, side * gap);
+    along<E>(second, -side) = *sign * along<E>(inside, side * (gap + 1));
+    if constexpr (sizeof...(More) > 0) reflect<E>(side, gap, sign + 1, more...);
   }
-  static situ::stencil::shape make_shape(int e, int side, int gap) {
-    std::array<situ::stencil::coordinates, 4> points{};
-    const int offsets[] = {0, -side, side * gap, side * (gap + 1)};
-    for (std::size_t i = 0; i < 4; ++i) points[i][static_cast<std::size_t>(e)] = offsets[i];
-    return {"mirror", D, points};
+  static situ::stencil::coordinates step(int e, int n) {
+    situ::stencil::coordinates c{};
+    c[static_cast<std::size_t>(e)] = n;
+    return c;
   }
-  using pair = std::array<situ::stencil::shape, 2>;
-  static std::array<pair, 2> make_shapes(int e) {
-    return {pair{make_shape(e, 1, 1), make_shape(e, 1, 2)}, pair{make_shape(e, -1, 1), make_shape(e, -1, 2)}};
+  static shapes make_shapes(int e, int side) {
+    const auto inside = [&](int gap) { return situ::stencil::shape{"mirrored", D, {step(e, side * gap), step(e, side * (gap + 1))}}; };
+    return {{inside(1), inside(2)}, {"second ghost", D, {step(e, -side)}}};
   }
   template <std::size_t... E>
-  static std::array<std::array<pair, 2>, D> make_all(std::index_sequence<E...>) {
-    return {make_shapes(static_cast<int>(E))...};
+  static std::array<std::array<shapes, 2>, D> make_all(std::index_sequence<E...>) {
+    return {std::array{make_shapes(static_cast<int>(E), 1), make_shapes(static_cast<int>(E), -1)}...};
   }
-  std::array<std::array<pair, 2>, D> shapes_ = make_all(std::make_index_sequence<D>{});  // of direction, side, gap
+  std::array<std::array<shapes, 2>, D> shapes_ = make_all(std::make_index_sequence<D>{});  // of direction and side
 };
 
 }  // namespace stencil_programs

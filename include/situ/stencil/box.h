@@ -41,6 +41,14 @@ struct box {
   return r;
 }
 
+// Whether all of b lies in a.
+[[nodiscard]] inline bool contains(const box& a, const box& b) noexcept {
+  for (int d = 0; d < max_dims; ++d) {
+    if (b.low[d] < a.low[d] || b.high[d] > a.high[d]) return false;
+  }
+  return true;
+}
+
 // The range of a loop, written as its bounds: range(0, nx, 0, ny).
 template <class... Bounds>
   requires(sizeof...(Bounds) % 2 == 0 && sizeof...(Bounds) / 2 >= 1 && sizeof...(Bounds) / 2 <= max_dims)

@@ -1,0 +1,26 @@
+// A set of points of a grid, as boxes that may overlap. For the analysis of chains: a few boxes, whose sides are those of loops' ranges.
+#pragma once
+
+#include <situ/stencil/box.h>
+
+#include <span>
+#include <vector>
+
+namespace situ::stencil {
+
+class region {
+ public:
+  // Beyond most_boxes the smallest is left out: what covers() says stays true, but it may miss something.
+  void add(box b);
+  [[nodiscard]] bool covers(const box& b) const { return covers(boxes_, b); }
+  // Of the longest run of indices in dimension d such that all points of b with these indices are in the set: those points. May be empty.
+  [[nodiscard]] box longest_part(const box& b, int d) const;
+
+  static constexpr std::size_t most_boxes = 32;
+
+ private:
+  [[nodiscard]] static bool covers(std::span<const box> boxes, box b);
+  std::vector<box> boxes_;
+};
+
+}  // namespace situ::stencil
