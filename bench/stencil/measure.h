@@ -20,6 +20,7 @@ struct session {
   double seconds;
   bool is_quick;
   std::string directory;  // of backing files
+  std::string programs;   // folder of programs built elsewhere; empty: none
 };
 
 template <class F>
@@ -87,5 +88,6 @@ void measure_beyond_memory(const session& s);
 void measure_taylor_green(const session& s);
 void measure_euler(const session& s);
 void measure_planning(const session& s, bool is_new);
+void measure_programs(const session& s, const char* case_name);
 
 }  // namespace stencil_bench

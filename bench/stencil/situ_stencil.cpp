@@ -29,13 +29,15 @@ const std::pair<const char*, std::function<void(const session&)>> cases[] = {
     {"plan_new", [](const session& s) { measure_planning(s, true); }},
     {"plan_cached", [](const session& s) { measure_planning(s, false); }},
     {"beyond_memory", measure_beyond_memory},
+    {"cloverleaf_3840", [](const session& s) { measure_programs(s, "cloverleaf_3840"); }},
+    {"cloverleaf_960", [](const session& s) { measure_programs(s, "cloverleaf_960"); }},
 };
 
 }  // namespace
 
 int main() {
   const session s{std::atof(variable("SITU_BENCH_SECONDS", "1").c_str()), variable("SITU_BENCH_QUICK", "0") == "1",
-                  variable("SITU_STENCIL_DIRECTORY", variable("TMPDIR", "/tmp").c_str())};
+                  variable("SITU_STENCIL_DIRECTORY", variable("TMPDIR", "/tmp").c_str()), variable("SITU_BENCH_PROGRAMS", "")};
   const std::string wanted = variable("SITU_BENCH_CASES", ",");
   try {
     for (const auto& [name, measure] : cases)

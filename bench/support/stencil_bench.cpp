@@ -15,15 +15,20 @@ constexpr const char* program_name = "situ_bench_stencil";
 constexpr double at_95_percent = 1 / 0.95;  // a rate of 0.95 is a time of 1 / 0.95
 
 // Every subject, in the order in which they are printed.
-const std::vector<std::string> subject_order{"raw", "file", "plain", "tiled", "out_of_core"};
+const std::vector<std::string> subject_order{"raw", "file", "by_hand", "ops", "plain", "plain_by_hand", "ops_tiled", "ops_mended", "tiled", "tiled_mended",
+                                             "ops_developer", "plain_developer", "out_of_core"};
 
 bool wants(const stencil_options& options, const stencil_case& info) {
+  if (info.is_programs && (options.programs.empty() || !std::filesystem::is_directory(std::filesystem::path{options.programs} / info.name)))
+    return false;
   if (options.cases.empty())
-    return options.large || !info.by_request;
+    return options.large || !info.is_large;
   return std::any_of(options.cases.begin(), options.cases.end(), [&](const std::string& each) { return info.name.starts_with(each); });
 }
 
 void check_names(const stencil_options& options) {
+  if (!options.programs.empty() && std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(), [&](const stencil_case& each) { return each.is_programs && wants(options, each); }))
+    throw std::runtime_error{fmt::format("situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/benchmarks.md", options.programs)};
   for (const std::string& name : options.cases)
     if (std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(), [&](const stencil_case& each) { return each.name.starts_with(name); }))
       throw std::runtime_error{fmt::format("situ bench: no case '{}'; see `situ bench stencil --help`", name)};
@@ -42,10 +47,10 @@ std::vector<requested_run> plan_stencil(const stencil_options& options) {
     subject_request request;
     request.command = {find_subject_program(program_name).value().string()};
     // Raw loops and Situ's take turns: no thread may go on polling when it has nothing to do.
-    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}, {"OMP_WAIT_POLICY", "passive"}, {"OMP_DYNAMIC", "false"}};
+    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}, {"OMP_WAIT_POLICY", "passive"}, {"OMP_DYNAMIC", "false"}, {"SITU_BENCH_PROGRAMS", options.programs}};
     request.cases = {std::string{info.name}};
     request.seconds = options.seconds * info.share / shares;
-    request.timeout = std::chrono::seconds{(info.by_request ? 3000 : 600) + static_cast<int>(request.seconds)};
+    request.timeout = std::chrono::seconds{(info.is_large || info.is_programs ? 3000 : 600) + static_cast<int>(request.seconds)};
     runs.push_back({"situ", std::string{info.name}, std::move(request)});
   }
   return runs;
@@ -87,6 +92,11 @@ std::span<const stencil_case> all_stencil_cases() {
       {"plan_new", "planning a chain of 198 loops", "chain", 0, {{"tiled", "a step of it", stencil_aim{0.01}}}},
       {"plan_cached", "finding its plan again", "chain", 0, {{"tiled", "a step of it", stencil_aim{50'000, false}}}},
       {"beyond_memory", "jacobi_far with more data than this machine has memory", "point and sweep", 16, {{"out_of_core", "jacobi_far of 2 GB"}}, 4, true},
+      {"cloverleaf_3840", "OPS's CloverLeaf 2D, 10 steps of 3840 x 3840, two threads", "run", 0,
+       {{"by_hand", "itself"}, {"ops", "itself"}, {"plain", "ops", stencil_aim{0.86}}, {"plain_by_hand", "by_hand", stencil_aim{1}}, {"ops_tiled", "itself"}, {"ops_mended", "ops_tiled"},
+        {"tiled", "ops_tiled", stencil_aim{0.7}}, {"tiled_mended", "ops_mended", stencil_aim{0.97}}}, 6, false, true},
+      {"cloverleaf_960", "the same, 87 steps of 960 x 960, one thread", "run", 0,
+       {{"ops_developer", "itself"}, {"plain_developer", "ops_developer", stencil_aim{0.3}}}, 6, false, true},
   };
   return cases;
 }
@@ -109,7 +119,7 @@ std::string to_stencil_table(std::span<const row> rows, const provenance& from) 
         continue;
       if (first)
         text += fmt::format("{}: {}, for one {}\n", info.name, info.words, info.unit);
-      text += fmt::format("  {:<12} {:>9} ({}..{})  {:>7.3g} x {:<36} {:<22} n={:<4} {}\n", subject.name, time_text(r->all.ns.median), time_text(r->all.ns.p10),
+      text += fmt::format("  {:<15} {:>9} ({}..{})  {:>7.3g} x {:<36} {:<22} n={:<4} {}\n", subject.name, time_text(r->all.ns.median), time_text(r->all.ns.p10),
                           time_text(r->all.ns.p90), r->all.ratio_to_raw, subject.counterpart, rate(info, *r), r->all.samples, verdict(subject, *r));
       first = false;
     }

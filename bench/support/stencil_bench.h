@@ -1,7 +1,8 @@
 // `situ bench stencil`: its cases, what Situ aims at, and the driver.
 //
 // A case compares subjects that take turns in one process: raw (loops as written by hand, with OpenMP), file (bytes moved to and from a
-// file, nothing else), and Situ's executors by their names. Each subject has a counterpart, which its ratio is to.
+// file, nothing else), and Situ's executors by their names. Each subject has a counterpart, which its ratio is to. Cases of programs compare
+// whole programs that were built elsewhere (bench/stencil/programs.cpp).
 #pragma once
 
 #include <optional>
@@ -33,7 +34,8 @@ struct stencil_case {
   double bytes_each;             // of memory, for that, by the paper's count; 0: not counted
   std::vector<stencil_subject> subjects;
   double share = 1;              // of the time
-  bool by_request = false;       // only where it is named or --large is given
+  bool is_large = false;         // only where it is named or --large is given
+  bool is_programs = false;      // only where --programs is given
 };
 
 [[nodiscard]] std::span<const stencil_case> all_stencil_cases();
@@ -46,6 +48,7 @@ struct stencil_options {
   double seconds = 120;               // of samples, over all runs; making the data and the first repeats of each chain come on top
   bool quick = false;                 // small grids and one sample of each
   bool large = false;                 // what exceeds the machine's memory, too
+  std::string programs;               // folder of programs built elsewhere; empty: none
   std::string json_file;              // empty: none
 };
 

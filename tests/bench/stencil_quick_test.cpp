@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace situ::bench {
@@ -28,6 +29,7 @@ TEST_F(stencil_quick, delivers_every_row_and_leaves_nothing) {
   const auto seen = check_rows(file, 1);
   std::size_t expected = 0;
   for (const stencil_case& info : all_stencil_cases()) {
+    if (info.is_programs) continue;
     EXPECT_THAT(r.output, HasSubstr("\n" + std::string{info.name} + ": "));
     for (const stencil_subject& subject : info.subjects) {
       ++expected;
@@ -36,6 +38,28 @@ TEST_F(stencil_quick, delivers_every_row_and_leaves_nothing) {
   }
   EXPECT_EQ(seen.size(), expected);
   EXPECT_TRUE(fs::is_empty(directory_ / "tmp")) << "left in the temporary directory";
+}
+
+TEST_F(stencil_quick, compares_programs_built_elsewhere) {
+  const auto add = [&](const std::string& subject, const std::string& text) {
+    const fs::path file = directory_ / "programs/cloverleaf_3840" / subject;
+    fs::create_directories(file.parent_path());
+    std::ofstream{file} << "#!/bin/sh\n" << text << '\n';
+    fs::permissions(file, fs::perms::owner_all);
+  };
+  const std::string arguments = "--seconds 0.1 --cases cloverleaf --programs " + (directory_ / "programs").string() + " --json " + (directory_ / "rows.json").string();
+  EXPECT_THAT(run(arguments).output, HasSubstr("programs"));  // there is no such folder
+  add("ops", "echo ' Wall clock 1.5'; echo 'Total Wall time 2.0 s'; echo done 7");
+  add("plain", "test -x ops && echo 'Total Wall time 1.7'");
+  const result r = run(arguments);
+  EXPECT_EQ(r.status, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("0.85 x ops"));
+  EXPECT_THAT(r.output, HasSubstr("aim <= 0.86 x: met"));
+  EXPECT_EQ(check_rows(directory_ / "rows.json", 1).size(), 2u);
+  add("plain", "echo 'no such deck'; exit 3");
+  EXPECT_THAT(run(arguments).output, ::testing::AllOf(HasSubstr("cloverleaf_3840/plain: ended with status 3"), HasSubstr("no such deck")));
+  add("plain", "echo 5");
+  EXPECT_THAT(run(arguments).output, HasSubstr("prints no line with the word 'wall'"));
 }
 
 TEST_F(stencil_quick, refuses_what_does_not_exist) {

@@ -74,7 +74,7 @@ void add_graph(CLI::App& bench) {
 std::string stencil_footer() {
   std::string text = "Cases:\n";
   for (const situ::bench::stencil_case& info : situ::bench::all_stencil_cases())
-    text += fmt::format("  {:<20} {}{}\n", info.name, info.words, info.by_request ? " (--large)" : "");
+    text += fmt::format("  {:<20} {}{}\n", info.name, info.words, info.is_large ? " (--large)" : info.is_programs ? " (--programs)" : "");
   return text + "Files go to SITU_STENCIL_DIRECTORY, else TMPDIR or /tmp. Figures, definitions and limits: docs/benchmarks.md.";
 }
 
@@ -86,6 +86,9 @@ void add_stencil(CLI::App& bench) {
                                    ->check(CLI::PositiveNumber);
   stencil->add_flag("--quick", options->quick, "Small grids, few samples");
   stencil->add_flag("--large", options->large, "Also the case with more data than memory: 30 GB of disk, some minutes");
+  stencil->add_option("--programs", options->programs, "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/benchmarks.md)")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("FOLDER");
   stencil->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");
   stencil->footer(stencil_footer());
   stencil->callback([options, seconds] {
