@@ -46,8 +46,10 @@ std::vector<requested_run> plan_stencil(const stencil_options& options) {
       continue;
     subject_request request;
     request.command = {find_subject_program(program_name).value().string()};
-    // Raw loops and Situ's take turns: no thread may go on polling when it has nothing to do.
-    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}, {"OMP_WAIT_POLICY", "passive"}, {"OMP_DYNAMIC", "false"}, {"SITU_BENCH_PROGRAMS", options.programs}};
+    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}, {"OMP_DYNAMIC", "false"}, {"SITU_BENCH_PROGRAMS", options.programs}};
+    // Raw loops and Situ's take turns: no thread may go on polling when it has nothing to do. Programs have the machine for themselves.
+    if (!info.is_programs)
+      request.environment.emplace_back("OMP_WAIT_POLICY", "passive");
     request.cases = {std::string{info.name}};
     request.seconds = options.seconds * info.share / shares;
     request.timeout = std::chrono::seconds{(info.is_large || info.is_programs ? 3000 : 600) + static_cast<int>(request.seconds)};

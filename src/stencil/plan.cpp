@@ -14,9 +14,9 @@ std::int64_t ceiling(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 
 // The end below which lie all indices that touch coordinates below `coordinate` through this argument.
 int end_for(const argument& a, int d, int coordinate, int high) {
   const std::int64_t c = std::int64_t{coordinate} - a.where->lowest(d);  // map(i) < c
-  const int multiplier = a.where->multiplier(d);
+  const int multiplier = a.where->multiplier(d), divisor = a.where->divisor(d);
   if (multiplier == 0) return c > 0 ? high : nothing;
-  const std::int64_t end = ceiling(c * a.where->divisor(d), multiplier);
+  const std::int64_t end = multiplier == divisor ? c : ceiling(c * divisor, multiplier);
   return static_cast<int>(std::clamp<std::int64_t>(end, nothing, high));
 }
 
@@ -161,49 +161,36 @@ bool leaves_no_gaps(const shape& s) {
 
 namespace {
 
-constexpr box empty_box{{}, {}};
-
-}  // namespace
-
-std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile) {
+// By the chain's numbers of datasets.
+std::vector<footprint> footprints(chain loops, const flat_chain& flat, const plan& p, std::int64_t tile) {
   const auto at = p.tile_index(tile);
-  std::vector<footprint> all;
-  std::vector<box> written;  // by earlier loops of the tile: one box that they certainly fill
-  std::unordered_map<const dataset_core*, std::size_t> numbers;
+  std::vector<footprint> all(static_cast<std::size_t>(flat.datasets), {nullptr, {{}, {}}});
   for (std::size_t l = 0; l < loops.size(); ++l) {
     const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
     if (part.empty()) continue;
-    for (const auto& a : loops[l]->arguments()) {
-      if (a.data == nullptr) continue;
-      const box touched = touched_by(a, part);
+    for (const auto& [a, data] : flat.of(l)) {
+      const box touched = touched_by(*a, part);
       if (touched.empty()) continue;
-      const auto [it, is_new] = numbers.try_emplace(a.data, all.size());
-      if (is_new) {
-        all.push_back({a.data, empty_box, empty_box});
-        written.push_back(empty_box);
-      }
-      auto& f = all[it->second];
+      auto& f = all[static_cast<std::size_t>(data)];
+      f.data = a->data;
       widen(f.touched, touched);
-      if (reads(a.mode) && !contains(written[it->second], touched)) widen(f.read, touched);
-    }
-    for (const auto& a : loops[l]->arguments()) {
-      if (a.data == nullptr || a.mode != access::write || !leaves_no_gaps(*a.where)) continue;
-      const box b = touched_by(a, part);
-      auto& w = written[numbers.at(a.data)];
-      if (contains(b, w)) w = b;  // one box is kept, the larger; joining two would need to know that they meet without gaps
-      else if (b.points() > w.points()) w = b;
     }
   }
+  std::erase_if(all, [](const footprint& f) { return f.data == nullptr; });
   return all;
 }
 
-std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) {
+std::uint64_t bytes_of(const std::vector<footprint>& all) {
   std::uint64_t sum = 0;
-  for (const auto& f : footprints(loops, p, tile)) {
-    sum += static_cast<std::uint64_t>(f.touched.points()) * f.data->element_bytes * static_cast<std::uint64_t>(f.data->components);
-  }
+  for (const auto& f : all) sum += static_cast<std::uint64_t>(f.touched.points()) * f.data->element_bytes * static_cast<std::uint64_t>(f.data->components);
   return sum;
 }
+
+}  // namespace
+
+std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile) { return footprints(loops, flat_chain{loops}, p, tile); }
+
+std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) { return bytes_of(footprints(loops, p, tile)); }
 
 namespace {
 
@@ -215,7 +202,7 @@ std::uint64_t tile_bytes(chain loops, const flat_chain& flat, const coordinates&
     const int tiles = tiles_in(loops, d, tile[d]), middle = tiles / 2;
     if (tiles > 1) plan_dimension(loops, flat, d, tile[d], middle - 1, middle + 1, tiles, p);
   }
-  return footprint_bytes(loops, p, p.tile_count() - 1);
+  return bytes_of(footprints(loops, flat, p, p.tile_count() - 1));
 }
 
 // Short lines cost more in the loops' edges than the cache gives; so do flat tiles whose skew exceeds their height.

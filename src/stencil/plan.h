@@ -63,8 +63,7 @@ struct plan {
 // What a chain touches of one dataset in one tile, clipped to its points.
 struct footprint {
   dataset_core* data = nullptr;
-  box touched;        // by any access
-  box read;           // what must be there before the tile: not what it writes first
+  box touched;
 };
 [[nodiscard]] std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile);
 [[nodiscard]] std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile);
