@@ -68,7 +68,7 @@ void measure_programs(const session& s, const char* case_name) {
     for (const auto& c : all) {
       if (fs::exists(folder / c.subject) && !ns.contains(c.subject)) ns[c.subject] = run_program(folder / c.subject) * 1e9;
     }
-    if (ns.empty()) throw std::runtime_error{folder.string() + ": holds no program of a name that `situ bench stencil --help` gives"};
+    if (ns.empty()) throw std::runtime_error{folder.string() + ": holds no program of a name that docs/benchmarks.md gives"};
     for (const auto& c : all) {
       if (ns.contains(c.subject) && ns.contains(c.counterpart)) samples.print(c.row, ns[c.subject], ns[c.counterpart]);
     }

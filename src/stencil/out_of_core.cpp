@@ -103,7 +103,6 @@ void slot_runner::transfer(const dataset_core& data, backing_store::direction to
                });
 }
 
-
 void slot_runner::make_current(const dataset_core& data, slabs which) {
   auto& second = stored_.at(&data).second;
   for (int s = which.low; s < which.high; ++s) second[static_cast<std::size_t>(s)].flip();
