@@ -61,16 +61,16 @@ void slot_runner::forget(const dataset_core& data) {
 slabs slot_runner::unread(const data_use& use) const {
   const auto& data = *use.data;
   if (data.is_cyclic_temporary) {
-    if (use.heir.empty()) return slabs_of(data, use.touched);
+    if (use.live_in_kernel.empty()) return slabs_of(data, use.touched);
     throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' reads of it what the chain has not written; what "
-                                                "an earlier chain left there is not kept", data.name, use.heir));
+                                                "an earlier chain left there is not kept", data.name, use.live_in_kernel));
   }
   box carried = use.touched;
   widen(carried, stored_.at(&data).defined);
   const int d = outer_of(data);
   box free = use.filled.longest_part(carried, d);
-  if (!use.inherited.empty()) {  // the larger part beside it
-    const int below = std::clamp(use.inherited.low[d], free.low[d], free.high[d]), above = std::clamp(use.inherited.high[d], free.low[d], free.high[d]);
+  if (!use.live_in.empty()) {  // the larger part beside it
+    const int below = std::clamp(use.live_in.low[d], free.low[d], free.high[d]), above = std::clamp(use.live_in.high[d], free.low[d], free.high[d]);
     if (below - free.low[d] >= free.high[d] - above) {
       free.high[d] = below;
     } else {

@@ -50,9 +50,9 @@ slabs slabs_inside(const dataset_core& data, const box& b) {
 namespace {
 
 // Notes what a loop reads through an argument and the chain has not written yet.
-void inherit(data_use& use, const argument& a, const loop& l) {
+void add_live_in(data_use& use, const argument& a, const loop& l) {
   const box b = touched_by(a, l.range());
-  if (use.filled.covers(b) || contains(use.inherited, b)) return;
+  if (use.filled.covers(b) || contains(use.live_in, b)) return;
   // The box around all points of a stencil may have corners that none of them touches.
   for (const auto& offset : a.where->points()) {
     box at = b;
@@ -62,8 +62,8 @@ void inherit(data_use& use, const argument& a, const loop& l) {
     }
     at = intersection(at, a.data->valid);
     if (use.filled.covers(at)) continue;
-    widen(use.inherited, at);
-    if (use.heir.empty()) use.heir = l.name();
+    widen(use.live_in, at);
+    if (use.live_in_kernel.empty()) use.live_in_kernel = l.name();
   }
 }
 
@@ -83,7 +83,7 @@ std::vector<data_use> uses_of(chain loops) {
         auto& u = uses[it->second];
         widen(u.touched, b);
         if (!is_write) {
-          inherit(u, a, *l);
+          add_live_in(u, a, *l);
         } else {
           widen(u.written, b);
           if (a.mode == access::write && leaves_no_gaps(*a.where)) u.filled.add(b);

@@ -39,8 +39,8 @@ struct data_use {
   box touched;                       // around all points
   box written;                       // around the points that are written; empty: none
   region filled;                     // what the chain certainly writes
-  box inherited{{}, {}};             // around the points that it may read before it has written them
-  std::string heir;                  // the first kernel that does; empty: none
+  box live_in{{}, {}};               // around the points that it may read before it has written them
+  std::string live_in_kernel;        // the first that does; empty: none
 };
 [[nodiscard]] std::vector<data_use> uses_of(chain loops);
 

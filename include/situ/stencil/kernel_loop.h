@@ -26,7 +26,7 @@ inline constexpr int strip_points = 256;  // 2 KiB of doubles: a few spread-out 
 //   row<Fast>          what the inner loop needs of it, cheap to copy
 //   begin<Fast>(...)   makes the row for the line that starts at a point
 //   steps<Fast>()      whether row.next_line() makes it the row of the next line
-//   is_reduction, is_fast(), is_mapped(), replica_bytes(), replicate(): see below
+//   is_reduction, is_fast(), is_mapped(), replica_bytes(): see below
 
 template <class T, int D, class View = accessor<T, D>>
 class dataset_parameter {
