@@ -106,32 +106,61 @@ std::vector<loop_facts> facts_of(chain loops) {
   return facts;
 }
 
+// The dimension in which a part is cut for threads: the outermost that is long enough, else the longest; -1: in none.
 template <class IsSplittable>
-box cut(const box& part, int dims, const IsSplittable& is_splittable, int thread, int threads) {
+int dimension_to_cut(const box& part, int dims, const IsSplittable& is_splittable, int threads) {
   int best = -1;
   for (int d = dims - 1; d >= 0; --d) {
     if (!is_splittable(d)) continue;
-    if (part.extent(d) >= 2 * threads) {
-      best = d;
-      break;
-    }
+    if (part.extent(d) >= 2 * threads) return d;
     if (best < 0 || part.extent(d) > part.extent(best)) best = d;
   }
+  return best;
+}
+
+// Piece i of n equal ones; all of it is piece 0 where it cannot be cut.
+box piece_of(const box& part, int dimension, int i, int n) {
   box r = part;
-  if (best < 0) {
-    if (thread != 0) r.high = r.low;
+  if (dimension < 0) {
+    if (i != 0) r.high = r.low;
     return r;
   }
-  const std::int64_t n = part.extent(best);
-  r.low[best] = part.low[best] + static_cast<int>(n * thread / threads);
-  r.high[best] = part.low[best] + static_cast<int>(n * (thread + 1) / threads);
+  const std::int64_t extent = part.extent(dimension);
+  r.low[dimension] = part.low[dimension] + static_cast<int>(extent * i / n);
+  r.high[dimension] = part.low[dimension] + static_cast<int>(extent * (i + 1) / n);
   return r;
 }
+
+constexpr int pieces_per_thread = 16;  // what threads wait for each other is a piece at most: a thirtieth of a loop's time with two
+
+// The pieces of one thread's slice of a loop that nobody has taken. Their owner takes them in order; who has nothing left helps, from the other end.
+class alignas(64) slice_pieces {
+ public:
+  int take_first() noexcept { return take([](bounds& b) { return static_cast<int>(b.first++); }); }
+  int take_last() noexcept { return take([](bounds& b) { return static_cast<int>(--b.end); }); }
+
+ private:
+  struct bounds {
+    std::uint32_t first, end;
+  };
+  // -1: none is left.
+  template <class F>
+  int take(const F& f) noexcept {
+    auto seen = left_.load(std::memory_order_relaxed);
+    while (seen.first < seen.end) {
+      auto rest = seen;
+      const int taken = f(rest);
+      if (left_.compare_exchange_weak(seen, rest, std::memory_order_relaxed)) return taken;  // barriers order what the pieces hold
+    }
+    return -1;
+  }
+  std::atomic<bounds> left_{bounds{0, pieces_per_thread}};
+};
 
 }  // namespace
 
 box slice(const box& part, int dims, const std::function<bool(int)>& is_splittable, int thread, int threads) {
-  return cut(part, dims, is_splittable, thread, threads);
+  return piece_of(part, dimension_to_cut(part, dims, is_splittable, threads), thread, threads);
 }
 
 void chain_runner::run(chain loops, const plan& p, std::span<loop_time> times) { run_tiles(loops, p, 0, p.tile_count(), times); }
@@ -173,10 +202,11 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
   failed.tell();
 }
 
-// Each part of a loop by all threads.
+// Each part of a loop by all threads. Where there is one tile its parts are long, and threads help each other: processors that others use, too, are not equally fast.
 void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
   const auto facts = facts_of(loops);
   const int threads = pool_.size();
+  auto slices = last - first == 1 && threads > 1 ? std::vector<slice_pieces>(loops.size() * static_cast<std::size_t>(threads)) : std::vector<slice_pieces>{};
   failure failed;
   pool_.run([&](int thread) {
     auto& memory = memories_[static_cast<std::size_t>(thread)];
@@ -194,15 +224,26 @@ void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std
           pool_.barrier();
           shared = alone = {};
         }
-        box mine = part;
-        if (!is_small) {
-          mine = cut(part, loops[l]->dims(), [&](int d) { return f.splittable[static_cast<std::size_t>(d)]; }, thread, threads);
-          shared |= f.touches;
-        } else {
-          if (thread != 0) mine.high = mine.low;
+        const auto run = [&](const box& some) {
+          if (!some.empty()) failed.guard([&] { loops[l]->run(some, memory); });
+        };
+        if (is_small) {
+          if (thread == 0) run(part);
           alone |= f.touches;
+        } else {
+          const int d = dimension_to_cut(part, loops[l]->dims(), [&](int n) { return f.splittable[static_cast<std::size_t>(n)]; }, threads);
+          if (slices.empty() || d < 0 || part.points() < threads * pieces_per_thread * small_points_) {
+            run(piece_of(part, d, thread, threads));
+          } else {
+            for (int n = 0; n < threads; ++n) {
+              const int owner = (thread + n) % threads;
+              auto& pieces = slices[l * static_cast<std::size_t>(threads) + static_cast<std::size_t>(owner)];
+              const auto take = [&] { return n == 0 ? pieces.take_first() : pieces.take_last(); };
+              for (int i = take(); i >= 0; i = take()) run(piece_of(part, d, owner * pieces_per_thread + i, threads * pieces_per_thread));
+            }
+          }
+          shared |= f.touches;
         }
-        if (!mine.empty()) failed.guard([&] { loops[l]->run(mine, memory); });
         if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
       }
     }
