@@ -22,6 +22,24 @@ namespace situ::stencil::detail {
 
 inline constexpr int strip_points = 256;  // 2 KiB of doubles: a few spread-out rows lie in the first-level cache beside the data
 
+// What a kernel reads in one branch only is a masked load, and gcc leaves in its other lanes what the register held when the function was entered. Addresses,
+// often: as numbers they are denormal, and each operation on one takes many times as long, until a point of each lane takes the branch. Zeros cost nothing.
+// Called before the function with the loop, not in it: there, gcc keeps such a register on the stack, with what lies there.
+[[gnu::always_inline]] inline void clear_vector_registers() noexcept {
+#if defined(__AVX512F__)
+  asm volatile(
+      "vzeroall\n\t"
+      "vpxord %%zmm16, %%zmm16, %%zmm16\n\tvpxord %%zmm17, %%zmm17, %%zmm17\n\tvpxord %%zmm18, %%zmm18, %%zmm18\n\tvpxord %%zmm19, %%zmm19, %%zmm19\n\t"
+      "vpxord %%zmm20, %%zmm20, %%zmm20\n\tvpxord %%zmm21, %%zmm21, %%zmm21\n\tvpxord %%zmm22, %%zmm22, %%zmm22\n\tvpxord %%zmm23, %%zmm23, %%zmm23\n\t"
+      "vpxord %%zmm24, %%zmm24, %%zmm24\n\tvpxord %%zmm25, %%zmm25, %%zmm25\n\tvpxord %%zmm26, %%zmm26, %%zmm26\n\tvpxord %%zmm27, %%zmm27, %%zmm27\n\t"
+      "vpxord %%zmm28, %%zmm28, %%zmm28\n\tvpxord %%zmm29, %%zmm29, %%zmm29\n\tvpxord %%zmm30, %%zmm30, %%zmm30\n\tvpxord %%zmm31, %%zmm31, %%zmm31"
+      :
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17",
+        "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
+#endif
+}
+
 // A parameter of the kernel is a class with
 //   row<Fast>          what the inner loop needs of it, cheap to copy
 //   begin<Fast>(...)   makes the row for the line that starts at a point
@@ -365,9 +383,15 @@ class kernel_loop final : public loop {
     }
   }
 
+  template <bool Fast, class Rows, std::size_t... I>
+  static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<I...> all) {
+    if constexpr (Fast) clear_vector_registers();
+    run_kernel<Fast>(kernel, first, from, points, lines, all);
+  }
+
   // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel.
   template <bool Fast, class Rows, std::size_t... I>
-  [[gnu::noinline, gnu::flatten]] static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<I...>) {
+  [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<I...>) {
     Rows rows = first;
     (std::get<I>(rows).advance(from), ...);
     for (int line = 0; line < lines; ++line) {
