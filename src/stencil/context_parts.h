@@ -18,9 +18,13 @@ struct cached_plan {
   std::vector<shape> shapes;            // keeps them alive, so that no other stencil gets the address of one in the key
   std::vector<coordinates> candidates;  // tiles to compare
   std::vector<plan> plans;              // of the candidates tried so far
-  std::vector<double> seconds;          // the best time of each
+  struct trial {
+    int count = 0;
+    double seconds = 0;  // the best
+  };
+  std::vector<trial> trials;            // of each candidate
   std::size_t best = 0;
-  int runs = 0;
+  bool is_warm = false;                 // has run
   std::uint64_t footprint = 0;
   std::vector<stream_plan> streams;     // out of core, of the candidates tried so far
   std::vector<data_use> uses;
