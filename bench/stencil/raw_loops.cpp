@@ -31,9 +31,11 @@ struct open_file {
   int descriptor;
 };
 
-// All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions.
+// All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions. Of huge pages, as the executor's slots are: many small
+// ones make many small transfers.
 bool move_all(int file, bool is_write, std::size_t offset, std::size_t bytes, std::atomic<std::size_t>& next) {
-  const std::unique_ptr<void, decltype(&std::free)> buffer{std::aligned_alloc(4096, request_bytes), &std::free};
+  const std::unique_ptr<void, decltype(&std::free)> buffer{std::aligned_alloc(huge_page, request_bytes), &std::free};
+  madvise(buffer.get(), request_bytes, MADV_HUGEPAGE);
   for (std::size_t at; (at = next.fetch_add(request_bytes)) < bytes;) {
     const auto where = static_cast<off_t>(offset + at);
     const ssize_t moved = is_write ? pwrite(file, buffer.get(), request_bytes, where) : pread(file, buffer.get(), request_bytes, where);
