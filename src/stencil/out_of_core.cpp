@@ -12,8 +12,9 @@ namespace situ::stencil {
 namespace {
 
 constexpr std::size_t bounce_bytes = std::size_t{8} << 20;
-// Queues of the store: reads of even and odd tiles, their writes, and what is read ahead for the next chain.
-constexpr int read_queue = 0, write_queue = 2, ahead_queue = 4;
+// Queues of the store: reads of tiles in turn, their writes likewise, and what is read ahead for the next chain.
+constexpr int read_queue = 0, write_queue = most_depth + 1, ahead_queue = 2 * (most_depth + 1);
+static_assert(ahead_queue + 1 == backing_store::queues);
 
 using clock = std::chrono::steady_clock;
 double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
@@ -30,6 +31,34 @@ void for_each_run(slabs which, const Kind& kind, const F& f) {
 
 std::byte* place_of(const dataset_core& data, const stored& d, std::size_t shift, int slab) {
   return d.ring.data() + (bytes_of(data, slab) + shift) % d.ring.bytes();
+}
+
+// All points of some slabs.
+box points_of(const dataset_core& data, slabs which) {
+  box all = data.valid;
+  const int d = outer_of(data), high = all.high[d];
+  all.low[d] = first_point(data, which.low);
+  all.high[d] = std::min(high, first_point(data, which.high));
+  return all;
+}
+
+// Of a dataset whose origin is set.
+void clear(const dataset_core& data, const box& part) {
+  if (part.empty()) return;
+  const int together = data.component_stride == 1 ? data.components : 1;
+  const int points = data.stride[0] == together ? part.extent(0) : 1;  // that lie one after the other
+  const std::size_t bytes = static_cast<std::size_t>(points * together) * data.element_bytes;
+  coordinates at = part.low;
+  for (int d = 0; d < max_dims;) {
+    for (int c = 0; c < data.components; c += together) {
+      std::memset(data.origin + (data.offset(at) + c * data.component_stride) * static_cast<std::ptrdiff_t>(data.element_bytes), 0, bytes);
+    }
+    at[0] += points;
+    for (d = 0; d < max_dims && at[d] >= part.high[d]; ++d) {
+      at[d] = part.low[d];
+      if (d + 1 < max_dims) ++at[d + 1];
+    }
+  }
 }
 
 // As if the slab lay at `memory`, and its neighbours around it.
@@ -83,14 +112,8 @@ slabs slot_runner::unread(const data_use& use) const {
   return slabs_inside(data, free);
 }
 
-// Whether slabs that are not read have points that nobody writes.
-bool slot_runner::must_clear(const data_use& use, slabs free) {
-  box all = use.data->valid;
-  const int d = outer_of(*use.data), high = all.high[d];
-  all.low[d] = first_point(*use.data, free.low);
-  all.high[d] = std::min(high, first_point(*use.data, free.high));
-  return !use.filled.covers(all);
-}
+// What nobody writes of slabs that are not read.
+std::vector<box> slot_runner::gaps(const data_use& use, slabs free) { return free.empty() ? std::vector<box>{} : use.filled.gaps(points_of(*use.data, free)); }
 
 void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue) {
   const auto& d = stored_.at(&data);
@@ -223,7 +246,7 @@ struct slot_runner::flow {
   std::size_t shift;           // of the windows; the dataset's own is that of what is read ahead
   slabs unread;                // written first
   slabs written;               // to be written back
-  bool clears;                 // the unread slabs
+  std::vector<box> gaps;       // of the unread slabs: to be cleared
   std::vector<slabs> pending;  // written back, and not current yet
 };
 
@@ -261,18 +284,19 @@ void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
     };
     for_each_run(needed, kind_of, [&](slabs run, kind k) {
       if (k == kind::missing) transfer_window(f, backing_store::direction::read, run, version::current, queue);
-      if (k != kind::written_first || !f.clears) return;
+      if (k != kind::written_first || f.gaps.empty()) return;
       // What no loop has ever written reads as zero.
-      std::memset(place_of(data, *f.data, f.shift, run.low), 0, bytes_of(data, run.high - run.low));
+      set_origin(*f.of->data, run.low, place_of(data, *f.data, f.shift, run.low));
+      for (const auto& gap : f.gaps) clear(data, intersection(gap, points_of(data, run)));
     });
     if (t == 0) f.data->held = {};
   }
 }
 
-void slot_runner::read_ahead(std::span<flow> flows, int groups) {
+void slot_runner::read_ahead(std::span<flow> flows, int groups, int depth) {
   for (const auto& f : flows) {
     auto& d = *f.data;
-    const auto ahead = ahead_of(*f.of, groups);
+    const auto ahead = ahead_of(*f.of, groups, depth);
     d.shift = (f.shift + bytes_of(*f.of->data, f.of->last.back() - f.of->first[0])) % d.ring.bytes();
     auto next = f;
     next.shift = d.shift;
@@ -302,15 +326,13 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
     store_->wait(queue);
     statistics.wait_seconds += seconds_since(start);
   };
-  start_reads(flows, 0, read_queue);
+  const auto turn = [&](int tile) { return tile % (p.depth + 1); };
+  for (int t = 0; t < std::min(p.depth, p.groups); ++t) start_reads(flows, t, read_queue + turn(t));
   for (int t = 0; t < p.groups; ++t) {
-    wait(read_queue + t % 2);   // the right footprint of this tile is there
-    wait(write_queue + t % 2);  // the left footprint of tile t-2 has left: its place is free
-    if (t + 1 < p.groups) {
-      start_reads(flows, t + 1, read_queue + (t + 1) % 2);
-    } else {
-      read_ahead(flows, p.groups);
-    }
+    wait(read_queue + turn(t));   // the right footprint of this tile is there
+    wait(write_queue + turn(t));  // the left footprint of tile t-1-depth has left: its place is free
+    if (t + p.depth < p.groups) start_reads(flows, t + p.depth, read_queue + turn(t + p.depth));
+    if (t + 1 == p.groups) read_ahead(flows, p.groups, p.depth);
     for (const auto& f : flows) {
       const int first = f.of->first[static_cast<std::size_t>(t)];
       set_origin(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
@@ -318,10 +340,9 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
     const auto start = clock::now();
     runner_.run_tiles(loops, p.tiles, std::int64_t{t} * p.rows * p.row, std::min(std::int64_t{t + 1} * p.rows * p.row, p.tiles.tile_count()), times);
     statistics.compute_seconds += seconds_since(start);
-    start_writes(flows, t, write_queue + t % 2);
+    start_writes(flows, t, write_queue + turn(t));
   }
-  wait(write_queue);
-  wait(write_queue + 1);
+  for (int q = 0; q <= p.depth; ++q) wait(write_queue + q);
 }
 
 // What other chains hold makes room if it must; rings that fit are kept, since new pages cost time.
@@ -360,7 +381,7 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
     const auto& u = *std::find_if(uses.begin(), uses.end(), [&](const data_use& use) { return use.data == s.data; });
     auto& d = stored_.at(s.data);
     const auto free = unread(u);
-    auto& f = flows.emplace_back(flow{&s, &d, d.shift, free, {}, must_clear(u, free), {}});
+    auto& f = flows.emplace_back(flow{&s, &d, d.shift, free, {}, gaps(u, free), {}});
     if (!s.data->is_cyclic_temporary) f.written = slabs_of(*s.data, u.written);
   }
   const undo before{loops};

@@ -21,7 +21,8 @@
 //
 // The change: the paper copies right edges to left edges, since its slots are separate buffers. Here the slots are consecutive parts of
 // one ring for each dataset, mapped twice in a row, so that each window is contiguous and an edge is already where the next tile
-// wants it. Slab s lies at (s * slab bytes + shift) modulo the ring.
+// wants it. Slab s lies at (s * slab bytes + shift) modulo the ring. And where the budget has room, transfers are `depth` tiles ahead and behind, not one, so
+// that neither a slow transfer nor a slow tile is waited for at once.
 //
 // The next chain is probably the same again, so while the last tile runs the first window of its successor is read ahead, to the places
 // behind the last tile's window: positions go on from chain to chain, only the shift changes. Of that window only what earlier tiles have
@@ -97,13 +98,13 @@ class slot_runner {
   enum class version : std::uint8_t { current, next };
   void transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue);
   void start_reads(std::span<flow> flows, int tile, int queue);
-  void read_ahead(std::span<flow> flows, int groups);
+  void read_ahead(std::span<flow> flows, int groups, int depth);
   void start_writes(std::span<flow> flows, int tile, int queue);
   void run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times, chain_statistics& statistics);
   void prepare_rings(const stream_plan& p);
   // Which slabs need not be read. Throws if the use of a cyclic temporary shows that it is none.
   [[nodiscard]] slabs unread(const data_use& use) const;
-  [[nodiscard]] static bool must_clear(const data_use& use, slabs free);
+  [[nodiscard]] static std::vector<box> gaps(const data_use& use, slabs free);
 
   // From or to contiguous memory.
   void transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue);

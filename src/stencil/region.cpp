@@ -1,6 +1,7 @@
 #include "stencil/region.h"
 
 #include <optional>
+#include <span>
 
 namespace situ::stencil {
 namespace {
@@ -21,6 +22,26 @@ std::optional<box> joined(const box& a, const box& b) {
   return r;
 }
 
+// Calls f for what the boxes leave of b until f returns false, which is then the result. What the first box leaves is boxes again: for each
+// dimension one below and one above, cut off in turn.
+template <class F>
+bool for_each_gap(std::span<const box> boxes, box b, const F& f) {
+  if (b.empty()) return true;
+  while (!boxes.empty() && intersection(boxes.front(), b).empty()) boxes = boxes.subspan(1);
+  if (boxes.empty()) return f(b);
+  const box common = intersection(boxes.front(), b);
+  const auto others = boxes.subspan(1);
+  for (int d = 0; d < max_dims; ++d) {
+    box below = b, above = b;
+    below.high[d] = common.low[d];
+    above.low[d] = common.high[d];
+    if (!for_each_gap(others, below, f) || !for_each_gap(others, above, f)) return false;
+    b.low[d] = common.low[d];
+    b.high[d] = common.high[d];
+  }
+  return true;
+}
+
 }  // namespace
 
 void region::add(box b) {
@@ -39,22 +60,17 @@ void region::add(box b) {
   boxes_.erase(std::min_element(boxes_.begin(), boxes_.end(), [](const box& x, const box& y) { return x.points() < y.points(); }));
 }
 
-// What the first box leaves of b is boxes again: for each dimension one below and one above, cut off in turn.
-bool region::covers(std::span<const box> boxes, box b) {
-  if (b.empty()) return true;
-  while (!boxes.empty() && intersection(boxes.front(), b).empty()) boxes = boxes.subspan(1);
-  if (boxes.empty()) return false;
-  const box common = intersection(boxes.front(), b);
-  const auto others = boxes.subspan(1);
-  for (int d = 0; d < max_dims; ++d) {
-    box below = b, above = b;
-    below.high[d] = common.low[d];
-    above.low[d] = common.high[d];
-    if (!covers(others, below) || !covers(others, above)) return false;
-    b.low[d] = common.low[d];
-    b.high[d] = common.high[d];
-  }
-  return true;
+bool region::covers(const box& b) const {
+  return for_each_gap(boxes_, b, [](const box&) { return false; });
+}
+
+std::vector<box> region::gaps(const box& b) const {
+  std::vector<box> all;
+  for_each_gap(boxes_, b, [&](const box& gap) {
+    all.push_back(gap);
+    return true;
+  });
+  return all;
 }
 
 box region::longest_part(const box& b, int d) const {

@@ -3,7 +3,6 @@
 
 #include <situ/stencil/box.h>
 
-#include <span>
 #include <vector>
 
 namespace situ::stencil {
@@ -12,14 +11,15 @@ class region {
  public:
   // Beyond most_boxes the smallest is left out: what covers() says stays true, but it may miss something.
   void add(box b);
-  [[nodiscard]] bool covers(const box& b) const { return covers(boxes_, b); }
+  [[nodiscard]] bool covers(const box& b) const;
+  // What of b is not in the set, as boxes that do not overlap.
+  [[nodiscard]] std::vector<box> gaps(const box& b) const;
   // Of the longest run of indices in dimension d such that all points of b with these indices are in the set: those points. May be empty.
   [[nodiscard]] box longest_part(const box& b, int d) const;
 
   static constexpr std::size_t most_boxes = 32;
 
  private:
-  [[nodiscard]] static bool covers(std::span<const box> boxes, box b);
   std::vector<box> boxes_;
 };
 

@@ -94,9 +94,9 @@ std::vector<data_use> uses_of(chain loops) {
   return uses;
 }
 
-slabs ahead_of(const stream& s, int groups) {
-  if (groups < 3) return {s.first[0], s.first[0]};
-  return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups) - 2]))};
+slabs ahead_of(const stream& s, int groups, int depth) {
+  if (groups < depth + 2) return {s.first[0], s.first[0]};
+  return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups - 1 - depth)]))};
 }
 
 namespace {
@@ -130,8 +130,9 @@ std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
   return all;
 }
 
-stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group) {
+stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group, int depth = 1) {
   stream_plan p;
+  p.depth = depth;
   p.rows = rows_of_group;
   p.groups = (rows + rows_of_group - 1) / rows_of_group;
   const auto groups = static_cast<std::size_t>(p.groups);
@@ -145,10 +146,11 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
     }
     s.first.push_back(s.last.back());
     int most = 1;
-    for (std::size_t g = 0; g < groups; ++g) most = std::max(most, s.last[std::min(g + 1, groups - 1)] - s.first[g > 0 ? g - 1 : 0]);
-    if (p.groups >= 3) {
-      const auto ahead = ahead_of(s, p.groups);
-      most = std::max(most, s.last.back() - s.first[groups - 2] + ahead.high - ahead.low);
+    const auto far = static_cast<std::size_t>(depth);
+    for (std::size_t g = 0; g < groups; ++g) most = std::max(most, s.last[std::min(g + far, groups - 1)] - s.first[g - std::min(g, far)]);
+    if (groups >= far + 2) {
+      const auto ahead = ahead_of(s, p.groups, depth);
+      most = std::max(most, s.last.back() - s.first[groups - 1 - far] + ahead.high - ahead.low);
     }
     s.ring_bytes = mirrored_ring::round_up(bytes_of(*s.data, most));
     p.bytes += s.ring_bytes;
@@ -196,6 +198,11 @@ stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wante
     int enough = std::clamp((rows / wanted_groups + share - 1) / share * share, share, most);
     while (enough < most && group_rows(by_rows, rows, enough).bytes < 3 * least_group_bytes) enough += share;
     p = group_rows(by_rows, rows, enough);
+  }
+  while (p.depth < most_depth) {
+    auto deeper = group_rows(by_rows, rows, p.rows, p.depth + 1);
+    if (deeper.bytes > fast_bytes) break;
+    p = std::move(deeper);
   }
   auto cells = tile;
   cells[outer] = height;

@@ -16,6 +16,9 @@ struct slabs {
   [[nodiscard]] bool contains(int s) const noexcept { return low <= s && s < high; }
 };
 
+// Five slots in place of three: on a machine that others use, too, a chain bound by its file takes a tenth less. More were not tried.
+inline constexpr int most_depth = 2;
+
 // The part of one dataset in a chain's schedule.
 struct stream {
   dataset_core* data = nullptr;
@@ -29,6 +32,7 @@ struct stream_plan {
   std::int64_t row = 1;              // tiles that differ in the outermost dimension only are so far apart
   int rows = 1;                      // of tiles in one group
   int groups = 1;
+  int depth = 1;                     // how many groups transfers are ahead of the kernels, and behind them
   std::vector<stream> streams;       // by groups
   std::size_t bytes = 0;             // of all rings
 };
@@ -46,10 +50,10 @@ struct data_use {
 
 // As many rows of tiles of that size as fit into the budget, or as suffice to keep the store busy. Throws out_of_memory with the least budget
 // that works. is_wanted: tiles are as high as `tile` says, each row a group of its own. Otherwise blocks are lowered until a group has a row of
-// them for each thread.
+// them for each thread. Transfers go as far ahead as there is room for.
 [[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes, int threads);
 // What of the next chain's first window is certain when the last tile begins: the slabs that were written back for good.
-[[nodiscard]] slabs ahead_of(const stream& s, int groups);
+[[nodiscard]] slabs ahead_of(const stream& s, int groups, int depth);
 
 [[nodiscard]] inline int outer_of(const dataset_core& data) { return data.dims - 1; }
 // All slabs that have points of the box.

@@ -64,6 +64,14 @@ TEST(region, covers_what_its_boxes_cover_together) {
       ASSERT_EQ(part.extent(d), expected.longest(asked, d)) << "trial " << trial;
     }
     ASSERT_TRUE(expected.covers(part)) << "trial " << trial;
+    points covered_or_gap;
+    for (const box& gap : set.gaps(asked)) {
+      points::each(gap, [&](std::size_t n) {
+        ASSERT_FALSE(expected.in[n] || covered_or_gap.in[n]) << "trial " << trial;
+        covered_or_gap.in[n] = true;
+      });
+    }
+    points::each(asked, [&](std::size_t n) { ASSERT_TRUE(expected.in[n] || covered_or_gap.in[n]) << "trial " << trial; });
     covered += !asked.empty() && set.covers(asked);
   }
   EXPECT_GT(covered, 100);

@@ -17,7 +17,7 @@ namespace situ::stencil {
 class backing_store {
  public:
   static constexpr std::size_t page_bytes = 4096;
-  static constexpr int queues = 5;
+  static constexpr int queues = 7;
   enum class direction : std::uint8_t { read, write };
 
   backing_store() = default;
