@@ -6,8 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <numeric>
+#include <thread>
 
 namespace {
 
@@ -89,5 +93,25 @@ TEST(executors, agree_in_2_dimensions) { compare<2>(4000); }
 TEST(executors, agree_in_3_dimensions) { compare<3>(2000); }
 TEST(executors, agree_in_4_dimensions) { compare<4>(500); }
 TEST(executors, agree_in_5_dimensions) { compare<5>(200); }
+
+// The thread whose slice begins with row 0 is held up there until the other has done all but what it has begun itself.
+TEST(executors, plain_threads_help_one_that_is_slow) {
+  context c{{.run_by = executor::plain, .threads = 2, .small_points = 0}};
+  const block<2> grid{c, "grid"};
+  constexpr int rows = 64, rows_of_a_piece = 2;  // sixteen pieces a thread
+  const dataset<int, 2> u{grid, "u", {1, rows}};
+  std::atomic<int> done{0};
+  par_loop("wait", grid, range(0, 1, 0, rows), [&done](auto x, const std::array<int, 2>& at) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (at[1] == 0 && done.load() < rows - rows_of_a_piece && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    x(0, 0) = done.fetch_add(1);
+  }, write(u), index());
+  auto order = u.fetch();
+  EXPECT_EQ(order[0], rows - rows_of_a_piece) << "rows done before the first";
+  std::vector<int> each(rows);
+  std::iota(each.begin(), each.end(), 0);
+  std::sort(order.begin(), order.end());
+  EXPECT_EQ(order, each) << "a row was left out, or done twice";
+}
 
 }  // namespace
