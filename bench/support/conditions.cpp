@@ -41,17 +41,20 @@ bool check_outcome(const std::string& name, const subject_outcome& outcome) {
   return false;
 }
 
-// One after the other, saying how far it is and what went wrong. Nothing where the user interrupts it.
-std::optional<std::vector<sample>> run_all(std::span<const requested_run> runs, bool& missing) {
+// One after the other, saying how far it is and what went wrong, until the user interrupts it.
+std::vector<sample> run_all(std::span<const requested_run> runs, bool& missing) {
   std::vector<sample> samples;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     say(fmt::format("run {} of {}: {}", i + 1, runs.size(), runs[i].name));
     subject_outcome outcome = run_subject(runs[i].request);
-    if (interruption_guard::interrupted() || outcome.end == subject_end::interrupted)
-      return std::nullopt;
-    if (!check_outcome(runs[i].name, outcome) && !is_rival(runs[i].subject))
+    const bool interrupted = interruption_guard::interrupted() || outcome.end == subject_end::interrupted;
+    if (!interrupted && !check_outcome(runs[i].name, outcome) && !is_rival(runs[i].subject))
       missing = true;
     samples.insert(samples.end(), std::make_move_iterator(outcome.samples.begin()), std::make_move_iterator(outcome.samples.end()));
+    if (interrupted) {
+      say("interrupted: the table holds what was measured until then");
+      break;
+    }
   }
   return samples;
 }
@@ -101,16 +104,13 @@ int run_bench(const bench& what) {
   const temporary_directory directory;
   bool missing = false;
   const std::vector<std::string> ready = prepare_subjects(what, directory.path(), missing);
-  const auto samples = run_all(what.plan(ready, directory.path()), missing);
-  if (!samples)
-    return 130;
-  std::vector<row> rows = summarize(*samples, what.split_ns);
+  std::vector<row> rows = summarize(run_all(what.plan(ready, directory.path()), missing), what.split_ns);
   sort_rows(what, rows);
   const provenance from = provenance_of_this_run();
   fmt::print("{}", what.table(rows, from));
   if (!what.json_file.empty())
     write_json(what.json_file, rows, from);
-  return missing ? 1 : 0;
+  return interruption_guard::interrupted() ? 130 : missing ? 1 : 0;
 }
 
 }  // namespace situ::bench

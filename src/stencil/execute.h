@@ -1,6 +1,6 @@
 // Runs a chain in memory by a plan; the plain executor's plan has one tile. Where rows of tiles are long enough, and enough, threads take rows in turn, and
 // follow each other through them tile by tile. Otherwise all threads walk through the same tiles and loops, each takes its slice of
-// every part, and they wait for each other only where a loop touches what an unfinished one of another thread writes.
+// every part (where there is one tile, then what others have not begun of theirs), and they wait for each other only where a loop touches what an unfinished one of another thread writes.
 #pragma once
 
 #include "stencil/plan.h"

@@ -60,6 +60,10 @@ TEST_F(stencil_quick, compares_programs_built_elsewhere) {
   EXPECT_EQ(check_rows(directory_ / "rows.json", 1).size(), 2u);
   add("plain", "echo 'no such deck'; exit 3");
   EXPECT_THAT(run(arguments).output, ::testing::AllOf(HasSubstr("cloverleaf_3840/plain: ended with status 3"), HasSubstr("no such deck")));
+  add("plain", "kill -INT $(sed -n 's/PPid:\\t//p' /proc/$PPID/status); sleep 60; echo 'Total Wall time 1.7'");
+  const result interrupted = run("--cases triad_1 " + arguments);
+  EXPECT_EQ(interrupted.status, 130) << interrupted.output;
+  EXPECT_THAT(interrupted.output, ::testing::AllOf(HasSubstr("interrupted: the table holds what was measured until then"), HasSubstr("triad_1: ")));
   add("plain", "echo 5");
   EXPECT_THAT(run(arguments).output, HasSubstr("prints no line with the word 'wall'"));
 }
