@@ -157,6 +157,18 @@ class alignas(64) slice_pieces {
   std::atomic<bounds> left_{bounds{0, pieces_per_thread}};
 };
 
+// A thread's pieces, and then what others have left: calls run with numbers that count through all slices.
+template <class F>
+void take_pieces(std::span<slice_pieces> slices, int thread, const F& run) {
+  const int threads = static_cast<int>(slices.size());
+  for (int n = 0; n < threads; ++n) {
+    const int owner = (thread + n) % threads;
+    auto& pieces = slices[static_cast<std::size_t>(owner)];
+    const auto take = [&] { return n == 0 ? pieces.take_first() : pieces.take_last(); };
+    for (int i = take(); i >= 0; i = take()) run(owner * pieces_per_thread + i);
+  }
+}
+
 }  // namespace
 
 box slice(const box& part, int dims, const std::function<bool(int)>& is_splittable, int thread, int threads) {
@@ -202,7 +214,8 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
   failed.tell();
 }
 
-// Each part of a loop by all threads. Where there is one tile its parts are long, and threads help each other: processors that others use, too, are not equally fast.
+// Each part of a loop by all threads. Where there is one tile its parts are long, and threads help each other: processors that others use, too, are
+// not equally fast.
 void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
   const auto facts = facts_of(loops);
   const int threads = pool_.size();
@@ -232,15 +245,12 @@ void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std
           alone |= f.touches;
         } else {
           const int d = dimension_to_cut(part, loops[l]->dims(), [&](int n) { return f.splittable[static_cast<std::size_t>(n)]; }, threads);
-          if (slices.empty() || d < 0 || part.points() < threads * pieces_per_thread * small_points_) {
+          const int pieces = threads * pieces_per_thread;
+          if (slices.empty() || d < 0 || part.points() < pieces * small_points_) {
             run(piece_of(part, d, thread, threads));
           } else {
-            for (int n = 0; n < threads; ++n) {
-              const int owner = (thread + n) % threads;
-              auto& pieces = slices[l * static_cast<std::size_t>(threads) + static_cast<std::size_t>(owner)];
-              const auto take = [&] { return n == 0 ? pieces.take_first() : pieces.take_last(); };
-              for (int i = take(); i >= 0; i = take()) run(piece_of(part, d, owner * pieces_per_thread + i, threads * pieces_per_thread));
-            }
+            take_pieces(std::span{slices}.subspan(l * static_cast<std::size_t>(threads), static_cast<std::size_t>(threads)), thread,
+                        [&](int i) { run(piece_of(part, d, i, pieces)); });
           }
           shared |= f.touches;
         }
