@@ -77,7 +77,11 @@ struct unwrapping {
   Kernel kernel;
   template <class... Views>
   [[gnu::always_inline]] void operator()(const Views&... views) {
-    kernel(unwrap(views)...);
+    if constexpr (std::is_invocable_v<Kernel&, decltype(unwrap(views))...>) {
+      kernel(unwrap(views)...);
+    } else {
+      static_assert(sizeof(Kernel) == 0, "the kernel must take one parameter for each argument of the loop, of the types that situ/stencil/par_loop.h lists");
+    }
   }
 };
 
