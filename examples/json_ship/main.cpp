@@ -174,6 +174,7 @@ int main(int argc, char** argv) {
     return json_ship::is_first() ? app.exit(e) : e.get_exit_code();  // every place knows, one says it
   }
   situ::on_graph_copy([](const situ::graph_copy_event& event) { json_ship::last_arrival = event.how; });
+  situ::barrier();  // a place may serve the first call while it still waits for the others in its constructor: nothing is sent before all listen
   int code = 0;
   if (json_ship::is_first()) {
     try {
