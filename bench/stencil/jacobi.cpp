@@ -13,7 +13,6 @@ using namespace situ::stencil;
 namespace {
 
 constexpr int sweeps = 10;
-constexpr int tries = 16;  // of tile sizes: one to warm up, and three of each of five, if all are close
 
 constexpr int period = 101;  // of the start values, in both directions
 double start_value(int x, int y) { return (x * 7 + y * 13) % period; }

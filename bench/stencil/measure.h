@@ -30,6 +30,9 @@ double seconds_of(F f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Chains before the first sample. Of tile sizes one warms up, and five are tried, three times each if all are close (chains.cpp).
+inline constexpr int tries = 16;
+
 // All threads that a case uses: the figures are for two.
 inline constexpr int threads = 2;
 

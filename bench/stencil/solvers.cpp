@@ -17,7 +17,6 @@ using stencil_programs::taylor_green_solver;
 
 namespace {
 
-constexpr int tries = 16;  // as in jacobi.cpp
 constexpr int steps_a_chain = 3;
 
 struct vortex_flow {

@@ -32,6 +32,7 @@ struct graph_copy_event {
   place from;
 };
 // Calls `log` for each graph that arrives at this place from now on, from whatever runs there then: it must not wait. Empty: no longer.
+// A place serves calls while its runtime's constructor waits for the others, so a barrier must follow before the first graph is sent if none may be missed.
 void on_graph_copy(std::function<void(const graph_copy_event&)> log);
 
 namespace detail {
