@@ -8,7 +8,7 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test asan tsan dev clean packages
+.PHONY: help run build test nightly asan tsan dev clean packages
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -21,8 +21,11 @@ run: packages build/release/build.ninja  ## install what is missing, build Relea
 build: packages build/release/build.ninja  ## build Release: build/release/bin/situ
 	@cmake --build build/release -j $(JOBS)
 
-test: build  ## install what is missing, build, run all tests
-	@.ci/run_tests build/release
+test: build  ## install what is missing, build, run all tests but the nightly ones
+	@.ci/run_tests build/release -LE '^nightly$$'
+
+nightly: build  ## the tests that take minutes to an hour, or gigabytes: one at a time
+	@JOBS=1 .ci/run_tests build/release -L '^nightly$$'
 
 asan: packages build/asan/build.ninja  ## the fast tests under AddressSanitizer and UBSan
 	@cmake --build build/asan -j $(JOBS) --target fast_tests
