@@ -16,7 +16,6 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint32_t messages_a_turn = 32;    // from one channel, before the next is looked at
 constexpr std::uint32_t places_polled_all = 16;  // up to this many, every channel is looked at in each poll (2 lines each, in cache)
 constexpr std::uint32_t rotation_step = 8;       // beyond, this many besides the likely ones
 

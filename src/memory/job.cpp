@@ -195,16 +195,25 @@ void await_readers(job_control& control, std::uint32_t self) noexcept {
   while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
+[[nodiscard]] std::uint32_t count_ended(job_control& control) noexcept {
+  std::uint32_t ended = 0;
+  for (std::uint32_t i = 0; i < control.place_count; ++i) ended += has_ended(control.slot(i).state.load());
+  return ended;
+}
+
 // Brings failure_epoch to the number of places that have ended and wakes everybody. Every caller of mark_lost does it, also one
 // that finds the place marked already: who marked it may have been killed before this point.
 void publish_ends(job_control& control) noexcept {
-  std::uint32_t ended = 0;
-  for (std::uint32_t i = 0; i < control.place_count; ++i) ended += has_ended(control.slot(i).state.load());
+  const std::uint32_t ended = count_ended(control);
   std::uint32_t epoch = control.failure_epoch.load();
   while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {
   }
-  // Unconditionally: the exchange in wake_slow orders this against a sleeper that looks at failure_epoch before it sleeps.
-  for (std::uint32_t i = 0; i < control.place_count; ++i) wake_slow(control.slot(i));
+  // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not depend on it: who
+  // cleared `sleeping` to wake the place may have been killed before it did.
+  for (std::uint32_t i = 0; i < control.place_count; ++i) {
+    control.slot(i).sleeping.exchange(0);
+    futex_wake(control.slot(i).sleeping, INT_MAX);
+  }
 }
 
 bool is_lost_soon(place_slot& slot) noexcept {
@@ -390,8 +399,18 @@ place_lost_error loss_error(job_control& control, std::uint32_t place) {
   return place_lost_error{cause, lost_reason(control, cause)};
 }
 
+void note_told() noexcept {
+  if (current->job != nullptr) current->told_of = count_ended(*current->job);
+}
+
+void throw_loss_of(job_control& control, std::uint32_t place) {
+  note_told();
+  throw loss_error(control, place);
+}
+
 void throw_place_lost(job_control& control, std::uint32_t self) {
   if (self != job_control::no_place) await_readers(control, self);
+  note_told();
   std::uint32_t place = control.first_lost.load();
   if (place == job_control::no_place) place = 0;  // only where the precondition does not hold
   throw place_lost_error{place, lost_reason(control, place)};

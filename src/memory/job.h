@@ -148,8 +148,13 @@ class address_space {
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
 
 // Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once nobody reads
-// objects of that place any more (reading_guard): whoever catches it may free what it had offered. pre: failure_epoch > 0.
+// objects of that place any more (reading_guard): whoever catches it may free what it had offered. The running task has then been
+// told of every end so far (note_told). pre: failure_epoch > 0.
 [[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
+
+// The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of these ends its
+// next wait (docs/runtime.md, "How a wait learns of a loss"). cost: a look at each place.
+void note_told() noexcept;
 
 // While it lives, objects that place `source` offered at failure epoch `epoch` may be read. Throws place_lost_error where a place was lost since:
 // then `source` may have given up waiting, and freed them. Either the reader sees the new epoch, or `source`, which learns of the
@@ -167,6 +172,8 @@ class reading_guard {
 
 // The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is the cause.
 [[nodiscard]] place_lost_error loss_error(job_control& control, std::uint32_t place);
+// Throws it; the running task has then been told.
+[[noreturn]] void throw_loss_of(job_control& control, std::uint32_t place);
 
 // Wakes a place if it sleeps. cost: one load where it does not.
 void wake_slow(place_slot& slot) noexcept;

@@ -3,6 +3,7 @@
 #include <situ/base/assert.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace situ::detail {
 namespace {
@@ -31,6 +32,7 @@ team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t
 }
 
 void team_barrier::arrive() {
+  if (std::exchange(interrupted_, false)) return;
   SITU_ASSERT(1, is_complete(), "a barrier of this team is still in progress at this place: wait for it before the next");
   ++round_;
   if (way_up_.empty()) {

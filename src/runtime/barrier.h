@@ -41,8 +41,10 @@ class team_barrier {
  public:
   team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index, job_control& control);
 
-  // Announces this member to the next round. pre: the last round is complete.
+  // Announces this member to the next round; after interrupt(), to none: it is in one. pre: the last round is complete, or interrupted.
   void arrive();
+  // The wait for this round has been ended by a loss, maybe of a place that is no member. The next barrier of the team goes on with it.
+  void interrupt() noexcept { interrupted_ = true; }
   [[nodiscard]] bool is_complete() noexcept;
   // Whether this was the last holder of the block.
   [[nodiscard]] bool let_go() noexcept;
@@ -62,6 +64,7 @@ class team_barrier {
   std::uint32_t count_;
   std::uint32_t index_;
   bool fences_;
+  bool interrupted_ = false;
   std::uint32_t complete_until_ = 0;  // flags: members below are known to have announced this round
 };
 

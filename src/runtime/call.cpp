@@ -181,6 +181,7 @@ runtime_state::~runtime_state() {
 
 arrived_call::arrived_call(message& m)
     : context_{.finish_key = m.argument(1), .source = m.source}, before_{current->scheduler->task()}, call_{m.argument(0)}, begin_ns_{current->observed ? now_ns() : 0} {
+  current->told_of = current->endpoint->failure_epoch();
   if (!is_valid_finish_key(context_.finish_key)) throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
   current->scheduler->set_task(&context_);
 }
@@ -211,6 +212,7 @@ void arrived_call::answer_error(std::exception_ptr failure) noexcept {
     const failure_record record = record_of(failure);
     send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record), [&](wire_writer& writer) { write_failure(writer, record); });
     is_answered_ = true;
+  } catch (const place_lost_error&) {  // this place leaves a broken job: the caller is told that
   } catch (const std::exception& e) {
     log(log_level::error, fmt::format("place {}: the answer to a call from place {} cannot be sent: {}", current->place, context_.source, e.what()));
   }

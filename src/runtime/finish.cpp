@@ -54,10 +54,13 @@ struct acknowledgement final : ready_task {
     const std::unique_ptr<finish_node> done{&node};
     state.nodes.erase(found);  // before the send, which may wait: what arrives meanwhile engages a new node
     const std::optional<failure_record> failure = done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
-    send_parcel(current->endpoint->replies_to(done->parent), message_kind::medium_message, acknowledgement_id, std::array{done->key, done->failures}, failure ? size_of(*failure) : 0,
-                [&](wire_writer& writer) {
-                  if (failure) write_failure(writer, *failure);
-                });
+    try {
+      send_parcel(current->endpoint->replies_to(done->parent), message_kind::medium_message, acknowledgement_id, std::array{done->key, done->failures}, failure ? size_of(*failure) : 0,
+                  [&](wire_writer& writer) {
+                    if (failure) write_failure(writer, *failure);
+                  });
+    } catch (const place_lost_error&) {  // this place leaves a broken job, and waits for nothing any more
+    }
   }
 };
 
@@ -151,7 +154,7 @@ void wait_for_scope(finish_node& node) {
   }
   if (node.failures != 0) {
     node.failures = 0;
-    std::rethrow_exception(std::exchange(node.first_failure, nullptr));
+    rethrow(std::exchange(node.first_failure, nullptr));
   }
 }
 
@@ -176,6 +179,15 @@ finish_scope::~finish_scope() {
 }
 
 void finish_scope::wait() { wait_for_scope(*node_); }
+
+void finish_scope::settle() noexcept {
+  const std::uint32_t told_of = current->told_of;
+  try {
+    wait_for_scope(*node_);
+  } catch (...) {
+    current->told_of = told_of;
+  }
+}
 
 }  // namespace detail
 }  // namespace situ

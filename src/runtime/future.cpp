@@ -2,7 +2,7 @@
 
 #include <situ/base/error.h>
 
-#include <algorithm>
+#include "memory/job.h"
 
 namespace situ::detail {
 
@@ -13,15 +13,21 @@ void future_state_base::wait() {
   if (here.spin_until_done(done)) return;
   waiter self{.chain = waiters};
   waiters = &self;
+  if (here.wait_unless_lost(self)) return;
+  for (waiter** link = &waiters; *link != nullptr; link = &(*link)->chain) {
+    if (*link != &self) continue;
+    *link = self.chain;
+    break;
+  }
+  if (!ready) throw_place_lost(*current->job, current->place);
+}
+
+void rethrow(const std::exception_ptr& failure) {
   try {
-    here.wait(self);
+    std::rethrow_exception(failure);
   } catch (const place_lost_error&) {
-    for (waiter** link = &waiters; *link != nullptr; link = &(*link)->chain) {
-      if (*link != &self) continue;
-      *link = self.chain;
-      break;
-    }
-    if (!ready) throw;
+    note_told();
+    throw;
   }
 }
 
@@ -46,6 +52,7 @@ void future_state_base::wake_all() noexcept {
 
 void future_state_base::add_continuation(ready_task* task) {
   if (ready) return current->scheduler->spawn(task);
+  task->told_of = current->told_of;  // who asks for it, not who sets the value
   task->next = std::exchange(continuations, task);
 }
 

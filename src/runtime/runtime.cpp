@@ -37,11 +37,13 @@ constexpr std::size_t task_stack_bytes = 256 * 1024;
 
 void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   const observed_span span{event_kind::wait, out.target};
-  current->scheduler->wait_until([&] {
+  const auto done = [&] {
     if (out.closed || self.has_room(out, record_bytes)) return true;
     self.ask_for_wake(out);
     return false;
-  });
+  };
+  // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. An answer must not be dropped because a third place is lost.
+  current->scheduler->wait_until(done, out.is_reply);
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ struct scheduler::implementation {
   std::uint64_t turns = 0;
   bool turn_is_open = false;         // its worker waits before it asked the others that wait
   std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
-  std::uint32_t seen_failures = 0;
+  std::uint32_t seen_failures = 0;   // ends of places for which the waits of that time have been ended
+  bool late_wait = false;            // a task waits that has not been told of one of those
   bool is_ending = false;  // no further wait begins
   bool stopping = false;
 
@@ -128,6 +129,7 @@ struct scheduler::implementation {
     fiber& self = *running;
     const exceptions_in_flight exceptions = std::exchange(*thread_exceptions, {});
     task_context* const task = outer.task_;
+    const std::uint32_t told_of = current->told_of;
     came_from = &self;
     running = &target;
 #if defined(__SANITIZE_ADDRESS__)
@@ -138,6 +140,7 @@ struct scheduler::implementation {
 #endif
     arrive(std::move(target.context).resume());
     outer.task_ = task;
+    current->told_of = told_of;
     *thread_exceptions = exceptions;
   }
 
@@ -216,7 +219,7 @@ struct scheduler::implementation {
         worked |= run_ready_tasks();
       }
       ask_waiting();
-      if (fabric.failure_epoch() != seen_failures) [[unlikely]]
+      if (fabric.failure_epoch() != seen_failures || late_wait) [[unlikely]]
         end_waits_by_failure();
       if (resumable_first != nullptr || worked) {
         if (std::exchange(about_to_sleep, false)) fabric.cancel_sleep();
@@ -239,10 +242,15 @@ struct scheduler::implementation {
     }
   }
 
-  // A damaged message leaves no way to go on with its channel: the place gives itself up, which ends every wait.
   bool take_in(bool all) {
+    return give_up_if_damaged([&] { return fabric.poll(all); });
+  }
+
+  // A damaged message leaves no way to go on with its channel: the place gives itself up, which ends every wait.
+  template <class Poll>
+  bool give_up_if_damaged(Poll poll) {
     try {
-      return fabric.poll(all);
+      return poll();
     } catch (const error& damage) {
       log(log_level::error, damage.what());
       mark_lost(control, current->place, damage.message());
@@ -271,6 +279,7 @@ struct scheduler::implementation {
       ready_first = task->next;
       if (ready_first == nullptr) ready_last = nullptr;
       outer.task_ = nullptr;
+      current->told_of = task->told_of;
       task->run(task);
     }
     return count != 0;
@@ -286,13 +295,24 @@ struct scheduler::implementation {
 
   void end_waits_by_failure() {
     seen_failures = fabric.failure_epoch();
-    take_in(true);  // what the lost place sent before its end still counts
+    late_wait = false;
+    take_in_what_is_no_call();
     ask_waiting();
     end_calls_to_lost_places(*current->runtime);
-    while (waiting.next != &waiting) {
-      waiting.next->failed = true;
-      make_resumable(*waiting.next);
+    for (waiter* w = waiting.next; w != &waiting;) {
+      waiter* const next = w->next;
+      if (w->told_of < seen_failures && !w->outlives_losses) {
+        w->failed = true;
+        make_resumable(*w);
+      }
+      w = next;
     }
+  }
+
+  // What the lost place sent before its end still counts, as far as it lies before the next call: a call may take any time, and even wait.
+  void take_in_what_is_no_call() {
+    for (std::uint32_t looks = 0; looks < channel::cell_count / endpoint::messages_a_turn; ++looks)
+      if (!give_up_if_damaged([&] { return fabric.poll_handlers() == endpoint::found::messages; })) return;
   }
 
   void make_resumable(waiter& w) noexcept {
@@ -340,6 +360,7 @@ struct scheduler::implementation {
       implementation* self;
     } w;
     w.self = this;
+    w.outlives_losses = true;
     w.is_done = [](waiter* each) {
       const implementation& here = *static_cast<all_ended*>(each)->self;
       return here.resumable_first == nullptr && here.ready_first == nullptr && here.waiting.next == each && each->next == &here.waiting;
@@ -350,6 +371,8 @@ struct scheduler::implementation {
   void wait(waiter& w) {
     fiber& next = next_worker();
     w.fiber = running;
+    w.told_of = current->told_of;
+    late_wait |= w.told_of < seen_failures;
     w.previous = waiting.previous;
     w.next = &waiting;
     w.previous->next = &w;
@@ -374,6 +397,7 @@ scheduler::~scheduler() {
 
 void scheduler::spawn(ready_task* task) noexcept {
   task->next = nullptr;
+  if (task->told_of == ready_task::as_its_maker) task->told_of = self_->fabric.in_handler() ? self_->fabric.failure_epoch() : current->told_of;
   if (self_->ready_last == nullptr) {
     self_->ready_first = task;
   } else {
@@ -382,10 +406,14 @@ void scheduler::spawn(ready_task* task) noexcept {
   self_->ready_last = task;
 }
 
-void scheduler::wait(waiter& w) {
+bool scheduler::wait_unless_lost(waiter& w) {
   SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
   if (!self_->is_ending) self_->wait(w);
-  if (w.failed || self_->is_ending) [[unlikely]]
+  return !w.failed && !self_->is_ending;
+}
+
+void scheduler::wait(waiter& w) {
+  if (!wait_unless_lost(w)) [[unlikely]]
     throw_place_lost(self_->control, current->place);
 }
 

@@ -30,7 +30,16 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 void check_members(const team_state& team) {
   if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0) return;
   for (const std::uint32_t member : team.members)
-    if (has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw loss_error(*current->job, member);
+    if (has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw_loss_of(*current->job, member);
+}
+
+void await_barrier(team_state& team) {
+  try {
+    current->scheduler->wait_until([&] { return team.barrier.is_complete(); });
+  } catch (const place_lost_error&) {
+    team.barrier.interrupt();
+    throw;
+  }
 }
 
 // A part of a collective arrives: hands it to its receiver, or keeps it.
@@ -166,13 +175,13 @@ void barrier(const team& members) {
   detail::check_members(team);
   const detail::observed_span span{detail::event_kind::barrier, detail::current->place};
   team.barrier.arrive();
-  detail::current->scheduler->wait_until([&] { return team.barrier.is_complete(); });
+  detail::await_barrier(team);
 }
 
 future<> barrier_async(const team& members) {
   detail::check_members(members.state());
   members.state().barrier.arrive();
-  return async([members] { detail::current->scheduler->wait_until([&] { return members.state().barrier.is_complete(); }); });
+  return async([members] { detail::await_barrier(members.state()); });
 }
 
 void barrier() { barrier(world()); }

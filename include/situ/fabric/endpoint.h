@@ -101,6 +101,8 @@ static_assert(max_medium_bytes <= UINT16_MAX);
 
 class endpoint {
  public:
+  static constexpr std::uint32_t messages_a_turn = 32;  // from one channel, before the next is looked at
+
   // pre: the address space is mapped and the context's geometry set.
   endpoint(place_context& context, std::uint64_t channel_offset);
   endpoint(const endpoint&) = delete;

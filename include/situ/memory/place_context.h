@@ -36,6 +36,7 @@ struct alignas(64) place_context {
   std::uint32_t place_count = 0;
   std::uint32_t place = 0;
   bool observed = false;  // statistics or a trace are wanted: limits stay 0
+  std::uint32_t told_of = 0;  // ends of places that the running task has been told of; the scheduler changes it with the task
 
   job_control* job = nullptr;
   detail::segment* segment = nullptr;

@@ -398,7 +398,7 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
     const open_call_guard call{open_call(state, &accept_value<result>, target.to.index(), false), state};
     send_call(target, call.id, f, pack);
     state.wait();
-    if (state.error) std::rethrow_exception(state.error);
+    if (state.error) rethrow(state.error);
     if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
   }
 }

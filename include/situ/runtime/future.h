@@ -35,6 +35,9 @@ struct continuation : ready_task {
   task_context context;
 };
 
+// Throws what a task failed of; a loss among that counts as told to the running task.
+[[noreturn]] void rethrow(const std::exception_ptr& failure);
+
 struct future_state_base {
   std::uint32_t references = 1;
   bool ready = false;
@@ -179,7 +182,7 @@ class future {
   void check() const { SITU_ASSERT(1, state_, "this future was default-constructed or moved from: assign one that async, async_at or a promise returned"); }
   void settle() const {
     wait();
-    if (state_->error) std::rethrow_exception(state_->error);
+    if (state_->error) detail::rethrow(state_->error);
   }
   detail::state_reference<T> state_;
 };

@@ -11,7 +11,8 @@
 //   1. At any moment exactly one fiber of a place runs; all others are in `waiting`, `resumable` or idle workers.
 //   2. Only a worker at the top of its loop takes in calls and runs tasks, so none ever runs on top of waiting code's stack. Handlers of
 //      active messages, which cannot wait, run on any stack.
-//   3. A wait that was in progress when a place was lost ends in place_lost_error, unless what it waits for has come by then.
+//   3. A task is told of each end of a place once: by place_lost_error out of the wait that it is in, or else out of its next one, unless
+//      what that wait is for has come (docs/runtime.md, "How a wait learns of a loss").
 // Not thread-safe: everything belongs to the place's thread.
 #pragma once
 
@@ -35,8 +36,11 @@ struct task_context {
 
 // A task that is ready to run: run(task) is called once, on a worker, and owns it from then on.
 struct ready_task {
+  static constexpr std::uint32_t as_its_maker = ~std::uint32_t{0};
+
   void (*run)(ready_task*) = nullptr;
   ready_task* next = nullptr;
+  std::uint32_t told_of = as_its_maker;  // ends of places (place_context::told_of) when it begins
 };
 
 // Code that waits. Lives on the waiting stack. pending(this) is asked in each turn where it is set; else make_resumable ends it.
@@ -46,8 +50,10 @@ struct waiter {
   waiter* previous = nullptr;
   waiter* chain = nullptr;  // others that wait for the same, for whoever ends the wait
   void* fiber = nullptr;    // scheduler::fiber that is set aside
+  std::uint32_t told_of = 0;      // ends of places that the waiting task knew of when it began to wait
   bool resumable = false;
-  bool failed = false;     // ended by the loss of a place, not by what it waits for
+  bool failed = false;            // ended by the loss of a place, not by what it waits for
+  bool outlives_losses = false;   // what it waits for comes, or who was to bring it is noticed otherwise
 };
 
 class scheduler {
@@ -60,19 +66,23 @@ class scheduler {
   // Runs `task` on a worker, in order, when the running code waits or ends.
   void spawn(ready_task* task) noexcept;
 
-  // Sets the running stack aside until `w` is resumable. Throws place_lost_error when a place is lost meanwhile.
+  // Sets the running stack aside until `w` is resumable. Throws place_lost_error when a place is lost meanwhile, or was lost without
+  // the running task having been told.
   void wait(waiter& w);
+  // The same; false in place of the exception. The task counts as told only where its caller throws.
+  [[nodiscard]] bool wait_unless_lost(waiter& w);
   // Ends a wait; the code runs when the worker next comes round. pre: w is waiting.
   void make_resumable(waiter& w) noexcept;
 
   // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or wait.
   template <class Done>
-  void wait_until(Done done) {
+  void wait_until(Done done, bool outlives_losses = false) {
     if (done() || spin_until_done(done, 16)) return;
     struct condition : waiter {
       Done& done;
       explicit condition(Done& d) : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
     } w{done};
+    w.outlives_losses = outlives_losses;
     wait(w);
   }
 

@@ -35,6 +35,8 @@ class finish_scope {
   finish_scope& operator=(const finish_scope&) = delete;
   // Waits for everything in the scope; throws what its tasks threw and nobody took.
   void wait();
+  // The same, without throwing; a loss that it meets is told by the next wait.
+  void settle() noexcept;
 
  private:
   std::unique_ptr<finish_node> node_;
@@ -55,10 +57,7 @@ void finish(Body&& body) {
     thrown = std::current_exception();
   }
   if (thrown) {
-    try {
-      scope.wait();
-    } catch (...) {  // the body's own exception came first
-    }
+    scope.settle();  // the body's own exception came first
     std::rethrow_exception(thrown);
   }
   scope.wait();
