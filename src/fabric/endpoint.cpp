@@ -60,9 +60,13 @@ bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
   return fits();
 }
 
-void endpoint::ask_for_wake(outgoing& out) noexcept { out.to->producer_waits.store(1, std::memory_order_seq_cst); }
+void endpoint::ask_for_wake(outgoing& out) noexcept {
+  out.to->producer_waits.store(1, std::memory_order_seq_cst);
+  SITU_POINT(room_asked_for);
+}
 
 void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
+  SITU_POINT(room_wanted);
   if (out.closed) {
     if (!out.is_reply) throw_place_lost(*job_, context_.place);
     out.seen = out.sent;
@@ -105,6 +109,7 @@ draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payl
 }
 
 void endpoint::send(const draft& message, message_kind kind, function_id handler, std::uint32_t payload_bytes) noexcept {
+  if (!message.payload_in_cell) SITU_POINT(record_filled);
   message.head.handler = std::uint64_t{payload_bytes} << 48 | handler;
   message.out.data_sent = message.data_end;
   publish(message.out, message.head, kind, message.argument_count, message.payload_in_cell, payload_bytes);
@@ -123,16 +128,19 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   // release: our reads of the ring come before the producer's next writes to it
   in.from->consumed.data.store(in.data_taken, std::memory_order_release);
   in.from->consumed.cells.store(in.taken, std::memory_order_release);
+  SITU_POINT(consumption_published);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
   if (in.from->producer_waits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     in.from->producer_waits.store(0, std::memory_order_relaxed);
+    SITU_POINT(producer_forgotten);
     wake(source);
   }
 }
 
 // Every field is checked before use: a damaged message must not direct this place outside the channel or its own code.
 void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
+  SITU_POINT(message_found);
   const cell& c = *in.next;
   const std::uint64_t header = c.header.load(std::memory_order_relaxed);  // is_ready() has acquired it
   const auto arguments = static_cast<std::uint32_t>(header & 0xff);
@@ -175,6 +183,7 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   (void)job_->slot(context_.place).read_by_agent.load(std::memory_order_acquire);
 #endif
   handler(m);
+  SITU_POINT(handler_returned);
   m.release();
 }
 
@@ -197,7 +206,7 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
 
 bool endpoint::poll(bool all) {
   ++polls_;
-  if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+  if (SITU_LOSS_CHECK(poll) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   const auto look_at = [this](std::uint32_t p) {
     peer& from = peers_[p];
@@ -224,7 +233,7 @@ bool endpoint::poll(bool all) {
 }
 
 bool endpoint::poll_replies() {
-  if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+  if (SITU_LOSS_CHECK(poll_replies) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   bool any = false;
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
@@ -234,7 +243,7 @@ bool endpoint::poll_replies() {
 }
 
 endpoint::found endpoint::poll_handlers() {
-  if (job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+  if (SITU_LOSS_CHECK(poll_handlers) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   met_call_ = false;
   bool any = false;
@@ -251,7 +260,7 @@ void endpoint::note_failures() noexcept {
   failure_epoch_ = job_->failure_epoch.load(std::memory_order_acquire);  // pairs with mark_lost: states are set before
   if (!scratch_) scratch_ = std::make_unique<channel>();
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (!has_ended(job_->slot(p).state.load(std::memory_order_acquire))) continue;
+    if (!SITU_LOSS_CHECK(room) || !has_ended(job_->slot(p).state.load(std::memory_order_acquire))) continue;
     for (outgoing* out : {&peers_[p].request_out, &peers_[p].reply_out}) {
       if (out->closed) continue;
       out->closed = true;
@@ -265,13 +274,16 @@ void endpoint::wake(std::uint32_t place) noexcept { detail::wake(job_->slot(plac
 
 void endpoint::prepare_sleep() noexcept {
   job_->slot(context_.place).sleeping.store(1, std::memory_order_seq_cst);
+  SITU_POINT(sleep_announced);
   if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 void endpoint::cancel_sleep() noexcept { job_->slot(context_.place).sleeping.store(0, std::memory_order_relaxed); }
 
 void endpoint::sleep() noexcept {
+  SITU_POINT(about_to_sleep);
   futex_wait(job_->slot(context_.place).sleeping, 1, -1);
+  SITU_POINT(woken);
   cancel_sleep();
 }
 

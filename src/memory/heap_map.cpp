@@ -1,5 +1,7 @@
 #include "memory/heap_map.h"
 
+#include <situ/base/test_points.h>
+
 namespace situ::detail {
 
 heap_map heap_map::at(std::uintptr_t heap_address, unsigned slice_shift) noexcept {
@@ -76,7 +78,10 @@ free_status heap_map::free_remote(std::uintptr_t address, std::uint32_t open_chu
   // Sequentially consistent for invariant 5; it also releases this place's last accesses to the block.
   if ((word.remote.fetch_or(bit) & bit) != 0) return free_status::already_free;
   remote_link& link = links[found.first];
-  if (link.queued.load() == 0 && link.queued.exchange(1) == 0) push_remote(found.first);
+  if (link.queued.load() == 0 && link.queued.exchange(1) == 0) {
+    SITU_POINT(chunk_claimed);
+    push_remote(found.first);
+  }
   return free_status::done;
 }
 

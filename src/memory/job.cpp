@@ -1,6 +1,7 @@
 #include "memory/job.h"
 
 #include <situ/base/error.h>
+#include <situ/base/test_points.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -180,7 +181,7 @@ void await_votes(job_control& control, std::uint32_t round) {
   for (;;) {
     const std::uint32_t seen = votes.load(std::memory_order_acquire);
     if (seen >= control.place_count) return;
-    if (control.failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(control, job_control::no_place);
+    if (SITU_LOSS_CHECK(votes) && control.failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(control, job_control::no_place);
     futex_wait(votes, seen, look_up_ns);
   }
 }
@@ -190,7 +191,7 @@ void await_readers(job_control& control, std::uint32_t self) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // the new epoch was seen before; now the marks, see reading_guard
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const place_slot& slot = control.slot(i);
-    while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 && !has_ended(slot.state.load(std::memory_order_acquire))) sched_yield();
+    while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 && !(SITU_LOSS_CHECK(readers_end) && has_ended(slot.state.load(std::memory_order_acquire)))) sched_yield();
   }
   while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
 }
@@ -208,11 +209,12 @@ void publish_ends(job_control& control) noexcept {
   std::uint32_t epoch = control.failure_epoch.load();
   while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {
   }
+  SITU_POINT(epoch_raised);
   // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not depend on it: who
   // cleared `sleeping` to wake the place may have been killed before it did.
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
-    control.slot(i).sleeping.exchange(0);
-    futex_wake(control.slot(i).sleeping, INT_MAX);
+    const bool is_marked = control.slot(i).sleeping.exchange(0) != 0;
+    if (is_marked || SITU_LOSS_CHECK(sleepers_of_dead_wakers)) futex_wake(control.slot(i).sleeping, INT_MAX);
   }
 }
 
@@ -324,9 +326,11 @@ address_space address_space::map(const job& job, std::uint32_t votes) {
   for (std::uint32_t round = 0; round < job_control::address_rounds; ++round) {
     const std::uint64_t base = control.candidates[round];
     const bool mapped = try_base(job.descriptor(), base, bytes);
+    SITU_POINT(base_mapped);
     address_space space{mapped ? base : 0, mapped ? bytes : 0};
     if (!mapped) control.rejections[round].fetch_add(votes);
     if (control.votes[round].fetch_add(votes) + votes >= control.place_count) futex_wake(control.votes[round], INT_MAX);
+    SITU_POINT(vote_cast);
     await_votes(control, round);
     if (control.rejections[round].load() != 0) continue;
     // Most of the range is never touched, and a core dump would walk all of it before the launcher hears of the death.
@@ -355,15 +359,18 @@ address_space::~address_space() {
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept {
   place_slot& slot = control.slot(place);
   const place_state now = slot.state.load();
-  if (now == place_state::left || now == place_state::gone) return;
+  if (now == place_state::left) return;
+  if (now == place_state::gone) return publish_ends(control);  // the place may have died before it did
   // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this reason stands.
-  if (slot.reason_claimed.exchange(1) == 0 || !is_lost_soon(slot)) {
+  if (slot.reason_claimed.exchange(1) == 0 || (SITU_LOSS_CHECK(half_marked) && !is_lost_soon(slot))) {
+    SITU_POINT(reason_claimed);
     write_reason(slot, reason);
     place_state before = slot.state.load();
     while (before < place_state::left && !slot.state.compare_exchange_weak(before, place_state::lost)) {
     }
     if (before == place_state::left || before == place_state::gone) return;
   }
+  SITU_POINT(loss_marked);
   std::uint32_t nobody = job_control::no_place;
   control.first_lost.compare_exchange_strong(nobody, place);
   publish_ends(control);
@@ -371,7 +378,8 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
 
 void leave_broken_job(job_control& control, std::uint32_t place) noexcept {
   place_state joined = place_state::joined;
-  control.slot(place).state.compare_exchange_strong(joined, place_state::gone);
+  if (SITU_LOSS_CHECK(gone)) control.slot(place).state.compare_exchange_strong(joined, place_state::gone);
+  SITU_POINT(place_gone);
   publish_ends(control);
 }
 
@@ -387,7 +395,8 @@ std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept
 reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::*mark, std::uint32_t source, std::uint32_t epoch)
     : mark_{control.slot(self).*mark} {
   mark_.store(source + 1, std::memory_order_seq_cst);
-  if (control.failure_epoch.load(std::memory_order_seq_cst) == epoch) return;
+  SITU_POINT(reading_marked);
+  if (!SITU_LOSS_CHECK(readers_mark) || control.failure_epoch.load(std::memory_order_seq_cst) == epoch) return;
   mark_.store(0, std::memory_order_release);
   throw_place_lost(control, self);
 }
@@ -417,7 +426,9 @@ void throw_place_lost(job_control& control, std::uint32_t self) {
 }
 
 void wake_slow(place_slot& slot) noexcept {
-  if (slot.sleeping.exchange(0) != 0) futex_wake(slot.sleeping, 1);
+  if (slot.sleeping.exchange(0) == 0) return;
+  SITU_POINT(sleeper_claimed);
+  futex_wake(slot.sleeping, 1);
 }
 
 std::uint32_t allowed_processors() noexcept {

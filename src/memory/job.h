@@ -144,6 +144,7 @@ class address_space {
 };
 
 // Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in order.
+// Of a place that is marked already, whoever marked it, it makes sure that the others are told.
 // Callable from any process of the job and its launcher. cost: a system call for each sleeping place.
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
 

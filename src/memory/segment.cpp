@@ -1,6 +1,7 @@
 #include "memory/segment.h"
 
 #include <situ/base/error.h>
+#include <situ/base/test_points.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -137,6 +138,7 @@ bool segment::open(std::uint64_t bytes) noexcept {
   const std::uint64_t step = std::max(extent_step, extent_ / 8);
   extent_ = std::min(round_up(std::max(bytes, extent_ + step), extent_step), capacity_);
   heap_.opened(static_cast<std::uint32_t>(extent_ >> chunk_shift));
+  SITU_POINT(segment_extended);
   slot_.extent.store(extent_, std::memory_order_release);
   if (mirrored_limit_ != nullptr) *mirrored_limit_ = extent_;
   return true;

@@ -1,6 +1,7 @@
 #include "runtime/barrier.h"
 
 #include <situ/base/assert.h>
+#include <situ/base/test_points.h>
 
 #include <algorithm>
 #include <utility>
@@ -33,6 +34,7 @@ team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t
 
 void team_barrier::arrive() {
   if (std::exchange(interrupted_, false)) return;
+  SITU_POINT(barrier_entered);
   SITU_ASSERT(1, is_complete(), "a barrier of this team is still in progress at this place: wait for it before the next");
   ++round_;
   if (way_up_.empty()) {
@@ -42,8 +44,10 @@ void team_barrier::arrive() {
   }
   for (const counter& c : way_up_) {
     if (block_.line(c.line).value.fetch_add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return;
+    SITU_POINT(barrier_counted);
   }
   block_.release.value.store(round_, std::memory_order_release);
+  SITU_POINT(barrier_released);
   wake_others();
 }
 

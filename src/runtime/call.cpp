@@ -59,6 +59,7 @@ void run_answer(message& m) {
   const std::uint64_t flags = m.argument(1);
   const parcel received{m, 2};
   if (call_slot* const found = find_call(state, m.argument(0))) {
+    SITU_POINT(answer_found);
     open_answer answer{*found, (flags & answer_acknowledges) != 0};
     free_call(state, *found);
     wire_reader reader = received.reader();
@@ -104,6 +105,7 @@ void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
 }
 
 void parcel::open_buffer(const message& m, std::uint32_t words) {
+  SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);
   const std::size_t bytes = m.argument(words + 1);
   check_access(access::get, address, bytes);
@@ -137,6 +139,7 @@ call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t 
     here.free_call = static_cast<std::uint32_t>(here.calls.size());
     here.calls.push_back({.next_free = UINT32_MAX});
   }
+  finish_node* const node = task != nullptr ? node_of(*task) : nullptr;
   const std::uint32_t index = here.free_call;
   call_slot& slot = here.calls[index];
   here.free_call = slot.next_free;
@@ -144,7 +147,7 @@ call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t 
   slot.accept = accept;
   slot.target = target;
   slot.detached = detached;
-  slot.node = task != nullptr ? node_of(*task) : nullptr;
+  slot.node = node;
   if (slot.node != nullptr) ++slot.node->outstanding;
   if (detached) ++state.references;
   return std::uint64_t{slot.generation} << 32 | index;
@@ -166,7 +169,7 @@ void forget_call(call_id id) noexcept {
 void end_calls_to_lost_places(runtime_state& state) {
   for (std::size_t i = 0; i < state.calls.size(); ++i) {
     call_slot& found = state.calls[i];
-    if (found.state == nullptr || !current->endpoint->is_lost(found.target)) continue;
+    if (!SITU_LOSS_CHECK(calls) || found.state == nullptr || !current->endpoint->is_lost(found.target)) continue;
     const call_slot slot = found;
     free_call(state, found);
     slot.state->fail(std::make_exception_ptr(loss_error(*current->job, slot.target)));
@@ -184,6 +187,7 @@ arrived_call::arrived_call(message& m)
   current->told_of = current->endpoint->failure_epoch();
   if (!is_valid_finish_key(context_.finish_key)) throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
   current->scheduler->set_task(&context_);
+  SITU_POINT(call_arrived);
 }
 
 arrived_call::~arrived_call() {
@@ -198,6 +202,7 @@ arrived_call::trailing_wait::~trailing_wait() { --current->runtime->trailing_wai
 outgoing& arrived_call::answer_channel() const noexcept { return current->endpoint->replies_to(context_.source); }
 
 std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) noexcept {
+  SITU_POINT(call_returned);
   disengage_if_alone(context_);
   return {call_, (is_error ? answer_is_error : 0) | (context_.engaging ? 0 : answer_acknowledges)};
 }
@@ -205,7 +210,10 @@ std::array<std::uint64_t, 2> arrived_call::answer_words(bool is_error) noexcept 
 function_id arrived_call::answer_handler() noexcept { return answer_id; }
 
 void arrived_call::answer_error(std::exception_ptr failure) noexcept {
-  SITU_ASSERT(1, !is_answered_, "a call is answered once");
+  if (is_answered_) {  // what followed the answer failed: nobody waits for that
+    const failure_record record = record_of(failure);
+    return log(log_level::error, fmt::format("place {}: a call from place {} failed after its answer: {}: {}", current->place, context_.source, record.type_name, record.what));
+  }
   // The tasks of a place that is being lost fail because of that; its callers learn the loss itself.
   if (current->job->slot(current->place).state.load(std::memory_order_relaxed) == place_state::lost) return;
   try {

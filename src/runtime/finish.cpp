@@ -52,6 +52,7 @@ struct acknowledgement final : ready_task {
     node.acknowledging = false;
     if (!node.is_done()) return;  // engaged again meanwhile
     const std::unique_ptr<finish_node> done{&node};
+    SITU_POINT(scope_acknowledged);
     state.nodes.erase(found);  // before the send, which may wait: what arrives meanwhile engages a new node
     const std::optional<failure_record> failure = done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
     try {
@@ -69,13 +70,18 @@ struct acknowledgement final : ready_task {
 finish_node* node_of(task_context& task) {
   if (task.finish_key == 0 || task.node != nullptr) return task.node;
   runtime_state& state = *current->runtime;
-  finish_node*& node = state.nodes[task.finish_key];
-  if (node == nullptr) {
-    node = new finish_node{.key = task.finish_key, .parent = task.source, .failure_epoch = current->endpoint->failure_epoch()};
+  const auto found = state.nodes.find(task.finish_key);
+  if (found != state.nodes.end()) {
+    task.node = found->second;
+  } else {
+    auto made = std::make_unique<finish_node>(finish_node{.key = task.finish_key, .parent = task.source, .failure_epoch = current->endpoint->failure_epoch()});
+    state.nodes.emplace(task.finish_key, made.get());
+    task.node = made.release();
     task.engaging = true;
   }
-  ++node->active;
-  return task.node = node;
+  ++task.node->active;
+  SITU_POINT(scope_engaged);
+  return task.node;
 }
 
 void disengage_if_alone(task_context& task) noexcept {
@@ -88,16 +94,12 @@ void disengage_if_alone(task_context& task) noexcept {
 }
 
 void note_done(finish_node& node) {
-  if (!node.is_done()) return;
-  if (node.is_home) {
-    if (node.home_waiter != nullptr) current->scheduler->make_resumable(*node.home_waiter);
-  } else if (!node.acknowledging) {
-    node.acknowledging = true;
-    auto task = std::make_unique<acknowledgement>();
-    task->run = &acknowledgement::send;
-    task->key = node.key;
-    current->scheduler->spawn(task.release());
-  }
+  if (!node.is_done() || node.is_home || node.acknowledging) return;
+  node.acknowledging = true;
+  auto task = std::make_unique<acknowledgement>();
+  task->run = &acknowledgement::send;
+  task->key = node.key;
+  current->scheduler->spawn(task.release());
 }
 
 void record_failure(finish_node& node, std::exception_ptr failure) noexcept {
@@ -140,18 +142,11 @@ void open_scope(finish_node& node, std::uint64_t sequence) {
 }
 
 void wait_for_scope(finish_node& node) {
-  while (!node.is_done()) {
-    if (node.failure_epoch != current->endpoint->failure_epoch()) throw_place_lost(*current->job, current->place);  // what is outstanding may be at the lost place
-    waiter self;
-    node.home_waiter = &self;
-    try {
-      current->scheduler->wait(self);
-    } catch (...) {
-      node.home_waiter = nullptr;
-      throw;
-    }
-    node.home_waiter = nullptr;
-  }
+  SITU_POINT(scope_waits);
+  // A lost place may have had tasks of the scope, also where this task has been told of that loss already.
+  const auto is_broken = [&] { return SITU_LOSS_CHECK(scopes) && node.failure_epoch != current->endpoint->failure_epoch(); };
+  current->scheduler->wait_until([&] { return node.is_done() || is_broken(); });
+  if (!node.is_done()) throw_place_lost(*current->job, current->place);
   if (node.failures != 0) {
     node.failures = 0;
     rethrow(std::exchange(node.first_failure, nullptr));

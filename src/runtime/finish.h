@@ -28,7 +28,6 @@ struct finish_node {
   std::uint64_t outstanding = 0;  // messages sent and not acknowledged
   std::uint64_t failures = 0;     // exceptions that nobody took
   std::exception_ptr first_failure;
-  waiter* home_waiter = nullptr;
   std::uint32_t parent = 0;       // the place whose message engaged this node
   std::uint32_t failure_epoch = 0;
   bool is_home = false;

@@ -11,15 +11,19 @@ void future_state_base::wait() {
   if (ready) return;
   scheduler& here = *current->scheduler;
   if (here.spin_until_done(done)) return;
-  waiter self{.chain = waiters};
-  waiters = &self;
-  if (here.wait_unless_lost(self)) return;
-  for (waiter** link = &waiters; *link != nullptr; link = &(*link)->chain) {
-    if (*link != &self) continue;
-    *link = self.chain;
-    break;
-  }
-  if (!ready) throw_place_lost(*current->job, current->place);
+  // In the list of those that wake_all ends, until the wait is over in whatever way: it may also fail for want of another stack.
+  struct listed : waiter {
+    future_state_base& state;
+    explicit listed(future_state_base& s) noexcept : waiter{.chain = s.waiters}, state{s} { s.waiters = this; }
+    ~listed() {
+      for (waiter** link = &state.waiters; *link != nullptr; link = &(*link)->chain) {
+        if (*link != this) continue;
+        *link = chain;
+        return;
+      }
+    }
+  } self{*this};
+  if (!here.wait_unless_lost(self) && !ready) throw_place_lost(*current->job, current->place);
 }
 
 void rethrow(const std::exception_ptr& failure) {

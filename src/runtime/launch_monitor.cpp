@@ -114,7 +114,9 @@ void launch_monitor::reap(child& ended) {
   do waited = ::waitid(P_PID, static_cast<id_t>(ended.pid), &info, WEXITED | WNOHANG);
   while (waited != 0 && errno == EINTR);
   if (waited == 0 && info.si_pid == 0) return;
-  ::close(ended.descriptor);  // leaves the poll set with it
+  // Closing does not take it out of the set while a sibling, forked with it and not yet begun, has it open, too: this end would be told again.
+  ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, ended.descriptor, nullptr);
+  ::close(ended.descriptor);
   ended.ended = true;
   --running_;
   if (waited != 0)
@@ -153,7 +155,8 @@ void launch_monitor::note_failure(std::uint32_t place) {
 void launch_monitor::note_end(const child& ended, std::uint32_t place) {
   const place_state state = control_.slot(place).state.load();
   if (state == place_state::absent) unjoined_.push_back(place);
-  if (state != place_state::joined) return;
+  if (state == place_state::absent || state == place_state::left) return;
+  // Also for one that is marked: it may have died before it told the others.
   const auto [code, signal, reason] = outcomes_[place];
   const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) || (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
   mark_lost(control_, place, fmt::format("{}{}", ended.places > 1 ? "the process of all places: " : "",

@@ -43,7 +43,7 @@ void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_
     return false;
   };
   // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. An answer must not be dropped because a third place is lost.
-  current->scheduler->wait_until(done, out.is_reply);
+  current->scheduler->wait_until(done, {.outlives_losses = out.is_reply});
 }
 
 }  // namespace
@@ -180,6 +180,7 @@ struct runtime::implementation {
     place_slot& slot = control.slot(place);
     slot.pid.store(::getpid());
     slot.state.store(place_state::joined, std::memory_order_release);
+    SITU_POINT(joined);
     barrier();  // so that whoever returns from here finds every place
   }
 
@@ -199,7 +200,9 @@ struct runtime::implementation {
     const bool is_known_broken = control.failure_epoch.load() != 0;  // the program has been told, or its launcher tells
     try {
       try {
+        SITU_POINT(leaving);
         wait_for_scope(state->root);
+        SITU_POINT(scope_of_main_done);
         scheduler->wait_until([this] { return state->trailing_waits == 0; });
       } catch (const place_lost_error&) {
         throw;
@@ -208,7 +211,9 @@ struct runtime::implementation {
         throw;
       }
       barrier();
+      SITU_POINT(all_have_come);
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
+      SITU_POINT(left);
     } catch (const std::exception& failure) {
       log(is_known_broken ? log_level::info : log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
       leave_broken_job(control, context.place);

@@ -165,6 +165,7 @@ struct scheduler::implementation {
       worker.context = ctx::fiber{std::allocator_arg, ctx::preallocated{stack.sp, stack.size, stack}, allocator, [this](ctx::fiber&& from) {
                                     arrive(std::move(from));
                                     outer.task_ = nullptr;
+                                    SITU_POINT(worker_takes_over);
                                     work();
                                     return end_worker();
                                   }};
@@ -219,7 +220,7 @@ struct scheduler::implementation {
         worked |= run_ready_tasks();
       }
       ask_waiting();
-      if (fabric.failure_epoch() != seen_failures || late_wait) [[unlikely]]
+      if ((SITU_LOSS_CHECK(waits_in_progress) && fabric.failure_epoch() != seen_failures) || late_wait) [[unlikely]]
         end_waits_by_failure();
       if (resumable_first != nullptr || worked) {
         if (std::exchange(about_to_sleep, false)) fabric.cancel_sleep();
@@ -280,7 +281,9 @@ struct scheduler::implementation {
       if (ready_first == nullptr) ready_last = nullptr;
       outer.task_ = nullptr;
       current->told_of = task->told_of;
+      SITU_POINT(task_begins);
       task->run(task);
+      SITU_POINT(task_ended);
     }
     return count != 0;
   }
@@ -299,14 +302,20 @@ struct scheduler::implementation {
     take_in_what_is_no_call();
     ask_waiting();
     end_calls_to_lost_places(*current->runtime);
+    SITU_POINT(waits_ended);
     for (waiter* w = waiting.next; w != &waiting;) {
       waiter* const next = w->next;
-      if (w->told_of < seen_failures && !w->outlives_losses) {
+      if (is_ended_by_loss(*w)) {
         w->failed = true;
         make_resumable(*w);
       }
       w = next;
     }
+  }
+
+  [[nodiscard]] bool is_ended_by_loss(const waiter& w) const noexcept {
+    if (w.whom.place != waits_for::anybody && fabric.is_lost(w.whom.place)) return true;
+    return w.told_of < seen_failures && !w.whom.outlives_losses;
   }
 
   // What the lost place sent before its end still counts, as far as it lies before the next call: a call may take any time, and even wait.
@@ -360,7 +369,7 @@ struct scheduler::implementation {
       implementation* self;
     } w;
     w.self = this;
-    w.outlives_losses = true;
+    w.whom.outlives_losses = true;
     w.is_done = [](waiter* each) {
       const implementation& here = *static_cast<all_ended*>(each)->self;
       return here.resumable_first == nullptr && here.ready_first == nullptr && here.waiting.next == each && each->next == &here.waiting;
@@ -369,10 +378,11 @@ struct scheduler::implementation {
   }
 
   void wait(waiter& w) {
+    SITU_POINT(wait_begins);
     fiber& next = next_worker();
     w.fiber = running;
     w.told_of = current->told_of;
-    late_wait |= w.told_of < seen_failures;
+    late_wait |= SITU_LOSS_CHECK(late_waits) && is_ended_by_loss(w);
     w.previous = waiting.previous;
     w.next = &waiting;
     w.previous->next = &w;
@@ -423,7 +433,13 @@ void scheduler::make_resumable(waiter& w) noexcept {
 
 void scheduler::progress() {
   // Without calls and tasks there is nothing for a worker to do.
-  if (spin_turns_ != 0 && may_spin_on() && self_->waiting.next == &self_->waiting) return;
+  if (spin_turns_ == 0 || !may_spin_on() || self_->waiting.next != &self_->waiting) take_a_turn();
+  // A turn always comes: a loop of turns is told between them.
+  if (SITU_LOSS_CHECK(turns) && current->told_of < self_->fabric.failure_epoch()) [[unlikely]]
+    throw_place_lost(self_->control, current->place);
+}
+
+void scheduler::take_a_turn() {
   struct one_turn : waiter {
     std::uint64_t* turns;
     std::uint64_t end;

@@ -30,7 +30,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 void check_members(const team_state& team) {
   if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0) return;
   for (const std::uint32_t member : team.members)
-    if (has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw_loss_of(*current->job, member);
+    if (SITU_LOSS_CHECK(members) && has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw_loss_of(*current->job, member);
 }
 
 void await_barrier(team_state& team) {
@@ -47,6 +47,7 @@ void run_part(message& m) {
   runtime_state& state = *current->runtime;
   const endpoint::handler_scope scope{m.self};
   const parcel received{m, 3};
+  SITU_POINT(part_arrived);
   part& arrived = state.parts[{.team = m.argument(0), .tag = m.argument(1), .source = static_cast<std::uint32_t>(m.argument(2))}];
   arrived.bytes.assign(received.data(), received.data() + received.size());
   arrived.arrived = true;
@@ -65,6 +66,7 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
     block = situ::allocate_bytes(bytes, {.alignment = 64});
     std::memset(block.local(), 0, bytes);
     reinterpret_cast<barrier_block*>(block.local())->holders.value.store(members.size(), std::memory_order_relaxed);
+    SITU_POINT(block_made);
   }
   const auto address = broadcast(block.address(), 0, team{bare});
   return team{std::make_shared<team_state>(id, std::move(members), index, *reinterpret_cast<barrier_block*>(address), true)};
@@ -77,6 +79,7 @@ team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places,
 
 team_state::~team_state() {
   if (!owns_block || current->runtime == nullptr || !barrier.let_go()) return;
+  SITU_POINT(block_let_go);
   try {
     deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(&barrier.block())});
   } catch (const error& e) {

@@ -9,6 +9,7 @@
 // once more, and only then waits on it. A sender publishes first and looks at `sleeping` after. One of the two sees the other.
 #pragma once
 
+#include <situ/base/test_points.h>
 #include <situ/fabric/channel.h>
 #include <situ/fabric/function_id.h>
 #include <situ/memory/place_context.h>
@@ -229,14 +230,18 @@ inline void message::release() noexcept {
 
 inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                               std::uint32_t payload_bytes) noexcept {
+  SITU_POINT(cell_filled);
   const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
   const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
   c.header.store(header, std::memory_order_release);  // invariant 2 of channel.h
+  SITU_POINT(header_published);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // publish, then look at `sleeping`: the sleeper's membarrier orders the processor,
   if (fences_) [[unlikely]]                             // this the compiler
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (sleeping_[out.target]->load(std::memory_order_relaxed) != 0) [[unlikely]]
+  if (sleeping_[out.target]->load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    SITU_POINT(sleeper_met);
     wake(out.target);
+  }
   if (context_.observed) [[unlikely]]
     observe(out, payload_bytes + arguments * sizeof(std::uint64_t));
 }

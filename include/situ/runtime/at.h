@@ -13,6 +13,7 @@
 #pragma once
 
 #include <situ/base/error.h>
+#include <situ/base/test_points.h>
 #include <situ/runtime/future.h>
 #include <situ/runtime/parcel.h>
 #include <situ/runtime/serialize.h>
@@ -230,6 +231,7 @@ class arrived_call {
   void answer(std::size_t bytes, Write write) {
     send_parcel(answer_channel(), message_kind::medium_message, answer_handler(), answer_words(false), bytes, write);
     is_answered_ = true;
+    SITU_POINT(answer_sent);
   }
   void answer_error(std::exception_ptr error) noexcept;
   // What is left to wait for once the answer has gone; the runtime does not end before.
@@ -334,12 +336,14 @@ template <class F, class... Arguments>
 void send_call(route target, call_id id, const F& f, const call_pack<Arguments...>& arguments) {
   constexpr bool is_routed = result_pack<call_result_t<F, Arguments...>>::is_routed;
   const std::size_t bytes = travelling_function<F>::size + (is_routed ? 1 : 0) + arguments.size();
+  SITU_POINT(call_opened);
   send_parcel(call_channel(target.to), message_kind::call, call_handler_id<F, Arguments...>, std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
               [&](wire_writer& writer) {
                 travelling_function<F>::write(writer, f);
                 if constexpr (is_routed) writer.write(&target.how, 1);
                 arguments.write(writer);
               });
+  SITU_POINT(call_sent);
 }
 
 // What a body threw at the own place, in the form in which it would have come from another.

@@ -31,6 +31,7 @@ class collective {
   template <class T>
   void send(std::uint32_t to, std::uint32_t step, const T& value) {
     send_parcel(channel_to(to), message_kind::medium_message, part_handler(), words(step), wire<T>::size(value), [&](wire_writer& writer) { wire<T>::write(writer, value); });
+    SITU_POINT(part_sent);
   }
   template <class T>
   [[nodiscard]] T receive(std::uint32_t from, std::uint32_t step) {

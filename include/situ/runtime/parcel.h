@@ -29,6 +29,7 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
     buffer = situ::allocate_bytes(bytes);
     wire_writer writer{buffer.local()};
     pack(writer);
+    SITU_POINT(buffer_filled);
   }
   try {
     draft message = self.begin(out, fits ? Words : Words + 2, fits ? static_cast<std::uint32_t>(bytes) : 0);

@@ -43,6 +43,13 @@ struct ready_task {
   std::uint32_t told_of = as_its_maker;  // ends of places (place_context::told_of) when it begins
 };
 
+// Who a wait is for, besides what.
+struct waits_for {
+  static constexpr std::uint32_t anybody = ~std::uint32_t{0};
+  std::uint32_t place = anybody;  // alone can bring it: the wait ends with that place, whenever that was
+  bool outlives_losses = false;   // losses of others do not end it: what it waits for comes
+};
+
 // Code that waits. Lives on the waiting stack. pending(this) is asked in each turn where it is set; else make_resumable ends it.
 struct waiter {
   bool (*is_done)(waiter*) = nullptr;
@@ -53,7 +60,7 @@ struct waiter {
   std::uint32_t told_of = 0;      // ends of places that the waiting task knew of when it began to wait
   bool resumable = false;
   bool failed = false;            // ended by the loss of a place, not by what it waits for
-  bool outlives_losses = false;   // what it waits for comes, or who was to bring it is noticed otherwise
+  waits_for whom;
 };
 
 class scheduler {
@@ -76,13 +83,13 @@ class scheduler {
 
   // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or wait.
   template <class Done>
-  void wait_until(Done done, bool outlives_losses = false) {
+  void wait_until(Done done, waits_for whom = {}) {
     if (done() || spin_until_done(done, 16)) return;
     struct condition : waiter {
       Done& done;
       explicit condition(Done& d) : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
     } w{done};
-    w.outlives_losses = outlives_losses;
+    w.whom = whom;
     wait(w);
   }
 
@@ -110,6 +117,7 @@ class scheduler {
   friend struct implementation;
 
   bool may_spin_on();
+  void take_a_turn();
 
   std::unique_ptr<implementation> self_;
   task_context* task_ = nullptr;
