@@ -1,5 +1,7 @@
 #include "fabric/observe.h"
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
@@ -96,7 +98,8 @@ std::string format_statistics(job_control& control) {
 
 // The format is the "Trace Event Format": complete events ("ph":"X"), times in microseconds.
 void write_trace(job_control& control, const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "w"), &std::fclose};
+  const standard_streams_filled kept_off;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "we"), &std::fclose};
   if (!file) throw_error(errc::bad_file, fmt::format("cannot write the trace to {}: {}", path, std::generic_category().message(errno)));
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
   const auto kept = [&](std::uint32_t place) { return std::min(header_of(control, place).events, trace_event_capacity); };
@@ -115,7 +118,7 @@ void write_trace(job_control& control, const std::string& path) {
       fmt::print(file.get(), ",\n{{\"ph\":\"I\",\"name\":\"{} further events were not kept\",\"pid\":{},\"tid\":0,\"ts\":0,\"s\":\"p\"}}", events - trace_event_capacity, place);
   }
   fmt::print(file.get(), "\n]}}\n");
-  if (std::ferror(file.get()) != 0) throw_error(errc::bad_file, fmt::format("cannot write the trace to {}: the disk may be full", path));
+  if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0) throw_error(errc::bad_file, fmt::format("cannot write the trace to {}: the disk may be full", path));
 }
 
 }  // namespace situ::detail

@@ -1,3 +1,5 @@
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
 
@@ -35,6 +37,7 @@ topology_ptr make_topology(const discovery_options& options) {
 }
 
 void load(hwloc_topology_t topology, errc code, std::string_view what) {
+  const situ::detail::standard_streams_filled kept_off;  // it keeps one open
   if (hwloc_topology_load(topology) != 0) throw_error(code, fmt::format("{}: hwloc cannot read it ({})", what, std::strerror(errno)));
 }
 

@@ -3,6 +3,8 @@
 #include <situ/base/error.h>
 #include <situ/base/test_points.h>
 
+#include "base/descriptor.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -135,8 +137,8 @@ struct owned_descriptor {
 
 int create_sealed_file(std::uint64_t bytes) {
   // Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
-  int descriptor = ::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-  if (descriptor < 0 && errno == EINVAL) descriptor = ::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
+  if (descriptor < 0 && errno == EINVAL) descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (descriptor < 0) throw_error(errc::bad_launch, fmt::format("cannot create the job's memory file: {}", system_reason(errno)));
   owned_descriptor file{descriptor};
   if (::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
@@ -280,7 +282,7 @@ job job::attach(int descriptor) {
   footer end{};
   const auto refuse = [descriptor](const char* why) {
     throw_error(errc::bad_launch, fmt::format("descriptor {} is not the memory of a job ({}); start the program with `situ run`, or without "
-                                              "SITU_JOB_FD in its environment", descriptor, why));
+                                              "SITU_JOB_FD in its environment, and make the situ::runtime before closing descriptors that it inherits", descriptor, why));
   };
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) refuse("it is not an open file");
   const std::uint64_t file_bytes = static_cast<std::uint64_t>(status.st_size);
@@ -317,7 +319,11 @@ job& job::operator=(job&& other) noexcept {
 
 job::~job() {
   if (control_ != nullptr) ::munmap(control_, mapped_bytes_);
-  if (descriptor_ >= 0) ::close(descriptor_);
+  close_descriptor();
+}
+
+void job::close_descriptor() noexcept {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 address_space address_space::map(const job& job, std::uint32_t votes) {

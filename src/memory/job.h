@@ -117,6 +117,9 @@ class job {
   [[nodiscard]] job_control& control() const noexcept { return *control_; }
   // Closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  // Once nobody is to attach or map by it any more; the mappings stay. A program may close descriptors that it does not know
+  // (closefrom) and open others: from here on their numbers are its own.
+  void close_descriptor() noexcept;
 
  private:
   job(int descriptor, job_control* control, std::size_t mapped_bytes) noexcept

@@ -58,7 +58,7 @@ namespace {
   end_child(run_place({.place = place, .descriptor = shared.descriptor()}, shared.control(), body));
 }
 
-launch_result launch_processes(const job& shared, const std::function<int()>& body, const launch_options& options) {
+launch_result launch_processes(job& shared, const std::function<int()>& body, const launch_options& options) {
   launch_monitor monitor{shared.control(), {.grace = options.grace, .time_limit = options.time_limit}, -1};
   std::cout.flush();
   std::fflush(nullptr);  // else each child would write once more what lies in the buffers
@@ -71,6 +71,7 @@ launch_result launch_processes(const job& shared, const std::function<int()>& bo
                                                 ::strerrordesc_np(errno)));
     monitor.watch(child, place, 1);
   }
+  shared.close_descriptor();
   return monitor.run();
 }
 
@@ -83,6 +84,7 @@ class place_threads {
 
   launch_result run(std::chrono::milliseconds time_limit) {
     const address_space space = address_space::map(shared_, count());
+    shared_.close_descriptor();
     std::vector<std::jthread> threads;
     try {
       for (std::uint32_t place = 0; place < count(); ++place) threads.emplace_back([this, place, &space] { be_place(place, space); });

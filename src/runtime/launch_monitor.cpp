@@ -1,5 +1,7 @@
 #include "runtime/launch_monitor.h"
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
@@ -53,7 +55,7 @@ void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
 
 launch_monitor::launch_monitor(job_control& control, limits limits, int signal_descriptor)
     : control_{control}, limits_{limits}, outcomes_(control.place_count), signal_descriptor_{signal_descriptor} {
-  poll_descriptor_ = ::epoll_create1(EPOLL_CLOEXEC);
+  poll_descriptor_ = above_standard(::epoll_create1(EPOLL_CLOEXEC));
   if (poll_descriptor_ < 0) throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
   if (signal_descriptor_ >= 0) listen(poll_descriptor_, signal_descriptor_, signal_event);
 }
@@ -70,7 +72,7 @@ launch_monitor::~launch_monitor() {
 }
 
 void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t places) {
-  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));  // closed on exec by itself
+  const int descriptor = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // closed on exec by itself
   if (descriptor < 0 && errno == ESRCH) return record_unknown({pid, -1, first_place, places, true});
   if (descriptor < 0) {
     const int reason = errno;

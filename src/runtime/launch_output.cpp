@@ -1,5 +1,7 @@
 #include "runtime/launch_output.h"
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <fcntl.h>
@@ -40,12 +42,12 @@ void close_now(int& descriptor) {
 
 }  // namespace
 
-labelled_output::labelled_output(std::uint32_t places) : all_ended_{::eventfd(0, EFD_CLOEXEC)} {
+labelled_output::labelled_output(std::uint32_t places) : all_ended_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
   const std::size_t width = std::to_string(places - 1).size();
   streams_.reserve(2 * std::size_t{places});
   for (std::uint32_t i = 0; i < 2 * places; ++i) {
     int ends[2];
-    if (all_ended_ < 0 || ::pipe2(ends, O_CLOEXEC) != 0) {
+    if (all_ended_ < 0 || ::pipe2(ends, O_CLOEXEC) != 0 || !above_standard(ends)) {
       const int reason = errno;
       for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
       close_now(all_ended_);

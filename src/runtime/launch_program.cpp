@@ -1,6 +1,7 @@
 // `situ run`: the places of a job as processes that execute a program.
 #include "runtime/launch.h"
 
+#include "base/descriptor.h"
 #include "runtime/launch_monitor.h"
 #include "runtime/launch_output.h"
 
@@ -40,7 +41,7 @@ class signal_reader {
     if (wanted)
       for (const int signal : passed_signals) ::sigaddset(&set, signal);
     ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    if (wanted) descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (wanted) descriptor_ = above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }
   ~signal_reader() {
     if (descriptor_ >= 0) {
@@ -117,7 +118,7 @@ struct start_failure {
 class failure_pipe {
  public:
   failure_pipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0) throw_error(errc::bad_launch, fmt::format("cannot make a pipe: {}", ::strerrordesc_np(errno)));
+    if (::pipe2(ends_, O_CLOEXEC) != 0 || !above_standard(ends_)) throw_error(errc::bad_launch, fmt::format("cannot make a pipe: {}", ::strerrordesc_np(errno)));
   }
   ~failure_pipe() {
     ::close(ends_[0]);
@@ -251,7 +252,7 @@ launch_result launch_program(const program_options& options, std::span<const std
   if (options.in_process && (options.tag || options.bind != binding::none))
     throw_error(errc::bad_argument, "--tag and --bind are for places as processes; leave --in-process or them out");
   const std::string file = find_program(arguments[0]);
-  const job shared = job::create(options.job);
+  job shared = job::create(options.job);
 
   const descriptor_limit limit;
   const signal_reader signals{options.forward_signals};
@@ -265,6 +266,7 @@ launch_result launch_program(const program_options& options, std::span<const std
   start_places(start, environment, monitor);
   if (const auto failure = failures.wait())
     throw_error(errc::bad_launch, fmt::format("cannot start \"{}\" as place {}: {}", file, failure->place, ::strerrordesc_np(failure->reason)));
+  shared.close_descriptor();
   if (output != nullptr) output->start();
   launch_result result = monitor.run();
   output.reset();

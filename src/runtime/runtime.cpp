@@ -117,6 +117,7 @@ struct runtime::implementation {
     if (situ_program_main == nullptr) throw_error(errc::bad_launch, "places as threads each run the program's main, but this program has none that the linker can see");
     const std::uint32_t places = owned_job->control().place_count;
     owned_space.emplace(address_space::map(*owned_job, places));
+    owned_job->close_descriptor();
     ::on_exit(&end_with_failed_code, nullptr);
     for (std::uint32_t other = 1; other < places; ++other)
       threads.emplace_back([this, other] { run_main_as({.place = other, .shared_job = &*owned_job, .shared_space = &*owned_space}); });
@@ -138,7 +139,10 @@ struct runtime::implementation {
   void join(const job& shared, std::uint32_t place, const address_space* shared_space) {
     job_control& control = shared.control();
     check_executable(control);
-    if (shared_space == nullptr) owned_space.emplace(address_space::map(shared, 1));
+    if (shared_space == nullptr) {
+      owned_space.emplace(address_space::map(shared, 1));
+      owned_job->close_descriptor();
+    }
     const address_space& space = shared_space == nullptr ? *owned_space : *shared_space;
     const std::uint32_t places = control.place_count;
     limits.assign(places, 0);

@@ -1,6 +1,8 @@
 // The backing store in a file. One io_uring carries all transfers, cut into requests; what does not fit into its queue waits here.
 #include <situ/stencil/backing_store.h>
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
@@ -73,6 +75,7 @@ file_store::file_store(std::string directory) : directory_{std::move(directory)}
     const char* const temporary = std::getenv("TMPDIR");
     directory_ = temporary != nullptr ? temporary : "/tmp";
   }
+  const detail::standard_streams_filled kept_off;
   file_ = open_unnamed(directory_, O_DIRECT);
   if (file_ < 0 && errno == EINVAL) {  // tmpfs, for one
     is_direct_ = false;

@@ -1,5 +1,7 @@
 #include <situ/stencil/hdf5.h>
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
@@ -228,6 +230,7 @@ hdf5_file::hdf5_file(std::string path, open_mode how) : parts_{std::make_unique<
   begin();
   parts_->path = std::move(path);
   const char* const name = parts_->path.c_str();
+  const detail::standard_streams_filled kept_off;
   const bool is_new = how == open_mode::create || (how == open_mode::update && !std::filesystem::exists(parts_->path));
   if (is_new) {
     parts_->id = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

@@ -1,5 +1,7 @@
 #include "stencil/mirrored_ring.h"
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
@@ -21,7 +23,7 @@ std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
 }
 
 mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
-  const int memory = memfd_create("situ-stencil-ring", MFD_CLOEXEC);
+  const int memory = detail::above_standard(memfd_create("situ-stencil-ring", MFD_CLOEXEC));
   void* const at = memory >= 0 && ftruncate(memory, static_cast<off_t>(bytes)) == 0
                        ? mmap(nullptr, mapped_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                        : MAP_FAILED;

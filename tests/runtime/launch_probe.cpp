@@ -3,7 +3,7 @@
 #include "runtime/launch_support.h"
 
 #include <situ/base/error.h>
-#include <situ/runtime/runtime.h>
+#include <situ/situ.h>
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -79,12 +79,62 @@ int print_round() {
   return 0;
 }
 
+// Of a closed stream: what a program meets that knows nothing of Situ.
+bool fails_as_closed(int stream) {
+  char byte = 'x';
+  return ::write(stream, &byte, 1) < 0 && errno == EBADF && ::read(stream, &byte, 1) < 0 && errno == EBADF;
+}
+
+// Uses the closed streams (a bit each) while calls and barriers go on; what was in the job's memory is still there. Ends at once where
+// that is not so, with a code for each case. (Standard input is the first place's; the launcher gives the others an empty one.)
+int use_closed_streams(unsigned closed) {
+  const situ::ptr<std::uint64_t> words = situ::allocate<std::uint64_t>(1 << 12);
+  for (std::uint64_t i = 0; i < 1 << 12; ++i) words.local()[i] = i;
+  const std::string text(1 << 16, 'x');
+  for (int stream = 0; stream < 3; ++stream) {
+    if ((closed >> stream & 1) == 0 || (stream == 0 && my_place() != 0)) continue;
+    if (!fails_as_closed(stream)) std::_Exit(40 + stream);
+    if (::write(stream, text.data(), text.size()) >= 0) std::_Exit(50 + stream);
+  }
+  situ::barrier();
+  const situ::place next{(my_place() + 1) % situ::place_count()};
+  for (int i = 0; i < 200; ++i)
+    if (situ::at(next, [](int n) { return n + 1; }, i) != i + 1) std::_Exit(60);
+  for (std::uint64_t i = 0; i < 1 << 12; ++i)
+    if (words.local()[i] != i) std::_Exit(61);
+  situ::barrier();
+  return 0;
+}
+
+int launch_with_closed_streams(unsigned closed, situ::launch_mode mode) {
+  const situ::launch_result result = situ::launch(2, [closed] { return use_closed_streams(closed); }, {.mode = mode});
+  for (int stream = 0; stream < 3; ++stream)
+    if ((closed >> stream & 1) != 0 && !fails_as_closed(stream)) return 70 + stream;
+  return result.exit_code();
+}
+
+// As daemons do: closes every descriptor, then opens files, whose numbers are those of what was closed.
+int close_all() {
+  ::close_range(3, ~0U, 0);
+  const int files[] = {::open("/dev/null", O_WRONLY), ::open("/dev/null", O_WRONLY), ::open("/dev/null", O_WRONLY)};
+  use_closed_streams(0);
+  static int first = -1;
+  first = files[0];
+  std::atexit([] {  // after the runtime
+    if (::write(first, "x", 1) != 1) std::_Exit(71);
+  });
+  return 0;
+}
+
 int act(const std::string& action, std::uint32_t actor, int value) {
   if (action == "exit") return my_place() == actor ? value : 0;
   if (action == "cat") return echo_input();
   if (action == "lines") return write_lines();
   if (action == "processors") return print_processors();
   if (action == "environment") return print_environment();
+  if (action == "streams") return use_closed_streams(actor);
+  if (action == "streams-labelled") return use_closed_streams(actor & 1);  // the others are pipes to the launcher
+  if (action == "close-all") return close_all();
   if (action == "collide") return print_round();
   print_pid();
   if (action == "sleep") sleep_for_ever();
@@ -116,6 +166,8 @@ int main(int argc, char** argv) {
     return value;
   }
   if (action == "never-join") return value;
+  if (action == "streams-launch") return launch_with_closed_streams(actor, situ::launch_mode::processes);
+  if (action == "streams-launch-threads") return launch_with_closed_streams(actor, situ::launch_mode::threads);
   if (action == "collide" && place_to_be() == actor) take_first_base();
   if (action == "throw-inside") {  // caught, so the runtime is left by unwinding
     try {

@@ -84,10 +84,10 @@ struct ended_program {
   std::chrono::milliseconds time{0};
 };
 
-// A program with its output in pipes, killed by the destructor.
+// A program with its output in pipes, killed by the destructor. closed_streams: a bit for each of 0, 1, 2 that it starts without.
 class running_program {
  public:
-  running_program(std::vector<std::string> arguments, std::vector<std::string> environment = {}, std::string input = {}) {
+  running_program(std::vector<std::string> arguments, std::vector<std::string> environment = {}, std::string input = {}, unsigned closed_streams = 0) {
     int in[2], out[2], err[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) std::abort();
     pid_ = ::fork();
@@ -96,6 +96,8 @@ class running_program {
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
       ::dup2(err[1], 2);
+      for (int stream = 0; stream < 3; ++stream)
+        if ((closed_streams >> stream & 1) != 0) ::close(stream);
       for (std::string& text : environment) ::putenv(text.data());
       std::vector<char*> pointers;
       for (std::string& text : arguments) pointers.push_back(text.data());

@@ -1,6 +1,8 @@
 // `situ`: starts jobs, shows machines, measures.
 #include "commands.h"
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +16,7 @@
 #endif
 
 int main(int argc, char** argv) {
+  situ::detail::standard_streams_filled::for_good();  // in what it starts, too
   CLI::App app{"Situ: one address space over every memory a program can reach, and work that moves to the data", "situ"};
   app.set_version_flag("--version", "situ " SITU_VERSION);
   app.require_subcommand(1);

@@ -1,6 +1,8 @@
 // Printing, timing, text files.
 #include "ops_lib_core.h"
 
+#include "base/descriptor.h"
+
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
@@ -84,7 +86,8 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   std::string text = fmt::format("ops_dat:  {} \nops_dat dim:  {} \nblock Dims : {} ", dat->name, dat->dim, dat->block->dims);
   for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->core->valid.extent(d));
   text += fmt::format("\nelem size {} \n", dat->elem_size);
-  FILE* const to = std::fopen(file, "a");
+  const situ::detail::standard_streams_filled kept_off;
+  FILE* const to = std::fopen(file, "ae");
   bool good = to != nullptr;
   const auto& all = dat->core->valid;
   const auto last = static_cast<std::size_t>(dat->block->dims) - 1;

@@ -1,0 +1,63 @@
+#include "base/descriptor.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace situ::detail {
+namespace {
+
+constexpr int streams = 3;
+
+// A bit for each stream that was closed and is taken now. O_PATH: every folder can be opened so, and nothing be read or written.
+unsigned fill_closed(int flags) noexcept {
+  unsigned filled = 0;
+  for (int stream = 0; stream < streams; ++stream) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    const int made = ::open("/", O_PATH | O_DIRECTORY | flags);
+    if (made >= 0 && made < streams)
+      filled |= 1U << made;
+    else if (made >= 0)
+      ::close(made);
+  }
+  return filled;
+}
+
+}  // namespace
+
+int above_standard(int descriptor) noexcept {
+  if (descriptor < 0 || descriptor >= streams) return descriptor;
+  const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, streams);
+  const int reason = errno;
+  ::close(descriptor);
+  errno = reason;
+  return moved;
+}
+
+bool above_standard(int (&pair)[2]) noexcept {
+  for (int& each : pair) each = above_standard(each);
+  if (pair[0] >= 0 && pair[1] >= 0) return true;
+  const int reason = errno;
+  for (const int each : pair)
+    if (each >= 0) ::close(each);
+  errno = reason;
+  return false;
+}
+
+standard_streams_filled::standard_streams_filled() noexcept {
+  const int before = errno;
+  filled_ = fill_closed(O_CLOEXEC);
+  errno = before;
+}
+
+standard_streams_filled::~standard_streams_filled() {
+  const int before = errno;
+  for (int stream = 0; stream < streams; ++stream)
+    if ((filled_ >> stream & 1) != 0) ::close(stream);
+  errno = before;
+}
+
+void standard_streams_filled::for_good() noexcept { fill_closed(0); }
+
+}  // namespace situ::detail
