@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
 
@@ -138,6 +139,13 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   }
 }
 
+// Code of a module that the job knows and this place does not have is no damage. A call is answered with the error; what else is sent has nobody to tell.
+message_handler endpoint::handler_for_missing(function_id function, message_kind kind, std::uint32_t source) const {
+  if (!is_known_to_job(function)) return nullptr;
+  if (kind == message_kind::call) return missing_code_handler_;
+  throw_error(errc::bad_message, fmt::format("a message from place {} cannot be handled: {}", source, describe_missing_function(function)));
+}
+
 // Every field is checked before use: a damaged message must not direct this place outside the channel or its own code.
 void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   SITU_POINT(message_found);
@@ -149,7 +157,10 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   const std::uint32_t words_in_cell = kind == message_kind::long_message ? cell::word_count - 2 : cell::word_count;
   const auto payload_bytes = static_cast<std::uint32_t>(c.handler >> 48);
   const std::uint32_t in_cell = std::min(arguments, words_in_cell);
-  const auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(c.handler & 0xffff'ffff'ffff)));
+  const function_id function = c.handler & 0xffff'ffff'ffff;
+  auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(function)));
+  if (handler == nullptr) [[unlikely]]
+    handler = handler_for_missing(function, kind, source);
   const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes || kind < message_kind::short_message ||
                    kind > message_kind::call || (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
   if (bad) [[unlikely]] {

@@ -54,6 +54,14 @@ struct alignas(64) place_slot {
 };
 static_assert(sizeof(place_slot) == 384);
 
+// A module (a shared library) whose functions are named in messages; see fabric/modules.h. Entries are only added.
+struct module_entry {
+  std::atomic<std::uint64_t> identity{0};  // 0: empty, as all that follow
+  std::atomic<std::uint32_t> is_named{0};
+  char name[116]{};  // of its file; written once, before is_named
+};
+static_assert(sizeof(module_entry) == 128);
+
 struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
   static constexpr std::uint32_t address_rounds = 32;
@@ -78,6 +86,8 @@ struct job_control {
   // Agreement on the base address: in round r every place tries candidate r and votes; a base without a rejection is taken.
   std::atomic<std::uint32_t> votes[address_rounds]{};
   std::atomic<std::uint32_t> rejections[address_rounds]{};
+
+  module_entry modules[256];
 
   alignas(64) std::atomic<std::uint64_t> opened_bytes{0};  // over all segments, against memory_budget
   alignas(64) std::atomic<std::uint32_t> failure_epoch{0}; // number of places lost or gone so far

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
 #include "runtime/failure.h"
@@ -228,8 +229,16 @@ void arrived_call::answer_error(std::exception_ptr failure) noexcept {
 
 const void* find_received_function(function_id id) {
   const void* const code = find_function(id);
-  if (code == nullptr) throw_error(errc::bad_message, fmt::format("a call names function {:#x}, which this executable does not have", id));
+  if (code == nullptr) throw_error(errc::bad_message, describe_missing_function(id));
   return code;
+}
+
+void refuse_call_to_missing_code(message& m) {
+  arrived_call call{m};
+  const std::string why = describe_missing_function(m.head.handler & 0xffff'ffff'ffff);
+  { const parcel given_back{m, arrived_call::words}; }
+  m.release();
+  call.answer_error(std::make_exception_ptr(error{errc::bad_message, why}));
 }
 
 void throw_as_remote(std::exception_ptr failure) { std::rethrow_exception(as_remote(record_of(failure))); }

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/job.h"
 #include "memory/segment.h"
@@ -155,6 +156,7 @@ struct runtime::implementation {
     context.place = place;
     context.observed = control.stats || control.trace;
     context.job = &control;
+    announce_modules(control);
     current = &context;
     try {
       build(control, place);
@@ -171,6 +173,7 @@ struct runtime::implementation {
     context.segment = segment.get();
     endpoint = std::make_unique<detail::endpoint>(context, 0);
     endpoint->set_room_waiter(&wait_for_room_on_fiber);
+    endpoint->set_missing_code_handler(&refuse_call_to_missing_code);
     context.endpoint = endpoint.get();
     state = std::make_unique<runtime_state>();
     context.runtime = state.get();
@@ -226,6 +229,7 @@ struct runtime::implementation {
 
   void dismantle() noexcept {
     remove_terminate_reason(context);
+    forget_job(*context.job);
     if (scheduler) scheduler->set_task(nullptr);
     scheduler.reset();  // first: ends tasks that still wait, which use all the rest
     context.scheduler = nullptr;

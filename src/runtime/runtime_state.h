@@ -61,6 +61,9 @@ struct runtime_state {
   ~runtime_state();
 };
 
+// Handles a call to code of a module that this place does not have: the caller gets the error.
+void refuse_call_to_missing_code(message& m);
+
 // Fails the calls whose target is lost.
 void end_calls_to_lost_places(runtime_state& state);
 

@@ -1,12 +1,16 @@
 // Names of functions: of the executable and of modules that each place loads by itself, in whatever order, wherever the loader puts them.
 #include "support/places.h"
 
+#include "fabric/modules.h"
+
 #include <situ/fabric/function_id.h>
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 extern "C" int main(int, char**);
 
@@ -25,10 +29,26 @@ const void* address_of(F* f) {
   return reinterpret_cast<const void*>(f);
 }
 
-void* open_module() {
-  void* const handle = ::dlopen(FUNCTION_ID_MODULE, RTLD_NOW);
+void* open_module(const std::string& name = "function_id_module") {
+  void* const handle = ::dlopen((MODULE_FOLDER + name + ".so").c_str(), RTLD_NOW);
   if (handle == nullptr) throw std::runtime_error{::dlerror()};
   return handle;
+}
+
+template <class F>
+F* symbol(void* handle, const char* name) {
+  void* const found = ::dlsym(handle, name);
+  if (found == nullptr) throw std::runtime_error{::dlerror()};
+  return reinterpret_cast<F*>(found);
+}
+
+// What place `to` answers to a call of the module's function; the error's text where it is one.
+std::string ask(void* handle, std::uint32_t to) {
+  try {
+    return std::to_string(at(place{to}, symbol<int(int)>(handle, "situ_test_which"), 1));
+  } catch (const remote_error& e) {
+    return e.remote_what();
+  }
 }
 
 TEST(function_id, names_functions_of_the_executable) {
@@ -77,9 +97,9 @@ TEST(function_id, refuses_what_is_no_code) {
 // What a damaged message may name: nothing, or something within executable bytes.
 TEST(function_id, finds_only_executable_bytes) {
   std::mt19937_64 random{test::test_seed()};
-  const auto code_end = static_cast<std::uint64_t>(&etext - &__executable_start);
+  const std::uint64_t code_end = detail::own_code.begin + detail::own_code.bytes;
   EXPECT_EQ(find_function(0), nullptr);
-  EXPECT_EQ(find_function(detail::executable_code_offset - 1), nullptr);
+  EXPECT_EQ(find_function(detail::own_code.begin - 1), nullptr);
   EXPECT_EQ(find_function(code_end + 4096), nullptr);
   EXPECT_EQ(find_function(~function_id{0}), nullptr);
   EXPECT_EQ(find_function(function_id{1} << 48), nullptr);
@@ -114,6 +134,201 @@ TEST_P(functions_elsewhere, are_called_by_name) {
     barrier();
     ::dlclose(handle);
     if (libm != nullptr) ::dlclose(libm);
+  });
+}
+
+// --- two modules whose numbers are the same --------------------------------------------------------------------------------------
+
+constexpr const char* clash_a = "function_id_clash_a";
+constexpr const char* clash_b = "function_id_clash_b";
+
+void expect_clash(const std::string& text) {
+  EXPECT_TRUE(text.find("function_id_clash_a.so") != std::string::npos && text.find("function_id_clash_b.so") != std::string::npos) << text;
+  EXPECT_NE(text.find("same number"), std::string::npos) << text;
+}
+
+TEST(function_id, of_modules_without_a_build_id_tells_them_apart) {
+  void* const a = open_module("function_id_nameless_a");
+  void* const b = open_module("function_id_nameless_b");
+  const void* const of_a = ::dlsym(a, "situ_test_which");
+  const void* const of_b = ::dlsym(b, "situ_test_which");
+  EXPECT_NE(name_function(of_a), name_function(of_b));
+  EXPECT_EQ(find_function(name_function(of_a)), of_a);
+  EXPECT_EQ(find_function(name_function(of_b)), of_b);
+  ::dlclose(a);
+  ::dlclose(b);
+}
+
+TEST(function_id, the_modules_for_these_tests_do_clash) {
+  void* const a = open_module(clash_a);
+  void* const b = open_module(clash_b);
+  std::vector<std::uint64_t> numbers;
+  for (const detail::loaded_module& each : detail::loaded_modules())
+    if (each.path.find("function_id_clash") != std::string::npos) numbers.push_back(detail::module_number(each.identity));
+  ASSERT_EQ(numbers.size(), 2U);
+  EXPECT_EQ(numbers[0], numbers[1]);
+  EXPECT_EQ(find_function(name_function(::dlsym(a, "situ_test_which"))), ::dlsym(a, "situ_test_which"));
+  ::dlclose(a);
+  ::dlclose(b);
+}
+
+// Named before the runtime, as static initialisers do.
+TEST(function_id, a_clash_is_refused_at_start) {
+  if (test::with_thread_sanitizer) GTEST_SKIP() << "forks";
+  void* const a = open_module(clash_a);
+  void* const b = open_module(clash_b);
+  (void)name_function(::dlsym(a, "situ_test_which"));
+  (void)name_function(::dlsym(b, "situ_test_which"));
+  const launch_result result = launch(2, [] {});
+  EXPECT_FALSE(result.ok());
+  expect_clash(result.message());
+  ::dlclose(b);
+  EXPECT_TRUE(launch(2, [] {}).ok()) << "one of them alone is no clash";
+  ::dlclose(a);
+}
+
+// One place has this module, another that one: code of the one must never answer for the other, in whatever order they come.
+TEST_P(functions_elsewhere, a_clash_of_modules_at_different_places_is_an_error) {
+  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;  // who shares a process shares its modules
+  run([] {
+    const std::uint32_t me = here().index();
+    const bool has_a = me % 2 == 0;
+    void* const handle = open_module(has_a ? clash_a : clash_b);
+    if (me == 0) (void)name_function(::dlsym(handle, "situ_test_which"));  // the first to be named has the number
+    barrier();
+    for (const place p : places()) {
+      const std::string answer = ask(handle, p.index());
+      const bool target_has_a = p.index() % 2 == 0;
+      if (p == here()) {
+        EXPECT_EQ(answer, has_a ? "1001" : "2001");
+      } else if (!has_a) {
+        expect_clash(answer);
+      } else if (target_has_a) {
+        EXPECT_EQ(answer, "1001");
+      } else {
+        EXPECT_NE(answer.find(fmt::format("place {} does not have", p.index())), std::string::npos) << answer;
+        EXPECT_NE(answer.find("function_id_clash_a.so"), std::string::npos) << answer;
+      }
+    }
+    barrier();
+    ::dlclose(handle);
+  });
+}
+
+TEST_P(functions_elsewhere, a_clash_of_modules_at_one_place_is_an_error) {
+  run([] {
+    const std::uint32_t me = here().index();
+    void* const first = open_module(me % 2 == 0 ? clash_a : clash_b);
+    void* const second = open_module(me % 2 == 0 ? clash_b : clash_a);
+    void* const a = me % 2 == 0 ? first : second;
+    void* const b = me % 2 == 0 ? second : first;
+    if (me == 0) (void)name_function(::dlsym(a, "situ_test_which"));
+    barrier();
+    for (const place p : places()) {
+      if (p == here()) continue;
+      EXPECT_EQ(ask(a, p.index()), "1001");
+      expect_clash(ask(b, p.index()));
+    }
+    barrier();
+    ::dlclose(first);
+    ::dlclose(second);
+  });
+}
+
+// A copy of a file is the same code with other variables: a name for it would mean either.
+TEST_P(functions_elsewhere, code_of_a_module_that_is_there_twice_is_an_error) {
+  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;
+  run([] {
+    const std::string copy = fmt::format("{}function_id_copy_{}_{}.so", testing::TempDir(), ::getpid(), here().index());
+    std::filesystem::copy_file(MODULE_FOLDER "function_id_module.so", copy);
+    void* const handle = open_module();
+    void* const twin = here().index() == 1 ? ::dlopen(copy.c_str(), RTLD_NOW) : nullptr;
+    std::filesystem::remove(copy);
+    barrier();
+    if (here().index() == 0) {
+      const std::string answer = ask(handle, 1);
+      EXPECT_NE(answer.find("more than once"), std::string::npos) << answer;
+    }
+    barrier();
+    if (twin != nullptr) ::dlclose(twin);
+    ::dlclose(handle);
+  });
+}
+
+// --- modules that only the caller has ---------------------------------------------------------------------------------------------
+
+// Handlers of calls are code of the module, too.
+TEST_P(functions_elsewhere, calls_of_a_modules_own_lambdas) {
+  run([] {
+    void* const handle = open_module("function_id_caller");
+    barrier();
+    for (const place p : places()) {
+      EXPECT_EQ(symbol<int(unsigned)>(handle, "situ_test_ask_lambda")(p.index()), 1);
+      EXPECT_EQ(symbol<int(unsigned, unsigned long)>(handle, "situ_test_ask_lambda_with_text")(p.index(), 100000), 100000);
+    }
+    barrier();
+    ::dlclose(handle);
+  });
+}
+
+TEST_P(functions_elsewhere, a_call_whose_handler_the_target_does_not_have_is_an_error_and_no_loss) {
+  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;
+  run([] {
+    if (here().index() == 0) {
+      void* const handle = open_module("function_id_caller");
+      const std::uint64_t live = at(place{0}, [] { return memory_statistics().live_blocks; });
+      for (const unsigned long bytes : {0UL, 1000UL, 1000000UL}) {  // in the message, beside it, in a buffer
+        try {
+          (void)symbol<int(unsigned, unsigned long)>(handle, "situ_test_ask_lambda_with_text")(1, bytes);
+          ADD_FAILURE() << "nothing was thrown";
+        } catch (const remote_error& e) {
+          EXPECT_EQ(e.place_index(), 1U);
+          EXPECT_NE(e.remote_what().find("place 1 does not have"), std::string::npos) << e.remote_what();
+          EXPECT_NE(e.remote_what().find("function_id_caller.so"), std::string::npos) << e.remote_what();
+        }
+      }
+      EXPECT_EQ(memory_statistics().live_blocks, live) << "the buffer was given back";
+      EXPECT_EQ(at(place{1}, &add_one, 41), 42);
+      ::dlclose(handle);
+    }
+    barrier();
+  });
+}
+
+// An active message has nobody who waits for an answer: the place that cannot handle it gives itself up, and says why.
+TEST(function_id, a_message_whose_handler_the_target_does_not_have_is_a_loss_that_says_so) {
+  if (test::with_thread_sanitizer) GTEST_SKIP() << "forks";
+  const launch_result result = launch(2, [] {
+    if (here().index() == 0) symbol<void(unsigned)>(open_module("function_id_caller"), "situ_test_send_message")(1);
+    barrier();
+  });
+  EXPECT_EQ(result.first_lost, place{1});
+  EXPECT_NE(result.message().find("function_id_caller.so"), std::string::npos) << result.message();
+}
+
+// Static initialisers name handlers while the module is loaded, where nothing may be thrown: the calls are refused.
+TEST_P(functions_elsewhere, calls_of_a_clashing_modules_lambdas_are_errors) {
+  if (GetParam().places == 1) return;
+  run([] {
+    void* const first = open_module(clash_a);
+    (void)name_function(::dlsym(first, "situ_test_which"));
+    barrier();
+    void* const second = open_module("function_id_clashing_caller");
+    barrier();
+    for (const place p : places()) {
+      if (p == here()) continue;
+      try {
+        (void)symbol<int(unsigned)>(second, "situ_test_ask_lambda")(p.index());
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const remote_error& e) {
+        EXPECT_NE(e.remote_what().find("same number"), std::string::npos) << e.remote_what();
+        EXPECT_NE(e.remote_what().find("function_id_clashing_caller.so"), std::string::npos) << e.remote_what();
+      }
+      EXPECT_EQ(ask(first, p.index()), "1001");
+    }
+    barrier();
+    ::dlclose(second);
+    ::dlclose(first);
   });
 }
 

@@ -110,9 +110,9 @@ class hostile_cell : public testing::Test {
 
 // A handler's name that is none: outside the executable's code, and of no other module.
 std::uint64_t no_function(std::uint64_t random) {
-  const auto end = static_cast<std::uint64_t>(&etext - &__executable_start);
+  const std::uint64_t end = own_code.begin + own_code.bytes;
   switch (random % 4) {
-    case 0: return random / 4 % executable_code_offset;                         // headers and constants before the code
+    case 0: return random / 4 % own_code.begin;                         // headers and constants before the code
     case 1: return end + random / 4 % (std::uint64_t{1} << 31);                 // behind it
     case 2: return (1 + random / 4 % 65535) << 32 | UINT32_MAX;                 // some module, far behind its code
     default: return std::uint64_t{0xfffe} << 32 | (random / 4 & UINT32_MAX);    // a module that is not loaded

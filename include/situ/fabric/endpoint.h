@@ -169,6 +169,8 @@ class endpoint {
   [[nodiscard]] std::uint64_t messages_sent(std::uint32_t place) const noexcept { return peers_[place].request_out.sent + peers_[place].reply_out.sent; }
   using room_waiter = void (*)(endpoint&, outgoing&, std::uint32_t record_bytes);
   void set_room_waiter(room_waiter waiter) noexcept { room_waiter_ = waiter; }
+  // Handles calls to code of modules that this place does not have: says so to the caller. Until then they are taken for damaged.
+  void set_missing_code_handler(message_handler handler) noexcept { missing_code_handler_ = handler; }
 
   // Depth of active-message handlers on the stack: inside one nothing may block or send a request.
   [[nodiscard]] bool in_handler() const noexcept { return handler_depth_ != 0; }
@@ -200,11 +202,13 @@ class endpoint {
   void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
+  [[nodiscard]] message_handler handler_for_missing(function_id function, message_kind kind, std::uint32_t source) const;
 
   place_context& context_;
   job_control* job_;
   std::vector<peer> peers_;
   room_waiter room_waiter_;
+  message_handler missing_code_handler_ = nullptr;
   std::unique_ptr<channel> scratch_;  // where replies to lost places go
   std::uint32_t failure_epoch_ = 0;
   std::uint32_t handler_depth_ = 0;
