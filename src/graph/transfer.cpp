@@ -180,6 +180,8 @@ void graph_sender::write(wire_writer& writer) const {
   }
 }
 
+std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> arguments) { return arguments; }
+
 void graph_sender::wait_until_taken() {
   if (self_->how == transfer::pull && self_->flag) {
     current->scheduler->wait_until([flag = self_->flag.local()] { return flag->is_taken.load(std::memory_order_acquire) != 0; });

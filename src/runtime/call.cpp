@@ -35,15 +35,19 @@ call_slot* find_call(runtime_state& state, call_id id) noexcept {
   return slot.state != nullptr && slot.generation == id >> 32 ? &slot : nullptr;
 }
 
-void free_call(runtime_state& state, call_slot& slot) noexcept {
+// Takes a call out of the table, so that no other answer finds it.
+call_slot take_call(runtime_state& state, call_slot& slot) noexcept {
+  call_slot taken = std::move(slot);
   slot.state = nullptr;
   ++slot.generation;
   slot.next_free = state.free_call;
   state.free_call = static_cast<std::uint32_t>(&slot - state.calls.data());
+  return taken;
 }
 
 // Ends a call whose state is set: the scope's account, the exception nobody holds a future for, the state's reference.
 void settle_call(call_slot slot, bool acknowledged) {
+  slot.held.reset();
   if (slot.node != nullptr) {
     if (slot.detached && slot.state->error && slot.state->references == 1) record_failure(*slot.node, slot.state->error);
     if (acknowledged) {
@@ -61,8 +65,7 @@ void run_answer(message& m) {
   const parcel received{m, 2};
   if (call_slot* const found = find_call(state, m.argument(0))) {
     SITU_POINT(answer_found);
-    open_answer answer{*found, (flags & answer_acknowledges) != 0};
-    free_call(state, *found);
+    open_answer answer{take_call(state, *found), (flags & answer_acknowledges) != 0};
     wire_reader reader = received.reader();
     if ((flags & answer_is_error) != 0) {
       answer.slot.state->error = read_failure(reader, m.source);
@@ -75,14 +78,14 @@ void run_answer(message& m) {
       }
     }
     answer.slot.state->fulfil();
-    settle_call(answer.slot, answer.acknowledged);
+    settle_call(std::move(answer.slot), answer.acknowledged);
   }
 }
 const function_id answer_id = name_function(reinterpret_cast<const void*>(&run_answer));
 
 }  // namespace
 
-open_answer* keep_open(open_answer& answer) { return new open_answer{answer}; }
+open_answer* keep_open(open_answer& answer) { return new open_answer{std::move(answer)}; }
 
 void close_answer(open_answer* answer, std::exception_ptr error) noexcept {
   const std::unique_ptr<open_answer> over{answer};
@@ -91,7 +94,7 @@ void close_answer(open_answer* answer, std::exception_ptr error) noexcept {
   } else {
     over->slot.state->fulfil();
   }
-  settle_call(over->slot, over->acknowledged);
+  settle_call(std::move(over->slot), over->acknowledged);
 }
 
 transfer read_transfer(wire_reader& reader) {
@@ -158,8 +161,7 @@ void forget_call(call_id id) noexcept {
   runtime_state& here = *current->runtime;
   call_slot* const found = find_call(here, id);
   if (found == nullptr) return;
-  const call_slot slot = *found;
-  free_call(here, *found);
+  const call_slot slot = take_call(here, *found);
   if (slot.node != nullptr) {
     --slot.node->outstanding;
     note_done(*slot.node);
@@ -167,14 +169,17 @@ void forget_call(call_id id) noexcept {
   if (slot.detached) slot.state->release();
 }
 
+void hold_until_over(call_id id, std::unique_ptr<held_by_call> what) noexcept {
+  if (call_slot* const found = find_call(*current->runtime, id)) found->held = std::move(what);
+}
+
 void end_calls_to_lost_places(runtime_state& state) {
   for (std::size_t i = 0; i < state.calls.size(); ++i) {
     call_slot& found = state.calls[i];
     if (!SITU_LOSS_CHECK(calls) || found.state == nullptr || !current->endpoint->is_lost(found.target)) continue;
-    const call_slot slot = found;
-    free_call(state, found);
+    call_slot slot = take_call(state, found);
     slot.state->fail(std::make_exception_ptr(loss_error(*current->job, slot.target)));
-    settle_call(slot, true);
+    settle_call(std::move(slot), true);
   }
 }
 

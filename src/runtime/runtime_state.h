@@ -19,6 +19,7 @@ struct call_slot {
   future_state_base* state = nullptr;  // null: free
   accept_answer accept = nullptr;
   finish_node* node = nullptr;         // that the call is counted in; null outside every scope
+  std::unique_ptr<held_by_call> held;  // what its target may read until it is over
   std::uint32_t generation = 1;
   std::uint32_t target = 0;
   std::uint32_t next_free = 0;

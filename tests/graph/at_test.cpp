@@ -178,6 +178,66 @@ TEST_P(graph_calls, run_at_once_and_in_finish) {
   });
 }
 
+// Copies of a list in an order of their own, so that one that is given back and taken again shows.
+owned<list> copy_of_list(std::uint64_t first) {
+  std::vector<list> nodes(100);
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = {i + 1 < nodes.size() ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, first};
+  return clone(nodes.data());
+}
+
+// Their owners are handed over, and new graphs are made before any is read.
+TEST_P(graph_calls, keep_what_is_handed_over) {
+  run([] {
+    barrier();
+    const std::uint64_t blocks = memory_statistics().live_blocks;
+    std::vector<future<std::uint64_t>> sums;
+    for (std::uint64_t i = 0; i < 100; ++i) sums.push_back(async_at(neighbour(), [](list* l) { return sum(l); }, copy_of_list(i)));
+    for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(sums[i].get(), 100 * i);
+    finish([] {  // nobody holds a future
+      for (std::uint64_t i = 0; i < 50; ++i) {
+        owned<list> graph = copy_of_list(i);
+        async_at(neighbour(), [](owned<list> l, std::uint64_t each) { EXPECT_EQ(sum(l.get()), 100 * each); }, std::move(graph), i);
+        EXPECT_FALSE(graph);
+      }
+    });
+    std::vector<future<std::uint64_t>> failures;
+    for (std::uint64_t i = 0; i < 20; ++i) failures.push_back(async_at(neighbour(), [](list*) -> std::uint64_t { throw std::runtime_error{"no"}; }, copy_of_list(i)));
+    for (auto& each : failures) EXPECT_THROW(each.get(), remote_error);
+    owned<list> shared = copy_of_list(3);
+    future<std::uint64_t> of_shared = async_at(neighbour(), [](list* l) { return sum(l); }, shared.adopt(shared->next->previous));
+    shared = nullptr;
+    EXPECT_EQ(of_shared.get(), 300U);
+    barrier();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    while (memory_statistics().live_blocks > blocks + 1 && std::chrono::steady_clock::now() < deadline) progress();
+    EXPECT_LE(memory_statistics().live_blocks, blocks + 1);  // what is made once: the agent's queue
+    barrier();
+  });
+}
+
+// Temporaries and locals, which are gone before they are read.
+TEST_P(graph_calls, keep_values) {
+  run([] {
+    std::vector<future<std::size_t>> answers;
+    list* const tail = make_list(10);
+    const auto look = [](const request& r) { return r.numbers.size() + r.name.size() + sum(r.first); };
+    for (std::size_t i = 0; i < 50; ++i) {
+      request r;
+      r.numbers.resize(200 + i);
+      r.name = situ::string{"a text that is longer than a word or two"};
+      r.first = tail;
+      answers.push_back(async_at(neighbour(), look, r));
+      r.numbers.clear();
+      answers.push_back(async_at(neighbour(), look, request{situ::vector<int>(300 + i), situ::string{"x"}, tail}));
+    }
+    for (std::size_t i = 0; i < 50; ++i) {
+      EXPECT_EQ(answers[2 * i].get(), 285 + i);
+      EXPECT_EQ(answers[2 * i + 1].get(), 346 + i);
+    }
+    barrier();
+  });
+}
+
 TEST_P(graph_calls, pass_references) {
   run([] {
     list* const head = make_list(3);
@@ -347,7 +407,7 @@ TEST_P(graph_transfers, offload_leaves_the_caller_free) {
     const owned<list> graph = clone(make_list(300'000));
     bool was_ready_at_once = true;
     std::uint64_t turns = 0;
-    future<std::uint64_t> answer = async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, graph);
+    future<std::uint64_t> answer = async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, graph.get());
     was_ready_at_once = answer.is_ready();
     for (; !answer.is_ready(); ++turns) progress();
     EXPECT_FALSE(was_ready_at_once);

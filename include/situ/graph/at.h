@@ -5,6 +5,8 @@
 //   situ::owned<node> answer = situ::at(p, [](node* n) { return n->next; }, head);
 //   situ::at(situ::via(p, situ::transfer::pull), work, head);                    // by this transfer
 //   situ::at(p, work, situ::by_reference(head));                                 // the address alone
+//   situ::async_at(p, work, situ::clone(head));                                  // handed over: the call keeps it until its future is ready
+//   situ::async_at(p, work, head);                                               // lent: *head must stay as it is until then
 //
 // A graph is a pointer to a described class, an owned<T>, or a described class by value that holds pointers or containers (it arrives as
 // an lvalue). Graphs of one call that share objects share their copies. Results arrive as owned<T>. What a null pointer points
@@ -141,14 +143,82 @@ struct passed<A, Kept> {
 template <class A, bool Kept>
 using passed_t = typename passed<A, Kept>::type;
 
+// What a call holds of its arguments while they may be read: owners, and values, where any transfer finds them; with All, the others as well.
+struct not_held {
+  template <class Given>
+  explicit not_held(const Given&) noexcept {}
+};
 template <class A>
-struct kept_argument {
-  using type = A;
+class held_value {
+ public:
+  template <class Given>
+  explicit held_value(Given&& given) : bytes_{situ::allocate_bytes(sizeof(A), {.alignment = alignof(A)})} {
+    try {
+      object_ = std::construct_at(reinterpret_cast<A*>(bytes_.local()), std::forward<Given>(given));
+    } catch (...) {
+      deallocate(bytes_);
+      throw;
+    }
+  }
+  held_value(const held_value&) = delete;
+  held_value& operator=(const held_value&) = delete;
+  ~held_value() {
+    std::destroy_at(object_);
+    deallocate(bytes_);
+  }
+  [[nodiscard]] const A& get() const noexcept { return *object_; }
+
+ private:
+  ptr<std::byte> bytes_;
+  A* object_ = nullptr;
 };
-template <class T>
-struct kept_argument<owned<T>> {
-  using type = T*;
+template <class A, bool All>
+struct held_argument {
+  using type = std::conditional_t<All, A, not_held>;
 };
+template <class T, bool All>
+struct held_argument<owned<T>, All> {
+  using type = owned<T>;
+};
+template <graph_value A, bool All>
+struct held_argument<A, All> {
+  using type = held_value<A>;
+};
+template <class A>
+inline constexpr bool is_held = is_owned<A> || graph_value<A>;
+
+// Where an argument lies: with what is held of it, or where it was given.
+template <class Held, class... Given>
+const auto& argument_in(const Held& held, const Given&... given) noexcept {
+  if constexpr (std::is_same_v<Held, not_held>) {
+    return (given, ...);
+  } else {
+    return held;
+  }
+}
+template <class A, class... Given>
+const A& argument_in(const held_value<A>& held, const Given&...) noexcept {
+  return held.get();
+}
+
+// How an argument of async_at must be given.
+template <class Given>
+consteval void check_given() {
+  using A = std::remove_cvref_t<Given>;
+  if constexpr (is_owned<A>) {
+    static_assert(std::is_constructible_v<A, Given>,
+                  "situ: async_at() returns before the graph is read: hand its owner over with std::move(x), or share it with x.adopt(x.get()), and the call keeps "
+                  "it; or lend it with x.get(), and keep it as it is until the future is ready");
+  } else if constexpr (graph_value<A>) {
+    static_assert(std::is_constructible_v<A, Given>, "situ: async_at() returns before this value is read, and it cannot be copied: hand it over with std::move(x), or pass a pointer");
+  }
+}
+
+// By message, too, an owner that was handed over is gone when async_at returns.
+template <class Given>
+void take_owner(Given&& given) noexcept {
+  if constexpr (is_owned<std::remove_cvref_t<Given>>) (void)std::remove_cvref_t<Given>{std::forward<Given>(given)};
+}
 
 // Arguments of which some are graphs. Message: data by wire<T> in order, behind the graphs, which share one head.
 template <class... Arguments>
@@ -159,21 +229,42 @@ class call_pack<Arguments...> {
   using roots_array = std::array<graph_root, graph_count>;
 
  public:
-  // By offload, the agent's measure is waited for: async_at does so in a task. An owner stays where it is meanwhile; the task has its address.
-  static constexpr bool may_wait = true;
-  static bool would_wait(route target) { return (target.how == transfer::automatic ? default_transfer() : target.how) == transfer::offload; }
-  template <class A>
-  using kept = typename kept_argument<A>::type;
-  template <class A>
-  static const A& keep(const A& value) noexcept {
-    return value;
-  }
-  template <class T>
-  static T* keep(const owned<T>& value) noexcept {
-    return value.get();
+  static constexpr bool may_lend = true;
+
+  // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed over, and
+  // values. By offload the agent's measure is waited for, in a task, which has all arguments.
+  template <class F, class... Given>
+  static auto start(route target, F f, Given&&... given) {
+    (check_given<Given>(), ...);
+    const transfer how = target.how == transfer::automatic ? default_transfer() : target.how;
+    if (how == transfer::offload) {
+      auto held = std::make_unique<held_arguments<true>>(std::forward<Given>(given)...);
+      return async(
+          [target, f](std::unique_ptr<held_arguments<true>> arguments) {
+            call_pack pack = arguments->pack(target);
+            return start_call<F, Arguments...>(target, f, pack, std::move(arguments));
+          },
+          std::move(held));
+    }
+    route way = target;
+    if constexpr ((is_held<Arguments> || ...)) {
+      constexpr bool has_values = (graph_value<Arguments> || ...);
+      if (how == transfer::pull || (how == transfer::automatic && !has_values)) {
+        auto held = std::make_unique<held_arguments<false>>(std::forward<Given>(given)...);
+        call_pack pack = held->pack(target, given...);
+        return start_call<F, Arguments...>(target, f, pack, std::move(held));
+      }
+      way.how = transfer::message;
+    }
+    call_pack pack{way, given...};
+    auto outcome = start_call<F, Arguments...>(target, f, pack);
+    (take_owner(std::forward<Given>(given)), ...);
+    return outcome;
   }
 
   call_pack(route target, const Arguments&... arguments) : arguments_{arguments...}, graphs_{target.how, gather(arguments...), false} {}
+  // What the call is to hold until it is over.
+  [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments) { return graphs_.lend(std::move(arguments)); }
   [[nodiscard]] std::size_t size() const {
     std::size_t bytes = graphs_.size();
     for_each_datum([&]<class A>(const A& value) { bytes += wire<A>::size(value); });
@@ -282,6 +373,25 @@ class call_pack<Arguments...> {
   }
 
  private:
+  template <bool All>
+  class held_arguments final : public held_by_call {
+   public:
+    template <class... Given>
+    explicit held_arguments(Given&&... given) : parts_{std::forward<Given>(given)...} {}
+    call_pack pack(route target) const
+      requires All
+    {
+      return std::apply([&](const auto&... parts) { return call_pack{target, argument_in(parts)...}; }, parts_);
+    }
+    template <class... Given>
+    call_pack pack(route target, const Given&... given) const {
+      return std::apply([&](const auto&... parts) { return call_pack{target, argument_in(parts, given)...}; }, parts_);
+    }
+
+   private:
+    std::tuple<typename held_argument<Arguments, All>::type...> parts_;
+  };
+
   static roots_array gather(const Arguments&... arguments) {
     roots_array roots;
     std::size_t i = 0;

@@ -49,6 +49,8 @@ class graph_sender {
   graph_sender& operator=(const graph_sender&) = delete;
   [[nodiscard]] std::size_t size() const noexcept;
   void write(wire_writer& writer) const;
+  // What must be held until the call is over: `arguments`, which hold the graphs, and what this has lent of them.
+  [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments);
   // Waits until the receiver no longer needs the originals. For results; a call's answer says as much.
   void wait_until_taken();
 

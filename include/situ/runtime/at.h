@@ -69,12 +69,17 @@ inline constexpr bool is_function_pointer = std::is_pointer_v<F> && std::is_func
 template <class Result>
 using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
 
+// What a call holds until it is over: memory that its target reads meanwhile.
+struct held_by_call {
+  virtual ~held_by_call() = default;
+};
+
 // The arguments of one call, at its sender: size() and write() make the message. read() gives `received` at the target, where complete()
 // may wait and invoke(f) passes the arguments on. Here: every argument by its wire<T>.
 template <class... Arguments>
 class call_pack {
  public:
-  static constexpr bool may_wait = false;  // whether making a pack may wait: then would_wait(route) tells, and kept<Argument> is what to hold till then
+  static constexpr bool may_lend = false;  // whether the target may read the caller's memory: then start() is async_at, and lend() says what to hold
   call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
   [[nodiscard]] std::size_t size() const {
     return std::apply([](const Arguments&... each) { return (std::size_t{0} + ... + wire<Arguments>::size(each)); }, arguments_);
@@ -215,6 +220,8 @@ using call_id = std::uint64_t;
 // call owns one reference of its state. The call is counted in the running finish scope from now on.
 call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached);
 void forget_call(call_id id) noexcept;
+// Keeps `what` (or nothing) until the call is answered, forgotten, or its target is lost. pre: the call is open.
+void hold_until_over(call_id id, std::unique_ptr<held_by_call> what) noexcept;
 [[nodiscard]] std::uint64_t running_finish_key() noexcept;
 [[nodiscard]] outgoing& call_channel(place target);
 
@@ -380,7 +387,7 @@ auto call_here(F& f, const Arguments&... arguments) {
 template <class F, class... Arguments>
 using call_arrives_t = typename result_pack<call_result_t<F, Arguments...>>::arrives;
 template <class F, class... Arguments>
-future<call_arrives_t<F, Arguments...>> start_call(route target, F f, const Arguments&... arguments);
+future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack, std::unique_ptr<held_by_call> held = nullptr);
 
 template <class F, class... Arguments>
 auto at_decayed(route target, F f, const Arguments&... arguments) {
@@ -395,7 +402,8 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
     if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
   } else if constexpr (result_pack<result>::may_be_late) {
     // Its state must outlive this frame, should the wait end early.
-    return start_call(target, f, arguments...).get();
+    call_pack<Arguments...> pack{target, arguments...};
+    return start_call<F, Arguments...>(target, f, pack).get();
   } else {
     future_state<arrives> state;
     const call_pack<Arguments...> pack{target, arguments...};
@@ -407,16 +415,16 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
   }
 }
 
-// Sends the call. Waits where making its pack waits. pre: checked by check_call.
+// Sends the call, which holds `held` and what the pack lends until it is over. pre: checked by check_call.
 template <class F, class... Arguments>
-future<call_arrives_t<F, Arguments...>> start_call(route target, F f, const Arguments&... arguments) {
+future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack, std::unique_ptr<held_by_call> held) {
   using result = call_result_t<F, Arguments...>;
   result_pack<result>::check();
   auto state = make_state<typename result_pack<result>::arrives>();
   future<typename result_pack<result>::arrives> outcome{state};
-  const call_pack<Arguments...> pack{target, arguments...};
   const call_id id = open_call(*state.get(), &accept_value<result>, target.to.index(), true);
   try {
+    if constexpr (call_pack<Arguments...>::may_lend) hold_until_over(id, pack.lend(std::move(held)));
     send_call(target, id, f, pack);
   } catch (...) {
     forget_call(id);
@@ -425,25 +433,25 @@ future<call_arrives_t<F, Arguments...>> start_call(route target, F f, const Argu
   return outcome;
 }
 
-template <class F, class... Arguments>
-future<call_arrives_t<F, Arguments...>> async_at_decayed(route target, F f, const Arguments&... arguments) {
-  using pack = call_pack<Arguments...>;
-  if constexpr (pack::may_wait) {
-    if (pack::would_wait(target)) {
-      return async([target, f](const typename pack::template kept<Arguments>&... kept) { return start_call<F, typename pack::template kept<Arguments>...>(target, f, kept...); },
-                   typename pack::template kept<Arguments>(pack::keep(arguments))...);
-    }
+// Given: as they travel; those that are handed over are rvalues.
+template <class F, class... Given>
+auto async_at_decayed(route target, F f, Given&&... given) {
+  using pack_type = call_pack<std::remove_cvref_t<Given>...>;
+  if constexpr (pack_type::may_lend) {
+    return pack_type::start(target, f, std::forward<Given>(given)...);
+  } else {
+    pack_type pack{target, given...};
+    return start_call<F, std::remove_cvref_t<Given>...>(target, f, pack);
   }
-  return start_call(target, f, arguments...);
 }
 
 // Text given as a literal or a view is made a std::string; everything else is passed as it is.
 template <class T>
-decltype(auto) as_travelling(const T& value) {
-  if constexpr (std::is_same_v<travelling_t<const T&>, T>) {
-    return (value);
+decltype(auto) as_travelling(T&& value) {
+  if constexpr (std::is_same_v<travelling_t<T>, std::remove_cvref_t<T>>) {
+    return static_cast<T&&>(value);
   } else {
-    return travelling_t<const T&>(value);
+    return travelling_t<T>(value);
   }
 }
 
@@ -460,16 +468,17 @@ void at(Index, F, const Arguments&...) {
   static_assert(!std::is_integral_v<Index>, "situ: at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
 }
 template <std::integral Index, class F, class... Arguments>
-void async_at(Index, F, const Arguments&...) {
+void async_at(Index, F, Arguments&&...) {
   static_assert(!std::is_integral_v<Index>, "situ: async_at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
 }
 
-// As at, without waiting. A failure goes to the future, or, where nobody holds it, to the enclosing finish scope. A graph that goes by
-// pull or offload must not change until the future is ready; by message it has been taken down when the call returns.
+// As at, without waiting. A failure goes to the future, or, where nobody holds it, to the enclosing finish scope. Values are taken when the
+// call returns. Of a graph, a pointer is lent: what it leads to must stay as it is until the future is ready (by message it has been taken
+// down when the call returns); an owned<T> is handed over by std::move, and the call keeps it that long.
 template <class F, class... Arguments>
-auto async_at(route target, F f, const Arguments&... arguments) {
-  detail::check_call<F, detail::travelling_t<const Arguments&>...>();
-  return detail::async_at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f, detail::as_travelling(arguments)...);
+auto async_at(route target, F f, Arguments&&... arguments) {
+  detail::check_call<F, detail::travelling_t<Arguments>...>();
+  return detail::async_at_decayed<F>(target, f, detail::as_travelling(std::forward<Arguments>(arguments))...);
 }
 
 }  // namespace situ
