@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 #include "graph/store.h"
@@ -18,7 +19,8 @@ void throw_out_of_range(std::size_t index, std::size_t size) { throw_error(errc:
 store allocate_bytes_anywhere(std::size_t bytes, std::size_t alignment) {
   if (current->place_count != 0) return {situ::allocate_bytes(bytes, {.alignment = std::max<std::size_t>(alignment, 16)}).local(), true};
   alignment = std::max<std::size_t>(alignment, 16);
-  void* const block = std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
+  const bool is_possible = bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;
+  void* const block = is_possible ? std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1)) : nullptr;
   if (block == nullptr) throw_error(errc::out_of_memory, fmt::format("{} bytes for a copy of an object graph: the process is out of memory", bytes));
   return {static_cast<std::byte*>(block), false};
 }
@@ -43,6 +45,7 @@ void free_store(array_descriptor& array) noexcept {
 }  // namespace detail
 
 string& string::append(std::string_view text) {
+  if (text.empty()) return *this;
   const std::size_t size = raw_.count + text.size();
   if (size + 1 > raw_.capacity_bytes()) {
     detail::array_descriptor larger;

@@ -212,12 +212,11 @@ struct graph_plan::walk {
   }
 
   // The elements that an array descriptor owns. Nothing else points to them, so they need no place in the map.
-  std::uint64_t reach_block(std::uintptr_t address, std::uint64_t count, const type_descriptor& block) {
-    if (count == 0) return 0;
+  std::uint64_t reach_block(std::uintptr_t address, std::uint64_t count, bool terminated, const type_descriptor& block) {
     const std::uint64_t at = align_units(plan.next_, block.alignment_units);
     if (count > (std::uint64_t{1} << 40) / block.size)
       throw_error(errc::bad_argument, fmt::format("a container at {:#x} says that it holds {} elements of {} bytes: it was never constructed, or is gone", address, count, block.size));
-    const std::uint64_t bytes = count * block.size;
+    const std::uint64_t bytes = (count + terminated) * block.size;
     check(address, bytes);
     if (at + bytes / 8 > plan.stop_at_) {  // given up before anything else is scanned
       plan.next_ = at + (bytes + 7) / 8;
@@ -256,12 +255,9 @@ struct graph_plan::walk {
         case op_kind::pointer:
           scan_pointer(at, each.target);
           break;
-        case op_kind::array: {
-          const std::uint64_t count = word_at(at + 8);
-          set_pointer(at, reach_block(word_at(at), count == 0 ? 0 : count + each.terminated, *each.target));
-          store_unit(plan.image_ + at + 16, array_descriptor::in_arena | (count + each.terminated) * each.target->size);
+        case op_kind::array:
+          scan_array(at, each);
           break;
-        }
         case op_kind::transient:
           std::memset(plan.image_ + at, 0, each.bytes);
           break;
@@ -273,6 +269,19 @@ struct graph_plan::walk {
         }
       }
     }
+  }
+
+  // An empty container owns nothing in the copy, whatever its original has room for: no memory, so no capacity.
+  void scan_array(std::uint64_t at, const op& each) {
+    const std::uint64_t count = word_at(at + 8);
+    std::uint64_t capacity = 0;
+    if (count == 0) {
+      store_unit(plan.image_ + at, 0);
+    } else {
+      set_pointer(at, reach_block(word_at(at), count, each.terminated, *each.target));
+      capacity = array_descriptor::in_arena | (count + each.terminated) * each.target->size;
+    }
+    store_unit(plan.image_ + at + 16, capacity);
   }
 
   // Goes to what is to be scanned next: an object, or an element of a block. False where nothing is left.

@@ -82,7 +82,7 @@ void deallocate_bytes(void* block) {
 }
 
 void throw_too_many(std::size_t count, std::size_t size) {
-  throw_error(errc::out_of_memory, fmt::format("place {} cannot allocate {} objects of {} bytes: the product exceeds 64 bits; pass fewer", current->place,
+  throw_error(errc::out_of_memory, fmt::format("place {} cannot allocate {} objects of {} bytes: their bytes exceed every address space; pass fewer", current->place,
                                                count, size));
 }
 

@@ -178,6 +178,60 @@ TEST_P(graph_calls, run_at_once_and_in_finish) {
   });
 }
 
+struct shelf {
+  situ::string text;
+  situ::vector<int> numbers;
+  situ::vector<shelf*> shelves;
+  situ::vector<situ::string> lines;
+  situ::array<double> values;
+  std::variant<int, situ::string> either;
+  std::optional<situ::vector<int>> maybe;
+};
+// Empty containers that arrived take what is put into them. Whether all came as it should.
+bool fill_empty(shelf* s) {
+  const bool were_empty = s->text.empty() && s->numbers.empty() && s->numbers.capacity() == 0 && s->shelves.empty() && s->lines.empty() && s->values.empty();
+  s->text += "";
+  std::get<situ::string>(s->either) += "";
+  s->lines.clear();
+  s->numbers.resize(0);
+  const bool are_empty = s->text.empty() && std::get<situ::string>(s->either).empty() && s->lines.empty();
+  s->text += "abc";
+  s->numbers.push_back(7);
+  s->shelves.insert(s->shelves.begin(), s);
+  s->lines.push_back("x");
+  s->lines[0] += "y";
+  s->values = {1, 2};
+  std::get<situ::string>(s->either) += "z";
+  s->maybe->push_back(5);
+  return were_empty && are_empty && s->text == "abc" && s->numbers[0] == 7 && s->shelves[0] == s && s->lines[0] == "xy" && s->values[1] == 2 && std::get<situ::string>(s->either) == "z" &&
+         s->maybe->back() == 5;
+}
+
+TEST_P(graph_calls, bring_empty_containers_that_grow) {
+  run([] {
+    shelf* const s = new (allocate_bytes(sizeof(shelf)).local()) shelf;
+    s->either = situ::string{};
+    s->maybe.emplace();
+    EXPECT_TRUE(at(neighbour(), &fill_empty, s));
+    // Those that were cleared have room still, which stays behind.
+    s->text = "some text that was there";
+    s->text.clear();
+    s->numbers = {1, 2, 3};
+    s->numbers.clear();
+    s->lines = {"one", "two"};
+    s->lines.clear();
+    s->shelves = {s};
+    s->shelves.clear();
+    EXPECT_TRUE(at(neighbour(), &fill_empty, s));
+    EXPECT_TRUE(fill_empty(clone(s).get()));
+    const owned<shelf> back = at(neighbour(), [](shelf* each) { return each; }, s);
+    EXPECT_TRUE(fill_empty(back.get()));
+    s->~shelf();
+    deallocate(ptr<shelf>{s});
+    barrier();
+  });
+}
+
 // Copies of a list in an order of their own, so that one that is given back and taken again shows.
 owned<list> copy_of_list(std::uint64_t first) {
   std::vector<list> nodes(100);

@@ -1,8 +1,9 @@
 // The travelling containers against std's, and their memory.
-#include <situ/graph/containers.h>
+#include <situ/graph/clone.h>
 
 #include "support/places.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,51 @@ TEST(containers, array_is_as_long_as_it_was_made) {
   EXPECT_EQ(numbers.size(), 3U);
   EXPECT_EQ(numbers.back(), 2);
   EXPECT_THROW((void)numbers.at(3), error);
+}
+
+// Counts whose bytes do not fit 64 bits, or come near: nothing is changed.
+template <class T>
+void expect_refusal_of_too_many() {
+  const auto refuses = [](auto body) { EXPECT_EQ(test::error_of(body).code, errc::out_of_memory); };
+  const std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t n : {most, most / sizeof(T), most / sizeof(T) + 1, most / sizeof(T) + 2, most / 2 / sizeof(T), most / 2 / sizeof(T) + 1, std::size_t{1} << 58}) {
+    SCOPED_TRACE(n);
+    refuses([n] { const situ::array<T> elements(n); });
+    refuses([n] { const situ::vector<T> elements(n); });
+    refuses([n] { const situ::vector<T> elements(n, T{}); });
+    situ::vector<T> some(3);
+    refuses([&] { some.reserve(n); });
+    refuses([&] { some.resize(n); });
+    EXPECT_EQ(some.size(), 3U);
+    EXPECT_GE(some.capacity(), 3U);
+    EXPECT_LT(some.capacity(), 100U);
+    refuses([n] { (void)clone(situ::vector<T>(n)); });
+  }
+}
+
+TEST(containers, refuse_counts_that_no_memory_holds) {
+  const auto all = [] {
+    expect_refusal_of_too_many<double>();
+    expect_refusal_of_too_many<std::uint16_t>();
+    expect_refusal_of_too_many<situ::string>();
+    expect_refusal_of_too_many<std::array<char, 100>>();
+  };
+  all();  // on the heap
+  const launch_result result = test::launch_on({launch_mode::threads, 1}, [&] {
+    all();
+    for (std::size_t less = 0; less < 64; ++less) EXPECT_EQ(test::error_of([&] { (void)allocate_bytes(std::numeric_limits<std::size_t>::max() - less); }).code, errc::out_of_memory);
+  });
+  EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST(containers, append_nothing_to_nothing) {
+  situ::string text;
+  text += "";
+  text += std::string_view{};
+  EXPECT_STREQ(text.c_str(), "");
+  text.append(text.view());
+  text.push_back('a');
+  EXPECT_EQ(text, "a");
 }
 
 TEST(containers, lie_in_the_segment_inside_a_runtime) {

@@ -9,6 +9,8 @@
 // which is given back when the arena goes. Not thread-safe. Interfaces as in std; at() throws std-like errors through situ::error.
 #pragma once
 
+#include <situ/memory/allocate.h>
+
 #include <algorithm>
 #include <compare>
 #include <cstddef>
@@ -97,7 +99,7 @@ class array_base {
   // Room for `n` elements; those that are there move along.
   void move_to_store_of(std::size_t n) {
     array_descriptor larger;
-    allocate_store(larger, n * sizeof(T), alignof(T));
+    allocate_store(larger, bytes_for(n, sizeof(T)), alignof(T));
     T* const to = reinterpret_cast<T*>(larger.data);
     std::uninitialized_move(begin(), end(), to);
     std::destroy(begin(), end());

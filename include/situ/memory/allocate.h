@@ -40,6 +40,12 @@ namespace detail {
 [[nodiscard]] void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages);
 void deallocate_bytes(void* block);
 [[noreturn]] void throw_too_many(std::size_t count, std::size_t size);
+// Bytes of `count` things of `size` bytes each. Throws out_of_memory where no address space holds so many.
+[[nodiscard]] inline std::size_t bytes_for(std::size_t count, std::size_t size) {
+  if (count > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / size) [[unlikely]]
+    throw_too_many(count, size);
+  return count * size;
+}
 }  // namespace detail
 
 // `n` objects of type T in this place's segment; their values are indeterminate, as from std::malloc (n == 0 allocates a
@@ -51,10 +57,9 @@ template <class T>
   static_assert(std::is_trivially_destructible_v<T>,
                 "situ::allocate: T must be trivially destructible: situ::deallocate may run at any place and calls no destructor. "
                 "Store plain data or situ::ptr members, not std::string or std::vector");
-  if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) [[unlikely]]
-    detail::throw_too_many(n, sizeof(T));
+  const std::size_t bytes = detail::bytes_for(n, sizeof(T));
   const std::size_t alignment = how.alignment == 0 ? alignof(T) : std::max(how.alignment, alignof(T));
-  return ptr<T>{static_cast<T*>(detail::allocate_bytes(n * sizeof(T), alignment, how.huge_pages))};
+  return ptr<T>{static_cast<T*>(detail::allocate_bytes(bytes, alignment, how.huge_pages))};
 }
 
 // The same for bytes without a type, aligned to 16 or to what is asked for.
