@@ -331,27 +331,27 @@ class kernel_loop final : public loop {
     if constexpr (has_loop_hooks<P>) p.end_loop();
   }
 
-  template <bool Fast, std::size_t... I>
-  void run_planes(const box& part, scratch& memory, std::index_sequence<I...> all) {
+  template <bool Fast, std::size_t... Index>
+  void run_planes(const box& part, scratch& memory, std::index_sequence<Index...> all) {
     const int points = mapped_ ? 1 : part.extent(0);
     int strip = points;
     std::byte* replicas = nullptr;
     if constexpr (Fast) {
-      const std::size_t bytes = (std::get<I>(parameters_).replica_bytes(std::min(points, strip_points)) + ... + 0);
+      const std::size_t bytes = (std::get<Index>(parameters_).replica_bytes(std::min(points, strip_points)) + ... + 0);
       if (bytes > 0) {
         strip = std::min(points, strip_points);
         replicas = memory.reserve(bytes);
       }
     }
-    const std::array<bool, sizeof...(Parameters) + 1> steps{std::get<I>(parameters_).template steps<Fast>()..., true};
-    const bool all_step = (steps[I] && ... && true);
+    const std::array<bool, sizeof...(Parameters) + 1> steps{std::get<Index>(parameters_).template steps<Fast>()..., true};
+    const bool all_step = (steps[Index] && ... && true);
     const int lines = part.extent(1);
     std::array<check_site, sizeof...(Parameters) + 1> sites;
     coordinates at = part.low;
     while (true) {
       std::byte* replica = replicas;
       std::tuple<typename Parameters::template row<Fast>...> rows{
-          std::get<I>(parameters_).template begin<Fast>(at, range(), strip, replica, sites[I])...};
+          std::get<Index>(parameters_).template begin<Fast>(at, range(), strip, replica, sites[Index])...};
       if (all_step) {  // nothing is spread out: no strips
         run_lines<Fast>(kernel_, rows, 0, points, lines, all);
       } else {
@@ -359,7 +359,7 @@ class kernel_loop final : public loop {
           for (int from = 0; from < points; from += strip) run_lines<Fast>(kernel_, rows, from, std::min(strip, points - from), 1, all);
           if (++at[1] == part.high[1]) break;
           replica = replicas;
-          (next_line<Fast, I>(rows, steps[I], at, strip, replica, sites[I]), ...);
+          (next_line<Fast, Index>(rows, steps[Index], at, strip, replica, sites[Index]), ...);
         }
         at[1] = part.low[1];
       }
@@ -374,36 +374,36 @@ class kernel_loop final : public loop {
     }
   }
 
-  template <bool Fast, std::size_t I, class Rows>
+  template <bool Fast, std::size_t Index, class Rows>
   void next_line(Rows& rows, bool steps, const coordinates& at, int strip, std::byte*& replica, check_site& site) {
     if (steps) {
-      std::get<I>(rows).next_line();
+      std::get<Index>(rows).next_line();
     } else {
-      std::get<I>(rows) = std::get<I>(parameters_).template begin<Fast>(at, range(), strip, replica, site);
+      std::get<Index>(rows) = std::get<Index>(parameters_).template begin<Fast>(at, range(), strip, replica, site);
     }
   }
 
-  template <bool Fast, class Rows, std::size_t... I>
-  static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<I...> all) {
+  template <bool Fast, class Rows, std::size_t... Index>
+  static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<Index...> all) {
     if constexpr (Fast) clear_vector_registers();
     run_kernel<Fast>(kernel, first, from, points, lines, all);
   }
 
   // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel.
-  template <bool Fast, class Rows, std::size_t... I>
-  [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<I...>) {
+  template <bool Fast, class Rows, std::size_t... Index>
+  [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<Index...>) {
     Rows rows = first;
-    (std::get<I>(rows).advance(from), ...);
+    (std::get<Index>(rows).advance(from), ...);
     for (int line = 0; line < lines; ++line) {
-      (std::get<I>(rows).enter(), ...);
+      (std::get<Index>(rows).enter(), ...);
       if constexpr (Fast && !any_reduction) {
 #pragma GCC ivdep
-        for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+        for (int i = 0; i < points; ++i) kernel(std::get<Index>(rows).view(i)...);
       } else {
-        for (int i = 0; i < points; ++i) kernel(std::get<I>(rows).view(i)...);
+        for (int i = 0; i < points; ++i) kernel(std::get<Index>(rows).view(i)...);
       }
-      (std::get<I>(rows).leave(), ...);
-      (std::get<I>(rows).next_line(), ...);
+      (std::get<Index>(rows).leave(), ...);
+      (std::get<Index>(rows).next_line(), ...);
     }
   }
 
