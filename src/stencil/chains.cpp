@@ -77,7 +77,6 @@ cached_plan& context::parts::find_plan(chain loops) {
     }
   }
   made->key = std::move(key);
-  made->candidates = candidates_of(loops, how, caches);
   made->uses = uses_of(loops);
   bucket.push_back(std::move(made));
   return *bucket.back();
@@ -116,6 +115,7 @@ void try_candidates(cached_plan& found, const Run& run) {
 }  // namespace
 
 void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times) {
+  if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
   try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     if (chosen >= found.plans.size()) {
@@ -135,17 +135,25 @@ void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<lo
 }
 
 void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times) {
-  const bool is_resident = slots->make_resident(found.uses);
-  if (found.is_streamed == is_resident) {  // times of the other way say nothing
-    found.is_streamed = !is_resident;
-    found.trials.clear();
-    found.best = 0;
-    found.is_warm = false;
-  }
-  if (is_resident) {
+  if (slots->make_resident(found.uses)) {
+    found.choose_way(false);
     slots->note_changes(found.uses);
+    statistics.last_parts = 1;
     return run_in_memory(loops, found, times);
   }
+  if (found.parts.empty()) {
+    const auto start = clock::now();
+    found.parts = parts_of(loops, slots->fast_bytes());
+    statistics.plan_seconds += seconds_since(start);
+  }
+  statistics.last_parts = static_cast<std::int64_t>(found.parts.size());
+  if (found.parts.size() > 1) return run_in_parts(loops, found, times);
+  run_streamed(loops, found, {}, times);
+}
+
+void context::parts::run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead, std::span<loop_time> times) {
+  found.choose_way(true);
+  if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
   try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     if (chosen >= found.streams.size()) {
@@ -158,25 +166,42 @@ void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<
     // With what was waited for: tiles that leave memory alone make transfers faster, too. Without the making of rings, which only the first run of a size needs.
     const auto spent = [&] { return statistics.compute_seconds + statistics.wait_seconds; };
     const double before = spent();
-    slots->run(loops, p, found.uses, times, statistics);
+    slots->run(loops, p, found.uses, dead, times, statistics);
     return spent() - before;
   });
 }
 
-void context::parts::run(chain loops, std::span<loop_time> times) {
-  const auto find = [&](chain part) -> cached_plan& {
-    const auto start = clock::now();
-    auto& found = find_plan(part);
-    statistics.plan_seconds += seconds_since(start);
-    return found;
-  };
-  if (slots == nullptr) return run_in_memory(loops, find(loops), times);
-  // Tiles are cut in the outermost dimension, which must be the same for all loops.
-  for (std::size_t from = 0, until = 0; from < loops.size(); from = until) {
-    while (until < loops.size() && loops[until]->dims() == loops[from]->dims()) ++until;
-    const auto part = loops.subspan(from, until - from);
-    run_out_of_core(part, find(part), times.empty() ? times : times.subspan(from, until - from));
+void context::parts::run_in_parts(chain loops, cached_plan& found, std::span<loop_time> times) {
+  const auto start = clock::now();
+  std::vector<cached_plan*> plans_of_parts;
+  std::vector<std::span<const data_use>> uses;
+  for (const auto& p : found.parts) {
+    plans_of_parts.push_back(&find_plan(loops.subspan(p.first, p.last - p.first)));
+    uses.emplace_back(plans_of_parts.back()->uses);
   }
+  find_dead(found.parts, uses);
+  statistics.plan_seconds += seconds_since(start);
+  try {
+    slots->begin_parts(loops, found.uses);
+    for (std::size_t n = 0; n < found.parts.size(); ++n) {
+      const auto& p = found.parts[n];
+      run_streamed(loops.subspan(p.first, p.last - p.first), *plans_of_parts[n], p.dead, times.empty() ? times : times.subspan(p.first, p.last - p.first));
+    }
+  } catch (...) {
+    slots->abandon_parts();
+    throw;
+  }
+  slots->complete_parts();
+}
+
+void context::parts::run(chain loops, std::span<loop_time> times) {
+  const auto start = clock::now();
+  auto& found = find_plan(loops);
+  if (!found.is_checked) check_temporaries(loops);
+  found.is_checked = true;
+  statistics.plan_seconds += seconds_since(start);
+  if (slots == nullptr) return run_in_memory(loops, found, times);
+  run_out_of_core(loops, found, times);
   slots->count_bytes(statistics);
 }
 

@@ -1,6 +1,7 @@
 // What a context consists of. Private to this directory.
 #pragma once
 
+#include "stencil/chain_parts.h"
 #include "stencil/execute.h"
 #include "stencil/memory.h"
 #include "stencil/out_of_core.h"
@@ -29,6 +30,16 @@ struct cached_plan {
   std::vector<stream_plan> streams;     // out of core, of the candidates tried so far
   std::vector<data_use> uses;
   bool is_streamed = false;
+  bool is_checked = false;              // that it reads no cyclic temporary first
+
+  // Times of the other way say nothing.
+  void choose_way(bool streamed) {
+    if (std::exchange(is_streamed, streamed) == streamed) return;
+    trials.clear();
+    best = 0;
+    is_warm = false;
+  }
+  std::vector<chain_part> parts;        // out of core: more than one if it does not fit, or mixes dimensions; empty: not looked at yet
 };
 
 struct loop_report {
@@ -66,6 +77,8 @@ struct context::parts {
   void run(chain loops, std::span<loop_time> times);
   void run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times);
   void run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times);
+  void run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead, std::span<loop_time> times);
+  void run_in_parts(chain loops, cached_plan& found, std::span<loop_time> times);
   void allocate(dataset_core& data);
   void check_bounds(const loop& l) const;
   void find_nan(chain loops);

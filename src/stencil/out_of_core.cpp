@@ -78,8 +78,12 @@ slot_runner::~slot_runner() { wait_for_all(); }
 void slot_runner::add(const dataset_core& data) {
   auto& d = stored_[&data];
   d.offset[0] = d.offset[1] = store_->allocate(data.bytes);
-  if (store_->may_fail()) d.offset[1] = store_->allocate(data.bytes);
-  d.second.resize(data.bytes / data.slab_bytes);
+  if (store_->may_fail()) {
+    d.offset[1] = store_->allocate(data.bytes);
+  } else {
+    d.offset[2] = d.offset[0];
+  }
+  d.current.resize(data.bytes / data.slab_bytes);
 }
 
 void slot_runner::forget(const dataset_core& data) {
@@ -89,11 +93,7 @@ void slot_runner::forget(const dataset_core& data) {
 
 slabs slot_runner::unread(const data_use& use) const {
   const auto& data = *use.data;
-  if (data.is_cyclic_temporary) {
-    if (use.live_in_kernel.empty()) return slabs_of(data, use.touched);
-    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' reads of it what the chain has not written; what "
-                                                "an earlier chain left there is not kept", data.name, use.live_in_kernel));
-  }
+  if (!is_carried(data)) return slabs_of(data, use.touched);
   box carried = use.touched;
   widen(carried, stored_.at(&data).defined);
   const int d = outer_of(data);
@@ -117,18 +117,17 @@ std::vector<box> slot_runner::gaps(const data_use& use, slabs free) { return fre
 
 void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue) {
   const auto& d = stored_.at(&data);
-  for_each_run(which, [&](int s) { return d.second[static_cast<std::size_t>(s)] != (v == version::next); },
-               [&](slabs run, bool second) {
+  for_each_run(which, [&](int s) { return v == version::next ? d.next(s) : d.current[static_cast<std::size_t>(s)]; },
+               [&](slabs run, std::uint8_t of) {
                  const auto bytes = bytes_of(data, run.high - run.low);
                  (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
-                 store_->start(to, memory + bytes_of(data, run.low - which.low),
-                               d.offset[second ? 1 : 0] + bytes_of(data, run.low), bytes, queue);
+                 store_->start(to, memory + bytes_of(data, run.low - which.low), d.offset[of] + bytes_of(data, run.low), bytes, queue);
                });
 }
 
 void slot_runner::make_current(const dataset_core& data, slabs which) {
-  auto& second = stored_.at(&data).second;
-  for (int s = which.low; s < which.high; ++s) second[static_cast<std::size_t>(s)].flip();
+  auto& d = stored_.at(&data);
+  for (int s = which.low; s < which.high; ++s) d.current[static_cast<std::size_t>(s)] = d.next(s);
 }
 
 void slot_runner::wait_for_all() noexcept {
@@ -188,7 +187,6 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
   const bool fits = needed <= fast_bytes_;
   const bool fitted_before = std::exchange(fitted_before_, fits);
   if (!fits) return false;
-  for (const auto& u : uses) (void)unread(u);
   if (missing == 0) return true;
   for (const auto& [data, d] : stored_) {
     rings += d.ring.bytes();
@@ -250,23 +248,19 @@ struct slot_runner::flow {
   std::vector<slabs> pending;  // written back, and not current yet
 };
 
-// What a failed chain must put back: the datasets in memory that it writes.
-struct slot_runner::undo {
-  std::vector<std::pair<dataset_core*, std::vector<std::byte>>> saved;
-
-  explicit undo(chain loops) {
-    for (const auto& l : loops) {
-      for (const auto& a : l->arguments()) {
-        if (a.data == nullptr || a.data->in_file || !writes(a.mode)) continue;
-        if (std::any_of(saved.begin(), saved.end(), [&](const auto& s) { return s.first == a.data; })) continue;
-        saved.emplace_back(a.data, std::vector<std::byte>{a.data->memory, a.data->memory + a.data->bytes});
-      }
+slot_runner::undo::undo(chain loops) {
+  for (const auto& l : loops) {
+    for (const auto& a : l->arguments()) {
+      if (a.data == nullptr || a.data->in_file || !writes(a.mode)) continue;
+      if (std::any_of(saved.begin(), saved.end(), [&](const auto& s) { return s.first == a.data; })) continue;
+      saved.emplace_back(a.data, std::vector<std::byte>{a.data->memory, a.data->memory + a.data->bytes});
     }
   }
-  void put_back() const {
-    for (const auto& [data, bytes] : saved) std::memcpy(data->memory, bytes.data(), bytes.size());
-  }
-};
+}
+
+void slot_runner::undo::put_back() const noexcept {
+  for (const auto& [data, bytes] : saved) std::memcpy(data->memory, bytes.data(), bytes.size());
+}
 
 void slot_runner::transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue) {
   const auto& data = *f.of->data;
@@ -293,10 +287,10 @@ void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
   }
 }
 
-void slot_runner::read_ahead(std::span<flow> flows, int groups, int depth) {
+void slot_runner::read_ahead(std::span<flow> flows) {
   for (const auto& f : flows) {
     auto& d = *f.data;
-    const auto ahead = ahead_of(*f.of, groups, depth);
+    const auto ahead = f.of->ahead;
     d.shift = (f.shift + bytes_of(*f.of->data, f.of->last.back() - f.of->first[0])) % d.ring.bytes();
     auto next = f;
     next.shift = d.shift;
@@ -329,10 +323,10 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
   const auto turn = [&](int tile) { return tile % (p.depth + 1); };
   for (int t = 0; t < std::min(p.depth, p.groups); ++t) start_reads(flows, t, read_queue + turn(t));
   for (int t = 0; t < p.groups; ++t) {
-    wait(read_queue + turn(t));   // the right footprint of this tile is there
     wait(write_queue + turn(t));  // the left footprint of tile t-1-depth has left: its place is free
     if (t + p.depth < p.groups) start_reads(flows, t + p.depth, read_queue + turn(t + p.depth));
-    if (t + 1 == p.groups) read_ahead(flows, p.groups, p.depth);
+    wait(read_queue + turn(t));   // the right footprint of this tile is there
+    if (t + 1 == p.groups) read_ahead(flows);
     for (const auto& f : flows) {
       const int first = f.of->first[static_cast<std::size_t>(t)];
       set_origin(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
@@ -360,6 +354,11 @@ void slot_runner::prepare_rings(const stream_plan& p) {
   for (const auto& s : p.streams) {
     if (const auto& d = stored_.at(s.data); d.ring.bytes() < s.ring_bytes) held += s.ring_bytes - d.ring.bytes();
   }
+  for (auto& [data, d] : stored_) {  // those of other chains first
+    if (held <= fast_bytes_ || is_streamed(data)) continue;
+    held -= d.ring.bytes();
+    d.drop_ring();
+  }
   if (held > fast_bytes_) {
     for (auto& [data, d] : stored_) d.drop_ring();
   }
@@ -371,7 +370,8 @@ void slot_runner::prepare_rings(const stream_plan& p) {
   }
 }
 
-void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<loop_time> times, chain_statistics& statistics) {
+void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<const dataset_core* const> dead, std::span<loop_time> times,
+                      chain_statistics& statistics) {
   const auto start = clock::now();
   settle();
   statistics.wait_seconds += seconds_since(start);
@@ -382,9 +382,9 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
     auto& d = stored_.at(s.data);
     const auto free = unread(u);
     auto& f = flows.emplace_back(flow{&s, &d, d.shift, free, {}, gaps(u, free), {}});
-    if (!s.data->is_cyclic_temporary) f.written = slabs_of(*s.data, u.written);
+    if (is_carried(*s.data) && std::find(dead.begin(), dead.end(), s.data) == dead.end()) f.written = slabs_of(*s.data, u.written);
   }
-  const undo before{loops};
+  const undo before{before_parts_.has_value() ? chain{} : loops};
   try {
     run_tiles(loops, p, flows, times, statistics);
   } catch (...) {
@@ -398,8 +398,45 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
     for (const auto w : f.pending) make_current(*f.of->data, w);
   }
   for (const auto& u : uses) {
-    if (!u.data->is_cyclic_temporary) widen(stored_.at(u.data).defined, u.written);
+    if (is_carried(*u.data)) widen(stored_.at(u.data).defined, u.written);
   }
+}
+
+void slot_runner::begin_parts(chain loops, std::span<const data_use> uses) {
+  settle();
+  auto leaving = residents();
+  std::erase_if(leaving, [&](const dataset_core* data) {
+    return std::none_of(uses.begin(), uses.end(), [&](const data_use& u) { return u.data == data; });
+  });
+  evict(leaving);
+  const auto is_kept = [](const data_use& u) { return !u.written.empty() && !u.data->is_cyclic_temporary; };
+  for (const auto& u : uses) {
+    auto& room = stored_.at(u.data).offset[2];
+    if (is_kept(u) && room == stored::no_room) room = store_->allocate(u.data->bytes);
+  }
+  before_parts_.emplace(loops);
+  for (const auto& u : uses) {
+    auto& d = stored_.at(u.data);
+    d.kept_defined = d.defined;
+    if (is_kept(u)) d.kept = d.current;
+    if (u.data->is_cyclic_temporary) d.defined = {{}, {}};
+  }
+}
+
+void slot_runner::end_parts() noexcept {
+  before_parts_.reset();
+  for (auto& [data, d] : stored_) d.kept.clear();
+}
+
+void slot_runner::abandon_parts() noexcept {
+  if (before_parts_.has_value()) before_parts_->put_back();
+  for (auto& [data, d] : stored_) {
+    d.held = {};
+    if (d.kept.empty()) continue;
+    d.current = d.kept;
+    d.defined = d.kept_defined;
+  }
+  end_parts();
 }
 
 void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f) {

@@ -36,6 +36,10 @@
 // Failures. A transfer that fails leaves the data as it was before the chain. A store that can fail has room for two
 // versions of each slab: what is written back goes to the version that is not current, and the chain's last act is to make those
 // slabs current. Nothing is written twice. Datasets in memory (small ones) that the chain writes are copied before it.
+//
+// A chain in parts (chain_parts.h). Each part is a chain in what is said above, but for three things. What it does can be undone until the last part
+// is complete: a third version of the slabs of what it writes keeps what was current before the first. Nothing becomes resident. And cyclic
+// temporaries are carried from part to part like all other data, as far as later parts read them.
 #pragma once
 
 #include "stencil/execute.h"
@@ -47,15 +51,20 @@
 #include <situ/stencil/context.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace situ::stencil {
 
 // A dataset in the store, and what of it is in memory between chains.
 struct stored {
-  std::uint64_t offset[2] = {};      // of the two versions; the same where the store cannot fail
-  std::vector<bool> second;          // the current version of each slab
+  static constexpr int versions = 3;
+  static constexpr std::uint64_t no_room = ~std::uint64_t{0};
+  std::uint64_t offset[versions] = {no_room, no_room, no_room};  // of the versions; the same where the store cannot fail. The third: once a chain in parts has needed it
+  std::vector<std::uint8_t> current; // the version of each slab that is read
+  std::vector<std::uint8_t> kept;    // the one that was current before the chain in parts that runs now; empty if none writes this
   box defined{{}, {}};               // around everything written so far
+  box kept_defined{{}, {}};
   pages whole;                       // all of it, if it is resident
   bool is_resident = false;
   slabs changed;                     // of a resident one: not in the store yet
@@ -63,6 +72,13 @@ struct stored {
   std::size_t shift = 0;
   slabs held;                        // of the ring: read ahead
 
+  // Where what is written goes: neither what is current, nor what must be kept.
+  [[nodiscard]] std::uint8_t next(int slab) const noexcept {
+    const auto s = static_cast<std::size_t>(slab);
+    std::uint8_t v = 0;
+    while (v == current[s] || (!kept.empty() && v == kept[s])) ++v;
+    return v;
+  }
   void drop_ring() {
     ring = {};
     shift = 0;
@@ -87,23 +103,36 @@ class slot_runner {
   [[nodiscard]] bool make_resident(std::span<const data_use> uses);
   // Before a chain over resident datasets.
   void note_changes(std::span<const data_use> uses);
-  void run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<loop_time> times, chain_statistics& statistics);
+  // dead: cyclic temporaries that no later part of the chain reads.
+  void run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<const dataset_core* const> dead, std::span<loop_time> times,
+           chain_statistics& statistics);
+  // Around the parts of one chain, each of which is run as above. abandon_parts() makes the data what it was before begin_parts().
+  void begin_parts(chain loops, std::span<const data_use> uses);
+  void complete_parts() noexcept { end_parts(); }
+  void abandon_parts() noexcept;
   // Calls f for parts of a box whose slabs are in memory together, with the dataset's origin set; is_store: what f changes is kept.
   void for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f);
   void count_bytes(chain_statistics& statistics) const;
 
  private:
   struct flow;                       // a stream while its chain runs
-  struct undo;
+  // What a failed chain must put back: the datasets in memory that it writes.
+  struct undo {
+    std::vector<std::pair<dataset_core*, std::vector<std::byte>>> saved;
+    explicit undo(chain loops);
+    void put_back() const noexcept;
+  };
   enum class version : std::uint8_t { current, next };
   void transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue);
   void start_reads(std::span<flow> flows, int tile, int queue);
-  void read_ahead(std::span<flow> flows, int groups, int depth);
+  void read_ahead(std::span<flow> flows);
   void start_writes(std::span<flow> flows, int tile, int queue);
   void run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times, chain_statistics& statistics);
   void prepare_rings(const stream_plan& p);
-  // Which slabs need not be read. Throws if the use of a cyclic temporary shows that it is none.
+  // Which slabs need not be read.
   [[nodiscard]] slabs unread(const data_use& use) const;
+  [[nodiscard]] bool is_carried(const dataset_core& data) const noexcept { return !data.is_cyclic_temporary || before_parts_.has_value(); }
+  void end_parts() noexcept;
   [[nodiscard]] static std::vector<box> gaps(const data_use& use, slabs free);
 
   // From or to contiguous memory.
@@ -119,6 +148,7 @@ class slot_runner {
   std::uint64_t fast_bytes_;
   std::map<const dataset_core*, stored> stored_;
   bool fitted_before_ = true;        // the last chain's datasets would have
+  std::optional<undo> before_parts_; // while a chain runs in parts
   std::uint64_t bytes_read_ = 0;
   std::uint64_t bytes_written_ = 0;
 };

@@ -84,6 +84,7 @@ void context::report(std::ostream& to) const {
                     s.chains > 0 ? static_cast<double>(s.loops) / static_cast<double>(s.chains) : 0.0, name(parts_->how.run_by), s.run_seconds,
                     s.plan_seconds, s.plans_made, s.plans_reused, s.last_tiles, format_bytes(s.last_footprint_bytes));
   if (parts_->slots == nullptr) return;
+  if (s.last_parts > 1) to << fmt::format("the last chain ran in {} parts: its windows do not fit into the budget together\n", s.last_parts);
   const auto gb = [](std::uint64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
   const double moved = gb(s.bytes_read) + gb(s.bytes_written);
   to << fmt::format("computed {:.3f} s, waited {:.3f} s for transfers; read {:.3f} GB, written {:.3f} GB, {:.3f} GB/s of the whole time; {}\n", s.compute_seconds,

@@ -2,8 +2,8 @@
 
 #include "stencil/mirrored_ring.h"
 
+#include <situ/base/assert.h>
 #include <situ/base/error.h>
-#include <situ/base/units.h>
 
 #include <fmt/format.h>
 
@@ -67,16 +67,15 @@ void add_live_in(data_use& use, const argument& a, const loop& l) {
   }
 }
 
-}  // namespace
-
-std::vector<data_use> uses_of(chain loops) {
+template <class Filter>
+std::vector<data_use> uses_of(chain loops, const Filter& is_wanted) {
   std::vector<data_use> uses;
   std::map<const dataset_core*, std::size_t> numbers;
   for (const auto& l : loops) {
     // A loop reads before it writes, whatever the order of its arguments.
     for (const bool is_write : {false, true}) {
       for (const auto& a : l->arguments()) {
-        if (a.data == nullptr || !a.data->in_file || !(is_write ? writes(a.mode) : reads(a.mode))) continue;
+        if (a.data == nullptr || !is_wanted(*a.data) || !(is_write ? writes(a.mode) : reads(a.mode))) continue;
         const box b = touched_by(a, l->range());
         const auto [it, is_new] = numbers.try_emplace(a.data, uses.size());
         if (is_new) uses.push_back({a.data, b, {{}, {}}, {}, {{}, {}}, {}});
@@ -94,50 +93,99 @@ std::vector<data_use> uses_of(chain loops) {
   return uses;
 }
 
-slabs ahead_of(const stream& s, int groups, int depth) {
-  if (groups < depth + 2) return {s.first[0], s.first[0]};
-  return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups - 1 - depth)]))};
+}  // namespace
+
+std::vector<data_use> uses_of(chain loops) {
+  return uses_of(loops, [](const dataset_core& data) { return data.in_file; });
+}
+
+void check_temporaries(chain loops) {
+  for (const auto& u : uses_of(loops, [](const dataset_core& data) { return data.is_cyclic_temporary; })) {
+    if (u.live_in_kernel.empty()) continue;
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' reads of it what the chain has not written; what "
+                                                "an earlier chain left there is not kept", u.data->name, u.live_in_kernel));
+  }
 }
 
 namespace {
 
-// first and last of each row of tiles, which is what groups of rows are made of.
+// Plans get no finer than that many rows of tiles: a 1-D dataset has a row for each point otherwise. Few loops may have more, so that the least that one
+// loop needs is small.
+constexpr std::int64_t most_rows_of_a_plan = 1024, most_rows_of_all_loops = 65536;
+
+int least_height(chain loops) {
+  const std::int64_t rows = std::max(most_rows_of_a_plan, most_rows_of_all_loops / static_cast<std::int64_t>(loops.size()));
+  const std::int64_t extent = bounds(loops).extent(outermost(loops));
+  return static_cast<int>(std::max<std::int64_t>(1, (extent + rows - 1) / rows));
+}
+
+// Coordinates in the outermost dimension that a chain touches of one dataset, by rows of tiles.
+struct row_windows {
+  dataset_core* data;
+  std::vector<int> low, high;
+
+  void add(const argument& a, int d, const int* ends, std::size_t step, int range_low, int range_high) {
+    const int valid_low = data->valid.low[d], valid_high = data->valid.high[d];
+    for (std::size_t t = 0; t < low.size(); ++t) {
+      const int from = t > 0 ? ends[(t - 1) * step] : range_low, until = ends != nullptr ? ends[t * step] : range_high;
+      if (until <= from) continue;
+      low[t] = std::min(low[t], std::max(valid_low, a.where->map(d, from) + a.where->lowest(d)));
+      high[t] = std::max(high[t], std::min(valid_high, a.where->map(d, until - 1) + a.where->highest(d) + 1));
+    }
+  }
+  // first and last of each row, which is what groups of rows are made of.
+  [[nodiscard]] stream windows() const {
+    const auto n = low.size();
+    const int origin = data->valid.low[outer_of(*data)], points = data->slab_points;
+    stream s{data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, 0), {}, 0};
+    for (std::size_t t = 0; t < n; ++t) {
+      if (low[t] < high[t]) s.first[t] = (low[t] - origin) / points, s.last[t] = (high[t] - origin + points - 1) / points;
+      if (t > 0) s.last[t] = std::max(s.last[t], s.last[t - 1]);
+    }
+    s.first[n] = s.last[n - 1];
+    for (std::size_t t = n; t-- > 0;) s.first[t] = std::min(s.first[t], s.first[t + 1]);
+    return s;
+  }
+};
+
 std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
   const int outer = outermost(loops);
   coordinates tile{};
   tile[outer] = height;
   const plan p = make_plan(loops, tile);
   rows = static_cast<int>(p.tile_count());
-  const auto n = static_cast<std::size_t>(rows);
-  std::vector<stream> all;
+  std::vector<row_windows> all;
   std::map<const dataset_core*, std::size_t> numbers;
-  for (std::size_t t = 0; t < n; ++t) {
-    for (const auto& f : footprints(loops, p, static_cast<std::int64_t>(t))) {
-      if (!f.data->in_file) continue;
-      const auto [it, is_new] = numbers.try_emplace(f.data, all.size());
-      if (is_new) all.push_back({f.data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, 0), 0});
-      auto& s = all[it->second];
-      const auto touched = slabs_of(*f.data, f.touched);
-      s.first[t] = touched.low;
-      s.last[t] = touched.high;
+  for (std::size_t l = 0; l < loops.size(); ++l) {
+    const auto& range = loops[l]->range();
+    for (const auto& a : loops[l]->arguments()) {
+      if (a.data == nullptr || !a.data->in_file || touched_by(a, range).empty()) continue;
+      const auto [it, is_new] = numbers.try_emplace(a.data, all.size());
+      const auto n = static_cast<std::size_t>(rows);
+      if (is_new) all.push_back({a.data, std::vector<int>(n, std::numeric_limits<int>::max()), std::vector<int>(n, std::numeric_limits<int>::min())});
+      all[it->second].add(a, outer, p.ends[outer].empty() ? nullptr : p.ends[outer].data() + l, loops.size(), range.low[outer], range.high[outer]);
     }
   }
-  for (auto& s : all) {
-    for (std::size_t t = 1; t < n; ++t) s.last[t] = std::max(s.last[t], s.last[t - 1]);
-    s.first[n] = s.last[n - 1];
-    for (std::size_t t = n; t-- > 0;) s.first[t] = std::min(s.first[t], s.first[t + 1]);
-  }
-  return all;
+  std::vector<stream> streams;
+  for (const auto& w : all) streams.push_back(w.windows());
+  return streams;
 }
 
-stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group, int depth = 1) {
+// What of the next chain's first window is certain when the last group begins: the slabs that were written back for good.
+slabs ahead_of(const stream& s, int groups, int depth) {
+  if (depth == 0 || groups < depth + 2) return {s.first[0], s.first[0]};
+  return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups - 1 - depth)]))};
+}
+
+// is_generous: with room for all that could be read ahead, which is up to a window; otherwise it is as much as the ring happens to have room for.
+stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group, int depth, bool is_generous = false) {
   stream_plan p;
   p.depth = depth;
   p.rows = rows_of_group;
   p.groups = (rows + rows_of_group - 1) / rows_of_group;
   const auto groups = static_cast<std::size_t>(p.groups);
   for (const auto& r : by_rows) {
-    auto& s = p.streams.emplace_back(stream{r.data, {}, {}, 0});
+    auto& s = p.streams.emplace_back(stream{r.data, {}, {}, {}, 0});
     for (std::size_t g = 0; g < groups; ++g) {
       const auto begin = g * static_cast<std::size_t>(rows_of_group);
       const auto end = std::min(static_cast<std::size_t>(rows), begin + static_cast<std::size_t>(rows_of_group));
@@ -148,64 +196,84 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
     int most = 1;
     const auto far = static_cast<std::size_t>(depth);
     for (std::size_t g = 0; g < groups; ++g) most = std::max(most, s.last[std::min(g + far, groups - 1)] - s.first[g - std::min(g, far)]);
-    if (groups >= far + 2) {
-      const auto ahead = ahead_of(s, p.groups, depth);
-      most = std::max(most, s.last.back() - s.first[groups - 1 - far] + ahead.high - ahead.low);
-    }
+    s.ahead = ahead_of(s, p.groups, depth);
+    const int beside = s.last.back() - s.first[groups - 1 - std::min(groups - 1, far)];  // when it is read
+    if (is_generous) most = std::max(most, beside + s.ahead.high - s.ahead.low);
+    s.ahead.high = std::min(s.ahead.high, s.ahead.low + most - beside);
     s.ring_bytes = mirrored_ring::round_up(bytes_of(*s.data, most));
     p.bytes += s.ring_bytes;
   }
   return p;
 }
 
+// A plan while it is made: rows of tiles of some height, and how far ahead transfers go at least.
+struct rows_of_tiles {
+  chain loops;
+  int height = 0, rows = 1, depth = 1;
+  std::vector<stream> windows;
+
+  void cut(int to) {
+    height = to;
+    windows = windows_of_rows(loops, height, rows);
+  }
+  [[nodiscard]] stream_plan group(int rows_of_group) const { return group_rows(windows, rows, rows_of_group, depth); }
+  [[nodiscard]] int most_rows(std::uint64_t bytes) const {
+    int most = 1;
+    for (int step = static_cast<int>(std::bit_floor(static_cast<unsigned>(rows))); step > 0; step /= 2) {
+      if (most + step <= rows && group(most + step).bytes <= bytes) most += step;
+    }
+    return most;
+  }
+};
+
+// The highest tiles that fit; by halves.
+rows_of_tiles rows_that_fit(chain loops, int height, std::uint64_t fast_bytes) {
+  rows_of_tiles r{.loops = loops};
+  const int least = least_height(loops);
+  r.cut(height);
+  while (r.group(1).bytes > fast_bytes && r.height > least) r.cut(std::max(least, (r.height + 1) / 2));
+  if (r.group(1).bytes <= fast_bytes) return r;
+  r.depth = 0;
+  SITU_ASSERT(1, r.group(1).bytes <= fast_bytes, "take the parts that parts_of() makes");
+  return r;
+}
+
 }  // namespace
+
+std::size_t least_bytes(chain loops, int depth) {
+  int rows = 1;
+  const auto windows = windows_of_rows(loops, least_height(loops), rows);
+  return group_rows(windows, rows, 1, depth).bytes;
+}
 
 stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes, int threads) {
   const int outer = outermost(loops);
   const int extent = std::max(1, bounds(loops).extent(outer));
-  int height = tile[outer] > 0 ? tile[outer] : extent;
-  int rows = 1;
-  auto by_rows = windows_of_rows(loops, height, rows);
-  auto p = group_rows(by_rows, rows, 1);
-  const auto cut = [&](int to) {
-    height = to;
-    by_rows = windows_of_rows(loops, height, rows);
-    p = group_rows(by_rows, rows, 1);
-  };
-  while (p.bytes > fast_bytes && height > 1) cut((height + 1) / 2);
-  if (p.bytes > fast_bytes) {
-    throw_error(errc::out_of_memory, fmt::format("a chain of {} loops needs {} of fast memory even with tiles of one slab, and the budget is {}; raise "
-                                                 "options::fast_bytes, or execute() more often", loops.size(), format_bytes(p.bytes), format_bytes(fast_bytes)));
-  }
+  auto r = rows_that_fit(loops, tile[outer] > 0 ? tile[outer] : extent, fast_bytes);
+  int rows_of_group = 1;
   if (!is_wanted) {
     // Low rows, so that groups of them can have any height.
-    if (tile[outer] == 0 && height > 1) cut(std::max(1, std::min(height / 8, extent / (2 * wanted_groups))));
-    const auto most_rows = [&] {
-      int most = 1;
-      for (int step = std::bit_floor(static_cast<unsigned>(rows)); step > 0; step /= 2) {
-        if (most + step <= rows && group_rows(by_rows, rows, most + step).bytes <= fast_bytes) most += step;
-      }
-      return most;
-    };
-    int most = most_rows();
+    if (tile[outer] == 0 && r.height > 1) r.cut(std::max({1, std::min(r.height, least_height(loops)), std::min(r.height / 8, extent / (2 * wanted_groups))}));
+    int most = r.most_rows(fast_bytes);
     // Threads run blocks of their own where a group has a row for each (execute.h).
-    while (is_block(tile, outer) && most < threads && height >= 2 * least_block_height) {
-      cut(height / 2);
-      most = most_rows();
+    while (is_block(tile, outer) && most < threads && r.height >= 2 * least_block_height) {
+      r.cut(r.height / 2);
+      most = r.most_rows(fast_bytes);
     }
     const int share = is_block(tile, outer) && most >= threads ? threads : 1;  // as many for each thread
     most -= most % share;
-    int enough = std::clamp((rows / wanted_groups + share - 1) / share * share, share, most);
-    while (enough < most && group_rows(by_rows, rows, enough).bytes < 3 * least_group_bytes) enough += share;
-    p = group_rows(by_rows, rows, enough);
+    rows_of_group = std::clamp((r.rows / wanted_groups + share - 1) / share * share, share, most);
+    while (rows_of_group < most && r.group(rows_of_group).bytes < 3 * least_group_bytes) rows_of_group += share;
   }
+  auto p = r.group(rows_of_group);
   while (p.depth < most_depth) {
-    auto deeper = group_rows(by_rows, rows, p.rows, p.depth + 1);
+    auto deeper = group_rows(r.windows, r.rows, p.rows, p.depth + 1);
     if (deeper.bytes > fast_bytes) break;
     p = std::move(deeper);
   }
+  if (auto generous = group_rows(r.windows, r.rows, p.rows, p.depth, true); generous.bytes <= fast_bytes) p = std::move(generous);
   auto cells = tile;
-  cells[outer] = height;
+  cells[outer] = r.height;
   p.tiles = make_plan(loops, cells);
   for (int d = 0; d < outer; ++d) p.row *= p.tiles.tiles[d];
   return p;

@@ -24,6 +24,7 @@ struct stream {
   dataset_core* data = nullptr;
   std::vector<int> first;            // of each tile; one more at the end: where everything has left
   std::vector<int> last;
+  slabs ahead;                       // of the next chain's first window: what is read while the last tile runs
   std::size_t ring_bytes = 0;
 };
 
@@ -32,7 +33,7 @@ struct stream_plan {
   std::int64_t row = 1;              // tiles that differ in the outermost dimension only are so far apart
   int rows = 1;                      // of tiles in one group
   int groups = 1;
-  int depth = 1;                     // how many groups transfers are ahead of the kernels, and behind them
+  int depth = 1;                     // how many groups transfers are ahead of the kernels, and behind them; 0: they take turns
   std::vector<stream> streams;       // by groups
   std::size_t bytes = 0;             // of all rings
 };
@@ -47,13 +48,15 @@ struct data_use {
   std::string live_in_kernel;        // the first that does; empty: none
 };
 [[nodiscard]] std::vector<data_use> uses_of(chain loops);
+// Throws bad_argument if the chain reads of a cyclic temporary what it has not written before, wherever that one lies.
+void check_temporaries(chain loops);
 
-// As many rows of tiles of that size as fit into the budget, or as suffice to keep the store busy. Throws out_of_memory with the least budget
-// that works. is_wanted: tiles are as high as `tile` says, each row a group of its own. Otherwise blocks are lowered until a group has a row of
-// them for each thread. Transfers go as far ahead as there is room for.
+// As many rows of tiles of that size as fit into the budget, or as suffice to keep the store busy. is_wanted: tiles are as high as `tile` says, each row a group of its own. Otherwise blocks
+// are lowered until a group has a row of them for each thread. Transfers go as far ahead as there is room for, and wait for kernels where there is none.
+// pre: loops of the same dimensions, for which least_bytes(loops, 0) fit.
 [[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes, int threads);
-// What of the next chain's first window is certain when the last tile begins: the slabs that were written back for good.
-[[nodiscard]] slabs ahead_of(const stream& s, int groups, int depth);
+// What the lowest tiles need with transfers `depth` groups ahead. cost: loops x arguments x tiles, which are at most some 1000, or 65536 for few loops.
+[[nodiscard]] std::size_t least_bytes(chain loops, int depth);
 
 [[nodiscard]] inline int outer_of(const dataset_core& data) { return data.dims - 1; }
 // All slabs that have points of the box.

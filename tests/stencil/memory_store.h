@@ -63,4 +63,11 @@ class memory_store final : public backing_store {
   std::mt19937_64 draw_{7};
 };
 
+// Of an error that says how much fast memory one loop needs: "... needs 8192 bytes ..."; 0 if it says nothing like that.
+inline std::uint64_t least_bytes_named(const error& e) {
+  const std::string text = e.what();
+  const auto at = text.find(" alone needs ");
+  return at == text.npos ? 0 : std::stoull(text.substr(at + std::string_view{" alone needs "}.size()));
+}
+
 }  // namespace situ::stencil::testing

@@ -86,11 +86,12 @@ class random_program {
   void make() {
     block_count_ = pick(1, 2);
     for (int d = 0; d < D; ++d) extent_[d] = pick(1, D == 1 ? 40 : D == 2 ? 14 : D == 3 ? 7 : D == 4 ? 4 : 3);
-    if (D == 1 && chance(5)) extent_[0] = pick(1000, 8000);  // several pages of a store
+    if (D == 1 && chance(10)) extent_[0] = pick(1000, 8000);  // several pages of a store
+    if (D > 1 && D < 4 && chance(10)) extent_[D - 1] = pick(50, D == 2 ? 300 : 80);
     make_stencils();
     const int count = pick(2, 6);
     for (int i = 0; i < count; ++i) make_dataset();
-    const int loops = pick(1, 14);
+    const int loops = chance(10) ? pick(15, 40) : pick(1, 14);
     for (int i = 0; i < loops; ++i) make_loop();
   }
 

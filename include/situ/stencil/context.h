@@ -70,6 +70,7 @@ struct chain_statistics {
   double plan_seconds = 0;
   double run_seconds = 0;
   std::int64_t last_tiles = 0;
+  std::int64_t last_parts = 0;       // out of core: those that the chain was cut into since it did not fit; last_tiles is of the last of them
   std::uint64_t last_footprint_bytes = 0;  // of one tile in the middle
   std::uint64_t bytes_read = 0;      // out of core: from and to the store
   std::uint64_t bytes_written = 0;
