@@ -139,40 +139,80 @@ reduction_core* context::add_reduction(std::string name, std::size_t element_byt
 }
 
 void context::use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities, std::size_t bytes) {
+  if (r->owner != this) parts_->refuse_loop(fmt::format("kernel '{}' uses '{}' of another context", loop_name, r->name));
   if (r->is_fresh) {
     r->kind = kind;
     r->used_by = loop_name;
     std::memcpy(r->value.data(), identities, std::min(bytes, r->value.size()));
+    parts_->claimed.push_back(r);
     r->is_fresh = false;
   } else if (r->kind != kind) {
-    throw_error(errc::bad_argument, fmt::format("reduction '{}' is used by kernel '{}' in another way than by kernel '{}' before; take its result in "
-                                                "between", r->name, loop_name, r->used_by));
+    parts_->refuse_loop(fmt::format("reduction '{}' is used by kernel '{}' in another way than by kernel '{}' before; take its result in between", r->name, loop_name,
+                                    r->used_by));
   }
 }
 
-void context::parts::check_bounds(const loop& l) const {
+// A loop that is not queued has used nothing.
+void context::parts::refuse_loop(const std::string& why) {
+  for (auto* const r : std::exchange(claimed, {})) r->is_fresh = true;
+  throw_error(errc::bad_argument, why);
+}
+
+namespace {
+
+// Why a loop cannot run; empty: it can.
+std::string wrong_context(const context& owner, const loop& l) {
+  for (const auto& a : l.arguments()) {
+    const context* const other = a.data != nullptr ? a.data->owner : a.into->owner;
+    if (other != &owner) return fmt::format("kernel '{}' uses '{}' of another context", l.name(), a.data != nullptr ? a.data->name : a.into->name);
+  }
+  return {};
+}
+
+std::string wrong_dims(const loop& l) {
+  const auto& r = l.range();
+  const auto text = [&](const std::string& what, int dims) {
+    return fmt::format("kernel '{}' runs over a block of {} dimensions, but {} has {}", l.name(), l.dims(), what, dims);
+  };
+  if (r.dims != 0 && r.dims != l.dims()) return text("its range", r.dims);
+  for (int d = l.dims(); d < max_dims; ++d) {
+    if (r.low[d] != 0 || r.high[d] != 1) return text("its range", d + 1);
+  }
+  for (const auto& a : l.arguments()) {
+    if (a.data == nullptr) continue;
+    if (a.data->dims != l.dims()) return text(fmt::format("dataset '{}'", a.data->name), a.data->dims);
+    if (a.where->dims() != l.dims()) return text(fmt::format("stencil '{}' of dataset '{}'", a.where->name(), a.data->name), a.where->dims());
+  }
+  return {};
+}
+
+std::string wrong_bounds(const loop& l) {
   int index = 0;
   for (const auto& a : l.arguments()) {
     ++index;
     if (a.data == nullptr) continue;
-    for (int d = 0; d < max_dims; ++d) {
+    for (int d = 0; d < l.dims(); ++d) {
       const int low = a.where->map(d, l.range().low[d]) + a.where->lowest(d);
       const int high = a.where->map(d, l.range().high[d] - 1) + a.where->highest(d) + 1;
       if (low >= a.data->valid.low[d] && high <= a.data->valid.high[d]) continue;
-      throw_error(errc::bad_argument, fmt::format("kernel '{}', argument {}: range [{}, {}) with stencil '{}' touches [{}, {}) of dataset '{}' in dimension "
-                                                  "{}, which has [{}, {}) with its ghost points", l.name(), index, l.range().low[d], l.range().high[d],
-                                                  a.where->name(), low, high, a.data->name, d, a.data->valid.low[d], a.data->valid.high[d]));
+      return fmt::format("kernel '{}', argument {}: range [{}, {}) with stencil '{}' touches [{}, {}) of dataset '{}' in dimension {}, which has [{}, {}) with its "
+                         "ghost points", l.name(), index, l.range().low[d], l.range().high[d], a.where->name(), low, high, a.data->name, d, a.data->valid.low[d],
+                         a.data->valid.high[d]);
     }
   }
+  return {};
 }
 
+}  // namespace
+
 void context::enqueue(std::unique_ptr<loop> l) {
-  for (const auto& a : l->arguments()) {
-    const context* const owner = a.data != nullptr ? a.data->owner : a.into->owner;
-    if (owner != this) throw_error(errc::bad_argument, fmt::format("kernel '{}' uses '{}' of another context", l->name(), a.data != nullptr ? a.data->name : a.into->name));
-  }
-  if (l->range().empty()) return;
-  if (parts_->how.check_bounds) parts_->check_bounds(*l);
+  auto wrong = wrong_context(*this, *l);
+  if (wrong.empty()) wrong = wrong_dims(*l);
+  const bool is_empty = l->range().empty();
+  if (wrong.empty() && !is_empty && parts_->how.check_bounds) wrong = wrong_bounds(*l);
+  if (!wrong.empty()) parts_->refuse_loop(wrong);
+  parts_->claimed.clear();
+  if (is_empty) return;
   parts_->queue.push_back(std::move(l));
   if (static_cast<int>(parts_->queue.size()) >= parts_->how.max_chain_loops) execute();
 }
@@ -197,8 +237,19 @@ void context::store(dataset_core& data, const box& what, component_order order, 
 }
 
 void context::begin_cyclic(std::span<dataset_core* const> temporaries) {
+  for (const auto* const data : temporaries) {
+    if (data->owner != this) throw_error(errc::bad_argument, fmt::format("the temporary '{}' is of another context", data->name));
+  }
   execute();
   for (auto* const data : temporaries) data->is_cyclic_temporary = true;
+  parts_->plans.clear();  // what they know of temporaries has changed
+}
+
+void context::check_count(const dataset_core& data, const box& what, std::size_t values) {
+  const auto needed = static_cast<std::size_t>(what.points()) * static_cast<std::size_t>(data.components);
+  if (values == needed) return;
+  throw_error(errc::bad_argument, fmt::format("{} values are stored in dataset '{}' where {} are needed: {} points of {} components", values, data.name, needed,
+                                              what.points(), data.components));
 }
 
 void context::parts::for_each_part(dataset_core& data, const box& what, bool in_place, const std::function<void(const box&)>& f) {
@@ -246,6 +297,12 @@ void copy_part(const dataset_core& data, const box& what, const box& part, compo
 }  // namespace
 
 void context::parts::copy(dataset_core& data, const box& what, component_order order, std::byte* buffer, bool to_buffer) {
+  if (what.dims != 0 && what.dims != data.dims) {
+    throw_error(errc::bad_argument, fmt::format("a range of {} dimensions is not one of dataset '{}', which has {}", what.dims, data.name, data.dims));
+  }
+  if (data.is_cyclic_temporary) {
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary: between chains it holds nothing that can be fetched or stored", data.name));
+  }
   for (int d = 0; d < max_dims; ++d) {
     if (what.low[d] < data.valid.low[d] || what.high[d] > data.valid.high[d]) {
       throw_error(errc::bad_argument, fmt::format("[{}, {}) in dimension {} is not inside dataset '{}', which has [{}, {}) with its ghost points", what.low[d],

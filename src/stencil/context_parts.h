@@ -65,6 +65,7 @@ struct context::parts {
   std::unordered_map<const dataset_core*, pages> memory;
   int next_index = 0;
   std::vector<std::unique_ptr<reduction_core>> reductions;
+  std::vector<reduction_core*> claimed;  // that a loop which is being made is the first to use
   std::vector<std::unique_ptr<loop>> queue;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<cached_plan>>> plans;
   chain_statistics statistics;
@@ -80,7 +81,7 @@ struct context::parts {
   void run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead, std::span<loop_time> times);
   void run_in_parts(chain loops, cached_plan& found, std::span<loop_time> times);
   void allocate(dataset_core& data);
-  void check_bounds(const loop& l) const;
+  [[noreturn]] void refuse_loop(const std::string& why);
   void find_nan(chain loops);
   // Calls f for parts of a box that are in memory together; in_place: what f changes stays changed.
   void for_each_part(dataset_core& data, const box& what, bool in_place, const std::function<void(const box&)>& f);

@@ -76,6 +76,13 @@ void check_site::check_write(const coordinates& offset, int component) {
   if (mode == access::write) written.emplace_back(offset, component);
 }
 
+void check_site::check_all_written() const {
+  const auto& offset = where->points().front();
+  for (int c = 0; c < data->components; ++c) {
+    if (std::find(written.begin(), written.end(), std::pair{offset, c}) == written.end()) report(offset, c, "is not written, but declared 'write'");
+  }
+}
+
 void check_site::report(const coordinates& offset, int component, std::string_view what) const {
   const auto dims = static_cast<std::size_t>(where->dims());
   throw_error(errc::bad_argument,

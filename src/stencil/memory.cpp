@@ -38,11 +38,34 @@ static std::size_t lay_out_slabs(dataset_core& data, std::size_t bytes) {
   return step;
 }
 
+// What a layout says of another dataset than this, or of none.
+static void check(const dataset_core& data, const dataset_layout& layout) {
+  const auto& inner = layout.inner;
+  if (layout.components < 1) throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} components", data.name, layout.components));
+  if (inner.dims != 0 && inner.dims != data.dims) {
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} dimensions, but its layout a box of {}", data.name, data.dims, inner.dims));
+  }
+  for (int d = 0; d < data.dims; ++d) {
+    if (inner.extent(d) < 1) {
+      throw_error(errc::bad_argument, fmt::format("dataset '{}' has no points in dimension {}: [{}, {})", data.name, d, inner.low[d], inner.high[d]));
+    }
+    if (layout.below[d] < 0 || layout.above[d] < 0) {
+      throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} ghost points below and {} above in dimension {}", data.name, layout.below[d], layout.above[d], d));
+    }
+  }
+  for (int d = data.dims; d < max_dims; ++d) {
+    if (inner.extent(d) != 1 || layout.below[d] != 0 || layout.above[d] != 0) {
+      throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} dimensions, but its layout points in dimension {}", data.name, data.dims, d));
+    }
+  }
+}
+
 void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
+  check(data, layout);
   const int last = data.dims - 1;
   data.inner = data.valid = layout.inner;
   data.components = layout.components;
-  if (layout.components < 1) throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} components", data.name, layout.components));
+  data.inner.dims = data.valid.dims = data.dims;
   for (int d = 0; d < max_dims; ++d) {
     if (d >= data.dims) {
       data.inner.low[d] = data.valid.low[d] = 0;
@@ -51,9 +74,6 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
     }
     data.valid.low[d] -= layout.below[d];
     data.valid.high[d] += layout.above[d];
-    if (data.valid.extent(d) < 1) {
-      throw_error(errc::bad_argument, fmt::format("dataset '{}' has no points in dimension {}: [{}, {})", data.name, d, data.valid.low[d], data.valid.high[d]));
-    }
   }
   const bool interleaved = layout.order == component_order::interleaved;
   const auto components = static_cast<std::size_t>(data.components);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -21,8 +22,9 @@ shape::shape(std::string name, int dims, std::span<const coordinates> points, co
   }
   if (c->points.empty()) throw_error(errc::bad_argument, fmt::format("stencil '{}' has no points", c->name));
   for (int d = dims; d < max_dims; ++d) {
+    const bool is_used = c->multiplier[d] > 1 || c->divisor[d] > 1 || std::any_of(c->points.begin(), c->points.end(), [d](const coordinates& p) { return p[d] != 0; });
+    if (is_used) throw_error(errc::bad_argument, fmt::format("stencil '{}' has {} dimensions, but an offset, a multiplier or a divisor of dimension {}", c->name, dims, d));
     c->multiplier[d] = c->divisor[d] = 1;
-    for (auto& p : c->points) p[d] = 0;
   }
   c->lowest = c->highest = c->points.front();
   for (int d = 0; d < dims; ++d) {

@@ -180,6 +180,64 @@ TEST_P(model, mixed_reductions_and_foreign_datasets_are_refused) {
   EXPECT_THAT(message_of([&] { par_loop("c", line, range(0, 2), [](auto) {}, read(u)); }), testing::HasSubstr("another context"));
 }
 
+// What the compiler does not see, since a box was made before: nothing runs, and nothing is left in the queue.
+TEST_P(model, other_dimensions_and_sizes_are_refused) {
+  context c{how()}, other{how()};
+  const block<2> grid{c, "grid"};
+  const block<3> cube{c, "cube"};
+  const dataset<int, 2> u{grid, "u", {4, 4}, 1};
+  const dataset<int, 3> w{cube, "w", {4, 4, 4}, 1};
+  const box line = range(0, 4), plane = range(0, 4, 0, 4), all = range(0, 4, 0, 4, 0, 4);
+  box unnamed = all;
+  unnamed.dims = 0;
+  const auto nothing = [](auto) {};
+  EXPECT_EQ(message_of([&] { par_loop("clear", cube, plane, nothing, write(w)); }), "kernel 'clear' runs over a block of 3 dimensions, but its range has 2");
+  EXPECT_EQ(message_of([&] { par_loop("clear", grid, all, nothing, write(u)); }), "kernel 'clear' runs over a block of 2 dimensions, but its range has 3");
+  EXPECT_EQ(message_of([&] { par_loop("clear", grid, unnamed, nothing, write(u)); }), "kernel 'clear' runs over a block of 2 dimensions, but its range has 3");
+  EXPECT_EQ(message_of([&] { par_loop("clear", cube, u.inner(), nothing, write(w)); }), "kernel 'clear' runs over a block of 3 dimensions, but its range has 2");
+  EXPECT_EQ(message_of([&] { par_loop("look", cube, all, nothing, read(w, shape::star(2, 1))); }),
+            "kernel 'look' runs over a block of 3 dimensions, but stencil 'star2d1' of dataset 'w' has 2");
+  EXPECT_EQ(message_of([&] { (void)u.fetch(line); }), "a range of 1 dimensions is not one of dataset 'u', which has 2");
+  EXPECT_EQ(message_of([&] { w.store(plane, std::vector<int>(16)); }), "a range of 2 dimensions is not one of dataset 'w', which has 3");
+  EXPECT_EQ(message_of([&] { u.store(plane, std::vector<int>(15)); }), "15 values are stored in dataset 'u' where 16 are needed: 16 points of 1 components");
+  EXPECT_FALSE(c.is_queued());
+  par_loop("set", grid, plane, [](auto x) { x(0, 0) = 1; }, write(u));
+  EXPECT_EQ(u.fetch(), std::vector<int>(16, 1));
+}
+
+TEST_P(model, datasets_and_stencils_that_contradict_themselves_are_refused) {
+  context c{how()};
+  const block<2> grid{c, "grid"};
+  const auto make = [&](const auto& change) {
+    dataset_layout l;
+    l.inner = range(0, 4, 0, 4);
+    change(l);
+    return message_of([&] { const dataset<int, 2> u{grid, "u", l}; });
+  };
+  EXPECT_EQ(make([](auto& l) { l.inner = range(0, 4); }), "dataset 'u' has 2 dimensions, but its layout a box of 1");
+  EXPECT_EQ(make([](auto& l) { l.inner.dims = 0, l.inner.high[2] = 3; }), "dataset 'u' has 2 dimensions, but its layout points in dimension 2");
+  EXPECT_EQ(make([](auto& l) { l.inner.high[1] = 0, l.below[1] = l.above[1] = 1; }), "dataset 'u' has no points in dimension 1: [0, 0)");
+  EXPECT_EQ(make([](auto& l) { l.above[1] = -1; }), "dataset 'u' has 0 ghost points below and -1 above in dimension 1");
+  EXPECT_EQ(make([](auto& l) { l.above[2] = 1; }), "dataset 'u' has 2 dimensions, but its layout points in dimension 2");
+  EXPECT_EQ(make([](auto& l) { l.components = 0; }), "dataset 'u' has 0 components");
+  EXPECT_THAT(message_of([&] { const shape s{"deep", 2, {{0, 0}, {0, 0, 1}}}; }), testing::HasSubstr("'deep' has 2 dimensions, but an offset"));
+  EXPECT_THAT(message_of([&] { const shape s{"fine", 1, {{0}}, {2, 2}}; }), testing::HasSubstr("'fine' has 1 dimensions, but an offset, a multiplier"));
+}
+
+TEST_P(model, a_loop_that_is_refused_leaves_its_reductions_alone) {
+  context c{how()}, other{how()};
+  const block<1> line{c, "line"};
+  const dataset<int, 1> u{line, "u", {4}};
+  const reduction<int> r{c, "r"}, foreign{other, "foreign"};
+  const auto least = [](auto, int&) {};
+  EXPECT_THAT(message_of([&] { par_loop("far", line, range(0, 9), least, read(u), min(r)); }), testing::HasSubstr("touches [0, 9)"));
+  EXPECT_EQ(r.value(), 0) << "no loop has used it";
+  EXPECT_THAT(message_of([&] { par_loop("far", line, range(0, 4), least, read(u), min(foreign)); }), testing::HasSubstr("'foreign' of another context"));
+  EXPECT_EQ(foreign.value(), 0);
+  par_loop("count", line, range(0, 4), [](int& n) { ++n; }, sum(r));
+  EXPECT_EQ(r.value(), 4);
+}
+
 TEST_P(model, nan_is_found) {
   auto o = how();
   o.find_nan = true;

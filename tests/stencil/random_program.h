@@ -156,7 +156,7 @@ class random_program {
     const auto& d = datasets_[static_cast<std::size_t>(a.data)];
     auto points = offsets_[static_cast<std::size_t>(a.stencil)];
     coordinates multiplier{1, 1, 1, 1, 1}, divisor{1, 1, 1, 1, 1};
-    if (d.scale == 2) divisor = {2, 2, 2, 2, 2};
+    if (d.scale == 2) std::fill_n(divisor.begin(), D, 2);
     if (d.scale == 0) {
       multiplier[d.thin] = 0;
       for (auto& p : points) p[d.thin] = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 namespace situ::stencil {
 
@@ -16,6 +17,8 @@ using coordinates = std::array<int, max_dims>;
 struct box {
   coordinates low{};
   coordinates high{1, 1, 1, 1, 1};
+  int dims = 0;  // that whoever wrote it had in mind; 0: not said. What takes a box compares it with its own
+
 
   [[nodiscard]] int extent(int d) const noexcept { return std::max(0, high[d] - low[d]); }
   [[nodiscard]] bool empty() const noexcept {
@@ -29,7 +32,7 @@ struct box {
     for (int d = 0; d < max_dims; ++d) n *= extent(d);
     return n;
   }
-  friend bool operator==(const box&, const box&) = default;
+  friend bool operator==(const box& a, const box& b) noexcept { return a.low == b.low && a.high == b.high; }
 };
 
 [[nodiscard]] inline box intersection(const box& a, const box& b) noexcept {
@@ -49,17 +52,31 @@ struct box {
   return true;
 }
 
+// A box of D dimensions, which the compiler knows.
+template <int D>
+struct range_box : box {};
+
 // The range of a loop, written as its bounds: range(0, nx, 0, ny).
 template <class... Bounds>
   requires(sizeof...(Bounds) % 2 == 0 && sizeof...(Bounds) / 2 >= 1 && sizeof...(Bounds) / 2 <= max_dims)
-[[nodiscard]] constexpr box range(Bounds... bounds) noexcept {
+[[nodiscard]] constexpr auto range(Bounds... bounds) noexcept {
+  constexpr int dims = sizeof...(Bounds) / 2;
   const int all[] = {static_cast<int>(bounds)...};
-  box r;
-  for (std::size_t d = 0; d < sizeof...(Bounds) / 2; ++d) {
+  range_box<dims> r;
+  for (std::size_t d = 0; d < dims; ++d) {
     r.low[d] = all[2 * d];
     r.high[d] = all[2 * d + 1];
   }
+  r.dims = dims;
   return r;
+}
+
+// Fails to compile for a range of other dimensions. A box that is only known at run time is checked then.
+template <int D, class Box>
+constexpr void require_dims() noexcept {
+  if constexpr (requires(const Box& b) { []<int N>(const range_box<N>&) {}(b); }) {
+    static_assert(std::is_same_v<Box, range_box<D>>, "the range has other dimensions than what it is a range of; it takes two bounds for each dimension");
+  }
 }
 
 }  // namespace situ::stencil

@@ -19,15 +19,24 @@ struct check_site {
   int argument = 0;
   coordinates point{};
   std::vector<std::pair<coordinates, int>> written;  // at this point, with the component
+  bool is_at_point = false;
 
   void move_to(const coordinates& to) {
+    leave_point();
     point = to;
+    is_at_point = true;
+  }
+  // What is declared as written is taken to be written at each point, in all components, unless several points of a stencil leave gaps anyway.
+  void leave_point() {
+    if (is_at_point && mode == access::write && where->points().size() == 1) check_all_written();
     written.clear();
+    is_at_point = false;
   }
   void check_read(const coordinates& offset, int component);
   void check_write(const coordinates& offset, int component);
 
  private:
+  void check_all_written() const;
   void check_offset(const coordinates& offset, int component) const;
   [[noreturn]] void report(const coordinates& offset, int component, std::string_view what) const;
 };

@@ -92,7 +92,8 @@ class context {
   // full, say), the data is what it was before the chain.
   void execute();
   // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the out-of-core
-  // executor neither reads nor writes them. Checked: a chain that reads one before it writes it throws.
+  // executor neither reads nor writes them. With every executor a chain that reads one before it writes it throws, and so do fetch() and
+  // store() of one: bad_argument, with dataset and kernel.
   void begin_cyclic(std::span<dataset_core* const> temporaries);
   [[nodiscard]] const chain_statistics& statistics() const noexcept;
   void report(std::ostream& to) const;
@@ -111,6 +112,8 @@ class context {
   // Between the inner points of a box and a buffer: dimension 0 fastest, components slowest, or fastest if interleaved.
   void fetch(const dataset_core& data, const box& what, component_order order, void* to);
   void store(dataset_core& data, const box& what, component_order order, const void* from);
+  // Throws unless so many values fill the box.
+  static void check_count(const dataset_core& data, const box& what, std::size_t values);
   // Runs f for all threads at once, as loops are run.
   void on_all_threads(const std::function<void(int thread)>& f);
 
@@ -147,6 +150,12 @@ class dataset {
   // Points [0, extents[d]), with the same number of ghost points on all sides.
   dataset(const block<D>& on, std::string name, const std::array<int, D>& extents, int ghosts = 0, int components = 1)
       : dataset{on, std::move(name), make_layout(extents, ghosts, components)} {}
+  // {nx, ny}: how many there are is checked, which an array would fill up with zeros.
+  template <int N>
+  dataset(const block<D>& on, std::string name, const int (&extents)[N], int ghosts = 0, int components = 1)
+      : dataset{on, std::move(name), std::to_array(extents), ghosts, components} {
+    static_assert(N == D, "the dataset has other dimensions than its block; it takes one extent for each dimension");
+  }
 
   [[nodiscard]] dataset_core* core() const noexcept { return core_; }
   [[nodiscard]] const box& inner() const noexcept { return core_->inner; }
@@ -154,12 +163,20 @@ class dataset {
 
   // Executes what is queued. Dimension 0 fastest, components slowest.
   [[nodiscard]] std::vector<T> fetch() const { return fetch(core_->inner); }
-  [[nodiscard]] std::vector<T> fetch(const box& what) const {
+  template <std::derived_from<box> Range = box>
+  [[nodiscard]] std::vector<T> fetch(const Range& what) const {
+    require_dims<D, Range>();
     std::vector<T> to(static_cast<std::size_t>(what.points()) * static_cast<std::size_t>(core_->components));
     core_->owner->fetch(*core_, what, component_order::separate, to.data());
     return to;
   }
-  void store(const box& what, std::span<const T> from) const { core_->owner->store(*core_, what, component_order::separate, from.data()); }
+  // Throws bad_argument unless there are as many values as points and components.
+  template <std::derived_from<box> Range = box>
+  void store(const Range& what, std::span<const T> from) const {
+    require_dims<D, Range>();
+    core_->owner->check_count(*core_, what, from.size());
+    core_->owner->store(*core_, what, component_order::separate, from.data());
+  }
 
  private:
   static dataset_layout make_layout(const std::array<int, D>& extents, int ghosts, int components) {

@@ -43,12 +43,18 @@ class hdf5_file {
   // A dataset of that name and those extents is overwritten; one with other extents is an error.
   template <class T, int D>
   void write(const dataset<T, D>& u) { write(*u.core(), u.inner(), u.core()->name, element_type_of(*u.core())); }
-  template <class T, int D>
-  void write(const dataset<T, D>& u, const box& what, const std::string& name) { write(*u.core(), what, name, element_type_of(*u.core())); }
+  template <class T, int D, std::derived_from<box> Range = box>
+  void write(const dataset<T, D>& u, const Range& what, const std::string& name) {
+    require_dims<D, Range>();
+    write(*u.core(), what, name, element_type_of(*u.core()));
+  }
   template <class T, int D>
   void read(const dataset<T, D>& u) { read(*u.core(), u.inner(), u.core()->name, element_type_of(*u.core())); }
-  template <class T, int D>
-  void read(const dataset<T, D>& u, const box& what, const std::string& name) { read(*u.core(), what, name, element_type_of(*u.core())); }
+  template <class T, int D, std::derived_from<box> Range = box>
+  void read(const dataset<T, D>& u, const Range& what, const std::string& name) {
+    require_dims<D, Range>();
+    read(*u.core(), what, name, element_type_of(*u.core()));
+  }
 
   // The untyped layer. `left_out` is a dimension that the file's dataset does not have (`what` is one point thick in it), or -1; `stored` is
   // the type in the file.

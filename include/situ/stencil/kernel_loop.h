@@ -89,7 +89,11 @@ class dataset_parameter {
     check_site* site;
     int from;  // the line's first index
     void enter() noexcept {}
-    void leave() noexcept {}
+    void leave() noexcept(!is_checked) {
+      if constexpr (is_checked) {
+        if (site != nullptr) site->leave_point();
+      }
+    }
     [[gnu::always_inline]] void advance(std::ptrdiff_t points) noexcept { at += points * step; }
     [[gnu::always_inline]] void next_line() noexcept { at += line_step; }
     [[gnu::always_inline]] View view(std::ptrdiff_t i) const noexcept {

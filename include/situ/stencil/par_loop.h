@@ -10,7 +10,9 @@
 //   sum(r), min(r), max(r)             T&, or std::span<T, N> for N values
 //   global(value)                      const T& (what a lambda captures by value does as well)
 //   index()                            const std::array<int, D>&
-// The stencil may be left out where only the point itself is touched. A kernel with other parameters does not compile.
+// The stencil may be left out where only the point itself is touched. A kernel with other parameters does not compile, nor does a range of
+// other dimensions than the block's. Throws bad_argument what is known at run time only: a box or a stencil of other dimensions, points outside
+// a dataset, a dataset or a reduction of another context.
 // cost: queuing, an allocation and a copy of the kernel; the loop runs later (context.h).
 #pragma once
 
@@ -144,8 +146,9 @@ template <class T>
 }
 [[nodiscard]] inline auto index() { return detail::index_argument{}; }
 
-template <int D, class Kernel, class... Arguments>
-void par_loop(std::string name, const block<D>& on, const box& over, Kernel kernel, const Arguments&... arguments) {
+template <int D, std::derived_from<box> Range = box, class Kernel, class... Arguments>
+void par_loop(std::string name, const block<D>& on, const Range& over, Kernel kernel, const Arguments&... arguments) {
+  require_dims<D, Range>();
   // In order, since arguments of one reduction must agree.
   auto parameters = std::tuple{detail::make_parameter<D>(on.owner(), name, arguments)...};
   auto made = std::apply(
