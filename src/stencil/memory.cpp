@@ -76,12 +76,13 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
     data.valid.high[d] += layout.above[d];
   }
   const bool interleaved = layout.order == component_order::interleaved;
+  const bool lies_in_steps = !interleaved && last > 0 && (layout.order == component_order::separate || file_slabs);
   const auto components = static_cast<std::size_t>(data.components);
   const std::size_t element = data.element_bytes;
   std::size_t step = interleaved ? components : 1;  // in elements
   data.component_stride = 1;
   for (int d = 0; d < data.dims; ++d) {
-    if (d == last && !interleaved && d > 0) {
+    if (d == last && lies_in_steps) {
       data.component_stride = static_cast<std::ptrdiff_t>(step);
       step *= components;
     }
@@ -92,7 +93,7 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
       step = round_up(step * element, line_bytes) / element;
     }
   }
-  if (data.dims == 1 && !interleaved) {
+  if (!interleaved && !lies_in_steps) {
     data.component_stride = static_cast<std::ptrdiff_t>(step);
     step *= components;
   }

@@ -23,8 +23,10 @@ enum class access : std::uint8_t { read, write, read_write, increment };
 [[nodiscard]] std::string_view name(access a) noexcept;
 
 // How components of one point lie: each component a field of its own, or side by side at each point (what C structs do). Only
-// the former vectorizes without shuffling, so it is the default.
-enum class component_order : std::uint8_t { separate, interleaved };
+// the former vectorizes without shuffling, so it is the default. A dataset's separate components lie apart within each step of the outermost
+// dimension, so that a step is contiguous; planar ones are whole fields one after the other, as a program's own array may be. In a store
+// a planar dataset lies as a separate one.
+enum class component_order : std::uint8_t { separate, interleaved, planar };
 
 struct dataset_core {
   std::string name;
