@@ -96,6 +96,35 @@ TEST_P(ops_raw, seventeen_arguments) {
   EXPECT_EQ(fetch(to)[5 * 2 + 3], 2 * (14 * 203 + 1 + 100));
 }
 
+// More arguments than fit into a line of OPS's first macros.
+#define TERM(n) a##n[OPS_ACC##n(0, 0)]
+void raw_sum_20(const double* a0, const double* a1, const double* a2, const double* a3, const double* a4, const double* a5, const double* a6, const double* a7,
+                const double* a8, const double* a9, const double* a10, const double* a11, const double* a12, const double* a13, const double* a14,
+                const double* a15, const double* a16, const double* a17, const double* a18, const double* a19, double* to) {
+  to[OPS_ACC20(0, 0)] = TERM(0) + TERM(1) + TERM(2) + TERM(3) + TERM(4) + TERM(5) + TERM(6) + TERM(7) + TERM(8) + TERM(9) + TERM(10) + TERM(11) + TERM(12) +
+                        TERM(13) + TERM(14) + TERM(15) + TERM(16) + TERM(17) + TERM(18) + a19[OPS_ACC19(1, 1)];
+}
+#undef TERM
+
+TEST_P(ops_raw, more_than_18_arguments) {
+  const ops_dat u = numbered({3, 2}, "u", 1), v = dat(grid, {3, 2}, "v");
+  int all[] = {0, 3, 0, 2};
+  const auto in = ops_arg_dat(u, 1, star, "double", OPS_READ);
+  ops_par_loop(raw_sum_20, "sum", grid, 2, all, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in,
+               ops_arg_dat(v, 1, point, "double", OPS_WRITE));
+  const auto got = fetch(v);
+  for (std::size_t n = 0; n < got.size(); ++n) EXPECT_EQ(got[n], 20 * (n % 3 + 100 * (n / 3)) + 101) << n;
+}
+
+TEST(ops_raw_macros, go_to_99) {
+  using situ::ops::raw_stride;
+  raw_stride[99][0] = 2, raw_stride[99][1] = 30, raw_stride[99][OPS_MAX_DIM] = 1;
+  raw_stride[50][1] = 7;
+  EXPECT_EQ(OPS_ACC99(1, 2), 61);
+  EXPECT_EQ(OPS_ACC_MD99(1, 1, 2), 63);
+  EXPECT_EQ(OPS_ACC50(3, -1), -4);
+}
+
 INSTANTIATE_TEST_SUITE_P(executors, ops_raw, all_executors());
 
 }  // namespace

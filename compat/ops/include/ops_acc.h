@@ -31,18 +31,18 @@ class acc {
     for (int d = 0; d < D; ++d) stride_[d] = stride[d];
   }
 
-  template <class... I>
-    requires(sizeof...(I) == D)
-  [[gnu::always_inline]] T& operator()(I... o) noexcept { return at_[distance(o...)]; }
-  template <class... I>
-    requires(sizeof...(I) == D)
-  [[gnu::always_inline]] const T& operator()(I... o) const noexcept { return at_[distance(o...)]; }
-  template <class... I>
-    requires(sizeof...(I) == D)
-  [[gnu::always_inline]] T& operator()(int c, I... o) noexcept { return at_[distance(o...) + c * component_stride_]; }
-  template <class... I>
-    requires(sizeof...(I) == D)
-  [[gnu::always_inline]] const T& operator()(int c, I... o) const noexcept { return at_[distance(o...) + c * component_stride_]; }
+  template <class... Offset>
+    requires(sizeof...(Offset) == D)
+  [[gnu::always_inline]] T& operator()(Offset... o) noexcept { return at_[distance(o...)]; }
+  template <class... Offset>
+    requires(sizeof...(Offset) == D)
+  [[gnu::always_inline]] const T& operator()(Offset... o) const noexcept { return at_[distance(o...)]; }
+  template <class... Offset>
+    requires(sizeof...(Offset) == D)
+  [[gnu::always_inline]] T& operator()(int c, Offset... o) noexcept { return at_[distance(o...) + c * component_stride_]; }
+  template <class... Offset>
+    requires(sizeof...(Offset) == D)
+  [[gnu::always_inline]] const T& operator()(int c, Offset... o) const noexcept { return at_[distance(o...) + c * component_stride_]; }
 
   // combine_inc(x, y, v) and likewise: accumulation into a dataset that many points of the loop share. The executors never run two such
   // points at the same time, so no atomics are needed.
@@ -57,8 +57,8 @@ class acc {
   void combine_max(A... a) noexcept { combine([](T& to, const T& v) { if (to < v) to = v; }, a...); }
 
  private:
-  template <class... I>
-  [[gnu::always_inline]] std::ptrdiff_t distance(I... o) const noexcept {
+  template <class... Offset>
+  [[gnu::always_inline]] std::ptrdiff_t distance(Offset... o) const noexcept {
     std::ptrdiff_t n = 0;
     int d = 0;
     ((n += static_cast<std::ptrdiff_t>(o) * stride_[d++]), ...);

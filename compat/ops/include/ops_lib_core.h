@@ -13,6 +13,11 @@
 
 #include <situ/stencil/context.h>
 
+// Both kinds: programs say isnan, and abs of a number that is not whole, with std:: and without.
+#include <math.h>
+#include <stdlib.h>
+#include <strings.h>
+
 #include <cfloat>
 #include <climits>
 #include <cmath>
@@ -100,6 +105,28 @@ typedef ops_reduction_core* ops_reduction;
 typedef ops_halo_core* ops_halo;
 typedef ops_halo_group_core* ops_halo_group;
 
+// The address of memory that loops change. Whoever takes it has the queued loops executed first; and since the program may look there at any time from
+// then on, loops over such a dataset run at once. Converts to whatever pointer the program asks for. (reinterpret_cast does not convert.)
+class situ_ops_address {
+ public:
+  situ_ops_address(char* (*look)(void* owner), void* owner) noexcept : look_{look}, owner_{owner} {}
+  situ_ops_address(const situ_ops_address&) = default;
+  situ_ops_address& operator=(const situ_ops_address&) = delete;
+  template <class T>
+  operator T*() const {  // NOLINT
+    return static_cast<T*>(static_cast<void*>(look_(owner_)));
+  }
+  char& operator[](std::ptrdiff_t byte) const { return look_(owner_)[byte]; }
+  char& operator*() const { return *look_(owner_); }
+  friend char* operator+(const situ_ops_address& a, std::ptrdiff_t bytes) { return a.look_(a.owner_) + bytes; }
+  friend bool operator==(const situ_ops_address& a, std::nullptr_t) { return a.look_(a.owner_) == nullptr; }
+  explicit operator bool() const { return look_(owner_) != nullptr; }
+
+ private:
+  char* (*look_)(void* owner);
+  void* owner_;
+};
+
 class ops_block_core {
  public:
   int index = 0;
@@ -116,7 +143,8 @@ class ops_block_core {
 };
 
 struct ops_reduction_core {
-  char* data = nullptr;
+  static char* situ_look(void* reduction);
+  situ_ops_address data{situ_look, this};   // what was summed up so far
   int size = 0;
   int initialized = 0;
   int index = 0;
@@ -146,6 +174,8 @@ class ops_stencil_core {
 };
 
 class ops_dat_core {
+  static char* situ_look(void* dat);
+
  public:
   int index = 0;
   ops_block block = nullptr;
@@ -158,7 +188,7 @@ class ops_dat_core {
   int d_p[OPS_MAX_DIM] = {};                // with padding
   int x_pad = 0;
   int stride[OPS_MAX_DIM] = {1, 1, 1, 1, 1};
-  char* data = nullptr;                     // the lowest ghost point
+  situ_ops_address data{situ_look, this};   // the lowest ghost point; out of core, of a copy that follows each loop
   char const* name = nullptr;
   char const* type = nullptr;
   int user_managed = 0;
@@ -168,7 +198,10 @@ class ops_dat_core {
   situ::stencil::dataset_core* core = nullptr;
   int reduced_by = -1;                      // the access mode of the last reduction into it, while nobody has read it
   std::string situ_name, situ_type, situ_file;
-  std::vector<char> situ_lent;
+  situ::stencil::dataset_layout situ_layout;
+  bool situ_is_seen = false;                // the program has an address into it
+  bool situ_is_lent = false;                // until the program releases it
+  std::vector<char> situ_copy;              // out of core: what the program sees
 
   int ghosts_above(int d) const { return core->valid.high[static_cast<std::size_t>(d)] - core->inner.high[static_cast<std::size_t>(d)]; }
   int get_local_npartitions() { return 1; }
@@ -259,8 +292,20 @@ class OPS_instance {
   int OPS_diags = 1;
   int OPS_soa = 0;
 
-  // The rest is for the templates of the headers.
-  situ::stencil::context& situ() { return *context_; }
+  // The rest is for the templates of the headers, and for other files of this library.
+  void init(int argc, const char* const* argv, int diags_level);
+  situ::stencil::context& situ();
+  // Takes a loop into the queue. A loop over memory that the program can see runs at once.
+  void enqueue(std::unique_ptr<situ::stencil::loop> l);
+  // Between a dataset and a buffer with the components of a point side by side. Execute what is queued.
+  void fetch(ops_dat dat, const situ::stencil::box& what, void* to);
+  void store(ops_dat dat, const situ::stencil::box& what, const void* from);
+  // Before and after data is read or changed in another way than by these: what the program sees of it is what the dataset holds.
+  void begin_access(ops_dat dat);
+  void end_access(ops_dat dat);
+  // The lowest valid element, for the program to look at and to change until it says otherwise.
+  char* show(ops_dat dat);
+  void show_no_more(ops_dat dat);
   ops_dat add_dat(ops_block block, int dim, const int* size, const int* base, const int* d_m, const int* d_p, const int* stride, char* data, int type_size,
                   char const* type, char const* name);
   void free_dat(ops_dat dat);
@@ -280,10 +325,13 @@ class OPS_instance {
     std::vector<char> value;
   };
   ops_stencil add_stencil(int dims, int points, int* stencil, const int* stride, char const* name, int type);
-  void parse(int argc, const char* const* argv, situ::stencil::options& how);
+  [[nodiscard]] situ::stencil::options parse(int argc, const char* const* argv);
+  void place(ops_dat dat);
+  void move_to_new_context();
 
   std::ostream* out_ = &std::cout;
-  std::unique_ptr<situ::stencil::context> context_;
+  situ::stencil::options how_;
+  std::unique_ptr<situ::stencil::context> context_;  // null until the first block or reduction is declared
   std::deque<ops_block_core> blocks_;
   std::deque<ops_dat_core> dats_;
   std::deque<ops_stencil_core> stencils_;
@@ -291,6 +339,7 @@ class OPS_instance {
   std::deque<ops_halo_core> halos_;
   std::deque<ops_halo_group_core> groups_;
   std::map<std::string, constant> constants_;
+  std::vector<ops_dat> seen_;  // datasets of which the program can see memory
 };
 
 void ops_init(int argc, const char* const argv[], int diags_level);
@@ -375,8 +424,11 @@ situ_ops_arg_dat ops_arg_dat(ops_dat dat, int dim, ops_stencil stencil, char con
 situ_ops_arg_dat ops_arg_dat_opt(ops_dat dat, int dim, ops_stencil stencil, char const* type, ops_access acc, int flag);
 situ_ops_arg_idx ops_arg_idx();
 situ_ops_arg_reduce ops_arg_reduce(ops_reduction handle, int dim, const char* type, ops_access acc);
+// The values that the program has there now. Throws bad_argument unless acc is OPS_READ: sums are for ops_arg_reduce.
+void situ_ops_check_global(ops_access acc);
 template <class T>
 situ_ops_arg_gbl ops_arg_gbl(T* data, int dim, char const*, ops_access acc) {
+  situ_ops_check_global(acc);
   situ_ops_arg_gbl a;
   a.data = const_cast<char*>(reinterpret_cast<const char*>(data));
   a.dim = dim;

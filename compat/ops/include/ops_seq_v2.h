@@ -27,7 +27,7 @@ struct pointer_view {
 
 // Distances in the dataset of argument n of the loop that this thread runs, in elements, the last one between components: what the macros
 // OPS_ACC0 ... of ops_seq.h compute with. Kernels that take bare pointers have no other place to find them.
-inline constexpr int max_raw_arguments = 18;
+inline constexpr int max_raw_arguments = 100;
 inline thread_local constinit std::ptrdiff_t raw_stride[max_raw_arguments][OPS_MAX_DIM + 1] = {};
 
 template <class T>
@@ -75,12 +75,12 @@ template <class T, int D>
 void fill(OPS_instance& i, ops_dat dat, T value) {
   using parameter = stencil::detail::dataset_parameter<T, D, acc<T, D>>;
   const auto kernel = [value, n = dat->dim](acc<T, D>&& u) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      for (int c = 0; c < n; ++c) u(c, (static_cast<int>(I) * 0)...) = value;
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      for (int c = 0; c < n; ++c) u(c, (static_cast<int>(Index) * 0)...) = value;
     }(std::make_index_sequence<D>{});
   };
   const int dims = dat->block->dims;
-  i.situ().enqueue(std::make_unique<stencil::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter>>(
+  i.enqueue(std::make_unique<stencil::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter>>(
       "identity", dims, dat->core->valid, kernel, parameter{dat->core, stencil::shape::point(dims), stencil::access::write}));
 }
 
@@ -116,6 +116,7 @@ struct parameter_of<T*> {
     const auto kind = reduction_kind_of(a.acc);
     std::vector<value> identities(static_cast<std::size_t>(a.dim), stencil::identity<value>(kind));
     auto* const core = a.reduction->core;
+    if (!core->is_fresh && core->count != a.dim) i.execute();  // queued loops sum up another number of values
     core->count = a.dim;
     i.situ().use(core, kind, kernel, identities.data(), identities.size() * sizeof(value));
     return stencil::detail::reduction_parameter<value, pointer_view<value>>{core, kind};
@@ -127,10 +128,10 @@ void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, 
   static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters than ops_par_loop has arguments");
   OPS_instance& instance = *block->instance;
   instance.keep_constants();
-  auto parameters = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, I)...};
+  auto parameters = [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+    return std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, Index)...};
   }(std::index_sequence_for<P...>{});
-  instance.situ().enqueue(std::apply(
+  instance.enqueue(std::apply(
       [&](auto&... p) -> std::unique_ptr<stencil::loop> {
         return std::make_unique<stencil::detail::kernel_loop<Kernel, std::remove_reference_t<decltype(p)>...>>(
             name, block->dims, range_of(block->dims, range), std::move(kernel), std::move(p)...);

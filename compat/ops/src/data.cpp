@@ -24,20 +24,11 @@ st::box box_of(ops_dat dat, const int* slab) {
 }
 
 void fetch(ops_dat dat, const int* slab, char* to) {
-  instance_of(dat).execute();
   dat->reduced_by = -1;
-  instance_of(dat).situ().fetch(*dat->core, box_of(dat, slab), st::component_order::interleaved, to);
+  instance_of(dat).fetch(dat, box_of(dat, slab), to);
 }
 
-void store(ops_dat dat, const int* slab, const char* from) {
-  instance_of(dat).execute();
-  dat->reduced_by = -1;
-  instance_of(dat).situ().store(*dat->core, box_of(dat, slab), st::component_order::interleaved, from);
-}
-
-st::component_order order_of(ops_dat dat) {
-  return dat->core->component_stride == 1 ? st::component_order::interleaved : st::component_order::separate;
-}
+void store(ops_dat dat, const int* slab, const char* from) { instance_of(dat).store(dat, box_of(dat, slab), from); }
 
 // One side of a halo: the box in its dataset, and where a point of the box lies in the buffer, whose dimension 0 runs fastest.
 struct halo_side {
@@ -94,7 +85,7 @@ void enqueue_copy(const ops_halo_core& h, const st::box& range, const st::shape&
     for (int c = 0; c < n; ++c) to.at(c, 0, 0, 0, 0, 0) = from.at(c, at[0], at[1], at[2], at[3], at[4]);
   };
   const int dims = h.to->block->dims;
-  instance_of(h.to).situ().enqueue(std::make_unique<st::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, read, write>>(
+  instance_of(h.to).enqueue(std::make_unique<st::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, read, write>>(
       fmt::format("halo {}", h.to->name), dims, range, kernel, read{h.from->core, offset, st::access::read},
       write{h.to->core, st::shape::point(dims), st::access::write}));
 }
@@ -138,18 +129,16 @@ void transfer(const ops_halo_core& h) {
   check_inside(h, h.to, to.where);
   h.to->reduced_by = -1;
   if (enqueue(h, from, to)) return;
-  instance_of(h.from).execute();
   const auto points = static_cast<std::size_t>(from.where.points());
   std::vector<char> there(points * bytes), buffer(points * bytes);
-  auto& context = instance_of(h.from).situ();
-  context.fetch(*h.from->core, from.where, st::component_order::interleaved, there.data());
+  instance_of(h.from).fetch(h.from, from.where, there.data());
   for_each_point(from.where, [&](const st::coordinates& at, std::int64_t n) {
     std::memcpy(buffer.data() + static_cast<std::size_t>(from.position(at)) * bytes, there.data() + static_cast<std::size_t>(n) * bytes, bytes);
   });
   for_each_point(to.where, [&](const st::coordinates& at, std::int64_t n) {
     std::memcpy(there.data() + static_cast<std::size_t>(n) * bytes, buffer.data() + static_cast<std::size_t>(to.position(at)) * bytes, bytes);
   });
-  context.store(*h.to->core, to.where, st::component_order::interleaved, there.data());
+  instance_of(h.to).store(h.to, to.where, there.data());
 }
 
 std::mt19937 generator;
@@ -157,9 +146,6 @@ std::mt19937 generator;
 // Slab by slab, since the dataset may be larger than memory.
 template <class T, class Distribution>
 void fill_random(ops_dat dat, Distribution distribution) {
-  auto& i = instance_of(dat);
-  i.execute();
-  dat->reduced_by = -1;
   st::box slab = dat->core->valid;
   const auto last = static_cast<std::size_t>(dat->block->dims) - 1;
   std::vector<T> values;
@@ -168,7 +154,7 @@ void fill_random(ops_dat dat, Distribution distribution) {
     slab.high[last] = at + 1;
     values.resize(static_cast<std::size_t>(slab.points()) * static_cast<std::size_t>(dat->dim));
     for (auto& v : values) v = distribution(generator);
-    i.situ().store(*dat->core, slab, st::component_order::interleaved, values.data());
+    instance_of(dat).store(dat, slab, values.data());
   }
 }
 [[noreturn]] void refuse_random(ops_dat dat) {
@@ -236,12 +222,10 @@ void ops_fill_random_normal(ops_dat dat) {
 void ops_free_dat(ops_dat dat) { instance_of(dat).free_dat(dat); }
 ops_dat ops_dat_copy(ops_dat dat) { return instance_of(dat).copy_dat(dat); }
 void ops_dat_deep_copy(ops_dat target, ops_dat source) {
-  auto& i = instance_of(source);
-  i.execute();
   const auto& all = source->core->valid;
   std::vector<char> buffer(static_cast<std::size_t>(all.points()) * static_cast<std::size_t>(source->elem_size));
-  i.situ().fetch(*source->core, all, st::component_order::interleaved, buffer.data());
-  i.situ().store(*target->core, all, st::component_order::interleaved, buffer.data());
+  instance_of(source).fetch(source, all, buffer.data());
+  instance_of(target).store(target, all, buffer.data());
 }
 
 int ops_dat_get_local_npartitions(ops_dat) { return 1; }
@@ -272,24 +256,21 @@ void ops_dat_get_raw_metadata(ops_dat dat, int, int* disp, int* size, int* strid
 }
 
 char* ops_dat_get_raw_pointer(ops_dat dat, int, ops_stencil, ops_memspace* memspace) {
-  instance_of(dat).execute();
   if (memspace != nullptr) *memspace = OPS_HOST;
-  const auto& core = *dat->core;
-  if (!core.in_file) return reinterpret_cast<char*>(core.origin + core.offset(core.inner.low) * static_cast<std::ptrdiff_t>(core.element_bytes));
-  const auto order = order_of(dat);
-  dat->situ_lent.resize(static_cast<std::size_t>(core.valid.points()) * static_cast<std::size_t>(dat->elem_size));
-  instance_of(dat).situ().fetch(core, core.valid, order, dat->situ_lent.data());
+  char* const lowest = instance_of(dat).show(dat);
+  dat->situ_is_lent = true;
   std::ptrdiff_t at = 0;
-  for (int d = dat->block->dims - 1; d >= 0; --d) {
-    const auto n = static_cast<std::size_t>(d);
-    at = at * core.valid.extent(d) + core.inner.low[n] - core.valid.low[n];
-  }
-  return dat->situ_lent.data() + at * (order == st::component_order::interleaved ? dat->elem_size : dat->type_size);
+  for (int d = dat->block->dims - 1; d >= 0; --d) at = at * dat->size[d] - dat->d_m[d];
+  return lowest + at * (dat->situ_layout.order == st::component_order::interleaved ? dat->elem_size : dat->type_size);
 }
 void ops_dat_release_raw_data(ops_dat dat, int, ops_access acc) {
+  if (!dat->situ_is_lent) {
+    situ::throw_error(situ::errc::bad_argument, fmt::format("ops_dat_release_raw_data: the program has no raw pointer into dataset '{}'", dat->name));
+  }
   dat->reduced_by = -1;
-  if (acc != OPS_READ && !dat->situ_lent.empty()) instance_of(dat).situ().store(*dat->core, dat->core->valid, order_of(dat), dat->situ_lent.data());
-  dat->situ_lent = {};
+  dat->situ_is_lent = false;
+  if (acc != OPS_READ) instance_of(dat).begin_access(dat);
+  if (!dat->situ_is_seen) instance_of(dat).show_no_more(dat);
 }
 void ops_dat_release_raw_data_memspace(ops_dat dat, int part, ops_access acc, ops_memspace*) { ops_dat_release_raw_data(dat, part, acc); }
 void ops_dat_fetch_data(ops_dat dat, int, char* data) { fetch(dat, nullptr, data); }

@@ -84,7 +84,7 @@ std::array<int, OPS_MAX_DIM> per_dimension(const hdf5_file& file, const std::str
 }
 
 void write_part(ops_dat dat, const st::box& what, const char* file_name, const char* data_name, REAL_PRECISION precision, int left_out) {
-  dat->block->instance->execute();
+  dat->block->instance->begin_access(dat);
   auto file = to_change(file_name);
   const auto t = type_named(dat->situ_type);
   file.write(*dat->core, what, data_name, t, stored_as(t, precision), left_out);
@@ -115,7 +115,7 @@ void ops_fetch_block_hdf5_file(ops_block block, char const* file_name) {
 
 void ops_fetch_dat_hdf5_file(ops_dat dat, char const* file_name) {
   const auto& block = *dat->block;
-  block.instance->execute();
+  block.instance->begin_access(dat);
   auto file = to_change(file_name);
   if (!file.contains(block.name)) {
     throw_error(errc::bad_file, fmt::format("{} has no block '{}' for dataset '{}': call ops_fetch_block_hdf5_file first", file_name, block.name, dat->name));
@@ -211,10 +211,11 @@ ops_dat ops_decl_dat_hdf5(ops_block block, int dat_size, char const* type, char 
 
 void ops_read_dat_hdf5(ops_dat dat) {
   if (dat->is_hdf5 == 0) throw_error(errc::bad_argument, fmt::format("dataset '{}' was not declared from an HDF5 file", dat->name));
-  dat->block->instance->execute();
+  dat->block->instance->begin_access(dat);
   dat->reduced_by = -1;
   auto file = to_read(dat->hdf5_file);
   file.read(*dat->core, dat->core->valid, path_of(dat), type_named(dat->situ_type));
+  dat->block->instance->end_access(dat);
 }
 
 ops_stencil ops_decl_stencil_hdf5(int dims, int points, const char* stencil_name, char const* file_name) {

@@ -7,6 +7,7 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <string_view>
@@ -37,12 +38,43 @@ bool says(std::string_view argument, std::string_view name) {
 OPS_instance::OPS_instance() : OPS_instance{0, nullptr, 1} {}
 
 OPS_instance::OPS_instance(int argc, const char* const* argv, int diags_level, std::ostream& out) : OPS_diags{diags_level}, out_{&out} {
-  st::options how;
-  how.run_by = st::executor::plain;
-  how.check_bounds = false;  // OPS programs declare wider stencils than their kernels use
-  parse(argc, argv, how);
-  context_ = std::make_unique<st::context>(st::options::from_environment(how));
+  how_ = parse(argc, argv);
   ++instances;
+}
+
+// Static initializers may have declared things before: they stay, as in OPS, and what they said is valid (also OPS_soa).
+void OPS_instance::init(int argc, const char* const* argv, int diags_level) {
+  OPS_diags = diags_level;
+  how_ = parse(argc, argv);
+  if (context_ != nullptr) move_to_new_context();
+}
+
+situ::stencil::context& OPS_instance::situ() {
+  if (context_ == nullptr) context_ = std::make_unique<st::context>(how_);
+  return *context_;
+}
+
+void OPS_instance::move_to_new_context() {
+  execute();
+  const auto old = std::exchange(context_, std::make_unique<st::context>(how_));
+  for (auto& b : blocks_) b.situ_block = context_->add_block(b.situ_name, b.dims);
+  for (auto& r : reductions_) {
+    auto* const from = std::exchange(r.core, context_->add_reduction(r.situ_name, 1, r.size));
+    *r.core = *from;
+    r.core->owner = context_.get();
+  }
+  for (auto& dat : dats_) {
+    if (dat.core == nullptr) continue;
+    const auto& from = *dat.core;
+    if (!from.is_foreign && std::find(seen_.begin(), seen_.end(), &dat) != seen_.end()) {
+      situ::throw_error(situ::errc::bad_argument, fmt::format("ops_init after the program took the address of dataset '{}', which may move now", dat.name));
+    }
+    place(&dat);
+    if (from.is_foreign) continue;
+    std::vector<char> values(static_cast<std::size_t>(from.valid.points()) * static_cast<std::size_t>(dat.elem_size));
+    old->fetch(from, from.valid, st::component_order::interleaved, values.data());
+    context_->store(*dat.core, from.valid, st::component_order::interleaved, values.data());
+  }
 }
 
 int OPS_instance::numInstances() { return instances; }
@@ -58,7 +90,10 @@ OPS_instance::~OPS_instance() {
   }
 }
 
-void OPS_instance::parse(int argc, const char* const* argv, st::options& how) {
+st::options OPS_instance::parse(int argc, const char* const* argv) {
+  st::options how;
+  how.run_by = st::executor::plain;
+  how.check_bounds = false;  // OPS programs declare wider stencils than their kernels use
   for (int n = 0; n < argc; ++n) {
     const std::string_view a = argv[n];
     int value = 0;
@@ -73,6 +108,7 @@ void OPS_instance::parse(int argc, const char* const* argv, st::options& how) {
     else if (takes(a, "OPS_TILESIZE_V=", value)) how.tile[4] = value;
   }
   how.report = OPS_diags > 1;
+  return st::options::from_environment(how);
 }
 
 OPS_instance* OPS_instance::getOPSInstance() {
@@ -80,7 +116,8 @@ OPS_instance* OPS_instance::getOPSInstance() {
   return global.get();
 }
 
-void ops_init(int argc, const char* const argv[], int diags_level) { global = std::make_unique<OPS_instance>(argc, argv, diags_level); }
+void ops_init(int argc, const char* const argv[], int diags_level) { OPS_instance::getOPSInstance()->init(argc, argv, diags_level); }
+void _ops_init(OPS_instance* instance, int argc, const char* const argv[], int diags_level) { instance->init(argc, argv, diags_level); }
 void ops_exit() { global.reset(); }
 void ops_set_soa(int soa) { OPS_instance::getOPSInstance()->OPS_soa = soa; }
 
@@ -91,7 +128,7 @@ ops_block OPS_instance::decl_block(int dims, const char* name) {
   b.situ_name = name;
   b.name = b.situ_name.c_str();
   b.instance = this;
-  b.situ_block = context_->add_block(name, dims);
+  b.situ_block = situ().add_block(name, dims);
   return &b;
 }
 
@@ -105,8 +142,8 @@ ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const i
     layout.above[static_cast<std::size_t>(d)] = d_p[d];
   }
   layout.components = dim;
-  // With OPS_soa each component is a field of its own; programs see the difference through raw pointers only.
-  layout.order = OPS_soa != 0 ? st::component_order::separate : st::component_order::interleaved;
+  // What programs see through raw pointers, and bring.
+  layout.order = OPS_soa != 0 ? st::component_order::planar : st::component_order::interleaved;
   layout.memory = data;
   auto& t = dats_.emplace_back();
   t.index = static_cast<int>(dats_.size()) - 1;
@@ -119,29 +156,43 @@ ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const i
   t.name = t.situ_name.c_str();
   t.type = t.situ_type.c_str();
   t.user_managed = data != nullptr ? 1 : 0;
-  t.core = context_->add_dataset(block->situ_block, name, block->dims, layout, static_cast<std::size_t>(type_size),
-                                 t.situ_type == "double" ? typeid(double).name() : t.situ_type == "float" ? typeid(float).name() : type);
   for (int d = 0; d < block->dims; ++d) {
-    const auto n = static_cast<std::size_t>(d);
-    // As in OPS, what rows are padded with counts as ghost points: programs index memory by size.
-    const int room = d + 1 < block->dims && !t.core->in_file ? static_cast<int>(t.core->stride[n + 1] / t.core->stride[n]) : t.core->valid.extent(d);
-    t.size[d] = room;
     t.base[d] = base[d];
     t.d_m[d] = d_m[d];
-    t.d_p[d] = d_p[d] + room - t.core->valid.extent(d);
-    if (d == 0) t.x_pad = room - t.core->valid.extent(d);
-    if (stride != nullptr) t.stride[d] = stride[n];
+    if (stride != nullptr) t.stride[d] = stride[d];
   }
-  t.data = reinterpret_cast<char*>(t.core->memory);
-  t.mem = t.core->bytes;
+  t.situ_layout = layout;
+  place(&t);
+  if (data != nullptr) {
+    t.situ_is_seen = true;
+    seen_.push_back(&t);
+  }
   return &t;
+}
+
+// Makes the dataset, and says what its memory looks like.
+void OPS_instance::place(ops_dat dat) {
+  const auto& layout = dat->situ_layout;
+  const auto& type = dat->situ_type;
+  dat->core = situ().add_dataset(dat->block->situ_block, dat->situ_name, dat->block->dims, layout, static_cast<std::size_t>(dat->type_size),
+                                 type == "double" ? typeid(double).name() : type == "float" ? typeid(float).name() : type);
+  const auto& core = *dat->core;
+  for (int d = 0; d < dat->block->dims; ++d) {
+    const auto n = static_cast<std::size_t>(d);
+    // As in OPS, what rows are padded with counts as ghost points: programs index memory by size.
+    const int room = d + 1 < dat->block->dims && !core.in_file ? static_cast<int>(core.stride[n + 1] / core.stride[n]) : core.valid.extent(d);
+    dat->size[d] = room;
+    dat->d_p[d] = layout.above[n] + room - core.valid.extent(d);
+    if (d == 0) dat->x_pad = room - core.valid.extent(d);
+  }
+  dat->mem = core.bytes;
 }
 
 void OPS_instance::free_dat(ops_dat dat) {
   execute();
+  show_no_more(dat);
   context_->remove_dataset(dat->core);
   dat->core = nullptr;
-  dat->data = nullptr;
 }
 
 ops_dat OPS_instance::copy_dat(ops_dat from) {
@@ -201,7 +252,7 @@ ops_reduction OPS_instance::decl_reduction_handle(int size, const char* type, co
   r.name = r.situ_name.c_str();
   r.type = r.situ_type.c_str();
   r.instance = this;
-  r.core = context_->add_reduction(name, 1, size);
+  r.core = situ().add_reduction(name, 1, size);
   return &r;
 }
 
@@ -241,7 +292,7 @@ void OPS_instance::keep_constants() {
   const auto exchange = [this] {
     for (auto& [name, c] : constants_) std::swap_ranges(c.value.begin(), c.value.end(), c.at);
   };
-  if (context_->is_queued()) {
+  if (context_ != nullptr && context_->is_queued()) {
     exchange();  // back to the old values
     try {
       context_->execute();
@@ -256,7 +307,7 @@ void OPS_instance::keep_constants() {
 
 void OPS_instance::execute() {
   keep_constants();
-  context_->execute();
+  if (context_ != nullptr) context_->execute();
 }
 
 ops_block ops_decl_block(int dims, const char* name) { return OPS_instance::getOPSInstance()->decl_block(dims, name); }

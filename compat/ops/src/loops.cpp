@@ -36,6 +36,11 @@ situ_ops_arg_reduce ops_arg_reduce(ops_reduction handle, int dim, const char*, o
   return a;
 }
 
+void situ_ops_check_global(ops_access acc) {
+  if (acc == OPS_READ) return;
+  situ::throw_error(situ::errc::bad_argument, "ops_arg_gbl with another access mode than OPS_READ: what a loop sums up needs a reduction handle, ops_arg_reduce");
+}
+
 void situ_ops_reduction_result(ops_reduction handle, void* to, std::size_t) {
   handle->instance->execute();
   auto& core = *handle->core;

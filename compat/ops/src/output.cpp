@@ -51,7 +51,7 @@ void ops_diagnostic_output() { OPS_instance::getOPSInstance()->diagnostic_output
 
 void OPS_instance::timing_output(std::ostream& to) {
   execute();
-  context_->report(to);
+  if (context_ != nullptr) context_->report(to);
 }
 void ops_timing_output(std::ostream& to) { OPS_instance::getOPSInstance()->timing_output(to); }
 void ops_timing_output(FILE* to) {
@@ -82,7 +82,6 @@ std::string number(const char* at, const std::string& type) {
 // All points, ghosts included: a line of text for each line of points, an empty line after each plane, and so on. Appends, as OPS does.
 void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   auto& i = *dat->block->instance;
-  i.execute();
   std::string text = fmt::format("ops_dat:  {} \nops_dat dim:  {} \nblock Dims : {} ", dat->name, dat->dim, dat->block->dims);
   for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->core->valid.extent(d));
   text += fmt::format("\nelem size {} \n", dat->elem_size);
@@ -97,7 +96,7 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
     slab.low[last] = at;
     slab.high[last] = at + 1;
     values.resize(static_cast<std::size_t>(slab.points()) * static_cast<std::size_t>(dat->elem_size));
-    i.situ().fetch(*dat->core, slab, situ::stencil::component_order::interleaved, values.data());
+    i.fetch(dat, slab, values.data());
     const auto size = static_cast<std::size_t>(dat->type_size);
     const auto components = static_cast<std::size_t>(dat->dim);
     for (std::size_t n = 0; n * size < values.size(); ++n) {
@@ -122,10 +121,9 @@ void ops_print_dat_to_txtfile_core(ops_dat dat, const char* file) { ops_print_da
 
 void ops_NaNcheck(ops_dat dat) {
   auto& i = *dat->block->instance;
-  i.execute();
   const auto& all = dat->core->inner;
   std::vector<char> values(static_cast<std::size_t>(all.points()) * static_cast<std::size_t>(dat->elem_size));
-  i.situ().fetch(*dat->core, all, situ::stencil::component_order::interleaved, values.data());
+  i.fetch(dat, all, values.data());
   for (std::size_t n = 0; n * static_cast<std::size_t>(dat->type_size) < values.size(); ++n) {
     const char* const at = values.data() + n * static_cast<std::size_t>(dat->type_size);
     const bool found = dat->situ_type == "double" ? std::isnan(*reinterpret_cast<const double*>(at))

@@ -57,7 +57,7 @@ void enqueue(const std::array<ops_dat, 5>& dats, st::box range, const line_solve
   const auto in = [&](std::size_t n) { return read{dats[n]->core, line, st::access::read}; };
   auto& instance = *dats[0]->block->instance;
   instance.keep_constants();
-  instance.situ().enqueue(std::make_unique<st::detail::kernel_loop<line_solver<T>, read, read, read, read, change>>(
+  instance.enqueue(std::make_unique<st::detail::kernel_loop<line_solver<T>, read, read, read, read, change>>(
       fmt::format("tridiagonal systems along {}", solver.axis), dims, range, solver, in(0), in(1), in(2), in(3),
       change{dats[4]->core, line, st::access::read_write}));
 }
