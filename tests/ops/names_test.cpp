@@ -1,9 +1,9 @@
 // What programs say without std::, and names that C's headers define as macros.
 #include <gtest/gtest.h>
 
-#include <complex.h>  // I
+#include <complex.h>
 #ifndef I
-#error "this test needs the macro"
+#define I (__extension__ 1.0iF)  // as <complex.h> says where the compiler is not strict (-std=gnu++20)
 #endif
 
 #define OPS_2D
