@@ -1,8 +1,7 @@
 // Every collective against a sequential reference: each place can compute every other's value from the seed, so it knows what must
-// come out. Random teams, roots, types and sizes; the operations are associative but do not commute.
-#include "support/places.h"
+// come out. Random teams, roots, types and sizes.
+#include "runtime/collective_values.h"
 
-#include <algorithm>
 #include <functional>
 
 namespace situ {
@@ -12,98 +11,10 @@ using test::mixed;
 
 class collectives : public test::on_places {};
 
-// A value for each (seed, member) of each type.
-template <class T>
-struct value_of;
-template <>
-struct value_of<std::int64_t> {
-  static std::int64_t make(std::uint64_t seed, std::uint64_t member) { return static_cast<std::int64_t>(mixed(seed, member) % 2000000) - 1000000; }
-};
-template <>
-struct value_of<double> {
-  static double make(std::uint64_t seed, std::uint64_t member) { return static_cast<double>(mixed(seed, member) % 1024) / 4; }
-};
-template <>
-struct value_of<std::string> {
-  static std::string make(std::uint64_t seed, std::uint64_t member) {
-    const std::size_t length = mixed(seed, 7) % 40 == 0 ? 30000 : mixed(seed, member) % 30;  // now and then beyond a message, once joined
-    return std::string(length, static_cast<char>('a' + member % 26)) + std::to_string(member);
-  }
-};
-template <>
-struct value_of<std::vector<std::uint32_t>> {
-  static std::vector<std::uint32_t> make(std::uint64_t seed, std::uint64_t member) {
-    std::vector<std::uint32_t> made(mixed(seed, member) % 50);
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint32_t>(mixed(seed, 1000 * member + i));
-    return made;
-  }
-};
-struct matrix {  // 2 x 2 over the unsigned numbers: multiplication associates and does not commute
-  std::array<std::uint32_t, 4> e;
-  friend bool operator==(const matrix&, const matrix&) = default;
-};
-template <>
-struct value_of<matrix> {
-  static matrix make(std::uint64_t seed, std::uint64_t member) {
-    matrix m;
-    for (std::size_t i = 0; i < 4; ++i) m.e[i] = static_cast<std::uint32_t>(mixed(seed, 10 * member + i));
-    return m;
-  }
-};
-
-struct combine {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a + b;  // numbers exactly (doubles here are multiples of 1/4), strings in order
-  }
-  matrix operator()(matrix a, matrix b) const {
-    return {{a.e[0] * b.e[0] + a.e[1] * b.e[2], a.e[0] * b.e[1] + a.e[1] * b.e[3], a.e[2] * b.e[0] + a.e[3] * b.e[2], a.e[2] * b.e[1] + a.e[3] * b.e[3]}};
-  }
-  std::vector<std::uint32_t> operator()(std::vector<std::uint32_t> a, std::vector<std::uint32_t> b) const {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-  }
-};
-
-template <class T>
-T reduced(std::uint64_t seed, std::uint32_t first, std::uint32_t end) {
-  T total = value_of<T>::make(seed, first);
-  for (std::uint32_t i = first + 1; i < end; ++i) total = combine{}(total, value_of<T>::make(seed, i));
-  return total;
-}
-
 template <class T>
 void check_all(const team& t, std::uint64_t seed) {
-  const std::uint32_t n = t.size();
-  const std::uint32_t me = t.index();
-  const auto root = static_cast<std::uint32_t>(mixed(seed, 5) % n);
-  const T own = value_of<T>::make(seed, me);
-  ASSERT_EQ(broadcast(me == root ? own : T{}, root, t), value_of<T>::make(seed, root));
-  const T at_root = reduce(own, combine{}, root, t);
-  if (me == root) {
-    ASSERT_EQ(at_root, (reduced<T>(seed, 0, n)));
-  }
-  ASSERT_EQ(all_reduce(own, combine{}, t), (reduced<T>(seed, 0, n)));
-  ASSERT_EQ(inclusive_scan(own, combine{}, t), (reduced<T>(seed, 0, me + 1)));
-  const T first = value_of<T>::make(seed, 999);
-  ASSERT_EQ(exclusive_scan(own, combine{}, first, t), me == 0 ? first : combine{}(first, reduced<T>(seed, 0, me)));
-
-  std::vector<T> everybody;
-  for (std::uint32_t i = 0; i < n; ++i) everybody.push_back(value_of<T>::make(seed, i));
-  ASSERT_EQ(gather(own, root, t), me == root ? everybody : std::vector<T>{});
-  ASSERT_EQ(all_gather(own, t), everybody);
-
-  std::vector<T> outgoing, expected;
-  std::vector<std::vector<T>> parcels, expected_parcels;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    outgoing.push_back(value_of<T>::make(seed, 100 * me + i));
-    expected.push_back(value_of<T>::make(seed, 100 * i + me));
-    const auto count_from = [&](std::uint32_t from, std::uint32_t to) { return mixed(seed, 31 * from + to) % 4; };
-    parcels.emplace_back(count_from(me, i), outgoing.back());
-    expected_parcels.emplace_back(count_from(i, me), expected.back());
-  }
-  ASSERT_EQ(all_to_all(outgoing, t), expected);
-  ASSERT_EQ(exchange(parcels, t), expected_parcels);
+  for (std::uint32_t kind = 0; kind < static_cast<std::uint32_t>(test::collective_kind::count); ++kind)
+    test::check_collective<T>(static_cast<test::collective_kind>(kind), t, seed);
 }
 
 void check_all_types(const team& t, std::uint64_t seed) {
@@ -111,7 +22,7 @@ void check_all_types(const team& t, std::uint64_t seed) {
   check_all<double>(t, mixed(seed, 2));
   check_all<std::string>(t, mixed(seed, 3));
   check_all<std::vector<std::uint32_t>>(t, mixed(seed, 4));
-  check_all<matrix>(t, mixed(seed, 5));
+  check_all<test::matrix>(t, mixed(seed, 5));
 }
 
 TEST_P(collectives, agree_with_a_sequential_reference) {
