@@ -291,11 +291,13 @@ void endpoint::prepare_sleep() noexcept {
 
 void endpoint::cancel_sleep() noexcept { job_->slot(context_.place).sleeping.store(0, std::memory_order_relaxed); }
 
-void endpoint::sleep() noexcept {
+bool endpoint::sleep(std::int64_t timeout_ns) noexcept {
   SITU_POINT(about_to_sleep);
-  futex_wait(job_->slot(context_.place).sleeping, 1, -1);
+  futex_wait(job_->slot(context_.place).sleeping, 1, timeout_ns);
   SITU_POINT(woken);
+  const bool slept_on = timeout_ns >= 0 && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0;
   cancel_sleep();
+  return slept_on;
 }
 
 }  // namespace situ::detail

@@ -27,7 +27,7 @@ std::string_view verb(access how) noexcept {
 }
 
 [[noreturn]] void refuse(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
-  if (context.place_count == 0) throw_error(errc::no_runtime, fmt::format("{} of {} bytes at {:#x} outside the life of a situ::runtime: construct one first", verb(how), bytes, address));
+  if (context.place_count == 0) throw_no_runtime(fmt::format("{} of {} bytes at {:#x}", verb(how), bytes, address));
   const std::uintptr_t index = (address - context.base) >> context.slice_shift;
   if (index >= context.place_count)
     throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: the address is in no place's segment ({}); pass memory from situ::allocate", verb(how), bytes, address,
@@ -85,7 +85,7 @@ void throw_misaligned(std::uintptr_t address, std::size_t bytes) {
 
 void throw_no_such_place(std::uint32_t index) {
   const place_context& context = *current;
-  if (context.place_count == 0) throw_error(errc::no_runtime, fmt::format("message to place {} outside the life of a situ::runtime: construct one first", index));
+  if (context.place_count == 0) throw_no_runtime(fmt::format("message to place {}", index));
   throw_error(errc::bad_argument, fmt::format("there is no place {}: the job has places 0 to {}", index, context.place_count - 1));
 }
 

@@ -79,7 +79,7 @@ std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint6
 graph_state::graph_state() : default_transfer{transfer_of_environment()} {}
 
 graph_state& graph_state_here() {
-  if (current->runtime == nullptr) throw_error(errc::no_runtime, "graphs are sent within the life of a situ::runtime: construct one first");
+  if (current->runtime == nullptr) throw_no_runtime("a graph is sent");
   std::unique_ptr<place_extension>& slot = current->runtime->graph;
   if (!slot) slot = std::make_unique<graph_state>();
   return static_cast<graph_state&>(*slot);

@@ -14,7 +14,7 @@ namespace {
 
 place_context& running_context() {
   if (current->place_count == 0) [[unlikely]]
-    throw_error(errc::no_runtime, "memory is allocated in the segment of a place, but this thread has no situ::runtime; create one first");
+    throw_no_runtime("memory of a segment is allocated or given back");
   return *current;
 }
 

@@ -267,6 +267,7 @@ job job::create(const job_options& options) {
   control->observation_bytes = row_bytes;
   fill_candidates(*control);
   control->memory_budget = options.memory_budget != 0 ? options.memory_budget : machine_memory();
+  control->stack_bytes = options.stack_bytes;
   control->oversubscribed = places > allowed_processors();
   control->sender_fences = control->oversubscribed || !register_for_membarrier();
   control->stats = options.stats;

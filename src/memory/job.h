@@ -46,13 +46,13 @@ struct alignas(64) place_slot {
   std::atomic<std::uint64_t> extent{0};   // bytes open from heap_offset on; written by the owner, only grows
   std::atomic<std::uint32_t> reason_claimed{0};
   std::atomic<std::int32_t> exit_code{-1};  // of the body of situ::launch, for a launcher that cannot ask the kernel; -1: none yet
-  char reason[232]{};                     // written once, before state becomes lost
+  char reason[488]{};                     // written once, before state becomes lost
 
   // 1 + the place whose objects are being copied, by this place or by its agent; 0: none. See reading_guard.
   alignas(64) std::atomic<std::uint32_t> read_by_place{0};
   std::atomic<std::uint32_t> read_by_agent{0};
 };
-static_assert(sizeof(place_slot) == 384);
+static_assert(sizeof(place_slot) == 640);
 
 // A module (a shared library) whose functions are named in messages; see fabric/modules.h. Entries are only added.
 struct module_entry {
@@ -76,6 +76,7 @@ struct job_control {
   std::uint64_t observation_bytes = 0;  // of one row; whole pages
   std::uint64_t candidates[address_rounds]{};  // bases in the order in which they are tried
   std::uint64_t memory_budget = 0;   // bytes that all segments together may open
+  std::uint64_t stack_bytes = 0;     // of each task; 0: as the place itself says
   bool oversubscribed = false;       // more places than processors: waiting places give way at once
   bool sender_fences = false;        // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
@@ -102,6 +103,7 @@ struct job_control {
 struct job_options {
   std::uint32_t place_count = 1;
   std::uint64_t memory_budget = 0;  // 0: the machine's memory, or the control group's limit where that is less
+  std::uint64_t stack_bytes = 0;    // of each task's stack; 0: as the places say
   std::uint64_t observation_bytes = 0;  // of each place's observation row
   bool stats = false;
   bool trace = false;
@@ -125,6 +127,8 @@ class job {
   ~job();
 
   [[nodiscard]] job_control& control() const noexcept { return *control_; }
+  // Of the mapping that starts at control().
+  [[nodiscard]] std::size_t control_bytes() const noexcept { return mapped_bytes_; }
   // Closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   // Once nobody is to attach or map by it any more; the mappings stay. A program may close descriptors that it does not know
@@ -149,6 +153,7 @@ class address_space {
   address_space& operator=(address_space&& other) noexcept;
   ~address_space();
   [[nodiscard]] std::uintptr_t base() const noexcept { return base_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   address_space(std::uintptr_t base, std::size_t bytes) noexcept : base_{base}, bytes_{bytes} {}

@@ -136,7 +136,7 @@ std::uint64_t running_finish_key() noexcept {
 }
 
 call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached) {
-  if (current->runtime == nullptr) throw_error(errc::no_runtime, "at() outside the life of a situ::runtime: construct one first");
+  if (current->runtime == nullptr) throw_no_runtime("at()");
   runtime_state& here = *current->runtime;
   task_context* const task = current->scheduler->task();
   if (here.free_call == UINT32_MAX) {
@@ -188,8 +188,8 @@ runtime_state::~runtime_state() {
     if (slot.state != nullptr && slot.detached) slot.state->release();
 }
 
-arrived_call::arrived_call(message& m)
-    : context_{.finish_key = m.argument(1), .source = m.source}, before_{current->scheduler->task()}, call_{m.argument(0)}, begin_ns_{current->observed ? now_ns() : 0} {
+arrived_call::arrived_call(message& m, const char* code_name)
+    : context_{.finish_key = m.argument(1), .source = m.source, .code_name = code_name}, before_{current->scheduler->task()}, call_{m.argument(0)}, begin_ns_{current->observed ? now_ns() : 0} {
   current->told_of = current->endpoint->failure_epoch();
   if (!is_valid_finish_key(context_.finish_key)) throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
   current->scheduler->set_task(&context_);
@@ -239,7 +239,7 @@ const void* find_received_function(function_id id) {
 }
 
 void refuse_call_to_missing_code(message& m) {
-  arrived_call call{m};
+  arrived_call call{m, nullptr};
   const std::string why = describe_missing_function(m.head.handler & 0xffff'ffff'ffff);
   { const parcel given_back{m, arrived_call::words}; }
   m.release();

@@ -114,10 +114,12 @@ void record_failure(finish_node& node, std::exception_ptr failure) noexcept {
 
 void adopt_into_scope(task_context& context) {
   task_context* const running = current->scheduler == nullptr ? nullptr : current->scheduler->task();
-  if (current->scheduler == nullptr) throw_error(errc::no_runtime, "a task or continuation outside the life of a situ::runtime: construct one first");
+  if (current->scheduler == nullptr) throw_no_runtime("a task or continuation");
   if (running == nullptr || running->finish_key == 0) return;
   finish_node* const node = node_of(*running);
-  context = {.finish_key = running->finish_key, .node = node, .source = current->place};
+  context.finish_key = running->finish_key;
+  context.node = node;
+  context.source = current->place;
   ++node->active;
 }
 
@@ -142,6 +144,7 @@ void open_scope(finish_node& node, std::uint64_t sequence) {
 }
 
 void wait_for_scope(finish_node& node) {
+  if (current->runtime == nullptr) throw_no_runtime("the end of finish");
   SITU_POINT(scope_waits);
   // A lost place may have had tasks of the scope, also where this task has been told of that loss already.
   const auto is_broken = [&] { return SITU_LOSS_CHECK(scopes) && node.failure_epoch != current->endpoint->failure_epoch(); };
@@ -156,15 +159,23 @@ void wait_for_scope(finish_node& node) {
 bool is_valid_finish_key(std::uint64_t key) noexcept { return key == 0 || home_of(key) < current->place_count; }
 
 finish_scope::finish_scope() {
-  if (current->runtime == nullptr) throw_error(errc::no_runtime, "finish outside the life of a situ::runtime: construct one first");
+  if (current->runtime == nullptr) throw_no_runtime("finish");
   node_ = std::make_unique<finish_node>();
   open_scope(*node_, current->runtime->next_finish++);
-  context_ = {.finish_key = node_->key, .node = node_.get(), .source = current->place};
   enclosing_ = current->scheduler->task();
+  context_ = {.finish_key = node_->key, .node = node_.get(), .source = current->place};
+  if (enclosing_ != nullptr) {
+    context_.code_name = enclosing_->code_name;
+    context_.code = enclosing_->code;
+  }
   current->scheduler->set_task(&context_);
 }
 
 finish_scope::~finish_scope() {
+  if (current->runtime == nullptr) {  // a forked child leaves a scope of its parent's
+    (void)node_.release();
+    return;
+  }
   current->scheduler->set_task(enclosing_);
   if (node_->is_done()) {
     current->runtime->nodes.erase(node_->key);

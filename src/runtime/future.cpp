@@ -9,6 +9,7 @@ namespace situ::detail {
 void future_state_base::wait() {
   const auto done = [this] { return ready; };
   if (ready) return;
+  if (current->scheduler == nullptr) throw_no_runtime("a future is waited for");
   scheduler& here = *current->scheduler;
   if (here.spin_until_done(done)) return;
   // In the list of those that wake_all ends, until the wait is over in whatever way: it may also fail for want of another stack.
@@ -36,6 +37,7 @@ void rethrow(const std::exception_ptr& failure) {
 }
 
 void future_state_base::wake_all() noexcept {
+  if (current->scheduler == nullptr) return;  // in a forked child: who waits is its parent's
   for (waiter* w = std::exchange(waiters, nullptr); w != nullptr;) {
     waiter* const next = w->chain;  // w is gone as soon as its stack runs
     current->scheduler->make_resumable(*w);

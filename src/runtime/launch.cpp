@@ -3,6 +3,7 @@
 
 #include "fabric/observe.h"
 #include "runtime/launch_monitor.h"
+#include "runtime/stack.h"
 
 #include <situ/base/error.h>
 
@@ -103,7 +104,9 @@ class place_threads {
   [[nodiscard]] std::uint32_t count() const noexcept { return shared_.control().place_count; }
 
   void be_place(std::uint32_t place, const address_space& space) {
+    const pid_t process = ::getpid();
     const int code = run_place({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control(), body_);
+    if (::getpid() != process) end_child(code);  // a child that the body forked has come back from it
     const std::lock_guard lock{mutex_};
     outcomes_[place].exit_code = code;
     ended_[place] = true;
@@ -151,6 +154,7 @@ launch_result launch_places(std::uint32_t places, const std::function<int()>& bo
   const bool observed = trace || options.stats;
   job shared = job::create({.place_count = places,
                             .memory_budget = options.memory_budget,
+                            .stack_bytes = options.stack_bytes == 0 ? 0 : checked_stack_bytes(options.stack_bytes, "launch_options::stack_bytes"),
                             .observation_bytes = observed ? observation_bytes(places, trace) : 0,
                             .stats = options.stats,
                             .trace = trace,

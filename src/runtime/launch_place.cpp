@@ -5,6 +5,7 @@
 #include <situ/runtime/runtime.h>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
@@ -54,13 +55,15 @@ std::optional<start_ticket> take_start_ticket() noexcept { return std::exchange(
 
 int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept {
   give_start_ticket(ticket);
+  const pid_t process = ::getpid();  // a child that the body forks comes back from it, too, and must not speak for the place
   try {
     runtime joined;
     try {
       const int code = body();
-      control.slot(ticket.place).exit_code.store(code);
+      if (::getpid() == process) control.slot(ticket.place).exit_code.store(code);
       return code;
     } catch (...) {
+      if (::getpid() != process) return EXIT_FAILURE;
       mark_lost(control, ticket.place, "its body threw " + describe(std::current_exception()));
     }
   } catch (...) {

@@ -23,7 +23,9 @@
 #include "memory/job.h"
 #include "memory/segment.h"
 #include "runtime/launch.h"
+#include "runtime/process.h"
 #include "runtime/runtime_state.h"
+#include "runtime/stack.h"
 #include "runtime/team_state.h"
 
 // The program's main, for places that are threads: each runs it. Weak, since a library's user may have none (a plug-in).
@@ -32,9 +34,6 @@ extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __
 namespace situ {
 namespace detail {
 namespace {
-
-// Of each fiber that runs tasks. Pages are taken as they are touched; a guard page ends it.
-constexpr std::size_t task_stack_bytes = 256 * 1024;
 
 void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   const observed_span span{event_kind::wait, out.target};
@@ -78,6 +77,7 @@ void end_with_failed_code(int status, void*) {
 struct runtime::implementation {
   std::optional<job> owned_job;
   std::optional<address_space> owned_space;
+  std::optional<place_in_process> in_process;
   place_context context;
   place_context* const before = current;
   std::vector<std::uint64_t> limits;
@@ -87,9 +87,10 @@ struct runtime::implementation {
   std::unique_ptr<runtime_state> state;
   std::vector<std::thread> threads;  // the other places of an in-process job
   std::vector<std::string> arguments;
+  const runtime_options options;
   int exceptions_before = std::uncaught_exceptions();
 
-  implementation(int argc, char** argv) : arguments(argv, argv + argc) {
+  implementation(int argc, char** argv, const runtime_options& given) : arguments(argv, argv + argc), options{given} {
     if (current->job != nullptr) throw_error(errc::bad_launch, "this place already has a situ::runtime; a place has one at a time");
     if (const std::optional<start_ticket> ticket = take_start_ticket()) {
       join_by_ticket(*ticket);
@@ -131,7 +132,9 @@ struct runtime::implementation {
     std::vector<char*> pointers;
     for (std::string& each : copies) pointers.push_back(each.data());
     pointers.push_back(nullptr);
+    const pid_t process = ::getpid();
     const int code = situ_program_main(static_cast<int>(copies.size()), pointers.data());
+    if (::getpid() != process) std::exit(code);  // a child that this place has forked: to it, this is main
     if (code != 0) failed_thread_code.store(code);
     job_control& control = ticket.shared_job->control();
     if (control.slot(ticket.place).state.load() == place_state::absent) mark_lost(control, ticket.place, fmt::format("returned {} from main without joining the job", code));
@@ -158,6 +161,7 @@ struct runtime::implementation {
     context.job = &control;
     announce_modules(control);
     current = &context;
+    in_process.emplace(context, space.bytes(), shared.control_bytes());
     try {
       build(control, place);
     } catch (...) {
@@ -177,10 +181,10 @@ struct runtime::implementation {
     context.endpoint = endpoint.get();
     state = std::make_unique<runtime_state>();
     context.runtime = state.get();
-    scheduler = std::make_unique<detail::scheduler>(task_stack_bytes);
+    scheduler = std::make_unique<detail::scheduler>(choose_stack_bytes(control.stack_bytes, options.stack_bytes));
     context.scheduler = scheduler.get();
     open_scope(state->root, 0);
-    state->main_task = {.finish_key = state->root.key, .node = &state->root, .source = place};
+    state->main_task = {.finish_key = state->root.key, .node = &state->root, .source = place, .code_name = "main"};
     scheduler->set_task(&state->main_task);
     make_world(control.place_count, place);
     install_terminate_reason(context);
@@ -240,30 +244,37 @@ struct runtime::implementation {
     state.reset();
     endpoint.reset();
     segment.reset();
+    in_process.reset();
     current = before;
   }
 };
 
-runtime::runtime() : self_{std::make_unique<implementation>(0, nullptr)} {}
-runtime::runtime(int argc, char** argv) : self_{std::make_unique<implementation>(argc, argv)} {}
+runtime::runtime(const runtime_options& options) : self_{std::make_unique<implementation>(0, nullptr, options)} {}
+runtime::runtime(int argc, char** argv, const runtime_options& options) : self_{std::make_unique<implementation>(argc, argv, options)} {}
 
 runtime::~runtime() {
+  if (self_->in_process->is_in_forked_child()) {
+    // All of it is the parent's. Kept where a leak checker sees it.
+    [[maybe_unused]] static implementation* parents = nullptr;
+    parents = self_.release();
+    return;
+  }
   self_->leave();
   self_->dismantle();
 }
 
 place here() {
-  if (current->place_count == 0) throw_error(errc::no_runtime, "here() outside the life of a situ::runtime: construct one first");
+  if (current->place_count == 0) throw_no_runtime("here()");
   return place{current->place};
 }
 
 std::uint32_t place_count() {
-  if (current->place_count == 0) throw_error(errc::no_runtime, "place_count() outside the life of a situ::runtime: construct one first");
+  if (current->place_count == 0) throw_no_runtime("place_count()");
   return current->place_count;
 }
 
 void progress() {
-  if (current->scheduler == nullptr) throw_error(errc::no_runtime, "progress() outside the life of a situ::runtime: construct one first");
+  if (current->scheduler == nullptr) throw_no_runtime("progress()");
   current->scheduler->progress();
 }
 

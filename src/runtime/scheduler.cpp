@@ -7,22 +7,23 @@
 #include <situ/memory/place_context.h>
 
 #include <boost/context/fiber.hpp>
-#include <boost/context/protected_fixedsize_stack.hpp>
 #include <cxxabi.h>
 #include <fmt/format.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "fabric/observe.h"
 #include "memory/job.h"
 #include "runtime/runtime_state.h"
+#include "runtime/stack.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -44,23 +45,15 @@ constexpr std::uint32_t spin_turns_alone = 256;
 constexpr std::uint32_t ready_tasks_a_turn = 64;
 constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while what waits can go on without them
 constexpr std::size_t most_idle_workers = 64;    // further ones give their stacks back
+constexpr std::size_t most_idle_bytes = std::size_t{64} << 20;  // of idle stacks that keep the pages they have touched
+constexpr std::size_t kept_stack_bytes = std::size_t{64} << 10;  // at the top of a stack: touched again by whatever runs next
+constexpr std::int64_t idle_before_give_back_ns = 100'000'000;   // a place that sleeps as long gives back what idle stacks have touched
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
 
 // What the C++ runtime keeps for the exceptions in flight on a stack (Itanium C++ ABI, 2.2.2); it belongs to the fiber.
 struct exceptions_in_flight {
   void* caught = nullptr;
   unsigned int uncaught = 0;
-};
-
-// AddressSanitizer's marks of the frames that ended with a stack must go with it: whatever is mapped there next would bear them.
-struct worker_stack : ctx::protected_fixedsize_stack {
-  using ctx::protected_fixedsize_stack::basic_protected_fixedsize_stack;
-  void deallocate(ctx::stack_context& stack) noexcept {
-#if defined(__SANITIZE_ADDRESS__)
-    __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
-#endif
-    ctx::protected_fixedsize_stack::deallocate(stack);
-  }
 };
 
 }  // namespace
@@ -92,6 +85,9 @@ struct scheduler::implementation {
   ready_task* ready_first = nullptr;
   ready_task* ready_last = nullptr;
   fiber* heir = nullptr;            // where a worker that gives up its stack goes
+  ready_task* handed_over = nullptr;  // to the next worker that begins a turn: its stack is large enough
+  bool has_ended_workers = false;
+  bool stacks_are_touched = false;    // since idle stacks gave back their pages
   std::uint64_t turns = 0;
   bool turn_is_open = false;         // its worker waits before it asked the others that wait
   std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
@@ -145,20 +141,31 @@ struct scheduler::implementation {
   }
 
   fiber& next_worker() {
+    stacks_are_touched = true;
     if (!idle_workers.empty()) {
       fiber* const worker = idle_workers.back();
       idle_workers.pop_back();
       return *worker;
     }
-    return new_worker();
+    return new_worker(stack_bytes);
   }
 
-  fiber& new_worker() {
+  // Whose stack has so many bytes.
+  fiber& next_worker(std::size_t bytes) {
+    stacks_are_touched = true;
+    const auto found = std::find_if(idle_workers.rbegin(), idle_workers.rend(), [bytes](const fiber* each) { return each->stack_bytes >= bytes; });
+    if (found == idle_workers.rend()) return new_worker(bytes);
+    fiber& worker = **found;
+    idle_workers.erase(std::next(found).base());
+    return worker;
+  }
+
+  fiber& new_worker(std::size_t bytes) {
     bury_workers();
     auto owned = std::make_unique<fiber>();
     fiber& worker = *owned;
     try {
-      worker_stack allocator{stack_bytes};
+      const stack_mapper allocator{bytes};
       const ctx::stack_context stack = allocator.allocate();
       worker.stack_bottom = static_cast<char*>(stack.sp) - stack.size;
       worker.stack_bytes = stack.size;
@@ -170,9 +177,9 @@ struct scheduler::implementation {
                                     return end_worker();
                                   }};
     } catch (const std::bad_alloc&) {
-      throw_error(errc::out_of_memory, fmt::format("place {}: no memory for the stack of another task: {} tasks of this place are waiting, each on a stack of {} KiB of its own; "
+      throw_error(errc::out_of_memory, fmt::format("place {}: no memory for the stack of another task: {} tasks of this place are waiting, each on a stack of its own, this one of {} KiB; "
                                                    "start fewer at a time, or raise vm.max_map_count",
-                                                   current->place, workers.size(), stack_bytes / 1024));
+                                                   current->place, workers.size(), bytes / 1024));
     }
 #if defined(__SANITIZE_THREAD__)
     worker.race_context = __tsan_create_fiber(0);
@@ -182,8 +189,14 @@ struct scheduler::implementation {
   }
 
   void bury_workers() {
+    if (!has_ended_workers) return;
+    has_ended_workers = false;
     std::erase_if(workers, [this]([[maybe_unused]] const std::unique_ptr<fiber>& worker) {
-      if (!worker->is_ended || worker.get() == running) return false;
+      if (!worker->is_ended) return false;
+      if (worker.get() == running) {
+        has_ended_workers = true;
+        return false;
+      }
 #if defined(__SANITIZE_THREAD__)
       __tsan_destroy_fiber(worker->race_context);
 #endif
@@ -195,6 +208,7 @@ struct scheduler::implementation {
   ctx::fiber end_worker() {
     fiber& target = heir != nullptr ? *std::exchange(heir, nullptr) : *came_from;
     running->is_ended = true;
+    has_ended_workers = true;
     running = &target;
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(nullptr, target.stack_bottom, target.stack_bytes);
@@ -211,6 +225,8 @@ struct scheduler::implementation {
     std::uint32_t idle_turns = 0;
     bool about_to_sleep = false;
     while (!stopping) {
+      if (handed_over != nullptr) [[unlikely]]
+        run_task(std::exchange(handed_over, nullptr));
       // Where a call or task of a turn waits, the next worker finishes the turn: else, while such calls keep coming, nobody would ask the waiting.
       bool worked = true;
       if (!std::exchange(turn_is_open, false) || ++turns_finished > turns_without_a_look) {
@@ -225,17 +241,21 @@ struct scheduler::implementation {
       if (resumable_first != nullptr || worked) {
         if (std::exchange(about_to_sleep, false)) fabric.cancel_sleep();
         idle_turns = 0;
+        if (handed_over != nullptr) [[unlikely]] {
+          hand_over();
+          continue;
+        }
         if (resumable_first == nullptr) continue;
         if (idle_workers.size() >= most_idle_workers) {
           heir = &take_resumable();
           return;
         }
-        idle_workers.push_back(running);
+        become_idle();
         switch_to(take_resumable());
         continue;
       }
       if (std::exchange(about_to_sleep, false)) {
-        fabric.sleep();
+        if (fabric.sleep(stacks_are_touched ? idle_before_give_back_ns : -1)) give_back_idle_stacks();
         idle_turns = 0;
       } else {
         about_to_sleep = step_aside(++idle_turns);
@@ -279,13 +299,51 @@ struct scheduler::implementation {
       ready_task* const task = ready_first;
       ready_first = task->next;
       if (ready_first == nullptr) ready_last = nullptr;
-      outer.task_ = nullptr;
-      current->told_of = task->told_of;
-      SITU_POINT(task_begins);
-      task->run(task);
-      SITU_POINT(task_ended);
+      if (task->stack_bytes() > running->stack_bytes) [[unlikely]] {
+        handed_over = task;
+        break;
+      }
+      run_task(task);
     }
     return count != 0;
+  }
+
+  void run_task(ready_task* task) {
+    outer.task_ = nullptr;
+    current->told_of = task->told_of;
+    SITU_POINT(task_begins);
+    task->run(task);
+    SITU_POINT(task_ended);
+  }
+
+  // Goes on, with the task that asks for it, on a larger stack.
+  void hand_over() {
+    fiber* larger = running;
+    try {
+      larger = &next_worker(handed_over->stack_bytes());
+    } catch (const std::exception&) {
+      handed_over->stack_pages = ready_task::no_stack;  // the task says so in its future
+      return;
+    }
+    become_idle();
+    switch_to(*larger);
+  }
+
+  // The running worker. The stacks of many, or large ones, keep nothing that they have touched below the top.
+  void become_idle() {
+    idle_workers.push_back(running);
+    if (idle_workers.size() * running->stack_bytes > most_idle_bytes) [[unlikely]]
+      give_back(*running);
+  }
+
+  static void give_back(const fiber& worker) noexcept {
+    const char* const low = static_cast<const char*>(worker.stack_bottom);
+    give_back_pages(low, low + worker.stack_bytes - kept_stack_bytes);
+  }
+
+  void give_back_idle_stacks() noexcept {
+    for (const fiber* each : idle_workers) give_back(*each);
+    stacks_are_touched = false;
   }
 
   void ask_waiting() {
@@ -393,6 +451,13 @@ struct scheduler::implementation {
 
   [[nodiscard]] bool has_tasks() const noexcept { return ready_first != nullptr || waiting.next != &waiting || resumable_first != nullptr; }
 };
+
+stack_bounds scheduler::running_stack() const noexcept {
+  const fiber& running = *self_->running;
+  if (&running == &self_->main) return {};
+  const auto low = reinterpret_cast<std::uintptr_t>(running.stack_bottom);
+  return {low, low + running.stack_bytes};
+}
 
 scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implementation>(*this, stack_bytes)} {
   const bool alone = !self_->control.oversubscribed && current->place_count <= places_to_spin_on;

@@ -28,6 +28,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 }
 
 void check_members(const team_state& team) {
+  if (current->endpoint == nullptr) throw_no_runtime("a collective");
   if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0) return;
   for (const std::uint32_t member : team.members)
     if (SITU_LOSS_CHECK(members) && has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw_loss_of(*current->job, member);
@@ -169,7 +170,7 @@ team team::subset(std::span<const std::uint32_t> indices) const {
 }
 
 const team& world() {
-  if (detail::current->runtime == nullptr) throw_error(errc::no_runtime, "a team outside the life of a situ::runtime: construct one first");
+  if (detail::current->runtime == nullptr) detail::throw_no_runtime("a team");
   return *detail::current->runtime->world;
 }
 

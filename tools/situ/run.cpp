@@ -3,6 +3,7 @@
 
 #include "fabric/observe.h"
 #include "runtime/launch.h"
+#include "runtime/stack.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -31,6 +32,7 @@ struct run_options {
   bool check = false;
   std::string trace_file;
   std::string memory;
+  std::string stack;
   double grace_seconds = 5;
 };
 
@@ -54,6 +56,7 @@ situ::detail::program_options program_options(const run_options& options) {
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
   made.job.memory_budget = options.memory.empty() ? 0 : situ::parse_bytes(options.memory);
+  made.job.stack_bytes = options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
   made.job.stats = options.stats;
   made.job.trace = trace;
   made.job.checked = options.check;
@@ -101,6 +104,7 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--check", options->check, "Hold every access against what is allocated (slow)");
   command->add_option("--memory", options->memory, "All places together may open this much, e.g. 4GiB; the machine's memory unless given")
       ->type_name("SIZE");
+  command->add_option("--stack", options->stack, "Stack of each task, e.g. 1MiB; 256KiB unless the program or SITU_STACK says otherwise")->type_name("SIZE");
   command->add_option("--grace", options->grace_seconds, "After a place is lost, the others have this long to end by themselves (5)")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("SECONDS");

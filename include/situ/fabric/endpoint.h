@@ -154,7 +154,8 @@ class endpoint {
   // Steps of an idle loop: prepare, poll(true) once more, then sleep or cancel.
   void prepare_sleep() noexcept;
   void cancel_sleep() noexcept;
-  void sleep() noexcept;
+  // Until somebody wakes this place, or for the time; a negative time is no limit. True where the time was over.
+  bool sleep(std::int64_t timeout_ns = -1) noexcept;
   // Wakes a place that may be waiting for something this place has just written.
   void wake(std::uint32_t place) noexcept;
 

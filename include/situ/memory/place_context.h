@@ -11,11 +11,12 @@
 //   2. limit[p] bytes from heap_offset on in slice p may be accessed without further checks. It is a cached lower bound
 //      of what the owner has opened (extents only grow); 0 sends every access the slow way, which looks the extent up
 //      again and, when the job is observed, counts and traces.
-//   3. Outside a runtime `current` points to a context with no places, so that the hot path needs no null check.
+//   3. Outside a runtime, and in a forked child, `current` points to a context with no places, so that the hot path needs no null check.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace situ {
 class error;
@@ -46,6 +47,11 @@ struct alignas(64) place_context {
 };
 
 extern constinit thread_local place_context* current __attribute__((tls_model("initial-exec")));
+
+// Throws no_runtime: "`what` outside the life of a situ::runtime ...", or that this is a forked child.
+[[noreturn]] void throw_no_runtime(std::string_view what);
+// In a child that the running place has forked: the child is no place. See runtime/process.h.
+void leave_runtime_in_child() noexcept;
 
 // Whether [address, address + bytes) lies in the part of a segment that this place may touch at once.
 [[nodiscard]] inline bool is_open(const place_context& context, std::uintptr_t address, std::size_t bytes) noexcept {

@@ -63,9 +63,6 @@ struct travelling<T> {
 template <class T>
 using travelling_t = typename travelling<T>::type;
 
-template <class F>
-inline constexpr bool is_function_pointer = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
-
 template <class Result>
 using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
 
@@ -229,7 +226,7 @@ void hold_until_over(call_id id, std::unique_ptr<held_by_call> what) noexcept;
 class arrived_call {
  public:
   static constexpr std::uint32_t words = 2;  // call id, finish key
-  explicit arrived_call(message& m);
+  arrived_call(message& m, const char* code_name);
   ~arrived_call();
   arrived_call(const arrived_call&) = delete;
   arrived_call& operator=(const arrived_call&) = delete;
@@ -241,6 +238,8 @@ class arrived_call {
     SITU_POINT(answer_sent);
   }
   void answer_error(std::exception_ptr error) noexcept;
+  // The function, where its type does not name it; see task_context.
+  void set_code(const void* code) noexcept { context_.code = code; }
   // What is left to wait for once the answer has gone; the runtime does not end before.
   template <class Pack>
   void complete(Pack& answered) {
@@ -301,7 +300,7 @@ void run_call(message& m) {
   using pack = call_pack<Arguments...>;
   using returned = typename pack::template returned<F>;
   using result = settled_t<returned>;
-  arrived_call call{m};
+  arrived_call call{m, code_name_of<F>()};
   try {
     transfer how = transfer::automatic;
     auto [f, arguments] = [&] {
@@ -311,6 +310,7 @@ void run_call(message& m) {
       if constexpr (result_pack<result>::is_routed) how = read_transfer(reader);
       return std::pair<F, typename pack::received>{function, pack::read(reader, m.source)};
     }();
+    if constexpr (is_function_pointer<F>) call.set_code(code_of(f));
     m.release();
     arguments.complete();
     if constexpr (std::is_void_v<returned>) {

@@ -52,6 +52,7 @@ template <class T, class Run>
 void on_ready(const state_reference<T>& state, Run run) {
   auto task = std::make_unique<continuation_of<Run>>(std::move(run));
   adopt_into_scope(task->context);
+  task->context.code_name = code_name_of<Run>();
   state->add_continuation(task.release());
 }
 
@@ -97,7 +98,7 @@ struct coroutine_promise_base {
   void unhandled_exception() {
     outcome.set_exception(std::current_exception());
     const state_reference<T> state = outcome.get_future().state();
-    report_unheard(*state.get(), current->scheduler->task(), 2);  // the promise's and this one
+    report_unheard(*state.get(), current->scheduler != nullptr ? current->scheduler->task() : nullptr, 2);  // the promise's and this one
   }
 };
 

@@ -30,6 +30,7 @@ enum class launch_mode : std::uint8_t {
 struct launch_options {
   launch_mode mode = launch_mode::processes;
   std::uint64_t memory_budget = 0;  // bytes that all segments together may open; 0: the machine's memory
+  std::uint64_t stack_bytes = 0;    // of each task; 0: as the places themselves say (SITU_STACK, runtime_options)
   bool stats = false;               // count bytes, messages and waits between places; see launch_result::statistics
   std::string trace_file;           // where to write a Chrome/Perfetto trace; empty: none
   bool checked = false;             // hold every access against the page map

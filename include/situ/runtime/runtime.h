@@ -18,11 +18,18 @@
 
 namespace situ {
 
+// What a program asks for its place. Whoever starts the job may say otherwise.
+struct runtime_options {
+  // Of each task's stack; 0: 256 KiB. `situ run --stack`, launch_options::stack_bytes and SITU_STACK in the environment (in this order) come
+  // before it. Addresses only: pages are taken as they are touched. For single tasks see with_stack (task.h).
+  std::uint64_t stack_bytes = 0;
+};
+
 class runtime {
  public:
-  runtime();
+  explicit runtime(const runtime_options& options = {});
   // The arguments are the program's; Situ takes none of them. In-process mode hands copies to the other places' main.
-  runtime(int argc, char** argv);
+  runtime(int argc, char** argv, const runtime_options& options = {});
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;

@@ -19,11 +19,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace situ::detail {
 
 struct finish_node;
+struct stack_bounds;  // src/runtime/stack.h
 
 // What a running task knows of itself. `key` names the finish scope that it is counted in, 0 for none; `node` is this place's
 // record of that scope, made when the task first spawns something.
@@ -32,7 +34,23 @@ struct task_context {
   finish_node* node = nullptr;
   std::uint32_t source = 0;  // the place that sent the task
   bool engaging = false;     // the task's own message is acknowledged only when the node is done (finish.h)
+  // What it runs, for whoever tells of its end: text with the type's name in it, and the function where the type is only a pointer.
+  const char* code_name = nullptr;
+  const void* code = nullptr;
 };
+
+// Names F in what the compiler writes: "... [with F = main()::<lambda(int)>]". A constant, so that a task carries one pointer.
+template <class F>
+[[nodiscard]] constexpr const char* code_name_of() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+template <class F>
+inline constexpr bool is_function_pointer = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
+template <class F>
+  requires is_function_pointer<F>
+[[nodiscard]] const void* code_of(F f) noexcept {
+  return reinterpret_cast<const void*>(f);
+}
 
 // A task that is ready to run: run(task) is called once, on a worker, and owns it from then on.
 struct ready_task {
@@ -41,6 +59,10 @@ struct ready_task {
   void (*run)(ready_task*) = nullptr;
   ready_task* next = nullptr;
   std::uint32_t told_of = as_its_maker;  // ends of places (place_context::told_of) when it begins
+  std::uint32_t stack_pages = 0;         // that its stack has at least (task.h: with_stack); no_stack once there is none to be had
+  static constexpr std::uint32_t no_stack = ~std::uint32_t{0};
+  static constexpr std::size_t stack_page_bytes = 4096;
+  [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_pages * stack_page_bytes; }
 };
 
 // Who a wait is for, besides what.
@@ -107,6 +129,9 @@ class scheduler {
     }
     return false;
   }
+
+  // Where the running code's stack lies; nothing is known of main's. Callable from a signal handler.
+  [[nodiscard]] stack_bounds running_stack() const noexcept;
 
   [[nodiscard]] task_context* task() const noexcept { return task_; }
   void set_task(task_context* task) noexcept { task_ = task; }

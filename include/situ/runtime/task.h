@@ -16,6 +16,7 @@
 #include <situ/runtime/future.h>
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -63,9 +64,43 @@ void finish(Body&& body) {
   scope.wait();
 }
 
+// What a task asks of the stack that it runs on; see with_stack.
+struct stack_request {
+  std::uint64_t bytes;
+};
+
+// For one task that needs more stack than the job's tasks have (situ run --stack, launch_options, runtime_options; 256 KiB unless given):
+//
+//   situ::async(situ::with_stack(16 << 20), parse_deeply, text).get();
+//   situ::at(p, [](int n) { return situ::async(situ::with_stack(64 << 20), deep, n); }, n);   // and for a call
+//
+// Pages are taken as they are touched, and given back when the task is done. cost: a switch of stacks; the first time a new one.
+[[nodiscard]] constexpr stack_request with_stack(std::uint64_t bytes) noexcept { return {bytes}; }
+
+namespace detail {
+
+// Throws bad_argument where no stack has so many bytes.
+[[nodiscard]] std::uint32_t stack_pages_of(const stack_request& request);
+[[noreturn]] void throw_no_stack();
+
+template <bool HasOwnStack, class F, class... Arguments>
+auto start_task(std::uint32_t stack_pages, F&& f, Arguments&&... arguments) -> future<typename unwrap_future<std::invoke_result_t<F, Arguments...>>::type>;
+
+}  // namespace detail
+
 // Runs f(args...) as a task of this place, later; f and args are moved or copied into it. Returns its result to come.
 template <class F, class... Arguments>
 auto async(F f, Arguments... arguments) -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+  return detail::start_task<false, F, Arguments...>(0, std::move(f), std::move(arguments)...);
+}
+// The same, on a stack of at least so many bytes. Throws bad_argument for one that cannot be; the future has out_of_memory where there was none.
+template <class F, class... Arguments>
+auto async(stack_request stack, F f, Arguments... arguments) -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+  return detail::start_task<true, F, Arguments...>(detail::stack_pages_of(stack), std::move(f), std::move(arguments)...);
+}
+
+template <bool HasOwnStack, class F, class... Arguments>
+auto detail::start_task([[maybe_unused]] std::uint32_t stack_pages, F&& f, Arguments&&... arguments) -> future<typename unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
   using result = typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type;
   struct task final : detail::continuation {
     F f;
@@ -77,7 +112,11 @@ auto async(F f, Arguments... arguments) -> future<typename detail::unwrap_future
         detail::scheduler& here = *detail::current->scheduler;
         detail::task_context* const before = here.task();
         here.set_task(&self->context);
-        detail::fulfil_with(*self->outcome.get(), [&] { return std::apply(std::move(self->f), std::move(self->arguments)); });
+        detail::fulfil_with(*self->outcome.get(), [&]() -> decltype(auto) {
+          if constexpr (HasOwnStack)
+            if (self->stack_pages == no_stack) throw_no_stack();
+          return std::apply(std::move(self->f), std::move(self->arguments));
+        });
         detail::report_unheard(*self->outcome.get(), &self->context);
         detail::leave_scope(self->context);
         here.set_task(before);
@@ -87,6 +126,9 @@ auto async(F f, Arguments... arguments) -> future<typename detail::unwrap_future
   auto ready = std::make_unique<task>(std::move(f), std::move(arguments)...);
   future<result> outcome{ready->outcome};
   detail::adopt_into_scope(ready->context);
+  ready->context.code_name = code_name_of<F>();
+  if constexpr (is_function_pointer<F>) ready->context.code = code_of(ready->f);
+  if constexpr (HasOwnStack) ready->stack_pages = stack_pages;
   detail::current->scheduler->spawn(ready.release());
   return outcome;
 }

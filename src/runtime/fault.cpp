@@ -1,0 +1,243 @@
+// The handlers of SIGSEGV and SIGBUS. Everything here runs in a signal handler: no allocation, no lock, no formatting library.
+#include "runtime/process.h"
+
+#include <situ/runtime/scheduler.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "memory/job.h"
+#include "runtime/stack.h"
+
+#include <situ/fabric/function_id.h>
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uintptr_t near_the_stack = std::uintptr_t{1} << 20;
+constexpr std::size_t longest_name = 180;  // of a task: a place's reason holds less than 500 characters
+
+// A line in the making. What does not fit is left out.
+class signal_text {
+ public:
+  signal_text& operator<<(std::string_view text) noexcept {
+    const std::size_t taken = std::min(text.size(), sizeof buffer_ - length_);
+    std::memcpy(buffer_ + length_, text.data(), taken);
+    length_ += taken;
+    return *this;
+  }
+  signal_text& operator<<(std::uint64_t number) noexcept { return append(number, 10); }
+  signal_text& hex(std::uint64_t number) noexcept {
+    *this << "0x";
+    return append(number, 16);
+  }
+  signal_text& bytes(std::uint64_t count) noexcept {
+    const bool is_mib = count >= (1U << 20) && count % (1U << 20) == 0;
+    return *this << count / (is_mib ? 1U << 20 : 1U << 10) << (is_mib ? "MiB" : "KiB");
+  }
+  [[nodiscard]] std::string_view text() const noexcept { return {buffer_, length_}; }
+
+ private:
+  signal_text& append(std::uint64_t number, unsigned base) noexcept {
+    char digits[20];
+    std::size_t at = sizeof digits;
+    do digits[--at] = "0123456789abcdef"[number % base];
+    while ((number /= base) != 0);
+    return *this << std::string_view{digits + at, sizeof digits - at};
+  }
+  char buffer_[600];
+  std::size_t length_ = 0;
+};
+
+struct fault {
+  int signal;
+  int code;
+  std::uintptr_t address;
+  std::uintptr_t stack_pointer;
+};
+
+bool is_within(std::uintptr_t address, std::uintptr_t begin, std::size_t bytes) noexcept { return address - begin < bytes; }
+
+// The name within "... [with F = NAME]". Of a long one the middle is left out: the beginning says whose it is, the end which lambda.
+void write_name(signal_text& to, std::string_view compilers_text) noexcept {
+  if (const std::size_t at = compilers_text.find(" = "); at != std::string_view::npos) {
+    compilers_text.remove_prefix(at + 3);
+    compilers_text = compilers_text.substr(0, compilers_text.rfind(']'));
+  }
+  if (compilers_text.size() <= longest_name)
+    to << compilers_text;
+  else
+    to << compilers_text.substr(0, longest_name / 3) << "..." << compilers_text.substr(compilers_text.size() - longest_name / 3 * 2);
+}
+
+void write_task(signal_text& to, const task_context* task) noexcept {
+  if (task == nullptr || task->code_name == nullptr) {
+    to << "a message's handler";
+    return;
+  }
+  write_name(to, task->code_name);
+  if (task->code == nullptr) return;
+  const auto offset = reinterpret_cast<std::uintptr_t>(task->code) - own_code.base;
+  if (offset - own_code.begin < own_code.bytes)
+    (to << " at ").hex(offset) << " of the program (addr2line -f)";
+  else
+    (to << " at ").hex(reinterpret_cast<std::uintptr_t>(task->code));
+}
+
+// --- causes ------------------------------------------------------------------------------------------------------------------------
+
+// Whether the fault comes of writing below a stack that ends at `low`: into its guard, or beyond that by one large frame.
+bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexcept {
+  return is_within(f.address, low - guard, guard) || (f.stack_pointer < low && low - f.stack_pointer < most_stack_bytes && f.address < low && f.address + near_the_stack >= f.stack_pointer);
+}
+
+bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
+  const stack_bounds stack = current->scheduler->running_stack();
+  if (!stack.is_known() || !is_overflow_of(f, stack.low, guard_bytes)) return false;
+  const task_context* const task = current->scheduler->task();
+  (to << "a task has used up its stack of ").bytes(stack.top - stack.low) << ": ";
+  write_task(to, task);
+  if (task != nullptr) to << ", from place " << task->source;
+  (to << ". Give it more: situ run --stack ").bytes(4 * (stack.top - stack.low)) << ", SITU_STACK, or situ::with_stack for this task";
+  return true;
+}
+
+// Main's own stack. The kernel extends that of the first thread down to its limit, so there the fault is close to the stack pointer.
+bool describe_main_overflow(const fault& f, const place_in_process& place, signal_text& to) noexcept {
+  if (current->scheduler->running_stack().is_known()) return false;
+  const bool is_near = f.address + near_the_stack >= f.stack_pointer && f.address < f.stack_pointer + near_the_stack;
+  if (place.stack_top != 0) {
+    if (!is_near || !is_within(f.stack_pointer, place.stack_low - near_the_stack, 2 * near_the_stack)) return false;
+    (to << "main has used up the stack of its thread, ").bytes(place.stack_top - place.stack_low);
+  } else {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_STACK, &limit);
+    if (!is_near || f.code != SEGV_MAPERR) return false;
+    to << "main has used up the process's stack";
+    if (limit.rlim_cur != RLIM_INFINITY) (to << " of ").bytes(limit.rlim_cur);
+  }
+  to << ". Raise its limit (ulimit -s), or do this in a task: situ::async(situ::with_stack(bytes), ...)";
+  return true;
+}
+
+void describe_refused_memory(const fault& f, const place_in_process& place, signal_text& to) noexcept {
+  const bool has_failed = f.code == BUS_MCEERR_AR || f.code == BUS_MCEERR_AO;
+  to << (has_failed ? "the machine's memory failed at " : "the kernel has no memory for the page at ");
+  to.hex(f.address);
+  if (is_within(f.address, place.slices, place.slices_bytes))
+    to << " in the segment of place " << ((f.address - place.slices) >> place.context->slice_shift);
+  else
+    to << " of the job's control block";
+  if (has_failed) return;
+  (to << "; all segments hold ").bytes(place.context->job->opened_bytes.load() & ~std::uint64_t{1023});
+  to << ". Raise the limit of this container or control group (or vm.overcommit_memory), or lower situ run --memory";
+}
+
+bool is_of_job(const fault& f, const place_in_process& place) noexcept {
+  return is_within(f.address, place.slices, place.slices_bytes) || is_within(f.address, place.control, place.control_bytes);
+}
+
+// The place that the running thread is, or that the address belongs to, or that forked this process; null where it is none of ours.
+const place_in_process* place_of(const fault& f) noexcept {
+  const place_in_process* found = current->job == nullptr ? places_of_process() : nullptr;
+  if (found != nullptr && !found->is_in_forked_child()) found = nullptr;
+  for (const place_in_process* each = places_of_process(); each != nullptr; each = each->next) {
+    if (each->context == current) return each;
+    if (is_of_job(f, *each)) found = each;
+  }
+  return found;
+}
+
+void say(std::uint32_t place, std::string_view text) noexcept {
+  signal_text line;
+  line << "situ: place " << place << ": " << text << "\n";
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.text().data(), line.text().size());
+}
+
+void look_at(const fault& f) noexcept {
+  const place_in_process* const place = place_of(f);
+  if (place == nullptr) return;
+  signal_text text;
+  if (place->is_in_forked_child()) {
+    text << "process " << static_cast<std::uint64_t>(::getpid()) << ", which it forked, ";
+    if (is_of_job(f, *place))
+      (text << "wrote to the job's memory at ").hex(f.address);
+    else
+      (text << "crashed at ").hex(f.address);
+    text << ". A forked child is no place: it calls nothing of Situ and ends by exec or _exit, not by returning from a task";
+    return say(current->job == nullptr ? current->place : place->context->place, text.text());
+  }
+  bool is_known = false;
+  if (f.signal == SIGBUS) {
+    is_known = is_of_job(f, *place);
+    if (is_known) describe_refused_memory(f, *place, text);
+  } else if (place->context == current && current->scheduler != nullptr) {
+    is_known = describe_task_overflow(f, text) || describe_main_overflow(f, *place, text);
+  }
+  if (!is_known) return;
+  say(place->context->place, text.text());
+  mark_lost(*place->context->job, place->context->place, text.text());
+}
+
+// --- the handlers ----------------------------------------------------------------------------------------------------------------
+
+constexpr int signals[] = {SIGSEGV, SIGBUS};
+struct sigaction handlers_before[std::size(signals)];
+bool are_left_behind = false;  // a program's handler stands in front of ours, and may call it
+
+struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
+
+// What would have happened without us.
+void pass_on(int signal, siginfo_t* info, void* context) noexcept {
+  const struct sigaction& before = handler_before(signal);
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
+  ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
+  if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const int error_before = errno;
+  if (info->si_code > 0) {
+    const auto* const machine = static_cast<const ucontext_t*>(context);
+    look_at({signal, info->si_code, reinterpret_cast<std::uintptr_t>(info->si_addr), static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])});
+  }
+  errno = error_before;
+  pass_on(signal, info, context);
+}
+
+bool is_ours(const struct sigaction& action) noexcept { return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault; }
+
+}  // namespace
+
+void install_fault_handlers() noexcept {
+  if (are_left_behind) return;  // to stand in front of a handler that calls ours would be a circle
+  struct sigaction ours {};
+  ours.sa_sigaction = &on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  for (const int signal : signals) ::sigaction(signal, &ours, &handler_before(signal));
+}
+
+void remove_fault_handlers() noexcept {
+  for (const int signal : signals) {
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    if (is_ours(now))
+      ::sigaction(signal, &handler_before(signal), nullptr);
+    else
+      are_left_behind = true;
+  }
+}
+
+}  // namespace situ::detail

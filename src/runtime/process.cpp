@@ -1,0 +1,123 @@
+#include "runtime/process.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+
+#include "memory/job.h"
+#include "runtime/launch.h"
+
+extern "C" void* __libc_stack_end;  // of glibc's loader: where the first thread's stack began
+
+namespace situ::detail {
+namespace {
+
+// The list is read by signal handlers, which take no lock: so its links are set last, and read as they come.
+std::mutex list_mutex;
+std::atomic<place_in_process*> newest{nullptr};
+
+constexpr std::size_t least_fault_stack_bytes = std::size_t{64} << 10;
+constexpr std::size_t page_bytes = 4096;
+
+// In the child, before fork returns there.
+void leave_job_in_child() {
+  place_in_process* const first = newest.load();
+  if (first == nullptr) return;
+  for (const place_in_process* each = first; each != nullptr; each = each->next) {
+    ::mprotect(reinterpret_cast<void*>(each->slices), each->slices_bytes, PROT_READ);
+    ::mprotect(reinterpret_cast<void*>(each->control), each->control_bytes, PROT_READ);
+    remove_terminate_reason(*each->context);
+  }
+  if (current->job != nullptr) leave_runtime_in_child();
+}
+
+bool is_on_first_stack(std::uintptr_t address) noexcept {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_STACK, &limit);
+  const auto end = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
+  const std::uintptr_t most = std::min<std::uintptr_t>(limit.rlim_cur, std::uintptr_t{1} << 40);
+  return address < end && end - address < most;
+}
+
+}  // namespace
+
+place_in_process::place_in_process(place_context& of, std::size_t bytes_of_slices, std::size_t bytes_of_control)
+    : context{&of},
+      slices{of.base},
+      slices_bytes{bytes_of_slices},
+      control{reinterpret_cast<std::uintptr_t>(of.job)},
+      control_bytes{bytes_of_control},
+      process_{::getpid()} {
+  give_thread_a_fault_stack();
+  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (!is_on_first_stack(here)) {
+    pthread_attr_t attributes;
+    void* lowest = nullptr;
+    std::size_t bytes = 0;
+    if (::pthread_getattr_np(::pthread_self(), &attributes) == 0) {
+      ::pthread_attr_getstack(&attributes, &lowest, &bytes);
+      ::pthread_attr_destroy(&attributes);
+      stack_low = reinterpret_cast<std::uintptr_t>(lowest);
+      stack_top = stack_low + bytes;
+    }
+  }
+  const std::lock_guard lock{list_mutex};
+  [[maybe_unused]] static const int once = ::pthread_atfork(nullptr, nullptr, &leave_job_in_child);
+  if (newest.load() == nullptr) install_fault_handlers();
+  next = newest.load();
+  newest.store(this);
+}
+
+place_in_process::~place_in_process() {
+  {
+    const std::lock_guard lock{list_mutex};
+    place_in_process* before = newest.load();
+    if (before == this) {
+      newest.store(next);
+    } else {
+      while (before->next != this) before = before->next;
+      before->next = next;
+    }
+    if (newest.load() == nullptr) remove_fault_handlers();
+  }
+  if (fault_stack_ == nullptr) return;
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) == 0 && now.ss_sp == fault_stack_) {
+    now = {};
+    now.ss_flags = SS_DISABLE;
+    ::sigaltstack(&now, nullptr);
+  }
+  ::munmap(static_cast<char*>(fault_stack_) - page_bytes, fault_stack_bytes_ + page_bytes);
+}
+
+bool place_in_process::is_in_forked_child() const noexcept { return ::getpid() != process_; }
+
+// One with a page below that cannot be touched. A thread that has one keeps it: the program's, or a sanitizer's.
+void place_in_process::give_thread_a_fault_stack() {
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  const std::size_t bytes = std::max<std::size_t>(least_fault_stack_bytes, (4 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_MINSIGSTKSZ))) + page_bytes - 1) & ~(page_bytes - 1));
+  void* const at = ::mmap(nullptr, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return;  // faults then end the process without a word, as they would without us
+  ::mprotect(at, page_bytes, PROT_NONE);
+  stack_t ours{};
+  ours.ss_sp = static_cast<char*>(at) + page_bytes;
+  ours.ss_size = bytes;
+  if (::sigaltstack(&ours, nullptr) != 0) {
+    ::munmap(at, bytes + page_bytes);
+    return;
+  }
+  fault_stack_ = ours.ss_sp;
+  fault_stack_bytes_ = bytes;
+}
+
+place_in_process* places_of_process() noexcept { return newest.load(); }
+
+}  // namespace situ::detail
