@@ -93,9 +93,9 @@ std::uint64_t read_limit(const std::string& path) {
   return file >> limit ? limit : std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
 }
 
-// The least limit of this process's memory control group and the groups above it, in either version of the interface.
-std::uint64_t control_group_limit() {
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of the interface.
+template <class Visit>
+void for_each_memory_group(Visit visit) {
   std::ifstream groups{"/proc/self/cgroup"};
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
@@ -105,12 +105,16 @@ std::uint64_t control_group_limit() {
     const bool unified = controllers == ",,";
     if (!unified && controllers.find(",memory,") == std::string::npos) continue;
     const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    const char* const file = unified ? "/memory.max" : "/memory.limit_in_bytes";
     for (std::string group = line.substr(second + 1);; group.erase(group.rfind('/'))) {
-      least = std::min(least, read_limit(root + (group == "/" ? "" : group) + file));
+      visit(root + (group == "/" ? "" : group), unified);
       if (group.empty() || group.rfind('/') == std::string::npos) break;
     }
   }
+}
+
+std::uint64_t control_group_limit() {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for_each_memory_group([&](const std::string& folder, bool unified) { least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes"))); });
   return least;
 }
 
@@ -436,6 +440,21 @@ void wake_slow(place_slot& slot) noexcept {
   if (slot.sleeping.exchange(0) == 0) return;
   SITU_POINT(sleeper_claimed);
   futex_wake(slot.sleeping, 1);
+}
+
+std::uint64_t read_oom_kills(const std::string& path) {
+  std::ifstream file{path};
+  std::string key;
+  std::uint64_t value = 0;
+  while (file >> key >> value)
+    if (key == "oom_kill") return value;
+  return 0;
+}
+
+std::uint64_t control_group_oom_kills() {
+  std::uint64_t most = 0;  // groups above count what happened below them, or not: whichever has seen it
+  for_each_memory_group([&](const std::string& folder, bool unified) { most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control"))); });
+  return most;
 }
 
 std::uint32_t allowed_processors() noexcept {

@@ -207,6 +207,11 @@ void leave_broken_job(job_control& control, std::uint32_t place) noexcept;
 // The reason of a lost place; that a place has gone; else empty.
 [[nodiscard]] std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept;
 
+// How many processes the kernel has ended in this process's memory control group because it was out of memory; 0 where that is not told.
+[[nodiscard]] std::uint64_t control_group_oom_kills();
+// The count in such a file: memory.events, or memory.oom_control of the older interface.
+[[nodiscard]] std::uint64_t read_oom_kills(const std::string& path);
+
 // Processors this process may run on.
 [[nodiscard]] std::uint32_t allowed_processors() noexcept;
 

@@ -3,7 +3,9 @@
 #include "base/descriptor.h"
 
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -16,6 +18,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace situ::detail {
 namespace {
@@ -24,6 +27,9 @@ constexpr std::uint64_t signal_event = ~std::uint64_t{0};
 constexpr std::chrono::milliseconds between_term_and_kill{1000};
 // A place can be lost while its process lives (it left by an exception and lingers): nothing but failure_epoch tells.
 constexpr std::chrono::milliseconds look_at_epoch{250};
+// A look at a process is three system calls, so no more than this many processes are looked at in a turn.
+constexpr std::chrono::milliseconds look_at_stopped_processes{1000};
+constexpr std::size_t stopped_processes_a_turn = 256;
 // While a process has ended without joining: soon after somebody else joins, that one must be told.
 constexpr std::chrono::milliseconds look_at_joins{25};
 
@@ -31,6 +37,8 @@ std::string signal_text(int signal) {
   const char* const name = ::sigabbrev_np(signal);
   return name != nullptr ? fmt::format("signal {} (SIG{})", signal, name) : fmt::format("signal {}", signal);
 }
+
+constexpr const char* out_of_memory = ", while the control group ran out of memory: raise its limit, or lower situ run --memory";
 
 std::string how_it_ended(int code, int signal, std::string_view exited) {
   return signal != 0 ? fmt::format("killed by {}", signal_text(signal)) : fmt::format("{} with code {}", exited, code);
@@ -41,6 +49,18 @@ bool somebody_joined(job_control& control) {
   for (std::uint32_t place = 0; place < control.place_count; ++place)
     if (control.slot(place).state.load() != place_state::absent) return true;
   return false;
+}
+
+// How the kernel has the process: 'R'unning, 'S'leeping, s'T'opped, 't'raced, 'Z'ombie ...; '?' where that is not to be read.
+char process_state(pid_t pid) {
+  char text[512];
+  const int file = above_standard(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (file < 0) return '?';
+  const ssize_t length = ::read(file, text, sizeof text);
+  ::close(file);
+  const std::string_view read{text, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+  const std::size_t name_end = read.rfind(')');  // the name may hold anything
+  return name_end != std::string_view::npos && name_end + 2 < read.size() ? read[name_end + 2] : '?';
 }
 
 void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
@@ -54,7 +74,7 @@ void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
 }  // namespace
 
 launch_monitor::launch_monitor(job_control& control, limits limits, int signal_descriptor)
-    : control_{control}, limits_{limits}, outcomes_(control.place_count), signal_descriptor_{signal_descriptor} {
+    : control_{control}, limits_{limits}, outcomes_(control.place_count), oom_kills_{limits.oom_kills()}, signal_descriptor_{signal_descriptor} {
   poll_descriptor_ = above_standard(::epoll_create1(EPOLL_CLOEXEC));
   if (poll_descriptor_ < 0) throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
   if (signal_descriptor_ >= 0) listen(poll_descriptor_, signal_descriptor_, signal_event);
@@ -73,7 +93,7 @@ launch_monitor::~launch_monitor() {
 
 void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t places) {
   const int descriptor = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // closed on exec by itself
-  if (descriptor < 0 && errno == ESRCH) return record_unknown({pid, -1, first_place, places, true});
+  if (descriptor < 0 && errno == ESRCH) return record_unknown({.pid = pid, .descriptor = -1, .first_place = first_place, .places = places, .ended = true});
   if (descriptor < 0) {
     const int reason = errno;
     ::kill(pid, SIGKILL);
@@ -81,7 +101,7 @@ void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t p
     throw_error(errc::bad_launch, fmt::format("cannot watch the process of place {}: {}{}", first_place, ::strerrordesc_np(reason),
                                               reason == EMFILE ? "; raise the limit (ulimit -n)" : ""));
   }
-  children_.push_back({pid, descriptor, first_place, places, false});
+  children_.push_back({.pid = pid, .descriptor = descriptor, .first_place = first_place, .places = places, .ended = false});
   ++running_;
   listen(poll_descriptor_, descriptor, children_.size() - 1);
 }
@@ -104,6 +124,7 @@ launch_result launch_monitor::run() {
         reap(children_[events[i].data.u64]);
     }
     look_at_unjoined();
+    look_at_stopped();
     advance_stage();
   }
   look_at_unjoined();
@@ -160,9 +181,11 @@ void launch_monitor::note_end(const child& ended, std::uint32_t place) {
   if (state == place_state::absent || state == place_state::left) return;
   // Also for one that is marked: it may have died before it told the others.
   const auto [code, signal, reason] = outcomes_[place];
+  // The kernel says so nowhere but in the group's count.
+  const bool is_out_of_memory = signal == SIGKILL && stage_ != stage::killing && limits_.oom_kills() != oom_kills_;
   const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) || (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
   mark_lost(control_, place, fmt::format("{}{}", ended.places > 1 ? "the process of all places: " : "",
-                                         by_us ? "stopped by the launcher: it had not ended in time" : how_it_ended(code, signal, "exited early")));
+                                         by_us ? "stopped by the launcher: it had not ended in time" : how_it_ended(code, signal, "exited early") + (is_out_of_memory ? out_of_memory : "")));
 }
 
 // A place that ends before it joins is lost to those that have joined or will. A program that never joins (situ run hostname) loses
@@ -177,6 +200,32 @@ void launch_monitor::look_at_unjoined() {
     if (!first_failed_) first_failed_ = situ::place{place};
   }
   unjoined_.clear();
+}
+
+// A stopped place does not answer, and whoever waits for it looks as if it hung.
+void launch_monitor::look_at_stopped() {
+  if (stage_ != stage::running || clock::now() < next_look_at_stopped_) return;
+  next_look_at_stopped_ = clock::now() + std::min(look_at_stopped_processes, limits_.stopped_after);
+  const std::size_t count = std::min(children_.size(), stopped_processes_a_turn);
+  for (std::size_t i = 0; i < count; ++i) {
+    child& each = children_[next_stopped_++ % children_.size()];
+    if (!each.ended) note_stopped(each);
+  }
+}
+
+void launch_monitor::note_stopped(child& each) {
+  const char state = process_state(each.pid);
+  const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.pid) : fmt::format("place {} (process {})", each.first_place, each.pid);
+  if (state != 'T' && state != 't') {
+    if (std::exchange(each.is_told_stopped, false)) log(log_level::warning, fmt::format("{} goes on", who));
+    each.stopped_since = clock::time_point::max();
+    return;
+  }
+  each.stopped_since = std::min(each.stopped_since, clock::now());
+  if (each.is_told_stopped || clock::now() - each.stopped_since < limits_.stopped_after) return;
+  each.is_told_stopped = true;
+  log(log_level::warning, fmt::format("{} is stopped by {}; the job waits for it{}", who, state == 't' ? "a debugger" : "a signal",
+                                      state == 't' ? "" : fmt::format(" (kill -CONT {} lets it go on)", each.pid)));
 }
 
 void launch_monitor::advance_stage() {
@@ -230,7 +279,7 @@ void launch_monitor::signal_running(int signal) noexcept {
 }
 
 int launch_monitor::wait_ms() const {
-  const auto tick = unjoined_.empty() ? look_at_epoch : look_at_joins;
+  const auto tick = std::min(unjoined_.empty() ? look_at_epoch : look_at_joins, std::max(limits_.stopped_after, std::chrono::milliseconds{1}));
   if (stage_end_ == clock::time_point::max()) return static_cast<int>(tick.count());
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(stage_end_ - clock::now());
   return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, tick).count());

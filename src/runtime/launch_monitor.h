@@ -3,7 +3,8 @@
 // Invariants
 //   1. Every watched process is reaped: by run(), or killed and reaped by the destructor.
 //   2. A place that ends while it is joined, or that can never join a job that others have joined, is marked lost.
-//   3. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest.
+//   3. A place that is stopped (by a signal, a debugger) is not lost; it is logged, once for each stop, as is that it goes on.
+//   4. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest.
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
 #pragma once
 
@@ -22,6 +23,8 @@ class launch_monitor {
   struct limits {
     std::chrono::milliseconds grace{5000};
     std::chrono::milliseconds time_limit{0};  // 0: none
+    std::chrono::milliseconds stopped_after{3000};  // that a place has been stopped before this is said
+    std::uint64_t (*oom_kills)() = &control_group_oom_kills;
   };
 
   // signal_descriptor: a signalfd of signals to pass on to the places, or -1. The caller keeps it.
@@ -46,6 +49,8 @@ class launch_monitor {
     std::uint32_t first_place;
     std::uint32_t places;
     bool ended;
+    bool is_told_stopped = false;
+    clock::time_point stopped_since{clock::time_point::max()};
   };
 
   void reap(child& ended);
@@ -54,6 +59,8 @@ class launch_monitor {
   void note_failure(std::uint32_t place);
   void note_end(const child& ended, std::uint32_t place);
   void look_at_unjoined();
+  void look_at_stopped();
+  void note_stopped(child& each);
   void advance_stage();
   void enter(stage next);
   void pass_on_signals();
@@ -69,6 +76,9 @@ class launch_monitor {
   std::optional<place> first_failed_;
   clock::time_point stage_end_{clock::time_point::max()};
   stage stage_ = stage::running;
+  clock::time_point next_look_at_stopped_{};
+  std::size_t next_stopped_ = 0;  // child to look at
+  std::uint64_t oom_kills_;       // of this control group, when the job began
   std::size_t running_ = 0;
   int poll_descriptor_ = -1;
   int signal_descriptor_;
