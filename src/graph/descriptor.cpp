@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <ostream>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,8 +56,70 @@ std::uint64_t fingerprint_of(const type_descriptor& type) {
   return hash;
 }
 
+// What the runs leave of [begin, end). Changes their order.
+std::vector<gap> gaps_between(std::vector<value_run>& runs, std::uint32_t begin, std::uint32_t end) {
+  std::sort(runs.begin(), runs.end(), [](const value_run& a, const value_run& b) { return a.offset < b.offset; });
+  std::vector<gap> gaps;
+  for (const value_run& each : runs) {
+    if (each.offset > begin) gaps.push_back({begin, each.offset - begin, 0});
+    if (each.bits != 0xff) gaps.push_back(each);
+    begin = std::max(begin, each.offset + each.bytes);
+  }
+  if (begin < end) gaps.push_back({begin, end - begin, 0});
+  return gaps;
+}
+
+// `times` copies of gaps, `distance` bytes apart, by words.
+std::vector<word_gap> by_words(const std::vector<gap>& gaps, std::uint64_t distance, std::uint64_t times) {
+  std::vector<word_gap> words;
+  const auto keep = [&](std::uint64_t byte, std::uint8_t bits) {
+    const auto offset = static_cast<std::uint32_t>(byte & ~std::uint64_t{7});
+    if (words.empty() || words.back().offset != offset) words.push_back({offset, 1, ~std::uint64_t{0}});
+    words.back().kept &= ~(static_cast<std::uint64_t>(static_cast<std::uint8_t>(~bits)) << byte % 8 * 8);
+  };
+  for (std::uint64_t i = 0; i < times; ++i)
+    for (const gap& each : gaps)
+      for (std::uint64_t byte = 0; byte < each.bytes; ++byte) keep(i * distance + each.offset + byte, each.bits);
+  std::size_t kept = 0;  // runs of words of which nothing is kept become one
+  for (const word_gap& each : words) {
+    if (kept != 0 && each.kept == 0 && words[kept - 1].kept == 0 && words[kept - 1].offset + words[kept - 1].words * 8 == each.offset) {
+      ++words[kept - 1].words;
+    } else {
+      words[kept++] = each;
+    }
+  }
+  words.resize(kept);
+  return words;
+}
+
+void find_gaps_of_choices(std::vector<op>& ops) {
+  for (op& each : ops) {
+    if (each.kind != op_kind::choice) continue;
+    choice& cases = *each.cases;
+    for (std::size_t i = 0; i < cases.alternatives.size(); ++i) {
+      cases.values[i].push_back({cases.flag_offset, 1});
+      cases.gaps.push_back(gaps_between(cases.values[i], cases.offset, cases.offset + cases.bytes));
+      find_gaps_of_choices(cases.alternatives[i]);
+    }
+  }
+}
+
+// Of a block of objects, its element's: their values are known by now.
+void find_gaps(type_descriptor& type) {
+  find_gaps_of_choices(type.others);
+  const type_descriptor& element = type.shape == shape::object_block ? *type.element : type;
+  type.has_choices = std::any_of(element.others.begin(), element.others.end(), [](const op& each) { return each.kind == op_kind::choice; });
+  if (type.shape == shape::pointer_block) return;
+  const std::uint64_t distance = type.shape == shape::object ? std::uint64_t{type.units} * 8 : type.size;
+  type.gap_period = std::lcm(distance, std::uint64_t{8});
+  std::vector<value_run> values = element.values;
+  type.gaps = by_words(gaps_between(values, 0, type.size), distance, type.gap_period / distance);
+  type.has_gaps = !type.gaps.empty() || type.has_choices;
+}
+
 void finish(registry& types, type_entry& entry) {
   type_descriptor& type = entry.type;
+  find_gaps(type);
   std::sort(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& a, const simple_pointer& b) { return a.offset < b.offset; });
   type.fingerprint = fingerprint_of(type);
   if (type.is_tagged) types.tagged.emplace(type.tag, &type);
@@ -148,6 +211,7 @@ std::uint64_t deep_fingerprint(const type_descriptor& type) {
 // --- layout_builder ---
 
 void layout_builder::pointer(std::size_t offset, const type_descriptor& target) {
+  value(offset, 8);
   into_.mask[offset / 8] = 1;
   const auto at = static_cast<std::uint32_t>(offset);
   if (&ops_ == &into_.others) {
@@ -158,6 +222,7 @@ void layout_builder::pointer(std::size_t offset, const type_descriptor& target) 
 }
 
 void layout_builder::array(std::size_t offset, const type_descriptor& block, bool terminated) {
+  value(offset, 24);
   into_.mask[offset / 8] = 3;
   into_.mask[offset / 8 + 1] = block.shape == shape::data_block ? 0 : 1;
   into_.has_containers = true;
@@ -165,6 +230,7 @@ void layout_builder::array(std::size_t offset, const type_descriptor& block, boo
 }
 
 void layout_builder::transient(std::size_t offset, std::size_t bytes) {
+  value(offset, bytes);  // zero in every copy, so there is nothing to clear
   for (std::size_t word = offset / 8; word < (offset + bytes + 7) / 8; ++word) into_.mask[word] = 2;
   ops_.push_back({.kind = op_kind::transient, .offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});
 }
@@ -174,9 +240,31 @@ void layout_builder::boolean(std::size_t offset) {
   ++bools_.back().count;
 }
 
-detail::choice& layout_builder::choice(std::size_t flag_offset, std::size_t alternatives) {
-  auto* const cases = new detail::choice{static_cast<std::uint32_t>(flag_offset), std::vector<std::vector<op>>(alternatives),
-                                         std::vector<std::vector<part_header>>(alternatives), std::vector<std::vector<bool_run>>(alternatives)};  // as long as the descriptor: for ever
+void layout_builder::value(std::size_t offset, std::size_t bytes, std::uint8_t bits) {
+  const auto at = static_cast<std::uint32_t>(offset);
+  const auto count = static_cast<std::uint32_t>(bytes);
+  if (!values_.empty() && values_.back().offset + values_.back().bytes == at && values_.back().bits == bits) {
+    values_.back().bytes += count;
+  } else {
+    values_.push_back({at, count, bits});
+  }
+}
+
+void layout_builder::value_bits(std::size_t offset, const std::vector<std::byte>& bits) {
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (bits[i] != std::byte{0}) value(offset + i, 1, static_cast<std::uint8_t>(bits[i]));
+}
+
+detail::choice& layout_builder::choice(std::size_t offset, std::size_t bytes, std::size_t flag_offset, std::size_t alternatives) {
+  value(offset, bytes);
+  auto* const cases = new detail::choice{.flag_offset = static_cast<std::uint32_t>(flag_offset),  // as long as the descriptor: for ever
+                                         .offset = static_cast<std::uint32_t>(offset),
+                                         .bytes = static_cast<std::uint32_t>(bytes),
+                                         .values = std::vector<std::vector<value_run>>(alternatives),
+                                         .gaps = {},
+                                         .alternatives = std::vector<std::vector<op>>(alternatives),
+                                         .headers = std::vector<std::vector<part_header>>(alternatives),
+                                         .bools = std::vector<std::vector<bool_run>>(alternatives)};
   ops_.push_back({.kind = op_kind::choice, .offset = static_cast<std::uint32_t>(flag_offset), .cases = cases});
   return *cases;
 }

@@ -366,7 +366,7 @@ void write_message(const graph_plan& plan, std::span<const graph_root> roots, st
     store_word(to + 8, fingerprint_of(*type));
     to += tagged_bytes;
   }
-  plan.write(to - sizeof(arena), 0, nullptr);
+  plan.write_image(to - sizeof(arena));
 }
 
 arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_root> roots) {

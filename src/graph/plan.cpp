@@ -8,6 +8,8 @@
 #include <array>
 #include <cstring>
 
+#include "graph/gaps.h"
+
 namespace situ::detail {
 namespace {
 
@@ -40,6 +42,7 @@ struct element_layout {
 }
 [[nodiscard]] bool has_nothing_to_scan(const type_descriptor& type) noexcept {
   const element_layout element = elements_of(type);
+  if (type.shape == shape::object_block && type.size % 8 != 0) return true;  // neither pointers nor transients: those are 8 bytes each, and so aligned
   return type.shape == shape::data_block || (element.type != nullptr && element.type->pointers.empty() && element.type->others.empty());
 }
 
@@ -533,13 +536,34 @@ struct graph_plan::writer {
   }
 
   void write_left(const run& now) noexcept {
-    const left_data& data = plan.left_[left++];
-    copy_object(copy + now.begin * 8, data.source, data.bytes);
+    copy_object(copy + now.begin * 8, plan.left_[left].source, plan.left_[left].bytes);
+    write_left_pointers(now);
+  }
+  void write_left_pointers(const run& now) noexcept {
+    ++left;
     if (now.type->shape != shape::object) return;
     for (const simple_pointer& each : now.type->pointers) {
       std::memcpy(copy + std::uint64_t{now.begin} * 8 + each.offset, plan.image_ + std::uint64_t{now.begin} * 8 + each.offset, 8);
       relocate(copy + std::uint64_t{now.begin} * 8 + each.offset);
     }
+  }
+
+  [[nodiscard]] bool is_next_left(const run& now) const noexcept { return left != plan.left_.size() && plan.left_[left].begin == now.begin; }
+
+  // A run of a message, without what is no value; bit by bit, so that what is copied is still in the cache when it is looked at again.
+  void write_values(const run& now) noexcept {
+    const bool was_left = is_next_left(now);
+    const std::uint64_t bytes = was_left ? plan.left_[left].bytes : std::uint64_t{now.end - now.begin} * 8;
+    const std::byte* const from = was_left ? plan.left_[left].source : plan.image_ + std::uint64_t{now.begin} * 8;
+    std::byte* const to = copy + std::uint64_t{now.begin} * 8;
+    const std::uint64_t period = now.type->gap_period;
+    const std::uint64_t step = std::max<std::uint64_t>(chunk_units * 8 / period, 1) * period;
+    for (std::uint64_t at = 0; at < bytes; at += step) {
+      const std::uint64_t part = std::min(step, bytes - at);
+      copy_object(to + at, from + at, part);
+      clear_gaps(to + at, (part + 7) & ~std::uint64_t{7}, *now.type);
+    }
+    if (was_left) write_left_pointers(now);
   }
 
   void list_finalizers(const run& now) noexcept {
@@ -556,21 +580,41 @@ struct graph_plan::writer {
   static constexpr std::uint64_t most_words = 16;
 };
 
-void graph_plan::write(std::byte* to, std::uint64_t base, std::uint64_t* finalizers) const {
-  writer w{*this, to, base - pointer_base_, finalizers};
+template <class Write>
+void graph_plan::write_runs(std::byte* to, Write write_run) const {
   std::uint64_t end = first_unit;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const run& now = runs_[i];
     if (now.begin == now.end) continue;
     if (now.begin != end) std::memset(to + end * 8, 0, (now.begin - end) * 8);
     end = now.end;
-    if (w.left != left_.size() && left_[w.left].begin == now.begin) {
+    write_run(now);
+  }
+}
+
+void graph_plan::write(std::byte* to, std::uint64_t base, std::uint64_t* finalizers) const {
+  writer w{*this, to, base - pointer_base_, finalizers};
+  write_runs(to, [&](const run& now) {
+    if (w.is_next_left(now)) {
       w.write_left(now);
     } else {
       w.write_objects(now);
     }
     if (now.type->has_containers && finalizers != nullptr) w.list_finalizers(now);
-  }
+  });
+}
+
+void graph_plan::write_image(std::byte* to) const {
+  writer w{*this, to, 0, nullptr};
+  write_runs(to, [&](const run& now) {
+    if (now.type->has_gaps) {
+      w.write_values(now);
+    } else if (w.is_next_left(now)) {
+      w.write_left(now);
+    } else {  // its pointers are offsets already
+      copy_object(to + std::uint64_t{now.begin} * 8, image_ + std::uint64_t{now.begin} * 8, std::uint64_t{now.end - now.begin} * 8);
+    }
+  });
 }
 
 // --- the thread's plan ---

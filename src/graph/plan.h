@@ -108,6 +108,8 @@ class graph_plan {
   // Writes the copy's objects behind its head at `to`, which has copy_bytes(); pointers are made for a copy that lies at `base` (0: offsets).
   // finalizers: null, or room for finalizer_words(). Where the image is there already, only what is missing is written.
   void write(std::byte* to, std::uint64_t base, std::uint64_t* finalizers) const;
+  // As a message has it: offsets for pointers, and zeroes for what is no value. pre: not in place.
+  void write_image(std::byte* to) const;
 
   void clear() noexcept;
 
@@ -136,6 +138,8 @@ class graph_plan {
   template <bool Checked>
   void discover_with(const graph_root* roots, std::size_t count, copy_map map);
   struct writer;
+  template <class Write>
+  void write_runs(std::byte* to, Write write_run) const;
 
   [[nodiscard]] std::uint64_t end_of(std::size_t i) const noexcept { return i + 1 == runs_.size() ? next_ : runs_[i].end; }
   void begin_run(std::uint64_t at, const type_descriptor& type);

@@ -108,6 +108,10 @@ void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
   throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message is damaged, or was written by another build", wanted_bytes, left_bytes));
 }
 
+void throw_bad_alternative(std::size_t index, std::size_t alternatives) {
+  throw_error(errc::bad_message, fmt::format("a variant of {} alternatives holds number {}: the message is damaged, or was written by another build", alternatives, index));
+}
+
 void parcel::open_buffer(const message& m, std::uint32_t words) {
   SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);

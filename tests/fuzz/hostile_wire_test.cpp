@@ -35,6 +35,12 @@ struct empty {
   friend bool operator==(const empty&, const empty&) = default;
 };
 enum class colour : std::uint8_t { red, green };
+struct choosing {
+  std::int16_t a;
+  std::optional<std::int64_t> b;
+  std::variant<std::monostate, bool, std::array<char, 20>> c[2];
+  friend bool operator==(const choosing& x, const choosing& y) { return x.a == y.a && x.b == y.b && x.c[0] == y.c[0] && x.c[1] == y.c[1]; }
+};
 
 template <class T>
 T random_value(std::mt19937_64& random);
@@ -62,6 +68,24 @@ struct maker<empty> {
 template <>
 struct maker<plain> {
   static plain make(std::mt19937_64& random) { return {static_cast<std::int32_t>(random()), static_cast<double>(random() % 100)}; }
+};
+template <>
+struct maker<std::monostate> {
+  static std::monostate make(std::mt19937_64&) { return {}; }
+};
+template <class... Ts>
+struct maker<std::variant<Ts...>> {
+  static std::variant<Ts...> make(std::mt19937_64& random) {
+    static constexpr std::variant<Ts...> (*makers[])(std::mt19937_64&) = {[](std::mt19937_64& r) { return std::variant<Ts...>{random_value<Ts>(r)}; }...};
+    return makers[random() % sizeof...(Ts)](random);
+  }
+};
+template <>
+struct maker<choosing> {
+  static choosing make(std::mt19937_64& random) {
+    using choice = std::variant<std::monostate, bool, std::array<char, 20>>;
+    return {static_cast<std::int16_t>(random()), random_value<std::optional<std::int64_t>>(random), {random_value<choice>(random), random_value<choice>(random)}};
+  }
 };
 template <>
 struct maker<std::string> {
@@ -112,7 +136,7 @@ using travelling_types =
                    std::vector<std::vector<std::uint16_t>>, std::vector<plain>, std::vector<empty>, std::vector<std::tuple<empty, empty>>, std::optional<int>,
                    std::optional<std::string>, std::vector<std::optional<std::string>>, std::vector<std::optional<std::array<std::uint64_t, 500>>>, std::tuple<>, std::tuple<int, std::string, bool>,
                    std::pair<std::string, std::vector<int>>, std::array<std::string, 3>, std::tuple<std::vector<std::pair<int, std::string>>, std::optional<std::vector<double>>, char>,
-                   std::vector<std::array<std::vector<std::string>, 2>>>;
+                   std::vector<std::array<std::vector<std::string>, 2>>, std::variant<int, std::string>, choosing, std::vector<choosing>, std::array<std::optional<int>, 3>>;
 TYPED_TEST_SUITE(hostile_wire, travelling_types);
 
 // Of one allocation, for these bytes, with the error's text. A vector doubles as it grows, and its elements may be larger than what

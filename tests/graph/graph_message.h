@@ -75,6 +75,7 @@ template <class T>
   const message_bytes again = message_of(static_cast<const T*>(first.get()));
   if (first.size() != copy.size()) return "a clone is of another size";
   if (again.size() != exact.size()) return "it is sent on in another number of bytes";
+  if (message_of(static_cast<const T*>(copy.get())) != again) return "a clone of it is sent in other bytes";
   const owned<T> second = read_one<T>(again);
   if (message_of(static_cast<const T*>(second.get())) != again) return "it changes each time that it is sent";
   return "";

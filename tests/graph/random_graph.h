@@ -5,8 +5,10 @@
 #include <situ/graph/clone.h>
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
+#include <new>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -64,10 +66,38 @@ struct node {
   char tail[3]{};
 };
 
-// Owns what it makes.
+// Objects in memory that is full of `noise` when they are made: their padding, and what their constructors leave alone.
+template <class T>
+class noisy_pool {
+ public:
+  explicit noisy_pool(std::byte noise) noexcept : noise_{noise} {}
+  noisy_pool(const noisy_pool&) = delete;
+  noisy_pool& operator=(const noisy_pool&) = delete;
+  ~noisy_pool() {
+    for (T* each : objects_) {
+      each->~T();
+      ::operator delete(each, std::align_val_t{alignof(T)});
+    }
+  }
+  void emplace_back() {
+    void* const memory = ::operator new(sizeof(T), std::align_val_t{alignof(T)});
+    std::memset(memory, static_cast<int>(noise_), sizeof(T));
+    asm volatile("" : : "r"(memory) : "memory");  // else the compiler leaves out what the constructor would find
+    objects_.push_back(::new (memory) T);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return objects_.size(); }
+  [[nodiscard]] T& operator[](std::size_t i) const noexcept { return *objects_[i]; }
+
+ private:
+  std::byte noise_;
+  std::vector<T*> objects_;
+};
+
+// Owns what it makes. One seed makes one graph, whatever lay in its memory; where there is noise, each object has held other values before.
 class graph_maker {
  public:
-  explicit graph_maker(std::uint64_t seed) : random_{seed} {}
+  explicit graph_maker(std::uint64_t seed, std::byte noise = std::byte{0})
+      : random_{seed}, noise_{noise}, nodes_{noise}, smalls_{noise}, circles_{noise}, groups_{noise}, wides_{noise} {}
 
   // The root of a graph of about `size` nodes; each points anywhere.
   node* make(std::size_t size) {
@@ -77,27 +107,40 @@ class graph_maker {
     for (std::size_t i = 0; i < size / 5 + 1; ++i) groups_.emplace_back();
     for (std::size_t i = 0; i < size / 7 + 1; ++i) wides_.emplace_back();
     for (std::size_t i = 0; i < size; ++i) nodes_.emplace_back();
-    for (small& s : smalls_) s = {static_cast<std::uint32_t>(random_()), maybe_of(smalls_)};
-    for (circle& c : circles_) {
-      fill(c);
-      c.radius = static_cast<double>(random_() % 1000);
-      c.centre = maybe_of(smalls_);
+    if (noise_ != std::byte{0}) {
+      const std::mt19937_64 kept = random_;
+      random_.seed(static_cast<std::uint64_t>(noise_));
+      fill_all();
+      random_ = kept;
     }
-    for (group& g : groups_) {
-      fill(g);
-      for (std::size_t i = random_() % 4; i > 0; --i) g.members.push_back(any_shape());
-    }
-    for (wide& w : wides_) {
-      w.byte = static_cast<std::uint8_t>(random_());
-      w.owner = maybe_of(nodes_);
-    }
-    for (std::size_t i = 0; i < size; ++i) fill(nodes_[i], i + 1 < size ? &nodes_[i + 1] : nullptr);
+    fill_all();
     return &nodes_[0];
   }
 
  private:
+  void fill_all() {
+    for (std::size_t i = 0; i < smalls_.size(); ++i) {
+      smalls_[i].value = static_cast<std::uint32_t>(random_());
+      smalls_[i].other = maybe_of(smalls_);
+    }
+    for (std::size_t i = 0; i < circles_.size(); ++i) {
+      fill(circles_[i]);
+      circles_[i].radius = static_cast<double>(random_() % 1000);
+      circles_[i].centre = maybe_of(smalls_);
+    }
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      fill(groups_[i]);
+      groups_[i].members.clear();
+      for (std::size_t n = random_() % 4; n > 0; --n) groups_[i].members.push_back(any_shape());
+    }
+    for (std::size_t i = 0; i < wides_.size(); ++i) {
+      wides_[i].byte = static_cast<std::uint8_t>(random_());
+      wides_[i].owner = maybe_of(nodes_);
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) fill(nodes_[i], i + 1 < nodes_.size() ? &nodes_[i + 1] : nullptr);
+  }
   template <class T>
-  T* maybe_of(std::deque<T>& all) {
+  T* maybe_of(noisy_pool<T>& all) {
     return random_() % 4 == 0 ? nullptr : &all[random_() % all.size()];
   }
   shape* any_shape() { return random_() % 2 == 0 ? static_cast<shape*>(maybe_of(circles_)) : maybe_of(groups_); }
@@ -111,10 +154,14 @@ class graph_maker {
     n.name = situ::string{std::string(random_() % 20, static_cast<char>('a' + random_() % 26))};
     n.numbers = situ::array<double>(random_() % 5);
     for (double& d : n.numbers) d = static_cast<double>(random_());
+    n.friends.clear();
+    n.parts.clear();
+    n.rows.clear();
     for (std::size_t i = random_() % 4; i > 0; --i) n.friends.push_back(maybe_of(nodes_));
     for (std::size_t i = random_() % 3; i > 0; --i) n.parts.push_back({{1, maybe_of(smalls_)}, {2, maybe_of(smalls_)}});
     for (std::size_t i = random_() % 3; i > 0; --i) n.rows.emplace_back(random_() % 6, static_cast<std::uint8_t>(random_()));
     n.cache = 42;
+    n.maybe.reset();
     if (random_() % 2 == 0) n.maybe = maybe_of(smalls_);
     switch (random_() % 3) {
       case 0: n.either = 7; break;
@@ -128,11 +175,12 @@ class graph_maker {
   }
 
   std::mt19937_64 random_;
-  std::deque<node> nodes_;
-  std::deque<small> smalls_;
-  std::deque<circle> circles_;
-  std::deque<group> groups_;
-  std::deque<wide> wides_;
+  std::byte noise_;
+  noisy_pool<node> nodes_;
+  noisy_pool<small> smalls_;
+  noisy_pool<circle> circles_;
+  noisy_pool<group> groups_;
+  noisy_pool<wide> wides_;
 };
 
 // Walks two graphs side by side. The first difference is told by difference(), empty if there is none.

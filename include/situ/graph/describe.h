@@ -3,6 +3,7 @@
 // All at run time, once for each type, on first use: the offsets are those of an object that is never read. Thread-safe.
 #pragma once
 
+#include <situ/base/padding.h>
 #include <situ/graph/descriptor.h>
 #include <situ/graph/field_kinds.h>
 
@@ -19,16 +20,19 @@ namespace detail {
 
 class layout_builder {
  public:
-  explicit layout_builder(type_descriptor& into) noexcept : into_{into}, ops_{into.others}, headers_{into.headers}, bools_{into.bools} {}
+  explicit layout_builder(type_descriptor& into) noexcept : into_{into}, ops_{into.others}, headers_{into.headers}, bools_{into.bools}, values_{into.values} {}
   // For the parts of one alternative of a choice.
   layout_builder(type_descriptor& into, detail::choice& cases, std::size_t alternative) noexcept
-      : into_{into}, ops_{cases.alternatives[alternative]}, headers_{cases.headers[alternative]}, bools_{cases.bools[alternative]} {}
+      : into_{into}, ops_{cases.alternatives[alternative]}, headers_{cases.headers[alternative]}, bools_{cases.bools[alternative]}, values_{cases.values[alternative]} {}
   void pointer(std::size_t offset, const type_descriptor& target);
   void array(std::size_t offset, const type_descriptor& block, bool terminated);
   void transient(std::size_t offset, std::size_t bytes);
   void header(std::size_t offset, const type_descriptor& type) { headers_.push_back({static_cast<std::uint32_t>(offset), &type}); }
   void boolean(std::size_t offset);
-  detail::choice& choice(std::size_t flag_offset, std::size_t alternatives);
+  // Bytes that belong to the value: all, or those bits.
+  void value(std::size_t offset, std::size_t bytes, std::uint8_t bits = 0xff);
+  void value_bits(std::size_t offset, const std::vector<std::byte>& bits);
+  detail::choice& choice(std::size_t offset, std::size_t bytes, std::size_t flag_offset, std::size_t alternatives);
   void field(std::string name, std::string_view type, std::size_t offset, std::size_t bytes);
   void base(const type_descriptor& base);
   [[nodiscard]] type_descriptor& into() const noexcept { return into_; }
@@ -38,6 +42,7 @@ class layout_builder {
   std::vector<op>& ops_;
   std::vector<part_header>& headers_;
   std::vector<bool_run>& bools_;
+  std::vector<value_run>& values_;
 };
 
 struct type_entry {
@@ -165,6 +170,27 @@ consteval bool holds_bools() {
     return any(field_types<T>{});
   }
 }
+// Which bytes of data are values.
+template <class T>
+void describe_bytes(layout_builder to, std::size_t offset) {
+  if constexpr (std::is_const_v<T>) {
+    describe_bytes<std::remove_const_t<T>>(to, offset);
+  } else if constexpr (!has_padding<T>()) {
+    to.value(offset, sizeof(T));
+  } else if constexpr (fixed<T>) {
+    using element = typename fixed_array<T>::type;
+    for (std::size_t i = 0; i < fixed_array<T>::count; ++i) describe_bytes<element>(to, offset + i * sizeof(element));
+  } else if constexpr (product<T>) {
+    const T& fake = fake_object<T>();
+    std::apply([&]<class... Parts>(const Parts&... parts) { (describe_bytes<Parts>(to, offset + offset_in(fake, parts)), ...); }, fake);
+  } else if constexpr (has_addressable_fields<T>) {
+    visit_parts<T>([&]<class F>(const std::string&, std::size_t at, std::type_identity<F>) { describe_bytes<F>(to, offset + at); });
+  } else {
+    std::vector<std::byte> bits(sizeof(T));
+    set_value_bits<T>(bits.data());
+    to.value_bits(offset, bits);
+  }
+}
 template <class T>
 void describe_data(layout_builder to, std::size_t offset) {
   if constexpr (!holds_bools<T>()) {
@@ -196,6 +222,7 @@ template <class T>
 void describe_value(layout_builder to, std::size_t offset) {
   if constexpr (carries_only_data<T>()) {
     describe_data<T>(to, offset);
+    describe_bytes<T>(to, offset);
   } else if constexpr (std::is_pointer_v<T>) {
     to.pointer(offset, descriptor_of<std::remove_cv_t<std::remove_pointer_t<T>>>());
   } else if constexpr (is_transient<T>) {
@@ -207,7 +234,7 @@ void describe_value(layout_builder to, std::size_t offset) {
     for (std::size_t i = 0; i < fixed_array<T>::count; ++i) describe_part<element>(to, offset + i * sizeof(element));
   } else if constexpr (sum<T>) {
     [&]<class... Ts>(type_list<Ts...>) {
-      choice& cases = to.choice(offset + flag_offset_of(std::type_identity<T>{}), sizeof...(Ts));
+      choice& cases = to.choice(offset, sizeof(T), offset + flag_offset_of(std::type_identity<T>{}), sizeof...(Ts));
       std::size_t i = 0;
       (
           [&] {
@@ -219,7 +246,9 @@ void describe_value(layout_builder to, std::size_t offset) {
   } else if constexpr (product<T>) {
     const T& fake = fake_object<T>();
     std::apply([&]<class... Parts>(const Parts&... parts) { (describe_part<Parts>(to, offset + offset_in(fake, parts)), ...); }, fake);
-  } else if constexpr (!std::is_same_v<T, object>) {
+  } else if constexpr (std::is_same_v<T, object>) {
+    to.value(offset, sizeof(T));
+  } else {
     static_assert(check_class<T>());
     visit_parts<T>([&]<class F>(const std::string& name, std::size_t at, std::type_identity<F>) {
       if (name == base_name) {
@@ -269,6 +298,7 @@ void fill_block(type_descriptor& type) {
   if constexpr (carries_only_data<Element>()) {
     type.shape = shape::data_block;
     describe_data<Element>(layout_builder{type}, 0);
+    describe_bytes<Element>(layout_builder{type}, 0);
   } else if constexpr (std::is_pointer_v<Element>) {
     type.shape = shape::pointer_block;
     type.element = &descriptor_of<std::remove_cv_t<std::remove_pointer_t<Element>>>();

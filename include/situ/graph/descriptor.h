@@ -30,7 +30,7 @@ struct op {
   std::uint32_t offset = 0;                 // within the object, bytes
   std::uint32_t bytes = 0;                  // transient
   const type_descriptor* target = nullptr;  // pointer: what it points to. array: the block of its elements
-  const detail::choice* cases = nullptr;    // choice
+  detail::choice* cases = nullptr;          // choice
 };
 
 // A polymorphic object that is part of another: its header names the type that it is declared as.
@@ -45,9 +45,28 @@ struct bool_run {
   std::uint32_t count = 0;
 };
 
+// Bytes that belong to a value: all their bits, or, of bit-fields, some.
+struct value_run {
+  std::uint32_t offset = 0;  // within the object
+  std::uint32_t bytes = 0;
+  std::uint8_t bits = 0xff;
+};
+// Bytes of which only these bits belong to a value, if any.
+using gap = value_run;
+// The same by words: what to keep of each.
+struct word_gap {
+  std::uint32_t offset = 0;  // bytes, a multiple of 8
+  std::uint32_t words = 0;
+  std::uint64_t kept = 0;
+};
+
 // An optional or a variant: which of its alternatives is there decides what follows.
 struct choice {
   std::uint32_t flag_offset = 0;            // within the object, of the byte that holds the number of the alternative
+  std::uint32_t offset = 0;                 // of the whole, within the object
+  std::uint32_t bytes = 0;
+  std::vector<std::vector<value_run>> values;     // of each alternative; once the type is known,
+  std::vector<std::vector<gap>> gaps;             // what else there is
   std::vector<std::vector<op>> alternatives;
   std::vector<std::vector<part_header>> headers;  // likewise
   std::vector<std::vector<bool_run>> bools;       // likewise
@@ -72,6 +91,8 @@ struct type_descriptor {
   detail::shape shape = shape::object;
   bool is_tagged = false;       // derives from situ::object: the type of the object itself is in its header
   bool has_containers = false;  // holds arrays, so something may have to be given back with it
+  bool has_gaps = false;        // has bytes that are no value (padding, alternatives that are not there): a message has zeroes for them
+  bool has_choices = false;
   bool starts_with_class = false;  // an object of another class may have the same address: the first member, or a base
   std::uint16_t index = 0;      // in the table of types, from 1
   std::uint32_t size = 0;       // of an object, or of one element of a block
@@ -82,6 +103,9 @@ struct type_descriptor {
   std::vector<op> others;
   std::vector<part_header> headers;      // of parts that are in every object of the type
   std::vector<bool_run> bools;           // likewise; of a block of data: in each element
+  std::vector<value_run> values;         // in every object, with all of each choice; of a block of data: in each element
+  std::vector<word_gap> gaps;            // padding, in every `gap_period` bytes: an object, or elements up to a multiple of 8
+  std::uint64_t gap_period = 0;
   const type_descriptor* element = nullptr;       // of a block of pointers: what they point to; of objects: their type
   std::vector<const type_descriptor*> first_parts;  // the classes at offset 0, but those that lie within a first part, and alternatives
   std::vector<const type_descriptor*> bases;      // of a tagged type: what pointers to it may be declared as, itself included

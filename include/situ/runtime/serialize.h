@@ -1,10 +1,16 @@
 // How values travel: measured, written to bytes at one place, read back (with every bound checked) at another.
 //
-// Here for trivially copyable types, std::string, std::vector, std::tuple, std::pair, std::optional and std::array of those.
+// Here for trivially copyable types, std::string, std::vector, std::tuple, std::pair, std::optional, std::variant and std::array of those.
 // Object graphs get their own specialisation of wire<T>; at() asks for nothing else. Layout: the value's bytes in host order
 // (both ends run the same build), containers behind a 64-bit count. Not self-describing: the function that travels along knows
 // the types.
+//
+// Nothing but values leaves: padding is zero, and optionals, variants and aggregates that hold such travel by parts, so that what is not there
+// any more stays behind. Equal values give equal bytes. Unions, and aggregates that hold addresses, do not travel. What no compiler
+// tells (private members) goes as base/padding.h says: such a class that holds an optional has a wire<T> of its own.
 #pragma once
+
+#include <situ/base/padding.h>
 
 #include <algorithm>
 #include <array>
@@ -22,12 +28,14 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace situ {
 
 namespace detail {
 [[noreturn]] void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes);
+[[noreturn]] void throw_bad_alternative(std::size_t index, std::size_t alternatives);
 }
 
 // Writes into a buffer that was measured beforehand.
@@ -99,7 +107,83 @@ inline constexpr bool is_view<std::initializer_list<T>> = true;
 template <class T>
 inline constexpr bool is_view<std::reference_wrapper<T>> = true;
 template <class T>
-inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !is_optional<T> && !is_view<T> && !is_pointer_like<T> && !std::is_reference_v<T> && !std::is_array_v<T>;
+inline constexpr bool is_variant = false;
+template <class... Ts>
+inline constexpr bool is_variant<std::variant<Ts...>> = true;
+
+template <class T>
+consteval bool is_plain_value();
+template <class T>
+inline constexpr bool is_plain = is_plain_value<T>();
+
+// What a field of plain data may be, besides plain: an array, or a choice between such.
+template <class T>
+consteval bool is_plain_field();
+template <class... Ts>
+consteval bool are_plain_fields(type_list<Ts...>) {
+  return (is_plain_field<std::remove_cv_t<Ts>>() && ...);
+}
+template <class T>
+struct choices_of {};
+template <class T>
+struct choices_of<std::optional<T>> {
+  using type = type_list<T>;
+};
+template <class... Ts>
+struct choices_of<std::variant<Ts...>> {
+  using type = type_list<Ts...>;
+};
+template <class T>
+consteval bool is_plain_field() {
+  if constexpr (std::is_bounded_array_v<T>) {
+    return is_plain_field<std::remove_cv_t<std::remove_extent_t<T>>>();
+  } else if constexpr (std_array_size<T> != 0) {
+    return is_plain_field<std::remove_cv_t<typename T::value_type>>();
+  } else if constexpr (is_optional<T> || is_variant<T>) {
+    return are_plain_fields(typename choices_of<T>::type{});
+  } else {
+    return is_plain<T>;
+  }
+}
+template <class... Ts>
+consteval bool hold_choice(type_list<Ts...>);
+// Trivially copyable, and no address of this process, as far as the compiler tells.
+template <class T>
+consteval bool is_plain_value() {
+  if constexpr (!std::is_trivially_copyable_v<T> || is_optional<T> || is_variant<T> || is_view<T> || is_pointer_like<T> || std::is_reference_v<T> || std::is_array_v<T> || std::is_union_v<T>) {
+    return false;
+  } else if constexpr (std_array_size<T> != 0) {
+    return is_plain<std::remove_cv_t<typename T::value_type>>;
+  } else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
+    if constexpr (has_known_fields<T>) return are_plain_fields(field_types<T>{}) && (has_addressable_fields<T> || !hold_choice(field_types<T>{}));
+    return true;
+  } else {
+    return true;
+  }
+}
+
+// Whether plain data holds choices, so that it travels by parts.
+template <class T>
+consteval bool holds_choice();
+template <class... Ts>
+consteval bool hold_choice(type_list<Ts...>) {
+  return (holds_choice<std::remove_cv_t<Ts>>() || ...);
+}
+template <class T>
+consteval bool holds_choice() {
+  if constexpr (is_optional<T> || is_variant<T>) {
+    return true;
+  } else if constexpr (std::is_bounded_array_v<T>) {
+    return holds_choice<std::remove_cv_t<std::remove_extent_t<T>>>();
+  } else if constexpr (std_array_size<T> != 0) {
+    return holds_choice<std::remove_cv_t<typename T::value_type>>();
+  } else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
+    if constexpr (has_known_fields<T>) return hold_choice(field_types<T>{});
+    return false;
+  } else {
+    return false;
+  }
+}
 }  // namespace detail
 
 // Whether values of T can be sent to another place.
@@ -111,11 +195,11 @@ concept travels = requires(const T& value, wire_writer& writer, wire_reader& rea
 };
 
 template <class T>
-  requires detail::is_plain<T>
+  requires(detail::is_plain<T> && !detail::holds_choice<T>())
 struct wire<T> {
   static constexpr std::size_t size(const T&) noexcept { return std::is_empty_v<T> ? 0 : sizeof(T); }
   static void write(wire_writer& writer, const T& value) noexcept {
-    if constexpr (!std::is_empty_v<T>) writer.write(&value, sizeof(T));
+    if constexpr (!std::is_empty_v<T>) detail::write_value(writer.skip(sizeof(T)), value);
   }
   static T read(wire_reader& reader) {
     if constexpr (std::is_empty_v<T> && std::is_default_constructible_v<T>) {
@@ -128,6 +212,53 @@ struct wire<T> {
       alignas(T) std::byte storage[sizeof(T)];
       reader.read(storage, sizeof(T));
       return *std::launder(reinterpret_cast<T*>(storage));
+    }
+  }
+};
+
+// An aggregate with choices: field by field.
+template <class T>
+  requires(detail::is_plain<T> && detail::holds_choice<T>() && detail::std_array_size<T> == 0)
+struct wire<T> {
+  static std::size_t size(const T& value) {
+    std::size_t bytes = 0;
+    detail::visit_fields(value, [&](const auto& field) { bytes += part_size(field); });
+    return bytes;
+  }
+  static void write(wire_writer& writer, const T& value) {
+    detail::visit_fields(value, [&](const auto& field) { write_part(writer, field); });
+  }
+  static T read(wire_reader& reader) {
+    T value{};
+    detail::visit_fields(value, [&](auto& field) { read_part(reader, field); });
+    return value;
+  }
+
+ private:
+  template <class Field>
+  static std::size_t part_size(const Field& field) {
+    if constexpr (std::is_array_v<Field>) {
+      std::size_t bytes = 0;
+      for (const auto& each : field) bytes += part_size(each);
+      return bytes;
+    } else {
+      return wire<Field>::size(field);
+    }
+  }
+  template <class Field>
+  static void write_part(wire_writer& writer, const Field& field) {
+    if constexpr (std::is_array_v<Field>) {
+      for (const auto& each : field) write_part(writer, each);
+    } else {
+      wire<Field>::write(writer, field);
+    }
+  }
+  template <class Field>
+  static void read_part(wire_reader& reader, Field& field) {
+    if constexpr (std::is_array_v<Field>) {
+      for (auto& each : field) read_part(reader, each);
+    } else {
+      field = wire<Field>::read(reader);
     }
   }
 };
@@ -164,7 +295,7 @@ std::vector<T> read_plain_elements(wire_reader& reader) {
 }
 
 template <class T>
-inline constexpr bool copies_in_bulk = is_plain<T> && !std::is_empty_v<T> && !std::is_same_v<T, bool> && std::is_default_constructible_v<T>;
+inline constexpr bool copies_in_bulk = is_plain<T> && !holds_choice<T>() && !std::is_empty_v<T> && !std::is_same_v<T, bool> && std::is_default_constructible_v<T>;
 
 // In a vector each element takes a byte at least, so that every count can be held against the bytes that are left.
 template <class T>
@@ -186,7 +317,7 @@ struct wire<std::vector<T>> {
   static void write(wire_writer& writer, const std::vector<T>& elements) {
     const std::uint64_t count = elements.size();
     writer.write(&count, sizeof(count));
-    if constexpr (detail::copies_in_bulk<T>) {
+    if constexpr (detail::copies_in_bulk<T> && !detail::has_padding<T>()) {
       writer.write(elements.data(), elements.size() * sizeof(T));
     } else {
       for (const T& element : elements) {
@@ -227,6 +358,28 @@ struct wire<std::optional<T>> {
   }
 };
 template <travels... Ts>
+struct wire<std::variant<Ts...>> {
+  static_assert(sizeof...(Ts) <= 256, "situ: a std::variant of more than 256 alternatives does not travel");
+  using value_type = std::variant<Ts...>;
+  static std::size_t size(const value_type& value) {
+    return 1 + std::visit([]<class T>(const T& alternative) { return wire<T>::size(alternative); }, value);
+  }
+  static void write(wire_writer& writer, const value_type& value) {
+    const auto index = static_cast<std::uint8_t>(value.index());
+    writer.write(&index, 1);
+    std::visit([&]<class T>(const T& alternative) { wire<T>::write(writer, alternative); }, value);
+  }
+  static value_type read(wire_reader& reader) {
+    std::uint8_t index = 0;
+    reader.read(&index, 1);
+    if (index >= sizeof...(Ts)) detail::throw_bad_alternative(index, sizeof...(Ts));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      static constexpr value_type (*read_alternative[])(wire_reader&) = {[](wire_reader& from) { return value_type{std::in_place_index<I>, wire<Ts>::read(from)}; }...};
+      return read_alternative[index](reader);
+    }(std::index_sequence_for<Ts...>{});
+  }
+};
+template <travels... Ts>
 struct wire<std::tuple<Ts...>> {
   static std::size_t size(const std::tuple<Ts...>& values) {
     return std::apply([](const Ts&... each) { return (std::size_t{0} + ... + wire<Ts>::size(each)); }, values);
@@ -252,7 +405,7 @@ struct wire<std::pair<A, B>> {
 };
 
 template <travels T, std::size_t N>
-  requires(!detail::is_plain<std::array<T, N>>)
+  requires(!detail::is_plain<std::array<T, N>> || detail::holds_choice<T>())
 struct wire<std::array<T, N>> {
   static std::size_t size(const std::array<T, N>& elements) {
     std::size_t bytes = 0;
