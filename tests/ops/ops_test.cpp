@@ -16,6 +16,8 @@ namespace {
 void number(ACC<double>& u, const int* idx, const double* scale) { u(0, 0) = *scale * (idx[0] + 100 * idx[1]); }
 void smooth(const ACC<double>& u, ACC<double>& v) { v(0, 0) = u(1, 0) + u(-1, 0) + u(0, 1) + u(0, -1); }
 void scale_by_factor(ACC<double>& u) { u(0, 0) *= factor; }
+double undeclared = 1;
+void scale_by_undeclared(ACC<double>& u, const double* by) { u(0, 0) *= *by * undeclared; }
 void add_up(const ACC<double>& u, double* sum, double* least, double* most) {
   *sum += u(0, 0);
   *least = MIN(*least, u(0, 0));
@@ -267,6 +269,24 @@ TEST_P(ops, several_instances) {
   EXPECT_EQ(got[2], 1);
   mine.ostream() << "to its own stream";
   EXPECT_EQ(text.str(), "to its own stream");
+}
+
+TEST_P(ops, loops_run_at_once_on_request) {
+  const char* const arguments[] = {"program", GetParam(), "SITU_AT_ONCE"};
+  OPS_instance mine{3, arguments, 1};
+  const ops_block b = mine.decl_block(2, "mine");
+  int base[] = {0, 0}, size[] = {1, 1}, none[] = {0, 0}, all[] = {0, 1, 0, 1};
+  const ops_dat u = b->decl_dat(1, size, base, none, none, static_cast<double*>(nullptr), "double", "u");
+  const ops_stencil here = mine.decl_stencil(2, 1, zero, "here");
+  double one = 1;
+  std::vector<double> ones{1};
+  ops_dat_set_data(u, 0, reinterpret_cast<char*>(ones.data()));
+  for (const double value : {2.0, 5.0}) {
+    undeclared = value;
+    ops_par_loop(scale_by_undeclared, "scale", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_RW), ops_arg_gbl(&one, 1, "double", OPS_READ));
+  }
+  undeclared = 100;
+  EXPECT_EQ(fetch(u)[0], 10);
 }
 
 TEST(ops_exception, carries_a_code_and_text) {

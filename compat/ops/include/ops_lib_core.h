@@ -340,6 +340,7 @@ class OPS_instance {
   std::deque<ops_halo_group_core> groups_;
   std::map<std::string, constant> constants_;
   std::vector<ops_dat> seen_;  // datasets of which the program can see memory
+  bool at_once_ = false;       // all loops
 };
 
 void ops_init(int argc, const char* const argv[], int diags_level);

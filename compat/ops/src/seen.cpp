@@ -80,7 +80,7 @@ void OPS_instance::enqueue(std::unique_ptr<st::loop> l) {
       break;
     }
   }
-  if (touched.empty()) return context_->enqueue(std::move(l));
+  if (touched.empty() && !at_once_) return context_->enqueue(std::move(l));
   for (const ops_dat dat : touched) begin_access(dat);
   context_->enqueue(std::move(l));
   context_->execute();
