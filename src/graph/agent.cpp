@@ -22,15 +22,40 @@ constexpr int looks_before_sleep = 200;
   return *reinterpret_cast<offload_queue*>(reinterpret_cast<std::byte*>(&entry - entry.index) - offsetof(offload_queue, entries));
 }
 
-[[nodiscard]] bool is_agents(offload_step step) noexcept { return step == offload_step::measure || step == offload_step::copy; }
+[[nodiscard]] bool is_agents(offload_step step) noexcept { return step == offload_step::measure || step == offload_step::copy || step == offload_step::abandoned; }
+
+bool advance(offload_entry& entry, offload_state from, offload_step to) noexcept {
+  return entry.state.compare_exchange_strong(from, state_of(use_of(from), to), std::memory_order_seq_cst);
+}
+bool free_entry(offload_entry& entry, offload_state from) noexcept {
+  return entry.state.compare_exchange_strong(from, state_of(use_of(from) + 1, offload_step::free), std::memory_order_seq_cst);
+}
+
+void wake_place(std::uint32_t place) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the change before the look at `sleeping`
+  wake(current->job->slot(place));
+}
+
+// What is left of an entry whose receiver will not take the next step. For its owner. False while that is the agent's.
+bool reclaim(offload_entry& entry, offload_state seen) noexcept {
+  switch (step_of(seen)) {
+    case offload_step::measured:
+    case offload_step::claimed:
+    case offload_step::done:
+    case offload_step::failed: return free_entry(entry, seen);
+    case offload_step::copy: (void)advance(entry, seen, offload_step::abandoned); return false;
+    default: return false;
+  }
+}
 
 }  // namespace
 
-void offload_queue::request(offload_entry& entry, offload_step step) noexcept {
+bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
   entry.ticket = next_ticket.fetch_add(1, std::memory_order_relaxed);
-  entry.step.store(step, std::memory_order_seq_cst);
+  if (!advance(entry, from, step)) return false;
   bell.fetch_add(1, std::memory_order_seq_cst);
   if (asleep.load(std::memory_order_seq_cst) != 0) futex_wake(bell, 1);
+  return true;
 }
 
 offload_agent::offload_agent(place_context& context) : control_{*context.job}, place_{context.place} {
@@ -71,30 +96,30 @@ void offload_agent::run() {
   }
 }
 
-// Invariant 2: the oldest request first.
+// Invariant 3: the oldest request first.
 bool offload_agent::serve_next() {
   offload_queue& queue = *queue_.local();
   std::size_t oldest = offload_queue::entry_count;
-  offload_step step = offload_step::free;
+  offload_state state = 0;
   for (std::size_t i = 0; i < offload_queue::entry_count; ++i) {
-    const offload_step found = queue.entries[i].step.load(std::memory_order_acquire);
-    if (!is_agents(found) || (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket)) continue;
+    const offload_state found = queue.entries[i].state.load(std::memory_order_acquire);
+    if (!is_agents(step_of(found)) || (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket)) continue;
     oldest = i;
-    step = found;
+    state = found;
   }
   if (oldest == offload_queue::entry_count) return false;
-  serve(oldest, step);
+  serve(oldest, state);
   return true;
 }
 
-void offload_agent::serve(std::size_t i, offload_step step) {
+void offload_agent::serve(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const std::uint32_t waiting = entry.waiting_place;
   offload_step outcome = offload_step::failed;
   try {
     const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch};
     graph_plan& plan = *plans_[i];
-    if (step == offload_step::measure) {
+    if (step_of(state) == offload_step::measure) {
       plan.discover(roots_[i].data(), entry.root_count, copy_map::automatic, source_check::none);
       entry.copy_bytes = plan.copy_bytes();
       entry.objects = plan.size().objects;
@@ -102,7 +127,7 @@ void offload_agent::serve(std::size_t i, offload_step step) {
       entry.alignment = plan.alignment_bytes();
       for (std::uint32_t r = 0; r < entry.root_count; ++r) entry.roots[r] = plan.root(r);
       outcome = offload_step::measured;
-    } else {
+    } else if (step_of(state) == offload_step::copy) {
       copy(entry, plan);
       outcome = offload_step::done;
     }
@@ -110,9 +135,14 @@ void offload_agent::serve(std::size_t i, offload_step step) {
     fail(entry, failure);
   }
   if (outcome != offload_step::measured) plans_[i]->clear();
-  entry.step.store(outcome, std::memory_order_seq_cst);  // before the look at `sleeping` in wake()
+  if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // the change before the look at `sleeping`
+    wake(control_.slot(waiting));
+    return;
+  }
+  free_entry(entry, state_of(use_of(state), offload_step::abandoned));
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  wake(control_.slot(waiting));
+  wake(control_.slot(place_));  // whose tasks may wait for an entry
 }
 
 // Section 4.2: between memories, the copy is made beside the originals, with pointers that are right where it goes.
@@ -125,6 +155,14 @@ void offload_agent::copy(offload_entry& entry, const graph_plan& plan) {
   std::memcpy(destination + sizeof(arena), buffer.get() + sizeof(arena), entry.copy_bytes - sizeof(arena));
 }
 
+namespace {
+[[noreturn]] void throw_failure(const offload_entry& entry) {
+  const auto code = static_cast<errc>(entry.error_code);
+  if (code == errc::place_lost) throw_place_lost(*current->job, current->place);
+  throw_error(code, std::string{entry.error_text, ::strnlen(entry.error_text, sizeof entry.error_text)});
+}
+}  // namespace
+
 void offload_agent::fail(offload_entry& entry, const std::exception& failure) noexcept {
   const auto* const known = dynamic_cast<const error*>(&failure);
   entry.error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
@@ -134,67 +172,90 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
   entry.error_text[length] = '\0';
 }
 
-offload_entry& offload_agent::measure(std::span<const graph_root> roots) {
-  offload_queue& queue = *queue_.local();
-  offload_entry* entry = nullptr;
-  // Only this place's thread takes entries; back-pressure is this wait.
-  current->scheduler->wait_until([&] {
-    for (offload_entry& each : queue.entries) {
-      if (each.step.load(std::memory_order_acquire) != offload_step::free) continue;
-      entry = &each;
-      entry->step.store(offload_step::reserved, std::memory_order_relaxed);
-      return true;
+// Only this place's thread takes entries. What a lost place left behind is taken up here.
+offload_entry* offload_agent::reserve_entry() noexcept {
+  for (offload_entry& each : queue_.local()->entries) {
+    offload_state seen = each.state.load(std::memory_order_acquire);
+    if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure && has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
+      reclaim(each, seen);
+      seen = each.state.load(std::memory_order_acquire);
     }
-    return false;
-  });
+    if (step_of(seen) == offload_step::free && advance(each, seen, offload_step::reserved)) return &each;
+  }
+  return nullptr;
+}
+
+offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
+  offload_entry* entry = nullptr;
+  current->scheduler->wait_until([&] { return (entry = reserve_entry()) != nullptr; });  // back-pressure is this wait
+  const std::uint64_t use = use_of(entry->state.load(std::memory_order_relaxed));
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->waiting_place = place_;
+  entry->reader = reader;
   entry->failure_epoch = current->endpoint->failure_epoch();
-  queue.request(*entry, offload_step::measure);
+  (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
+  const auto state = [entry] { return entry->state.load(std::memory_order_acquire); };
   try {
-    await_step(*entry, offload_step::measured);
+    current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); });
+    if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
+    if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);  // `reader` is: another task has taken it up
   } catch (...) {
     // The caller may give the graph up now: not while the agent reads it. It is at work in this process, so this ends soon.
-    while (entry->step.load(std::memory_order_acquire) == offload_step::measure) std::this_thread::yield();
-    release_entry(*entry, place_);
+    while (state() == state_of(use, offload_step::measure)) std::this_thread::yield();
+    free_entry(*entry, state_of(use, offload_step::measured)) || free_entry(*entry, state_of(use, offload_step::failed));
     throw;
   }
-  return *entry;
+  return {*entry, use};
 }
 
-offload_entry& entry_at(std::uint64_t address, std::uint32_t source) {
+// --- the caller's end ---
+
+offload_lease::~offload_lease() {
+  if (entry_ == nullptr) return;
+  while (true) {
+    const offload_state seen = entry_->state.load(std::memory_order_acquire);
+    if (use_of(seen) != use_) return;
+    const offload_step step = step_of(seen);
+    const bool is_left_behind = step == offload_step::measured || has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
+    if (is_left_behind && reclaim(*entry_, seen)) return;
+    // Of what the receiver has, it disposes itself; and what it asks for after a loss, the agent refuses (reading_guard).
+    if (!is_left_behind && step != offload_step::copy && step != offload_step::abandoned) return;
+    std::this_thread::yield();  // invariant 5. The agent is at work in this process, so this ends soon
+  }
+}
+
+// --- the receiver's end ---
+
+offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source) : use_{use}, source_{source} {
   check_access(access::get, address, sizeof(offload_entry));
   auto* const entry = reinterpret_cast<offload_entry*>(address);
-  if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != source || entry->index >= offload_queue::entry_count ||
-      entry->step.load(std::memory_order_acquire) != offload_step::measured)
+  if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != source || entry->index >= offload_queue::entry_count)
     throw_error(errc::bad_message, fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none", source, address));
-  return *entry;
+  if (!advance(*entry, state_of(use, offload_step::measured), offload_step::claimed)) {
+    if (current->job->failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(*current->job, current->place);
+    throw_error(errc::bad_message, fmt::format("a call from place {} names request {} of its offload agent at {:#x}, which is over", source, use, address));
+  }
+  entry_ = entry;
 }
 
-void request_copy(offload_entry& entry, arena& destination) {
-  entry.destination = reinterpret_cast<std::uintptr_t>(&destination);
-  entry.finalizers = reinterpret_cast<std::uintptr_t>(destination.finalizers);
-  entry.waiting_place = current->place;
-  queue_of(entry).request(entry, offload_step::copy);
+offload_claim::~offload_claim() {
+  while (true) {
+    const offload_state seen = entry_->state.load(std::memory_order_acquire);
+    if (use_of(seen) != use_ || step_of(seen) == offload_step::abandoned) return;
+    if (reclaim(*entry_, seen)) break;
+  }
+  wake_place(source_);  // whose tasks may wait for an entry
 }
 
-void await_step(offload_entry& entry, offload_step wanted) {
-  offload_step step = offload_step::free;
-  current->scheduler->wait_until([&] {
-    step = entry.step.load(std::memory_order_acquire);
-    return step == wanted || step == offload_step::failed;
-  });
-  if (step != offload_step::failed) return;
-  if (static_cast<errc>(entry.error_code) == errc::place_lost) throw_place_lost(*current->job, current->place);
-  throw_error(static_cast<errc>(entry.error_code), std::string{entry.error_text, ::strnlen(entry.error_text, sizeof entry.error_text)});
-}
-
-void release_entry(offload_entry& entry, std::uint32_t owner) noexcept {
-  entry.releases.fetch_add(1, std::memory_order_release);
-  entry.step.store(offload_step::free, std::memory_order_seq_cst);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  wake(current->job->slot(owner));  // whose tasks may wait for an entry
+void offload_claim::copy_to(arena& destination) {
+  entry_->destination = reinterpret_cast<std::uintptr_t>(&destination);
+  entry_->finalizers = reinterpret_cast<std::uintptr_t>(destination.finalizers);
+  entry_->waiting_place = current->place;
+  if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy)) throw_place_lost(*current->job, current->place);
+  offload_step step = offload_step::copy;
+  current->scheduler->wait_until([&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; });
+  if (step == offload_step::failed) throw_failure(*entry_);
 }
 
 }  // namespace situ::detail

@@ -3,13 +3,19 @@
 //
 // Its requests lie in the place's segment, where the receiver finds them: a FIFO of 16. Who waits for a free entry waits as a task.
 //
-//   entry   free -- caller --> measure -- agent --> measured -- caller's message, receiver --> copy -- agent --> done -- receiver --> free
-//                                  \------------------> failed                                  \--------> failed
+//   entry   free -- caller --> measure -- agent --> measured -- receiver --> claimed --> copy -- agent --> done -- receiver --> free
+//                                  \------------------> failed                            \---------------> failed
+//
+// Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost receiver left behind; the receiver
+// one that it has claimed. While the agent copies, an entry that is given up is `abandoned`, and the agent frees it.
 //
 // Invariants
-//   1. Whoever may change `state` next owns the entry's other fields; the change is a release, the look an acquire.
-//   2. The agent takes requests in the order of their tickets.
-//   3. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only wakes them.
+//   1. Whoever may take the next step owns the entry's other fields; the change is a release, the look an acquire. Where two may take it, each
+//      by compare-exchange.
+//   2. A state holds the number of the entry's use, which grows each time that it is freed: an old name of an entry finds nothing.
+//   3. The agent takes requests in the order of their tickets.
+//   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only wakes them.
+//   5. Once a lease has ended, the agent does not read that graph any more.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -21,19 +27,26 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "graph/plan.h"
 #include "memory/job.h"
 
 namespace situ::detail {
 
-enum class offload_step : std::uint32_t { free, reserved, measure, measured, copy, done, failed };
+enum class offload_step : std::uint8_t { free, reserved, measure, measured, claimed, copy, abandoned, done, failed };
+
+// | use : 56 | step : 8 |
+using offload_state = std::uint64_t;
+[[nodiscard]] constexpr offload_state state_of(std::uint64_t use, offload_step step) noexcept { return use << 8 | static_cast<std::uint8_t>(step); }
+[[nodiscard]] constexpr std::uint64_t use_of(offload_state state) noexcept { return state >> 8; }
+[[nodiscard]] constexpr offload_step step_of(offload_state state) noexcept { return static_cast<offload_step>(state & 0xff); }
 
 struct alignas(64) offload_entry {
-  std::atomic<offload_step> step{offload_step::free};
+  std::atomic<offload_state> state{state_of(1, offload_step::free)};
   std::uint32_t index = 0;           // in the queue; constant
   std::uint32_t waiting_place = 0;   // who is woken after the next step of the agent's
-  std::atomic<std::uint32_t> releases{0};
+  std::uint32_t reader = 0;          // the place that the graph is for
   std::uint64_t ticket = 0;
   std::uint64_t copy_bytes = 0;      // set by measuring
   std::uint64_t objects = 0;
@@ -55,8 +68,48 @@ struct offload_queue {
   std::atomic<std::uint32_t> asleep{0};
   std::array<offload_entry, entry_count> entries;
 
-  // Hands an entry to the agent, and wakes it. pre: the caller owns the entry.
-  void request(offload_entry& entry, offload_step step) noexcept;
+  // Hands an entry to the agent, and wakes it. pre: the caller owns the entry. False where it was given up meanwhile.
+  [[nodiscard]] bool request(offload_entry& entry, offload_state from, offload_step step) noexcept;
+};
+
+// The caller's hold of an entry, from measuring until the call is over.
+class offload_lease {
+ public:
+  offload_lease() noexcept = default;
+  offload_lease(offload_entry& entry, std::uint64_t use) noexcept : entry_{&entry}, use_{use} {}
+  offload_lease(offload_lease&& other) noexcept : entry_{std::exchange(other.entry_, nullptr)}, use_{other.use_} {}
+  offload_lease& operator=(offload_lease&& other) noexcept {
+    std::swap(entry_, other.entry_);
+    std::swap(use_, other.use_);
+    return *this;
+  }
+  ~offload_lease();
+  [[nodiscard]] offload_entry* entry() const noexcept { return entry_; }
+  [[nodiscard]] std::uint64_t use() const noexcept { return use_; }
+  // Whether the receiver has given the entry back.
+  [[nodiscard]] bool is_over() const noexcept { return use_of(entry_->state.load(std::memory_order_acquire)) != use_; }
+
+ private:
+  offload_entry* entry_ = nullptr;
+  std::uint64_t use_ = 0;
+};
+
+// The receiver's hold of an entry, from reading its name to the end of the copy.
+class offload_claim {
+ public:
+  // Of the entry at this address of place `source`. Throws bad_message where there can be none, place_lost_error where its caller gave it up.
+  offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source);
+  offload_claim(const offload_claim&) = delete;
+  offload_claim& operator=(const offload_claim&) = delete;
+  ~offload_claim();
+  [[nodiscard]] const offload_entry& entry() const noexcept { return *entry_; }
+  // Has the agent copy to an arena of the receiver's, and waits for it. Throws what the agent failed of.
+  void copy_to(arena& destination);
+
+ private:
+  offload_entry* entry_ = nullptr;
+  std::uint64_t use_;
+  std::uint32_t source_;
 };
 
 class offload_agent {
@@ -66,8 +119,8 @@ class offload_agent {
   offload_agent(const offload_agent&) = delete;
   offload_agent& operator=(const offload_agent&) = delete;
 
-  // Has these graphs measured; waits for a free entry and for the result, as a task. Throws what the measuring threw.
-  offload_entry& measure(std::span<const graph_root> roots);
+  // Has these graphs measured, for place `reader`; waits for a free entry and for the result, as a task. Throws what the measuring threw.
+  [[nodiscard]] offload_lease measure(std::span<const graph_root> roots, std::uint32_t reader);
   // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between memories that the
   // agent cannot write word by word.
   [[nodiscard]] bool is_staged() const noexcept { return staged_; }
@@ -75,7 +128,8 @@ class offload_agent {
  private:
   void run();
   bool serve_next();
-  void serve(std::size_t i, offload_step step);
+  void serve(std::size_t i, offload_state state);
+  [[nodiscard]] offload_entry* reserve_entry() noexcept;
   void copy(offload_entry& entry, const graph_plan& plan);
   static void fail(offload_entry& entry, const std::exception& failure) noexcept;
 
@@ -88,14 +142,5 @@ class offload_agent {
   std::uint32_t place_ = 0;
   std::thread thread_;
 };
-
-// For the receiver: the entry at this address of place `source`. Throws bad_message where there can be none.
-[[nodiscard]] offload_entry& entry_at(std::uint64_t address, std::uint32_t source);
-// Has the agent copy to an arena of the caller's; await_step(done) waits for it.
-void request_copy(offload_entry& entry, arena& destination);
-// Waits for the agent's step; throws what it failed of.
-void await_step(offload_entry& entry, offload_step wanted);
-// Gives the entry back.
-void release_entry(offload_entry& entry, std::uint32_t owner) noexcept;
 
 }  // namespace situ::detail

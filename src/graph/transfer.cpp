@@ -1,6 +1,7 @@
 #include <situ/graph/transfer.h>
 
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/scheduler.h>
 
@@ -18,6 +19,7 @@
 #include "graph/graph_state.h"
 #include "graph/message.h"
 #include "graph/plan.h"
+#include "memory/job.h"
 
 namespace situ {
 namespace detail {
@@ -44,9 +46,67 @@ transfer transfer_of_environment() {
   return event_kind::graph_here;
 }
 
-// A flag in the sender's segment that the receiver of a pull sets.
+// In the sender's segment: whether the receiver of a pull still needs the originals. Whoever is second to change it gives it back.
+enum class need : std::uint32_t { wanted, taken, given_up };
 struct taken_flag {
-  std::atomic<std::uint32_t> is_taken{0};
+  std::atomic<need> state{need::wanted};
+};
+
+void give_back(taken_flag* flag) noexcept {
+  try {
+    deallocate(ptr<taken_flag>{flag});
+  } catch (const error& e) {  // only where the heap is damaged
+    log(log_level::error, e.message());
+  }
+}
+
+// The sender's end of a flag.
+class flag_lease {
+ public:
+  flag_lease() noexcept = default;
+  flag_lease(const flag_lease&) = delete;
+  flag_lease& operator=(const flag_lease&) = delete;
+  void make(std::uint32_t reader) {
+    flag_ = new (allocate<taken_flag>().local()) taken_flag;
+    reader_ = reader;
+  }
+  ~flag_lease() {
+    if (flag_ == nullptr) return;
+    const bool is_second = flag_->state.exchange(need::given_up) == need::taken;
+    if (is_second || has_ended(current->job->slot(reader_).state.load(std::memory_order_acquire))) give_back(flag_);
+  }
+  [[nodiscard]] taken_flag* get() const noexcept { return flag_; }
+
+ private:
+  taken_flag* flag_ = nullptr;
+  std::uint32_t reader_ = 0;
+};
+
+// The receiver's end: at the end of its life the originals are not needed any more, whatever came of it.
+struct flag_to_set {
+  taken_flag* flag;
+  std::uint32_t sender;
+  flag_to_set(std::uint64_t address, std::uint32_t source) : flag{reinterpret_cast<taken_flag*>(address)}, sender{source} {
+    if (address != 0) check_access(access::atomic, address, sizeof(taken_flag));
+  }
+  flag_to_set(const flag_to_set&) = delete;
+  flag_to_set& operator=(const flag_to_set&) = delete;
+  ~flag_to_set() {
+    if (flag == nullptr) return;
+    if (flag->state.exchange(need::taken) == need::given_up) {
+      give_back(flag);
+    } else {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      wake(current->job->slot(sender));
+    }
+  }
+};
+
+// What a call holds of an offloaded graph: the entry, and before that ends, what the agent reads.
+struct lent_graph final : held_by_call {
+  std::unique_ptr<held_by_call> arguments;
+  offload_lease entry;
+  lent_graph(std::unique_ptr<held_by_call> held, offload_lease&& lease) noexcept : arguments{std::move(held)}, entry{std::move(lease)} {}
 };
 
 // Up to here, a graph goes with its call: for the receiver to look for it would take longer than to send it twice.
@@ -104,9 +164,9 @@ struct graph_sender::implementation {
   std::array<graph_root, most_roots> root_store;
   std::span<const graph_root> roots;
   std::optional<borrowed_plan> borrowed;  // message, until it is written. No other transfer may hold one: they wait, and plans are large
-  ptr<taken_flag> flag;            // pull
-  offload_entry* entry = nullptr;  // offload
-  std::uint32_t releases = 0;      // of the entry, before this one's
+  flag_lease flag;                 // pull
+  offload_lease lease;             // offload, until lend()
+  std::uint64_t entry_words[2]{};  // likewise: address and use
   bool may_fetch = false;          // pull: what cannot be read there may be asked for
 
   [[nodiscard]] graph_plan& plan() {
@@ -128,27 +188,25 @@ struct graph_sender::implementation {
     pulls_ahead = pulls_per_look;
     return transfer::pull;
   }
-  ~implementation() {
-    if (flag) deallocate(flag);
-  }
 };
 
-graph_sender::graph_sender(transfer how, std::span<const graph_root> roots, bool is_told) : self_{std::make_unique<implementation>()} {
+graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_result) : self_{std::make_unique<implementation>()} {
   implementation& self = *self_;
+  transfer how = to.how;
   std::copy(roots.begin(), roots.end(), self.root_store.begin());
   self.roots = {self.root_store.data(), roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
   self.may_fetch = how == transfer::automatic;
-  self.how = how == transfer::automatic ? self.choose(is_told) : how;
+  self.how = how == transfer::automatic ? self.choose(is_result) : how;
   if (self.how != transfer::message) self.borrowed.reset();
   if (self.how == transfer::message) {
     if (self.plan().size().objects == 0) self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
   } else if (self.how == transfer::offload) {
-    self.entry = &agent_here().measure(roots);
-    self.releases = self.entry->releases.load(std::memory_order_relaxed);
-  } else if (is_told) {
-    const ptr<taken_flag> flag = allocate<taken_flag>();
-    self.flag = ptr<taken_flag>{new (flag.local()) taken_flag};
+    self.lease = agent_here().measure(roots, to.to.index());
+    self.entry_words[0] = reinterpret_cast<std::uintptr_t>(self.lease.entry());
+    self.entry_words[1] = self.lease.use();
+  } else if (is_result) {
+    self.flag.make(to.to.index());
   }
 }
 
@@ -159,7 +217,7 @@ std::size_t graph_sender::size() const noexcept {
   switch (self_->how) {
     case transfer::message: return (words + 1) * 8 + message_bytes(self_->plan(), self_->roots.size());
     case transfer::pull: return (words + 2 + self_->roots.size()) * 8;
-    default: return (words + 1) * 8;
+    default: return (words + 2) * 8;
   }
 }
 
@@ -172,25 +230,46 @@ void graph_sender::write(wire_writer& writer) const {
     write_message(self_->plan(), self_->roots, writer.skip(bytes));
     self_->borrowed.reset();
   } else if (self_->how == transfer::pull) {
-    put_word(self_->flag.address());
+    put_word(reinterpret_cast<std::uintptr_t>(self_->flag.get()));
     put_word(current->endpoint->failure_epoch() | (self_->may_fetch ? may_fetch_bit : 0));
     for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object) | std::uint64_t{root.type->index} << type_shift);
   } else {
-    put_word(reinterpret_cast<std::uintptr_t>(self_->entry));
+    for (const std::uint64_t word : self_->entry_words) put_word(word);
   }
 }
 
-std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> arguments) { return arguments; }
+std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> arguments) {
+  if (self_->how != transfer::offload) return arguments;
+  return std::make_unique<lent_graph>(std::move(arguments), std::move(self_->lease));
+}
 
 void graph_sender::wait_until_taken() {
-  if (self_->how == transfer::pull && self_->flag) {
-    current->scheduler->wait_until([flag = self_->flag.local()] { return flag->is_taken.load(std::memory_order_acquire) != 0; });
+  if (self_->how == transfer::pull) {
+    current->scheduler->wait_until([flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; });
   } else if (self_->how == transfer::offload) {
-    current->scheduler->wait_until([&self = *self_] { return self.entry->releases.load(std::memory_order_acquire) != self.releases; });
+    current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); });
   }
 }
 
 // --- the receiving end ---
+
+graph_receiver::graph_receiver(graph_receiver&& other) noexcept
+    : memory_{std::move(other.memory_)}, how_{other.how_}, source_{other.source_}, is_complete_{std::exchange(other.is_complete_, true)} {
+  std::copy(std::begin(other.words_), std::end(other.words_), std::begin(words_));
+}
+
+graph_receiver::~graph_receiver() {
+  if (is_complete_) return;
+  try {
+    if (how_ == transfer::pull) {
+      const flag_to_set tell_sender{words_[0], source_};
+    } else {
+      const offload_claim release{words_[0], words_[1], source_};
+    }
+  } catch (const error& e) {
+    log(log_level::error, fmt::format("place {}: a graph from place {} that nobody takes cannot be given up: {}", current->place, source_, e.message()));
+  }
+}
 
 bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<graph_root> roots) {
   const auto take_word = [&] {
@@ -215,6 +294,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
   } else if (how == static_cast<std::uint64_t>(transfer::offload)) {
     how_ = transfer::offload;
     words_[0] = take_word();
+    words_[1] = take_word();
   } else {
     throw_error(errc::bad_message, fmt::format("a call from place {} brings a graph by transfer {}, which there is not", source, how));
   }
@@ -233,18 +313,7 @@ void graph_receiver::complete(std::span<graph_root> roots) {
 }
 
 void graph_receiver::pull(std::span<graph_root> roots) {
-  if (words_[0] != 0) check_access(access::atomic, words_[0], sizeof(taken_flag));
-  // Whatever comes of it, the sender's originals are not needed any more.
-  struct tell_sender {
-    taken_flag* flag;
-    std::uint32_t sender;
-    ~tell_sender() {
-      if (flag == nullptr) return;
-      flag->is_taken.store(1, std::memory_order_seq_cst);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      wake(current->job->slot(sender));
-    }
-  } const tell{reinterpret_cast<taken_flag*>(words_[0]), source_};
+  const flag_to_set tell_sender{words_[0], source_};
   const auto epoch = static_cast<std::uint32_t>(words_[1]);
   try {
     const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, epoch};
@@ -260,26 +329,17 @@ void graph_receiver::pull(std::span<graph_root> roots) {
 }
 
 void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
-  offload_entry& entry = entry_at(words_[0], source_);
-  struct release {
-    offload_entry& entry;
-    std::uint32_t owner;
-    ~release() { release_entry(entry, owner); }
-  };
-  arena_reference made;
-  {
-    const release at_end{entry, source_};
-    if (entry.root_count != roots.size()) throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_, entry.root_count, roots.size()));
-    made = make_arena(entry.copy_bytes, entry.alignment, entry.objects, entry.finalizer_words);
-    request_copy(entry, *made.get());
-    try {
-      await_step(entry, offload_step::done);
-    } catch (const place_lost_error&) {
-      ++made.get()->references;  // the agent may still write there: the memory goes with the job
-      throw;
-    }
-    for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), entry.roots[i]);
+  offload_claim claim{words_[0], words_[1], source_};
+  const offload_entry& entry = claim.entry();
+  if (entry.root_count != roots.size()) throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_, entry.root_count, roots.size()));
+  arena_reference made = make_arena(entry.copy_bytes, entry.alignment, entry.objects, entry.finalizer_words);
+  try {
+    claim.copy_to(*made.get());
+  } catch (const place_lost_error&) {
+    ++made.get()->references;  // the agent may still write there: the memory goes with the job
+    throw;
   }
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), entry.roots[i]);
   memory_ = std::move(made);
 }
 

@@ -262,7 +262,7 @@ class call_pack<Arguments...> {
     return outcome;
   }
 
-  call_pack(route target, const Arguments&... arguments) : arguments_{arguments...}, graphs_{target.how, gather(arguments...), false} {}
+  call_pack(route target, const Arguments&... arguments) : arguments_{arguments...}, graphs_{target, gather(arguments...), false} {}
   // What the call is to hold until it is over.
   [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments) { return graphs_.lend(std::move(arguments)); }
   [[nodiscard]] std::size_t size() const {
@@ -438,7 +438,7 @@ class result_pack<Result> {
   using arrives = owned<object>;
   static constexpr bool is_routed = true;
   static constexpr bool may_be_late = true;
-  result_pack(const Result& value, transfer how) : root_{graph_of<Result>::root(value)}, graph_{how, {&root_, 1}, true} {}
+  result_pack(const Result& value, route back) : root_{graph_of<Result>::root(value)}, graph_{back, {&root_, 1}, true} {}
   [[nodiscard]] std::size_t size() const noexcept { return graph_.size(); }
   void write(wire_writer& writer) const { graph_.write(writer); }
   void complete() { graph_.wait_until_taken(); }

@@ -40,10 +40,10 @@ namespace detail {
 inline constexpr std::size_t most_roots = 16;  // graphs among the arguments of one call
 
 // The sending end of the graphs of one call, from the roots to the bytes in the call's message. Making it may wait (offload).
-// is_told: whether wait_until_taken() will be called.
+// To a place; is_result: wait_until_taken() will be called.
 class graph_sender {
  public:
-  graph_sender(transfer how, std::span<const graph_root> roots, bool is_told);
+  graph_sender(route to, std::span<const graph_root> roots, bool is_result);
   ~graph_sender();
   graph_sender(const graph_sender&) = delete;
   graph_sender& operator=(const graph_sender&) = delete;
@@ -63,8 +63,9 @@ class graph_sender {
 class graph_receiver {
  public:
   graph_receiver() noexcept = default;
-  graph_receiver(graph_receiver&&) noexcept = default;
-  graph_receiver& operator=(graph_receiver&&) noexcept = default;
+  graph_receiver(graph_receiver&& other) noexcept;
+  graph_receiver& operator=(graph_receiver&&) = delete;
+  ~graph_receiver();  // where complete() was not reached, the sender learns that its graph is not needed
   // Returns whether the graph is there already; else complete() fetches it.
   bool read(wire_reader& reader, std::uint32_t source, std::span<graph_root> roots);
   void complete(std::span<graph_root> roots);
@@ -78,7 +79,7 @@ class graph_receiver {
   std::uint32_t source_ = 0;
   bool is_complete_ = true;
   // pull: the flag that says we have them; the sender's failure epoch, and whether we may ask for a message; the roots, with the numbers of their types
-  // at the sender. offload: the agent's entry.
+  // at the sender. offload: the agent's entry, and which of its uses.
   std::uint64_t words_[most_roots + 2]{};
 };
 

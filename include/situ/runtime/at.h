@@ -121,7 +121,7 @@ class result_pack {
   using arrives = Result;                   // as what the caller gets it
   static constexpr bool is_routed = false;  // whether the call's transfer matters
   static constexpr bool may_be_late = false;
-  result_pack(const Result& value, transfer) noexcept : value_{value} {}
+  result_pack(const Result& value, route) noexcept : value_{value} {}  // on its way back to the caller
   [[nodiscard]] std::size_t size() const { return wire<Result>::size(value_); }
   void write(wire_writer& writer) const { wire<Result>::write(writer, value_); }
   // After the answer has been sent; may wait.
@@ -231,6 +231,7 @@ class arrived_call {
   arrived_call(const arrived_call&) = delete;
   arrived_call& operator=(const arrived_call&) = delete;
 
+  [[nodiscard]] place caller() const noexcept { return place{context_.source}; }
   template <class Write>
   void answer(std::size_t bytes, Write write) {
     send_parcel(answer_channel(), message_kind::medium_message, answer_handler(), answer_words(false), bytes, write);
@@ -327,7 +328,7 @@ void run_call(message& m) {
           return arguments.invoke(f);
         }
       }();
-      result_pack<result> answer{value, how};
+      result_pack<result> answer{value, {call.caller(), how}};
       call.answer(answer.size(), [&](wire_writer& writer) { answer.write(writer); });
       call.complete(answer);
     }
