@@ -187,9 +187,12 @@ void end_calls_to_lost_places(runtime_state& state) {
   }
 }
 
-runtime_state::~runtime_state() {
-  for (const call_slot& slot : calls)
-    if (slot.state != nullptr && slot.detached) slot.state->release();
+void release_calls(runtime_state& state) noexcept {
+  for (call_slot& each : state.calls) {
+    if (each.state == nullptr) continue;
+    const call_slot slot = take_call(state, each);
+    if (slot.detached) slot.state->release();
+  }
 }
 
 arrived_call::arrived_call(message& m, const char* code_name)

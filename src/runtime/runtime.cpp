@@ -214,7 +214,6 @@ struct runtime::implementation {
         SITU_POINT(leaving);
         wait_for_scope(state->root);
         SITU_POINT(scope_of_main_done);
-        scheduler->wait_until([this] { return state->trailing_waits == 0; });
       } catch (const place_lost_error&) {
         throw;
       } catch (...) {
@@ -223,6 +222,8 @@ struct runtime::implementation {
       }
       barrier();
       SITU_POINT(all_have_come);
+      // Only now: until all have come so far, others may call. What they were answered they have fetched before they came, so this ends soon.
+      scheduler->wait_until([this] { return state->trailing_waits == 0; });
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
       SITU_POINT(left);
     } catch (const std::exception& failure) {
@@ -238,6 +239,7 @@ struct runtime::implementation {
     scheduler.reset();  // first: ends tasks that still wait, which use all the rest
     context.scheduler = nullptr;
     if (state) {
+      release_calls(*state);  // before what they hold of it
       state->graph.reset();
       state->world.reset();
     }

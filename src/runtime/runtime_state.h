@@ -59,7 +59,6 @@ struct runtime_state {
   std::unique_ptr<team> world;
   std::unique_ptr<place_extension> graph;
   std::uint32_t trailing_waits = 0;    // calls that are answered, whose results have not been fetched yet
-  ~runtime_state();
 };
 
 // Handles a call to code of a module that this place does not have: the caller gets the error.
@@ -67,5 +66,7 @@ void refuse_call_to_missing_code(message& m);
 
 // Fails the calls whose target is lost.
 void end_calls_to_lost_places(runtime_state& state);
+// At the end, lets go of those that nobody will answer.
+void release_calls(runtime_state& state) noexcept;
 
 }  // namespace situ::detail
