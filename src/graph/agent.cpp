@@ -1,6 +1,7 @@
 #include "graph/agent.h"
 
 #include <situ/base/error.h>
+#include <situ/base/test_points.h>
 #include <situ/fabric/rma.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/scheduler.h>
@@ -53,6 +54,7 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
 bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
   entry.ticket = next_ticket.fetch_add(1, std::memory_order_relaxed);
   if (!advance(entry, from, step)) return false;
+  SITU_POINT(step_requested);
   bell.fetch_add(1, std::memory_order_seq_cst);
   if (asleep.load(std::memory_order_seq_cst) != 0) futex_wake(bell, 1);
   return true;
@@ -136,6 +138,7 @@ void offload_agent::serve(std::size_t i, offload_state state) {
   }
   if (outcome != offload_step::measured) plans_[i]->clear();
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
+    SITU_POINT(step_served);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // the change before the look at `sleeping`
     wake(control_.slot(waiting));
     return;
@@ -188,6 +191,7 @@ offload_entry* offload_agent::reserve_entry() noexcept {
 offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_entry* entry = nullptr;
   current->scheduler->wait_until([&] { return (entry = reserve_entry()) != nullptr; });  // back-pressure is this wait
+  SITU_POINT(entry_reserved);
   const std::uint64_t use = use_of(entry->state.load(std::memory_order_relaxed));
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
@@ -237,6 +241,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
     throw_error(errc::bad_message, fmt::format("a call from place {} names request {} of its offload agent at {:#x}, which is over", source, use, address));
   }
   entry_ = entry;
+  SITU_POINT(entry_claimed);
 }
 
 offload_claim::~offload_claim() {
@@ -245,6 +250,7 @@ offload_claim::~offload_claim() {
     if (use_of(seen) != use_ || step_of(seen) == offload_step::abandoned) return;
     if (reclaim(*entry_, seen)) break;
   }
+  SITU_POINT(entry_freed);
   wake_place(source_);  // whose tasks may wait for an entry
 }
 
@@ -254,7 +260,7 @@ void offload_claim::copy_to(arena& destination) {
   entry_->waiting_place = current->place;
   if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy)) throw_place_lost(*current->job, current->place);
   offload_step step = offload_step::copy;
-  current->scheduler->wait_until([&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; });
+  current->scheduler->wait_until([&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; }, {.place = source_});
   if (step == offload_step::failed) throw_failure(*entry_);
 }
 

@@ -1,6 +1,7 @@
 #include <situ/graph/transfer.h>
 
 #include <situ/base/error.h>
+#include <situ/base/test_points.h>
 #include <situ/base/log.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/scheduler.h>
@@ -76,6 +77,7 @@ class flag_lease {
     if (is_second || has_ended(current->job->slot(reader_).state.load(std::memory_order_acquire))) give_back(flag_);
   }
   [[nodiscard]] taken_flag* get() const noexcept { return flag_; }
+  [[nodiscard]] std::uint32_t reader() const noexcept { return reader_; }
 
  private:
   taken_flag* flag_ = nullptr;
@@ -93,7 +95,9 @@ struct flag_to_set {
   flag_to_set& operator=(const flag_to_set&) = delete;
   ~flag_to_set() {
     if (flag == nullptr) return;
-    if (flag->state.exchange(need::taken) == need::given_up) {
+    const need before = flag->state.exchange(need::taken);
+    SITU_POINT(flag_set);
+    if (before == need::given_up) {
       give_back(flag);
     } else {
       std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -229,6 +233,7 @@ void graph_sender::write(wire_writer& writer) const {
     put_word(bytes);
     write_message(self_->plan(), self_->roots, writer.skip(bytes));
     self_->borrowed.reset();
+    SITU_POINT(graph_written);
   } else if (self_->how == transfer::pull) {
     put_word(reinterpret_cast<std::uintptr_t>(self_->flag.get()));
     put_word(current->endpoint->failure_epoch() | (self_->may_fetch ? may_fetch_bit : 0));
@@ -244,10 +249,11 @@ std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> a
 }
 
 void graph_sender::wait_until_taken() {
+  // A wait that begins when the receiver is lost already, and this task knows of it, must end, too.
   if (self_->how == transfer::pull) {
-    current->scheduler->wait_until([flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; });
+    current->scheduler->wait_until([flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; }, {.place = self_->flag.reader()});
   } else if (self_->how == transfer::offload) {
-    current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); });
+    current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); }, {.place = self_->lease.entry()->reader});
   }
 }
 
@@ -283,6 +289,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
     const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
     const std::size_t bytes = reader.read_count(1);
     memory_ = read_message({reader.take(bytes), bytes}, roots);
+    SITU_POINT(graph_read);
     report_copy(*memory_.get(), transfer::message, source, begin_ns);
     return true;
   }
@@ -313,6 +320,7 @@ void graph_receiver::complete(std::span<graph_root> roots) {
 }
 
 void graph_receiver::pull(std::span<graph_root> roots) {
+  SITU_POINT(pull_begins);
   const flag_to_set tell_sender{words_[0], source_};
   const auto epoch = static_cast<std::uint32_t>(words_[1]);
   try {

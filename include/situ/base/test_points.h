@@ -24,7 +24,9 @@
   X(task_begins) X(task_ended) X(wait_begins) X(worker_takes_over) X(waits_ended) \
   /* runtime: scopes, teams, the end */ \
   X(scope_engaged) X(scope_acknowledged) X(scope_waits) X(part_sent) X(part_arrived) X(barrier_entered) X(barrier_counted) X(barrier_released) \
-  X(block_made) X(block_let_go) X(joined) X(leaving) X(scope_of_main_done) X(all_have_come) X(left)
+  X(block_made) X(block_let_go) X(joined) X(leaving) X(scope_of_main_done) X(all_have_come) X(left) \
+  /* graph */ \
+  X(graph_written) X(graph_read) X(pull_begins) X(flag_set) X(entry_reserved) X(step_requested) X(step_served) X(entry_claimed) X(entry_freed)
 
 #define SITU_LOSS_CHECK_LIST(X) \
   X(poll) X(poll_handlers) X(poll_replies) X(waits_in_progress) X(late_waits) X(turns) X(sleepers_of_dead_wakers) X(room) X(calls) X(members) X(scopes) X(votes) \
