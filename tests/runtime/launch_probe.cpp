@@ -126,6 +126,12 @@ int close_all() {
   return 0;
 }
 
+[[gnu::noinline]] int recurse(int depth) {
+  volatile char frame[1024];
+  frame[0] = 1;
+  return depth == 0 ? 0 : recurse(depth - 1) + frame[0];
+}
+
 int act(const std::string& action, std::uint32_t actor, int value) {
   if (action == "exit") return my_place() == actor ? value : 0;
   if (action == "cat") return echo_input();
@@ -134,6 +140,7 @@ int act(const std::string& action, std::uint32_t actor, int value) {
   if (action == "environment") return print_environment();
   if (action == "streams") return use_closed_streams(actor);
   if (action == "streams-labelled") return use_closed_streams(actor & 1);  // the others are pipes to the launcher
+  if (action == "deep-task") return situ::async([] { return recurse(2000); }).get() == 2000 ? 0 : 1;
   if (action == "close-all") return close_all();
   if (action == "collide") return print_round();
   print_pid();
@@ -150,6 +157,7 @@ int act(const std::string& action, std::uint32_t actor, int value) {
     ::kill(::getpid(), value);
   }
   if (action == "leave") std::_Exit(value);
+  if (action == "overflow") return recurse(1 << 20);
   if (action == "throw") throw std::runtime_error{"thrown on purpose"};
   std::fprintf(stderr, "launch_probe: unknown action %s\n", action.c_str());
   return 99;

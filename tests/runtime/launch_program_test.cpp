@@ -120,6 +120,30 @@ INSTANTIATE_TEST_SUITE_P(
                     loss{"left_while_others_join", {"no-join", "3", "0", "300"}, 1, "place 3 is lost: exited before joining the job"}),
     [](const auto& info) { return std::string{info.param.name}; });
 
+TEST(situ_run, says_that_main_has_used_up_its_stack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers report main's stack themselves";
+#endif
+  const ended_program processes = run_program(situ_run({"-n", "2"}, {"overflow", "1"}));
+  EXPECT_EQ(processes.exit_code, 139);
+  EXPECT_THAT(processes.err, ContainsRegex("situ: place 1 is lost: main has used up the process's stack of [0-9]+MiB"));
+  const ended_program threads = run_program(situ_run({"-n", "2", "--in-process"}, {"overflow", "1"}));
+  EXPECT_EQ(threads.exit_code, 139);
+  EXPECT_THAT(threads.err, ContainsRegex("situ: place 1 is lost: main has used up the stack of its thread, [0-9]+MiB"));
+}
+
+TEST(situ_run, gives_tasks_the_stack_that_is_asked_for) {
+  const ended_program refused = run_program(situ_run({"--stack", "1KiB"}, {"exit"}));
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("--stack"));
+  const ended_program given = run_program(situ_run({"-n", "2", "--stack", "16MiB"}, {"deep-task", "1"}));
+  EXPECT_EQ(given.exit_code, 0) << given.err;
+  const ended_program by_environment = run_program(situ_run({"-n", "2"}, {"deep-task", "1"}), {"SITU_STACK=16MiB"});
+  EXPECT_EQ(by_environment.exit_code, 0) << by_environment.err;
+  const ended_program default_stack = run_program(situ_run({"-n", "2"}, {"deep-task", "1"}));
+  EXPECT_THAT(default_stack.err, HasSubstr("a task has used up its stack of 256KiB"));
+}
+
 // --- in one process -------------------------------------------------------------------------------------------------------------
 
 TEST(situ_run_in_process, places_are_threads_and_share_the_exit_code) {
