@@ -29,9 +29,21 @@ std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what) {
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
+namespace {
+
+std::uint64_t parse_environment(const char* text) {
+  try {
+    return parse_bytes(text);
+  } catch (const error& unreadable) {
+    throw_error(errc::bad_argument, fmt::format("SITU_STACK in the environment: {}", unreadable.message()));
+  }
+}
+
+}  // namespace
+
 std::size_t choose_stack_bytes(std::uint64_t of_job, std::uint64_t of_program) {
   if (of_job != 0) return checked_stack_bytes(of_job, "situ run --stack, or launch_options::stack_bytes");
-  if (const char* const text = std::getenv("SITU_STACK"); text != nullptr && *text != '\0') return checked_stack_bytes(parse_bytes(text), "SITU_STACK");
+  if (const char* const text = std::getenv("SITU_STACK"); text != nullptr && *text != '\0') return checked_stack_bytes(parse_environment(text), "SITU_STACK");
   if (of_program != 0) return checked_stack_bytes(of_program, "runtime_options::stack_bytes");
   return default_stack_bytes;
 }

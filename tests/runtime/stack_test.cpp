@@ -255,7 +255,9 @@ TEST(stack_size, the_job_comes_before_the_environment_and_that_before_the_progra
   EXPECT_EQ(detail::choose_stack_bytes(3 * mib, mib), 3 * mib);
   EXPECT_EQ(detail::choose_stack_bytes(100001, 0), 102400U) << "whole pages";
   ::setenv("SITU_STACK", "12", 1);
-  EXPECT_EQ(test::error_of([] { (void)detail::choose_stack_bytes(0, 0); }).code, errc::bad_argument);
+  const auto unreadable = test::error_of([] { (void)detail::choose_stack_bytes(0, 0); });
+  EXPECT_EQ(unreadable.code, errc::bad_argument);
+  EXPECT_TRUE(unreadable.says("SITU_STACK")) << unreadable.text;
   ::setenv("SITU_STACK", "64KiB", 1);
   EXPECT_EQ(detail::choose_stack_bytes(0, 0), 64U << 10);
   ::unsetenv("SITU_STACK");
