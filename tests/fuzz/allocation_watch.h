@@ -12,4 +12,14 @@ extern std::atomic<std::size_t> largest_allocation;
 extern std::atomic<std::size_t> live_allocated_bytes;
 extern std::atomic<std::size_t> peak_allocated_bytes;
 
+// The most that is allocated at a time from here on, beyond what was.
+class allocation_peak {
+ public:
+  allocation_peak() noexcept : before_{live_allocated_bytes.load()} { peak_allocated_bytes.store(before_); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return peak_allocated_bytes.load() - before_; }
+
+ private:
+  std::size_t before_;
+};
+
 }  // namespace situ::test

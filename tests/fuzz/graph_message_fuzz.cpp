@@ -2,7 +2,7 @@
 //
 // An input is one byte, which says what graph is expected and whether the head is to be repaired, then a message. Repairing puts right what
 // no mutation would ever find: magic, version, fingerprints, lengths, the number of objects. What decodes must be a graph like any
-// other, and what does not must be refused with bad_message: anything else aborts.
+// other, and what does not must be refused with bad_message, with no more memory than the format allows: anything else aborts.
 #include "fuzz/graph_message_fuzz.h"
 
 #include "graph/graph_message.h"
@@ -109,9 +109,12 @@ std::string read_several(std::span<const std::byte> bytes, std::string* reason) 
   const message_bytes exact(bytes.begin(), bytes.end());
   std::vector<detail::graph_root> roots(types.begin(), types.end());
   detail::arena_reference memory;
+  const allocation_peak taken;
   try {
     memory = detail::read_message(exact, roots);
+    if (memory_of(taken, memory.get()) > most_memory_for(exact.size())) return "it takes " + std::to_string(taken.bytes()) + " bytes to read";
   } catch (const error& e) {
+    if (taken.bytes() > most_memory_for(exact.size())) return "it takes " + std::to_string(taken.bytes()) + " bytes to refuse";
     *reason = e.what();
     for (const detail::graph_root& root : roots)
       if (root.object != nullptr) return "roots are set although it was refused";

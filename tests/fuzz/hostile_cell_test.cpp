@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "fuzz/allocation_watch.h"
+
 namespace situ::detail {
 namespace {
 
@@ -73,17 +75,21 @@ class hostile_cell : public testing::Test {
     return c;
   }
 
+  static constexpr std::size_t most_for_an_error = 4096;  // its text, with what is put together for it
   enum class verdict { refused, ignored, ran };
   verdict receive() {
     const test::acting_as target{places->context(1)};
     const std::uint64_t before = seen.runs;
+    const test::allocation_peak taken;
     try {
       (*places)[1].poll(true);
     } catch (const error& e) {
       EXPECT_EQ(e.code(), errc::bad_message) << e.what();
       EXPECT_EQ(seen.runs, before);
+      EXPECT_LE(taken.bytes(), most_for_an_error);
       return verdict::refused;
     }
+    EXPECT_EQ(taken.bytes(), 0U);
     return seen.runs == before ? verdict::ignored : verdict::ran;
   }
 

@@ -726,7 +726,6 @@ std::size_t memory_taken(const message_bytes& bytes) {
   EXPECT_EQ(memory_statistics().live_bytes, usage.live_bytes);
   return test::peak_allocated_bytes.load() - before + arena;
 }
-constexpr std::size_t most_memory(std::size_t bytes) { return 4 * bytes + (std::size_t{64} << 10); }
 
 struct tree {
   situ::vector<tree> children;
@@ -749,7 +748,7 @@ TEST(message_memory, is_bounded_by_the_message) {
       }
       bytes = with_head(bytes, [&](message_head& head) { head.image_bytes = head.objects = depth * 24, head.objects = depth; });
       ASSERT_EQ(read_one<tree>(bytes).size().objects, depth);
-      EXPECT_LE(memory_taken<tree>(bytes), most_memory(bytes.size())) << depth;
+      EXPECT_LE(memory_taken<tree>(bytes), test::most_memory_for(bytes.size())) << depth;
     }
     const message_bytes whole = small_message_of_everything();
     std::mt19937_64 random{seed};
@@ -757,7 +756,7 @@ TEST(message_memory, is_bounded_by_the_message) {
       message_bytes bytes = whole;
       const std::uint64_t words[] = {std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0}, std::uint64_t{1} << 32, random()};
       set_word(bytes, random() % (bytes.size() / 8) * 8, words[random() % 5]);
-      ASSERT_LE(memory_taken<node>(bytes), most_memory(bytes.size()));
+      ASSERT_LE(memory_taken<node>(bytes), test::most_memory_for(bytes.size()));
     }
   });
   EXPECT_TRUE(result.ok()) << result.message();
