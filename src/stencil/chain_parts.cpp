@@ -33,8 +33,8 @@ bool are_alike(const loop& a, const loop& b) {
          });
 }
 
-// At most `length`; a whole number of the time steps that the loops probably are, so that parts are alike.
-std::size_t whole_steps(chain loops, std::size_t length) {
+// At most `length`; to where the loops probably begin anew, so that parts are alike.
+std::size_t to_the_next_step(chain loops, std::size_t length) {
   std::size_t step = 1;
   while (step <= length && step < loops.size() && !are_alike(*loops[0], *loops[step])) ++step;
   return step < loops.size() && step <= length ? length / step * step : length;
@@ -53,7 +53,7 @@ void cut(chain loops, std::size_t offset, std::uint64_t fast_bytes, std::vector<
       length = rest.size();
     } else {
       longest = longest_prefix(rest, fast_bytes, longest);
-      length = longest < 4 ? longest : whole_steps(rest, longest * 2 / 3);
+      length = longest < 4 ? longest : to_the_next_step(rest, longest * 2 / 3);
     }
     parts.push_back({offset + done, offset + done + length, {}});
   }
@@ -81,6 +81,19 @@ std::vector<chain_part> parts_of(chain loops, std::uint64_t fast_bytes) {
     if (p.last - p.first == 1 && least_bytes(loops.subspan(p.first, 1), 0) > fast_bytes) refuse(loops, fast_bytes);
   }
   return parts;
+}
+
+// The shortest period of a sequence, by the longest of its beginnings that it also ends with (Knuth, Morris, Pratt).
+std::size_t whole_steps(chain loops) {
+  const auto n = loops.size();
+  std::vector<std::size_t> border(n + 1, 0);  // of the first i loops
+  for (std::size_t i = 1, k = 0; i < n; ++i) {
+    while (k > 0 && !are_alike(*loops[i], *loops[k])) k = border[k];
+    k += are_alike(*loops[i], *loops[k]) ? 1 : 0;
+    border[i + 1] = k;
+  }
+  const auto step = n - border[n];
+  return step > 0 && 2 * step <= n ? n / step * step : n;
 }
 
 void find_dead(std::span<chain_part> parts, std::span<const std::span<const data_use>> uses) {

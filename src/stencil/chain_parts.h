@@ -22,4 +22,8 @@ struct chain_part {
 // Fills in what is dead. uses: of each part, as uses_of() tells.
 void find_dead(std::span<chain_part> parts, std::span<const std::span<const data_use>> uses);
 
+// How many of the first loops are whole time steps, if all loops are a step that repeats: what is cut there makes the same chains again and again. All of
+// them if they are not. cost: two comparisons a loop.
+[[nodiscard]] std::size_t whole_steps(chain loops);
+
 }  // namespace situ::stencil

@@ -43,13 +43,13 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
 
 // Tiles to compare by running them: of slabs for the cache that threads share, and blocks of which each thread has one in its own. The
 // first fills half of the shared cache: what the tile leaves behind and what streams through need room, too.
-std::vector<coordinates> candidates_of(chain loops, const options& how, const cache_sizes& caches) {
-  if (how.run_by == executor::plain) return {coordinates{}};
-  if (how.tile != coordinates{}) return {how.tile};
-  std::vector<coordinates> all{choose_tile(loops, caches.shared_bytes / 2)};
-  if (!how.tune || all.front() == coordinates{}) return all;
+std::vector<cached_plan::way> candidates_of(chain loops, const options& how, const cache_sizes& caches) {
+  if (how.run_by == executor::plain) return {{}};
+  if (how.tile != coordinates{}) return {{how.tile}};
+  std::vector<cached_plan::way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
+  if (!how.tune || all.front().tile == coordinates{}) return all;
   const auto add = [&](const coordinates& tile) {
-    if (std::find(all.begin(), all.end(), tile) == all.end()) all.push_back(tile);
+    if (std::none_of(all.begin(), all.end(), [&](const auto& c) { return c.tile == tile; })) all.push_back({tile});
   };
   add(choose_block(loops, caches.own_bytes / 2));
   add(choose_block(loops, caches.own_bytes));
@@ -84,6 +84,10 @@ cached_plan& context::parts::find_plan(chain loops) {
 
 namespace {
 
+// Loops that take less than that with all threads together, times their number, may be faster with one: what a loop costs several threads is theirs
+// to hand over, microseconds where processors are free, and far more where other programs use them, too.
+constexpr double worth_handing_over_seconds = 400e-6;
+
 constexpr int trials_at_most = 3;
 constexpr double close = 1.25;  // times of one tile differ by that much on a machine that others use, too
 
@@ -100,38 +104,42 @@ std::size_t candidate_to_run(const cached_plan& p) {
 
 // Runs a candidate and notes its time. The first run warms up (pages, frequency).
 template <class Run>
-void try_candidates(cached_plan& found, const Run& run) {
+double try_candidates(cached_plan& found, const Run& run) {
   found.trials.resize(found.candidates.size());
-  if (found.candidates.size() == 1) return static_cast<void>(run(0));
   const std::size_t chosen = found.is_warm ? candidate_to_run(found) : 0;
   const double seconds = run(chosen);
-  if (!std::exchange(found.is_warm, true)) return;
+  if (!std::exchange(found.is_warm, true)) return seconds;
   auto& t = found.trials[chosen];
-  if (t.count == trials_at_most) return;
+  if (t.count == trials_at_most) return seconds;
   t.seconds = t.count++ == 0 ? seconds : std::min(t.seconds, seconds);
   if (t.seconds < found.trials[found.best].seconds) found.best = chosen;
+  return seconds;
 }
 
 }  // namespace
 
 void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times) {
   if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
-  try_candidates(found, [&](std::size_t chosen) {
+  const double seconds = try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
-    if (chosen >= found.plans.size()) {
-      found.plans.push_back(make_plan(loops, found.candidates[chosen]));
-      if (chosen == 0) found.footprint = footprint_bytes(loops, found.plans.front(), found.plans.front().tile_count() / 2);
+    while (chosen >= found.plans.size()) {
+      found.plans.push_back(make_plan(loops, found.candidates[found.plans.size()].tile));
+      if (found.plans.size() == 1) found.footprint = footprint_bytes(loops, found.plans.front(), found.plans.front().tile_count() / 2);
     }
     const plan& p = found.plans[chosen];
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.tile_count();
     statistics.last_footprint_bytes = found.footprint;
     const auto begin = clock::now();
-    runner.run(loops, p, times);
-    const double seconds = seconds_since(begin);
-    statistics.compute_seconds += seconds;
-    return seconds;
+    runner.run(loops, p, found.candidates[chosen].is_alone, times);
+    const double spent = seconds_since(begin);
+    statistics.compute_seconds += spent;
+    return spent;
   });
+  if (how.tune && pool.size() > 1 && !found.candidates.back().is_alone &&
+      seconds * pool.size() < worth_handing_over_seconds * static_cast<double>(loops.size())) {
+    found.candidates.push_back({{}, true});
+  }
 }
 
 void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times) {
@@ -153,11 +161,12 @@ void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<
 
 void context::parts::run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead, std::span<loop_time> times) {
   found.choose_way(true);
+  std::erase_if(found.candidates, [](const auto& c) { return c.is_alone; });
   if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
   try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     if (chosen >= found.streams.size()) {
-      found.streams.push_back(make_stream_plan(loops, found.candidates[chosen], how.tile[dims(loops) - 1] > 0, slots->fast_bytes(), pool.size()));
+      found.streams.push_back(make_stream_plan(loops, found.candidates[chosen].tile, how.tile[dims(loops) - 1] > 0, slots->fast_bytes(), pool.size()));
     }
     const auto& p = found.streams[chosen];
     statistics.plan_seconds += seconds_since(start);

@@ -214,7 +214,17 @@ void context::enqueue(std::unique_ptr<loop> l) {
   parts_->claimed.clear();
   if (is_empty) return;
   parts_->queue.push_back(std::move(l));
-  if (static_cast<int>(parts_->queue.size()) >= parts_->how.max_chain_loops) execute();
+  if (static_cast<int>(parts_->queue.size()) >= parts_->how.max_chain_loops) parts_->execute_whole_steps();
+}
+
+// What is queued beyond them stays: it begins the next chain as it began this one.
+void context::parts::execute_whole_steps() {
+  auto loops = std::exchange(queue, {});
+  const auto count = static_cast<std::ptrdiff_t>(whole_steps(loops));
+  std::vector<std::unique_ptr<loop>> rest{std::make_move_iterator(loops.begin() + count), std::make_move_iterator(loops.end())};
+  loops.resize(static_cast<std::size_t>(count));
+  execute(std::move(loops));
+  queue = std::move(rest);
 }
 
 void context::execute() {

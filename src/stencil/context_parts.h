@@ -15,9 +15,13 @@ namespace situ::stencil {
 
 // A chain's plan, found again by what the chain looks like: ranges, datasets, stencils and access modes of its loops.
 struct cached_plan {
+  struct way {
+    coordinates tile{};
+    bool is_alone = false;              // the calling thread runs it all
+  };
   std::vector<std::uint64_t> key;
   std::vector<shape> shapes;            // keeps them alive, so that no other stencil gets the address of one in the key
-  std::vector<coordinates> candidates;  // tiles to compare
+  std::vector<way> candidates;          // to compare
   std::vector<plan> plans;              // of the candidates tried so far
   struct trial {
     int count = 0;
@@ -74,6 +78,7 @@ struct context::parts {
   explicit parts(options how);
 
   void execute(std::vector<std::unique_ptr<loop>> loops);
+  void execute_whole_steps();
   cached_plan& find_plan(chain loops);
   void run(chain loops, std::span<loop_time> times);
   void run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times);

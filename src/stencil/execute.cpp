@@ -13,23 +13,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Datasets as bits; two may share one, which costs a barrier at most.
-struct touch_masks {
-  std::uint64_t read = 0;
-  std::uint64_t written = 0;
-
-  [[nodiscard]] bool conflicts_with(const touch_masks& o) const noexcept {
-    return (written & (o.read | o.written)) != 0 || (read & o.written) != 0;
-  }
-  void operator|=(const touch_masks& o) noexcept { read |= o.read, written |= o.written; }
-};
-
-struct loop_facts {
-  touch_masks touches;
-  std::array<bool, max_dims> splittable{};
-};
-
-// The first exception of any thread; after it the others' parts are skipped, but not their barriers.
+// The first exception of any thread; after it the others' parts are skipped, but count as done.
 class failure {
  public:
   template <class F>
@@ -89,21 +73,18 @@ std::int64_t tiles_of_row(const plan& p) {
   return 1;
 }
 
-std::vector<loop_facts> facts_of(chain loops) {
-  std::vector<loop_facts> facts;
-  for (const auto& l : loops) {
-    auto& f = facts.emplace_back();
-    // A line's accumulator may go to another thread in the next tile: a loop with reductions conflicts with itself.
-    if (l->has_reduction()) f.touches.written |= std::uint64_t{1} << 63;
-    for (const auto& a : l->arguments()) {
-      if (a.data == nullptr) continue;
-      const auto bit = std::uint64_t{1} << (a.data->index % 63);
-      if (reads(a.mode)) f.touches.read |= bit;
-      if (writes(a.mode)) f.touches.written |= bit;
-    }
-    for (int d = 0; d < max_dims; ++d) f.splittable[d] = l->is_splittable(d);
+loop_facts facts_of(const loop& l) {
+  loop_facts f;
+  // A line's accumulator may go to another thread in the next tile: a loop with reductions conflicts with itself.
+  if (l.has_reduction()) f.touches.written |= std::uint64_t{1} << 63;
+  for (const auto& a : l.arguments()) {
+    if (a.data == nullptr) continue;
+    const auto bit = std::uint64_t{1} << (a.data->index % 63);
+    if (reads(a.mode)) f.touches.read |= bit;
+    if (writes(a.mode)) f.touches.written |= bit;
   }
-  return facts;
+  for (int d = 0; d < max_dims; ++d) f.splittable[d] = l.is_splittable(d);
+  return f;
 }
 
 // The dimension in which a part is cut for threads: the outermost that is long enough, else the longest; -1: in none.
@@ -131,43 +112,7 @@ box piece_of(const box& part, int dimension, int i, int n) {
   return r;
 }
 
-constexpr int pieces_per_thread = 16;  // what threads wait for each other is a piece at most: a thirtieth of a loop's time with two
-
-// The pieces of one thread's slice of a loop that nobody has taken. Their owner takes them in order; who has nothing left helps, from the other end.
-class alignas(64) slice_pieces {
- public:
-  int take_first() noexcept { return take([](bounds& b) { return static_cast<int>(b.first++); }); }
-  int take_last() noexcept { return take([](bounds& b) { return static_cast<int>(--b.end); }); }
-
- private:
-  struct bounds {
-    std::uint32_t first, end;
-  };
-  // -1: none is left.
-  template <class F>
-  int take(const F& f) noexcept {
-    auto seen = left_.load(std::memory_order_relaxed);
-    while (seen.first < seen.end) {
-      auto rest = seen;
-      const int taken = f(rest);
-      if (left_.compare_exchange_weak(seen, rest, std::memory_order_relaxed)) return taken;  // barriers order what the pieces hold
-    }
-    return -1;
-  }
-  std::atomic<bounds> left_{bounds{0, pieces_per_thread}};
-};
-
-// A thread's pieces, and then what others have left: calls run with numbers that count through all slices.
-template <class F>
-void take_pieces(std::span<slice_pieces> slices, int thread, const F& run) {
-  const int threads = static_cast<int>(slices.size());
-  for (int n = 0; n < threads; ++n) {
-    const int owner = (thread + n) % threads;
-    auto& pieces = slices[static_cast<std::size_t>(owner)];
-    const auto take = [&] { return n == 0 ? pieces.take_first() : pieces.take_last(); };
-    for (int i = take(); i >= 0; i = take()) run(owner * pieces_per_thread + i);
-  }
-}
+constexpr int most_pieces_of_slice = 16;  // what threads wait for each other is a piece at most: a thirtieth of a loop's time with two
 
 }  // namespace
 
@@ -175,28 +120,92 @@ box slice(const box& part, int dims, const std::function<bool(int)>& is_splittab
   return piece_of(part, dimension_to_cut(part, dims, is_splittable, threads), thread, threads);
 }
 
-void chain_runner::run(chain loops, const plan& p, std::span<loop_time> times) { run_tiles(loops, p, 0, p.tile_count(), times); }
+// Parts that may run in any order, but for the small ones, which follow each other: the first piece of thread 0. Of each other part every thread has a
+// slice, in some pieces.
+struct chain_runner::epoch {
+  struct part {
+    std::size_t loop;
+    box range;
+    int cut = -1;      // the dimension; -1: it is one piece
+    int pieces = 1;    // of a slice
+  };
+  std::vector<part> small, large;
+  int of_owner = 0;    // pieces of each thread, without the small parts
+  touch_masks small_touches, large_touches;
+  failure* failed = nullptr;
+  std::span<loop_time> times;  // of thread 0, else empty
+
+  void clear() noexcept {
+    small.clear(), large.clear();
+    of_owner = 0;
+    small_touches = large_touches = {};
+  }
+  [[nodiscard]] bool is_empty() const noexcept { return small.empty() && large.empty(); }
+  [[nodiscard]] int count(int owner) const noexcept { return of_owner + (owner == 0 && !small.empty() ? 1 : 0); }
+
+  void run(chain loops, std::size_t l, const box& part, scratch& memory) const {
+    if (part.empty()) return;
+    const auto start = times.empty() ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+    failed->guard([&] { loops[l]->run(part, memory); });
+    if (!times.empty()) times[l].seconds += seconds_since(start);
+  }
+  void run_piece(chain loops, int owner, int n, int threads, scratch& memory) const {
+    if (owner == 0 && !small.empty() && n-- == 0) {
+      for (const auto& p : small) run(loops, p.loop, p.range, memory);
+      return;
+    }
+    for (const auto& p : large) {
+      if (n < p.pieces) return run(loops, p.loop, piece_of(p.range, p.cut, owner * p.pieces + n, threads * p.pieces), memory);
+      n -= p.pieces;
+    }
+  }
+};
+
+chain_runner::chain_runner(thread_pool& pool, std::int64_t small_points)
+    : pool_{pool}, small_points_{small_points}, memories_(static_cast<std::size_t>(pool.size())), pieces_{pool}, epochs_(static_cast<std::size_t>(pool.size())) {}
+chain_runner::~chain_runner() = default;
+
+void chain_runner::run(chain loops, const plan& p, bool is_alone, std::span<loop_time> times) {
+  is_alone ? run_alone(loops, p, 0, p.tile_count(), times) : run_tiles(loops, p, 0, p.tile_count(), times);
+}
 
 void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
+  const int threads = pool_.size();
+  if (threads == 1 || std::all_of(loops.begin(), loops.end(), [&](const auto& l) { return l->range().points() < small_points_; })) {
+    return run_alone(loops, p, first, last, times);
+  }
   const auto row = tiles_of_row(p);
   const auto rows = (last - first) / row;  // one thread each: fewer would leave threads idle
-  if (pool_.size() > 1 && row >= pool_.size() && rows >= pool_.size() && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
+  if (row >= threads && rows >= threads && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
     run_rows(loops, p, first, last, row, times);
   } else {
     run_parts(loops, p, first, last, times);
   }
 }
 
-// Each tile by one thread, rows of tiles in turn. Of two instances of loops that depend on each other the one that comes first lies in a tile whose
-// index is not higher in any dimension (plan.h), so a tile waits for the tile at its place in the row before it only: what else it needs lies
-// before these two in their rows. Two tiles that may run at the same time do not write to the same place, since writes of one loop are apart.
+void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    const auto at = p.tile_index(tile);
+    for (std::size_t l = 0; l < loops.size(); ++l) {
+      const auto start = times.empty() ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+      if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); !part.empty()) loops[l]->run(part, memories_[0]);
+      if (!times.empty()) times[l].seconds += seconds_since(start);
+    }
+  }
+}
+
+// Each tile by one thread, rows of tiles by whoever comes next. Of two instances of loops that depend on each other the one that comes first lies in a
+// tile whose index is not higher in any dimension (plan.h), so a tile waits for the tile at its place in the row before it only: what else it needs lies
+// before these two in their rows. Two tiles that may run at the same time do not write to the same place, since writes of one loop are apart. The
+// lowest row that is not done waits for none, and somebody has begun it.
 void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times) {
   const auto rows = (last - first) / row;
   std::vector<row_progress> progress(static_cast<std::size_t>(rows));
+  std::atomic<std::int64_t> next_row{0};
   failure failed;
-  pool_.run([&](int thread) {
+  pool_.run_open([&](int thread) {
     auto& memory = memories_[static_cast<std::size_t>(thread)];
-    for (std::int64_t r = thread; r < rows; r += pool_.size()) {
+    for (auto r = next_row.fetch_add(1); r < rows; r = next_row.fetch_add(1)) {
       for (std::int64_t k = 0; k < row; ++k) {
         if (r > 0) progress[static_cast<std::size_t>(r) - 1].wait_for(k + 1);
         const auto at = p.tile_index(first + r * row + k);
@@ -214,51 +223,56 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
   failed.tell();
 }
 
-// Each part of a loop by all threads. Where there is one tile its parts are long, and threads help each other: processors that others use, too, are
-// not equally fast.
 void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
-  const auto facts = facts_of(loops);
-  const int threads = pool_.size();
-  auto slices = last - first == 1 && threads > 1 ? std::vector<slice_pieces>(loops.size() * static_cast<std::size_t>(threads)) : std::vector<slice_pieces>{};
   failure failed;
-  pool_.run([&](int thread) {
-    auto& memory = memories_[static_cast<std::size_t>(thread)];
-    touch_masks shared;  // by loops since the last barrier that all threads run
-    touch_masks alone;   // by those that thread 0 runs
-    for (std::int64_t tile = first; tile < last; ++tile) {
-      const auto at = p.tile_index(tile);
-      for (std::size_t l = 0; l < loops.size(); ++l) {
-        const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
-        if (part.empty()) continue;
-        const auto start = times.empty() || thread != 0 ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
-        const auto& f = facts[l];
-        const bool is_small = threads == 1 || part.points() < small_points_;
-        if (threads > 1 && (f.touches.conflicts_with(shared) || (!is_small && f.touches.conflicts_with(alone)))) {
-          pool_.barrier();
-          shared = alone = {};
-        }
-        const auto run = [&](const box& some) {
-          if (!some.empty()) failed.guard([&] { loops[l]->run(some, memory); });
-        };
-        if (is_small) {
-          if (thread == 0) run(part);
-          alone |= f.touches;
-        } else {
-          const int d = dimension_to_cut(part, loops[l]->dims(), [&](int n) { return f.splittable[static_cast<std::size_t>(n)]; }, threads);
-          const int pieces = threads * pieces_per_thread;
-          if (slices.empty() || d < 0 || part.points() < pieces * small_points_) {
-            run(piece_of(part, d, thread, threads));
-          } else {
-            take_pieces(std::span{slices}.subspan(l * static_cast<std::size_t>(threads), static_cast<std::size_t>(threads)), thread,
-                        [&](int i) { run(piece_of(part, d, i, pieces)); });
-          }
-          shared |= f.touches;
-        }
-        if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
-      }
-    }
+  facts_.clear();
+  for (const auto& l : loops) facts_.push_back(facts_of(*l));
+  const auto number = pieces_.first_epoch();
+  pool_.run_open([&](int thread) {
+    auto& now = epochs_[static_cast<std::size_t>(thread)];
+    now.clear();
+    now.failed = &failed;
+    now.times = thread == 0 ? times : std::span<loop_time>{};
+    walk(loops, p, first, last, number, thread, now);
   });
   failed.tell();
+}
+
+// All threads find the same epochs. One that has waited outside the job returns at once if the job is over.
+void chain_runner::walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number, int thread, epoch& now) {
+  const int threads = pool_.size();
+  auto& memory = memories_[static_cast<std::size_t>(thread)];
+  const auto finish = [&] {
+    if (now.is_empty()) return true;
+    const bool is_there = pieces_.finish(thread, number++, threads * now.of_owner + (now.small.empty() ? 0 : 1), [&](int owner) { return now.count(owner); },
+                                         [&](int owner, int n) { now.run_piece(loops, owner, n, threads, memory); });
+    now.clear();
+    return is_there;
+  };
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    const auto at = p.tile_index(tile);
+    for (std::size_t l = 0; l < loops.size(); ++l) {
+      const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
+      if (part.empty()) continue;
+      const auto& f = facts_[l];
+      const auto points = part.points();
+      const int cut = dimension_to_cut(part, loops[l]->dims(), [&](int d) { return f.splittable[static_cast<std::size_t>(d)]; }, threads);
+      const bool is_small = cut < 0 || points < small_points_;
+      if (f.touches.conflicts_with(now.large_touches) || (!is_small && (f.touches.conflicts_with(now.small_touches) || now.of_owner > shared_pieces::most_of_owner / 2))) {
+        if (!finish()) return;
+      }
+      if (is_small) {
+        now.small.push_back({l, part});
+        now.small_touches |= f.touches;
+      } else {
+        const auto pieces = std::clamp<std::int64_t>(points / (threads * std::max<std::int64_t>(1, small_points_)), 1, most_pieces_of_slice);
+        now.large.push_back({l, part, cut, static_cast<int>(pieces)});
+        now.of_owner += static_cast<int>(pieces);
+        now.large_touches |= f.touches;
+      }
+    }
+  }
+  (void)finish();
 }
 
 }  // namespace situ::stencil

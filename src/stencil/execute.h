@@ -1,8 +1,10 @@
 // Runs a chain in memory by a plan; the plain executor's plan has one tile. Where rows of tiles are long enough, and enough, threads take rows in turn, and
 // follow each other through them tile by tile. Otherwise all threads walk through the same tiles and loops, each takes its slice of
-// every part (where there is one tile, then what others have not begun of theirs), and they wait for each other only where a loop touches what an unfinished one of another thread writes.
+// every part, and then what others have not begun of theirs (pieces.h); an epoch ends only where a loop touches what an earlier one of the same epoch writes.
+// A chain of small parts is run by the calling thread alone: to wake the others costs more.
 #pragma once
 
+#include "stencil/pieces.h"
 #include "stencil/plan.h"
 #include "stencil/thread_pool.h"
 
@@ -16,21 +18,47 @@ struct loop_time {
   double seconds = 0;
 };
 
+// Datasets as bits; two may share one, which ends an epoch at most.
+struct touch_masks {
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+
+  [[nodiscard]] bool conflicts_with(const touch_masks& o) const noexcept {
+    return (written & (o.read | o.written)) != 0 || (read & o.written) != 0;
+  }
+  void operator|=(const touch_masks& o) noexcept { read |= o.read, written |= o.written; }
+};
+
+struct loop_facts {
+  touch_masks touches;
+  std::array<bool, max_dims> splittable{};
+};
+
 class chain_runner {
  public:
-  chain_runner(thread_pool& pool, std::int64_t small_points) : pool_{pool}, small_points_{small_points}, memories_(static_cast<std::size_t>(pool.size())) {}
-  // All tiles. times: one for each loop, or empty.
-  void run(chain loops, const plan& p, std::span<loop_time> times);
+  chain_runner(thread_pool& pool, std::int64_t small_points);
+  ~chain_runner();
+  chain_runner(const chain_runner&) = delete;
+  chain_runner& operator=(const chain_runner&) = delete;
+  // All tiles. times: one for each loop, or empty. is_alone: by the calling thread.
+  void run(chain loops, const plan& p, bool is_alone, std::span<loop_time> times);
   // Some tiles, in whole rows. Throws what a kernel throws (checked mode only).
   void run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
 
  private:
+  struct epoch;                      // what a thread knows of the one at hand
+  void run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
   void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times);
   void run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
+  // Walks through all parts as one thread.
+  void walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number, int thread, epoch& now);
 
   thread_pool& pool_;
   std::int64_t small_points_;
   std::vector<scratch> memories_;
+  shared_pieces pieces_;
+  std::vector<epoch> epochs_;        // of each thread: their memory is kept
+  std::vector<loop_facts> facts_;    // of the chain that runs in parts
 };
 
 // Thread t's slice of a part: cut in the outermost dimension that is long enough. Also the partition of first touch.

@@ -34,13 +34,13 @@ thread_pool::thread_pool(const machine::tree& tree, int count, bool bind) {
   size_ = count > 0 ? count : std::max<int>(1, static_cast<int>(processors.size()));
   // More threads than processors: the system's scheduler knows better.
   if (bind && size_ <= static_cast<int>(processors.size())) processors_ = std::move(processors);
+  visitors_.resize(static_cast<std::size_t>(size_));
   for (int t = 1; t < size_; ++t) threads_.emplace_back([this, t] { work(t); });
 }
 
 thread_pool::~thread_pool() {
-  stop_ = true;
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  stop_.store(true, std::memory_order_relaxed);  // published by the generation
+  publish((generation_.load(std::memory_order_relaxed) + 2) & ~1u);
   for (auto& t : threads_) t.join();
 }
 
@@ -53,12 +53,16 @@ void thread_pool::bind_to(int thread) const {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // a refusal costs speed only
 }
 
+void thread_pool::publish(std::uint32_t generation) noexcept {
+  generation_.store(generation, std::memory_order_release);
+  generation_.notify_all();
+}
+
 void thread_pool::run(const std::function<void(int)>& f) {
   if (size_ == 1) return f(0);
   job_ = &f;
   failed_.store(0, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  publish((generation_.load(std::memory_order_relaxed) + 2) & ~1u);
   std::exception_ptr own;
   try {
     f(0);
@@ -66,23 +70,85 @@ void thread_pool::run(const std::function<void(int)>& f) {
     own = std::current_exception();
   }
   barrier();
+  rethrow(std::move(own));
+}
+
+void thread_pool::rethrow(std::exception_ptr own) {
   if (own) std::rethrow_exception(own);
   if (failed_.load(std::memory_order_acquire) != 0) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+void thread_pool::run_open(const std::function<void(int)>& f) {
+  if (size_ == 1) return f(0);
+  job_ = &f;
+  failed_.store(0, std::memory_order_relaxed);
+  const auto generation = (generation_.load(std::memory_order_relaxed) + 1) | 1u;
+  gate_.store(std::uint64_t{generation} << 32 | open_bit, std::memory_order_release);
+  publish(generation);
+  std::exception_ptr own;
+  try {
+    f(0);
+  } catch (...) {
+    own = std::current_exception();
+  }
+  auto gate = gate_.fetch_and(~open_bit, std::memory_order_acq_rel) & ~open_bit;
+  for (int i = 0; (gate & count_mask) != 0; ++i, gate = gate_.load(std::memory_order_acquire)) {
+    if (i < spins_before_sleep) {
+      spin_pause();
+    } else {
+      gate_.wait(gate, std::memory_order_acquire);
+    }
+  }
+  rethrow(std::move(own));
+}
+
+bool thread_pool::enter(visitor& v) noexcept {
+  auto gate = gate_.load(std::memory_order_relaxed);
+  while (gate >> 32 == v.generation && (gate & open_bit) != 0) {
+    if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) return v.is_inside = true;
+  }
+  return false;
+}
+
+void thread_pool::leave(visitor& v) noexcept {
+  if (!std::exchange(v.is_inside, false)) return;
+  const auto gate = gate_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((gate & open_bit) == 0 && (gate & count_mask) == 1) gate_.notify_all();
+}
+
+bool thread_pool::wait_outside(int thread, const std::atomic<std::uint32_t>& word, std::uint32_t old) noexcept {
+  if (thread == 0) {
+    word.wait(old, std::memory_order_acquire);
+    return true;
+  }
+  auto& v = visitors_[static_cast<std::size_t>(thread)];
+  leave(v);
+  word.wait(old, std::memory_order_acquire);
+  return enter(v);
+}
+
+void thread_pool::call_job(const std::function<void(int)>& f, int thread) noexcept {
+  try {
+    f(thread);
+  } catch (...) {
+    if (failed_.exchange(1, std::memory_order_acq_rel) == 0) failure_ = std::current_exception();
+  }
+}
+
 void thread_pool::work(int thread) {
   bind_to(thread);
-  std::uint32_t seen = 0;
+  auto& me = visitors_[static_cast<std::size_t>(thread)];
   while (true) {
-    wait_for_change(generation_, seen);
-    ++seen;
-    if (stop_) return;
-    try {
-      (*job_)(thread);
-    } catch (...) {
-      if (failed_.exchange(1, std::memory_order_acq_rel) == 0) failure_ = std::current_exception();
+    wait_for_change(generation_, me.generation);
+    me.generation = generation_.load(std::memory_order_acquire);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (me.generation % 2 == 0) {
+      call_job(*job_, thread);
+      barrier();
+    } else if (enter(me)) {
+      call_job(*job_, thread);
+      leave(me);
     }
-    barrier();
   }
 }
 

@@ -238,6 +238,38 @@ TEST_P(model, a_loop_that_is_refused_leaves_its_reductions_alone) {
   EXPECT_EQ(r.value(), 4);
 }
 
+// Steps of seven loops, the first and the fourth of which are not alike, but others are.
+std::vector<int> steps_of_seven(context& c, int steps) {
+  const block<1> line{c, "line"};
+  const dataset<int, 1> u{line, "u", {40}, 1}, v{line, "v", {40}, 1};
+  const shape left{"left", 1, {{-1}}};
+  par_loop("start", line, range(0, 40), [](auto x) { x(0) = 0; }, write(u));
+  for (int step = 0; step < steps; ++step) {
+    for (int n = 0; n < 3; ++n) {
+      par_loop("up", line, range(0, 40), [](auto x, auto y) { y(0) += x(-1) + 1; }, read(u, left), read_write(v));
+      par_loop("down", line, range(n / 2, 40), [](auto x, auto y) { y(0) = x(0) % 1000; }, read(v), write(u));
+    }
+    par_loop("edge", line, range(-1, 0), [](auto x) { x(0) += 1; }, read_write(u));
+  }
+  return u.fetch();
+}
+
+// A chain that gets too long ends with a time step, so the same chains come again, though the limit is no multiple of a step.
+TEST_P(model, long_chains_are_cut_between_time_steps) {
+  auto o = how();
+  o.max_chain_loops = 50;
+  context c{o};
+  const auto got = steps_of_seven(c, 200);
+  const auto& s = c.statistics();
+  EXPECT_EQ(s.loops, 1401u);
+  EXPECT_GE(s.chains, 1401u / 50);
+  EXPECT_LE(s.plans_made, 3u) << "the first chain, those in the middle, the rest";
+  o.max_chain_loops = 100000;
+  context whole{o};
+  EXPECT_EQ(got, steps_of_seven(whole, 200));
+  EXPECT_EQ(whole.statistics().chains, 1u);
+}
+
 TEST_P(model, nan_is_found) {
   auto o = how();
   o.find_nan = true;

@@ -34,12 +34,12 @@ struct options {
   int small_points = 2048;           // parts of loops below that are run by one thread: handing them out costs more, about 1 us
   std::uint64_t cache_bytes = 0;     // what a tile may fill; 0: the last-level caches of the place tree
   coordinates tile{};                // points of a tile in each dimension; 0: chosen
-  bool tune = true;                  // compare tile sizes over the first repeats of a chain
+  bool tune = true;                  // compare tile sizes, and one thread with all, over the first repeats of a chain
   std::uint64_t fast_bytes = 0;      // out of core: memory for all slots; 0: half of the memory of the place tree
   std::shared_ptr<backing_store> store;  // out of core: where datasets lie; null: a file
   std::string directory;             // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
   std::uint64_t resident_bytes = 1 << 20;  // out of core: smaller datasets stay in memory
-  int max_chain_loops = 1000;        // a longer chain is executed in parts
+  int max_chain_loops = 1000;        // so many are executed without being asked for; whole time steps of them, if they repeat
   bool check_bounds = true;          // that each loop with its stencils stays inside its datasets
   bool find_nan = false;             // after each chain; throws with dataset and point
   bool report = false;               // collect what report() prints
