@@ -119,7 +119,12 @@ void context::parts::allocate(dataset_core& data) {
   memory.emplace(&data, std::move(p));
 }
 
+void context::require_own(const dataset_core& data) const {
+  if (data.owner != this) throw_error(errc::bad_argument, fmt::format("dataset '{}' is of another context", data.name));
+}
+
 void context::remove_dataset(dataset_core* data) {
+  require_own(*data);
   execute();
   parts_->memory.erase(data);
   if (parts_->slots != nullptr) parts_->slots->forget(*data);
@@ -140,10 +145,13 @@ reduction_core* context::add_reduction(std::string name, std::size_t element_byt
 
 void context::use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities, std::size_t bytes) {
   if (r->owner != this) parts_->refuse_loop(fmt::format("kernel '{}' uses '{}' of another context", loop_name, r->name));
+  if (bytes > r->value.size()) {
+    parts_->refuse_loop(fmt::format("kernel '{}' reduces {} bytes into '{}', which was declared with {}", loop_name, bytes, r->name, r->value.size()));
+  }
   if (r->is_fresh) {
     r->kind = kind;
     r->used_by = loop_name;
-    std::memcpy(r->value.data(), identities, std::min(bytes, r->value.size()));
+    std::memcpy(r->value.data(), identities, bytes);
     parts_->claimed.push_back(r);
     r->is_fresh = false;
   } else if (r->kind != kind) {
@@ -236,20 +244,20 @@ void context::execute() {
 void context::on_all_threads(const std::function<void(int)>& f) { parts_->pool.run(f); }
 
 void context::fetch(const dataset_core& data, const box& what, component_order order, void* to) {
+  require_own(data);
   execute();
   // Reading changes the origin for a while, nothing else.
   parts_->copy(const_cast<dataset_core&>(data), what, order, static_cast<std::byte*>(to), true);
 }
 
 void context::store(dataset_core& data, const box& what, component_order order, const void* from) {
+  require_own(data);
   execute();
   parts_->copy(data, what, order, const_cast<std::byte*>(static_cast<const std::byte*>(from)), false);
 }
 
 void context::begin_cyclic(std::span<dataset_core* const> temporaries) {
-  for (const auto* const data : temporaries) {
-    if (data->owner != this) throw_error(errc::bad_argument, fmt::format("the temporary '{}' is of another context", data->name));
-  }
+  for (const auto* const data : temporaries) require_own(*data);
   execute();
   for (auto* const data : temporaries) data->is_cyclic_temporary = true;
   parts_->plans.clear();  // what they know of temporaries has changed

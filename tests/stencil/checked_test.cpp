@@ -143,7 +143,7 @@ TEST_P(temporaries, cannot_be_fetched_or_stored) {
 TEST_P(temporaries, of_another_context_are_refused) {
   context other{how()};
   dataset_core* const all[] = {t.core()};
-  EXPECT_THAT(failure([&] { other.begin_cyclic(all); }), testing::HasSubstr("'t' is of another context"));
+  EXPECT_THAT(failure([&] { other.begin_cyclic(all); }), testing::HasSubstr("dataset 't' is of another context"));
 }
 
 INSTANTIATE_TEST_SUITE_P(executors, temporaries,

@@ -205,6 +205,19 @@ TEST_P(model, other_dimensions_and_sizes_are_refused) {
   EXPECT_EQ(u.fetch(), std::vector<int>(16, 1));
 }
 
+TEST_P(model, untyped_calls_are_held_against_what_was_declared) {
+  context c{how()}, other{how()};
+  const block<1> line{c, "line"};
+  const dataset<double, 1> u{line, "u", {4}};
+  const reduction<float> r{c, "r"};
+  double buffer[4] = {};
+  EXPECT_EQ(message_of([&] { c.use(r.core(), reduction_kind::sum, "wide", buffer, sizeof(double)); }), "kernel 'wide' reduces 8 bytes into 'r', which was declared with 4");
+  EXPECT_EQ(message_of([&] { other.fetch(*u.core(), u.inner(), component_order::separate, buffer); }), "dataset 'u' is of another context");
+  EXPECT_EQ(message_of([&] { other.store(*u.core(), u.inner(), component_order::separate, buffer); }), "dataset 'u' is of another context");
+  EXPECT_EQ(message_of([&] { other.remove_dataset(u.core()); }), "dataset 'u' is of another context");
+  EXPECT_EQ(r.value(), 0);
+}
+
 TEST_P(model, datasets_and_stencils_that_contradict_themselves_are_refused) {
   context c{how()};
   const block<2> grid{c, "grid"};

@@ -118,6 +118,7 @@ class context {
   void on_all_threads(const std::function<void(int thread)>& f);
 
  private:
+  void require_own(const dataset_core& data) const;
   struct parts;
   std::unique_ptr<parts> parts_;
 };
