@@ -171,9 +171,7 @@ void chain_runner::run(chain loops, const plan& p, bool is_alone, std::span<loop
 
 void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
   const int threads = pool_.size();
-  if (threads == 1 || std::all_of(loops.begin(), loops.end(), [&](const auto& l) { return l->range().points() < small_points_; })) {
-    return run_alone(loops, p, first, last, times);
-  }
+  if (threads == 1 || !has_large_parts(loops, p, first, last)) return run_alone(loops, p, first, last, times);
   const auto row = tiles_of_row(p);
   const auto rows = (last - first) / row;  // one thread each: fewer would leave threads idle
   if (row >= threads && rows >= threads && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
@@ -181,6 +179,16 @@ void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std
   } else {
     run_parts(loops, p, first, last, times);
   }
+}
+
+bool chain_runner::has_large_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last) const {
+  for (std::int64_t tile = first; tile < last; ++tile) {
+    const auto at = p.tile_index(tile);
+    for (std::size_t l = 0; l < loops.size(); ++l) {
+      if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); part.points() >= small_points_ && !part.empty()) return true;
+    }
+  }
+  return false;
 }
 
 void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
@@ -244,10 +252,12 @@ void chain_runner::walk(chain loops, const plan& p, std::int64_t first, std::int
   auto& memory = memories_[static_cast<std::size_t>(thread)];
   const auto finish = [&] {
     if (now.is_empty()) return true;
-    const bool is_there = pieces_.finish(thread, number++, threads * now.of_owner + (now.small.empty() ? 0 : 1), [&](int owner) { return now.count(owner); },
-                                         [&](int owner, int n) { now.run_piece(loops, owner, n, threads, memory); });
+    const int total = threads * now.of_owner + (now.small.empty() ? 0 : 1);
+    if (!pieces_.finish(thread, number++, total, [&](int owner) { return now.count(owner); }, [&](int owner, int n) { now.run_piece(loops, owner, n, threads, memory); })) {
+      return false;  // `now` may be gone
+    }
     now.clear();
-    return is_there;
+    return true;
   };
   for (std::int64_t tile = first; tile < last; ++tile) {
     const auto at = p.tile_index(tile);

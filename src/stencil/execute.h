@@ -47,6 +47,7 @@ class chain_runner {
 
  private:
   struct epoch;                      // what a thread knows of the one at hand
+  [[nodiscard]] bool has_large_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last) const;
   void run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
   void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times);
   void run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);

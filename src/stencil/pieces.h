@@ -7,8 +7,10 @@
 // Invariants
 //   1. A word belongs to one owner: the last epoch in which somebody took a piece of his, and how many from the front and from the back. A
 //      word of an earlier epoch says that nothing is taken; one of a later epoch, that this one is over.
-//   2. done_ counts the pieces of the current epoch that are done. Whoever adds the last moves phase_ to the next epoch, which publishes what they wrote.
-//   3. No piece of an epoch is taken before phase_ has reached it, so words move by one epoch at most while somebody looks.
+//   2. done_ counts the pieces of the current epoch that are done. Whoever adds the last moves the pool's phase() to the next epoch, which publishes what
+//      they wrote.
+//   3. No piece of an epoch is taken before the phase has reached it.
+//   4. Who has slept outside the job touches nothing but the pool until he is inside again: all else may be gone.
 #pragma once
 
 #include "stencil/thread_pool.h"
@@ -25,7 +27,7 @@ class shared_pieces {
   explicit shared_pieces(thread_pool& pool) : pool_{pool}, words_(static_cast<std::size_t>(pool.size())) {}
 
   // The epoch that begins when all before it are done. Called while no thread is at work.
-  [[nodiscard]] std::uint32_t first_epoch() const noexcept { return phase_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t first_epoch() const noexcept { return phase().load(std::memory_order_relaxed); }
 
   // Does what is left of an epoch: run(owner, piece) for pieces [0, count(owner)), of `total` in all. False: the thread was outside the job while it
   // waited, and the job has ended; it returns without touching anything of it. The calling thread of the job gets true.
@@ -41,8 +43,8 @@ class shared_pieces {
     }
     if (done > 0 && done_.fetch_add(done, std::memory_order_acq_rel) + done == total) {
       done_.store(0, std::memory_order_relaxed);  // published by the phase
-      phase_.store(epoch + 1, std::memory_order_release);
-      phase_.notify_all();
+      phase().store(epoch + 1, std::memory_order_release);
+      phase().notify_all();
       return true;
     }
     return wait_for(thread, epoch + 1);
@@ -59,6 +61,7 @@ class shared_pieces {
     };
     std::atomic<taken> now{};
   };
+  [[nodiscard]] std::atomic<std::uint32_t>& phase() const noexcept { return pool_.phase(); }
   static bool is_before(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
 
   // The number of a piece; -1: none is left. What pieces hold is ordered by the phase.
@@ -77,7 +80,7 @@ class shared_pieces {
   bool is_over_soon(int owner, std::uint32_t epoch) const noexcept {
     const auto& w = words_[static_cast<std::size_t>(owner)].now;
     for (int i = 0; i < spins_before_help && w.load(std::memory_order_relaxed).epoch != epoch; ++i) {
-      if (is_before(epoch, phase_.load(std::memory_order_acquire))) return true;
+      if (is_before(epoch, phase().load(std::memory_order_acquire))) return true;
       spin_pause();
     }
     return false;
@@ -85,11 +88,11 @@ class shared_pieces {
 
   bool wait_for(int thread, std::uint32_t epoch) noexcept {
     for (int i = 0; i < spins_before_sleep; ++i) {
-      if (!is_before(phase_.load(std::memory_order_acquire), epoch)) return true;
+      if (!is_before(phase().load(std::memory_order_acquire), epoch)) return true;
       spin_pause();
     }
-    for (auto seen = phase_.load(std::memory_order_acquire); is_before(seen, epoch); seen = phase_.load(std::memory_order_acquire)) {
-      if (!pool_.wait_outside(thread, phase_, seen)) return false;
+    for (auto seen = phase().load(std::memory_order_acquire); is_before(seen, epoch); seen = phase().load(std::memory_order_acquire)) {
+      if (!pool_.wait_outside(thread, seen)) return false;
     }
     return true;
   }
@@ -97,7 +100,6 @@ class shared_pieces {
   thread_pool& pool_;
   std::vector<word> words_;
   alignas(64) std::atomic<int> done_{0};
-  alignas(64) std::atomic<std::uint32_t> phase_{1};
 };
 
 }  // namespace situ::stencil

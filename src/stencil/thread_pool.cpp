@@ -116,14 +116,14 @@ void thread_pool::leave(visitor& v) noexcept {
   if ((gate & open_bit) == 0 && (gate & count_mask) == 1) gate_.notify_all();
 }
 
-bool thread_pool::wait_outside(int thread, const std::atomic<std::uint32_t>& word, std::uint32_t old) noexcept {
+bool thread_pool::wait_outside(int thread, std::uint32_t old) noexcept {
   if (thread == 0) {
-    word.wait(old, std::memory_order_acquire);
+    job_phase_.wait(old, std::memory_order_acquire);
     return true;
   }
   auto& v = visitors_[static_cast<std::size_t>(thread)];
   leave(v);
-  word.wait(old, std::memory_order_acquire);
+  job_phase_.wait(old, std::memory_order_acquire);
   return enter(v);
 }
 

@@ -39,9 +39,11 @@ class thread_pool {
   [[nodiscard]] int size() const noexcept { return size_; }
   void run(const std::function<void(int)>& f);
   void run_open(const std::function<void(int)>& f);
-  // Inside f of run_open: until the word has another value than `old`. Others than thread 0 sleep as if they had not come, so that nobody waits for them:
-  // false if the job has ended in the meantime, and f must return without touching what belongs to it.
-  [[nodiscard]] bool wait_outside(int thread, const std::atomic<std::uint32_t>& word, std::uint32_t old) noexcept;
+  // Inside f of run_open: until phase() has another value than `old`. Others than thread 0 sleep as if they had not come, so that nobody waits for them:
+  // false if the job has ended in the meantime, and f must return without touching what belongs to it, or to its owner.
+  [[nodiscard]] bool wait_outside(int thread, std::uint32_t old) noexcept;
+  // How far open jobs have come. Of the pool, since who sleeps outside may look at it at any time.
+  [[nodiscard]] std::atomic<std::uint32_t>& phase() noexcept { return job_phase_; }
 
  private:
   static constexpr std::uint64_t open_bit = std::uint64_t{1} << 31;
@@ -66,6 +68,7 @@ class thread_pool {
   std::atomic<int> failed_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{0};  // of jobs, ascending: even ones are for all threads, odd ones are open
   alignas(64) std::atomic<std::uint64_t> gate_{0};        // of the open job: its generation, whether it still is, how many are inside
+  alignas(64) std::atomic<std::uint32_t> job_phase_{1};
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> phase_{0};
   std::atomic<bool> stop_{false};
