@@ -27,6 +27,9 @@ void two(ACC<double>& p, const int* idx) {
   p(0, 0, 0) = idx[0];
   p(1, 0, 0) = -idx[1];
 }
+void second_if_even(ACC<double>& p, const int* idx) {
+  if (idx[0] % 2 == 0) p(1, 0, 0) = 0.5;
+}
 void spread(ACC<double>& u, const ACC<double>& x, const ACC<double>& y) { u(0, 0) = x(0, 0) + x(1, 0) + 10 * y(0, 0); }
 void column_sum(const ACC<double>& u, ACC<double>& s) { s.combine_inc(0, 0, u(0, 0)); }
 void column_max(const ACC<double>& u, ACC<double>& s) { s.combine_max(0, 0, u(0, 0)); }
@@ -270,6 +273,52 @@ TEST_P(ops, several_instances) {
   mine.ostream() << "to its own stream";
   EXPECT_EQ(text.str(), "to its own stream");
 }
+
+// An instance whose budget, out of core, is a fraction of dataset p with two components.
+struct ops_tight : ops_session {
+  static std::unique_ptr<OPS_instance> make(const char* request) {
+    setenv("SITU_STENCIL_FAST", "200000", 1);
+    const char* const arguments[] = {"program", GetParam(), request};
+    auto made = std::make_unique<OPS_instance>(3, arguments, 1);
+    unsetenv("SITU_STENCIL_FAST");
+    return made;
+  }
+  ops_tight() : ops_tight{""} {}
+  explicit ops_tight(const char* request) : mine{make(request)} {}
+  void write() {
+    ops_par_loop(two, "two", b, 2, all, ops_arg_dat(p, 2, here, "double", OPS_WRITE), ops_arg_idx());
+    mine->execute();
+  }
+  std::unique_ptr<OPS_instance> mine;
+  int base[2] = {0, 0}, size[2] = {100, 600}, none[2] = {0, 0}, all[4] = {0, 100, 0, 600};
+  ops_block b = mine->decl_block(2, "mine");
+  ops_dat p = b->decl_dat(2, size, base, none, none, static_cast<double*>(nullptr), "double", "p");
+  ops_stencil here = mine->decl_stencil(2, 1, zero, "here");
+};
+struct ops_tight_writes_all : ops_tight {
+  ops_tight_writes_all() : ops_tight{"SITU_WRITE_ALL"} {}
+};
+
+// A kernel may leave out points and components of what it declares as written.
+TEST_P(ops_tight, what_a_kernel_does_not_write_keeps_its_value) {
+  write();
+  ops_par_loop(second_if_even, "second", b, 2, all, ops_arg_dat(p, 2, here, "double", OPS_WRITE), ops_arg_idx());
+  const auto got = fetch(p);
+  for (std::size_t n = 0; n < got.size() / 2; ++n) {
+    ASSERT_EQ(got[2 * n], n % 100);
+    ASSERT_EQ(got[2 * n + 1], n % 2 == 0 ? 0.5 : -static_cast<double>(n / 100));
+  }
+  EXPECT_EQ(mine->situ().statistics().bytes_read > 0, p->core->in_file);
+}
+
+TEST_P(ops_tight_writes_all, what_is_written_is_not_read_first) {
+  write();
+  write();
+  EXPECT_EQ(mine->situ().statistics().bytes_read, 0);
+  EXPECT_EQ(fetch(p)[2 * 202], 2);
+}
+INSTANTIATE_TEST_SUITE_P(executors, ops_tight, all_executors());
+INSTANTIATE_TEST_SUITE_P(executors, ops_tight_writes_all, all_executors());
 
 TEST_P(ops, loops_run_at_once_on_request) {
   const char* const arguments[] = {"program", GetParam(), "SITU_AT_ONCE"};

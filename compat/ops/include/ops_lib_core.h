@@ -295,6 +295,9 @@ class OPS_instance {
   // The rest is for the templates of the headers, and for other files of this library.
   void init(int argc, const char* const* argv, int diags_level);
   situ::stencil::context& situ();
+  // What executors are told of an argument. Kernels declared with OPS_WRITE may leave points or components out, which keep their values in OPS: so what
+  // lies in a store is read first, unless the program says that it never does that (SITU_WRITE_ALL).
+  [[nodiscard]] situ::stencil::access access_of(const ops_arg& a) const;
   // Takes a loop into the queue. A loop over memory that the program can see runs at once.
   void enqueue(std::unique_ptr<situ::stencil::loop> l);
   // Between a dataset and a buffer with the components of a point side by side. Execute what is queued.
@@ -341,6 +344,7 @@ class OPS_instance {
   std::map<std::string, constant> constants_;
   std::vector<ops_dat> seen_;  // datasets of which the program can see memory
   bool at_once_ = false;       // all loops
+  bool writes_all_ = false;
 };
 
 void ops_init(int argc, const char* const argv[], int diags_level);

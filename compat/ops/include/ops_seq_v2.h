@@ -60,7 +60,6 @@ class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, 
   std::size_t index_;
 };
 
-[[nodiscard]] stencil::access access_of(ops_access acc);
 [[nodiscard]] inline stencil::reduction_kind reduction_kind_of(ops_access acc) {
   return acc == OPS_MIN ? stencil::reduction_kind::min : acc == OPS_MAX ? stencil::reduction_kind::max : stencil::reduction_kind::sum;
 }
@@ -91,7 +90,7 @@ stencil::detail::dataset_parameter<T, D, View> dataset(OPS_instance& i, const ch
   // The kernel is to leave it alone; but programs pass wrong flags (CloverLeaf 3D does), and OPS's dataset is there all the same.
   if (a.opt == 0) return {a.dat->core, *a.stencil->shape, a.acc == OPS_READ ? stencil::access::read : stencil::access::read_write};
   if (starts_reduction(kernel, a, sizeof(T))) fill<value, D>(i, a.dat, stencil::identity<value>(reduction_kind_of(a.acc)));
-  return {a.dat->core, *a.stencil->shape, access_of(a.acc)};
+  return {a.dat->core, *a.stencil->shape, i.access_of(a)};
 }
 
 template <class P>

@@ -100,6 +100,7 @@ st::options OPS_instance::parse(int argc, const char* const* argv) {
     if (says(a, "OPS_TILING")) how.run_by = st::executor::tiled;
     else if (says(a, "SITU_OUT_OF_CORE")) how.run_by = st::executor::out_of_core;
     else if (says(a, "SITU_AT_ONCE")) at_once_ = true;
+    else if (says(a, "SITU_WRITE_ALL")) writes_all_ = true;
     else if (takes(a, "OPS_DIAGS=", value)) OPS_diags = value;
     else if (takes(a, "OPS_CACHE_SIZE=", value)) how.cache_bytes = static_cast<std::uint64_t>(value) << 20;
     else if (takes(a, "OPS_TILESIZE_X=", value)) how.tile[0] = value;

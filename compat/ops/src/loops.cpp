@@ -50,19 +50,20 @@ void situ_ops_reduction_result(ops_reduction handle, void* to, std::size_t) {
   handle->initialized = 0;
 }
 
-namespace situ::ops {
-
-stencil::access access_of(ops_access acc) {
-  switch (acc) {
-    case OPS_READ: return stencil::access::read;
-    case OPS_WRITE: return stencil::access::write;
-    case OPS_RW: return stencil::access::read_write;
+situ::stencil::access OPS_instance::access_of(const ops_arg& a) const {
+  using situ::stencil::access;
+  switch (a.acc) {
+    case OPS_READ: return access::read;
+    case OPS_WRITE: return a.dat->core->in_file && !writes_all_ ? access::read_write : access::write;
+    case OPS_RW: return access::read_write;
     case OPS_INC:
     case OPS_MIN:
-    case OPS_MAX: return stencil::access::increment;
-    default: throw_error(errc::bad_argument, fmt::format("access mode {} does not exist", acc));
+    case OPS_MAX: return access::increment;
+    default: situ::throw_error(situ::errc::bad_argument, fmt::format("access mode {} does not exist", a.acc));
   }
 }
+
+namespace situ::ops {
 
 stencil::box range_of(int dims, const int* range) {
   stencil::box b;
