@@ -477,8 +477,8 @@ struct graph_plan::writer {
 
   void write_objects(const run& now) const noexcept {
     const std::uint64_t bytes = std::uint64_t{now.end - now.begin} * 8;
-    std::byte* const to = copy + now.begin * 8;
-    const std::byte* const from = plan.image_ + now.begin * 8;
+    std::byte* const to = copy + std::uint64_t{now.begin} * 8;
+    const std::byte* const from = plan.image_ + std::uint64_t{now.begin} * 8;
     if (copy == plan.image_) return;
     if (shift == 0 || has_nothing_to_scan(*now.type)) {
       copy_object(to, from, bytes);
@@ -536,7 +536,7 @@ struct graph_plan::writer {
   }
 
   void write_left(const run& now) noexcept {
-    copy_object(copy + now.begin * 8, plan.left_[left].source, plan.left_[left].bytes);
+    copy_object(copy + std::uint64_t{now.begin} * 8, plan.left_[left].source, plan.left_[left].bytes);
     write_left_pointers(now);
   }
   void write_left_pointers(const run& now) noexcept {
