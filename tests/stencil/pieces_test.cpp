@@ -40,7 +40,9 @@ struct drawn_work {
   static constexpr int most = 6;
   [[nodiscard]] int count(int e, int owner) const { return counts[static_cast<std::size_t>(e * threads + owner)]; }
   void run(int e, int owner, int piece) {
-    if (e > 0) EXPECT_EQ(finished[static_cast<std::size_t>(e - 1)].load(), totals[static_cast<std::size_t>(e - 1)]) << "the epoch before is not over";
+    if (e > 0) {
+      EXPECT_EQ(finished[static_cast<std::size_t>(e - 1)].load(), totals[static_cast<std::size_t>(e - 1)]) << "the epoch before is not over";
+    }
     EXPECT_EQ(done[static_cast<std::size_t>((e * threads + owner) * most + piece)].fetch_add(1), 0) << "done twice";
     finished[static_cast<std::size_t>(e)].fetch_add(1);
   }
