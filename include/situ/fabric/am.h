@@ -110,11 +110,11 @@ void run_handler(message& m) {
   typename traits::token_type token{m};
   const endpoint::handler_scope scope{m.self};
   try {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       if constexpr (traits::form == handler_form::payload_form) {
-        Handler(token, std::span<std::byte>{m.payload, m.payload_bytes}, from_word<std::tuple_element_t<I, arguments>>(m.argument(I))...);
+        Handler(token, std::span<std::byte>{m.payload, m.payload_bytes}, from_word<std::tuple_element_t<Index, arguments>>(m.argument(Index))...);
       } else {
-        Handler(token, from_word<std::tuple_element_t<I, arguments>>(m.argument(I))...);
+        Handler(token, from_word<std::tuple_element_t<Index, arguments>>(m.argument(Index))...);
       }
     }(std::make_index_sequence<std::tuple_size_v<arguments>>{});
   } catch (...) {
@@ -141,8 +141,8 @@ consteval void check_handler() {
 template <auto Handler, class... Given>
 [[nodiscard]] auto words_for(Given... given) noexcept {
   using declared = typename handler_traits<decltype(Handler)>::arguments;
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<std::uint64_t, sizeof...(Given)>{to_word(static_cast<std::tuple_element_t<I, declared>>(given))...};
+  return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+    return std::array<std::uint64_t, sizeof...(Given)>{to_word(static_cast<std::tuple_element_t<Index, declared>>(given))...};
   }(std::index_sequence_for<Given...>{});
 }
 

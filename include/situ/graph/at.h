@@ -280,8 +280,8 @@ class call_pack<Arguments...> {
     void complete() { graphs_.complete(roots_); }
     template <class F>
     decltype(auto) invoke(F& f) {
-      return [&]<std::size_t... I>(std::index_sequence<I...>) -> decltype(auto) {
-        return f(pass<Arguments, !std::is_invocable_v<F, passed_t<Arguments, false>...>>(std::integral_constant<std::size_t, I>{})...);
+      return [&]<std::size_t... Index>(std::index_sequence<Index...>) -> decltype(auto) {
+        return f(pass<Arguments, !std::is_invocable_v<F, passed_t<Arguments, false>...>>(std::integral_constant<std::size_t, Index>{})...);
       }(std::index_sequence_for<Arguments...>{});
     }
 
@@ -294,11 +294,11 @@ class call_pack<Arguments...> {
       for (std::size_t i = 0; i < n; ++i) count += are_graphs[i];
       return count;
     }
-    template <class A, bool Kept, std::size_t I>
-    passed_t<A, Kept> pass(std::integral_constant<std::size_t, I>) {
+    template <class A, bool Kept, std::size_t Index>
+    passed_t<A, Kept> pass(std::integral_constant<std::size_t, Index>) {
       if constexpr (graph_argument<A>) {
         using object = typename graph_of<A>::object;
-        auto* const root = static_cast<object*>(const_cast<void*>(roots_[graphs_before(I)].object));
+        auto* const root = static_cast<object*>(const_cast<void*>(roots_[graphs_before(Index)].object));
         if constexpr (graph_value<A>) {
           return *root;
         } else if constexpr (Kept) {
@@ -307,7 +307,7 @@ class call_pack<Arguments...> {
           return root;
         }
       } else {
-        return std::move(*std::get<I>(data_));
+        return std::move(*std::get<Index>(data_));
       }
     }
     [[nodiscard]] const arena_reference& memory() const noexcept { return local_.get() != nullptr ? local_ : graphs_.memory(); }
@@ -330,10 +330,10 @@ class call_pack<Arguments...> {
     received result;
     result.roots_ = types();
     result.graphs_.read(reader, source, result.roots_);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       (
           [&] {
-            if constexpr (!graph_argument<Arguments>) std::get<I>(result.data_).emplace(wire<Arguments>::read(reader));
+            if constexpr (!graph_argument<Arguments>) std::get<Index>(result.data_).emplace(wire<Arguments>::read(reader));
           }(),
           ...);
     }(std::index_sequence_for<Arguments...>{});
@@ -343,10 +343,10 @@ class call_pack<Arguments...> {
     received result;
     result.roots_ = gather(arguments...);
     result.local_ = copy_roots(result.roots_);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
+    [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       (
           [&] {
-            if constexpr (!graph_argument<Arguments>) std::get<I>(result.data_).emplace(arguments);
+            if constexpr (!graph_argument<Arguments>) std::get<Index>(result.data_).emplace(arguments);
           }(),
           ...);
     }(std::index_sequence_for<Arguments...>{});

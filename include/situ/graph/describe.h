@@ -85,13 +85,13 @@ std::size_t offset_in(const Owner& owner, const Part& part) noexcept {
 [[nodiscard]] std::string take_name(std::string_view& names);
 [[nodiscard]] std::string name_in_address(std::string_view text);
 
-template <class T, std::size_t... I>
-std::vector<std::string> names_of_fields(std::index_sequence<I...>) {
+template <class T, std::size_t... Index>
+std::vector<std::string> names_of_fields(std::index_sequence<Index...>) {
   std::vector<std::string> names;
   if constexpr (field_keys_are_addresses) {
-    (names.push_back(name_in_address(value_text<field_key<T, I>()>())), ...);
+    (names.push_back(name_in_address(value_text<field_key<T, Index>()>())), ...);
   } else {
-    (names.push_back("field " + std::to_string(I)), ...);
+    (names.push_back("field " + std::to_string(Index)), ...);
   }
   return names;
 }
@@ -140,8 +140,8 @@ template <class... Ts>
 std::size_t flag_offset_of(std::type_identity<std::variant<Ts...>>) {
   static_assert((std::is_default_constructible_v<Ts> && ...), "situ: a std::variant in a graph holds types with default constructors");
   using V = std::variant<Ts...>;
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return find_flag(type_name<V>(), {image_of<V>([] { return V{std::in_place_index<I>}; })...}, std::max({sizeof(Ts)...}));
+  return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+    return find_flag(type_name<V>(), {image_of<V>([] { return V{std::in_place_index<Index>}; })...}, std::max({sizeof(Ts)...}));
   }(std::make_index_sequence<sizeof...(Ts)>{});
 }
 

@@ -252,22 +252,22 @@ struct field_holder {
 #if defined(__GNUC__) && !defined(__clang__)
 template <class T>
 extern field_holder<T> nowhere;
-template <class T, std::size_t I>
+template <class T, std::size_t Index>
 consteval auto field_key() {  // a function: a variable might be emitted, and then the object would have to be somewhere
-  return std::get<I>(list_field_addresses(nowhere<T>.value));
+  return std::get<Index>(list_field_addresses(nowhere<T>.value));
 }
 inline constexpr bool field_keys_are_addresses = true;
 #else
-template <class T, std::size_t I>
+template <class T, std::size_t Index>
 consteval std::size_t field_key() {
-  return I;
+  return Index;
 }
 inline constexpr bool field_keys_are_addresses = false;
 #endif
 
-template <class T, class... Ts, std::size_t... I>
-consteval bool check_fields(type_list<Ts...>, std::index_sequence<I...>) {
-  return (check_field<T, field_key<T, I>(), Ts>() && ...);
+template <class T, class... Ts, std::size_t... Index>
+consteval bool check_fields(type_list<Ts...>, std::index_sequence<Index...>) {
+  return (check_field<T, field_key<T, Index>(), Ts>() && ...);
 }
 template <class T, auto... Members>
 consteval bool check_members(member_list<Members...>) {

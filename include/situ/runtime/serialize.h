@@ -373,8 +373,8 @@ struct wire<std::variant<Ts...>> {
     std::uint8_t index = 0;
     reader.read(&index, 1);
     if (index >= sizeof...(Ts)) detail::throw_bad_alternative(index, sizeof...(Ts));
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      static constexpr value_type (*read_alternative[])(wire_reader&) = {[](wire_reader& from) { return value_type{std::in_place_index<I>, wire<Ts>::read(from)}; }...};
+    return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      static constexpr value_type (*read_alternative[])(wire_reader&) = {[](wire_reader& from) { return value_type{std::in_place_index<Index>, wire<Ts>::read(from)}; }...};
       return read_alternative[index](reader);
     }(std::index_sequence_for<Ts...>{});
   }
@@ -416,7 +416,7 @@ struct wire<std::array<T, N>> {
     for (const T& element : elements) wire<T>::write(writer, element);
   }
   static std::array<T, N> read(wire_reader& reader) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array<T, N>{((void)I, wire<T>::read(reader))...}; }(std::make_index_sequence<N>{});
+    return [&]<std::size_t... Index>(std::index_sequence<Index...>) { return std::array<T, N>{((void)Index, wire<T>::read(reader))...}; }(std::make_index_sequence<N>{});
   }
 };
 
