@@ -44,7 +44,9 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
     case offload_step::claimed:
     case offload_step::done:
     case offload_step::failed: return free_entry(entry, seen);
-    case offload_step::copy: (void)advance(entry, seen, offload_step::abandoned); return false;
+    case offload_step::copy:
+      if (advance(entry, seen, offload_step::abandoned)) queue_of(entry).ring();  // who asked for the copy may have died before it rang
+      return false;
     default: return false;
   }
 }
@@ -55,9 +57,13 @@ bool offload_queue::request(offload_entry& entry, offload_state from, offload_st
   entry.ticket = next_ticket.fetch_add(1, std::memory_order_relaxed);
   if (!advance(entry, from, step)) return false;
   SITU_POINT(step_requested);
+  ring();
+  return true;
+}
+
+void offload_queue::ring() noexcept {
   bell.fetch_add(1, std::memory_order_seq_cst);
   if (asleep.load(std::memory_order_seq_cst) != 0) futex_wake(bell, 1);
-  return true;
 }
 
 offload_agent::offload_agent(place_context& context) : control_{*context.job}, place_{context.place} {
@@ -72,8 +78,7 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
 
 offload_agent::~offload_agent() {
   stopping_.store(true);
-  queue_.local()->bell.fetch_add(1, std::memory_order_seq_cst);
-  futex_wake(queue_.local()->bell, 1);
+  queue_.local()->ring();
   thread_.join();
   try {
     deallocate(queue_);
@@ -197,7 +202,7 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->waiting_place = place_;
   entry->reader = reader;
-  entry->failure_epoch = current->endpoint->failure_epoch();
+  entry->failure_epoch = current->told_of;
   (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
   const auto state = [entry] { return entry->state.load(std::memory_order_acquire); };
   try {

@@ -56,7 +56,7 @@ struct alignas(64) offload_entry {
   std::array<std::uint32_t, most_roots> roots{};  // units in the copy
   std::uint64_t destination = 0;     // set by the receiver
   std::uint64_t finalizers = 0;
-  std::uint32_t failure_epoch = 0;   // of the caller
+  std::uint32_t failure_epoch = 0;   // that the caller had been told of
   std::uint32_t error_code = 0;
   char error_text[256]{};
 };
@@ -70,6 +70,8 @@ struct offload_queue {
 
   // Hands an entry to the agent, and wakes it. pre: the caller owns the entry. False where it was given up meanwhile.
   [[nodiscard]] bool request(offload_entry& entry, offload_state from, offload_step step) noexcept;
+  // Has the agent look at all entries.
+  void ring() noexcept;
 };
 
 // The caller's hold of an entry, from measuring until the call is over.

@@ -120,7 +120,7 @@ constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // beside the f
 
 // At the sender of a graph that the receiver could not read, since some of it lies in no segment. A root is an address and the number of its type here.
 std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint64_t>& words) {
-  if (epoch != current->endpoint->failure_epoch()) throw_place_lost(*current->job, current->place);  // who offered it may have freed it
+  if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);  // who offered it may have freed it
   std::vector<graph_root> roots;
   for (const std::uint64_t word : words) {
     const type_descriptor* const type = type_table[word >> type_shift];
@@ -236,7 +236,7 @@ void graph_sender::write(wire_writer& writer) const {
     SITU_POINT(graph_written);
   } else if (self_->how == transfer::pull) {
     put_word(reinterpret_cast<std::uintptr_t>(self_->flag.get()));
-    put_word(current->endpoint->failure_epoch() | (self_->may_fetch ? may_fetch_bit : 0));
+    put_word(current->told_of | (self_->may_fetch ? may_fetch_bit : 0));
     for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object) | std::uint64_t{root.type->index} << type_shift);
   } else {
     for (const std::uint64_t word : self_->entry_words) put_word(word);

@@ -202,19 +202,25 @@ void await_readers(job_control& control, std::uint32_t self) noexcept {
   while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
-[[nodiscard]] std::uint32_t count_ended(job_control& control) noexcept {
+// Brings failure_epoch to the number of places that have ended, and returns that.
+std::uint32_t raise_failure_epoch(job_control& control) noexcept {
   std::uint32_t ended = 0;
-  for (std::uint32_t i = 0; i < control.place_count; ++i) ended += has_ended(control.slot(i).state.load());
-  return ended;
-}
-
-// Brings failure_epoch to the number of places that have ended and wakes everybody. Every caller of mark_lost does it, also one
-// that finds the place marked already: who marked it may have been killed before this point.
-void publish_ends(job_control& control) noexcept {
-  const std::uint32_t ended = count_ended(control);
+  for (std::uint32_t i = 0; i < control.place_count; ++i) {
+    const place_state state = control.slot(i).state.load();
+    ended += has_ended(state);
+    std::uint32_t nobody = job_control::no_place;
+    if (state == place_state::lost) control.first_lost.compare_exchange_strong(nobody, i);  // before the epoch, as mark_lost does
+  }
   std::uint32_t epoch = control.failure_epoch.load();
   while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {
   }
+  return ended;
+}
+
+// Raises failure_epoch and wakes everybody. Every caller of mark_lost does it, also one
+// that finds the place marked already: who marked it may have been killed before this point.
+void publish_ends(job_control& control) noexcept {
+  raise_failure_epoch(control);
   SITU_POINT(epoch_raised);
   // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not depend on it: who
   // cleared `sleeping` to wake the place may have been killed before it did.
@@ -420,7 +426,10 @@ place_lost_error loss_error(job_control& control, std::uint32_t place) {
 }
 
 void note_told() noexcept {
-  if (current->job != nullptr) current->told_of = count_ended(*current->job);
+  job_control* const control = current->job;
+  if (control == nullptr) return;
+  current->told_of = raise_failure_epoch(*control);
+  await_readers(*control, current->place);
 }
 
 void throw_loss_of(job_control& control, std::uint32_t place) {
@@ -429,8 +438,7 @@ void throw_loss_of(job_control& control, std::uint32_t place) {
 }
 
 void throw_place_lost(job_control& control, std::uint32_t self) {
-  if (self != job_control::no_place) await_readers(control, self);
-  note_told();
+  if (self != job_control::no_place) note_told();
   std::uint32_t place = control.first_lost.load();
   if (place == job_control::no_place) place = 0;  // only where the precondition does not hold
   throw place_lost_error{place, lost_reason(control, place)};

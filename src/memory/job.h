@@ -172,12 +172,13 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
 [[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
 
 // The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of these ends its
-// next wait (docs/runtime.md, "How a wait learns of a loss"). cost: a look at each place.
+// next wait (docs/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and who reads objects of this place under an earlier one is
+// awaited. cost: a look at each place.
 void note_told() noexcept;
 
-// While it lives, objects that place `source` offered at failure epoch `epoch` may be read. Throws place_lost_error where a place was lost since:
-// then `source` may have given up waiting, and freed them. Either the reader sees the new epoch, or `source`, which learns of the
-// loss by that epoch, sees the mark and waits. What is done under it must not wait. cost: two fenced stores.
+// While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws place_lost_error where a place was lost since:
+// then that task may have given up waiting, and freed them. Either the reader sees the new epoch, or the task, which is told only after
+// that epoch was raised, sees the mark and waits. What is done under it must not wait. cost: two fenced stores.
 class reading_guard {
  public:
   reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::*mark, std::uint32_t source, std::uint32_t epoch);

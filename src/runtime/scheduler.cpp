@@ -47,7 +47,11 @@ constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while wh
 constexpr std::size_t most_idle_workers = 64;    // further ones give their stacks back
 constexpr std::size_t most_idle_bytes = std::size_t{64} << 20;  // of idle stacks that keep the pages they have touched
 constexpr std::size_t kept_stack_bytes = std::size_t{64} << 10;  // at the top of a stack: touched again by whatever runs next
+#if defined(SITU_TEST_POINTS)
+constexpr std::int64_t idle_before_give_back_ns = -1;  // tests/death: nothing but a wake-up ends a sleep
+#else
 constexpr std::int64_t idle_before_give_back_ns = 100'000'000;   // a place that sleeps as long gives back what idle stacks have touched
+#endif
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
 
 // What the C++ runtime keeps for the exceptions in flight on a stack (Itanium C++ ABI, 2.2.2); it belongs to the fiber.

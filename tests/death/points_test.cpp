@@ -120,6 +120,8 @@ bool is_meant(std::string_view reason, const plan& how) {
   for (const std::string_view part : {"test_points::died", "(SIGKILL)", "with code 3", "place_lost_error"})
     if (reason.find(part) != std::string_view::npos) return true;
   // What is thrown where nothing may throw ends the place, too.
+  // After its answer, what a call still offers goes with it.
+  if (how.at.how == death::threw && reason.find("of its offload agent") != std::string_view::npos && reason.find("which is over") != std::string_view::npos) return true;
   return (how.at.how == death::threw || how.also_at.how == death::threw) && (reason.find("threw an unknown exception") != std::string_view::npos || reason.find("std::terminate was called") != std::string_view::npos || reason.find("(SIGABRT)") != std::string_view::npos);
 }
 

@@ -368,6 +368,16 @@ TEST_P(ops, raw_memory_is_indexed_by_size) {
   ops_dat_release_raw_data(u, 0, OPS_READ);
 }
 
+TEST_P(ops, extents_of_slabs) {
+  const ops_dat u = dat(grid, {6, 5}, "u");
+  int slab[] = {1, 4, 2, 3}, first[2], size[2];
+  EXPECT_EQ(ops_dat_get_slab_extents(u, 0, first, size, slab), 3 * sizeof(double));
+  EXPECT_EQ(first[0], 1);
+  EXPECT_EQ(first[1], 2);
+  EXPECT_EQ(size[0], 3);
+  EXPECT_EQ(size[1], 1);
+}
+
 TEST_P(ops, text_files) {
   const temporary_file file;
   std::vector<double> values{1, 2};

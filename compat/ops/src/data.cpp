@@ -239,7 +239,7 @@ void ops_dat_get_extents(ops_dat dat, int, int* disp, int* sizes) {
 size_t ops_dat_get_slab_extents(ops_dat dat, int, int* disp, int* sizes, int* slab) {
   auto bytes = static_cast<size_t>(dat->elem_size);
   for (int d = 0; d < dat->block->dims; ++d) {
-    disp[d] = 0;
+    disp[d] = slab[2 * d];
     sizes[d] = slab[2 * d + 1] - slab[2 * d];
     bytes *= static_cast<size_t>(sizes[d]);
   }
