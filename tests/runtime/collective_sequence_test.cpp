@@ -1,7 +1,7 @@
 // Long random sequences of collectives: over the world, over teams of teams that come and go, in tasks side by side, with barriers left
 // open, calls and late members in between. A sequence comes of a seed, so each place knows what it must do, and what comes out.
 //
-//   SITU_SEQUENCE_STEPS=n     steps a sequence; 60 unless given
+//   SITU_SEQUENCE_STEPS=n     steps a sequence; 2000 unless given
 #include "runtime/collective_values.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class collective_sequences : public test::on_places {};
 
 int steps_wanted() {
   const char* const given = std::getenv("SITU_SEQUENCE_STEPS");
-  return given == nullptr ? test::rounds(60) : std::atoi(given);
+  return given == nullptr ? test::rounds(2000) : std::atoi(given);
 }
 
 // The state of one place in a sequence: every place has as many teams, not of the same members.
@@ -30,7 +30,7 @@ class sequence {
   void step(std::uint64_t number) {
     const std::uint64_t salt = mixed(seed_, number);
     for (std::uint64_t turns = late_() % 4; turns > 0; --turns) progress();
-    const team& t = teams_[mixed(salt, 1) % teams_.size()];
+    const team& t = teams_[mixed(salt, 1) % 2 == 0 ? 0 : mixed(salt, 7) % teams_.size()];  // teams of teams are soon small: the world as often as all of them
     switch (mixed(salt, 2) % 12) {
       case 0: return split(t, salt);
       case 1: return subset(salt);
@@ -54,7 +54,7 @@ class sequence {
   void split(const team& t, std::uint64_t salt) {
     if (teams_.size() == most_teams) return forget(salt);
     const std::uint64_t own = mixed(salt, here().index());
-    teams_.push_back(t.split(static_cast<std::uint32_t>(own % 3), static_cast<std::uint32_t>(own >> 32)));
+    teams_.push_back(t.split(own % 4 == 0 ? 1 : 0, static_cast<std::uint32_t>(own >> 32)));
   }
 
   // A team of some places, used at once: the others are in a later step meanwhile.
