@@ -59,6 +59,13 @@ class signal_text {
   std::size_t length_ = 0;
 };
 
+constexpr int signals[] = {SIGSEGV, SIGBUS};
+struct sigaction handlers_before[std::size(signals)];
+bool are_left_behind = false;  // a program's handler stands in front of ours, and may call it
+
+struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
+bool has_default_action(const struct sigaction& action) noexcept { return (action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN); }
+
 struct fault {
   int signal;
   int code;
@@ -185,23 +192,18 @@ void look_at(const fault& f) noexcept {
     is_known = describe_task_overflow(f, text) || describe_main_overflow(f, *place, text);
   }
   if (!is_known) return;
+  if (has_default_action(handler_before(f.signal))) let_only_first_end_process();
   say(place->context->place, text.text());
   mark_lost(*place->context->job, place->context->place, text.text());
 }
 
 // --- the handlers ----------------------------------------------------------------------------------------------------------------
 
-constexpr int signals[] = {SIGSEGV, SIGBUS};
-struct sigaction handlers_before[std::size(signals)];
-bool are_left_behind = false;  // a program's handler stands in front of ours, and may call it
-
-struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
-
 // What would have happened without us.
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
   const struct sigaction& before = handler_before(signal);
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
+  if (!has_default_action(before)) return before.sa_handler(signal);
   ::signal(signal, SIG_DFL);  // and the instruction faults again; a signal that somebody sent does not
   if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
 }

@@ -1,5 +1,6 @@
 // The reason of a place that ends by an exception: written while the exception still says what it is.
 #include "runtime/launch.h"
+#include "runtime/process.h"
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
@@ -37,17 +38,8 @@ bool is_alone_in_process(const place_context& context) noexcept {
   ::_exit(EXIT_FAILURE);
 }
 
-// The first thread that ends so ends the process, and says why. Those of other places that hear of it would mix their words with its own.
-void let_only_the_first_pass() noexcept {
-  static std::atomic<pid_t> first{0};
-  const pid_t self = ::gettid();
-  pid_t nobody = 0;
-  if (first.compare_exchange_strong(nobody, self) || nobody == self) return;
-  for (;;) ::pause();
-}
-
 [[noreturn]] void write_reason_and_terminate() {
-  let_only_the_first_pass();
+  let_only_first_end_process();
   place_context* const context = place_to_blame();
   const std::exception_ptr exception = std::current_exception();
   if (context != nullptr) {

@@ -49,6 +49,10 @@ class place_in_process {
 // The places of this process, newest first; of its parent's in a forked child. Callable from a signal handler.
 [[nodiscard]] place_in_process* places_of_process() noexcept;
 
+// Returns on the first thread that is about to end this process by an error, and on no other: those of other places, which hear of it, would
+// mix their words with its own, or give the process another exit code. Callable from a signal handler.
+void let_only_first_end_process() noexcept;
+
 // For the handlers of faults, which are installed with the first place and removed with the last.
 void install_fault_handlers() noexcept;
 void remove_fault_handlers() noexcept;
