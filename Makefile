@@ -8,7 +8,7 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test nightly asan tsan dev clean packages
+.PHONY: help run build test nightly asan tsan dev format lint clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,11 +38,20 @@ tsan: packages build/tsan/build.ninja  ## the fast tests that have more than one
 dev: packages build/dev/build.ninja  ## build Debug with all assertions: build/dev
 	@cmake --build build/dev -j $(JOBS)
 
+format: packages-lint  ## lay out the sources as .clang-format says
+	@git ls-files '*.h' '*.cpp' '*.inl' '*.c' | xargs clang-format-19 -i
+
+lint: packages-lint  ## check the layout of the sources
+	@.ci/lint
+
 clean:  ## remove everything that was built
 	rm -rf build
 
 packages:
 	@.ci/install_packages
+
+packages-lint:
+	@.ci/install_packages --list packages-lint.txt
 
 # Ninja configures again by itself when a CMake file changes; a preset that changes must be configured from here.
 build/%/build.ninja: CMakePresets.json | packages

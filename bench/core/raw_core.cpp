@@ -1,5 +1,6 @@
-// The raw limit: what each case of `situ bench core` costs on shared memory with nothing in between, two processes of one
-// fork, hand-written for the case. `raw_core N` runs N ranks; see bench/support/sampling.h for how samples are taken.
+// The raw limit: what each case of `situ bench core` costs on shared memory with nothing in between, two processes of
+// one fork, hand-written for the case. `raw_core N` runs N ranks; see bench/support/sampling.h for how samples are
+// taken.
 #include "../support/sampling.h"
 
 #include <sys/prctl.h>
@@ -40,9 +41,9 @@ void return_balls(bench_session* s, std::uint64_t n) {
   }
 }
 
-// A ring of lines, one message in each. Each side says every 16 messages, and at the end, how far it is: a receiver that polled
-// the lines themselves would take each away from the sender while it is being written, and so now and then fall into step with
-// it at a round trip a message.
+// A ring of lines, one message in each. Each side says every 16 messages, and at the end, how far it is: a receiver
+// that polled the lines themselves would take each away from the sender while it is being written, and so now and then
+// fall into step with it at a round trip a message.
 constexpr std::uint32_t stride = 16;
 
 void send_stream(bench_session* s, std::uint64_t n) {
@@ -98,7 +99,8 @@ void barrier_of_two(bench_session* s) {
 }
 
 // More ranks than processors: count in, and give way until the last one has come. Cheaper than sleeping on a futex and
-// waking all (8 and 64 ranks), and the raw limit is the cheapest way there is; that it leaves no processor idle is its price.
+// waking all (8 and 64 ranks), and the raw limit is the cheapest way there is; that it leaves no processor idle is its
+// price.
 void barrier_of_many(bench_session* s) {
   bench_page* page = s->page;
   const std::uint32_t epoch = bench_load(&page->epoch);

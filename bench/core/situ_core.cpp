@@ -69,8 +69,7 @@ void ask(bench_session*, std::uint64_t n) {
 
 // The last message of a stream is answered, so the time is that of all handlers having run.
 void on_streamed(situ::am::token& token, std::uint64_t last) {
-  if (++arrivals != last)
-    return;
+  if (++arrivals != last) return;
   arrivals = 0;
   token.reply_short<on_answer>(last);
 }
@@ -90,7 +89,8 @@ void at_empty(bench_session*, std::uint64_t n) {
 void at_doubles(bench_session*, std::uint64_t n) {
   static const std::vector<double> values(BENCH_DOUBLES, 1.5);
   for (std::uint64_t i = 0; i < n; ++i)
-    bench_keep(static_cast<std::uint64_t>(situ::at(peer, [](const std::vector<double>& received) { return received.back(); }, values)));
+    bench_keep(static_cast<std::uint64_t>(
+        situ::at(peer, [](const std::vector<double>& received) { return received.back(); }, values)));
 }
 
 // ---- barriers ----
@@ -117,7 +117,8 @@ constexpr bench_case cases_of_8[] = {{"barrier_8", BENCH_RAW_PING_PONG, barriers
 constexpr bench_case cases_of_64[] = {{"barrier_64", BENCH_RAW_PING_PONG, barriers, barriers}};
 
 offered offer() {
-  offered mine{situ::allocate<std::uint64_t>(16, {.alignment = 128}), situ::allocate<std::uint64_t>(16, {.alignment = 128}),
+  offered mine{situ::allocate<std::uint64_t>(16, {.alignment = 128}),
+               situ::allocate<std::uint64_t>(16, {.alignment = 128}),
                situ::allocate<char>(BENCH_COPY_BYTES, {.alignment = 4096})};
   *mine.word.local() = 0;
   *mine.counter.local() = 0;
@@ -134,8 +135,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "situ_bench_situ: 2, 8 or 64 places (started by `situ bench core`)\n");
     return 2;
   }
-  if (ranks == 2)
-    target = situ::broadcast(situ::here() == peer ? offer() : offered{}, peer.index());
+  if (ranks == 2) target = situ::broadcast(situ::here() == peer ? offer() : offered{}, peer.index());
 
   bench_session session{};
   session.subject = "situ";

@@ -8,7 +8,8 @@
 
 namespace graph_bench {
 
-using take_shape_function = void (*)(const sampler&, const std::string& shape, const std::string& case_name, std::size_t n);
+using take_shape_function = void (*)(const sampler&, const std::string& shape, const std::string& case_name,
+                                     std::size_t n);
 
 // Takes all wanted cases, on a thread whose stack is 16 GiB of addresses.
 inline int run_rival(const char* subject, take_shape_function take) {
@@ -17,10 +18,13 @@ inline int run_rival(const char* subject, take_shape_function take) {
     take_shape_function take;
   } work{subject, take};
   constexpr std::size_t stack_bytes = std::size_t{16} << 30;
-  void* const stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  void* const stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   pthread_attr_t attributes;
   pthread_t thread;
-  if (stack == MAP_FAILED || pthread_attr_init(&attributes) != 0 || pthread_attr_setstack(&attributes, stack, stack_bytes) != 0) return 2;
+  if (stack == MAP_FAILED || pthread_attr_init(&attributes) != 0 ||
+      pthread_attr_setstack(&attributes, stack, stack_bytes) != 0)
+    return 2;
   const auto body = [](void* argument) -> void* {
     const job& mine = *static_cast<job*>(argument);
     struct wanted {
@@ -31,7 +35,8 @@ inline int run_rival(const char* subject, take_shape_function take) {
     std::vector<wanted> cases;
     for (const char* shape : {"dlist", "dlist_shuffled", "ptr_array", "tree", "random4", "flat", "primitives"})
       for (std::size_t i = 0; i < std::size(sizes); ++i)
-        if (const std::string name = std::string{"clone_"} + shape + "_" + sizes[i]; is_wanted(name)) cases.push_back({shape, name, size_of(i)});
+        if (const std::string name = std::string{"clone_"} + shape + "_" + sizes[i]; is_wanted(name))
+          cases.push_back({shape, name, size_of(i)});
     const sampler samples{mine.subject, cases.size()};
     for (const wanted& each : cases) mine.take(samples, each.shape, each.name, each.n);
     samples.end();

@@ -1,8 +1,9 @@
-// The object graphs of `situ bench graph`, as plain structures, and how their subjects take samples. No part of Situ is needed: the
-// rivals are compiled from a copy of this file.
+// The object graphs of `situ bench graph`, as plain structures, and how their subjects take samples. No part of Situ is
+// needed: the rivals are compiled from a copy of this file.
 //
-// A sample: a clock check (or, with two places, a raw ping-pong), a batch of raw walks over the case's graph (for flat and primitives: of memcpy), and a batch of copies of it.
-// Batches are sized once for each case, to at least 200 us. Times are for one object, or one byte of flat and primitives.
+// A sample: a clock check (or, with two places, a raw ping-pong), a batch of raw walks over the case's graph (for flat
+// and primitives: of memcpy), and a batch of copies of it. Batches are sized once for each case, to at least 200 us.
+// Times are for one object, or one byte of flat and primitives.
 //   {"case":"clone_dlist_1e4","subject":"situ","ns":3.3,"calibration_ns":61.2,"raw_ns":1.55}
 #pragma once
 
@@ -51,7 +52,8 @@ inline std::vector<std::size_t> positions(std::size_t n, bool shuffled) {
 // Into memory for n nodes; the root is returned.
 inline list_node* make_list(list_node* nodes, std::size_t n, bool shuffled) {
   const std::vector<std::size_t> at = positions(n, shuffled);
-  for (std::size_t i = 0; i < n; ++i) nodes[at[i]] = {i + 1 < n ? &nodes[at[i + 1]] : nullptr, i > 0 ? &nodes[at[i - 1]] : nullptr, i};
+  for (std::size_t i = 0; i < n; ++i)
+    nodes[at[i]] = {i + 1 < n ? &nodes[at[i + 1]] : nullptr, i > 0 ? &nodes[at[i - 1]] : nullptr, i};
   return &nodes[at[0]];
 }
 // Complete, in the order in which a recursive construction would make it: a node, its left tree, its right tree.
@@ -66,7 +68,8 @@ inline tree_node* make_tree(tree_node* nodes, std::size_t n) {
 // Four pointers a node; the first leads to the next, so that all are reached, the others anywhere.
 inline web_node* make_web(web_node* nodes, std::size_t n) {
   std::mt19937_64 random{n};
-  for (std::size_t i = 0; i < n; ++i) nodes[i] = {{&nodes[(i + 1) % n], &nodes[random() % n], &nodes[random() % n], &nodes[random() % n]}, 0};
+  for (std::size_t i = 0; i < n; ++i)
+    nodes[i] = {{&nodes[(i + 1) % n], &nodes[random() % n], &nodes[random() % n], &nodes[random() % n]}, 0};
   return nodes;
 }
 
@@ -125,7 +128,9 @@ inline double seconds_given() {
   const char* const text = std::getenv("SITU_BENCH_SECONDS");
   return text == nullptr ? 1 : std::atof(text);
 }
-inline double now_ns() { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline double now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // How fast the processor is now: 50 dependent multiplications.
 inline double clock_check_ns() {
@@ -139,7 +144,8 @@ inline double clock_check_ns() {
   return (now_ns() - start) / rounds;
 }
 
-// For a sampler: all operations are timed at once, or each by itself where operation() does more than what is timed and returns the time.
+// For a sampler: all operations are timed at once, or each by itself where operation() does more than what is timed and
+// returns the time.
 template <class Operation>
 auto in_one_go(Operation operation) {
   return [operation](std::size_t n) mutable {
@@ -167,9 +173,12 @@ class sampler {
  public:
   // calibrate() is called before each sample; it tells how fast the machine is now.
   sampler(const char* subject, std::size_t cases, double (*calibrate)() = clock_check_ns)
-      : subject_{subject}, seconds_{seconds_given() / static_cast<double>(std::max<std::size_t>(cases, 1))}, calibrate_{calibrate} {}
+      : subject_{subject},
+        seconds_{seconds_given() / static_cast<double>(std::max<std::size_t>(cases, 1))},
+        calibrate_{calibrate} {}
 
-  // raw() and copy() do one operation on `units` objects or bytes. copy() may do more than what is timed; it returns the time.
+  // raw() and copy() do one operation on `units` objects or bytes. copy() may do more than what is timed; it returns
+  // the time.
   template <class Raw, class Copy>
   void take(const std::string& case_name, double units, Raw raw, Copy copy) const {
     take_batches(case_name, units, in_one_go(raw), one_by_one(copy));
@@ -204,7 +213,8 @@ class sampler {
       const double clock = calibrate_();
       const double raw_ns = raw(raw_count);
       const double copy_ns = copy(copy_count);
-      print(case_name, clock, raw_ns / (units * static_cast<double>(raw_count)), copy_ns / (units * static_cast<double>(copy_count)));
+      print(case_name, clock, raw_ns / (units * static_cast<double>(raw_count)),
+            copy_ns / (units * static_cast<double>(copy_count)));
     });
   }
   template <class Take>
@@ -216,7 +226,8 @@ class sampler {
     } while (++samples < 3 || (now_ns() < end && samples < 1000));
   }
   void print(const std::string& case_name, double calibration_ns, double raw_ns, double ns) const {
-    std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.6g,\"raw_ns\":%.6g}\n", case_name.c_str(), subject_, ns, calibration_ns, raw_ns);
+    std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.6g,\"raw_ns\":%.6g}\n",
+                case_name.c_str(), subject_, ns, calibration_ns, raw_ns);
     std::fflush(stdout);
   }
   // So many operations that a reading of the clock does not count. Warms up, too: three copies at least.

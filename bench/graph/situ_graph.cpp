@@ -1,5 +1,5 @@
-// The subjects of `situ bench graph` that are ours: situ, and beside it the raw walk, memcpy, and a copy with new and std::unordered_map.
-// Graphs are copied within one place, or sent from the first of two to the second.
+// The subjects of `situ bench graph` that are ours: situ, and beside it the raw walk, memcpy, and a copy with new and
+// std::unordered_map. Graphs are copied within one place, or sent from the first of two to the second.
 #include "shapes.h"
 
 #include <situ/graph/clone.h>
@@ -33,7 +33,8 @@ class node_memory {
 template <class T>
 class array_memory {
  public:
-  explicit array_memory(std::size_t n) : memory_{situ::allocate_bytes(sizeof(situ::array<T>))}, array_{new (memory_.local()) situ::array<T>(n)} {}
+  explicit array_memory(std::size_t n)
+      : memory_{situ::allocate_bytes(sizeof(situ::array<T>))}, array_{new(memory_.local()) situ::array<T>(n)} {}
   ~array_memory() {
     std::destroy_at(array_);
     situ::deallocate(memory_);
@@ -108,14 +109,10 @@ struct operation {
   situ::transfer how;
 };
 constexpr operation operations[] = {
-    {"clone", deed::clone, situ::transfer::automatic},
-    {"ship_auto", deed::ship, situ::transfer::automatic},
-    {"ship_message", deed::ship, situ::transfer::message},
-    {"ship_pull", deed::ship, situ::transfer::pull},
-    {"ship_offload", deed::ship, situ::transfer::offload},
-    {"free_message", deed::free, situ::transfer::message},
-    {"free_pull", deed::free, situ::transfer::pull},
-    {"free_offload", deed::free, situ::transfer::offload},
+    {"clone", deed::clone, situ::transfer::automatic},     {"ship_auto", deed::ship, situ::transfer::automatic},
+    {"ship_message", deed::ship, situ::transfer::message}, {"ship_pull", deed::ship, situ::transfer::pull},
+    {"ship_offload", deed::ship, situ::transfer::offload}, {"free_message", deed::free, situ::transfer::message},
+    {"free_pull", deed::free, situ::transfer::pull},       {"free_offload", deed::free, situ::transfer::offload},
 };
 
 // With two places, the second serves the first, and answers its pings while it is asked to.
@@ -136,8 +133,7 @@ double ping_pong_ns() {
   const auto exchange = [&](std::uint64_t n) {
     while (n-- > 0) {
       shared->ping.store(++value, std::memory_order_release);
-      while (shared->pong.load(std::memory_order_acquire) != value) {
-      }
+      while (shared->pong.load(std::memory_order_acquire) != value) {}
     }
   };
   exchange(rounds / 4);
@@ -187,7 +183,8 @@ void work_a_little() {
   }
 }
 
-// The caller works while the graph is on its way. What it did not spend on its work, the transfer took from it. Raw: until it was there.
+// The caller works while the graph is on its way. What it did not spend on its work, the transfer took from it. Raw:
+// until it was there.
 template <class Root>
 std::pair<double, double> ship_and_work(situ::route to, const Root& root) {
   constexpr int calibration = 200;
@@ -207,10 +204,12 @@ std::pair<double, double> ship_and_work(situ::route to, const Root& root) {
 }
 
 template <class Root, class Raw>
-void take_situ(const sampler& samples, const operation& op, const std::string& name, double units, Raw raw, const Root& root) {
+void take_situ(const sampler& samples, const operation& op, const std::string& name, double units, Raw raw,
+               const Root& root) {
   const situ::route to = situ::via(peer, op.how);
   switch (op.what) {
-    case deed::clone: return samples.take_all(name, units, raw, [&] { keep(situ::clone(root).get()); });  // and given back
+    case deed::clone:
+      return samples.take_all(name, units, raw, [&] { keep(situ::clone(root).get()); });  // and given back
     case deed::ship: return samples.take_all(name, units, raw, [&] { ship(to, root); });
     case deed::free: return samples.take_pairs(name, units, [&] { return ship_and_work(to, root); });
   }
@@ -224,7 +223,8 @@ void copy_bytes(std::vector<std::byte>& to, const void* from, std::size_t bytes)
 }
 
 template <class T, class Walk>
-void take_graph(const sampler& samples, const operation& op, subject who, const std::string& name, T* nodes, T* root, std::size_t n, Walk walk) {
+void take_graph(const sampler& samples, const operation& op, subject who, const std::string& name, T* nodes, T* root,
+                std::size_t n, Walk walk) {
   std::vector<std::byte> buffer;
   const auto units = static_cast<double>(n);
   switch (who) {
@@ -239,7 +239,8 @@ void take_graph(const sampler& samples, const operation& op, subject who, const 
   }
 }
 
-void take_pointer_array(const sampler& samples, const operation& op, subject who, const std::string& name, std::size_t n) {
+void take_pointer_array(const sampler& samples, const operation& op, subject who, const std::string& name,
+                        std::size_t n) {
   const node_memory<leaf> leaves{n};
   const array_memory<leaf*> array{n};
   situ::array<leaf*>& pointers = array.get();
@@ -311,7 +312,8 @@ void take_primitives(const sampler& samples, const operation& op, subject who, c
   });
 }
 
-void take_shape(const sampler& samples, const operation& op, subject who, const std::string& shape, const std::string& name, std::size_t n, std::size_t size) {
+void take_shape(const sampler& samples, const operation& op, subject who, const std::string& shape,
+                const std::string& name, std::size_t n, std::size_t size) {
   if (shape == "dlist" || shape == "dlist_shuffled") {
     const node_memory<list_node> nodes{n};
     list_node* const root = make_list(nodes.get(), n, shape != "dlist");
@@ -344,7 +346,8 @@ constexpr const char* subjects[] = {"raw_walk", "memcpy", "situ", "map_clone"};
 constexpr const char* shapes[] = {"dlist", "dlist_shuffled", "ptr_array", "tree", "random4", "flat", "primitives"};
 
 int run(const char* name) {
-  const auto* const found = std::find_if(std::begin(subjects), std::end(subjects), [&](const char* each) { return std::string{each} == name; });
+  const auto* const found = std::find_if(std::begin(subjects), std::end(subjects),
+                                         [&](const char* each) { return std::string{each} == name; });
   if (found == std::end(subjects)) return 2;
   struct wanted {
     const operation* op;
@@ -356,11 +359,13 @@ int run(const char* name) {
   for (const operation& op : operations)
     for (const char* shape : shapes)
       for (std::size_t i = 0; i < std::size(sizes); ++i)
-        if (const std::string case_name = std::string{op.name} + "_" + shape + "_" + sizes[i]; is_wanted(case_name)) cases.push_back({&op, shape, case_name, i});
+        if (const std::string case_name = std::string{op.name} + "_" + shape + "_" + sizes[i]; is_wanted(case_name))
+          cases.push_back({&op, shape, case_name, i});
   const sampler samples{name, cases.size(), shared != nullptr ? ping_pong_ns : clock_check_ns};
   for (const wanted& each : cases) {
     if ((each.op->what != deed::clone) != (shared != nullptr)) return 2;
-    take_shape(samples, *each.op, static_cast<subject>(found - std::begin(subjects)), each.shape, each.name, size_of(each.size), each.size);
+    take_shape(samples, *each.op, static_cast<subject>(found - std::begin(subjects)), each.shape, each.name,
+               size_of(each.size), each.size);
   }
   samples.end();
   return 0;
@@ -393,6 +398,9 @@ int main(int argc, char** argv) {
     shared->wish.store(page::end);
     situ::barrier();
   }
-  if (code != 0) std::fprintf(stderr, "usage: situ_bench_graph raw_walk|memcpy|situ|map_clone (started by `situ bench graph`: on one place, to ship graphs on two)\n");
+  if (code != 0)
+    std::fprintf(stderr,
+                 "usage: situ_bench_graph raw_walk|memcpy|situ|map_clone (started by `situ bench graph`: on one place, "
+                 "to ship graphs on two)\n");
   return code;
 }

@@ -1,9 +1,10 @@
-// How fast is a place's heap beside glibc, jemalloc and mimalloc? One run, the same loops, medians over rounds in which the
-// subjects take turns. Prints nanoseconds for each operation and the ratio to glibc.
+// How fast is a place's heap beside glibc, jemalloc and mimalloc? One run, the same loops, medians over rounds in which
+// the subjects take turns. Prints nanoseconds for each operation and the ratio to glibc.
 //
 //   pair N     allocate and deallocate N bytes, at once
 //   window N   deallocate the oldest of 256 blocks of N bytes, allocate another: first in, first out
-//   churn      replace a random one of 16,384 blocks by one of random size: 16 B - 1 KiB (log-uniform); large: 16 B - 256 KiB, of 1,024
+//   churn      replace a random one of 16,384 blocks by one of random size: 16 B - 1 KiB (log-uniform); large: 16 B -
+//              256 KiB, of 1,024
 //   remote N   one thread (place) allocates blocks of N bytes in batches, the other deallocates them; ns for each block
 //
 // jemalloc and mimalloc are loaded from Debian's packages where they are installed; neither is linked.
@@ -57,7 +58,8 @@ class two_places {
     constexpr std::size_t private_bytes = 1 << 20;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const job_control& control = job_.control();
-      segments_[i] = std::make_unique<segment>(job_.control(), space_.base() + (std::uint64_t{i} << control.slice_shift), i, private_bytes);
+      segments_[i] = std::make_unique<segment>(
+          job_.control(), space_.base() + (std::uint64_t{i} << control.slice_shift), i, private_bytes);
       contexts_[i].base = space_.base();
       contexts_[i].slice_mask = (std::uint64_t{1} << control.slice_shift) - 1;
       contexts_[i].heap_offset = segment::heap_offset(control, private_bytes);
@@ -79,8 +81,8 @@ class two_places {
   place_context contexts_[2];
 };
 
-// jemalloc's thread-local state fits only where it is loaded at the start: then malloc is jemalloc's, and glibc's own is reached
-// by its other name. Comes back where the package is missing, or is loaded already.
+// jemalloc's thread-local state fits only where it is loaded at the start: then malloc is jemalloc's, and glibc's own
+// is reached by its other name. Comes back where the package is missing, or is loaded already.
 void start_again_with_jemalloc(char** arguments) {
   if (dlsym(RTLD_DEFAULT, "mallctl") != nullptr || std::getenv("LD_PRELOAD") != nullptr) return;
   dlopen("libjemalloc.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -191,7 +193,8 @@ double remote(const subject& of, std::size_t bytes, two_places& places) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / (batches * batch);
 }
 
-void compare(const std::string& question, const std::vector<subject>& subjects, const std::function<double(const subject&)>& measure) {
+void compare(const std::string& question, const std::vector<subject>& subjects,
+             const std::function<double(const subject&)>& measure) {
   constexpr int rounds = 11;
   std::vector<std::vector<double>> samples(subjects.size());
   for (int round = 0; round < rounds; ++round)
@@ -223,5 +226,6 @@ int main(int, char** arguments) {
   compare("churn", subjects, std::ref(small));
   compare("churn large", subjects, std::ref(large));
   for (const std::size_t bytes : {64u, 1024u})
-    compare("remote " + std::to_string(bytes), subjects, [&, bytes](const subject& of) { return remote(of, bytes, places); });
+    compare("remote " + std::to_string(bytes), subjects,
+            [&, bytes](const subject& of) { return remote(of, bytes, places); });
 }

@@ -1,5 +1,5 @@
-// Boost.Serialization as a subject of `situ bench graph`: saved to memory and loaded from it. It follows pointers by recursion, so
-// all of it runs on a large stack; giving the copies back is not timed.
+// Boost.Serialization as a subject of `situ bench graph`: saved to memory and loaded from it. It follows pointers by
+// recursion, so all of it runs on a large stack; giving the copies back is not timed.
 #include "../graph/shapes.h"
 #include "../graph/large_stack.h"
 
@@ -130,38 +130,46 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
   } else if (shape == "tree") {
     std::vector<tree_node> nodes(n);
     tree_node* const root = make_tree(nodes.data(), n);
-    take_graph(samples, name, root, n, [=] { keep(walk(root)); }, [](tree_node& at, auto reach) {
-      reach(at.left);
-      reach(at.right);
-    });
+    take_graph(
+        samples, name, root, n, [=] { keep(walk(root)); },
+        [](tree_node& at, auto reach) {
+          reach(at.left);
+          reach(at.right);
+        });
   } else if (shape == "random4") {
     std::vector<web_node> nodes(n);
     web_node* const root = make_web(nodes.data(), n);
     std::vector<web_node*> pending;
-    take_graph(samples, name, root, n, [&] { keep(walk(root, pending)); }, [](web_node& at, auto reach) {
-      for (web_node* link : at.links) reach(link);
-    });
+    take_graph(
+        samples, name, root, n, [&] { keep(walk(root, pending)); },
+        [](web_node& at, auto reach) {
+          for (web_node* link : at.links) reach(link);
+        });
   } else if (shape == "ptr_array") {
     std::vector<leaf> leaves(n);
     std::vector<leaf*> pointers(n);
     for (std::size_t i = 0; i < n; ++i) pointers[i] = &leaves[i];
-    samples.take(name, static_cast<double>(n), [&] { keep(walk(pointers.data(), n)); }, [&] {
-      std::vector<leaf*> loaded;
-      const double ns = timed([&] { copy(pointers, loaded, stream); });
-      for (leaf* each : loaded) delete each;
-      return ns;
-    });
+    samples.take(
+        name, static_cast<double>(n), [&] { keep(walk(pointers.data(), n)); },
+        [&] {
+          std::vector<leaf*> loaded;
+          const double ns = timed([&] { copy(pointers, loaded, stream); });
+          for (leaf* each : loaded) delete each;
+          return ns;
+        });
   } else {
     const bool is_flat = shape == "flat";
     const std::size_t bytes = is_flat ? n : n * sizeof(double);
     std::vector<char> data(bytes, 1);
     std::vector<char> warm(bytes);
     std::vector<double> numbers(is_flat ? 0 : n);
-    samples.take(name, static_cast<double>(bytes), [&] { keep(std::memcpy(warm.data(), data.data(), bytes)); }, [&] {
-      std::vector<char> loaded;
-      std::vector<double> loaded_numbers;
-      return timed([&] { is_flat ? copy(data, loaded, stream) : copy(numbers, loaded_numbers, stream); });
-    });
+    samples.take(
+        name, static_cast<double>(bytes), [&] { keep(std::memcpy(warm.data(), data.data(), bytes)); },
+        [&] {
+          std::vector<char> loaded;
+          std::vector<double> loaded_numbers;
+          return timed([&] { is_flat ? copy(data, loaded, stream) : copy(numbers, loaded_numbers, stream); });
+        });
   }
 }
 }  // namespace

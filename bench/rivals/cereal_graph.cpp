@@ -1,5 +1,5 @@
-// cereal as a subject of `situ bench graph`: saved to memory and loaded from it. It knows smart pointers only, and follows them by
-// recursion, so all of it runs on a large stack; giving the copies back is not timed.
+// cereal as a subject of `situ bench graph`: saved to memory and loaded from it. It knows smart pointers only, and
+// follows them by recursion, so all of it runs on a large stack; giving the copies back is not timed.
 #include "../graph/shapes.h"
 #include "../graph/large_stack.h"
 
@@ -97,35 +97,42 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
     }
     const std::shared_ptr<shared_list> root = nodes[at[0]];
     nodes.clear();
-    samples.take(name, units, [=] { keep(walk(plain_root)); }, [&] {
-      std::shared_ptr<shared_list> loaded;
-      const double ns = copy(root, loaded);
-      dismantle(std::move(loaded));
-      return ns;
-    });
+    samples.take(
+        name, units, [=] { keep(walk(plain_root)); },
+        [&] {
+          std::shared_ptr<shared_list> loaded;
+          const double ns = copy(root, loaded);
+          dismantle(std::move(loaded));
+          return ns;
+        });
     dismantle(root);
   } else if (shape == "tree") {
     std::vector<tree_node> plain(n);
     tree_node* const plain_root = make_tree(plain.data(), n);
     const std::unique_ptr<shared_tree> root = make_shared_tree(n);
-    samples.take(name, units, [=] { keep(walk(plain_root)); }, [&] {
-      std::unique_ptr<shared_tree> loaded;
-      return copy(root, loaded);
-    });
+    samples.take(
+        name, units, [=] { keep(walk(plain_root)); },
+        [&] {
+          std::unique_ptr<shared_tree> loaded;
+          return copy(root, loaded);
+        });
   } else if (shape == "random4") {
     std::vector<web_node> plain(n);
     web_node* const plain_root = make_web(plain.data(), n);
     std::vector<std::shared_ptr<shared_web>> nodes(n);
     for (auto& node : nodes) node = std::make_shared<shared_web>();
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t k = 0; k < 4; ++k) nodes[i]->links[k] = nodes[static_cast<std::size_t>(plain[i].links[k] - plain.data())];
+      for (std::size_t k = 0; k < 4; ++k)
+        nodes[i]->links[k] = nodes[static_cast<std::size_t>(plain[i].links[k] - plain.data())];
     std::vector<web_node*> pending;
-    samples.take(name, units, [&] { keep(walk(plain_root, pending)); }, [&] {
-      std::shared_ptr<shared_web> loaded;
-      const double ns = copy(nodes[0], loaded);
-      dismantle(std::move(loaded));
-      return ns;
-    });
+    samples.take(
+        name, units, [&] { keep(walk(plain_root, pending)); },
+        [&] {
+          std::shared_ptr<shared_web> loaded;
+          const double ns = copy(nodes[0], loaded);
+          dismantle(std::move(loaded));
+          return ns;
+        });
     dismantle(nodes[0]);
   } else if (shape == "ptr_array") {
     std::vector<leaf> leaves(n);
@@ -135,21 +142,25 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
       pointers[i] = &leaves[i];
       owned[i] = std::make_unique<shared_leaf>();
     }
-    samples.take(name, units, [&] { keep(walk(pointers.data(), n)); }, [&] {
-      std::vector<std::unique_ptr<shared_leaf>> loaded;
-      return copy(owned, loaded);
-    });
+    samples.take(
+        name, units, [&] { keep(walk(pointers.data(), n)); },
+        [&] {
+          std::vector<std::unique_ptr<shared_leaf>> loaded;
+          return copy(owned, loaded);
+        });
   } else {
     const bool is_flat = shape == "flat";
     const std::size_t bytes = is_flat ? n : n * sizeof(double);
     std::vector<char> data(bytes, 1);
     std::vector<char> warm(bytes);
     std::vector<double> numbers(is_flat ? 0 : n);
-    samples.take(name, static_cast<double>(bytes), [&] { keep(std::memcpy(warm.data(), data.data(), bytes)); }, [&] {
-      std::vector<char> loaded;
-      std::vector<double> loaded_numbers;
-      return is_flat ? copy(data, loaded) : copy(numbers, loaded_numbers);
-    });
+    samples.take(
+        name, static_cast<double>(bytes), [&] { keep(std::memcpy(warm.data(), data.data(), bytes)); },
+        [&] {
+          std::vector<char> loaded;
+          std::vector<double> loaded_numbers;
+          return is_flat ? copy(data, loaded) : copy(numbers, loaded_numbers);
+        });
   }
 }
 }  // namespace

@@ -1,6 +1,6 @@
 /* Open MPI as a rival in `situ bench core`: one-sided access in a passive epoch over a window that all ranks allocate,
- * each operation flushed (blocking, as Situ's are); messages by send and receive where Situ has active messages and `at`.
- * Compiled with mpicc by the bench; samples are taken as in bench/support/sampling.h. */
+ * each operation flushed (blocking, as Situ's are); messages by send and receive where Situ has active messages and
+ * `at`. Compiled with mpicc by the bench; samples are taken as in bench/support/sampling.h. */
 #include "../support/sampling.h"
 
 #include <mpi.h>
@@ -139,7 +139,9 @@ int main(int argc, char** argv) {
       .subject = "openmpi",
       .rank = (uint32_t)rank,
       .ranks = (uint32_t)ranks,
-      .cases = ranks == 2 ? cases_of_two : ranks == 8 ? cases_of_8 : cases_of_64,
+      .cases = ranks == 2   ? cases_of_two
+               : ranks == 8 ? cases_of_8
+                            : cases_of_64,
       .case_count = ranks == 2 ? sizeof cases_of_two / sizeof cases_of_two[0] : 1,
       .poll = poll_library,
       .barrier = barrier,

@@ -1,7 +1,7 @@
-/* Open MPI's OSHMEM as a rival in `situ bench core`: put, get and fetch-add on the symmetric heap, each put made complete
- * by shmem_quiet (blocking, as Situ's are), and its barrier. It has no active messages: those cases stay empty.
- * Compiled with oshcc by the bench; samples are taken as in bench/support/sampling.h. Debian's build crashes in its own
- * shmem_finalize, after the last sample: the bench takes the samples. */
+/* Open MPI's OSHMEM as a rival in `situ bench core`: put, get and fetch-add on the symmetric heap, each put made
+ * complete by shmem_quiet (blocking, as Situ's are), and its barrier. It has no active messages: those cases stay
+ * empty. Compiled with oshcc by the bench; samples are taken as in bench/support/sampling.h. Debian's build crashes in
+ * its own shmem_finalize, after the last sample: the bench takes the samples. */
 #include "../support/sampling.h"
 
 #include <shmem.h>
@@ -50,9 +50,9 @@ static void barriers(struct bench_session* s, uint64_t n) {
 static void poll_library(void) { shmem_quiet(); }
 
 static const struct bench_case cases_of_two[] = {
-    {"put_8", BENCH_RAW_STORE, put_8, NULL},         {"get_8", BENCH_RAW_LOAD, get_8, NULL},
-    {"put_1m", BENCH_RAW_COPY_IN, put_1m, NULL},     {"get_1m", BENCH_RAW_COPY_OUT, get_1m, NULL},
-    {"fetch_add", BENCH_RAW_ADD, fetch_add, NULL},   {"barrier_2", BENCH_RAW_PING_PONG, barriers, barriers},
+    {"put_8", BENCH_RAW_STORE, put_8, NULL},       {"get_8", BENCH_RAW_LOAD, get_8, NULL},
+    {"put_1m", BENCH_RAW_COPY_IN, put_1m, NULL},   {"get_1m", BENCH_RAW_COPY_OUT, get_1m, NULL},
+    {"fetch_add", BENCH_RAW_ADD, fetch_add, NULL}, {"barrier_2", BENCH_RAW_PING_PONG, barriers, barriers},
 };
 static const struct bench_case cases_of_8[] = {{"barrier_8", BENCH_RAW_PING_PONG, barriers, barriers}};
 static const struct bench_case cases_of_64[] = {{"barrier_64", BENCH_RAW_PING_PONG, barriers, barriers}};
@@ -71,7 +71,9 @@ int main(void) {
       .subject = "oshmem",
       .rank = (uint32_t)shmem_my_pe(),
       .ranks = (uint32_t)ranks,
-      .cases = ranks == 2 ? cases_of_two : ranks == 8 ? cases_of_8 : cases_of_64,
+      .cases = ranks == 2   ? cases_of_two
+               : ranks == 8 ? cases_of_8
+                            : cases_of_64,
       .case_count = ranks == 2 ? sizeof cases_of_two / sizeof cases_of_two[0] : 1,
       .poll = poll_library,
       .barrier = barrier,

@@ -1,4 +1,5 @@
-// Ten sweeps of a 5-point Jacobi iteration between two fields, as one chain: in memory, out of core, and beyond the memory of the machine.
+// Ten sweeps of a 5-point Jacobi iteration between two fields, as one chain: in memory, out of core, and beyond the
+// memory of the machine.
 #include "measure.h"
 
 #include <situ/stencil/stencil.h>
@@ -29,15 +30,19 @@ struct jacobi {
 
   jacobi(const options& how, int points) : run{how}, n{points} {
     const auto all = range(-1, n + 1, -1, n + 1);
-    par_loop("start", plate, all, [](auto x, auto y, const auto& i) { x(0, 0) = start_value(i[0], i[1]), y(0, 0) = 0; }, write(u), write(v), index());
+    par_loop(
+        "start", plate, all, [](auto x, auto y, const auto& i) { x(0, 0) = start_value(i[0], i[1]), y(0, 0) = 0; },
+        write(u), write(v), index());
     run.execute();
   }
   // Nanoseconds for one point of one sweep.
   double chain() {
     return seconds_of([&] {
              for (int s = 0; s < sweeps; ++s) {
-               par_loop("jacobi", plate, range(0, n, 0, n), [](auto x, auto y) { y(0, 0) = 0.25 * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1)); },
-                        read(s % 2 ? v : u, five), write(s % 2 ? u : v));
+               par_loop(
+                   "jacobi", plate, range(0, n, 0, n),
+                   [](auto x, auto y) { y(0, 0) = 0.25 * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1)); },
+                   read(s % 2 ? v : u, five), write(s % 2 ? u : v));
              }
              run.execute();
            }) /
@@ -46,7 +51,8 @@ struct jacobi {
   [[nodiscard]] std::vector<double> middle() const { return u.fetch(range(0, n, n / 2, n / 2 + 1)); }
 };
 
-// Whether one chain has given a plate, too large to be compared as a whole, the middle that a small one has: away from the edges both repeat themselves.
+// Whether one chain has given a plate, too large to be compared as a whole, the middle that a small one has: away from
+// the edges both repeat themselves.
 bool has_right_middle(const jacobi& large) {
   jacobi small{options_for(executor::plain), 3 * period};
   small.chain();
@@ -62,13 +68,16 @@ struct by_hand {
   int n;
   std::size_t row;
   huge_array a, b;
-  explicit by_hand(int points) : n{points}, row{static_cast<std::size_t>(points) + 2}, a{row * row, threads}, b{row * row, threads} {
+  explicit by_hand(int points)
+      : n{points}, row{static_cast<std::size_t>(points) + 2}, a{row * row, threads}, b{row * row, threads} {
     for (int y = -1; y <= n; ++y)
-      for (int x = -1; x <= n; ++x) a.data()[static_cast<std::size_t>(y + 1) * row + static_cast<std::size_t>(x + 1)] = start_value(x, y);
+      for (int x = -1; x <= n; ++x)
+        a.data()[static_cast<std::size_t>(y + 1) * row + static_cast<std::size_t>(x + 1)] = start_value(x, y);
   }
   double chain() {
     return seconds_of([&] {
-             for (int s = 0; s < sweeps; ++s) raw_jacobi(s % 2 ? b.data() : a.data(), s % 2 ? a.data() : b.data(), n, threads);
+             for (int s = 0; s < sweeps; ++s)
+               raw_jacobi(s % 2 ? b.data() : a.data(), s % 2 ? a.data() : b.data(), n, threads);
            }) /
            (static_cast<double>(n) * n * sweeps) * 1e9;
   }

@@ -18,10 +18,14 @@ void measure_triad(const session& s, const char* case_name, int thread_count) {
   const block<1> line{c, "line"};
   const dataset<double, 1> x{line, "x", {n}}, y{line, "y", {n}}, z{line, "z", {n}};
   const auto ours = [&] {
-    par_loop("triad", line, range(0, n), [](auto a, auto b, auto d) { a(0) = b(0) + 3.0 * d(0); }, write(x), read(y), read(z));
+    par_loop(
+        "triad", line, range(0, n), [](auto a, auto b, auto d) { a(0) = b(0) + 3.0 * d(0); }, write(x), read(y),
+        read(z));
     c.execute();
   };
-  par_loop("start", line, range(0, n), [](auto b, auto d, const auto& i) { b(0) = i[0], d(0) = -i[0]; }, write(y), write(z), index());
+  par_loop(
+      "start", line, range(0, n), [](auto b, auto d, const auto& i) { b(0) = i[0], d(0) = -i[0]; }, write(y), write(z),
+      index());
   ours();
   require_equal(x.fetch(range(n - 1, n)).front() == -2.0 * (n - 1), case_name);
   raw.run(thread_count);
@@ -83,14 +87,16 @@ void measure_kernel(const session& s, const char* case_name, const shape& where,
   u.store(u.valid(), {a.data(), a.size()});
   const auto by_hand = [&] { sweep_by_hand(a.data(), b.data(), n, f); };
   const auto ours = [&] {
-    par_loop(case_name, cube, range(0, n, 0, n, 0, n), [f](auto x, auto y) { y(0, 0, 0) = f(x); }, read(u, where), write(v));
+    par_loop(
+        case_name, cube, range(0, n, 0, n, 0, n), [f](auto x, auto y) { y(0, 0, 0) = f(x); }, read(u, where), write(v));
     c.execute();
   };
   by_hand();
   ours();
   const auto line = v.fetch(range(0, n, n / 2, n / 2 + 1, n - 1, n));
   for (int i = 0; i < n; ++i) {
-    const double expected = b.data()[(static_cast<std::size_t>(n) * side + static_cast<std::size_t>(n / 2 + 1)) * side + static_cast<std::size_t>(i) + 1];
+    const double expected = b.data()[(static_cast<std::size_t>(n) * side + static_cast<std::size_t>(n / 2 + 1)) * side +
+                                     static_cast<std::size_t>(i) + 1];
     require_equal(std::abs(line[static_cast<std::size_t>(i)] - expected) <= 1e-14, case_name);
   }
   const double points = std::pow(n, 3) * 1e-9;
@@ -106,9 +112,15 @@ void measure_kernel(const session& s, const char* case_name, const shape& where,
 
 void measure_loop(const session& s, const char* case_name) {
   const std::string name = case_name;
-  if (name == "copy") measure_kernel(s, case_name, shape::point(3), [](const auto& u) __attribute__((always_inline)) { return copied(u); });
-  if (name == "seven_point") measure_kernel(s, case_name, shape::star(3, 1), [](const auto& u) __attribute__((always_inline)) { return seven(u); });
-  if (name == "twenty_seven_point") measure_kernel(s, case_name, shape::cube(3, 1), [](const auto& u) __attribute__((always_inline)) { return twenty_seven(u); });
+  if (name == "copy")
+    measure_kernel(s, case_name, shape::point(3),
+                   [](const auto& u) __attribute__((always_inline)) { return copied(u); });
+  if (name == "seven_point")
+    measure_kernel(s, case_name, shape::star(3, 1),
+                   [](const auto& u) __attribute__((always_inline)) { return seven(u); });
+  if (name == "twenty_seven_point")
+    measure_kernel(s, case_name, shape::cube(3, 1),
+                   [](const auto& u) __attribute__((always_inline)) { return twenty_seven(u); });
 }
 
 }  // namespace stencil_bench

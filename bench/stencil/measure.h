@@ -1,7 +1,9 @@
 // How the cases of `situ bench stencil` take samples.
 //
-// A sample of a case: the raw triad (the calibration: how fast memory is right now), then each subject once; one line of JSON for each subject,
-//   {"case":"copy","subject":"plain","ns":0.72,"calibration_ns":0.61,"raw_ns":0.7}     times for one point, raw_ns that of the counterpart
+// A sample of a case: the raw triad (the calibration: how fast memory is right now), then each subject once; one line
+// of JSON for each subject,
+//   {"case":"copy","subject":"plain","ns":0.72,"calibration_ns":0.61,"raw_ns":0.7}
+// Times are for one point; raw_ns is that of the counterpart.
 #pragma once
 
 #include "raw_loops.h"
@@ -30,7 +32,8 @@ double seconds_of(F f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Chains before the first sample. Of tile sizes one warms up, and five are tried, three times each if all are close (chains.cpp).
+// Chains before the first sample. Of tile sizes one warms up, and five are tried, three times each if all are close
+// (chains.cpp).
 inline constexpr int tries = 16;
 
 // All threads that a case uses: the figures are for two.
@@ -70,8 +73,9 @@ class sampler {
     }
   }
   void print(const char* subject, double ns, double counterpart_ns, double bytes = 0) const {
-    std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.4g,\"raw_ns\":%.6g,\"bytes\":%.0f}\n", case_, subject, ns, calibration_ns_,
-                counterpart_ns, bytes);
+    std::printf(
+        "{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.4g,\"raw_ns\":%.6g,\"bytes\":%.0f}\n",
+        case_, subject, ns, calibration_ns_, counterpart_ns, bytes);
     std::fflush(stdout);
   }
 

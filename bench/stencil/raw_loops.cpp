@@ -19,10 +19,13 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t request_bytes = std::size_t{4} << 20;
 
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 struct open_file {
-  explicit open_file(const std::string& directory) : descriptor{open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600)} {
+  explicit open_file(const std::string& directory)
+      : descriptor{open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600)} {
     if (descriptor < 0) throw std::runtime_error{"no file past the page cache can be made in " + directory};
   }
   ~open_file() { close(descriptor); }
@@ -31,14 +34,15 @@ struct open_file {
   int descriptor;
 };
 
-// All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions. Of huge pages, as the executor's slots are: many small
-// ones make many small transfers.
+// All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions. Of huge
+// pages, as the executor's slots are: many small ones make many small transfers.
 bool move_all(int file, bool is_write, std::size_t offset, std::size_t bytes, std::atomic<std::size_t>& next) {
   const std::unique_ptr<void, decltype(&std::free)> buffer{std::aligned_alloc(huge_page, request_bytes), &std::free};
   madvise(buffer.get(), request_bytes, MADV_HUGEPAGE);
   for (std::size_t at; (at = next.fetch_add(request_bytes)) < bytes;) {
     const auto where = static_cast<off_t>(offset + at);
-    const ssize_t moved = is_write ? pwrite(file, buffer.get(), request_bytes, where) : pread(file, buffer.get(), request_bytes, where);
+    const ssize_t moved =
+        is_write ? pwrite(file, buffer.get(), request_bytes, where) : pread(file, buffer.get(), request_bytes, where);
     if (moved != static_cast<ssize_t>(request_bytes)) return false;
   }
   return true;
@@ -47,7 +51,9 @@ bool move_all(int file, bool is_write, std::size_t offset, std::size_t bytes, st
 }  // namespace
 
 huge_array::huge_array(std::size_t count, int threads)
-    : count_{count}, at_{static_cast<double*>(std::aligned_alloc(huge_page, (count * sizeof(double) + huge_page - 1) / huge_page * huge_page))} {
+    : count_{count},
+      at_{static_cast<double*>(
+          std::aligned_alloc(huge_page, (count * sizeof(double) + huge_page - 1) / huge_page * huge_page))} {
   if (at_ == nullptr) throw std::bad_alloc{};
   madvise(at_, count * sizeof(double), MADV_HUGEPAGE);
   double* const at = at_;
@@ -61,7 +67,7 @@ raw_triad::raw_triad(std::size_t points) : a_{points, 2}, b_{points, 2}, c_{poin
 
 double raw_triad::run(int threads) {
   double* __restrict const a = a_.data();
-  const double *__restrict const b = b_.data(), *__restrict const c = c_.data();
+  const double* __restrict const b = b_.data(), * __restrict const c = c_.data();
   const std::size_t n = a_.size();
   const auto start = std::chrono::steady_clock::now();
 #pragma omp parallel for simd num_threads(threads) schedule(static)
@@ -85,12 +91,15 @@ double move_through_file(const std::string& directory, std::size_t bytes) {
   const open_file file{directory};
   std::atomic<std::size_t> filled{0}, to_read{0}, to_write{0};
   std::atomic<bool> good = move_all(file.descriptor, true, 0, bytes, filled);  // there must be something to read
-  if (good) good = move_all(file.descriptor, true, bytes, bytes, (filled = 0, filled));  // and room to write: blocks that are there already, as in a later chain
+  if (good)
+    good = move_all(file.descriptor, true, bytes, bytes,
+                    (filled = 0, filled));  // and room to write: blocks that are there already, as in a later chain
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::thread> movers;
   for (int i = 0; i < 4 && good; ++i) {
     movers.emplace_back([&, is_write = i % 2 == 0] {
-      if (!move_all(file.descriptor, is_write, is_write ? bytes : 0, bytes, is_write ? to_write : to_read)) good = false;
+      if (!move_all(file.descriptor, is_write, is_write ? bytes : 0, bytes, is_write ? to_write : to_read))
+        good = false;
     });
   }
   for (auto& m : movers) m.join();

@@ -1,4 +1,5 @@
-// Loops as one would write them by hand, with OpenMP, and what a file takes by itself: the limits that Situ is measured against.
+// Loops as one would write them by hand, with OpenMP, and what a file takes by itself: the limits that Situ is measured
+// against.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,8 @@
 
 namespace stencil_bench {
 
-// Doubles in huge pages, as datasets are: otherwise the comparison would be one of page sizes. Zeros, first touched by the threads that use them.
+// Doubles in huge pages, as datasets are: otherwise the comparison would be one of page sizes. Zeros, first touched by
+// the threads that use them.
 class huge_array {
  public:
   huge_array(std::size_t count, int threads);
@@ -36,8 +38,8 @@ class raw_triad {
 // One sweep of the 5-point Jacobi iteration over the inside of a square of n + 2 points a side, its rows side by side.
 void raw_jacobi(const double* from, double* to, int n, int threads);
 
-// Seconds to read and to write so many bytes each, at the same time, past the page cache, in a file without a name that is removed again.
-// Throws std::runtime_error.
+// Seconds to read and to write so many bytes each, at the same time, past the page cache, in a file without a name that
+// is removed again. Throws std::runtime_error.
 double move_through_file(const std::string& directory, std::size_t bytes);
 
 }  // namespace stencil_bench

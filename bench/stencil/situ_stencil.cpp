@@ -37,7 +37,8 @@ const std::pair<const char*, std::function<void(const session&)>> cases[] = {
 
 int main() {
   const session s{std::atof(variable("SITU_BENCH_SECONDS", "1").c_str()), variable("SITU_BENCH_QUICK", "0") == "1",
-                  variable("SITU_STENCIL_DIRECTORY", variable("TMPDIR", "/tmp").c_str()), variable("SITU_BENCH_PROGRAMS", "")};
+                  variable("SITU_STENCIL_DIRECTORY", variable("TMPDIR", "/tmp").c_str()),
+                  variable("SITU_BENCH_PROGRAMS", "")};
   const std::string wanted = variable("SITU_BENCH_CASES", ",");
   try {
     for (const auto& [name, measure] : cases)

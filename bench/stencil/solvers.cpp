@@ -1,5 +1,5 @@
-// Whole solvers, those of examples/stencil: the Taylor-Green vortex with three steps a chain, the Euler equations with one; and what planning
-// their chains costs.
+// Whole solvers, those of examples/stencil: the Taylor-Green vortex with three steps a chain, the Euler equations with
+// one; and what planning their chains costs.
 #include "measure.h"
 
 #include "euler_solver.h"
@@ -23,7 +23,10 @@ struct vortex_flow {
   context run;
   taylor_green_solver flow;
   // The flow repeats itself every n cells: a box higher than n holds it more than once.
-  vortex_flow(const options& how, int n, int height) : run{how}, flow{run, {n, n, height}, stencil_programs::vortex::three_dimensional, 0.1, 100} { run.execute(); }
+  vortex_flow(const options& how, int n, int height)
+      : run{how}, flow{run, {n, n, height}, stencil_programs::vortex::three_dimensional, 0.1, 100} {
+    run.execute();
+  }
   // Nanoseconds for one step.
   double chain() {
     return seconds_of([&] {
@@ -39,7 +42,9 @@ struct blast {
   euler_solver<2> gas;
   double bytes = 0;  // to and from the file, of the last step
   blast(const options& how, int n)
-      : run{how}, gas{run, {n, n}, 1.0 / n, [n](const std::array<int, 2>& i) { return gas_state{1, i[0] + i[1] < n / 2 ? 10.0 : 0.1}; }} {
+      : run{how}, gas{run, {n, n}, 1.0 / n, [n](const std::array<int, 2>& i) {
+                        return gas_state{1, i[0] + i[1] < n / 2 ? 10.0 : 0.1};
+                      }} {
     step();
     step();
   }
@@ -63,11 +68,13 @@ void measure_taylor_green(const session& s) {
   // Three steps reach over some 50 slabs, which must fit into a third of the height.
   const int n = s.is_quick ? 32 : 160, height = s.is_quick ? 256 : 320;
   vortex_flow plain{options_for(executor::plain), n, height}, tiled{options_for(executor::tiled), n, height};
-  vortex_flow far{far_options(s, taylor_green_solver::datasets() * std::pow(n, 2) * height * sizeof(double) / 3), n, height};
+  vortex_flow far{far_options(s, taylor_green_solver::datasets() * std::pow(n, 2) * height * sizeof(double) / 3), n,
+                  height};
   for (auto* const each : {&plain, &tiled, &far}) each->chain();
   const auto row = range(0, n, n / 2, n / 2 + 1, n / 2, n / 2 + 1);
   const auto expected = plain.flow.state()[1].fetch(row);
-  require_equal(tiled.flow.state()[1].fetch(row) == expected && far.flow.state()[1].fetch(row) == expected, "taylor_green");
+  require_equal(tiled.flow.state()[1].fetch(row) == expected && far.flow.state()[1].fetch(row) == expected,
+                "taylor_green");
   for (int i = 1; i < tries / 2; ++i) tiled.chain(), far.chain();  // four seconds each
   sampler samples{s, "taylor_green"};
   samples.repeat([&] {
@@ -76,8 +83,10 @@ void measure_taylor_green(const session& s) {
     const auto& after = far.run.statistics();
     samples.print("plain", plain_ns, plain_ns);
     samples.print("tiled", tiled_ns, plain_ns);
-    samples.print("out_of_core", far_ns, std::min(plain_ns, tiled_ns),
-                  static_cast<double>(after.bytes_read - before.bytes_read + after.bytes_written - before.bytes_written) / steps_a_chain);
+    samples.print(
+        "out_of_core", far_ns, std::min(plain_ns, tiled_ns),
+        static_cast<double>(after.bytes_read - before.bytes_read + after.bytes_written - before.bytes_written) /
+            steps_a_chain);
   });
 }
 

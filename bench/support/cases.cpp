@@ -17,19 +17,26 @@ constexpr double at_95_percent = 1 / 0.95;
 constexpr case_info table[] = {
     {"put_8", 2, "blocking put of 8 bytes", "a store", "1.65 ns (GASNet-EX)", target{nanoseconds, 2.5}},
     {"get_8", 2, "blocking get of 8 bytes", "a load", "1.65 ns (GASNet-EX)", target{nanoseconds, 2.5}},
-    {"put_1m", 2, "blocking put of 1 MiB", "memcpy into shared memory", "equal to memcpy", target{ratio_to_raw, at_95_percent}},
-    {"get_1m", 2, "blocking get of 1 MiB", "memcpy out of shared memory", "equal to memcpy", target{ratio_to_raw, at_95_percent}},
-    {"fetch_add", 2, "fetch-and-add on a word that nobody else uses", "a locked add", "5.4 ns (GASNet-EX)", target{nanoseconds, 5.5}},
-    {"am_short_rt", 2, "short active message and its short reply", ping_pong, "2.3 x (GASNet-EX)", target{ratio_to_raw, 1.6}},
-    {"am_short_oneway", 2, "one of a stream of short active messages", ping_pong, "48 ns (GASNet-EX)", target{nanoseconds, 30}},
+    {"put_1m", 2, "blocking put of 1 MiB", "memcpy into shared memory", "equal to memcpy",
+     target{ratio_to_raw, at_95_percent}},
+    {"get_1m", 2, "blocking get of 1 MiB", "memcpy out of shared memory", "equal to memcpy",
+     target{ratio_to_raw, at_95_percent}},
+    {"fetch_add", 2, "fetch-and-add on a word that nobody else uses", "a locked add", "5.4 ns (GASNet-EX)",
+     target{nanoseconds, 5.5}},
+    {"am_short_rt", 2, "short active message and its short reply", ping_pong, "2.3 x (GASNet-EX)",
+     target{ratio_to_raw, 1.6}},
+    {"am_short_oneway", 2, "one of a stream of short active messages", ping_pong, "48 ns (GASNet-EX)",
+     target{nanoseconds, 30}},
     {"at_empty_rt", 2, "`at` with no arguments and no result", ping_pong, "2.5 x (UPC++)", target{ratio_to_raw, 2.0}},
     {"at_1000_doubles", 2, "`at` carrying 1000 doubles", ping_pong, "1200 ns (UPC++)", target{nanoseconds, 700}},
     {"barrier_2", 2, "barrier of 2 places on 2 processors", ping_pong, "1.1 x", target{ratio_to_raw, 0.8}},
     {"barrier_8", 8, "barrier of 8 places on 2 processors", ping_pong, "", target{context_switches, 2}},
     {"barrier_64", 64, "barrier of 64 places on 2 processors", ping_pong, "", target{context_switches, 20}},
     {"context_switch", 2, "switch between two processes of one processor", ping_pong, "", std::nullopt},
-    {"idle_8", 8, "CPU time of a place that waits a second in a barrier", "the second", "", target{share_of_core, 0.01}},
-    {"idle_64", 64, "CPU time of a place that waits a second in a barrier", "the second", "", target{share_of_core, 0.01}},
+    {"idle_8", 8, "CPU time of a place that waits a second in a barrier", "the second", "",
+     target{share_of_core, 0.01}},
+    {"idle_64", 64, "CPU time of a place that waits a second in a barrier", "the second", "",
+     target{share_of_core, 0.01}},
 };
 
 }  // namespace
@@ -37,20 +44,19 @@ constexpr case_info table[] = {
 std::span<const case_info> all_cases() { return table; }
 
 const case_info* find_case(std::string_view name) {
-  const auto* found = std::find_if(std::begin(table), std::end(table), [&](const case_info& c) { return c.name == name; });
+  const auto* found =
+      std::find_if(std::begin(table), std::end(table), [&](const case_info& c) { return c.name == name; });
   return found == std::end(table) ? nullptr : found;
 }
 
 std::optional<double> in_unit_of(const case_info& info, const figures& measured, double switch_ns) {
-  if (!info.aim)
-    return std::nullopt;
+  if (!info.aim) return std::nullopt;
   switch (info.aim->unit) {
     case nanoseconds: return measured.ns.median;
     case ratio_to_raw:
     case share_of_core: return measured.ratio_to_raw;
     case context_switches:
-      if (switch_ns <= 0)
-        return std::nullopt;
+      if (switch_ns <= 0) return std::nullopt;
       return measured.ns.median / (switch_ns * info.places);
   }
   return std::nullopt;

@@ -36,8 +36,8 @@ struct case_info {
 [[nodiscard]] std::span<const case_info> all_cases();
 [[nodiscard]] const case_info* find_case(std::string_view name);
 
-// The unit of barriers: what one switch costs, from the row of context_switch. The tenth percentile, because another process on
-// the processor can only make it longer; so also the strictest unit.
+// The unit of barriers: what one switch costs, from the row of context_switch. The tenth percentile, because another
+// process on the processor can only make it longer; so also the strictest unit.
 [[nodiscard]] inline double switch_cost(const row& context_switch) { return context_switch.all.ns.p10; }
 
 // A median in the target's unit. switch_ns: what one context switch costs on this machine, 0 where it is not known.

@@ -23,8 +23,7 @@ void say(const std::string& text) { fmt::print(stderr, "situ bench: {}\n", text)
 std::optional<fs::path> find_subject_program(const std::string& name) {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   for (const fs::path& path : {here / name, here.parent_path() / "libexec/situ" / name})
-    if (access(path.c_str(), X_OK) == 0)
-      return path;
+    if (access(path.c_str(), X_OK) == 0) return path;
   say(name + " is not there: this Situ was built without its benchmarks (SITU_BUILD_BENCH)");
   return std::nullopt;
 }
@@ -32,12 +31,12 @@ std::optional<fs::path> find_subject_program(const std::string& name) {
 namespace {
 
 bool check_outcome(const std::string& name, const subject_outcome& outcome) {
-  if (outcome.end == subject_end::complete)
-    return true;
-  say(fmt::format("{} {}; {} samples were taken", name,
-                  outcome.end == subject_end::timed_out ? "took too long and was ended" : "ended before its last sample", outcome.samples.size()));
-  if (!outcome.error_output.empty())
-    fmt::print(stderr, "{}\n", outcome.error_output);
+  if (outcome.end == subject_end::complete) return true;
+  say(fmt::format(
+      "{} {}; {} samples were taken", name,
+      outcome.end == subject_end::timed_out ? "took too long and was ended" : "ended before its last sample",
+      outcome.samples.size()));
+  if (!outcome.error_output.empty()) fmt::print(stderr, "{}\n", outcome.error_output);
   return false;
 }
 
@@ -48,9 +47,9 @@ std::vector<sample> run_all(std::span<const requested_run> runs, bool& missing) 
     say(fmt::format("run {} of {}: {}", i + 1, runs.size(), runs[i].name));
     subject_outcome outcome = run_subject(runs[i].request);
     const bool interrupted = interruption_guard::interrupted() || outcome.end == subject_end::interrupted;
-    if (!interrupted && !check_outcome(runs[i].name, outcome) && !is_rival(runs[i].subject))
-      missing = true;
-    samples.insert(samples.end(), std::make_move_iterator(outcome.samples.begin()), std::make_move_iterator(outcome.samples.end()));
+    if (!interrupted && !check_outcome(runs[i].name, outcome) && !is_rival(runs[i].subject)) missing = true;
+    samples.insert(samples.end(), std::make_move_iterator(outcome.samples.begin()),
+                   std::make_move_iterator(outcome.samples.end()));
     if (interrupted) {
       say("interrupted: the table holds what was measured until then");
       break;
@@ -62,15 +61,15 @@ std::vector<sample> run_all(std::span<const requested_run> runs, bool& missing) 
 void write_json(const std::string& path, std::span<const row> rows, const provenance& from) {
   std::ofstream file{path};
   file << to_json(rows, from);
-  if (!file.flush())
-    throw std::runtime_error{"situ bench: cannot write " + path};
+  if (!file.flush()) throw std::runtime_error{"situ bench: cannot write " + path};
 }
 
 // The subjects that can be had; `missing` is set where one of our own cannot.
 std::vector<std::string> prepare_subjects(const bench& what, const fs::path& directory, bool& missing) {
   std::vector<std::string> ready;
   for (const std::string& subject : what.subjects) {
-    const bool there = is_rival(subject) ? prepare_rival(subject, directory, what.may_install, say) : find_subject_program(what.own_program(subject)).has_value();
+    const bool there = is_rival(subject) ? prepare_rival(subject, directory, what.may_install, say)
+                                         : find_subject_program(what.own_program(subject)).has_value();
     if (there)
       ready.push_back(subject);
     else if (!is_rival(subject))
@@ -82,20 +81,26 @@ std::vector<std::string> prepare_subjects(const bench& what, const fs::path& dir
 // Table order, whatever order the rounds gave; what is no row of the table goes.
 void sort_rows(const bench& what, std::vector<row>& rows) {
   std::erase_if(rows, [&](const row& r) { return !what.position(r.case_name); });
-  const auto rank = [&](const row& r) { return std::pair{*what.position(r.case_name), std::find(what.subjects.begin(), what.subjects.end(), r.subject) - what.subjects.begin()}; };
+  const auto rank = [&](const row& r) {
+    return std::pair{*what.position(r.case_name),
+                     std::find(what.subjects.begin(), what.subjects.end(), r.subject) - what.subjects.begin()};
+  };
   std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) { return rank(a) < rank(b); });
 }
 
 }  // namespace
 
 void check_conditions() {
-  if (!is_release_build())
-    say("this is no Release build: its figures say nothing about Situ's speed");
+  if (!is_release_build()) say("this is no Release build: its figures say nothing about Situ's speed");
   double load = 0;
   if (getloadavg(&load, 1) == 1 && load > 1)
-    say(fmt::format("other processes are running (load average {:.1f}): messages, barriers and context switches will look slower than they are", load));
+    say(
+        fmt::format("other processes are running (load average {:.1f}): messages, barriers and context switches will "
+                    "look slower than they are",
+                    load));
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-    throw std::runtime_error{"situ bench: two processors are needed: the places of a pair are pinned to processors 0 and 1"};
+    throw std::runtime_error{
+        "situ bench: two processors are needed: the places of a pair are pinned to processors 0 and 1"};
 }
 
 int run_bench(const bench& what) {
@@ -108,8 +113,7 @@ int run_bench(const bench& what) {
   sort_rows(what, rows);
   const provenance from = provenance_of_this_run();
   fmt::print("{}", what.table(rows, from));
-  if (!what.json_file.empty())
-    write_json(what.json_file, rows, from);
+  if (!what.json_file.empty()) write_json(what.json_file, rows, from);
   return interruption_guard::interrupted() ? 130 : missing ? 1 : 0;
 }
 

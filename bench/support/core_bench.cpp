@@ -32,26 +32,27 @@ struct job_size {
 };
 constexpr job_size job_sizes[] = {{2, 0.6, 6}, {8, 0.15, 3}, {64, 0.25, 2}};
 
-bool contains(std::span<const std::string> names, std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool contains(std::span<const std::string> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 bool has_messages(std::string_view subject) { return subject != "oshmem"; }
 
 bool measures(std::string_view subject, std::string_view case_name) {
-  if (case_name == "context_switch")
-    return subject == "raw";
-  if (case_name.starts_with("idle_"))
-    return subject != "raw";
+  if (case_name == "context_switch") return subject == "raw";
+  if (case_name.starts_with("idle_")) return subject != "raw";
   return has_messages(subject) || !(case_name.starts_with("am_") || case_name.starts_with("at_"));
 }
 
 bool wants(const core_options& options, std::string_view case_name) {
-  if (options.cases.empty() || contains(options.cases, case_name))
-    return true;
+  if (options.cases.empty() || contains(options.cases, case_name)) return true;
   // The unit that a barrier of many places is counted in.
-  return case_name == "context_switch" && (contains(options.cases, "barrier_8") || contains(options.cases, "barrier_64"));
+  return case_name == "context_switch" &&
+         (contains(options.cases, "barrier_8") || contains(options.cases, "barrier_64"));
 }
 
-std::vector<std::string> cases_of(const core_options& options, const std::string& subject, unsigned places, bool last_round) {
+std::vector<std::string> cases_of(const core_options& options, const std::string& subject, unsigned places,
+                                  bool last_round) {
   std::vector<std::string> cases;
   for (const case_info& info : all_cases()) {
     const bool once = info.name.starts_with("idle_");  // takes a second, whatever the time given
@@ -78,11 +79,13 @@ void check_names(const core_options& options) {
       throw std::runtime_error{fmt::format("situ bench: no case '{}'; see `situ bench core --help`", name)};
   for (const std::string& name : options.subjects)
     if (std::find(std::begin(subject_names), std::end(subject_names), name) == std::end(subject_names))
-      throw std::runtime_error{fmt::format("situ bench: no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
+      throw std::runtime_error{
+          fmt::format("situ bench: no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
 }
 
 requested_run request_of(const planned_run& run, const fs::path& directory) {
-  subject_request request = is_rival(run.subject) ? rival_request(run.subject, directory, run.places) : own_request(run.subject, run.places);
+  subject_request request =
+      is_rival(run.subject) ? rival_request(run.subject, directory, run.places) : own_request(run.subject, run.places);
   request.cases = run.cases;
   request.seconds = run.seconds;
   request.timeout = std::chrono::seconds{90 + static_cast<int>(run.seconds)};
@@ -99,13 +102,11 @@ std::vector<planned_run> plan_core(const core_options& options, std::span<const 
   for (int round = 0; round < rounds; ++round)
     for (const job_size& size : job_sizes) {
       const int rounds_of_size = std::min(rounds, size.rounds);
-      if (round >= rounds_of_size)
-        continue;
+      if (round >= rounds_of_size) continue;
       for (const std::string& subject : subjects) {
         auto cases = cases_of(options, subject, size.places, round == rounds_of_size - 1);
         const double seconds = options.seconds * size.share / (rounds_of_size * static_cast<double>(subjects.size()));
-        if (!cases.empty())
-          plan.push_back({subject, size.places, std::move(cases), seconds});
+        if (!cases.empty()) plan.push_back({subject, size.places, std::move(cases), seconds});
       }
     }
   return plan;
@@ -113,14 +114,15 @@ std::vector<planned_run> plan_core(const core_options& options, std::span<const 
 
 int run_core_bench(const core_options& options) {
   check_names(options);
-  bench core{.own_program = [](const std::string& subject) { return "situ_bench_" + subject; }, .may_install = options.may_install, .json_file = options.json_file, .split_ns = options.split_ns};
+  bench core{.own_program = [](const std::string& subject) { return "situ_bench_" + subject; },
+             .may_install = options.may_install,
+             .json_file = options.json_file,
+             .split_ns = options.split_ns};
   for (const std::string_view name : subject_names)
-    if (options.subjects.empty() || contains(options.subjects, name))
-      core.subjects.emplace_back(name);
+    if (options.subjects.empty() || contains(options.subjects, name)) core.subjects.emplace_back(name);
   core.plan = [&](const std::vector<std::string>& ready, const fs::path& directory) {
     std::vector<requested_run> runs;
-    for (const planned_run& each : plan_core(options, ready))
-      runs.push_back(request_of(each, directory));
+    for (const planned_run& each : plan_core(options, ready)) runs.push_back(request_of(each, directory));
     return runs;
   };
   core.position = [](std::string_view name) -> std::optional<std::size_t> {

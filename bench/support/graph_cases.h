@@ -1,6 +1,7 @@
 // The cases of `situ bench graph`: which graphs, of which sizes, what is done with them, and what Situ aims at.
 //
-// A case is OPERATION_SHAPE_SIZE: clone; ship_TRANSFER, from one place to another; free_TRANSFER, what of that the caller's processor does.
+// A case is OPERATION_SHAPE_SIZE: clone; ship_TRANSFER, from one place to another; free_TRANSFER, what of that the
+// caller's processor does.
 #pragma once
 
 #include <optional>
@@ -18,16 +19,16 @@ struct graph_operation {
   std::string_view words;
   std::vector<std::string_view> subjects;  // in the order in which they are printed
   int places = 1;
-  std::vector<std::string_view> cases;     // SHAPE_SIZE; empty: all
+  std::vector<std::string_view> cases;  // SHAPE_SIZE; empty: all
 };
 [[nodiscard]] std::span<const graph_operation> graph_operations();
 
 struct graph_shape {
   std::string_view name;
   std::string_view words;
-  std::string_view unit;      // what a figure is for one of
-  double bytes_each;          // of the graph, for each of these
-  bool is_recursion_deep;     // as deep as there are objects, for whoever follows pointers by recursion
+  std::string_view unit;   // what a figure is for one of
+  double bytes_each;       // of the graph, for each of these
+  bool is_recursion_deep;  // as deep as there are objects, for whoever follows pointers by recursion
 };
 [[nodiscard]] std::span<const graph_shape> graph_shapes();
 
@@ -41,7 +42,7 @@ struct graph_case {
   std::string name;
   const graph_operation* operation;
   const graph_shape* shape;
-  std::size_t size;           // objects; bytes of flat; doubles of primitives
+  std::size_t size;  // objects; bytes of flat; doubles of primitives
   std::optional<graph_aim> aim;
 };
 

@@ -3,9 +3,9 @@
  * Usable from C and C++, because the rivals are C programs that mpicc and oshcc compile. The atomics are the compiler's
  * __atomic builtins for the same reason. Every function is static: a subject is one translation unit.
  *
- * The driver makes the page anew for each run of a subject, as an unnamed file whose path (/proc/<pid>/fd/<n>) stands in
- * SITU_BENCH_PAGE; so every subject, whoever launches its ranks, is timed against the same raw shared memory and by the
- * same commands, and nothing is left behind. */
+ * The driver makes the page anew for each run of a subject, as an unnamed file whose path (/proc/<pid>/fd/<n>) stands
+ * in SITU_BENCH_PAGE; so every subject, whoever launches its ranks, is timed against the same raw shared memory and by
+ * the same commands, and nothing is left behind. */
 #pragma once
 
 #ifndef _GNU_SOURCE
@@ -46,8 +46,8 @@ struct bench_page {
   alignas(128) uint32_t over;     /* the number of the last command that rank 0 has finished */
   alignas(128) uint32_t finished; /* how many other ranks have finished the current command */
 
-  alignas(128) uint32_t ball;     /* of the ping-pong: odd when sent, even when returned */
-  alignas(128) uint64_t word;     /* target of the raw stores, loads and adds: nobody else touches it meanwhile */
+  alignas(128) uint32_t ball; /* of the ping-pong: odd when sent, even when returned */
+  alignas(128) uint64_t word; /* target of the raw stores, loads and adds: nobody else touches it meanwhile */
 
   /* For the raw subject's own cases. */
   alignas(128) uint32_t flag[2][32];
@@ -60,7 +60,7 @@ struct bench_page {
   } ring[BENCH_RING_SLOTS];
 
   struct {
-    uint64_t cpu_ns;    /* that the rank used while it was idle */
+    uint64_t cpu_ns; /* that the rank used while it was idle */
     uint64_t wall_ns;
     uint64_t pss_bytes; /* private memory and its share of the shared */
   } idle[BENCH_MAX_RANKS];
@@ -84,7 +84,9 @@ static inline void bench_store(uint32_t* word, uint32_t value) { __atomic_store_
 static inline void bench_futex_wait(uint32_t* word, uint32_t expected) {
   syscall(SYS_futex, word, FUTEX_WAIT, expected, NULL, NULL, 0);
 }
-static inline void bench_futex_wake(uint32_t* word, int count) { syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0); }
+static inline void bench_futex_wake(uint32_t* word, int count) {
+  syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+}
 
 /* Pins the calling thread to the n-th (modulo how many there are) of the first two processors of this machine. */
 static inline void bench_pin(uint32_t n) {

@@ -16,15 +16,15 @@ namespace {
 std::string processor_name() {
   std::ifstream cpuinfo{"/proc/cpuinfo"};
   for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name"))
-      return line.substr(std::min(line.size(), line.find(':') + 2));
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
   return "unknown processor";
 }
 
 std::string machine() {
   utsname kernel{};
   uname(&kernel);
-  return fmt::format("{}, {} processors, {} {}", processor_name(), sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname, kernel.release);
+  return fmt::format("{}, {} processors, {} {}", processor_name(), sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname,
+                     kernel.release);
 }
 
 std::string utc_now() {
@@ -40,9 +40,12 @@ std::string utc_now() {
 
 provenance provenance_of_this_run() {
   const std::string_view sanitizers = SITU_BENCH_SANITIZERS;
-  return {SITU_BENCH_COMMIT, machine(), sanitizers.empty() ? SITU_BENCH_BUILD : fmt::format("{}+{}", SITU_BENCH_BUILD, sanitizers), utc_now()};
+  return {SITU_BENCH_COMMIT, machine(),
+          sanitizers.empty() ? SITU_BENCH_BUILD : fmt::format("{}+{}", SITU_BENCH_BUILD, sanitizers), utc_now()};
 }
 
-bool is_release_build() { return std::string_view{SITU_BENCH_BUILD} == "Release" && std::string_view{SITU_BENCH_SANITIZERS}.empty(); }
+bool is_release_build() {
+  return std::string_view{SITU_BENCH_BUILD} == "Release" && std::string_view{SITU_BENCH_SANITIZERS}.empty();
+}
 
 }  // namespace situ::bench

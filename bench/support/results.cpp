@@ -21,12 +21,10 @@ double quantile(const std::vector<double>& sorted, double q) {
 }
 
 std::optional<figures> figures_of(const std::vector<const sample*>& samples) {
-  if (samples.empty())
-    return std::nullopt;
+  if (samples.empty()) return std::nullopt;
   const auto collect = [&](auto value) {
     std::vector<double> values;
-    for (const sample* s : samples)
-      values.push_back(value(*s));
+    for (const sample* s : samples) values.push_back(value(*s));
     return spread_of(std::move(values));
   };
   figures result;
@@ -40,12 +38,13 @@ std::optional<figures> figures_of(const std::vector<const sample*>& samples) {
 
 row row_of(const std::vector<const sample*>& samples, double split_ns) {
   std::vector<const sample*> near, far;
-  for (const sample* s : samples)
-    (s->calibration_ns < split_ns ? near : far).push_back(s);
-  return {samples.front()->case_name, samples.front()->subject, *figures_of(samples), figures_of(near), figures_of(far)};
+  for (const sample* s : samples) (s->calibration_ns < split_ns ? near : far).push_back(s);
+  return {samples.front()->case_name, samples.front()->subject, *figures_of(samples), figures_of(near),
+          figures_of(far)};
 }
 
-// Four significant digits say all that a sample of some hundred can. By way of decimal text, so that they print as such.
+// Four significant digits say all that a sample of some hundred can. By way of decimal text, so that they print as
+// such.
 double rounded(double value) { return std::strtod(fmt::format("{:.3e}", value).c_str(), nullptr); }
 
 void put_figures(ordered_json& object, const figures& f) {
@@ -55,13 +54,11 @@ void put_figures(ordered_json& object, const figures& f) {
   object["ratio_to_raw"] = rounded(f.ratio_to_raw);
   object["samples"] = f.samples;
   object["calibration_ns"] = rounded(f.calibration_ns);
-  if (f.bytes != 0)
-    object["bytes"] = static_cast<std::uint64_t>(f.bytes);
+  if (f.bytes != 0) object["bytes"] = static_cast<std::uint64_t>(f.bytes);
 }
 
 ordered_json regime(const std::optional<figures>& f) {
-  if (!f)
-    return nullptr;
+  if (!f) return nullptr;
   ordered_json object;
   put_figures(object, *f);
   return object;
@@ -71,11 +68,16 @@ ordered_json regime(const std::optional<figures>& f) {
 
 std::optional<sample> parse_sample(std::string_view line) {
   const json parsed = json::parse(line, nullptr, false);
-  if (!parsed.is_object())
-    return std::nullopt;
-  const auto text = [&](const char* key) { return parsed.contains(key) && parsed[key].is_string() ? parsed[key].get<std::string>() : ""; };
-  const auto number = [&](const char* key) { return parsed.contains(key) && parsed[key].is_number() ? parsed[key].get<double>() : -1; };
-  sample s{text("case"), text("subject"), number("ns"), number("calibration_ns"), number("raw_ns"), std::max(0.0, number("bytes"))};
+  if (!parsed.is_object()) return std::nullopt;
+  const auto text = [&](const char* key) {
+    return parsed.contains(key) && parsed[key].is_string() ? parsed[key].get<std::string>() : "";
+  };
+  const auto number = [&](const char* key) {
+    return parsed.contains(key) && parsed[key].is_number() ? parsed[key].get<double>() : -1;
+  };
+  sample s{text("case"),     text("subject"),
+           number("ns"),     number("calibration_ns"),
+           number("raw_ns"), std::max(0.0, number("bytes"))};
   if (s.case_name.empty() || s.subject.empty() || s.ns < 0 || s.calibration_ns <= 0 || s.raw_ns <= 0)
     return std::nullopt;
   return s;
@@ -94,8 +96,7 @@ spread spread_of(std::vector<double> values) {
 std::vector<row> summarize(std::span<const sample> samples, double split_ns) {
   std::vector<std::string_view> cases, subjects;
   const auto note = [](std::vector<std::string_view>& seen, std::string_view name) {
-    if (std::find(seen.begin(), seen.end(), name) == seen.end())
-      seen.push_back(name);
+    if (std::find(seen.begin(), seen.end(), name) == seen.end()) seen.push_back(name);
   };
   for (const sample& s : samples) {
     note(cases, s.case_name);
@@ -106,16 +107,15 @@ std::vector<row> summarize(std::span<const sample> samples, double split_ns) {
     for (const std::string_view subject : subjects) {
       std::vector<const sample*> own;
       for (const sample& s : samples)
-        if (s.case_name == case_name && s.subject == subject)
-          own.push_back(&s);
-      if (!own.empty())
-        rows.push_back(row_of(own, split_ns));
+        if (s.case_name == case_name && s.subject == subject) own.push_back(&s);
+      if (!own.empty()) rows.push_back(row_of(own, split_ns));
     }
   return rows;
 }
 
 const row* find_row(std::span<const row> rows, std::string_view case_name, std::string_view subject) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.case_name == case_name && r.subject == subject; });
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const row& r) { return r.case_name == case_name && r.subject == subject; });
   return found == rows.end() ? nullptr : &*found;
 }
 

@@ -1,8 +1,9 @@
-// From samples to results: what `situ bench` makes of the lines that its subject programs print. Values only; thread-safe.
+// From samples to results: what `situ bench` makes of the lines that its subject programs print. Values only;
+// thread-safe.
 //
 // Regime of a sample: near where its calibration (a raw ping-pong right before it) took less than `split_ns`, else far.
-// The ratio of a row is the median of the samples' own ratios, so a machine that changes regime between samples does not
-// bend it.
+// The ratio of a row is the median of the samples' own ratios, so a machine that changes regime between samples does
+// not bend it.
 #pragma once
 
 #include <cstddef>

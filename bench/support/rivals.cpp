@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct rival {
   std::string_view subject;
-  std::string_view source;    // file name below rivals/
+  std::string_view source;  // file name below rivals/
   std::string_view compiler;
   std::string_view launcher;  // empty: the program is started as it is
   std::string_view header;    // that must be there; empty: none
@@ -32,21 +32,25 @@ const std::vector<std::string> cpp_options{"-std=c++20", "-O3", "-falign-loops=6
 const std::array rivals{
     rival{"openmpi", "openmpi_core.c", "mpicc", "mpirun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}},
     rival{"oshmem", "oshmem_core.c", "oshcc", "oshrun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}},
-    rival{"boost", "boost_graph.cpp", "c++", "", "/usr/include/boost/archive/binary_oarchive.hpp", cpp_options, {"libboost-serialization-dev"}},
+    rival{"boost",
+          "boost_graph.cpp",
+          "c++",
+          "",
+          "/usr/include/boost/archive/binary_oarchive.hpp",
+          cpp_options,
+          {"libboost-serialization-dev"}},
     rival{"cereal", "cereal_graph.cpp", "c++", "", "/usr/include/cereal/cereal.hpp", cpp_options, {"libcereal-dev"}},
 };
 
 std::string packages_text(const rival& r) {
   std::string text;
-  for (const std::string& package : r.packages)
-    text += (text.empty() ? "" : ", ") + package;
+  for (const std::string& package : r.packages) text += (text.empty() ? "" : ", ") + package;
   return text;
 }
 
 const rival* find_rival(std::string_view subject) {
   for (const rival& r : rivals)
-    if (r.subject == subject)
-      return &r;
+    if (r.subject == subject) return &r;
   return nullptr;
 }
 
@@ -54,19 +58,18 @@ bool on_path(std::string_view program) {
   const char* path = std::getenv("PATH");
   std::istringstream directories{path == nullptr ? "" : path};
   for (std::string directory; std::getline(directories, directory, ':');)
-    if (access((fs::path{directory} / program).c_str(), X_OK) == 0)
-      return true;
+    if (access((fs::path{directory} / program).c_str(), X_OK) == 0) return true;
   return false;
 }
 
 bool is_installed(const rival& r) {
-  return on_path(r.compiler) && (r.launcher.empty() || on_path(r.launcher)) && (r.header.empty() || access(std::string{r.header}.c_str(), R_OK) == 0);
+  return on_path(r.compiler) && (r.launcher.empty() || on_path(r.launcher)) &&
+         (r.header.empty() || access(std::string{r.header}.c_str(), R_OK) == 0);
 }
 
 bool install_packages(const rival& r) {
   std::vector<std::string> as_root;
-  if (geteuid() != 0)
-    as_root = {"sudo", "-n"};
+  if (geteuid() != 0) as_root = {"sudo", "-n"};
   const auto apt = [&](std::vector<std::string> arguments) {
     std::vector<std::string> command = as_root;
     command.insert(command.end(), {"env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"});
@@ -84,19 +87,19 @@ void write_sources(const fs::path& directory) {
     fs::create_directories(path.parent_path());
     std::ofstream file{path};
     file << source.text;
-    if (!file.flush())
-      throw std::runtime_error{"situ bench: cannot write " + path.string()};
+    if (!file.flush()) throw std::runtime_error{"situ bench: cannot write " + path.string()};
   }
 }
 
-fs::path program_of(const rival& r, const fs::path& directory) { return directory / (std::string{r.subject} + "_rival"); }
+fs::path program_of(const rival& r, const fs::path& directory) {
+  return directory / (std::string{r.subject} + "_rival");
+}
 
 }  // namespace
 
 temporary_directory::temporary_directory() {
   std::string pattern = (fs::temp_directory_path() / "situ-bench-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr)
-    throw std::runtime_error{"situ bench: cannot make a directory " + pattern};
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error{"situ bench: cannot make a directory " + pattern};
   path_ = pattern;
 }
 
@@ -116,20 +119,18 @@ bool prepare_rival(const std::string& subject, const fs::path& directory, bool m
   };
   if (!is_installed(r)) {
     if (!may_install)
-      return skip("no " + std::string{on_path(r.compiler) && !r.header.empty() ? r.header : r.compiler} + " (Debian: " + packages_text(r) + ") and --no-install");
+      return skip("no " + std::string{on_path(r.compiler) && !r.header.empty() ? r.header : r.compiler} +
+                  " (Debian: " + packages_text(r) + ") and --no-install");
     say("installing Debian's " + packages_text(r) + " for the rivals (--no-install goes without)");
-    if (!install_packages(r) || !is_installed(r))
-      return skip("its packages could not be installed");
+    if (!install_packages(r) || !is_installed(r)) return skip("its packages could not be installed");
   }
   write_sources(directory);
   const std::string source = (directory / "rivals" / r.source).string();
   std::vector<std::string> compile{std::string{r.compiler}};
   compile.insert(compile.end(), r.options.begin(), r.options.end());
   compile.insert(compile.end(), {"-o", program_of(r, directory).string(), source});
-  if (r.subject == "boost")
-    compile.emplace_back("-lboost_serialization");
-  if (run_quietly(compile) != 0)
-    return skip(std::string{r.compiler} + " could not compile its program");
+  if (r.subject == "boost") compile.emplace_back("-lboost_serialization");
+  if (run_quietly(compile) != 0) return skip(std::string{r.compiler} + " could not compile its program");
   return true;
 }
 
@@ -142,12 +143,22 @@ subject_request rival_request(const std::string& subject, const fs::path& direct
   }
   // The ranks pin themselves, as every subject's do. Of Open MPI's ways to carry one-sided access `sm` is the fastest
   // on one host (docs/benchmarks.md); more ranks than processors must give way while they wait.
-  request.command = {std::string{r.launcher}, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks),
-                     "--mca", "osc", "sm", "--mca", "mpi_yield_when_idle", ranks > 2 ? "1" : "0"};
+  request.command = {std::string{r.launcher},
+                     "--allow-run-as-root",
+                     "--oversubscribe",
+                     "--bind-to",
+                     "none",
+                     "-n",
+                     std::to_string(ranks),
+                     "--mca",
+                     "osc",
+                     "sm",
+                     "--mca",
+                     "mpi_yield_when_idle",
+                     ranks > 2 ? "1" : "0"};
   for (const char* name : {"SITU_BENCH_PAGE", "SITU_BENCH_CASES", "SITU_BENCH_SECONDS"})
     request.command.insert(request.command.end(), {"-x", name});
-  if (subject == "oshmem")
-    request.command.insert(request.command.end(), {"-x", "SHMEM_SYMMETRIC_SIZE=16M"});
+  if (subject == "oshmem") request.command.insert(request.command.end(), {"-x", "SHMEM_SYMMETRIC_SIZE=16M"});
   request.command.push_back(program_of(r, directory).string());
   request.environment = {{"TMPDIR", directory.string()}};  // what a crashing rival leaves goes with the directory
   request.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", directory.string());

@@ -26,12 +26,13 @@ class temporary_directory {
 // "openmpi" and "oshmem" of the core bench, "boost" and "cereal" of the graph bench.
 [[nodiscard]] bool is_rival(const std::string& subject);
 
-// Makes the rival's program in the directory, installing Debian's packages first where they are absent and `may_install`.
-// Says what it does; where the rival cannot be had says why, and returns false.
+// Makes the rival's program in the directory, installing Debian's packages first where they are absent and
+// `may_install`. Says what it does; where the rival cannot be had says why, and returns false.
 [[nodiscard]] bool prepare_rival(const std::string& subject, const std::filesystem::path& directory, bool may_install,
                                  const std::function<void(const std::string&)>& say);
 
 // The command and environment that run a prepared rival over so many ranks (those of the graph bench have one).
-[[nodiscard]] subject_request rival_request(const std::string& subject, const std::filesystem::path& directory, unsigned ranks);
+[[nodiscard]] subject_request rival_request(const std::string& subject, const std::filesystem::path& directory,
+                                            unsigned ranks);
 
 }  // namespace situ::bench

@@ -17,14 +17,21 @@
 #include "page.h"
 
 #define BENCH_BATCH_NS 150000u
-#define BENCH_WORDS 20000u  /* raw stores, loads or adds in a sample */
-#define BENCH_BALLS 50u  /* in a chunk of the calibration */
+#define BENCH_WORDS 20000u /* raw stores, loads or adds in a sample */
+#define BENCH_BALLS 50u    /* in a chunk of the calibration */
 #define BENCH_CHUNKS 9u
 #define BENCH_COPIES 8u
 #define BENCH_IDLE_NS 1000000000u
 #define BENCH_WATCHDOG_S 150u
 
-enum bench_raw { BENCH_RAW_PING_PONG, BENCH_RAW_STORE, BENCH_RAW_LOAD, BENCH_RAW_COPY_IN, BENCH_RAW_COPY_OUT, BENCH_RAW_ADD };
+enum bench_raw {
+  BENCH_RAW_PING_PONG,
+  BENCH_RAW_STORE,
+  BENCH_RAW_LOAD,
+  BENCH_RAW_COPY_IN,
+  BENCH_RAW_COPY_OUT,
+  BENCH_RAW_ADD
+};
 
 struct bench_session;
 
@@ -45,9 +52,9 @@ struct bench_session {
   void (*poll)(void);    /* lets the library make progress; may be NULL */
   void (*barrier)(void); /* the library's barrier over all ranks: where an idle rank waits */
   struct bench_page* page;
-  char* copy_region;     /* the raw copies' shared memory */
-  char* buffer;          /* private, BENCH_COPY_BYTES */
-  uint32_t seen;         /* the last command that this rank took up */
+  char* copy_region; /* the raw copies' shared memory */
+  char* buffer;      /* private, BENCH_COPY_BYTES */
+  uint32_t seen;     /* the last command that this rank took up */
 };
 
 enum { BENCH_QUIT, BENCH_CALIBRATE, BENCH_CASE, BENCH_IDLE };
@@ -75,7 +82,8 @@ static inline void bench_complete(struct bench_session* s) {
     if (s->ranks > 2) sched_yield();
 }
 
-/* The median over chunks of balls: a preemption spoils one chunk and not the calibration. The first chunk only warms up. */
+/* The median over chunks of balls: a preemption spoils one chunk and not the calibration. The first chunk only warms
+ * up. */
 static inline double bench_calibrate(struct bench_session* s) {
   uint32_t* ball = &s->page->ball;
   uint32_t value = bench_load(ball);
@@ -122,14 +130,16 @@ static inline double bench_least_batch(struct bench_session* s, uint32_t case_in
 
 static inline uint64_t bench_size_batch(struct bench_session* s, uint32_t case_index) {
   uint64_t operations = 1;
-  while (bench_least_batch(s, case_index, operations) * (double)operations < BENCH_BATCH_NS && operations < (1u << 24)) operations *= 2;
+  while (bench_least_batch(s, case_index, operations) * (double)operations < BENCH_BATCH_NS && operations < (1u << 24))
+    operations *= 2;
   return operations;
 }
 
 /* ---- rank 0: raw counterparts ---- */
 
 /* Always inlined, with a constant `raw`: the loop is then the operation, a count and a branch. */
-__attribute__((always_inline)) static inline void bench_raw_operations(struct bench_session* s, enum bench_raw raw, uint64_t operations) {
+__attribute__((always_inline)) static inline void bench_raw_operations(struct bench_session* s, enum bench_raw raw,
+                                                                       uint64_t operations) {
   uint64_t* word = &s->page->word;
   for (uint64_t i = 0; i < operations; ++i) {
     switch (raw) {
@@ -145,7 +155,8 @@ __attribute__((always_inline)) static inline void bench_raw_operations(struct be
 }
 
 /* The time of one raw operation. Not inlined and hot, so that its loops are aligned as those of the cases are. */
-__attribute__((noinline, hot)) static double bench_time_raw(struct bench_session* s, enum bench_raw raw, uint64_t operations) {
+__attribute__((noinline, hot)) static double bench_time_raw(struct bench_session* s, enum bench_raw raw,
+                                                            uint64_t operations) {
   const uint64_t start = bench_now_ns();
   switch (raw) {
     case BENCH_RAW_STORE: bench_raw_operations(s, BENCH_RAW_STORE, operations); break;
@@ -188,9 +199,11 @@ static inline void bench_measure_idle(struct bench_session* s) {
   bench_idle(s);
   bench_complete(s);
   for (uint32_t rank = 1; rank < s->ranks; ++rank)
-    printf("{\"case\":\"idle_%u\",\"subject\":\"%s\",\"ns\":%.0f,\"calibration_ns\":%.2f,\"raw_ns\":%llu,\"bytes\":%llu}\n", s->ranks,
-           s->subject, (double)s->page->idle[rank].cpu_ns, calibration_ns, (unsigned long long)s->page->idle[rank].wall_ns,
-           (unsigned long long)s->page->idle[rank].pss_bytes);
+    printf(
+        "{\"case\":\"idle_%u\",\"subject\":\"%s\",\"ns\":%.0f,\"calibration_ns\":%.2f,\"raw_ns\":%llu,\"bytes\":%llu}"
+        "\n",
+        s->ranks, s->subject, (double)s->page->idle[rank].cpu_ns, calibration_ns,
+        (unsigned long long)s->page->idle[rank].wall_ns, (unsigned long long)s->page->idle[rank].pss_bytes);
 }
 
 /* ---- the ranks that serve ---- */
@@ -249,7 +262,8 @@ static inline int bench_wanted(const char* name) {
   return list != NULL && strstr(list, with_comma) != NULL;
 }
 
-/* A sample of a case: printed, unless its batch has turned out far too short (what sized it was a disturbance) and is grown. */
+/* A sample of a case: printed, unless its batch has turned out far too short (what sized it was a disturbance) and is
+ * grown. */
 static inline void bench_sample(struct bench_session* s, uint32_t case_index, uint64_t* operations) {
   const struct bench_case* c = &s->cases[case_index];
   const double calibration_ns = bench_calibrate(s);
@@ -259,8 +273,8 @@ static inline void bench_sample(struct bench_session* s, uint32_t case_index, ui
     *operations *= 2;
     return;
   }
-  printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.4f,\"calibration_ns\":%.2f,\"raw_ns\":%.4f}\n", c->name, s->subject, ns,
-         calibration_ns, raw_ns);
+  printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.4f,\"calibration_ns\":%.2f,\"raw_ns\":%.4f}\n", c->name,
+         s->subject, ns, calibration_ns, raw_ns);
 }
 
 static inline void bench_lead(struct bench_session* s) {
@@ -287,7 +301,8 @@ static inline void bench_lead(struct bench_session* s) {
   bench_complete(s);
 }
 
-/* Takes all samples the driver wants; called by every rank once the library is up. Sets page, copy_region and buffer. */
+/* Takes all samples the driver wants; called by every rank once the library is up. Sets page, copy_region and buffer.
+ */
 static inline void bench_take_samples(struct bench_session* s) {
   alarm(BENCH_WATCHDOG_S); /* a subject that hangs ends by itself, whatever became of its launcher */
   bench_pin(s->rank);

@@ -15,22 +15,29 @@ constexpr const char* program_name = "situ_bench_stencil";
 constexpr double at_95_percent = 1 / 0.95;  // a rate of 0.95 is a time of 1 / 0.95
 
 // Every subject, in the order in which they are printed.
-const std::vector<std::string> subject_order{"raw", "file", "by_hand", "ops", "plain", "plain_by_hand", "ops_tiled", "ops_mended", "tiled", "tiled_mended",
-                                             "ops_developer", "plain_developer", "out_of_core"};
+const std::vector<std::string> subject_order{
+    "raw",        "file",  "by_hand",      "ops",           "plain",           "plain_by_hand", "ops_tiled",
+    "ops_mended", "tiled", "tiled_mended", "ops_developer", "plain_developer", "out_of_core"};
 
 bool wants(const stencil_options& options, const stencil_case& info) {
-  if (info.is_programs && (options.programs.empty() || !std::filesystem::is_directory(std::filesystem::path{options.programs} / info.name)))
+  if (info.is_programs &&
+      (options.programs.empty() || !std::filesystem::is_directory(std::filesystem::path{options.programs} / info.name)))
     return false;
-  if (options.cases.empty())
-    return options.large || !info.is_large;
-  return std::any_of(options.cases.begin(), options.cases.end(), [&](const std::string& each) { return info.name.starts_with(each); });
+  if (options.cases.empty()) return options.large || !info.is_large;
+  return std::any_of(options.cases.begin(), options.cases.end(),
+                     [&](const std::string& each) { return info.name.starts_with(each); });
 }
 
 void check_names(const stencil_options& options) {
-  if (!options.programs.empty() && std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(), [&](const stencil_case& each) { return each.is_programs && wants(options, each); }))
-    throw std::runtime_error{fmt::format("situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/benchmarks.md", options.programs)};
+  if (!options.programs.empty() &&
+      std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(),
+                   [&](const stencil_case& each) { return each.is_programs && wants(options, each); }))
+    throw std::runtime_error{fmt::format(
+        "situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/benchmarks.md",
+        options.programs)};
   for (const std::string& name : options.cases)
-    if (std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(), [&](const stencil_case& each) { return each.name.starts_with(name); }))
+    if (std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(),
+                     [&](const stencil_case& each) { return each.name.starts_with(name); }))
       throw std::runtime_error{fmt::format("situ bench: no case '{}'; see `situ bench stencil --help`", name)};
 }
 
@@ -39,38 +46,37 @@ std::vector<requested_run> plan_stencil(const stencil_options& options) {
   std::vector<requested_run> runs;
   double shares = 0;
   for (const stencil_case& info : all_stencil_cases())
-    if (wants(options, info))
-      shares += info.share;
+    if (wants(options, info)) shares += info.share;
   for (const stencil_case& info : all_stencil_cases()) {
-    if (!wants(options, info))
-      continue;
+    if (!wants(options, info)) continue;
     subject_request request;
     request.command = {find_subject_program(program_name).value().string()};
-    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}, {"OMP_DYNAMIC", "false"}, {"SITU_BENCH_PROGRAMS", options.programs}};
-    // Raw loops and Situ's take turns: no thread may go on polling when it has nothing to do. Programs have the machine for themselves.
-    if (!info.is_programs)
-      request.environment.emplace_back("OMP_WAIT_POLICY", "passive");
+    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"},
+                           {"OMP_DYNAMIC", "false"},
+                           {"SITU_BENCH_PROGRAMS", options.programs}};
+    // Raw loops and Situ's take turns: no thread may go on polling when it has nothing to do. Programs have the machine
+    // for themselves.
+    if (!info.is_programs) request.environment.emplace_back("OMP_WAIT_POLICY", "passive");
     request.cases = {std::string{info.name}};
     request.seconds = options.seconds * info.share / shares;
-    request.timeout = std::chrono::seconds{(info.is_large || info.is_programs ? 3000 : 600) + static_cast<int>(request.seconds)};
+    request.timeout =
+        std::chrono::seconds{(info.is_large || info.is_programs ? 3000 : 600) + static_cast<int>(request.seconds)};
     runs.push_back({"situ", std::string{info.name}, std::move(request)});
   }
   return runs;
 }
 
 std::string verdict(const stencil_subject& subject, const row& r) {
-  if (!subject.aim)
-    return {};
+  if (!subject.aim) return {};
   const double value = subject.aim->is_ratio ? r.all.ratio_to_raw : r.all.ns.median;
-  const std::string aim = subject.aim->is_ratio ? fmt::format("{:.3g} x", subject.aim->at_most) : time_text(subject.aim->at_most);
+  const std::string aim =
+      subject.aim->is_ratio ? fmt::format("{:.3g} x", subject.aim->at_most) : time_text(subject.aim->at_most);
   return fmt::format("aim <= {}: {}", aim, value <= subject.aim->at_most ? "met" : "MISSED");
 }
 
 std::string rate(const stencil_case& info, const row& r) {
-  if (info.bytes_each > 0)
-    return fmt::format("{:.3g} GB/s", info.bytes_each / r.all.ns.median);
-  if (r.all.bytes > 0)
-    return fmt::format("{:.3g} GB, {:.3g} GB/s", r.all.bytes * 1e-9, r.all.bytes / r.all.ns.median);
+  if (info.bytes_each > 0) return fmt::format("{:.3g} GB/s", info.bytes_each / r.all.ns.median);
+  if (r.all.bytes > 0) return fmt::format("{:.3g} GB, {:.3g} GB/s", r.all.bytes * 1e-9, r.all.bytes / r.all.ns.median);
   return {};
 }
 
@@ -84,45 +90,92 @@ std::span<const stencil_case> all_stencil_cases() {
       {"copy", "one loop, one thread", "point", 16, loop},
       {"seven_point", "likewise, 7 points of 3 dimensions", "point", 16, loop},
       {"twenty_seven_point", "likewise, 27 points", "point", 16, loop},
-      {"jacobi_chain", "10 sweeps of a 5-point Jacobi iteration on 2 GB, two threads", "point and sweep", 16,
-       {{"raw", "itself"}, {"plain", "raw"}, {"tiled", "plain", stencil_aim{0.5}}}, 3},
-      {"jacobi_far", "the same, with data of 3 times the fast memory", "point and sweep", 16, {{"tiled", "itself"}, {"out_of_core", "tiled"}}, 3},
-      {"taylor_green", "a step of three in a chain, with data of 3 times the fast memory", "step", 0,
-       {{"plain", "itself"}, {"tiled", "plain"}, {"out_of_core", "the faster of these", stencil_aim{1.15}}}, 6},
-      {"euler", "a step of one in a chain, 2 dimensions, with data of 3 times the fast memory", "step", 0,
-       {{"file", "itself: bytes that must move"}, {"plain", "itself: computing"}, {"tiled", "plain"}, {"out_of_core", "the larger of file and computing", stencil_aim{1.15}}}, 4},
+      {"jacobi_chain",
+       "10 sweeps of a 5-point Jacobi iteration on 2 GB, two threads",
+       "point and sweep",
+       16,
+       {{"raw", "itself"}, {"plain", "raw"}, {"tiled", "plain", stencil_aim{0.5}}},
+       3},
+      {"jacobi_far",
+       "the same, with data of 3 times the fast memory",
+       "point and sweep",
+       16,
+       {{"tiled", "itself"}, {"out_of_core", "tiled"}},
+       3},
+      {"taylor_green",
+       "a step of three in a chain, with data of 3 times the fast memory",
+       "step",
+       0,
+       {{"plain", "itself"}, {"tiled", "plain"}, {"out_of_core", "the faster of these", stencil_aim{1.15}}},
+       6},
+      {"euler",
+       "a step of one in a chain, 2 dimensions, with data of 3 times the fast memory",
+       "step",
+       0,
+       {{"file", "itself: bytes that must move"},
+        {"plain", "itself: computing"},
+        {"tiled", "plain"},
+        {"out_of_core", "the larger of file and computing", stencil_aim{1.15}}},
+       4},
       {"plan_new", "planning a chain of 198 loops", "chain", 0, {{"tiled", "a step of it", stencil_aim{0.01}}}},
       {"plan_cached", "finding its plan again", "chain", 0, {{"tiled", "a step of it", stencil_aim{50'000, false}}}},
-      {"beyond_memory", "jacobi_far with more data than this machine has memory", "point and sweep", 16, {{"out_of_core", "jacobi_far of 2 GB"}}, 4, true},
-      {"cloverleaf_3840", "OPS's CloverLeaf 2D, 10 steps of 3840 x 3840, two threads", "run", 0,
-       {{"by_hand", "itself"}, {"ops", "itself"}, {"plain", "ops", stencil_aim{0.86}}, {"plain_by_hand", "by_hand", stencil_aim{1}}, {"ops_tiled", "itself"}, {"ops_mended", "ops_tiled"},
-        {"tiled", "ops_tiled", stencil_aim{0.7}}, {"tiled_mended", "ops_mended", stencil_aim{0.97}}}, 6, false, true},
-      {"cloverleaf_960", "the same, 87 steps of 960 x 960, one thread", "run", 0,
-       {{"ops_developer", "itself"}, {"plain_developer", "ops_developer", stencil_aim{0.3}}}, 6, false, true},
+      {"beyond_memory",
+       "jacobi_far with more data than this machine has memory",
+       "point and sweep",
+       16,
+       {{"out_of_core", "jacobi_far of 2 GB"}},
+       4,
+       true},
+      {"cloverleaf_3840",
+       "OPS's CloverLeaf 2D, 10 steps of 3840 x 3840, two threads",
+       "run",
+       0,
+       {{"by_hand", "itself"},
+        {"ops", "itself"},
+        {"plain", "ops", stencil_aim{0.86}},
+        {"plain_by_hand", "by_hand", stencil_aim{1}},
+        {"ops_tiled", "itself"},
+        {"ops_mended", "ops_tiled"},
+        {"tiled", "ops_tiled", stencil_aim{0.7}},
+        {"tiled_mended", "ops_mended", stencil_aim{0.97}}},
+       6,
+       false,
+       true},
+      {"cloverleaf_960",
+       "the same, 87 steps of 960 x 960, one thread",
+       "run",
+       0,
+       {{"ops_developer", "itself"}, {"plain_developer", "ops_developer", stencil_aim{0.3}}},
+       6,
+       false,
+       true},
   };
   return cases;
 }
 
 const stencil_case* find_stencil_case(std::string_view name) {
   const auto cases = all_stencil_cases();
-  const auto found = std::find_if(cases.begin(), cases.end(), [&](const stencil_case& each) { return each.name == name; });
+  const auto found =
+      std::find_if(cases.begin(), cases.end(), [&](const stencil_case& each) { return each.name == name; });
   return found == cases.end() ? nullptr : &*found;
 }
 
 std::string to_stencil_table(std::span<const row> rows, const provenance& from) {
   std::string text = fmt::format("{}; commit {}, {} build\n", from.machine, from.commit, from.build);
-  text += "Median (p10..p90); x: the ratio to the counterpart in the same sample. GB/s: of memory by the paper's count, each field once for each loop that\n"
-          "reads or writes it; where bytes are given, of the file.\n\n";
+  text +=
+      "Median (p10..p90); x: the ratio to the counterpart in the same sample. GB/s: of memory by the paper's count, "
+      "each field once for each loop that\n"
+      "reads or writes it; where bytes are given, of the file.\n\n";
   for (const stencil_case& info : all_stencil_cases()) {
     bool first = true;
     for (const stencil_subject& subject : info.subjects) {
       const row* const r = find_row(rows, info.name, subject.name);
-      if (r == nullptr)
-        continue;
-      if (first)
-        text += fmt::format("{}: {}, for one {}\n", info.name, info.words, info.unit);
-      text += fmt::format("  {:<15} {:>9} ({}..{})  {:>7.3g} x {:<36} {:<22} n={:<4} {}\n", subject.name, time_text(r->all.ns.median), time_text(r->all.ns.p10),
-                          time_text(r->all.ns.p90), r->all.ratio_to_raw, subject.counterpart, rate(info, *r), r->all.samples, verdict(subject, *r));
+      if (r == nullptr) continue;
+      if (first) text += fmt::format("{}: {}, for one {}\n", info.name, info.words, info.unit);
+      text +=
+          fmt::format("  {:<15} {:>9} ({}..{})  {:>7.3g} x {:<36} {:<22} n={:<4} {}\n", subject.name,
+                      time_text(r->all.ns.median), time_text(r->all.ns.p10), time_text(r->all.ns.p90),
+                      r->all.ratio_to_raw, subject.counterpart, rate(info, *r), r->all.samples, verdict(subject, *r));
       first = false;
     }
   }
@@ -131,7 +184,9 @@ std::string to_stencil_table(std::span<const row> rows, const provenance& from) 
 
 int run_stencil_bench(const stencil_options& options) {
   check_names(options);
-  bench stencil{.subjects = subject_order, .own_program = [](const std::string&) { return program_name; }, .json_file = options.json_file};
+  bench stencil{.subjects = subject_order,
+                .own_program = [](const std::string&) { return program_name; },
+                .json_file = options.json_file};
   stencil.plan = [&](const std::vector<std::string>& ready, const std::filesystem::path&) {
     return ready.empty() ? std::vector<requested_run>{} : plan_stencil(options);
   };

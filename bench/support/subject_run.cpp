@@ -32,8 +32,7 @@ class descriptor {
   }
   ~descriptor() { reset(); }
   void reset() noexcept {
-    if (fd_ >= 0)
-      close(fd_);
+    if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
   [[nodiscard]] int get() const noexcept { return fd_; }
@@ -51,26 +50,22 @@ struct pipe_ends {
 
 pipe_ends make_pipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    throw_errno("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   return {descriptor{ends[0]}, descriptor{ends[1]}};
 }
 
 // Unnamed, and reached by path: mpirun closes the descriptors that its ranks inherit.
 descriptor make_page() {
   descriptor page{memfd_create("situ-bench-page", MFD_CLOEXEC)};
-  if (page.get() < 0 || ftruncate(page.get(), BENCH_PAGE_BYTES) != 0)
-    throw_errno("memfd_create");
+  if (page.get() < 0 || ftruncate(page.get(), BENCH_PAGE_BYTES) != 0) throw_errno("memfd_create");
   return page;
 }
 
 std::vector<std::string> environment_of(const subject_request& request, int page) {
   std::vector<std::string> added;
-  for (const auto& [name, value] : request.environment)
-    added.push_back(name + "=" + value);
+  for (const auto& [name, value] : request.environment) added.push_back(name + "=" + value);
   std::string cases = ",";
-  for (const std::string& name : request.cases)
-    cases += name + ",";
+  for (const std::string& name : request.cases) cases += name + ",";
   added.push_back("SITU_BENCH_PAGE=/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(page));
   added.push_back("SITU_BENCH_CASES=" + cases);
   added.push_back("SITU_BENCH_SECONDS=" + std::to_string(request.seconds));
@@ -78,34 +73,31 @@ std::vector<std::string> environment_of(const subject_request& request, int page
 }
 
 // In the child. A process group of its own, so that all of it can be ended; it ends with its parent.
-[[noreturn]] void become(const std::vector<std::string>& command, const std::vector<std::string>& environment, int output, int errors) {
+[[noreturn]] void become(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+                         int output, int errors) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  for (const int signal_number : handled_signals)
-    signal(signal_number, SIG_DFL);
+  for (const int signal_number : handled_signals) signal(signal_number, SIG_DFL);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);  // a rival crashes as a matter of course
-  for (const std::string& setting : environment)
-    putenv(const_cast<char*>(setting.c_str()));
+  for (const std::string& setting : environment) putenv(const_cast<char*>(setting.c_str()));
   const int input = open("/dev/null", O_RDONLY);
   dup2(input, 0);
   dup2(output, 1);
   dup2(errors, 2);
   std::vector<char*> arguments;
-  for (const std::string& argument : command)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
   dprintf(2, "cannot run %s: %s\n", arguments[0], strerror(errno));
   _exit(127);
 }
 
-pid_t start(const std::vector<std::string>& command, const std::vector<std::string>& environment, int output, int errors) {
+pid_t start(const std::vector<std::string>& command, const std::vector<std::string>& environment, int output,
+            int errors) {
   const pid_t child = fork();
-  if (child < 0)
-    throw_errno("fork");
-  if (child == 0)
-    become(command, environment, output, errors);
+  if (child < 0) throw_errno("fork");
+  if (child == 0) become(command, environment, output, errors);
   setpgid(child, child);  // here too: whoever comes first
   return child;
 }
@@ -144,16 +136,13 @@ void collect(descriptor output, descriptor errors, clock::time_point deadline, s
       return;
     }
     pollfd ready[2] = {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}};  // poll skips negative descriptors
-    if (poll(ready, 2, 200) <= 0)
-      continue;
+    if (poll(ready, 2, 200) <= 0) continue;
     if (ready[0].revents != 0) {
       read_into(output, pending);
       take_lines(pending, outcome);
     }
-    if (ready[1].revents != 0)
-      read_into(errors, outcome.error_output);
-    if (outcome.error_output.size() > kept)
-      outcome.error_output.erase(0, outcome.error_output.size() - kept);
+    if (ready[1].revents != 0) read_into(errors, outcome.error_output);
+    if (outcome.error_output.size() > kept) outcome.error_output.erase(0, outcome.error_output.size() - kept);
   }
 }
 
@@ -162,8 +151,7 @@ bool reap_within(pid_t child, std::chrono::milliseconds time) {
   const auto deadline = clock::now() + time;
   do {
     const pid_t reaped = waitpid(child, nullptr, WNOHANG);
-    if (reaped == child || (reaped < 0 && errno == ECHILD))
-      return true;
+    if (reaped == child || (reaped < 0 && errno == ECHILD)) return true;
     usleep(5000);
   } while (clock::now() < deadline);
   return false;
@@ -179,29 +167,26 @@ void end_process_group(pid_t child, bool finished) {
   kill(child, SIGTERM);
   const bool gone = reap_within(child, 5s);
   kill(-child, SIGKILL);
-  if (!gone)
-    waitpid(child, nullptr, 0);
+  if (!gone) waitpid(child, nullptr, 0);
 }
 
 // The processes that this one has, its own children and the orphans that it adopted.
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   std::ifstream list{"/proc/self/task/" + std::to_string(getpid()) + "/children"};
-  for (pid_t child; list >> child;)
-    found.push_back(child);
+  for (pid_t child; list >> child;) found.push_back(child);
   return found;
 }
 
-// Ranks outlive a launcher that is killed, in process groups of their own. Adopted (PR_SET_CHILD_SUBREAPER) they are ended here.
+// Ranks outlive a launcher that is killed, in process groups of their own. Adopted (PR_SET_CHILD_SUBREAPER) they are
+// ended here.
 void end_orphans() {
   for (int round = 0; round < 200; ++round) {
     while (waitpid(-1, nullptr, WNOHANG) > 0) {}
     const std::vector<pid_t> left = children();
-    if (left.empty())
-      return;
+    if (left.empty()) return;
     if (round > 20)  // they had 100 ms to end by themselves
-      for (const pid_t orphan : left)
-        kill(orphan, SIGKILL);
+      for (const pid_t orphan : left) kill(orphan, SIGKILL);
     usleep(5000);
   }
 }
@@ -229,13 +214,11 @@ interruption_guard::interruption_guard() {
   interruption = 0;
   struct sigaction action{};
   action.sa_handler = note_interruption;
-  for (std::size_t i = 0; i < handled_signals.size(); ++i)
-    sigaction(handled_signals[i], &action, &previous_actions[i]);
+  for (std::size_t i = 0; i < handled_signals.size(); ++i) sigaction(handled_signals[i], &action, &previous_actions[i]);
 }
 
 interruption_guard::~interruption_guard() {
-  for (std::size_t i = 0; i < handled_signals.size(); ++i)
-    sigaction(handled_signals[i], &previous_actions[i], nullptr);
+  for (std::size_t i = 0; i < handled_signals.size(); ++i) sigaction(handled_signals[i], &previous_actions[i], nullptr);
 }
 
 bool interruption_guard::interrupted() noexcept { return interruption != 0; }
@@ -245,8 +228,7 @@ int run_quietly(const std::vector<std::string>& command) {
   const pid_t child = start(command, {}, nowhere.get(), nowhere.get());
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    if (interruption != 0)
-      kill(-child, SIGTERM);
+    if (interruption != 0) kill(-child, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

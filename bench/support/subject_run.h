@@ -1,5 +1,5 @@
-// Runs a subject program of `situ bench core` and takes its samples. One run at a time, in a process that has one thread and no other
-// children: whatever processes are left after a run are ended.
+// Runs a subject program of `situ bench core` and takes its samples. One run at a time, in a process that has one
+// thread and no other children: whatever processes are left after a run are ended.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,15 @@ struct subject_request {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
   std::vector<std::string> cases;
-  double seconds = 1;                                             // of samples
-  std::chrono::seconds timeout{120};                              // of the whole run
+  double seconds = 1;                 // of samples
+  std::chrono::seconds timeout{120};  // of the whole run
 };
 
 enum class subject_end {
-  complete,   // all samples were taken, whatever became of the program afterwards
-  failed,     // it ended before its last sample
-  timed_out,  // it was killed
-  interrupted // by a signal to this process; it was killed
+  complete,    // all samples were taken, whatever became of the program afterwards
+  failed,      // it ended before its last sample
+  timed_out,   // it was killed
+  interrupted  // by a signal to this process; it was killed
 };
 
 struct subject_outcome {
@@ -32,8 +32,8 @@ struct subject_outcome {
   std::string error_output;  // the last few thousand characters that it wrote to standard error
 };
 
-// Starts the command with a fresh page (see page.h), reads its samples and waits until it and its process group are gone.
-// Throws std::system_error where no process or page can be made.
+// Starts the command with a fresh page (see page.h), reads its samples and waits until it and its process group are
+// gone. Throws std::system_error where no process or page can be made.
 [[nodiscard]] subject_outcome run_subject(const subject_request& request);
 
 // While one of these lives, SIGINT, SIGTERM and SIGHUP end the running subject instead of this process.

@@ -15,11 +15,14 @@ int main(int argc, char** argv) {
   if (situ::here() != situ::place{0}) return 0;
 
   const situ::place last{situ::place_count() - 1};
-  const std::string answer = situ::at(last, [](const std::string& who) { return who + ", from place " + std::to_string(situ::here().index()); }, "greetings");
+  const std::string answer = situ::at(
+      last, [](const std::string& who) { return who + ", from place " + std::to_string(situ::here().index()); },
+      "greetings");
   std::printf("%s\n", answer.c_str());
 
   situ::finish([] {  // waits for all tasks, wherever they run
-    for (const situ::place p : situ::places()) situ::async_at(p, [] { std::printf("a task at place %u\n", situ::here().index()); });
+    for (const situ::place p : situ::places())
+      situ::async_at(p, [] { std::printf("a task at place %u\n", situ::here().index()); });
   });
   std::printf("all tasks are done\n");
 }

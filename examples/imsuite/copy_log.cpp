@@ -41,8 +41,9 @@ namespace {
 int size_class(std::uint64_t bytes) noexcept { return bytes < 1000 ? 0 : bytes < 10000 ? 1 : 2; }
 
 void join(combination& to, const combination& other) noexcept {
-  to = {std::min(to.least_objects, other.least_objects), std::max(to.most_objects, other.most_objects), std::min(to.least_bytes, other.least_bytes),
-        std::max(to.most_bytes, other.most_bytes), to.copies + other.copies};
+  to = {std::min(to.least_objects, other.least_objects), std::max(to.most_objects, other.most_objects),
+        std::min(to.least_bytes, other.least_bytes), std::max(to.most_bytes, other.most_bytes),
+        to.copies + other.copies};
 }
 
 bool are_alike(const combination& a, const combination& next) noexcept {
@@ -62,7 +63,8 @@ copy_summary summarise(const std::vector<copy_count>& counts) {
     objects += static_cast<double>(c.objects) * static_cast<double>(c.copies);
     bytes += static_cast<double>(c.bytes) * static_cast<double>(c.copies);
     const combination one{c.objects, c.objects, c.bytes, c.bytes, c.copies};
-    if (const auto [at, is_new] = by_objects.try_emplace({size_class(c.bytes), c.objects}, one); !is_new) join(at->second, one);
+    if (const auto [at, is_new] = by_objects.try_emplace({size_class(c.bytes), c.objects}, one); !is_new)
+      join(at->second, one);
   }
   if (summary.copies == 0) return summary;
   summary.objects = objects / static_cast<double>(summary.copies);
@@ -75,7 +77,8 @@ copy_summary summarise(const std::vector<copy_count>& counts) {
       groups.push_back(group);
     }
   }
-  std::copy_if(groups.begin(), groups.end(), std::back_inserter(summary.typical), [&](const combination& g) { return 20 * g.copies >= summary.copies; });
+  std::copy_if(groups.begin(), groups.end(), std::back_inserter(summary.typical),
+               [&](const combination& g) { return 20 * g.copies >= summary.copies; });
   return summary;
 }
 

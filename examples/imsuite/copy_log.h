@@ -1,5 +1,5 @@
-// Which object graphs were copied, for a table like the paper's table 5: closures and results, those that stay at their place as well, since
-// `at` copies there, too.
+// Which object graphs were copied, for a table like the paper's table 5: closures and results, those that stay at their
+// place as well, since `at` copies there, too.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +49,8 @@ struct copy_summary {
   double bytes = 0;
   std::vector<combination> typical;  // those that make up a twentieth of the copies or more, ascending by size
 };
-// Put together as in the paper: graphs of as many objects and of one class of size (below 1000 bytes, below 10000, larger), and those of one
-// object more where the sizes differ by less than a tenth.
+// Put together as in the paper: graphs of as many objects and of one class of size (below 1000 bytes, below 10000,
+// larger), and those of one object more where the sizes differ by less than a tenth.
 [[nodiscard]] copy_summary summarise(const std::vector<copy_count>& counts);
 
 }  // namespace imsuite

@@ -4,18 +4,22 @@
 //   K::node, K::make(problem, v)           what a node knows, and what it knows at first; lives at its place
 //   K::message                             what nodes send: part of a closure, which travels as an object graph
 //   K::captures_links                      whether closures take the links along
-//   K::step(turn, node, stage)             a node's turn in a round: reads the messages of the rounds before, sends others
+//   K::step(turn, node, stage)             a node's turn in a round: reads the messages of the rounds before, sends
+//                                          others
 //   K::receive(turn, node, closure)        instead of an inbox: run as soon as a message arrives, and may send on
-//   K::show(node, query)                   what asking neighbours may see: a pointer to an object that nobody changes in that round
+//   K::show(node, query)                   what asking neighbours may see: a pointer to an object that nobody changes
+//                                          in that round
 //   K::run(driver)                         at place 0: the rounds, until done
 //   K::result(node)                        the node's row of the answer
 //
-// A round is a `finish` around one `async_at` for each node; within it, each message is an `async_at` to the receiver's place, and asking
-// is an `at`. It ends when all messages have arrived, so nobody sees one of its own round. What a node finds in its inbox is ordered by sender,
-// hence independent of the number of places and of the order of arrival. Nodes of a place take their turns as tasks of that place,
-// never at the same time; only asking waits, and meanwhile others take theirs.
+// A round is a `finish` around one `async_at` for each node; within it, each message is an `async_at` to the receiver's
+// place, and asking is an `at`. It ends when all messages have arrived, so nobody sees one of its own round. What a
+// node finds in its inbox is ordered by sender, hence independent of the number of places and of the order of arrival.
+// Nodes of a place take their turns as tasks of that place, never at the same time; only asking waits, and meanwhile
+// others take theirs.
 //
-// A closure stays where it is until its call is over, since the receiver may pull it; then the continuation that owns it goes.
+// A closure stays where it is until its call is over, since the receiver may pull it; then the continuation that owns
+// it goes.
 #pragma once
 
 #include "instance.h"
@@ -97,12 +101,15 @@ class turn {
     std::vector<link> found;
     const auto n = static_cast<std::size_t>(self_.links->nodes);
     for (std::size_t to = 0; to < n; ++to)
-      if (const std::int32_t weight = self_.links->weights[static_cast<std::size_t>(self_vertex_) * n + to]; weight != 0) found.push_back({static_cast<vertex>(to), weight});
+      if (const std::int32_t weight = self_.links->weights[static_cast<std::size_t>(self_vertex_) * n + to];
+          weight != 0)
+        found.push_back({static_cast<vertex>(to), weight});
     return found;
   }
 
   void send(vertex to, typename K::message message) {
-    auto c = make_in_segment<letter<K>>(here_.resident, self_vertex_, to, round_, static_cast<std::int32_t>(tally_.sent++), std::move(message));
+    auto c = make_in_segment<letter<K>>(here_.resident, self_vertex_, to, round_,
+                                        static_cast<std::int32_t>(tally_.sent++), std::move(message));
     auto* const graph = c.get();
     situ::async_at(self_.where->place_of(to), &deliver<K>, graph).then([kept = std::move(c)] {});
   }
@@ -157,7 +164,9 @@ template <class K>
   const auto older = std::stable_partition(waiting.begin(), waiting.end(), is_of_this_round);
   typename turn<K>::inbox taken(std::make_move_iterator(older), std::make_move_iterator(waiting.end()));
   waiting.erase(older, waiting.end());
-  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) { return std::pair{a->from, a->sequence} < std::pair{b->from, b->sequence}; });
+  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) {
+    return std::pair{a->from, a->sequence} < std::pair{b->from, b->sequence};
+  });
   return taken;
 }
 
@@ -178,7 +187,9 @@ class driver {
   [[nodiscard]] const parameters& what() const noexcept { return *self_.what; }
 
   // One round of all nodes.
-  tally round(std::int32_t stage, std::int32_t argument = 0, std::int32_t beat = 0) { return round_of(0, self_.what->nodes, {stage, argument, beat}); }
+  tally round(std::int32_t stage, std::int32_t argument = 0, std::int32_t beat = 0) {
+    return round_of(0, self_.what->nodes, {stage, argument, beat});
+  }
   // A turn of one node.
   tally start(vertex v, std::int32_t stage) { return round_of(v, v + 1, {stage, 0, 0}); }
   // Rounds until nothing is sent and all nodes sleep.
@@ -211,8 +222,8 @@ class driver {
   std::int32_t round_ = 0;
 };
 
-// Plays a kernel through. Collective. The answer is complete at place 0. The hooks are called at every place around the region of
-// interest, in which the kernel runs; nothing else is counted or timed.
+// Plays a kernel through. Collective. The answer is complete at place 0. The hooks are called at every place around the
+// region of interest, in which the kernel runs; nothing else is counted or timed.
 template <class K>
 [[nodiscard]] answer play(const problem& p, const hooks& around) {
   const std::vector<vertex> first = blocks(p.size(), situ::place_count());

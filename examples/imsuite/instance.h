@@ -1,5 +1,6 @@
-// What every closure captures, as an object graph: in X10 a closure that touches `this` takes along all that `this` reaches, and so it is
-// here. With the links of 64 nodes that is some 17 kilobytes a message, as in the paper's table 5; nothing here is trimmed.
+// What every closure captures, as an object graph: in X10 a closure that touches `this` takes along all that `this`
+// reaches, and so it is here. With the links of 64 nodes that is some 17 kilobytes a message, as in the paper's table
+// 5; nothing here is trimmed.
 //
 //   closure -> instance -> parameters
 //           |           -> placement -> | first node of each place | address of each place's part |
@@ -80,7 +81,8 @@ template <class T, class... Arguments>
 // The instance as it lies at a place, from the problem and the parts' addresses.
 class resident_instance {
  public:
-  resident_instance(const problem& p, std::span<const vertex> first, std::span<const situ::ptr<part_base>> parts, bool with_links);
+  resident_instance(const problem& p, std::span<const vertex> first, std::span<const situ::ptr<part_base>> parts,
+                    bool with_links);
   [[nodiscard]] const instance& get() const noexcept { return *instance_; }
 
  private:

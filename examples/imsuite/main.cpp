@@ -38,14 +38,17 @@ struct options {
 };
 
 const std::map<std::string, situ::transfer>& transfers() {
-  static const std::map<std::string, situ::transfer> names{
-      {"auto", situ::transfer::automatic}, {"message", situ::transfer::message}, {"pull", situ::transfer::pull}, {"offload", situ::transfer::offload}};
+  static const std::map<std::string, situ::transfer> names{{"auto", situ::transfer::automatic},
+                                                           {"message", situ::transfer::message},
+                                                           {"pull", situ::transfer::pull},
+                                                           {"offload", situ::transfer::offload}};
   return names;
 }
 const std::map<std::string, shape>& shapes() {
   static const std::map<std::string, shape> names = [] {
     std::map<std::string, shape> all;
-    for (const shape s : {shape::ring, shape::tree, shape::spmax, shape::rn, shape::complete}) all.emplace(name_of(s), s);
+    for (const shape s : {shape::ring, shape::tree, shape::spmax, shape::rn, shape::complete})
+      all.emplace(name_of(s), s);
     return all;
   }();
   return names;
@@ -58,7 +61,8 @@ std::string footer() {
     for (const shape s : f.inputs)
       if (s != f.input) inputs += ", " + std::string{name_of(s)};
     char line[160];
-    std::snprintf(line, sizeof(line), "  %-18s %-42s %d nodes; %s\n", std::string{f.name}.c_str(), std::string{f.what}.c_str(), f.nodes, inputs.c_str());
+    std::snprintf(line, sizeof(line), "  %-18s %-42s %d nodes; %s\n", std::string{f.name}.c_str(),
+                  std::string{f.what}.c_str(), f.nodes, inputs.c_str());
     text += line;
   }
   return text +
@@ -72,19 +76,34 @@ std::string footer() {
 void declare(CLI::App& app, options& o, std::string& name) {
   std::vector<std::string> names{"all"};
   for (const kernel_facts& f : all_kernels()) names.emplace_back(f.name);
-  app.add_option("kernel", name, "Which kernel, or all")->type_name("KERNEL")->required()->check(CLI::IsMember(names).description(""));
-  app.add_option("--input", o.input, "Shape of the network: spmax (sparse, n log2 n links), rn (dense), ring, tree, complete [the kernel's]")
+  app.add_option("kernel", name, "Which kernel, or all")
+      ->type_name("KERNEL")
+      ->required()
+      ->check(CLI::IsMember(names).description(""));
+  app.add_option(
+         "--input", o.input,
+         "Shape of the network: spmax (sparse, n log2 n links), rn (dense), ring, tree, complete [the kernel's]")
       ->type_name("SHAPE")
       ->transform(CLI::CheckedTransformer(shapes()).description(""));
-  app.add_option("--nodes", o.nodes, "How many nodes, up to 4096 [the paper's]")->type_name("N")->check(CLI::Range(1, 4096).description(""));
-  app.add_option("--seed", o.seed, "Of the network, and of what is drawn at random")->type_name("S")->capture_default_str();
-  app.add_option("--committee", o.committee_size, "Most members of a committee [6]")->type_name("K")->check(CLI::Range(1, 4096).description(""));
+  app.add_option("--nodes", o.nodes, "How many nodes, up to 4096 [the paper's]")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096).description(""));
+  app.add_option("--seed", o.seed, "Of the network, and of what is drawn at random")
+      ->type_name("S")
+      ->capture_default_str();
+  app.add_option("--committee", o.committee_size, "Most members of a committee [6]")
+      ->type_name("K")
+      ->check(CLI::Range(1, 4096).description(""));
   app.add_option("--transfer", o.how, "How graphs get to other places: auto, message, pull or offload [auto]")
       ->type_name("HOW")
       ->transform(CLI::CheckedTransformer(transfers()).description(""));
   app.add_flag("--log-graphs", o.log_graphs, "Run once more, and tell which object graphs were copied");
-  app.add_option("--repeat", o.repeat, "Run so many times, and print the median time")->type_name("R")->check(CLI::Range(1, 100000).description(""))->capture_default_str();
-  app.add_option("--json", o.json, "Write the results as JSON, too; - for standard output, in place of the table")->type_name("FILE");
+  app.add_option("--repeat", o.repeat, "Run so many times, and print the median time")
+      ->type_name("R")
+      ->check(CLI::Range(1, 100000).description(""))
+      ->capture_default_str();
+  app.add_option("--json", o.json, "Write the results as JSON, too; - for standard output, in place of the table")
+      ->type_name("FILE");
   app.footer(footer());
 }
 
@@ -101,7 +120,8 @@ outcome play(const problem& p, const options& o) {
   using clock = std::chrono::steady_clock;
   for (std::uint32_t i = 0; i < o.repeat; ++i) {
     clock::time_point begin;
-    check(run(p, {[&] { begin = clock::now(); }, [&] { result.seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count()); }}));
+    check(run(p, {[&] { begin = clock::now(); },
+                  [&] { result.seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count()); }}));
   }
   if (o.log_graphs) {
     copy_log log;
@@ -157,7 +177,10 @@ int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
   imsuite::options options;
   std::string name;
-  CLI::App app{"Runs the kernels of IMSuite: classical distributed algorithms over object graphs that travel. Every answer is validated.", "imsuite"};
+  CLI::App app{
+      "Runs the kernels of IMSuite: classical distributed algorithms over object graphs that travel. Every answer is "
+      "validated.",
+      "imsuite"};
   imsuite::declare(app, options, name);
   try {
     app.parse(argc, argv);

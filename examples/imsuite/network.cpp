@@ -28,7 +28,8 @@ class generator {
   std::vector<vertex> permutation(vertex n) {
     std::vector<vertex> p(static_cast<std::size_t>(n));
     std::iota(p.begin(), p.end(), 0);
-    for (vertex i = n - 1; i > 0; --i) std::swap(p[static_cast<std::size_t>(i)], p[static_cast<std::size_t>(vertex_below(i + 1))]);
+    for (vertex i = n - 1; i > 0; --i)
+      std::swap(p[static_cast<std::size_t>(i)], p[static_cast<std::size_t>(vertex_below(i + 1))]);
     return p;
   }
 
@@ -47,7 +48,9 @@ std::vector<vertex> random_tree(vertex n, generator& random) {
   std::vector<vertex> names = random.permutation(n);
   std::swap(names[0], *std::find(names.begin(), names.end(), 0));  // the root keeps its name
   std::vector<vertex> parents(static_cast<std::size_t>(n), no_vertex);
-  for (vertex v = 1; v < n; ++v) parents[static_cast<std::size_t>(names[static_cast<std::size_t>(v)])] = names[static_cast<std::size_t>(random.vertex_below(v))];
+  for (vertex v = 1; v < n; ++v)
+    parents[static_cast<std::size_t>(names[static_cast<std::size_t>(v)])] =
+        names[static_cast<std::size_t>(random.vertex_below(v))];
   return parents;
 }
 
@@ -61,7 +64,8 @@ pairs links_of(const std::vector<vertex>& parents) {
 pairs sparse(vertex n, generator& random) {
   pairs links = links_of(random_tree(n, random));
   const auto count = static_cast<std::uint64_t>(n);
-  const std::uint64_t wanted = std::min(count * static_cast<std::uint64_t>(std::bit_width(count - 1)), count * (count - 1) / 2);
+  const std::uint64_t wanted =
+      std::min(count * static_cast<std::uint64_t>(std::bit_width(count - 1)), count * (count - 1) / 2);
   while (links.size() < wanted) add(links, random.vertex_below(n), random.vertex_below(n));
   return links;
 }
@@ -76,7 +80,9 @@ pairs dense(vertex n, generator& random) {
 
 }  // namespace
 
-std::uint64_t draw(std::uint64_t seed, std::uint64_t a, std::uint64_t b) noexcept { return splitmix(splitmix(splitmix(seed) ^ a) ^ b); }
+std::uint64_t draw(std::uint64_t seed, std::uint64_t a, std::uint64_t b) noexcept {
+  return splitmix(splitmix(splitmix(seed) ^ a) ^ b);
+}
 
 std::string_view name_of(shape s) noexcept {
   switch (s) {
@@ -123,11 +129,15 @@ network make_network(shape s, vertex nodes, weights w, std::uint64_t seed) {
       break;
   }
   for (const auto& [a, b] : links) {
-    const std::int64_t weight = w == weights::equal ? 1 : 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(nodes) * static_cast<std::uint64_t>(nodes)));
+    const std::int64_t weight = w == weights::equal
+                                    ? 1
+                                    : 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(nodes) *
+                                                                                 static_cast<std::uint64_t>(nodes)));
     net.links[static_cast<std::size_t>(a)].push_back({b, weight});
     net.links[static_cast<std::size_t>(b)].push_back({a, weight});
   }
-  for (auto& of_vertex : net.links) std::sort(of_vertex.begin(), of_vertex.end(), [](const link& x, const link& y) { return x.to < y.to; });
+  for (auto& of_vertex : net.links)
+    std::sort(of_vertex.begin(), of_vertex.end(), [](const link& x, const link& y) { return x.to < y.to; });
   return net;
 }
 
@@ -135,18 +145,27 @@ const std::vector<kernel_facts>& all_kernels() {
   static const std::vector<shape> general{shape::spmax, shape::rn, shape::ring, shape::tree, shape::complete};
   static const std::vector<shape> ring{shape::ring}, tree{shape::tree};
   static const std::vector<kernel_facts> table{
-      {kernel::bfs_bellman_ford, "bfsBellmanFord", "BF", "breadth-first search by relaxation", shape::spmax, 64, weights::equal, general},
-      {kernel::bfs_dijkstra, "bfsDijkstra", "DST", "breadth-first search, layer by layer", shape::rn, 64, weights::equal, general},
-      {kernel::byzantine, "byzantine", "BY", "agreement of generals with traitors", shape::spmax, 16, weights::equal, general},
-      {kernel::dijkstra_routing, "dijkstraRouting", "DR", "shortest routes from every node", shape::spmax, 32, weights::equal, general},
-      {kernel::dominating_set, "dominatingSet", "DS", "small set with a member beside every node", shape::spmax, 32, weights::equal, general},
+      {kernel::bfs_bellman_ford, "bfsBellmanFord", "BF", "breadth-first search by relaxation", shape::spmax, 64,
+       weights::equal, general},
+      {kernel::bfs_dijkstra, "bfsDijkstra", "DST", "breadth-first search, layer by layer", shape::rn, 64,
+       weights::equal, general},
+      {kernel::byzantine, "byzantine", "BY", "agreement of generals with traitors", shape::spmax, 16, weights::equal,
+       general},
+      {kernel::dijkstra_routing, "dijkstraRouting", "DR", "shortest routes from every node", shape::spmax, 32,
+       weights::equal, general},
+      {kernel::dominating_set, "dominatingSet", "DS", "small set with a member beside every node", shape::spmax, 32,
+       weights::equal, general},
       {kernel::kcommittee, "kcommittee", "KC", "committees of at most k nodes", shape::rn, 64, weights::equal, general},
-      {kernel::leader_elect_lcr, "leader_elect_lcr", "LCR", "leader of a ring, one direction", shape::ring, 64, weights::equal, ring},
-      {kernel::leader_elect_hs, "leader_elect_hs", "HS", "leader of a ring, both directions", shape::ring, 64, weights::equal, ring},
-      {kernel::leader_elect_dp, "leader_elect_dp", "DP", "leader of any network", shape::spmax, 32, weights::equal, general},
+      {kernel::leader_elect_lcr, "leader_elect_lcr", "LCR", "leader of a ring, one direction", shape::ring, 64,
+       weights::equal, ring},
+      {kernel::leader_elect_hs, "leader_elect_hs", "HS", "leader of a ring, both directions", shape::ring, 64,
+       weights::equal, ring},
+      {kernel::leader_elect_dp, "leader_elect_dp", "DP", "leader of any network", shape::spmax, 32, weights::equal,
+       general},
       {kernel::mis, "mis", "MIS", "maximal independent set", shape::spmax, 64, weights::equal, general},
       {kernel::mst, "mst", "MST", "minimum spanning tree", shape::spmax, 32, weights::random, general},
-      {kernel::vertex_coloring, "vertexColoring", "VC", "three colours for a tree", shape::tree, 64, weights::equal, tree},
+      {kernel::vertex_coloring, "vertexColoring", "VC", "three colours for a tree", shape::tree, 64, weights::equal,
+       tree},
   };
   return table;
 }
@@ -177,7 +196,8 @@ problem make_problem(kernel k, shape input, vertex nodes, std::uint64_t seed) {
   if (std::find(facts.inputs.begin(), facts.inputs.end(), input) == facts.inputs.end()) {
     std::string known;
     for (const shape s : facts.inputs) known += (known.empty() ? "" : ", ") + std::string{name_of(s)};
-    situ::throw_error(situ::errc::bad_argument, fmt::format("{} is not made for the input {}; it takes {}", facts.name, name_of(input), known));
+    situ::throw_error(situ::errc::bad_argument,
+                      fmt::format("{} is not made for the input {}; it takes {}", facts.name, name_of(input), known));
   }
   problem p;
   p.which = k;

@@ -1,6 +1,7 @@
 // The inputs of IMSuite: networks of nodes and links, made from a seed, and what the kernels are asked about them.
 //
-// The same shape, size and seed give the same network everywhere: nothing here depends on the machine or on the standard library.
+// The same shape, size and seed give the same network everywhere: nothing here depends on the machine or on the
+// standard library.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,18 @@ struct network {
 
 // The kernels, in the order of the paper's table 4.
 enum class kernel : std::uint8_t {
-  bfs_bellman_ford, bfs_dijkstra, byzantine, dijkstra_routing, dominating_set, kcommittee,
-  leader_elect_lcr, leader_elect_hs, leader_elect_dp, mis, mst, vertex_coloring,
+  bfs_bellman_ford,
+  bfs_dijkstra,
+  byzantine,
+  dijkstra_routing,
+  dominating_set,
+  kcommittee,
+  leader_elect_lcr,
+  leader_elect_hs,
+  leader_elect_dp,
+  mis,
+  mst,
+  vertex_coloring,
 };
 inline constexpr std::size_t kernel_count = 12;
 
@@ -58,10 +69,10 @@ struct kernel_facts {
   std::string_view name;          // as in IMSuite
   std::string_view abbreviation;  // as in the paper
   std::string_view what;
-  shape input;                    // the paper's
-  vertex nodes;                   // the paper's
+  shape input;   // the paper's
+  vertex nodes;  // the paper's
   weights weighted;
-  std::vector<shape> inputs;      // all that make sense
+  std::vector<shape> inputs;  // all that make sense
 };
 [[nodiscard]] const std::vector<kernel_facts>& all_kernels();
 [[nodiscard]] const kernel_facts& facts_of(kernel k);

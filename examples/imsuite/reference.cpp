@@ -66,13 +66,16 @@ answer routes(const problem& p) {
   }
   for (vertex by = 0; by < p.size(); ++by)
     for (vertex a = 0; a < p.size(); ++a)
-      for (vertex b = 0; b < p.size(); ++b) distance[at(a)][at(b)] = std::min(distance[at(a)][at(b)], distance[at(a)][at(by)] + distance[at(by)][at(b)]);
+      for (vertex b = 0; b < p.size(); ++b)
+        distance[at(a)][at(b)] = std::min(distance[at(a)][at(b)], distance[at(a)][at(by)] + distance[at(by)][at(b)]);
   answer result = rows(p, row(2 * at(p.size()), no_vertex));
   for (vertex v = 0; v < p.size(); ++v)
     for (vertex to = 0; to < p.size(); ++to) {
       result[at(v)][2 * at(to)] = distance[at(v)][at(to)];
       for (const link& l : p.net.links[at(v)])
-        if (v != to && result[at(v)][2 * at(to) + 1] == no_vertex && l.weight + distance[at(l.to)][at(to)] == distance[at(v)][at(to)]) result[at(v)][2 * at(to) + 1] = l.to;
+        if (v != to && result[at(v)][2 * at(to) + 1] == no_vertex &&
+            l.weight + distance[at(l.to)][at(to)] == distance[at(v)][at(to)])
+          result[at(v)][2 * at(to) + 1] = l.to;
     }
   return result;
 }
@@ -95,8 +98,9 @@ answer dominating(const problem& p) {
   }
 }
 
-// IMSuite's rule with balls in place of messages: k times, each leader admits the lowest free node that it can see, which joins the lowest
-// of those who admit it. A node leads unless a lower one stands within its sight when all are free.
+// IMSuite's rule with balls in place of messages: k times, each leader admits the lowest free node that it can see,
+// which joins the lowest of those who admit it. A node leads unless a lower one stands within its sight when all are
+// free.
 answer committees(const problem& p) {
   const std::int64_t sight = p.committee_size - 1;
   std::vector<std::vector<vertex>> seen(at(p.size()));
@@ -142,7 +146,10 @@ answer independent(const problem& p) {
     std::vector<vertex> joining;
     for (vertex v = 0; v < p.size(); ++v) {
       const auto& links = p.net.links[at(v)];
-      if (a[at(v)][0] == -1 && std::all_of(links.begin(), links.end(), [&](const link& l) { return a[at(l.to)][0] != -1 || ticket(v) < ticket(l.to); })) joining.push_back(v);
+      if (a[at(v)][0] == -1 && std::all_of(links.begin(), links.end(), [&](const link& l) {
+            return a[at(l.to)][0] != -1 || ticket(v) < ticket(l.to);
+          }))
+        joining.push_back(v);
     }
     for (const vertex v : joining) {
       a[at(v)][0] = 1;

@@ -21,7 +21,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) line += left[c] ? fmt::format("  {:<{}}", row[c], widths[c]) : fmt::format("  {:>{}}", row[c], widths[c]);
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += left[c] ? fmt::format("  {:<{}}", row[c], widths[c]) : fmt::format("  {:>{}}", row[c], widths[c]);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -34,12 +35,15 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::string range(std::uint64_t least, std::uint64_t most) { return least == most ? std::to_string(least) : fmt::format("{}-{}", least, most); }
+std::string range(std::uint64_t least, std::uint64_t most) {
+  return least == most ? std::to_string(least) : fmt::format("{}-{}", least, most);
+}
 
 std::string typical_text(const copy_summary& s) {
   std::string text;
   for (const combination& c : s.typical)
-    text += fmt::format("{}{} objects, {} bytes: {}", text.empty() ? "" : "; ", range(c.least_objects, c.most_objects), range(c.least_bytes, c.most_bytes), c.copies);
+    text += fmt::format("{}{} objects, {} bytes: {}", text.empty() ? "" : "; ", range(c.least_objects, c.most_objects),
+                        range(c.least_bytes, c.most_bytes), c.copies);
   return text;
 }
 
@@ -63,7 +67,8 @@ std::string describe_routes(const problem& p, const answer& a) {
 std::string describe_committees(const answer& a) {
   std::map<std::int64_t, std::size_t> sizes;
   for (const row& r : a) ++sizes[r[0]];
-  const auto largest = std::max_element(sizes.begin(), sizes.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+  const auto largest =
+      std::max_element(sizes.begin(), sizes.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
   return fmt::format("{} committees, largest {}", sizes.size(), largest->second);
 }
 
@@ -89,9 +94,11 @@ std::string describe_colours(const answer& a) {
 std::string describe(const problem& p, const answer& a) {
   switch (p.which) {
     case kernel::bfs_bellman_ford:
-    case kernel::bfs_dijkstra: return fmt::format("depth {} from node {}", (*std::max_element(a.begin(), a.end()))[0], p.root);
+    case kernel::bfs_dijkstra:
+      return fmt::format("depth {} from node {}", (*std::max_element(a.begin(), a.end()))[0], p.root);
     case kernel::byzantine: {
-      const std::size_t loyal = static_cast<std::size_t>(std::find(p.is_traitor.begin(), p.is_traitor.end(), 0) - p.is_traitor.begin());
+      const std::size_t loyal =
+          static_cast<std::size_t>(std::find(p.is_traitor.begin(), p.is_traitor.end(), 0) - p.is_traitor.begin());
       const auto traitors = std::count(p.is_traitor.begin(), p.is_traitor.end(), 1);
       return fmt::format("{} loyal generals decide {}, {} traitors", p.size() - traitors, a[loyal][0], traitors);
     }
@@ -113,17 +120,23 @@ std::string describe(const problem& p, const answer& a) {
 
 std::string to_text(const report& r) {
   std::vector<std::vector<std::string>> rows{{"kernel", "input", "nodes", "links", "answer", "", "time"}};
-  std::vector<std::vector<std::string>> copies{{"", "copies", "between places", "avg objects", "avg bytes", "typical combinations"}};
+  std::vector<std::vector<std::string>> copies{
+      {"", "copies", "between places", "avg objects", "avg bytes", "typical combinations"}};
   for (const outcome& o : r.outcomes) {
-    rows.push_back({std::string{facts_of(o.which).name}, std::string{name_of(o.input)}, std::to_string(o.nodes), std::to_string(o.links), o.answer,
-                    o.fault.empty() ? "validated" : "WRONG: " + o.fault, situ::format_nanoseconds(median(o.seconds) * 1e9)});
+    rows.push_back({std::string{facts_of(o.which).name}, std::string{name_of(o.input)}, std::to_string(o.nodes),
+                    std::to_string(o.links), o.answer, o.fault.empty() ? "validated" : "WRONG: " + o.fault,
+                    situ::format_nanoseconds(median(o.seconds) * 1e9)});
     if (o.copied)
-      copies.push_back({std::string{facts_of(o.which).abbreviation}, std::to_string(o.copied->copies), std::to_string(o.copied->between_places),
-                        fmt::format("{:.1f}", o.copied->objects), fmt::format("{:.0f}", o.copied->bytes), typical_text(*o.copied)});
+      copies.push_back({std::string{facts_of(o.which).abbreviation}, std::to_string(o.copied->copies),
+                        std::to_string(o.copied->between_places), fmt::format("{:.1f}", o.copied->objects),
+                        fmt::format("{:.0f}", o.copied->bytes), typical_text(*o.copied)});
   }
-  std::string text = fmt::format("IMSuite on {} place{}, transfer {}, seed {}\n\n", r.places, r.places == 1 ? "" : "s", r.transfer, r.outcomes.empty() ? 0 : r.outcomes[0].seed);
+  std::string text = fmt::format("IMSuite on {} place{}, transfer {}, seed {}\n\n", r.places, r.places == 1 ? "" : "s",
+                                 r.transfer, r.outcomes.empty() ? 0 : r.outcomes[0].seed);
   text += table(rows, {true, true, false, false, true, true, false});
-  if (copies.size() > 1) text += "\nGraph copies, closures and results, in a run of its own\n\n" + table(copies, {true, false, false, false, false, true});
+  if (copies.size() > 1)
+    text += "\nGraph copies, closures and results, in a run of its own\n\n" +
+            table(copies, {true, false, false, false, false, true});
   return text;
 }
 
@@ -143,8 +156,14 @@ std::string to_json(const report& r) {
     if (!o.copied) continue;
     ordered_json typical = ordered_json::array();
     for (const combination& c : o.copied->typical)
-      typical.push_back({{"objects", {c.least_objects, c.most_objects}}, {"bytes", {c.least_bytes, c.most_bytes}}, {"copies", c.copies}});
-    k["graphs"] = {{"copies", o.copied->copies}, {"between_places", o.copied->between_places}, {"objects", o.copied->objects}, {"bytes", o.copied->bytes}, {"typical", typical}};
+      typical.push_back({{"objects", {c.least_objects, c.most_objects}},
+                         {"bytes", {c.least_bytes, c.most_bytes}},
+                         {"copies", c.copies}});
+    k["graphs"] = {{"copies", o.copied->copies},
+                   {"between_places", o.copied->between_places},
+                   {"objects", o.copied->objects},
+                   {"bytes", o.copied->bytes},
+                   {"typical", typical}};
   }
   return ordered_json{{"places", r.places}, {"transfer", r.transfer}, {"kernels", kernels}}.dump(2) + "\n";
 }

@@ -1,4 +1,5 @@
-// Whether an answer is right, from what the question means: no code, order or tie-break is shared with the kernels or the references.
+// Whether an answer is right, from what the question means: no code, order or tie-break is shared with the kernels or
+// the references.
 #pragma once
 
 #include "network.h"

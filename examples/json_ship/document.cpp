@@ -53,13 +53,17 @@ void change(document& d, std::uint32_t place) {
 }
 
 std::uint64_t undo_change(document& d, std::uint32_t place) {
-  const auto fail = [](const char* what) { situ::throw_error(situ::errc::bad_message, fmt::format("the document came back {}", what)); };
-  if (d.stamp == nullptr || d.stamp_name == nullptr || d.stamp->number != place) fail("without the stamp of the place that it visited");
+  const auto fail = [](const char* what) {
+    situ::throw_error(situ::errc::bad_message, fmt::format("the document came back {}", what));
+  };
+  if (d.stamp == nullptr || d.stamp_name == nullptr || d.stamp->number != place)
+    fail("without the stamp of the place that it visited");
   std::uint64_t taken = 0;
   for_each_value(d.top, [&](value* v) {
     record* const r = situ::cast<record>(v);
     if (r == nullptr) return;
-    if (r->members.empty() || r->members.back().name != d.stamp_name || r->members.back().content != d.stamp) fail("with a record that has no stamp");
+    if (r->members.empty() || r->members.back().name != d.stamp_name || r->members.back().content != d.stamp)
+      fail("with a record that has no stamp");
     r->members.pop_back();
     ++taken;
   });
@@ -93,7 +97,9 @@ class comparison {
   std::string pair_names(const document& a, const document& b) {
     if (a.names.size() != b.names.size()) return fmt::format("{} names, and {}", a.names.size(), b.names.size());
     for (std::size_t i = 0; i < a.names.size(); ++i) {
-      if (a.names[i]->characters != b.names[i]->characters) return fmt::format("name {} is \"{}\", and \"{}\"", i, a.names[i]->characters.view(), b.names[i]->characters.view());
+      if (a.names[i]->characters != b.names[i]->characters)
+        return fmt::format("name {} is \"{}\", and \"{}\"", i, a.names[i]->characters.view(),
+                           b.names[i]->characters.view());
       counterparts_.emplace(a.names[i], b.names[i]);
     }
     return {};
@@ -136,7 +142,8 @@ class comparison {
     } else if (const integer* const n = situ::cast<const integer>(a)) {
       equal = n->number == static_cast<const integer*>(b)->number;
     } else if (const real* const x = situ::cast<const real>(a)) {
-      equal = std::bit_cast<std::uint64_t>(x->number) == std::bit_cast<std::uint64_t>(static_cast<const real*>(b)->number);
+      equal =
+          std::bit_cast<std::uint64_t>(x->number) == std::bit_cast<std::uint64_t>(static_cast<const real*>(b)->number);
     } else if (const constant* const c = situ::cast<const constant>(a)) {
       equal = c->what == static_cast<const constant*>(b)->what;
     } else if (const natural* const u = situ::cast<const natural>(a)) {
@@ -155,7 +162,8 @@ class comparison {
       const frame& f = frames_[k];
       if (f.next == 0) break;
       const record* const r = situ::cast<const record>(f.a);
-      steps += r != nullptr ? fmt::format("/{}", r->members[f.next - 1].name->characters.view()) : fmt::format("/{}", f.next - 1);
+      steps += r != nullptr ? fmt::format("/{}", r->members[f.next - 1].name->characters.view())
+                            : fmt::format("/{}", f.next - 1);
     }
     return steps.empty() ? "the top" : steps;
   }
@@ -189,7 +197,8 @@ void append_quoted(std::string& out, std::string_view characters) {
 
 void append_real(std::string& out, double number) {
   char digits[32];
-  const char* const end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;  // the shortest that reads back as it was
+  // the shortest that reads back as it was
+  const char* const end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
   const std::string_view written{digits, static_cast<std::size_t>(end - digits)};
   out += written;
   if (written.find_first_of(".e") == std::string_view::npos) out += ".0";

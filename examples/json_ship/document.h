@@ -1,12 +1,14 @@
 // A JSON document as a graph of objects, made to travel.
 //
-//   document --> record --> members | name, value | name, value | ...        names are objects of their own: all members of one
-//                                      |     |                               name share it, as all nulls share one constant
+//   document --> record --> members | name, value | name, value | ...
+//                                      |     |
 //                                      v     v
 //                                 member_name  text, integer, natural, real, constant, list, record
 //
-// Values are tagged objects, known by pointers to their base. Everything lies in the place's segment, so that other places can fetch it.
-// Nothing here recurses: a document may be as deep as it is long.
+// Names are objects of their own: all members of one name share it, as all nulls share one constant.
+//
+// Values are tagged objects, known by pointers to their base. Everything lies in the place's segment, so that other
+// places can fetch it. Nothing here recurses: a document may be as deep as it is long.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -65,7 +67,8 @@ struct record : situ::derived<record, value> {
   SITU_DESCRIBE_DERIVED(record, (value), members)
 };
 
-// The root object. The stamp is what a visit adds to every record: made with the document, so that the visit allocates no object.
+// The root object. The stamp is what a visit adds to every record: made with the document, so that the visit allocates
+// no object.
 struct document {
   value* top = nullptr;
   situ::vector<member_name*> names;  // each once
@@ -102,13 +105,16 @@ class slab {
 
  private:
   static constexpr std::size_t per_block = 1024;
-  [[nodiscard]] T* at(std::size_t i) const noexcept { return reinterpret_cast<T*>(blocks_[i / per_block].local()) + i % per_block; }
+  [[nodiscard]] T* at(std::size_t i) const noexcept {
+    return reinterpret_cast<T*>(blocks_[i / per_block].local()) + i % per_block;
+  }
   std::vector<situ::ptr<std::byte>> blocks_;
   std::size_t made_ = 0;
 };
 
 struct census {
-  std::uint64_t records = 0, members = 0, names = 0, lists = 0, texts = 0, integers = 0, naturals = 0, reals = 0, constants = 0;  // constants: uses
+  std::uint64_t records = 0, members = 0, names = 0, lists = 0, texts = 0, integers = 0, naturals = 0, reals = 0,
+                constants = 0;  // constants: uses
   std::uint64_t depth = 0;
   friend bool operator==(const census&, const census&) = default;
 };
@@ -134,12 +140,15 @@ class stored_document {
   json_ship::census census_;
 };
 
-// Changes a document all over: every record gets a last member, the stamp, whose value is `place`; ASCII letters of all texts and names swap case.
+// Changes a document all over: every record gets a last member, the stamp, whose value is `place`; ASCII letters of all
+// texts and names swap case.
 void change(document& d, std::uint32_t place);
-// Undoes it. Returns how many stamps it took off; throws bad_message where a record has none of `place`, and has changed a part of `d` then.
+// Undoes it. Returns how many stamps it took off; throws bad_message where a record has none of `place`, and has
+// changed a part of `d` then.
 std::uint64_t undo_change(document& d, std::uint32_t place);
 
-// Where two documents differ first: "" where they are equal in structure, order, kinds, values (reals bit by bit) and sharing of names.
+// Where two documents differ first: "" where they are equal in structure, order, kinds, values (reals bit by bit) and
+// sharing of names.
 [[nodiscard]] std::string difference(const document& a, const document& b);
 
 // As compact JSON text. Reals are written so that they read back as they were.

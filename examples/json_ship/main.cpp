@@ -4,9 +4,10 @@
 //   situ run -n 2 json_ship file.json --transfer all     any document, by each transfer
 //   situ run -n 4 json_ship file.json --to 3 --json -    figures as JSON
 //
-// Place 0 parses the text into objects that point to each other (document.h), in its segment. One `at` carries the whole graph to the
-// other place, whose function works on ordinary pointers; its result brings the changed graph back as an owned copy. Place 0
-// undoes the change on the copy and compares it with the original, which has stayed as it was. travel() and visit() are the point.
+// Place 0 parses the text into objects that point to each other (document.h), in its segment. One `at` carries the
+// whole graph to the other place, whose function works on ordinary pointers; its result brings the changed graph back
+// as an owned copy. Place 0 undoes the change on the copy and compares it with the original, which has stayed as it
+// was. travel() and visit() are the point.
 #include "document.h"
 #include "generate.h"
 #include "read.h"
@@ -40,30 +41,44 @@ struct options {
 };
 
 void declare(CLI::App& app, options& o) {
-  app.add_option("file", o.input, "JSON document to read, - for standard input [made of `apt-cache dumpavail`]")->type_name("FILE");
-  app.add_option("--transfer", o.transfer, "How it travels; all: one after the other")->check(CLI::IsMember({"auto", "message", "pull", "offload", "all"}))->capture_default_str();
+  app.add_option("file", o.input, "JSON document to read, - for standard input [made of `apt-cache dumpavail`]")
+      ->type_name("FILE");
+  app.add_option("--transfer", o.transfer, "How it travels; all: one after the other")
+      ->check(CLI::IsMember({"auto", "message", "pull", "offload", "all"}))
+      ->capture_default_str();
   app.add_option("--to", o.to, "The place that changes it [1, or 0 where that is the only one]")->type_name("PLACE");
-  app.add_option("--repeat", o.repeats, "Journeys by each transfer; times are medians")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--max-depth", o.reading.most_levels, "Refuse documents nested deeper than this")->capture_default_str();
-  app.add_option("--json", o.json, "Also write the figures to this file as JSON; - prints them instead of the tables")->type_name("FILE");
-  app.add_option("--out", o.out, "Write the document to this file as it came back, its change undone")->type_name("FILE");
-  app.footer("Examples:\n"
-             "  situ run -n 2 json_ship                           this machine's Debian packages\n"
-             "  situ run -n 2 json_ship file.json --transfer all  by each transfer\n"
-             "  situ run -n 4 --in-process json_ship file.json --to 3 --json figures.json\n"
-             "  curl -s https://example.org/data.json | situ run -n 2 json_ship -");
+  app.add_option("--repeat", o.repeats, "Journeys by each transfer; times are medians")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--max-depth", o.reading.most_levels, "Refuse documents nested deeper than this")
+      ->capture_default_str();
+  app.add_option("--json", o.json, "Also write the figures to this file as JSON; - prints them instead of the tables")
+      ->type_name("FILE");
+  app.add_option("--out", o.out, "Write the document to this file as it came back, its change undone")
+      ->type_name("FILE");
+  app.footer(
+      "Examples:\n"
+      "  situ run -n 2 json_ship                           this machine's Debian packages\n"
+      "  situ run -n 2 json_ship file.json --transfer all  by each transfer\n"
+      "  situ run -n 4 --in-process json_ship file.json --to 3 --json figures.json\n"
+      "  curl -s https://example.org/data.json | situ run -n 2 json_ship -");
 }
 
 bool is_first() { return situ::here() == situ::place{0}; }
 
 void complain(const std::string& what) { std::fprintf(stderr, "json_ship: %s\n", what.c_str()); }
 
-std::int64_t now_ns() { return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // How the last graph came to this place.
 thread_local situ::transfer last_arrival = situ::transfer::automatic;
 
-const char* arrival() { return last_arrival == situ::transfer::automatic ? "copy here" : transfer_names[static_cast<int>(last_arrival)]; }
+const char* arrival() {
+  return last_arrival == situ::transfer::automatic ? "copy here" : transfer_names[static_cast<int>(last_arrival)];
+}
 
 // Runs where the document has been sent to. What it returns is copied back, and what came with the call goes.
 document* visit(document* d) {
@@ -106,9 +121,12 @@ report::journey summary_of(std::vector<report::journey> all) {
   report::journey result = all.back();
   for (const report::journey& each : all)
     if (!each.difference.empty()) result.difference = each.difference;
-  for (double report::journey::*time : {&report::journey::there_ns, &report::journey::change_ns, &report::journey::back_ns, &report::journey::undo_ns, &report::journey::compare_ns}) {
+  for (double report::journey::* time :
+       {&report::journey::there_ns, &report::journey::change_ns, &report::journey::back_ns, &report::journey::undo_ns,
+        &report::journey::compare_ns}) {
     const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    std::nth_element(all.begin(), middle, all.end(), [time](const auto& a, const auto& b) { return a.*time < b.*time; });
+    std::nth_element(all.begin(), middle, all.end(),
+                     [time](const auto& a, const auto& b) { return a.*time < b.*time; });
     result.*time = (*middle).*time;
   }
   return result;
@@ -152,8 +170,10 @@ int run(const options& o) {
   }
   if (!o.out.empty()) write_file(o.out, to_text(*last) + "\n");
   if (o.json != "-") std::fputs(to_text(r).c_str(), stdout);
-  if (o.json == "-") std::fputs(to_json(r).c_str(), stdout);
-  else if (!o.json.empty()) write_file(o.json, to_json(r));
+  if (o.json == "-")
+    std::fputs(to_json(r).c_str(), stdout);
+  else if (!o.json.empty())
+    write_file(o.json, to_json(r));
   if (!r.passed()) complain("a document came back different");
   return r.passed() ? 0 : 1;
 }
@@ -164,17 +184,22 @@ int run(const options& o) {
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
   json_ship::options options;
-  CLI::App app{"Sends a JSON document to another place as a graph of objects, changes it there, gets it back, and compares.", "json_ship"};
+  CLI::App app{
+      "Sends a JSON document to another place as a graph of objects, changes it there, gets it back, and compares.",
+      "json_ship"};
   json_ship::declare(app, options);
   try {
     app.parse(argc, argv);
     if (app.count("--to") == 0) options.to = std::min(1U, situ::place_count() - 1);
-    if (options.to >= situ::place_count()) throw CLI::ValidationError("--to", "there are " + std::to_string(situ::place_count()) + " places, numbered from 0");
+    if (options.to >= situ::place_count())
+      throw CLI::ValidationError("--to",
+                                 "there are " + std::to_string(situ::place_count()) + " places, numbered from 0");
   } catch (const CLI::ParseError& e) {
     return json_ship::is_first() ? app.exit(e) : e.get_exit_code();  // every place knows, one says it
   }
   situ::on_graph_copy([](const situ::graph_copy_event& event) { json_ship::last_arrival = event.how; });
-  situ::barrier();  // a place may serve the first call while it still waits for the others in its constructor: nothing is sent before all listen
+  situ::barrier();  // a place may serve the first call while it still waits for the others in its constructor: nothing
+                    // is sent before all listen
   int code = 0;
   if (json_ship::is_first()) {
     try {

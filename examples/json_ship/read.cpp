@@ -44,7 +44,8 @@ std::size_t byte_of_level(std::string_view text, std::size_t n) noexcept {
   const std::string_view before = text.substr(0, at);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  situ::throw_error(situ::errc::bad_file, fmt::format("line {}, column {} (byte {}): {}", line, at - line_begin + 1, at + 1, what));
+  situ::throw_error(situ::errc::bad_file,
+                    fmt::format("line {}, column {} (byte {}): {}", line, at - line_begin + 1, at + 1, what));
 }
 
 // The parser's message without its own name and place, which fail_at() tells.
@@ -62,7 +63,8 @@ std::string_view gist(std::string_view message) noexcept {
 // What the parser calls. A value is made, put where it belongs, and, if others go into it, becomes the open one.
 class builder {
  public:
-  builder(stored_document& into, std::string_view whole, const read_options& options) : into_{into}, whole_{whole}, options_{options} {
+  builder(stored_document& into, std::string_view whole, const read_options& options)
+      : into_{into}, whole_{whole}, options_{options} {
     into_.root_ = into_.documents_.make();
     for (std::size_t i = 0; i < constants_.size(); ++i) {
       constants_[i] = into_.constants_.make();
@@ -80,7 +82,8 @@ class builder {
     return put(into_.integers_.make(), [&](integer& made) { made.number = number; });
   }
   bool number_unsigned(std::uint64_t number) {
-    if (number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return number_integer(static_cast<std::int64_t>(number));
+    if (number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      return number_integer(static_cast<std::int64_t>(number));
     ++into_.census_.naturals;
     return put(into_.naturals_.make(), [&](natural& made) { made.number = number; });
   }
@@ -141,7 +144,8 @@ class builder {
   }
   bool open(open_container container) {
     if (open_.size() == options_.most_levels) {
-      fail_at(whole_, byte_of_level(whole_, open_.size() + 1), fmt::format("nested deeper than {} levels; a larger --max-depth allows it", options_.most_levels));
+      fail_at(whole_, byte_of_level(whole_, open_.size() + 1),
+              fmt::format("nested deeper than {} levels; a larger --max-depth allows it", options_.most_levels));
     }
     open_.push_back(container);
     into_.census_.depth = std::max<std::uint64_t>(into_.census_.depth, open_.size());
@@ -178,7 +182,9 @@ std::unique_ptr<stored_document> parse_document(std::string_view text, const rea
 }
 
 std::string read_file(const std::string& path) {
-  const auto fail = [&](const char* what) { situ::throw_error(situ::errc::bad_file, fmt::format("{}{}: {}", what, path, std::strerror(errno))); };
+  const auto fail = [&](const char* what) {
+    situ::throw_error(situ::errc::bad_file, fmt::format("{}{}: {}", what, path, std::strerror(errno)));
+  };
   struct close_file {
     void operator()(std::FILE* file) const noexcept {
       if (file != stdin) std::fclose(file);
@@ -188,7 +194,8 @@ std::string read_file(const std::string& path) {
   if (!file) fail("cannot open ");
   std::string text;
   std::vector<char> buffer(std::size_t{1} << 16);
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) text.append(buffer.data(), count);
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get()))
+    text.append(buffer.data(), count);
   if (std::ferror(file.get()) != 0) fail("cannot read ");
   return text;
 }

@@ -77,7 +77,8 @@ void control_reader::take_field(std::string_view line) {
     bad_line(line_, "neither a field nor a continuation of one; is this a Debian package list, and unpacked?");
   if (!in_stanza_) current_.line = line_;
   in_stanza_ = true;
-  const auto match = std::find_if(wanted_.begin(), wanted_.end(), [&](const std::string& w) { return equal_without_case(name, w); });
+  const auto match =
+      std::find_if(wanted_.begin(), wanted_.end(), [&](const std::string& w) { return equal_without_case(name, w); });
   field_ = static_cast<std::size_t>(match - wanted_.begin());
   if (match == wanted_.end()) return;
   if (seen_[field_]) bad_line(line_, fmt::format("a second {} field in one stanza", name));
@@ -125,8 +126,7 @@ class relation_parser {
       parse_architecture_qualifier();
       parse_bracketed('(', ')', true);
       parse_bracketed('[', ']', false);
-      while (parse_bracketed('<', '>', false)) {
-      }
+      while (parse_bracketed('<', '>', false)) {}
       skip_blanks();
       if (at_end() || peek() != '|') return;
       ++position_;
@@ -137,7 +137,8 @@ class relation_parser {
   std::string_view parse_name() {
     skip_blanks();
     const std::size_t begin = position_;
-    while (!at_end() && (is_letter(peek()) || is_digit(peek()) || peek() == '+' || peek() == '-' || peek() == '.' || peek() == '_'))
+    while (!at_end() &&
+           (is_letter(peek()) || is_digit(peek()) || peek() == '+' || peek() == '-' || peek() == '.' || peek() == '_'))
       ++position_;
     if (begin == position_ || !(is_letter(value_[begin]) || is_digit(value_[begin]))) fail("expected a package name");
     return value_.substr(begin, position_ - begin);
@@ -167,8 +168,8 @@ class relation_parser {
     const std::size_t length = std::min(constraint.find_first_not_of("<>="), constraint.size());
     const std::string_view comparison = constraint.substr(0, length);
     const std::string_view version = trim(constraint.substr(length));
-    const bool known = comparison == "<<" || comparison == "<=" || comparison == "=" || comparison == ">=" || comparison == ">>" ||
-                       comparison == "<" || comparison == ">";
+    const bool known = comparison == "<<" || comparison == "<=" || comparison == "=" || comparison == ">=" ||
+                       comparison == ">>" || comparison == "<" || comparison == ">";
     if (!known || version.empty() || version.find_first_of(" \t\n(,|") != std::string_view::npos)
       fail("expected a comparison and a version within '( )'");
   }

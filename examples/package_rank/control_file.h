@@ -28,7 +28,8 @@ class control_reader {
  public:
   // `wanted` holds field names in lower case.
   control_reader(std::vector<std::string> wanted, std::function<void(const stanza&)> on_stanza);
-  // Takes the next piece, cut anywhere. Throws situ::error (bad_file), naming the line, for text that is no control file.
+  // Takes the next piece, cut anywhere. Throws situ::error (bad_file), naming the line, for text that is no control
+  // file.
   void feed(std::string_view piece);
   // Ends the text: the last stanza needs no empty line behind it.
   void finish();

@@ -27,10 +27,11 @@ struct graph {
 // Every edge turned round. cost: O(vertices + edges).
 [[nodiscard]] graph transpose(const graph& g);
 
-// Divides the vertices into `parts` contiguous ranges of about equal weight: vertex v counts `vertex_weight` and one for
-// each edge of its row. Range p is [result[p], result[p + 1]); no range outweighs an equal share by more than one vertex.
-// A range may be empty. pre: parts > 0.
-inline constexpr std::uint64_t vertex_weight = 4;  // a vertex's own arithmetic costs about as much as gathering four edges
+// Divides the vertices into `parts` contiguous ranges of about equal weight: vertex v counts `vertex_weight` and one
+// for each edge of its row. Range p is [result[p], result[p + 1]); no range outweighs an equal share by more than one
+// vertex. A range may be empty. pre: parts > 0.
+// a vertex's own arithmetic costs about as much as gathering four edges
+inline constexpr std::uint64_t vertex_weight = 4;
 [[nodiscard]] std::vector<vertex> partition(const graph& g, std::uint32_t parts);
 
 }  // namespace package_rank

@@ -54,7 +54,8 @@ auto about(const std::string& source, F&& f) {
 template <class Take>
 void read_pieces(std::FILE* file, Take&& take) {
   std::vector<char> buffer(piece_bytes);
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) take(std::string_view{buffer.data(), count});
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file))
+    take(std::string_view{buffer.data(), count});
   if (std::ferror(file) != 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
 }
 
@@ -93,10 +94,12 @@ package_graph read_from_apt(const input_options& options) {
   package_list list{options.with_recommends};
   about(apt_command, [&] { feed_all(list, pipe.get(), options); });
   const int status = pclose(pipe.release());
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) fail("there is no apt-cache on this machine: pass a saved package list with --input FILE");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    fail("there is no apt-cache on this machine: pass a saved package list with --input FILE");
   if (status != 0) fail(fmt::format("`{}` failed; pass a saved package list with --input FILE", apt_command));
   package_graph packages = about(apt_command, [&] { return list.finish(); });
-  if (packages.with_filename == 0) fail("apt has no package lists on this machine: run `apt-get update`, or pass a saved list with --input FILE");
+  if (packages.with_filename == 0)
+    fail("apt has no package lists on this machine: run `apt-get update`, or pass a saved list with --input FILE");
   return packages;
 }
 
@@ -126,7 +129,8 @@ installation all_from_roots(const std::vector<std::string>& roots, const package
   result.marks.assign(packages.names.size(), usable);
   for (const std::string& name : roots) {
     const auto v = packages.find(name);
-    if (!v) situ::throw_error(situ::errc::bad_argument, fmt::format("--root {}: no package of this name in the list", name));
+    if (!v)
+      situ::throw_error(situ::errc::bad_argument, fmt::format("--root {}: no package of this name in the list", name));
     result.roots += (result.marks[*v] & root) == 0;
     result.marks[*v] |= root;
   }
@@ -151,17 +155,21 @@ installation read_installation(const input_options& options, const package_graph
   result.marks.assign(packages.names.size(), 0);
   const bool given = !options.status.empty();
   if (!given && !exists(machine_status)) return result;
-  const std::string automatic = !options.automatic.empty() ? options.automatic : !given && exists(machine_automatic) ? machine_automatic : "";
+  const std::string automatic = !options.automatic.empty()            ? options.automatic
+                                : !given && exists(machine_automatic) ? machine_automatic
+                                                                      : "";
   const std::string status = given ? options.status : machine_status;
   const std::string status_text = read_text(status);
   const std::string automatic_text = automatic.empty() ? "" : read_text(automatic);
-  const installed_packages installed =
-      about(automatic.empty() ? status : status + " or " + automatic, [&] { return read_installed(status_text, automatic_text); });
+  const installed_packages installed = about(automatic.empty() ? status : status + " or " + automatic,
+                                             [&] { return read_installed(status_text, automatic_text); });
   result.from_status = true;
   result.installed = installed.names.size();
   for (const std::string& name : installed.names) {
-    if (const auto v = packages.find(name)) result.marks[*v] |= usable;
-    else ++result.not_listed;
+    if (const auto v = packages.find(name))
+      result.marks[*v] |= usable;
+    else
+      ++result.not_listed;
   }
   for (const std::string& name : installed.roots) {
     const auto v = packages.find(name);

@@ -1,4 +1,5 @@
-// Where the packages come from: apt's lists, a saved file, or standard input; and what of them is installed. For place 0.
+// Where the packages come from: apt's lists, a saved file, or standard input; and what of them is installed. For place
+// 0.
 #pragma once
 
 #include "package_list.h"
@@ -16,11 +17,11 @@ struct input_options {
   std::string automatic;           // apt's extended_states; empty: this machine's, if `status` is this machine's, too
   std::vector<std::string> roots;  // instead of what is installed
   bool with_recommends = true;
-  bool show_progress = false;      // on standard error
+  bool show_progress = false;  // on standard error
 };
 
-// Reads the whole list. Throws situ::error (bad_file) that says what to do: where apt has no lists, where the file cannot be read
-// or is no package list, where it holds no package.
+// Reads the whole list. Throws situ::error (bad_file) that says what to do: where apt has no lists, where the file
+// cannot be read or is no package list, where it holds no package.
 [[nodiscard]] package_graph read_packages(const input_options& options);
 [[nodiscard]] std::string describe_source(const input_options& options);
 
@@ -30,11 +31,11 @@ struct installation {
   std::size_t installed = 0;        // of these the list knows all but `not_listed`
   std::size_t not_listed = 0;
   std::size_t roots = 0;
-  bool from_status = false;         // else from options.roots
+  bool from_status = false;  // else from options.roots
 };
 
-// With options.roots every package is usable, and these are the roots. Else the status file decides. Nothing is marked where there
-// is neither. Throws bad_argument for a root that is no package of the list.
+// With options.roots every package is usable, and these are the roots. Else the status file decides. Nothing is marked
+// where there is neither. Throws bad_argument for a root that is no package of the list.
 [[nodiscard]] installation read_installation(const input_options& options, const package_graph& packages);
 
 }  // namespace package_rank

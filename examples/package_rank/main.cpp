@@ -2,12 +2,13 @@
 //
 //   situ run -n 4 package_rank                       this machine's packages, from `apt-cache dumpavail`
 //   situ run -n 4 package_rank --why libpng16-16     ... and the shortest chain of dependencies that explains one
-//   situ run -n 4 package_rank --input Packages      a saved list (`apt-cache dumpavail > Packages`); - for standard input
+//   situ run -n 4 package_rank --input Packages      a list (`apt-cache dumpavail > Packages`); - for standard input
 //
-// Place 0 reads the list; the graph is then partitioned over the places, each holding a range of the names in its segment.
-// Every facility is used where it fits: puts hand the graph out and renew the ghosts of PageRank, active messages carry the
-// frontier of the breadth-first search, `at` looks up names where they lie, gets read results back, collectives add up.
-// docs/package_rank.md explains how; placed_graph.h, placed_ranks.h and placed_search.h are the parts worth reading.
+// Place 0 reads the list; the graph is then partitioned over the places, each holding a range of the names in its
+// segment. Every facility is used where it fits: puts hand the graph out and renew the ghosts of PageRank, active
+// messages carry the frontier of the breadth-first search, `at` looks up names where they lie, gets read results back,
+// collectives add up. docs/package_rank.md explains how; placed_graph.h, placed_ranks.h and placed_search.h are the
+// parts worth reading.
 #include "input.h"
 #include "placed_graph.h"
 #include "placed_ranks.h"
@@ -42,15 +43,27 @@ struct options {
 };
 
 void declare(CLI::App& app, options& o) {
-  app.add_option("--input", o.input.list, "Package list to read, - for standard input [`apt-cache dumpavail`]")->type_name("FILE");
-  app.add_flag("--recommends,!--no-recommends", o.input.with_recommends, "Whether a recommendation counts as a dependency, as it does for apt [yes]");
-  app.add_option("--why", o.why, "Explain why this package is installed; may be repeated [the highest ranked that nobody asked for]")->type_name("PACKAGE")->allow_extra_args(false);
+  app.add_option("--input", o.input.list, "Package list to read, - for standard input [`apt-cache dumpavail`]")
+      ->type_name("FILE");
+  app.add_flag("--recommends,!--no-recommends", o.input.with_recommends,
+               "Whether a recommendation counts as a dependency, as it does for apt [yes]");
+  app.add_option("--why", o.why,
+                 "Explain why this package is installed; may be repeated [the highest ranked that nobody asked for]")
+      ->type_name("PACKAGE")
+      ->allow_extra_args(false);
   app.add_option("--top", o.top, "How many packages to list")->capture_default_str();
   app.add_option("--status", o.input.status, "dpkg's record of what is installed [this machine's]")->type_name("FILE");
-  app.add_option("--auto", o.input.automatic, "apt's record of what was installed automatically [this machine's]")->type_name("FILE");
-  app.add_option("--root", o.input.roots, "Search from this package instead of what is installed; may be repeated")->type_name("PACKAGE")->allow_extra_args(false);
-  app.add_option("--damping", o.ranking.damping, "Chance to follow a dependency")->check(CLI::Range(0.0, 0.999))->capture_default_str();
-  app.add_option("--tolerance", o.ranking.tolerance, "Stop when the ranks change by less than this in all")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--auto", o.input.automatic, "apt's record of what was installed automatically [this machine's]")
+      ->type_name("FILE");
+  app.add_option("--root", o.input.roots, "Search from this package instead of what is installed; may be repeated")
+      ->type_name("PACKAGE")
+      ->allow_extra_args(false);
+  app.add_option("--damping", o.ranking.damping, "Chance to follow a dependency")
+      ->check(CLI::Range(0.0, 0.999))
+      ->capture_default_str();
+  app.add_option("--tolerance", o.ranking.tolerance, "Stop when the ranks change by less than this in all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--iterations", o.ranking.max_iterations, "Stop after this many iterations")->capture_default_str();
   app.add_flag("--json", o.json, "Print JSON");
   app.add_flag("--check,!--no-check", o.check, "Whether to compare with a sequential computation at place 0 [yes]");
@@ -83,9 +96,10 @@ struct source {
 enum phase : std::size_t { read_phase, distribute_phase, rank_phase, look_up_phase, why_phase };
 static_assert(why_phase + 1 == traffic::phase_count);
 constexpr const char* phase_names[] = {"read", "distribute", "rank", "look up", "why"};
-constexpr const char* phase_means[] = {"place 0 parses while the list is still being written", "puts, all_to_all, exchange",
-                                       "a put to each neighbour, barrier and all_reduce per iteration", "at, where the names are",
-                                       "active messages, all_to_all and all_reduce per level; gets and at"};
+constexpr const char* phase_means[] = {
+    "place 0 parses while the list is still being written", "puts, all_to_all, exchange",
+    "a put to each neighbour, barrier and all_reduce per iteration", "at, where the names are",
+    "active messages, all_to_all and all_reduce per level; gets and at"};
 
 // The program at one place. All places call the same steps in the same order; place 0 also fills in the report.
 class job {
@@ -147,7 +161,9 @@ class job {
   void distribute() {
     enter(distribute_phase);
     std::unique_ptr<whole_graph> whole;
-    if (is_first()) whole.reset(new whole_graph{source_->packages.names, source_->packages.dependencies, source_->dependents, source_->installed.marks});
+    if (is_first())
+      whole.reset(new whole_graph{source_->packages.names, source_->packages.dependencies, source_->dependents,
+                                  source_->installed.marks});
     graph_ = std::make_unique<placed_graph>(whole.get(), traffic_);
     values_ = std::make_unique<ghost_values>(*graph_, traffic_);
     ranks_ = situ::allocate<double>(graph_->here().vertex_count());
@@ -156,7 +172,8 @@ class job {
     if (!is_first()) return;
     for (const situ::place p : situ::places()) {
       const placed_graph::range r = graph_->range_of(p);
-      report::part& part = report_.parts.emplace_back(report::part{r.end - r.first, r.edges, ghosts[p.index()], {}, {}});
+      report::part& part =
+          report_.parts.emplace_back(report::part{r.end - r.first, r.edges, ghosts[p.index()], {}, {}});
       if (r.first == r.end) continue;
       part.first = source_->packages.names[r.first];
       part.last = source_->packages.names[r.end - 1];
@@ -211,7 +228,8 @@ class job {
       chains_.push_back(chain);
       if (!is_first()) continue;
       const std::uint8_t marks = graph_->look_up(target).marks;
-      report::reason& reason = report_.reasons.emplace_back(report::reason{graph_->name(target), (marks & usable) != 0, (marks & root) != 0, {}});
+      report::reason& reason = report_.reasons.emplace_back(
+          report::reason{graph_->name(target), (marks & usable) != 0, (marks & root) != 0, {}});
       for (const vertex v : chain) reason.chain.push_back(graph_->name(v));
     }
   }
@@ -221,7 +239,9 @@ class job {
     report_.moved = traffic_.collect();
     if (!is_first()) return;
     for (std::size_t p = 0; p < traffic::phase_count; ++p)
-      report_.phases.push_back({phase_names[p], phase_seconds_[p], p == read_phase ? std::nullopt : std::optional{report_.moved.of_phase[p]}, phase_means[p]});
+      report_.phases.push_back({phase_names[p], phase_seconds_[p],
+                                p == read_phase ? std::nullopt : std::optional{report_.moved.of_phase[p]},
+                                phase_means[p]});
     if (options_.check) check();
     std::fputs((options_.json ? to_json(report_) : to_text(report_)).c_str(), stdout);
   }
@@ -247,10 +267,12 @@ class job {
     for (vertex v = 0; v < ranks.size(); ++v) {
       const double difference = std::abs(ranks[v] - reference.ranks[v]);
       result.largest_difference = std::max(result.largest_difference, difference);
-      result.largest_relative_difference = std::max(result.largest_relative_difference, difference / reference.ranks[v]);
+      result.largest_relative_difference =
+          std::max(result.largest_relative_difference, difference / reference.ranks[v]);
     }
     for (std::size_t i = 0; i < chains_.size(); ++i)
-      result.chains_agree = result.chains_agree && chains_[i] == reference_chain(source_->dependents, source_->installed.marks, targets_[i]);
+      result.chains_agree = result.chains_agree &&
+                            chains_[i] == reference_chain(source_->dependents, source_->installed.marks, targets_[i]);
     result.passed = result.largest_difference <= 1e-12 && result.chains_agree;
     report_.checked = result;
   }
@@ -264,8 +286,8 @@ class job {
   std::unique_ptr<source> source_;  // at place 0
   std::unique_ptr<placed_graph> graph_;
   std::unique_ptr<ghost_values> values_;
-  situ::ptr<double> ranks_;                    // of this place's vertices
-  std::vector<situ::ptr<double>> all_ranks_;   // at place 0
+  situ::ptr<double> ranks_;                   // of this place's vertices
+  std::vector<situ::ptr<double>> all_ranks_;  // at place 0
   std::vector<vertex> targets_;
   std::vector<std::vector<vertex>> chains_;
 };
@@ -276,7 +298,8 @@ class job {
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
   package_rank::options options;
-  CLI::App app{"Ranks Debian packages by PageRank over their dependencies, and explains why a package is installed.", "package_rank"};
+  CLI::App app{"Ranks Debian packages by PageRank over their dependencies, and explains why a package is installed.",
+               "package_rank"};
   package_rank::declare(app, options);
   try {
     app.parse(argc, argv);

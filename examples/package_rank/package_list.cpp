@@ -12,8 +12,17 @@
 namespace package_rank {
 namespace {
 
-enum wanted_field : std::size_t { package_field, version_field, provides_field, filename_field, depends_field, pre_depends_field, recommends_field };
-constexpr std::array<const char*, 7> field_names{"package", "version", "provides", "filename", "depends", "pre-depends", "recommends"};
+enum wanted_field : std::size_t {
+  package_field,
+  version_field,
+  provides_field,
+  filename_field,
+  depends_field,
+  pre_depends_field,
+  recommends_field
+};
+constexpr std::array<const char*, 7> field_names{"package", "version",     "provides",  "filename",
+                                                 "depends", "pre-depends", "recommends"};
 
 std::vector<std::string> wanted_fields(bool with_recommends) {
   return {field_names.begin(), field_names.end() - (with_recommends ? 0 : 1)};
@@ -32,7 +41,8 @@ std::optional<vertex> package_graph::find(std::string_view name) const {
   return static_cast<vertex>(found - names.begin());
 }
 
-package_list::package_list(bool with_recommends) : reader_{wanted_fields(with_recommends), [this](const stanza& s) { take(s); }} {}
+package_list::package_list(bool with_recommends)
+    : reader_{wanted_fields(with_recommends), [this](const stanza& s) { take(s); }} {}
 
 package_list::symbol package_list::intern(std::string_view name) {
   if (const auto found = symbols_.find(name); found != symbols_.end()) return found->second;
@@ -73,7 +83,8 @@ void package_list::take(const stanza& s) {
 
 // The names of a whole list, as vertices.
 struct package_list::resolver {
-  explicit resolver(const package_list& list) : vertex_of_package(list.packages_.size()), providers(list.symbol_names_.size()) {
+  explicit resolver(const package_list& list)
+      : vertex_of_package(list.packages_.size()), providers(list.symbol_names_.size()) {
     by_name.resize(list.packages_.size());
     std::iota(by_name.begin(), by_name.end(), 0u);
     std::sort(by_name.begin(), by_name.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -84,7 +95,7 @@ struct package_list::resolver {
       for (const symbol provided : list.packages_[by_name[v]].provides) providers[provided].push_back(v);
     }
   }
-  std::vector<std::uint32_t> by_name;       // vertex -> package
+  std::vector<std::uint32_t> by_name;  // vertex -> package
   std::vector<vertex> vertex_of_package;
   std::vector<std::vector<vertex>> providers;  // of each symbol
 };
@@ -117,27 +128,31 @@ package_graph package_list::finish() {
 installed_packages read_installed(std::string_view status, std::string_view automatic) {
   installed_packages result;
   std::vector<std::string> essential;
-  control_reader status_reader{{"package", "status", "essential"}, [&](const stanza& s) {
-    // "want flag state": what awaits configuration or triggers is there; of config-files nothing else is left.
-    const std::string_view status_value = s.values[1];
-    const std::string_view state = status_value.substr(status_value.rfind(' ') + 1);
-    if (state.empty() || state == "not-installed" || state == "config-files" || state == "half-installed") return;
-    result.names.push_back(s.values[0]);
-    if (s.values[2] == "yes") essential.push_back(s.values[0]);
-  }};
+  control_reader status_reader{
+      {"package", "status", "essential"}, [&](const stanza& s) {
+        // "want flag state": what awaits configuration or triggers is there; of config-files nothing else is left.
+        const std::string_view status_value = s.values[1];
+        const std::string_view state = status_value.substr(status_value.rfind(' ') + 1);
+        if (state.empty() || state == "not-installed" || state == "config-files" || state == "half-installed") return;
+        result.names.push_back(s.values[0]);
+        if (s.values[2] == "yes") essential.push_back(s.values[0]);
+      }};
   status_reader.feed(status);
   status_reader.finish();
   sort_unique(result.names);
   sort_unique(essential);
 
   std::vector<std::string> marked;
-  control_reader mark_reader{{"package", "auto-installed"}, [&](const stanza& s) {
-    if (s.values[1] == "1" && !std::binary_search(essential.begin(), essential.end(), s.values[0])) marked.push_back(s.values[0]);
-  }};
+  control_reader mark_reader{
+      {"package", "auto-installed"}, [&](const stanza& s) {
+        if (s.values[1] == "1" && !std::binary_search(essential.begin(), essential.end(), s.values[0]))
+          marked.push_back(s.values[0]);
+      }};
   mark_reader.feed(automatic);
   mark_reader.finish();
   sort_unique(marked);
-  std::set_difference(result.names.begin(), result.names.end(), marked.begin(), marked.end(), std::back_inserter(result.roots));
+  std::set_difference(result.names.begin(), result.names.end(), marked.begin(), marked.end(),
+                      std::back_inserter(result.roots));
   return result;
 }
 

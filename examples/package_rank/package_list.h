@@ -1,10 +1,11 @@
-// From package lists to the graph of packages: who needs whom, by name; and from dpkg's records to what is installed, and why.
+// From package lists to the graph of packages: who needs whom, by name; and from dpkg's records to what is installed,
+// and why.
 //
 // A vertex is a package name that has a stanza. Its number is its rank among all names in alphabetical order, so that
-// numbers, and every choice that falls to the smallest number, do not depend on the order of the input or on the partition.
-// An edge a -> b says: b can satisfy a dependency of a, alone or as one of several alternatives. A name stands for the
-// package of that name and for every package that provides it; versions and architectures are not looked at.
-// Of several stanzas with one name (versions, architectures) the newest version counts, the first among equals.
+// numbers, and every choice that falls to the smallest number, do not depend on the order of the input or on the
+// partition. An edge a -> b says: b can satisfy a dependency of a, alone or as one of several alternatives. A name
+// stands for the package of that name and for every package that provides it; versions and architectures are not looked
+// at. Of several stanzas with one name (versions, architectures) the newest version counts, the first among equals.
 #pragma once
 
 #include "control_file.h"
@@ -23,9 +24,9 @@ struct package_graph {
   std::vector<std::string> names;  // ascending; the index is the vertex
   graph dependencies;              // row v: what can satisfy v's dependencies
   std::size_t stanzas = 0;
-  std::size_t with_filename = 0;   // stanzas of an archive; a list of installed packages has none
-  std::size_t virtual_names = 0;   // provided by somebody, with no package of that name
-  std::size_t unknown_names = 0;   // needed by somebody, but neither a package nor provided
+  std::size_t with_filename = 0;  // stanzas of an archive; a list of installed packages has none
+  std::size_t virtual_names = 0;  // provided by somebody, with no package of that name
+  std::size_t unknown_names = 0;  // needed by somebody, but neither a package nor provided
 
   [[nodiscard]] std::optional<vertex> find(std::string_view name) const;
 };

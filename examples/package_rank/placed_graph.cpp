@@ -89,10 +89,12 @@ answer find_in_part(situ::ptr<graph_part> p, const std::string& name) {
 
 }  // namespace
 
-placed_graph::placed_graph(const whole_graph* whole, traffic& traffic) : traffic_{traffic}, mine_{situ::allocate<graph_part>()} {
+placed_graph::placed_graph(const whole_graph* whole, traffic& traffic)
+    : traffic_{traffic}, mine_{situ::allocate<graph_part>()} {
   const std::uint32_t places = situ::place_count();
   // Place 0's row of the exchange holds a size for every place; the others have nothing to say.
-  const part_size size = situ::all_to_all(whole != nullptr ? divide(*whole, places) : std::vector<part_size>(places))[0];
+  const part_size size =
+      situ::all_to_all(whole != nullptr ? divide(*whole, places) : std::vector<part_size>(places))[0];
   *mine_.local() = make_room(size);
   ranges_ = situ::all_gather(range{size.first, size.end, size.edges});
   parts_ = situ::all_gather(mine_);
@@ -117,7 +119,8 @@ placed_graph::~placed_graph() {
 }
 
 situ::place placed_graph::owner(vertex v) const noexcept {
-  const auto found = std::upper_bound(ranges_.begin(), ranges_.end(), v, [](vertex value, const range& r) { return value < r.end; });
+  const auto found =
+      std::upper_bound(ranges_.begin(), ranges_.end(), v, [](vertex value, const range& r) { return value < r.end; });
   return situ::place{static_cast<std::uint32_t>(found - ranges_.begin())};
 }
 
@@ -129,7 +132,9 @@ std::optional<vertex> placed_graph::find(const std::string& name) const {
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
     const situ::place p = candidates[middle];
-    const answer a = situ::at(p, [](situ::ptr<graph_part> part, const std::string& wanted) { return find_in_part(part, wanted); }, parts_[p.index()], name);
+    const answer a = situ::at(
+        p, [](situ::ptr<graph_part> part, const std::string& wanted) { return find_in_part(part, wanted); },
+        parts_[p.index()], name);
     traffic_.call(p, sizeof(parts_[0]) + name.size(), sizeof(answer));
     if (a.where == answer::here) return a.v == no_vertex ? std::nullopt : std::optional{a.v};
     (a.where == answer::before ? high : low) = a.where == answer::before ? middle : middle + 1;
@@ -140,7 +145,11 @@ std::optional<vertex> placed_graph::find(const std::string& name) const {
 std::string placed_graph::name(vertex v) const {
   const situ::place p = owner(v);
   std::string result = situ::at(
-      p, [](situ::ptr<graph_part> part, vertex wanted) { return std::string{part.local()->name(wanted - part.local()->first)}; }, parts_[p.index()], v);
+      p,
+      [](situ::ptr<graph_part> part, vertex wanted) {
+        return std::string{part.local()->name(wanted - part.local()->first)};
+      },
+      parts_[p.index()], v);
   traffic_.call(p, sizeof(parts_[0]) + sizeof(v), result.size());
   return result;
 }

@@ -1,6 +1,7 @@
-// The graph of packages, partitioned over the places: contiguous ranges of vertices, balanced by edges (see graph.h). As
-// vertices are numbered by name, a range is a piece of the alphabet, like a volume of an encyclopaedia; and since packages that
-// need each other often share the beginning of their names, it cuts about a third fewer edges than a partition by hash.
+// The graph of packages, partitioned over the places: contiguous ranges of vertices, balanced by edges (see graph.h).
+// As vertices are numbered by name, a range is a piece of the alphabet, like a volume of an encyclopaedia; and since
+// packages that need each other often share the beginning of their names, it cuts about a third fewer edges than a
+// partition by hash.
 //
 //   place 0                       place 1                     ...
 //   [0, end) 0ad .. gir1.2-gtk    [first, end) gir1.2-gtk ..
@@ -36,8 +37,8 @@ struct graph_part {
   vertex end = 0;
   std::uint64_t edges = 0;
   std::uint64_t name_bytes = 0;
-  situ::ptr<std::uint64_t> offsets;       // [vertices + 1]
-  situ::ptr<vertex> dependents;           // [edges]: row i, of vertex first + i, is dependents[offsets[i] .. offsets[i + 1])
+  situ::ptr<std::uint64_t> offsets;  // [vertices + 1]
+  situ::ptr<vertex> dependents;      // [edges]: row i, of vertex first + i, is dependents[offsets[i] .. offsets[i + 1])
   situ::ptr<std::uint32_t> out_degrees;   // [vertices]
   situ::ptr<std::uint8_t> marks;          // [vertices]
   situ::ptr<std::uint64_t> name_offsets;  // [vertices + 1]

@@ -22,14 +22,16 @@ std::vector<std::uint32_t> indices_of_rows(const graph_part& part, std::span<con
     const vertex v = part.dependents.local()[e];
     const bool own = v >= part.first && v < part.end;
     indices[e] = own ? v - part.first
-                     : part.vertex_count() + static_cast<std::uint32_t>(std::lower_bound(ghosts.begin(), ghosts.end(), v) - ghosts.begin());
+                     : part.vertex_count() + static_cast<std::uint32_t>(
+                                                 std::lower_bound(ghosts.begin(), ghosts.end(), v) - ghosts.begin());
   }
   return indices;
 }
 
 }  // namespace
 
-ghost_values::ghost_values(const placed_graph& graph, traffic& traffic) : traffic_{traffic}, own_count_{graph.here().vertex_count()} {
+ghost_values::ghost_values(const placed_graph& graph, traffic& traffic)
+    : traffic_{traffic}, own_count_{graph.here().vertex_count()} {
   const graph_part& part = graph.here();
   const std::vector<vertex> ghosts = ghosts_of(part);
   ghost_count_ = ghosts.size();
@@ -74,7 +76,8 @@ double ghost_values::sum_of_row(vertex local) const noexcept {
   return sum;
 }
 
-rank_summary placed_ranks(const placed_graph& graph, ghost_values& values, const rank_options& options, situ::ptr<double> ranks) {
+rank_summary placed_ranks(const placed_graph& graph, ghost_values& values, const rank_options& options,
+                          situ::ptr<double> ranks) {
   struct totals {
     double change, dangling;
   };
@@ -110,7 +113,8 @@ rank_summary placed_ranks(const placed_graph& graph, ghost_values& values, const
   return result;
 }
 
-std::vector<ranked> best_ranks(const placed_graph& graph, situ::ptr<double> ranks, std::size_t count, std::uint8_t mask, std::uint8_t wanted) {
+std::vector<ranked> best_ranks(const placed_graph& graph, situ::ptr<double> ranks, std::size_t count, std::uint8_t mask,
+                               std::uint8_t wanted) {
   const graph_part& part = graph.here();
   std::vector<ranked> best;
   for (vertex i = 0; i < part.vertex_count(); ++i)

@@ -1,5 +1,5 @@
-// PageRank over the partitioned graph. Each place pulls ranks along its own rows of dependents; what these name at other places
-// it keeps as ghosts, which their owners renew by one put a neighbour and iteration. Collective.
+// PageRank over the partitioned graph. Each place pulls ranks along its own rows of dependents; what these name at
+// other places it keeps as ghosts, which their owners renew by one put a neighbour and iteration. Collective.
 //
 //   own values of a place            ghosts: values that lie at other places, by place, ascending
 //   | first ... end | from place 0 | from place 2 | ... |
@@ -53,16 +53,21 @@ class ghost_values {
 };
 
 // Ranks as reference_ranks defines them; those of the own vertices go to `ranks`, which lies in this place's segment.
-rank_summary placed_ranks(const placed_graph& graph, ghost_values& values, const rank_options& options, situ::ptr<double> ranks);
+rank_summary placed_ranks(const placed_graph& graph, ghost_values& values, const rank_options& options,
+                          situ::ptr<double> ranks);
 
 struct ranked {
   double rank = 0;
   vertex v = no_vertex;
   // The higher rank first; of equals the smaller vertex.
-  friend bool operator<(const ranked& a, const ranked& b) noexcept { return a.rank != b.rank ? a.rank > b.rank : a.v < b.v; }
+  friend bool operator<(const ranked& a, const ranked& b) noexcept {
+    return a.rank != b.rank ? a.rank > b.rank : a.v < b.v;
+  }
 };
 
-// The `count` best of all vertices whose marks satisfy (marks & mask) == wanted, at place 0; empty elsewhere. Collective.
-[[nodiscard]] std::vector<ranked> best_ranks(const placed_graph& graph, situ::ptr<double> ranks, std::size_t count, std::uint8_t mask, std::uint8_t wanted);
+// The `count` best of all vertices whose marks satisfy (marks & mask) == wanted, at place 0; empty elsewhere.
+// Collective.
+[[nodiscard]] std::vector<ranked> best_ranks(const placed_graph& graph, situ::ptr<double> ranks, std::size_t count,
+                                             std::uint8_t mask, std::uint8_t wanted);
 
 }  // namespace package_rank

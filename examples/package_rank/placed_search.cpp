@@ -44,7 +44,14 @@ chain_search::chain_search(const placed_graph& graph, traffic& traffic)
       batch_length_{std::min<std::size_t>(situ::am::max_medium_bytes(), 4096) / sizeof(step)} {
   const graph_part& part = graph.here();
   const std::size_t vertices = part.vertex_count();
-  *mine_.local() = {part.first, part.end, 0, 0, part.marks, situ::allocate<vertex>(vertices), situ::allocate<std::uint32_t>(vertices), situ::allocate<vertex>(vertices)};
+  *mine_.local() = {part.first,
+                    part.end,
+                    0,
+                    0,
+                    part.marks,
+                    situ::allocate<vertex>(vertices),
+                    situ::allocate<std::uint32_t>(vertices),
+                    situ::allocate<vertex>(vertices)};
   states_ = situ::all_gather(mine_);
 }
 
@@ -58,7 +65,8 @@ chain_search::~chain_search() {
 std::vector<vertex> chain_search::run(vertex target) {
   reset(target);
   const search_state& state = *mine_.local();
-  // What was found in the level before is [begin, end) of state.found. Both ends are taken while no message can be under way.
+  // What was found in the level before is [begin, end) of state.found. Both ends are taken while no message can be
+  // under way.
   vertex begin = 0, end = state.found_count;
   situ::barrier();
   std::vector<vertex> chain;
@@ -125,7 +133,9 @@ chain_search::progress chain_search::sum_up(vertex begin, vertex end) const {
     const vertex v = state.found.local()[i];
     if ((state.marks.local()[v - state.first] & root) != 0) local.smallest_root = std::min(local.smallest_root, v);
   }
-  return situ::all_reduce(local, [](progress a, progress b) { return progress{a.found + b.found, std::min(a.smallest_root, b.smallest_root)}; });
+  return situ::all_reduce(local, [](progress a, progress b) {
+    return progress{a.found + b.found, std::min(a.smallest_root, b.smallest_root)};
+  });
 }
 
 // Reads the way out of the others' segments: one-sided, as they have nothing to add.

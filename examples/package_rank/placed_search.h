@@ -1,13 +1,14 @@
-// "Why is X installed": breadth-first search over the partitioned graph, from X along the rows of dependents until it meets a
-// root. Collective. Finds exactly the chain that reference_chain defines, whatever the partition.
+// "Why is X installed": breadth-first search over the partitioned graph, from X along the rows of dependents until it
+// meets a root. Collective. Finds exactly the chain that reference_chain defines, whatever the partition.
 //
 // One level of the search:
-//   1. Each place walks the rows of the vertices that it found in the level before. A dependent of its own it notes at once; one
-//      that lies elsewhere goes into a batch for its owner, and full batches leave as medium active messages. Their handler
-//      notes the steps at the owner, without the owner's program taking part.
-//   2. An all-to-all of the numbers sent tells each place how many steps to expect; it lets messages in until they are there.
-//   3. An all-reduce says whether anything was found anywhere, and which root is the smallest. Nobody sends for the next level
-//      before everybody has come so far, so a step is never noted in the wrong level.
+//   1. Each place walks the rows of the vertices that it found in the level before. A dependent of its own it notes at
+//      once; one that lies elsewhere goes into a batch for its owner, and full batches leave as medium active messages.
+//      Their handler notes the steps at the owner, without the owner's program taking part.
+//   2. An all-to-all of the numbers sent tells each place how many steps to expect; it lets messages in until they are
+//      there.
+//   3. An all-reduce says whether anything was found anywhere, and which root is the smallest. Nobody sends for the
+//      next level before everybody has come so far, so a step is never noted in the wrong level.
 // Of several ways to a vertex in one level the smallest next vertex is kept, so the order of arrival does not matter.
 #pragma once
 
@@ -21,7 +22,8 @@
 
 namespace package_rank {
 
-// What a place has found so far. Lies in its segment: handlers reach it by address, and place 0 reads the way back out of it.
+// What a place has found so far. Lies in its segment: handlers reach it by address, and place 0 reads the way back out
+// of it.
 struct search_state {
   vertex first = 0;
   vertex end = 0;
@@ -45,7 +47,8 @@ class chain_search {
   chain_search(const chain_search&) = delete;
   chain_search& operator=(const chain_search&) = delete;
 
-  // Collective: every place passes the same target. The chain (see reference_chain) is the result at place 0; elsewhere empty.
+  // Collective: every place passes the same target. The chain (see reference_chain) is the result at place 0; elsewhere
+  // empty.
   [[nodiscard]] std::vector<vertex> run(vertex target);
 
  private:

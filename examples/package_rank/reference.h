@@ -1,5 +1,6 @@
-// The sequential reference: what one place with the whole graph computes. Written the other way round from the distributed
-// program (ranks are pushed along dependencies, not pulled from dependents), so that a shared mistake is unlikely.
+// The sequential reference: what one place with the whole graph computes. Written the other way round from the
+// distributed program (ranks are pushed along dependencies, not pulled from dependents), so that a shared mistake is
+// unlikely.
 #pragma once
 
 #include "graph.h"
@@ -10,9 +11,9 @@
 
 namespace package_rank {
 
-// PageRank: rank(v) = (1 - damping) / n + damping * (sum of rank(u) / out(u) over edges u -> v, plus an equal share of the
-// ranks of vertices without edges). Starts at 1/n each, stops once the ranks change by less than `tolerance` in all (the
-// sum of absolute changes), or after max_iterations.
+// PageRank: rank(v) = (1 - damping) / n + damping * (sum of rank(u) / out(u) over edges u -> v, plus an equal share of
+// the ranks of vertices without edges). Starts at 1/n each, stops once the ranks change by less than `tolerance` in all
+// (the sum of absolute changes), or after max_iterations.
 struct rank_options {
   double damping = 0.85;
   double tolerance = 1e-12;
@@ -38,8 +39,9 @@ enum mark : std::uint8_t {
 };
 
 // The shortest chain of dependencies root -> ... -> target through usable vertices, at least one edge long, from a root
-// other than the target. Among the shortest the one whose root is smallest, then whose next vertex is, and so on; empty if
-// there is none. pre: marks has one entry a vertex.
-[[nodiscard]] std::vector<vertex> reference_chain(const graph& dependents, std::span<const std::uint8_t> marks, vertex target);
+// other than the target. Among the shortest the one whose root is smallest, then whose next vertex is, and so on; empty
+// if there is none. pre: marks has one entry a vertex.
+[[nodiscard]] std::vector<vertex> reference_chain(const graph& dependents, std::span<const std::uint8_t> marks,
+                                                  vertex target);
 
 }  // namespace package_rank

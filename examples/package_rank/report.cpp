@@ -24,13 +24,15 @@ std::string seconds(double s) { return situ::format_nanoseconds(s * 1e9); }
 
 // Terminal columns of UTF-8 text without wide characters: every byte but those that continue a character.
 std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 // Rows of cells under a heading, each column as wide as it must be; the columns named in `left` start at the left.
 class text_table {
  public:
-  text_table(std::vector<std::string> heading, std::vector<bool> left) : rows_{std::move(heading)}, left_{std::move(left)} {}
+  text_table(std::vector<std::string> heading, std::vector<bool> left)
+      : rows_{std::move(heading)}, left_{std::move(left)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] std::string text() const {
     std::vector<std::size_t> widths(left_.size());
@@ -55,11 +57,13 @@ class text_table {
 };
 
 std::string opening(const report& r) {
-  std::string text = fmt::format("{} packages and {} dependencies from {}, over {} place{}\n", grouped(r.packages), grouped(r.edges), r.source, r.parts.size(),
-                                 r.parts.size() == 1 ? "" : "s");
-  text += fmt::format("  {} virtual names resolved to their providers; {} names that nobody provides\n", grouped(r.virtual_names), grouped(r.unknown_names));
+  std::string text = fmt::format("{} packages and {} dependencies from {}, over {} place{}\n", grouped(r.packages),
+                                 grouped(r.edges), r.source, r.parts.size(), r.parts.size() == 1 ? "" : "s");
+  text += fmt::format("  {} virtual names resolved to their providers; {} names that nobody provides\n",
+                      grouped(r.virtual_names), grouped(r.unknown_names));
   if (r.from_status) {
-    text += fmt::format("  {} packages are installed here, {} of them asked for or essential", grouped(r.installed), grouped(r.roots));
+    text += fmt::format("  {} packages are installed here, {} of them asked for or essential", grouped(r.installed),
+                        grouped(r.roots));
     if (r.not_listed != 0) text += fmt::format("; {} not in the list", grouped(r.not_listed));
     text += "\n";
   }
@@ -79,9 +83,10 @@ std::string parts_table(const report& r) {
 std::string top_table(const report& r) {
   text_table table{{"", "package", "rank", "needed by"}, {false, true, false, false}};
   for (std::size_t i = 0; i < r.top.size(); ++i)
-    table.add({std::to_string(i + 1), r.top[i].package, fmt::format("{:.6f}", r.top[i].rank), grouped(r.top[i].needed_by)});
-  return fmt::format("\nTop {} by PageRank ({} iterations, last change {:.1e}{})\n", r.top.size(), r.ranking.iterations, r.ranking.residual,
-                     r.ranking.converged(r.options) ? "" : ", NOT converged") +
+    table.add(
+        {std::to_string(i + 1), r.top[i].package, fmt::format("{:.6f}", r.top[i].rank), grouped(r.top[i].needed_by)});
+  return fmt::format("\nTop {} by PageRank ({} iterations, last change {:.1e}{})\n", r.top.size(), r.ranking.iterations,
+                     r.ranking.residual, r.ranking.converged(r.options) ? "" : ", NOT converged") +
          table.text();
 }
 
@@ -90,12 +95,17 @@ std::string reason_text(const report& r, const report::reason& why) {
   if (!why.is_usable) return text + "  It is not.\n";
   if (why.is_root) text += r.from_status ? "  It was asked for, or is essential.\n" : "  It is a root itself.\n";
   if (why.chain.empty()) {
-    if (!why.is_root) text += r.from_status ? "  No installed package that was asked for needs it any more.\n" : "  No root needs it.\n";
-    if (r.not_listed != 0) text += fmt::format("  ({} installed packages are not in the list; what they need is not known.)\n", grouped(r.not_listed));
+    if (!why.is_root)
+      text +=
+          r.from_status ? "  No installed package that was asked for needs it any more.\n" : "  No root needs it.\n";
+    if (r.not_listed != 0)
+      text += fmt::format("  ({} installed packages are not in the list; what they need is not known.)\n",
+                          grouped(r.not_listed));
     return text;
   }
   text += fmt::format("  {}{}\n", why.chain.front(), r.from_status ? "  (asked for, or essential)" : "  (root)");
-  for (std::size_t i = 1; i < why.chain.size(); ++i) text += fmt::format("  {}└ needs {}\n", std::string(2 * (i - 1), ' '), why.chain[i]);
+  for (std::size_t i = 1; i < why.chain.size(); ++i)
+    text += fmt::format("  {}└ needs {}\n", std::string(2 * (i - 1), ' '), why.chain[i]);
   return text;
 }
 
@@ -104,7 +114,8 @@ std::string phases_table(const report& r) {
   double total = 0;
   for (const report::phase& phase : r.phases) {
     total += phase.seconds;
-    table.add({phase.name, seconds(phase.seconds), phase.moved ? situ::format_bytes(phase.moved->bytes) : "", phase.moved ? grouped(phase.moved->messages) : "", phase.how});
+    table.add({phase.name, seconds(phase.seconds), phase.moved ? situ::format_bytes(phase.moved->bytes) : "",
+               phase.moved ? grouped(phase.moved->messages) : "", phase.how});
   }
   table.add({"total", seconds(total), "", "", ""});
   return "\nTime, and what moved between places\n" + table.text();
@@ -114,13 +125,18 @@ std::string pairs_table(const report& r) {
   constexpr std::uint32_t widest = 12;  // columns that fit a terminal
   const std::uint32_t places = r.moved.places;
   if (places == 1) return "\nOne place: nothing moved between places.\n";
-  std::string text = "\nBytes (messages) from each place, down, to each place, across; `situ run --stats` adds what the runtime itself sends\n";
+  std::string text =
+      "\nBytes (messages) from each place, down, to each place, across; `situ run --stats` adds what the runtime "
+      "itself sends\n";
   std::vector<std::string> heading{"from"};
   const std::uint32_t columns = places <= widest ? places : 0;
   for (std::uint32_t to = 0; to < columns; ++to) heading.push_back(fmt::format("to {}", to));
   heading.push_back("to all");
   text_table table{heading, std::vector<bool>(heading.size(), false)};
-  const auto cell = [](const flow& f) { return f.bytes == 0 && f.messages == 0 ? std::string{"-"} : fmt::format("{} ({})", situ::format_bytes(f.bytes), f.messages); };
+  const auto cell = [](const flow& f) {
+    return f.bytes == 0 && f.messages == 0 ? std::string{"-"}
+                                           : fmt::format("{} ({})", situ::format_bytes(f.bytes), f.messages);
+  };
   for (std::uint32_t from = 0; from < places; ++from) {
     std::vector<std::string> row{std::to_string(from)};
     flow all;
@@ -140,8 +156,8 @@ std::string check_text(const report& r) {
   return fmt::format(
       "\nCheck: {}. Largest difference from the sequential ranks {:.1e} (relative {:.1e}); {}.\n"
       "  The sequential reference took {} and {} iterations for the ranks at one place.\n",
-      c.passed ? "passed" : "FAILED", c.largest_difference, c.largest_relative_difference, c.chains_agree ? "the chains are the same" : "the CHAINS DIFFER",
-      seconds(c.seconds), c.iterations);
+      c.passed ? "passed" : "FAILED", c.largest_difference, c.largest_relative_difference,
+      c.chains_agree ? "the chains are the same" : "the CHAINS DIFFER", seconds(c.seconds), c.iterations);
 }
 
 }  // namespace
@@ -163,10 +179,14 @@ std::string to_json(const report& r) {
                  {"residual", r.ranking.residual},
                  {"converged", r.ranking.converged(r.options)}};
   if (r.from_status) j["installed"] = {{"packages", r.installed}, {"roots", r.roots}, {"not_listed", r.not_listed}};
-  ordered_json parts = ordered_json::array(), top = ordered_json::array(), why = ordered_json::array(), phases = ordered_json::array();
-  for (const auto& p : r.parts) parts.push_back({{"packages", p.packages}, {"edges", p.edges}, {"ghosts", p.ghosts}, {"first", p.first}, {"last", p.last}});
+  ordered_json parts = ordered_json::array(), top = ordered_json::array(), why = ordered_json::array(),
+               phases = ordered_json::array();
+  for (const auto& p : r.parts)
+    parts.push_back(
+        {{"packages", p.packages}, {"edges", p.edges}, {"ghosts", p.ghosts}, {"first", p.first}, {"last", p.last}});
   for (const auto& e : r.top) top.push_back({{"package", e.package}, {"rank", e.rank}, {"needed_by", e.needed_by}});
-  for (const auto& w : r.reasons) why.push_back({{"package", w.package}, {"installed", w.is_usable}, {"root", w.is_root}, {"chain", w.chain}});
+  for (const auto& w : r.reasons)
+    why.push_back({{"package", w.package}, {"installed", w.is_usable}, {"root", w.is_root}, {"chain", w.chain}});
   for (const auto& p : r.phases) {
     ordered_json& row = phases.emplace_back(ordered_json{{"phase", p.name}, {"seconds", p.seconds}});
     if (p.moved) row.update({{"bytes", p.moved->bytes}, {"messages", p.moved->messages}});
@@ -181,7 +201,11 @@ std::string to_json(const report& r) {
     bytes.push_back(std::move(byte_row));
     messages.push_back(std::move(message_row));
   }
-  j.update({{"places", parts}, {"top", top}, {"why", why}, {"phases", phases}, {"traffic", {{"bytes", bytes}, {"messages", messages}}}});
+  j.update({{"places", parts},
+            {"top", top},
+            {"why", why},
+            {"phases", phases},
+            {"traffic", {{"bytes", bytes}, {"messages", messages}}}});
   if (r.checked)
     j["check"] = {{"passed", r.checked->passed},
                   {"largest_difference", r.checked->largest_difference},

@@ -36,7 +36,7 @@ struct report {
     double largest_difference;           // of two ranks
     double largest_relative_difference;  // against the reference's rank
     std::uint32_t iterations;
-    double seconds;                      // of the sequential ranks
+    double seconds;  // of the sequential ranks
     bool chains_agree;
     bool passed;
   };

@@ -4,7 +4,9 @@
 
 namespace package_rank {
 
-traffic::traffic() : places_{situ::place_count()}, row_{situ::allocate<flow>(row_length())} { std::fill_n(row_.local(), row_length(), flow{}); }
+traffic::traffic() : places_{situ::place_count()}, row_{situ::allocate<flow>(row_length())} {
+  std::fill_n(row_.local(), row_length(), flow{});
+}
 
 traffic::~traffic() { situ::deallocate(row_); }
 

@@ -1,5 +1,6 @@
-// The program's own count of what moves between places: one row a place, kept by it and read by place 0 at the end. What the
-// runtime adds for its collectives is not in here; `situ run --stats` counts everything. Not thread-safe (a place is one thread).
+// The program's own count of what moves between places: one row a place, kept by it and read by place 0 at the end.
+// What the runtime adds for its collectives is not in here; `situ run --stats` counts everything. Not thread-safe (a
+// place is one thread).
 #pragma once
 
 #include <situ/situ.h>
@@ -43,9 +44,11 @@ class traffic {
   static constexpr std::size_t phase_count = 5;
   struct table {
     std::uint32_t places = 0;
-    std::vector<flow> flows;          // [from * places + to]
-    std::vector<flow> of_phase;       // [phase]
-    [[nodiscard]] const flow& at(std::uint32_t from, std::uint32_t to) const { return flows[from * std::size_t{places} + to]; }
+    std::vector<flow> flows;     // [from * places + to]
+    std::vector<flow> of_phase;  // [phase]
+    [[nodiscard]] const flow& at(std::uint32_t from, std::uint32_t to) const {
+      return flows[from * std::size_t{places} + to];
+    }
   };
   // Collective: the table is complete at place 0 and empty elsewhere. Its own gets are not counted.
   [[nodiscard]] table collect() const;

@@ -1,5 +1,5 @@
-// A field as a picture: a PNG in 8-bit grey, dark to bright from its least to its greatest value. Stored, not compressed, so it needs no
-// library.
+// A field as a picture: a PNG in 8-bit grey, dark to bright from its least to its greatest value. Stored, not
+// compressed, so it needs no library.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ inline std::string stored(const std::string& data) {
   for (std::size_t from = 0; from < data.size(); from += 65535) {
     const auto n = std::min<std::size_t>(65535, data.size() - from);
     const bool last = from + n == data.size();
-    out += {static_cast<char>(last), static_cast<char>(n), static_cast<char>(n >> 8), static_cast<char>(~n), static_cast<char>(~n >> 8)};
+    out += {static_cast<char>(last), static_cast<char>(n), static_cast<char>(n >> 8), static_cast<char>(~n),
+            static_cast<char>(~n >> 8)};
     out.append(data, from, n);
   }
   std::uint32_t a = 1, b = 0;
@@ -56,10 +57,17 @@ inline void write_png(const std::string& path, int width, int height, const std:
   std::string rows;
   for (int y = height - 1; y >= 0; --y) {
     rows += '\0';  // this row is not filtered
-    for (int x = 0; x < width; ++x) rows += static_cast<char>(static_cast<unsigned char>(255 * (values[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)] - *least) / span));
+    for (int x = 0; x < width; ++x)
+      rows += static_cast<char>(static_cast<unsigned char>(
+          255 *
+          (values[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)] -
+           *least) /
+          span));
   }
-  const std::string header = number(static_cast<std::uint32_t>(width)) + number(static_cast<std::uint32_t>(height)) + std::string{"\x08\x00\x00\x00\x00", 5};
+  const std::string header = number(static_cast<std::uint32_t>(width)) + number(static_cast<std::uint32_t>(height)) +
+                             std::string{"\x08\x00\x00\x00\x00", 5};
   std::ofstream out{path, std::ios::binary};
-  out << std::string{"\x89PNG\r\n\x1a\n", 8} << chunk("IHDR", header) << chunk("IDAT", stored(rows)) << chunk("IEND", "");
+  out << std::string{"\x89PNG\r\n\x1a\n", 8} << chunk("IHDR", header) << chunk("IDAT", stored(rows))
+      << chunk("IEND", "");
   if (!out.flush()) throw std::runtime_error{"cannot write " + path};
 }

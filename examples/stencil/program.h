@@ -1,4 +1,5 @@
-// What the stencil programs have in common: their command line, the table of figures and checks, JSON, the picture, the exit code.
+// What the stencil programs have in common: their command line, the table of figures and checks, JSON, the picture, the
+// exit code.
 #pragma once
 
 #include <situ/stencil/context.h>
@@ -64,22 +65,24 @@ struct picture {
 };
 
 struct outcome {
-  std::string grid;              // "500 x 500 points"
+  std::string grid;  // "500 x 500 points"
   std::vector<figure> figures;
   std::vector<check> checks;
   picture field;
-  std::uint64_t checksum = 0;    // of all bits of the result: the same for every executor
+  std::uint64_t checksum = 0;  // of all bits of the result: the same for every executor
   situ::stencil::chain_statistics statistics;
-  std::string report;            // of the context, where it was asked for
+  std::string report;  // of the context, where it was asked for
 };
 
-// Reads the command line, plays, prints. The exit code: 0 if all checks pass, 1 if one fails or an error is thrown, else CLI11's.
+// Reads the command line, plays, prints. The exit code: 0 if all checks pass, 1 if one fails or an error is thrown,
+// else CLI11's.
 int run_program(int argc, char** argv, const facts& about, const std::function<outcome(const request&)>& play);
 
 // Statistics and report of the context, into the outcome.
 void add_statistics(outcome& result, const situ::stencil::context& run);
 
-// FNV-1a over the bits of all inner values, and over what came before; slab by slab, so that the data may exceed memory.
+// FNV-1a over the bits of all inner values, and over what came before; slab by slab, so that the data may exceed
+// memory.
 template <class T, int D>
 std::uint64_t checksum_of(const situ::stencil::dataset<T, D>& data, std::uint64_t before = 0xcbf29ce484222325u) {
   auto slab = data.inner();

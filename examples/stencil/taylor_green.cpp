@@ -1,10 +1,11 @@
 // The Taylor-Green vortex. taylor_green_solver.h says how it is computed; here is what it is compared with.
 //
-//   3d   the vortex breaks up. Its vorticity is known for short times, as a series in t (Taylor and Green 1937, equation 48), with R the Reynolds
-//        number:  W / W0 = 1 - 6 t / R + (5/48 + 18/R^2) t^2 - (5/3 + 36/R^2) t^3 / R + ...
+//   3d   the vortex breaks up. Its vorticity is known for short times, as a series in t (Taylor and Green 1937,
+//        equation 48), with R the Reynolds number:  W / W0 = 1 - 6 t / R + (5/48 + 18/R^2) t^2 - (5/3 + 36/R^2) t^3 / R
+//        + ...
 //        and what the motion loses is what viscosity takes, viscosity * W.
-//   2d   the vortex keeps its form and decays: kinetic energy ~ exp(-4 t / R). On three grids, each with half the spacing of the one before, the
-//        differences between their energies tell the order of the scheme.
+//   2d   the vortex keeps its form and decays: kinetic energy ~ exp(-4 t / R). On three grids, each with half the
+//        spacing of the one before, the differences between their energies tell the order of the scheme.
 #include "program.h"
 #include "taylor_green_solver.h"
 
@@ -51,9 +52,11 @@ outcome play_3d(const request& asked) {
                {"enstrophy, of the start", now.enstrophy / start.enstrophy},
                {"the same by the series of Taylor and Green", series(time, reynolds)}};
   o.checks.push_back({"mass, relative change", std::abs(now.mass / start.mass - 1), 1e-14 * (100 + asked.steps)});
-  o.checks.push_back({"total energy, change by kinetic energy", std::abs(now.energy - start.energy) / start.kinetic_energy, 1e-4});
+  o.checks.push_back(
+      {"total energy, change by kinetic energy", std::abs(now.energy - start.energy) / start.kinetic_energy, 1e-4});
   // Of a compressible flow some kinetic energy, in the order of mach^2, swings to pressure and back.
-  o.checks.push_back({"kinetic energy less viscous loss, of the start", std::abs(energy_lost - lost) / start.kinetic_energy, 0.1 * mach * mach});
+  o.checks.push_back({"kinetic energy less viscous loss, of the start",
+                      std::abs(energy_lost - lost) / start.kinetic_energy, 0.1 * mach * mach});
   if (time <= 1) {
     const double spacing = 3.14159 / n;
     o.checks.push_back({"enstrophy less the series", std::abs(now.enstrophy / start.enstrophy - series(time, reynolds)),
@@ -68,7 +71,8 @@ outcome play_3d(const request& asked) {
 outcome play_2d(const request& asked) {
   const int a_chain = static_cast<int>(asked.numbers.at("chain"));
   const double mach = asked.numbers.at("mach"), reynolds = asked.numbers.at("reynolds");
-  outcome o{.grid = fmt::format("{0} x {0} x 4 points and twice and four times as many, {1} datasets", asked.points, taylor_green_solver::datasets())};
+  outcome o{.grid = fmt::format("{0} x {0} x 4 points and twice and four times as many, {1} datasets", asked.points,
+                                taylor_green_solver::datasets())};
   std::array<double, 3> energies{};
   double time = 0, mass = 0;
   for (std::size_t grid = 0; grid < 3; ++grid) {
@@ -93,24 +97,32 @@ outcome play_2d(const request& asked) {
   }
   const double order = std::log2(std::abs((energies[0] - energies[1]) / (energies[1] - energies[2])));
   const double expected = std::exp(-4 * time / reynolds);
-  o.figures = {{"time of the flow", time}, {"kinetic energy, of the start", energies[2]}, {"the same of the incompressible flow", expected}, {"order", order}};
+  o.figures = {{"time of the flow", time},
+               {"kinetic energy, of the start", energies[2]},
+               {"the same of the incompressible flow", expected},
+               {"order", order}};
   o.checks.push_back({"mass, relative change", mass, 1e-14 * (100 + asked.steps)});
   o.checks.push_back({"order of the differences, less 4", std::abs(order - 4), 0.3});
-  o.checks.push_back({"kinetic energy less that of the incompressible flow", std::abs(energies[2] - expected), 0.1 * mach * mach});
+  o.checks.push_back(
+      {"kinetic energy less that of the incompressible flow", std::abs(energies[2] - expected), 0.1 * mach * mach});
   return o;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_program(argc, argv,
-                     {.name = "taylor_green", .what = "The Taylor-Green vortex: compressible Navier-Stokes equations with 4th-order central differences",
-                      .points_help = "Points a side of the octant; of the coarsest grid of the 2d vortex", .points = 32, .steps = 60,
-                      .examples = {"", "64 300 --reynolds 400 --png vortex.png", "--flow 2d 16 100", "256 9 --executor out_of_core --budget '1300 MiB' --report",
-                                   "128 12 --executor plain --threads 1"},
-                      .choices = {{"flow", "3d, which breaks up, or 2d, which decays in its form", {"3d", "2d"}}},
-                      .numbers = {{"mach", "Velocity of the start, by that of sound", 0.1},
-                                  {"reynolds", "Velocity of the start by wave number and kinematic viscosity", 100},
-                                  {"chain", "Steps a chain", 3}}},
-                     [](const request& asked) { return asked.choices.at("flow") == "3d" ? play_3d(asked) : play_2d(asked); });
+  return run_program(
+      argc, argv,
+      {.name = "taylor_green",
+       .what = "The Taylor-Green vortex: compressible Navier-Stokes equations with 4th-order central differences",
+       .points_help = "Points a side of the octant; of the coarsest grid of the 2d vortex",
+       .points = 32,
+       .steps = 60,
+       .examples = {"", "64 300 --reynolds 400 --png vortex.png", "--flow 2d 16 100",
+                    "256 9 --executor out_of_core --budget '1300 MiB' --report", "128 12 --executor plain --threads 1"},
+       .choices = {{"flow", "3d, which breaks up, or 2d, which decays in its form", {"3d", "2d"}}},
+       .numbers = {{"mach", "Velocity of the start, by that of sound", 0.1},
+                   {"reynolds", "Velocity of the start by wave number and kinematic viscosity", 100},
+                   {"chain", "Steps a chain", 3}}},
+      [](const request& asked) { return asked.choices.at("flow") == "3d" ? play_3d(asked) : play_2d(asked); });
 }

@@ -1,6 +1,7 @@
 // The wave equation on the unit square, walls at 0, by the leapfrog scheme.
 //
-// A standing wave of 3 by 2 half waves. The scheme keeps its form and lets it swing with a frequency w that is known to the last digit,
+// A standing wave of 3 by 2 half waves. The scheme keeps its form and lets it swing with a frequency w that is known to
+// the last digit,
 //
 //     sin^2(w dt / 2) = r^2 (sin^2(kx h / 2) + sin^2(ky h / 2)),     r = c dt / h
 //
@@ -37,32 +38,38 @@ outcome play(const request& asked) {
   const auto inside = range(0, n, 0, n);
 
   const auto form = [=](const auto& i) { return std::sin(kx * h * (i[0] + 1)) * std::sin(ky * h * (i[1] + 1)); };
-  par_loop("start", skin, inside,
-           [form, before = std::cos(w * dt)](auto x, auto y, const auto& i) {
-             x(0, 0) = form(i);
-             y(0, 0) = before * form(i);
-           },
-           write(u), write(v), index());
+  par_loop(
+      "start", skin, inside,
+      [form, before = std::cos(w * dt)](auto x, auto y, const auto& i) {
+        x(0, 0) = form(i);
+        y(0, 0) = before * form(i);
+      },
+      write(u), write(v), index());
   for (int step = 0; step < steps; ++step) {
     const auto &now = step % 2 ? v : u, &other = step % 2 ? u : v;
-    par_loop("step", skin, inside,
-             [](auto x, auto y) { y(0, 0) = 2 * x(0, 0) - y(0, 0) + r * r * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1) - 4 * x(0, 0)); }, read(now, five),
-             read_write(other));
+    par_loop(
+        "step", skin, inside,
+        [](auto x, auto y) {
+          y(0, 0) = 2 * x(0, 0) - y(0, 0) + r * r * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1) - 4 * x(0, 0));
+        },
+        read(now, five), read_write(other));
   }
   const auto& end = steps % 2 ? v : u;
   const reduction<double, 2> worst{run, "worst"};
-  par_loop("compare", skin, inside,
-           [=](auto x, const auto& i, std::span<double, 2> m) {
-             m[0] = std::max(m[0], std::abs(x(0, 0) - std::cos(w * dt * steps) * form(i)));
-             m[1] = std::max(m[1], std::abs(x(0, 0) - std::cos(std::sqrt(kx * kx + ky * ky) * dt * steps) * form(i)));
-           },
-           read(end), index(), max(worst));
+  par_loop(
+      "compare", skin, inside,
+      [=](auto x, const auto& i, std::span<double, 2> m) {
+        m[0] = std::max(m[0], std::abs(x(0, 0) - std::cos(w * dt * steps) * form(i)));
+        m[1] = std::max(m[1], std::abs(x(0, 0) - std::cos(std::sqrt(kx * kx + ky * ky) * dt * steps) * form(i)));
+      },
+      read(end), index(), max(worst));
   const auto found = worst.value();
   outcome o{.grid = fmt::format("{} x {} points", n, n)};
   o.figures.push_back({"time of the wave", dt * steps});
   o.figures.push_back({"periods", w * dt * steps / (2 * pi)});
   // Rounding grows with the steps, as in any scheme of second order in time at most with their square.
-  o.checks.push_back({"largest error against the discrete solution", found[0], 1e-15 * (10 + steps) * std::sqrt(10.0 + steps)});
+  o.checks.push_back(
+      {"largest error against the discrete solution", found[0], 1e-15 * (10 + steps) * std::sqrt(10.0 + steps)});
   // The frequency is off by w k^2 h^2 (1 - r^2) / 24 at most.
   const double k = std::sqrt(kx * kx + ky * ky);
   o.checks.push_back({"largest error against the equation", found[1], k * k * k * h * h / 24 * dt * steps + 1e-9});
@@ -74,7 +81,12 @@ outcome play(const request& asked) {
 
 int main(int argc, char** argv) {
   return run_program(argc, argv,
-                     {.name = "wave", .what = "A standing wave on a square skin, as one chain of loops", .points_help = "Points a side", .points = 500, .steps = 400,
-                      .examples = {"", "2000 100 --executor plain --report", "4000 60 --executor out_of_core --budget '128 MiB'", "500 300 --png wave.png"}},
+                     {.name = "wave",
+                      .what = "A standing wave on a square skin, as one chain of loops",
+                      .points_help = "Points a side",
+                      .points = 500,
+                      .steps = 400,
+                      .examples = {"", "2000 100 --executor plain --report",
+                                   "4000 60 --executor out_of_core --budget '128 MiB'", "500 300 --png wave.png"}},
                      play);
 }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int streams = 3;
 
-// A bit for each stream that was closed and is taken now. O_PATH: every folder can be opened so, and nothing be read or written.
+// A bit for each stream that was closed and is taken now. O_PATH: every folder can be opened so, and nothing be read or
+// written.
 unsigned fill_closed(int flags) noexcept {
   unsigned filled = 0;
   for (int stream = 0; stream < streams; ++stream) {

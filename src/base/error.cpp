@@ -35,7 +35,8 @@ std::string_view name(errc code) noexcept {
   return "unknown error";
 }
 
-error::error(errc code, std::string_view message) : what_{fmt::format("situ: {}: ", name(code))}, prefix_length_{what_.size()}, code_{code} {
+error::error(errc code, std::string_view message)
+    : what_{fmt::format("situ: {}: ", name(code))}, prefix_length_{what_.size()}, code_{code} {
   what_ += message;
 }
 
@@ -52,7 +53,8 @@ void throw_error(errc code, std::string_view message) { throw error{code, messag
 
 std::string demangle(const char* mangled_name) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text{abi::__cxa_demangle(mangled_name, nullptr, nullptr, &status), &std::free};
+  const std::unique_ptr<char, decltype(&std::free)> text{abi::__cxa_demangle(mangled_name, nullptr, nullptr, &status),
+                                                         &std::free};
   return status == 0 ? std::string{text.get()} : std::string{mangled_name};
 }
 

@@ -13,7 +13,8 @@ log_sink current_sink;
 
 void write_to_stderr(log_level level, std::string_view message) {
   if (level < log_level::warning) return;
-  std::fprintf(stderr, "situ: %s%.*s\n", level == log_level::warning ? "warning: " : "", static_cast<int>(message.size()), message.data());
+  std::fprintf(stderr, "situ: %s%.*s\n", level == log_level::warning ? "warning: " : "",
+               static_cast<int>(message.size()), message.data());
 }
 
 }  // namespace

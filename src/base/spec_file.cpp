@@ -104,7 +104,9 @@ spec_table read_spec(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
-    throw_error(errc::bad_file, fmt::format("{}: cannot be read; check that the file exists, is not empty, and that you may read it", path));
+    throw_error(
+        errc::bad_file,
+        fmt::format("{}: cannot be read; check that the file exists, is not empty, and that you may read it", path));
   return parse_spec(text.str(), path);
 }
 
@@ -122,7 +124,8 @@ const spec_value& spec_table::demand(std::string_view key, std::string_view exam
 
 void spec_table::fail(std::string_view key, std::string_view message) const {
   const spec_value* value = find(key);
-  const std::string path = path_.empty() || key.empty() ? fmt::format("{}{}", path_, key) : fmt::format("{}.{}", path_, key);
+  const std::string path =
+      path_.empty() || key.empty() ? fmt::format("{}{}", path_, key) : fmt::format("{}.{}", path_, key);
   fail_at(document_->file_name, value != nullptr ? value->line : value_->line, path, message);
 }
 
@@ -142,7 +145,8 @@ std::string spec_table::text(std::string_view key) const {
 std::int64_t spec_table::integer(std::string_view key) const {
   const spec_value& value = demand(key, "1");
   if (const auto* integer = std::get_if<std::int64_t>(&value.data)) return *integer;
-  fail(key, fmt::format("expected an integer, found {}; write {} = 1, without quotes or a point", kind_name(value), key));
+  fail(key,
+       fmt::format("expected an integer, found {}; write {} = 1, without quotes or a point", kind_name(value), key));
 }
 
 double spec_table::number(std::string_view key) const {
@@ -152,8 +156,12 @@ double spec_table::number(std::string_view key) const {
   fail(key, fmt::format("expected a number, found {}; write {} = 1.0, without quotes", kind_name(value), key));
 }
 
-std::string spec_table::text(std::string_view key, std::string_view fallback) const { return has(key) ? text(key) : std::string{fallback}; }
-std::int64_t spec_table::integer(std::string_view key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
+std::string spec_table::text(std::string_view key, std::string_view fallback) const {
+  return has(key) ? text(key) : std::string{fallback};
+}
+std::int64_t spec_table::integer(std::string_view key, std::int64_t fallback) const {
+  return has(key) ? integer(key) : fallback;
+}
 double spec_table::number(std::string_view key, double fallback) const { return has(key) ? number(key) : fallback; }
 
 bool spec_table::boolean(std::string_view key, bool fallback) const {
@@ -167,10 +175,12 @@ std::vector<std::int64_t> spec_table::integers(std::string_view key) const {
   const spec_value& value = demand(key, "[1, 2]");
   std::vector<std::int64_t> result;
   const auto* items = std::get_if<spec_value::array>(&value.data);
-  if (items == nullptr) fail(key, fmt::format("expected an array of integers, found {}; write {} = [1, 2]", kind_name(value), key));
+  if (items == nullptr)
+    fail(key, fmt::format("expected an array of integers, found {}; write {} = [1, 2]", kind_name(value), key));
   for (const spec_value& item : *items) {
     const auto* integer = std::get_if<std::int64_t>(&item.data);
-    if (integer == nullptr) fail(key, fmt::format("expected integers, found {} among them; write {} = [1, 2]", kind_name(item), key));
+    if (integer == nullptr)
+      fail(key, fmt::format("expected integers, found {} among them; write {} = [1, 2]", kind_name(item), key));
     result.push_back(*integer);
   }
   return result;
@@ -180,10 +190,12 @@ std::vector<std::string> spec_table::texts(std::string_view key) const {
   const spec_value& value = demand(key, "[\"a\", \"b\"]");
   std::vector<std::string> result;
   const auto* items = std::get_if<spec_value::array>(&value.data);
-  if (items == nullptr) fail(key, fmt::format("expected an array of strings, found {}; write {} = [\"a\", \"b\"]", kind_name(value), key));
+  if (items == nullptr)
+    fail(key, fmt::format("expected an array of strings, found {}; write {} = [\"a\", \"b\"]", kind_name(value), key));
   for (const spec_value& item : *items) {
     const auto* text = std::get_if<std::string>(&item.data);
-    if (text == nullptr) fail(key, fmt::format("expected strings, found {} among them; put it in quotes", kind_name(item)));
+    if (text == nullptr)
+      fail(key, fmt::format("expected strings, found {} among them; put it in quotes", kind_name(item)));
     result.push_back(*text);
   }
   return result;
@@ -192,7 +204,8 @@ std::vector<std::string> spec_table::texts(std::string_view key) const {
 std::string spec_table::quantity(std::string_view key, std::string_view example) const {
   const spec_value& value = demand(key, fmt::format("\"{}\"", example));
   if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
-  fail(key, fmt::format("expected a quantity with its unit, found {}; write {} = \"{}\"", kind_name(value), key, example));
+  fail(key,
+       fmt::format("expected a quantity with its unit, found {}; write {} = \"{}\"", kind_name(value), key, example));
 }
 
 namespace {
@@ -209,8 +222,12 @@ auto in_context(const spec_table& table, std::string_view key, const std::string
 
 }  // namespace
 
-std::uint64_t spec_table::bytes(std::string_view key) const { return in_context(*this, key, quantity(key, "64 MiB"), parse_bytes); }
-std::uint64_t spec_table::bytes(std::string_view key, std::uint64_t fallback) const { return has(key) ? bytes(key) : fallback; }
+std::uint64_t spec_table::bytes(std::string_view key) const {
+  return in_context(*this, key, quantity(key, "64 MiB"), parse_bytes);
+}
+std::uint64_t spec_table::bytes(std::string_view key, std::uint64_t fallback) const {
+  return has(key) ? bytes(key) : fallback;
+}
 std::uint64_t spec_table::bandwidth(std::string_view key, std::uint64_t fallback) const {
   return has(key) ? in_context(*this, key, quantity(key, "314 GB/s"), parse_bandwidth) : fallback;
 }
@@ -233,7 +250,8 @@ std::vector<spec_table> spec_table::tables(std::string_view key) const {
   const spec_value* value = find(key);
   if (value == nullptr) return result;
   const auto* items = std::get_if<spec_value::array>(&value->data);
-  if (items == nullptr) fail(key, fmt::format("expected an array of tables, found {}; write [[{}]]", kind_name(*value), key));
+  if (items == nullptr)
+    fail(key, fmt::format("expected an array of tables, found {}; write [[{}]]", kind_name(*value), key));
   for (const spec_value& item : *items) {
     if (!std::holds_alternative<spec_value::table>(item.data))
       fail(key, fmt::format("expected tables, found {} among them; write [[{}]]", kind_name(item), key));
@@ -252,9 +270,11 @@ std::vector<std::string> spec_table::keys() const {
 void spec_table::allow_only(std::initializer_list<std::string_view> known) const {
   for (const std::string& key : keys()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const auto nearest =
-        std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) { return edits(key, a) < edits(key, b); });
-    if (nearest != known.end() && edits(key, *nearest) <= 2) fail(key, fmt::format("unknown key; did you mean \"{}\"?", *nearest));
+    const auto nearest = std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
+      return edits(key, a) < edits(key, b);
+    });
+    if (nearest != known.end() && edits(key, *nearest) <= 2)
+      fail(key, fmt::format("unknown key; did you mean \"{}\"?", *nearest));
     fail(key, fmt::format("unknown key; known here: {}", fmt::join(known, ", ")));
   }
 }

@@ -21,30 +21,31 @@ struct unit {
 constexpr std::uint64_t kilo = 1000;
 // The order matters to exact(): of two units that divide a number, the first wins.
 constexpr std::array<unit, 12> byte_units{{{"PiB", 1ull << 50},
-                                           {"PB", kilo * kilo * kilo * kilo * kilo},
+                                           {"PB", kilo* kilo* kilo* kilo* kilo},
                                            {"TiB", 1ull << 40},
-                                           {"TB", kilo * kilo * kilo * kilo},
+                                           {"TB", kilo* kilo* kilo* kilo},
                                            {"GiB", 1ull << 30},
-                                           {"GB", kilo * kilo * kilo},
+                                           {"GB", kilo* kilo* kilo},
                                            {"MiB", 1ull << 20},
-                                           {"MB", kilo * kilo},
+                                           {"MB", kilo* kilo},
                                            {"KiB", 1ull << 10},
                                            {"kB", kilo},
                                            {"KB", kilo},
                                            {"B", 1}}};
-constexpr std::array<unit, 11> bandwidth_units{{{"PB/s", kilo * kilo * kilo * kilo * kilo},
-                                                {"TB/s", kilo * kilo * kilo * kilo},
+constexpr std::array<unit, 11> bandwidth_units{{{"PB/s", kilo* kilo* kilo* kilo* kilo},
+                                                {"TB/s", kilo* kilo* kilo* kilo},
                                                 {"TiB/s", 1ull << 40},
-                                                {"GB/s", kilo * kilo * kilo},
+                                                {"GB/s", kilo* kilo* kilo},
                                                 {"GiB/s", 1ull << 30},
-                                                {"MB/s", kilo * kilo},
+                                                {"MB/s", kilo* kilo},
                                                 {"MiB/s", 1ull << 20},
                                                 {"kB/s", kilo},
                                                 {"KB/s", kilo},
                                                 {"KiB/s", 1ull << 10},
                                                 {"B/s", 1}}};
-constexpr std::array<unit, 4> hertz_units{{{"GHz", kilo * kilo * kilo}, {"MHz", kilo * kilo}, {"kHz", kilo}, {"Hz", 1}}};
-constexpr std::array<unit, 5> time_units{{{"s", kilo * kilo * kilo}, {"ms", kilo * kilo}, {"us", kilo}, {"µs", kilo}, {"ns", 1}}};
+constexpr std::array<unit, 4> hertz_units{{{"GHz", kilo* kilo* kilo}, {"MHz", kilo* kilo}, {"kHz", kilo}, {"Hz", 1}}};
+constexpr std::array<unit, 5> time_units{
+    {{"s", kilo* kilo* kilo}, {"ms", kilo* kilo}, {"us", kilo}, {"µs", kilo}, {"ns", 1}}};
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -76,7 +77,8 @@ split split_unit(std::string_view text, std::span<const unit> units, std::string
 }
 
 // number x factor in whole units, without floating point: digits * factor / 10^decimals.
-std::uint64_t parse_whole(std::string_view text, std::span<const unit> units, std::string_view what, std::string_view example) {
+std::uint64_t parse_whole(std::string_view text, std::span<const unit> units, std::string_view what,
+                          std::string_view example) {
   auto [number, factor] = split_unit(text, units, what, example);
   const auto point = number.find('.');
   std::string digits{number.substr(0, point)};
@@ -97,7 +99,9 @@ std::uint64_t parse_whole(std::string_view text, std::span<const unit> units, st
   factor /= common;
   divisor /= common;
   if (value % divisor != 0)
-    throw_error(errc::bad_argument, fmt::format("\"{}\" is no whole number of the smallest unit; write the {} in a smaller unit", text, what));
+    throw_error(
+        errc::bad_argument,
+        fmt::format("\"{}\" is no whole number of the smallest unit; write the {} in a smaller unit", text, what));
   value /= divisor;
   if (value > std::numeric_limits<std::uint64_t>::max() / factor)
     throw_error(errc::bad_argument, fmt::format("\"{}\" is too large for a {}", text, what));
@@ -130,7 +134,9 @@ std::string rounded(double value, std::span<const unit> units, std::span<const s
 }  // namespace
 
 std::uint64_t parse_bytes(std::string_view text) { return parse_whole(text, byte_units, "size in bytes", "96 GiB"); }
-std::uint64_t parse_bandwidth(std::string_view text) { return parse_whole(text, bandwidth_units, "bandwidth", "314 GB/s"); }
+std::uint64_t parse_bandwidth(std::string_view text) {
+  return parse_whole(text, bandwidth_units, "bandwidth", "314 GB/s");
+}
 std::uint64_t parse_hertz(std::string_view text) { return parse_whole(text, hertz_units, "frequency", "1.3 GHz"); }
 
 double parse_nanoseconds(std::string_view text) {

@@ -17,8 +17,9 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint32_t places_polled_all = 16;  // up to this many, every channel is looked at in each poll (2 lines each, in cache)
-constexpr std::uint32_t rotation_step = 8;       // beyond, this many besides the likely ones
+// up to this many, every channel is looked at in each poll (2 lines each, in cache)
+constexpr std::uint32_t places_polled_all = 16;
+constexpr std::uint32_t rotation_step = 8;  // beyond, this many besides the likely ones
 
 void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   while (!self.has_room(out, record_bytes)) {
@@ -74,7 +75,8 @@ void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
     out.data_seen = out.data_sent;
     return;
   }
-  SITU_ASSERT(1, out.is_reply || !in_handler(), "an active-message handler may only reply: start an async task to send requests from");
+  SITU_ASSERT(1, out.is_reply || !in_handler(),
+              "an active-message handler may only reply: start an async task to send requests from");
   while (!out.closed && !has_room(out, record_bytes)) {  // again, since another fiber may have taken the room first
     if (in_handler()) {
       if (!poll_replies()) sched_yield();
@@ -85,11 +87,14 @@ void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
   if (out.closed) wait_for_room(out, record_bytes);
 }
 
-draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payload_bytes, std::uint32_t words_in_cell) {
+draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payload_bytes,
+                      std::uint32_t words_in_cell) {
   SITU_ASSERT(1, arguments <= max_arguments, "an active message takes at most am::max_arguments() arguments");
-  SITU_ASSERT(1, payload_bytes <= max_medium_bytes, "a medium message carries at most am::max_medium_bytes() bytes: send more than one, or a long message");
+  SITU_ASSERT(1, payload_bytes <= max_medium_bytes,
+              "a medium message carries at most am::max_medium_bytes() bytes: send more than one, or a long message");
   const std::uint32_t in_cell = std::min(arguments, words_in_cell);
-  const bool payload_in_cell = arguments <= words_in_cell && payload_bytes <= (words_in_cell - in_cell) * sizeof(std::uint64_t);
+  const bool payload_in_cell =
+      arguments <= words_in_cell && payload_bytes <= (words_in_cell - in_cell) * sizeof(std::uint64_t);
   const std::uint32_t more_bytes = (arguments - in_cell) * sizeof(std::uint64_t);
   const std::uint32_t payload_offset = (more_bytes + 15) & ~15U;
   const std::uint32_t record_bytes = payload_in_cell ? more_bytes : payload_offset + payload_bytes;
@@ -97,7 +102,8 @@ draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payl
   if (!has_room(out, record_bytes)) [[unlikely]]
     wait_for_room(out, record_bytes);
   cell& c = out.to->cells[out.sent % channel::cell_count];
-  const record_place record = record_bytes == 0 ? record_place{out.data_sent, out.data_sent} : next_record(out.data_sent, record_bytes);
+  const record_place record =
+      record_bytes == 0 ? record_place{out.data_sent, out.data_sent} : next_record(out.data_sent, record_bytes);
   std::byte* const data = out.to->data + record.begin % channel::data_bytes;
   return draft{.out = out,
                .head = c,
@@ -109,7 +115,8 @@ draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payl
                .payload_in_cell = payload_in_cell};
 }
 
-void endpoint::send(const draft& message, message_kind kind, function_id handler, std::uint32_t payload_bytes) noexcept {
+void endpoint::send(const draft& message, message_kind kind, function_id handler,
+                    std::uint32_t payload_bytes) noexcept {
   if (!message.payload_in_cell) SITU_POINT(record_filled);
   message.head.handler = std::uint64_t{payload_bytes} << 48 | handler;
   message.out.data_sent = message.data_end;
@@ -139,11 +146,13 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   }
 }
 
-// Code of a module that the job knows and this place does not have is no damage. A call is answered with the error; what else is sent has nobody to tell.
+// Code of a module that the job knows and this place does not have is no damage. A call is answered with the error;
+// what else is sent has nobody to tell.
 message_handler endpoint::handler_for_missing(function_id function, message_kind kind, std::uint32_t source) const {
   if (!is_known_to_job(function)) return nullptr;
   if (kind == message_kind::call) return missing_code_handler_;
-  throw_error(errc::bad_message, fmt::format("a message from place {} cannot be handled: {}", source, describe_missing_function(function)));
+  throw_error(errc::bad_message, fmt::format("a message from place {} cannot be handled: {}", source,
+                                             describe_missing_function(function)));
 }
 
 // Every field is checked before use: a damaged message must not direct this place outside the channel or its own code.
@@ -161,11 +170,14 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(function)));
   if (handler == nullptr) [[unlikely]]
     handler = handler_for_missing(function, kind, source);
-  const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes || kind < message_kind::short_message ||
-                   kind > message_kind::call || (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
+  const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes ||
+                   kind < message_kind::short_message || kind > message_kind::call ||
+                   (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
   if (bad) [[unlikely]] {
-    throw_error(errc::bad_message, fmt::format("message {} from place {} is damaged (header {:#x}, handler {:#x}): a stray write into the channels of place {}, or places of different builds",
-                                               in.taken, source, header, c.handler, context_.place));
+    throw_error(errc::bad_message,
+                fmt::format("message {} from place {} is damaged (header {:#x}, handler {:#x}): a stray write into the "
+                            "channels of place {}, or places of different builds",
+                            in.taken, source, header, c.handler, context_.place));
   }
   message m{.self = *this,
             .in = in,
@@ -190,7 +202,8 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
     m.data_end = record.end;
   }
 #if defined(__SANITIZE_THREAD__)
-  // What this place's agent had done for other places happened before they answered. Where they are processes, ThreadSanitizer does not see that.
+  // What this place's agent had done for other places happened before they answered. Where they are processes,
+  // ThreadSanitizer does not see that.
   (void)job_->slot(context_.place).read_by_agent.load(std::memory_order_acquire);
 #endif
   handler(m);
@@ -203,14 +216,16 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
   const std::uint32_t poll = polls_;
   std::uint32_t count = 0;
   do {
-    if (what == taking::handlers && static_cast<message_kind>(in.next->header.load(std::memory_order_relaxed) >> 8 & 0xff) == message_kind::call) {
+    if (what == taking::handlers &&
+        static_cast<message_kind>(in.next->header.load(std::memory_order_relaxed) >> 8 & 0xff) == message_kind::call) {
       met_call_ = true;
       return count != 0;
     }
     dispatch(in, source, is_reply);
     // A handler that waited has had its share: another poll has begun meanwhile, and what waits is asked after each.
   } while (++count < messages_a_turn && poll == polls_ && in.is_ready());
-  // Fewer than a quarter of the cells unpublished hold nobody up; of the data, any may: a record must find room in one piece.
+  // Fewer than a quarter of the cells unpublished hold nobody up; of the data, any may: a record must find room in one
+  // piece.
   if (in.data_published != in.data_taken) publish_consumed(in, source);
   return true;
 }
@@ -244,7 +259,8 @@ bool endpoint::poll(bool all) {
 }
 
 bool endpoint::poll_replies() {
-  if (SITU_LOSS_CHECK(poll_replies) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+  if (SITU_LOSS_CHECK(poll_replies) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_)
+      [[unlikely]]
     note_failures();
   bool any = false;
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
@@ -254,7 +270,8 @@ bool endpoint::poll_replies() {
 }
 
 endpoint::found endpoint::poll_handlers() {
-  if (SITU_LOSS_CHECK(poll_handlers) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
+  if (SITU_LOSS_CHECK(poll_handlers) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_)
+      [[unlikely]]
     note_failures();
   met_call_ = false;
   bool any = false;
@@ -276,7 +293,8 @@ void endpoint::note_failures() noexcept {
       if (out->closed) continue;
       out->closed = true;
       out->to = scratch_.get();
-      out->seen = out->sent - channel::cell_count;  // "full": the fast path gives way to wait_for_room, which throws or drops
+      // "full": the fast path gives way to wait_for_room, which throws or drops
+      out->seen = out->sent - channel::cell_count;
     }
   }
 }

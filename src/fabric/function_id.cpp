@@ -47,12 +47,17 @@ function_id name_function_slow(const void* code) {
     if (!each.holds(address)) continue;
     const std::uint64_t offset = address - each.base;
     if (offset > UINT32_MAX)
-      throw_error(errc::not_supported, fmt::format("function at {} lies more than 4 GiB behind the beginning of {}, so it has no name at other places", code, each.path));
+      throw_error(
+          errc::not_supported,
+          fmt::format(
+              "function at {} lies more than 4 GiB behind the beginning of {}, so it has no name at other places", code,
+              each.path));
     if (&each == &modules.front()) return executable_number << 32 | offset;
     const std::uint64_t number = name_module(each);
     return number << 32 | (number == refused_number ? each.identity & UINT32_MAX : offset);
   }
-  throw_error(errc::bad_argument, fmt::format("function at {} belongs to no loaded module, so no other place can find it", code));
+  throw_error(errc::bad_argument,
+              fmt::format("function at {} belongs to no loaded module, so no other place can find it", code));
 }
 
 const void* find_function_slow(function_id id) {

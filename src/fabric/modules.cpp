@@ -21,19 +21,21 @@ constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;  // FNV-1a, 64 bits
 constexpr std::uint64_t fnv_prime = 0x100000001b3;
 
 // Also of whole segments, in which AddressSanitizer has marked what lies between constants.
-[[gnu::no_sanitize("address")]] std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t hash = fnv_offset) noexcept {
+[[gnu::no_sanitize("address")]] std::uint64_t hash_bytes(const void* bytes, std::size_t count,
+                                                         std::uint64_t hash = fnv_offset) noexcept {
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * fnv_prime;
   return hash;
 }
 
-// --- What is loaded ---------------------------------------------------------------------------------------------------------------
+// --- What is loaded --------------------------------------------------------------------------------------------------
 
 std::uint64_t hash_of_build_id(const char* at, const char* end) noexcept {
   while (at + sizeof(ElfW(Nhdr)) <= end) {
     const auto* const note = reinterpret_cast<const ElfW(Nhdr)*>(at);
     const char* const name = at + sizeof(*note);
     const char* const text = name + ((note->n_namesz + 3) & ~3U);
-    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) return hash_bytes(text, note->n_descsz);
+    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+      return hash_bytes(text, note->n_descsz);
     at = text + ((note->n_descsz + 3) & ~3U);
   }
   return 0;
@@ -57,7 +59,7 @@ std::uint64_t identity_of(const dl_phdr_info& info) noexcept {
 }
 
 struct snapshot {
-  unsigned long long loads = 0;    // the loader's counters when it was taken
+  unsigned long long loads = 0;  // the loader's counters when it was taken
   unsigned long long unloads = 0;
   bool is_complete = false;
   std::vector<loaded_module> modules;
@@ -73,7 +75,9 @@ int take_in(dl_phdr_info* info, std::size_t, void* data) {
   std::uintptr_t lowest = UINTPTR_MAX;
   for (int i = 0; i < info->dlpi_phnum; ++i)
     if (info->dlpi_phdr[i].p_type == PT_LOAD) lowest = std::min<std::uintptr_t>(lowest, info->dlpi_phdr[i].p_vaddr);
-  loaded_module made{.base = info->dlpi_addr + lowest, .identity = identity_of(*info), .path = info->dlpi_name != nullptr ? info->dlpi_name : ""};
+  loaded_module made{.base = info->dlpi_addr + lowest,
+                     .identity = identity_of(*info),
+                     .path = info->dlpi_name != nullptr ? info->dlpi_name : ""};
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& header = info->dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
@@ -83,7 +87,7 @@ int take_in(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-// --- What has a name --------------------------------------------------------------------------------------------------------------
+// --- What has a name -------------------------------------------------------------------------------------------------
 
 // Code is named before main, so this is made at its first use, and never destroyed: others may still name code then.
 struct registry {
@@ -103,11 +107,14 @@ registry& all() {
 // Without its folders: a place's reason has little room.
 std::string_view file_name(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
 
-std::string shown(std::string_view path, std::uint64_t identity) { return fmt::format("{} (identity {:016x})", file_name(path), identity); }
+std::string shown(std::string_view path, std::uint64_t identity) {
+  return fmt::format("{} (identity {:016x})", file_name(path), identity);
+}
 
 std::string shown(const module_entry& entry) {
   // Its name follows the claim within a few instructions.
-  return shown(entry.is_named.load(std::memory_order_acquire) != 0 ? std::string_view{entry.name} : "a module", entry.identity.load());
+  return shown(entry.is_named.load(std::memory_order_acquire) != 0 ? std::string_view{entry.name} : "a module",
+               entry.identity.load());
 }
 
 void write_name(module_entry& entry, std::string_view path) noexcept {
@@ -128,11 +135,13 @@ module_entry* find_number(job_control& control, std::uint64_t number) noexcept {
   return nullptr;
 }
 
-// Sees to it that the module is in the table. Returns who has its number, itself unless it is refused; null where the table is full.
+// Sees to it that the module is in the table. Returns who has its number, itself unless it is refused; null where the
+// table is full.
 module_entry* claim(job_control& control, std::uint64_t identity, std::string_view path) noexcept {
   for (module_entry& each : control.modules) {
     std::uint64_t present = each.identity.load(std::memory_order_acquire);
-    const bool made = present == 0 && each.identity.compare_exchange_strong(present, identity, std::memory_order_acq_rel);
+    const bool made =
+        present == 0 && each.identity.compare_exchange_strong(present, identity, std::memory_order_acq_rel);
     if (made) write_name(each, path);
     if (made || present == identity) return find_number(control, module_number(identity));
   }
@@ -149,21 +158,25 @@ module_entry* find_refused(job_control& control, std::uint64_t function) noexcep
   for (module_entry& each : control.modules) {
     const std::uint64_t identity = each.identity.load(std::memory_order_acquire);
     if (identity == 0) return nullptr;
-    if ((identity & UINT32_MAX) == (function & UINT32_MAX) && find_number(control, module_number(identity)) != &each) return &each;
+    if ((identity & UINT32_MAX) == (function & UINT32_MAX) && find_number(control, module_number(identity)) != &each)
+      return &each;
   }
   return nullptr;
 }
 
 std::string describe_clash(const std::string& one, const std::string& other) {
-  return fmt::format("two modules have the same number in the names of functions (a hash): {} and {}; load only one, or link one with another build id "
-                     "(-Wl,--build-id=0x and any digits)",
-                     one, other);
+  return fmt::format(
+      "two modules have the same number in the names of functions (a hash): {} and {}; load only one, or link one with "
+      "another build id "
+      "(-Wl,--build-id=0x and any digits)",
+      one, other);
 }
 
 }  // namespace
 
 bool loaded_module::holds(std::uintptr_t address) const noexcept {
-  return std::any_of(code.begin(), code.end(), [address](const auto& range) { return range.first <= address && address < range.second; });
+  return std::any_of(code.begin(), code.end(),
+                     [address](const auto& range) { return range.first <= address && address < range.second; });
 }
 
 const std::vector<loaded_module>& loaded_modules() {
@@ -173,13 +186,16 @@ const std::vector<loaded_module>& loaded_modules() {
   return here.modules;
 }
 
-std::uint64_t module_number(std::uint64_t identity) noexcept { return 1 + (identity ^ identity >> 32) % (refused_number - 1); }
+std::uint64_t module_number(std::uint64_t identity) noexcept {
+  return 1 + (identity ^ identity >> 32) % (refused_number - 1);
+}
 
 std::uint64_t name_module(const loaded_module& module) {
   registry& here = all();
   const std::lock_guard lock{here.mutex};
   bool good = true;
-  if (std::none_of(here.modules.begin(), here.modules.end(), [&](const registry::named& each) { return each.identity == module.identity; }))
+  if (std::none_of(here.modules.begin(), here.modules.end(),
+                   [&](const registry::named& each) { return each.identity == module.identity; }))
     here.modules.push_back({module.identity, module.path});
   for (job_control* const each : here.jobs) good &= has_its_number(*each, module.identity, module.path);
   return good ? module_number(module.identity) : refused_number;
@@ -202,13 +218,17 @@ void announce_modules(job_control& control) {
   registry& here = all();
   const std::lock_guard lock{here.mutex};
   std::erase_if(here.modules, [&](const registry::named& each) {
-    return std::none_of(loaded.begin(), loaded.end(), [&](const loaded_module& now) { return now.identity == each.identity; });
+    return std::none_of(loaded.begin(), loaded.end(),
+                        [&](const loaded_module& now) { return now.identity == each.identity; });
   });
   for (const registry::named& each : here.modules) {
     const module_entry* const holder = claim(control, each.identity, each.path);
     if (holder == nullptr)
-      throw_error(errc::not_supported, fmt::format("functions of more than {} modules are named in this job; {} is one too many", std::size(control.modules), file_name(each.path)));
-    if (holder->identity.load() != each.identity) throw_error(errc::version_mismatch, describe_clash(shown(each.path, each.identity), shown(*holder)));
+      throw_error(errc::not_supported,
+                  fmt::format("functions of more than {} modules are named in this job; {} is one too many",
+                              std::size(control.modules), file_name(each.path)));
+    if (holder->identity.load() != each.identity)
+      throw_error(errc::version_mismatch, describe_clash(shown(each.path, each.identity), shown(*holder)));
   }
   here.jobs.push_back(&control);
 }
@@ -216,7 +236,8 @@ void announce_modules(job_control& control) {
 void forget_job(job_control& control) noexcept {
   registry& here = all();
   const std::lock_guard lock{here.mutex};
-  if (const auto found = std::find(here.jobs.begin(), here.jobs.end(), &control); found != here.jobs.end()) here.jobs.erase(found);
+  if (const auto found = std::find(here.jobs.begin(), here.jobs.end(), &control); found != here.jobs.end())
+    here.jobs.erase(found);
 }
 
 std::string describe_missing_function(std::uint64_t function) {
@@ -224,24 +245,33 @@ std::string describe_missing_function(std::uint64_t function) {
   const std::uint64_t number = function >> 32;
   if (number == refused_number) {
     module_entry* const refused = find_refused(control, function);
-    if (refused == nullptr) return fmt::format("a function of a module beyond the {} whose functions a job can name", std::size(control.modules));
+    if (refused == nullptr)
+      return fmt::format("a function of a module beyond the {} whose functions a job can name",
+                         std::size(control.modules));
     return describe_clash(shown(*refused), shown(*find_number(control, module_number(refused->identity.load()))));
   }
   const module_entry* const entry = find_number(control, number);
-  if (entry == nullptr) return fmt::format("a call names function {:#x}, which this executable does not have", function);
+  if (entry == nullptr)
+    return fmt::format("a call names function {:#x}, which this executable does not have", function);
   const std::uint64_t offset = function & UINT32_MAX;
   const std::vector<loaded_module>& loaded = loaded_modules();
-  const auto copies = std::count_if(loaded.begin(), loaded.end(), [&](const loaded_module& each) { return each.identity == entry->identity.load(); });
+  const auto copies = std::count_if(loaded.begin(), loaded.end(),
+                                    [&](const loaded_module& each) { return each.identity == entry->identity.load(); });
   if (copies == 0)
-    return fmt::format("place {} does not have {}, which holds the function at {:#x} that is called; load it at every place before", current->place, shown(*entry), offset);
-  if (copies > 1) return fmt::format("place {} has {} more than once, so its function at {:#x} is not unique; load one copy", current->place, shown(*entry), offset);
+    return fmt::format(
+        "place {} does not have {}, which holds the function at {:#x} that is called; load it at every place before",
+        current->place, shown(*entry), offset);
+  if (copies > 1)
+    return fmt::format("place {} has {} more than once, so its function at {:#x} is not unique; load one copy",
+                       current->place, shown(*entry), offset);
   return fmt::format("{} holds no code at {:#x}", shown(*entry), offset);
 }
 
 bool is_known_to_job(std::uint64_t function) noexcept {
   const std::uint64_t number = function >> 32;
   if (number == 0 || number > refused_number) return false;
-  return number == refused_number ? find_refused(*current->job, function) != nullptr : find_number(*current->job, number) != nullptr;
+  return number == refused_number ? find_refused(*current->job, function) != nullptr
+                                  : find_number(*current->job, number) != nullptr;
 }
 
 }  // namespace situ::detail

@@ -1,6 +1,7 @@
 // What an observed job remembers: counts for each pair of places, and a trace of events.
 //
-// Each place writes its own row of the job's shared block, so the launcher can read them all afterwards, even a killed place's:
+// Each place writes its own row of the job's shared block, so the launcher can read them all afterwards, even a killed
+// place's:
 //
 //   | row_header | pair_counts x place_count | trace_event x event_capacity |
 //
@@ -22,24 +23,35 @@ struct alignas(64) pair_counts {
   std::uint64_t puts, put_bytes;
   std::uint64_t gets, get_bytes;  // atomics count as gets of their size
   std::uint64_t messages, message_bytes;
-  std::uint64_t waits, wait_ns;   // for room in the channel, or for an answer
+  std::uint64_t waits, wait_ns;  // for room in the channel, or for an answer
 };
 static_assert(sizeof(pair_counts) == 64);
 
-enum class event_kind : std::uint8_t { put, get, message, task, barrier, wait, graph_here, graph_message, graph_pull, graph_offload };
+enum class event_kind : std::uint8_t {
+  put,
+  get,
+  message,
+  task,
+  barrier,
+  wait,
+  graph_here,
+  graph_message,
+  graph_pull,
+  graph_offload
+};
 
 struct trace_event {
-  std::uint64_t begin_ns;     // steady clock of the host
+  std::uint64_t begin_ns;  // steady clock of the host
   std::uint64_t bytes;
   std::uint32_t duration_ns;
-  std::uint32_t peer;         // the other place; the own where there is none
+  std::uint32_t peer;  // the other place; the own where there is none
   event_kind kind;
   std::array<std::uint8_t, 7> spare;
 };
 static_assert(sizeof(trace_event) == 32);
 
 struct alignas(64) row_header {
-  std::uint64_t events;   // recorded, whether kept or not: beyond event_capacity they are only counted
+  std::uint64_t events;  // recorded, whether kept or not: beyond event_capacity they are only counted
 };
 
 inline constexpr std::uint64_t trace_event_capacity = 1 << 18;  // 8 MiB a place, touched as it fills
@@ -51,7 +63,8 @@ inline constexpr std::uint64_t trace_event_capacity = 1 << 18;  // 8 MiB a place
 
 // The calling place's counts towards `peer`. pre: the context is observed.
 [[nodiscard]] pair_counts& counts_towards(const place_context& context, std::uint32_t peer) noexcept;
-void record_event(const place_context& context, event_kind kind, std::uint32_t peer, std::uint64_t bytes, std::uint64_t begin_ns) noexcept;
+void record_event(const place_context& context, event_kind kind, std::uint32_t peer, std::uint64_t bytes,
+                  std::uint64_t begin_ns) noexcept;
 
 // Records a span from its construction to its end, if the place is observed.
 class observed_span {

@@ -30,11 +30,17 @@ std::string_view verb(access how) noexcept {
   if (context.place_count == 0) throw_no_runtime(fmt::format("{} of {} bytes at {:#x}", verb(how), bytes, address));
   const std::uintptr_t index = (address - context.base) >> context.slice_shift;
   if (index >= context.place_count)
-    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: the address is in no place's segment ({}); pass memory from situ::allocate", verb(how), bytes, address,
-                                               address == 0 ? "it is null" : "it is private memory"));
-  const std::uint64_t open_end = context.base + (index << context.slice_shift) + context.heap_offset + context.job->slot(static_cast<std::uint32_t>(index)).extent.load();
-  throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: outside the open part of place {}'s segment, [{:#x}, {:#x})", verb(how), bytes, address, index,
-                                             context.base + (index << context.slice_shift) + context.heap_offset, open_end));
+    throw_error(
+        errc::bad_address,
+        fmt::format(
+            "{} of {} bytes at {:#x}: the address is in no place's segment ({}); pass memory from situ::allocate",
+            verb(how), bytes, address, address == 0 ? "it is null" : "it is private memory"));
+  const std::uint64_t open_end = context.base + (index << context.slice_shift) + context.heap_offset +
+                                 context.job->slot(static_cast<std::uint32_t>(index)).extent.load();
+  throw_error(errc::bad_address,
+              fmt::format("{} of {} bytes at {:#x}: outside the open part of place {}'s segment, [{:#x}, {:#x})",
+                          verb(how), bytes, address, index,
+                          context.base + (index << context.slice_shift) + context.heap_offset, open_end));
 }
 
 // Checked mode: the whole access lies in one allocated block.
@@ -42,10 +48,12 @@ void check_allocated(const place_context& context, access how, std::uintptr_t ad
   const auto block = segment::find_block(context, address);
   const std::uint32_t owner = ptr<std::byte>{reinterpret_cast<std::byte*>(address)}.place().index();
   if (!block || !block->live)
-    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: {} at place {}", verb(how), bytes, address, block ? "freed memory" : "freed or never allocated memory", owner));
+    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: {} at place {}", verb(how), bytes, address,
+                                               block ? "freed memory" : "freed or never allocated memory", owner));
   if (bytes > block->start + block->size - address)
-    throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: runs past the end of its block of {} bytes at {:#x}, place {}", verb(how), bytes, address, block->size,
-                                               block->start, owner));
+    throw_error(errc::bad_address,
+                fmt::format("{} of {} bytes at {:#x}: runs past the end of its block of {} bytes at {:#x}, place {}",
+                            verb(how), bytes, address, block->size, block->start, owner));
 }
 
 void count(place_context& context, access how, std::uint32_t target, std::size_t bytes) noexcept {
@@ -80,33 +88,42 @@ void check_access_slow(place_context& context, access how, std::uintptr_t addres
 }
 
 void throw_misaligned(std::uintptr_t address, std::size_t bytes) {
-  throw_error(errc::misaligned, fmt::format("atomic of {} bytes at {:#x}: the address is not a multiple of {}", bytes, address, bytes));
+  throw_error(errc::misaligned,
+              fmt::format("atomic of {} bytes at {:#x}: the address is not a multiple of {}", bytes, address, bytes));
 }
 
 void throw_no_such_place(std::uint32_t index) {
   const place_context& context = *current;
   if (context.place_count == 0) throw_no_runtime(fmt::format("message to place {}", index));
-  throw_error(errc::bad_argument, fmt::format("there is no place {}: the job has places 0 to {}", index, context.place_count - 1));
+  throw_error(errc::bad_argument,
+              fmt::format("there is no place {}: the job has places 0 to {}", index, context.place_count - 1));
 }
 
 void throw_medium_too_large(std::size_t bytes) {
-  throw_error(errc::bad_argument, fmt::format("a medium message carries at most {} bytes, not {}: send several, or a long message", max_medium_bytes, bytes));
+  throw_error(errc::bad_argument,
+              fmt::format("a medium message carries at most {} bytes, not {}: send several, or a long message",
+                          max_medium_bytes, bytes));
 }
 
 void throw_wrong_arguments(const message& m, std::size_t expected) {
-  throw_error(errc::bad_message, fmt::format("a message from place {} carries {} arguments for a handler of {}: a stray write into the channels of place {}", m.source,
-                                             m.argument_count, expected, m.self.context().place));
+  throw_error(errc::bad_message, fmt::format("a message from place {} carries {} arguments for a handler of {}: a "
+                                             "stray write into the channels of place {}",
+                                             m.source, m.argument_count, expected, m.self.context().place));
 }
 
 void take_long_payload(message& m) {
   const place_context& context = m.self.context();
   const std::uintptr_t address = m.head.words[cell::word_count - 2];
   const std::uint64_t bytes = m.head.words[cell::word_count - 1];
-  const std::uintptr_t heap = context.base + (std::uintptr_t{context.place} << context.slice_shift) + context.heap_offset;
-  const std::uint64_t extent = context.job->slot(context.place).extent.load(std::memory_order_relaxed);  // written by this place
+  const std::uintptr_t heap =
+      context.base + (std::uintptr_t{context.place} << context.slice_shift) + context.heap_offset;
+  // written by this place
+  const std::uint64_t extent = context.job->slot(context.place).extent.load(std::memory_order_relaxed);
   const bool is_open = bytes == 0 || (address - heap < extent && bytes <= extent - (address - heap));
   if (m.kind != message_kind::long_message || !is_open)
-    throw_error(errc::bad_message, fmt::format("a long message from place {} names {} bytes at {:#x}, which are not open at place {}", m.source, bytes, address, context.place));
+    throw_error(errc::bad_message,
+                fmt::format("a long message from place {} names {} bytes at {:#x}, which are not open at place {}",
+                            m.source, bytes, address, context.place));
   m.payload = reinterpret_cast<std::byte*>(address);
   m.payload_bytes = bytes;
 }
@@ -115,7 +132,8 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
   if (payload.empty()) return;
   check_access(access::put, destination.address(), payload.size());
   if (destination.place().index() != target)
-    throw_error(errc::bad_address, fmt::format("long message to place {}: its destination {:#x} lies at place {}", target, destination.address(), destination.place().index()));
+    throw_error(errc::bad_address, fmt::format("long message to place {}: its destination {:#x} lies at place {}",
+                                               target, destination.address(), destination.place().index()));
   std::memcpy(destination.local(), payload.data(), payload.size());
   SITU_POINT(long_payload_written);
 }
@@ -126,11 +144,11 @@ void handler_threw(const message& m) noexcept {
     throw;
   } catch (const std::exception& e) {
     what = fmt::format("{}: {}", demangle(typeid(e).name()), e.what());
-  } catch (...) {
-  }
+  } catch (...) {}
   const std::uint32_t here = m.self.context().place;
   const std::string reason = fmt::format("a handler of an active message from place {} threw {}", m.source, what);
-  log(log_level::error, fmt::format("place {}: {}; handlers must not throw, since nobody waits for them: use situ::at", here, reason));
+  log(log_level::error,
+      fmt::format("place {}: {}; handlers must not throw, since nobody waits for them: use situ::at", here, reason));
   mark_lost(*m.self.context().job, here, reason);
   std::abort();
 }

@@ -20,16 +20,20 @@ namespace {
 constexpr int looks_before_sleep = 200;
 
 [[nodiscard]] offload_queue& queue_of(offload_entry& entry) noexcept {
-  return *reinterpret_cast<offload_queue*>(reinterpret_cast<std::byte*>(&entry - entry.index) - offsetof(offload_queue, entries));
+  return *reinterpret_cast<offload_queue*>(reinterpret_cast<std::byte*>(&entry - entry.index) -
+                                           offsetof(offload_queue, entries));
 }
 
-[[nodiscard]] bool is_agents(offload_step step) noexcept { return step == offload_step::measure || step == offload_step::copy || step == offload_step::abandoned; }
+[[nodiscard]] bool is_agents(offload_step step) noexcept {
+  return step == offload_step::measure || step == offload_step::copy || step == offload_step::abandoned;
+}
 
 bool advance(offload_entry& entry, offload_state from, offload_step to) noexcept {
   return entry.state.compare_exchange_strong(from, state_of(use_of(from), to), std::memory_order_seq_cst);
 }
 bool free_entry(offload_entry& entry, offload_state from) noexcept {
-  return entry.state.compare_exchange_strong(from, state_of(use_of(from) + 1, offload_step::free), std::memory_order_seq_cst);
+  return entry.state.compare_exchange_strong(from, state_of(use_of(from) + 1, offload_step::free),
+                                             std::memory_order_seq_cst);
 }
 
 void wake_place(std::uint32_t place) noexcept {
@@ -45,7 +49,8 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
     case offload_step::done:
     case offload_step::failed: return free_entry(entry, seen);
     case offload_step::copy:
-      if (advance(entry, seen, offload_step::abandoned)) queue_of(entry).ring();  // who asked for the copy may have died before it rang
+      // who asked for the copy may have died before it rang
+      if (advance(entry, seen, offload_step::abandoned)) queue_of(entry).ring();
       return false;
     default: return false;
   }
@@ -110,7 +115,9 @@ bool offload_agent::serve_next() {
   offload_state state = 0;
   for (std::size_t i = 0; i < offload_queue::entry_count; ++i) {
     const offload_state found = queue.entries[i].state.load(std::memory_order_acquire);
-    if (!is_agents(step_of(found)) || (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket)) continue;
+    if (!is_agents(step_of(found)) ||
+        (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket))
+      continue;
     oldest = i;
     state = found;
   }
@@ -174,7 +181,8 @@ namespace {
 void offload_agent::fail(offload_entry& entry, const std::exception& failure) noexcept {
   const auto* const known = dynamic_cast<const error*>(&failure);
   entry.error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
-  const std::string_view text = known != nullptr ? std::string_view{known->message()} : std::string_view{failure.what()};
+  const std::string_view text =
+      known != nullptr ? std::string_view{known->message()} : std::string_view{failure.what()};
   const std::size_t length = std::min(text.size(), sizeof entry.error_text - 1);
   std::memcpy(entry.error_text, text.data(), length);
   entry.error_text[length] = '\0';
@@ -184,7 +192,8 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
 offload_entry* offload_agent::reserve_entry() noexcept {
   for (offload_entry& each : queue_.local()->entries) {
     offload_state seen = each.state.load(std::memory_order_acquire);
-    if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure && has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
+    if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure &&
+        has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
       reclaim(each, seen);
       seen = each.state.load(std::memory_order_acquire);
     }
@@ -208,11 +217,14 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   try {
     current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); });
     if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
-    if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);  // `reader` is: another task has taken it up
+    // `reader` is: another task has taken it up
+    if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);
   } catch (...) {
-    // The caller may give the graph up now: not while the agent reads it. It is at work in this process, so this ends soon.
+    // The caller may give the graph up now: not while the agent reads it. It is at work in this process, so this ends
+    // soon.
     while (state() == state_of(use, offload_step::measure)) std::this_thread::yield();
-    free_entry(*entry, state_of(use, offload_step::measured)) || free_entry(*entry, state_of(use, offload_step::failed));
+    free_entry(*entry, state_of(use, offload_step::measured)) ||
+        free_entry(*entry, state_of(use, offload_step::failed));
     throw;
   }
   return {*entry, use};
@@ -226,9 +238,11 @@ offload_lease::~offload_lease() {
     const offload_state seen = entry_->state.load(std::memory_order_acquire);
     if (use_of(seen) != use_) return;
     const offload_step step = step_of(seen);
-    const bool is_left_behind = step == offload_step::measured || has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
+    const bool is_left_behind = step == offload_step::measured ||
+                                has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
     if (is_left_behind && reclaim(*entry_, seen)) return;
-    // Of what the receiver has, it disposes itself; and what it asks for after a loss, the agent refuses (reading_guard).
+    // Of what the receiver has, it disposes itself; and what it asks for after a loss, the agent refuses
+    // (reading_guard).
     if (!is_left_behind && step != offload_step::copy && step != offload_step::abandoned) return;
     std::this_thread::yield();  // invariant 5. The agent is at work in this process, so this ends soon
   }
@@ -236,14 +250,21 @@ offload_lease::~offload_lease() {
 
 // --- the receiver's end ---
 
-offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source) : use_{use}, source_{source} {
+offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source)
+    : use_{use}, source_{source} {
   check_access(access::get, address, sizeof(offload_entry));
   auto* const entry = reinterpret_cast<offload_entry*>(address);
-  if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != source || entry->index >= offload_queue::entry_count)
-    throw_error(errc::bad_message, fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none", source, address));
+  if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != source ||
+      entry->index >= offload_queue::entry_count)
+    throw_error(errc::bad_message,
+                fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none",
+                            source, address));
   if (!advance(*entry, state_of(use, offload_step::measured), offload_step::claimed)) {
-    if (current->job->failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(*current->job, current->place);
-    throw_error(errc::bad_message, fmt::format("a call from place {} names request {} of its offload agent at {:#x}, which is over", source, use, address));
+    if (current->job->failure_epoch.load(std::memory_order_acquire) != 0)
+      throw_place_lost(*current->job, current->place);
+    throw_error(errc::bad_message,
+                fmt::format("a call from place {} names request {} of its offload agent at {:#x}, which is over",
+                            source, use, address));
   }
   entry_ = entry;
   SITU_POINT(entry_claimed);
@@ -263,9 +284,12 @@ void offload_claim::copy_to(arena& destination) {
   entry_->destination = reinterpret_cast<std::uintptr_t>(&destination);
   entry_->finalizers = reinterpret_cast<std::uintptr_t>(destination.finalizers);
   entry_->waiting_place = current->place;
-  if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy)) throw_place_lost(*current->job, current->place);
+  if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy))
+    throw_place_lost(*current->job, current->place);
   offload_step step = offload_step::copy;
-  current->scheduler->wait_until([&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; }, {.place = source_});
+  current->scheduler->wait_until(
+      [&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; },
+      {.place = source_});
   if (step == offload_step::failed) throw_failure(*entry_);
 }
 

@@ -1,20 +1,25 @@
-// The offload agent of a place's memory: a worker beside it that measures graphs and copies them to other places' segments, in the place of
-// NEMESYS's accelerators (sections 3.2, 4.1 and 4.2), while the caller and the receiver go on.
+// The offload agent of a place's memory: a worker beside it that measures graphs and copies them to other places'
+// segments, in the place of NEMESYS's accelerators (sections 3.2, 4.1 and 4.2), while the caller and the receiver go
+// on.
 //
-// Its requests lie in the place's segment, where the receiver finds them: a FIFO of 16. Who waits for a free entry waits as a task.
+// Its requests lie in the place's segment, where the receiver finds them: a FIFO of 16. Who waits for a free entry
+// waits as a task.
 //
-//   entry   free -- caller --> measure -- agent --> measured -- receiver --> claimed --> copy -- agent --> done -- receiver --> free
-//                                  \------------------> failed                            \---------------> failed
+//   free - caller -> measure - agent -> measured - receiver -> claimed -> copy - agent -> done - receiver -> free
+//                        \--------------> failed                             \------------> failed
 //
-// Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost receiver left behind; the receiver
-// one that it has claimed. While the agent copies, an entry that is given up is `abandoned`, and the agent frees it.
+// Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost
+// receiver left behind; the receiver one that it has claimed. While the agent copies, an entry that is given up is
+// `abandoned`, and the agent frees it.
 //
 // Invariants
-//   1. Whoever may take the next step owns the entry's other fields; the change is a release, the look an acquire. Where two may take it, each
-//      by compare-exchange.
-//   2. A state holds the number of the entry's use, which grows each time that it is freed: an old name of an entry finds nothing.
+//   1. Whoever may take the next step owns the entry's other fields; the change is a release, the look an acquire.
+//      Where two may take it, each by compare-exchange.
+//   2. A state holds the number of the entry's use, which grows each time that it is freed: an old name of an entry
+//      finds nothing.
 //   3. The agent takes requests in the order of their tickets.
-//   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only wakes them.
+//   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
+//      wakes them.
 //   5. Once a lease has ended, the agent does not read that graph any more.
 #pragma once
 
@@ -38,25 +43,29 @@ enum class offload_step : std::uint8_t { free, reserved, measure, measured, clai
 
 // | use : 56 | step : 8 |
 using offload_state = std::uint64_t;
-[[nodiscard]] constexpr offload_state state_of(std::uint64_t use, offload_step step) noexcept { return use << 8 | static_cast<std::uint8_t>(step); }
+[[nodiscard]] constexpr offload_state state_of(std::uint64_t use, offload_step step) noexcept {
+  return use << 8 | static_cast<std::uint8_t>(step);
+}
 [[nodiscard]] constexpr std::uint64_t use_of(offload_state state) noexcept { return state >> 8; }
-[[nodiscard]] constexpr offload_step step_of(offload_state state) noexcept { return static_cast<offload_step>(state & 0xff); }
+[[nodiscard]] constexpr offload_step step_of(offload_state state) noexcept {
+  return static_cast<offload_step>(state & 0xff);
+}
 
 struct alignas(64) offload_entry {
   std::atomic<offload_state> state{state_of(1, offload_step::free)};
-  std::uint32_t index = 0;           // in the queue; constant
-  std::uint32_t waiting_place = 0;   // who is woken after the next step of the agent's
-  std::uint32_t reader = 0;          // the place that the graph is for
+  std::uint32_t index = 0;          // in the queue; constant
+  std::uint32_t waiting_place = 0;  // who is woken after the next step of the agent's
+  std::uint32_t reader = 0;         // the place that the graph is for
   std::uint64_t ticket = 0;
-  std::uint64_t copy_bytes = 0;      // set by measuring
+  std::uint64_t copy_bytes = 0;  // set by measuring
   std::uint64_t objects = 0;
   std::uint64_t finalizer_words = 0;
   std::uint32_t alignment = 0;
   std::uint32_t root_count = 0;
   std::array<std::uint32_t, most_roots> roots{};  // units in the copy
-  std::uint64_t destination = 0;     // set by the receiver
+  std::uint64_t destination = 0;                  // set by the receiver
   std::uint64_t finalizers = 0;
-  std::uint32_t failure_epoch = 0;   // that the caller had been told of
+  std::uint32_t failure_epoch = 0;  // that the caller had been told of
   std::uint32_t error_code = 0;
   char error_text[256]{};
 };
@@ -99,7 +108,8 @@ class offload_lease {
 // The receiver's hold of an entry, from reading its name to the end of the copy.
 class offload_claim {
  public:
-  // Of the entry at this address of place `source`. Throws bad_message where there can be none, place_lost_error where its caller gave it up.
+  // Of the entry at this address of place `source`. Throws bad_message where there can be none, place_lost_error where
+  // its caller gave it up.
   offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source);
   offload_claim(const offload_claim&) = delete;
   offload_claim& operator=(const offload_claim&) = delete;
@@ -121,10 +131,11 @@ class offload_agent {
   offload_agent(const offload_agent&) = delete;
   offload_agent& operator=(const offload_agent&) = delete;
 
-  // Has these graphs measured, for place `reader`; waits for a free entry and for the result, as a task. Throws what the measuring threw.
+  // Has these graphs measured, for place `reader`; waits for a free entry and for the result, as a task. Throws what
+  // the measuring threw.
   [[nodiscard]] offload_lease measure(std::span<const graph_root> roots, std::uint32_t reader);
-  // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between memories that the
-  // agent cannot write word by word.
+  // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between
+  // memories that the agent cannot write word by word.
   [[nodiscard]] bool is_staged() const noexcept { return staged_; }
 
  private:

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint16_t arena_in_segment = 1;
 
-// A processor takes a load for one of what it has just stored where the last 12 bits of their addresses agree, and waits: a list copied
-// from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128 bytes apart).
+// A processor takes a load for one of what it has just stored where the last 12 bits of their addresses agree, and
+// waits: a list copied from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128 bytes apart).
 constexpr std::uintptr_t aliasing_bytes = 4096;
 constexpr std::uintptr_t distance_bytes = 256;
 constexpr std::uint16_t lead_bytes = 2 * distance_bytes;
@@ -77,29 +77,37 @@ void list_finalizers(arena& a, std::uint64_t words) {
 }
 }  // namespace
 
-arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words, const void* source) {
+arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects,
+                           std::uint64_t finalizer_words, const void* source) {
   const bool may_lead = source != nullptr && bytes >= aliasing_bytes && lead_bytes % alignment == 0;
   const store memory = allocate_bytes_anywhere(bytes + (may_lead ? lead_bytes : 0), alignment);
-  const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(memory.bytes) - reinterpret_cast<std::uintptr_t>(source) + distance_bytes;
+  const std::uintptr_t apart =
+      reinterpret_cast<std::uintptr_t>(memory.bytes) - reinterpret_cast<std::uintptr_t>(source) + distance_bytes;
   const std::uint16_t lead = may_lead && apart % aliasing_bytes < 2 * distance_bytes ? lead_bytes : std::uint16_t{0};
-  arena_reference made{new (memory.bytes + lead)
-                           arena{.bytes = bytes, .objects = objects, .flags = memory.in_segment ? arena_in_segment : std::uint16_t{0}, .lead_bytes = lead}};
+  arena_reference made{new (memory.bytes + lead) arena{.bytes = bytes,
+                                                       .objects = objects,
+                                                       .flags = memory.in_segment ? arena_in_segment : std::uint16_t{0},
+                                                       .lead_bytes = lead}};
   list_finalizers(*made.get(), finalizer_words);
   return made;
 }
 
-arena_reference make_arena(const graph_plan& plan) { return make_arena(plan.copy_bytes(), plan.alignment_bytes(), plan.size().objects, plan.finalizer_words()); }
+arena_reference make_arena(const graph_plan& plan) {
+  return make_arena(plan.copy_bytes(), plan.alignment_bytes(), plan.size().objects, plan.finalizer_words());
+}
 
 namespace {
 
 arena_reference write_arena(const graph_plan& plan) {
   arena_reference made = make_arena(plan);
-  plan.write(reinterpret_cast<std::byte*>(made.get()), reinterpret_cast<std::uintptr_t>(made.get()), made.get()->finalizers);
+  plan.write(reinterpret_cast<std::byte*>(made.get()), reinterpret_cast<std::uintptr_t>(made.get()),
+             made.get()->finalizers);
   return made;
 }
 
-// Who copies graphs of one kind again and again mostly copies graphs of one size. If the last two were, memory for another is taken
-// beforehand, and the copy is made in it at once instead of being moved there; if it does not suit, nothing but the memory was in vain.
+// Who copies graphs of one kind again and again mostly copies graphs of one size. If the last two were, memory for
+// another is taken beforehand, and the copy is made in it at once instead of being moved there; if it does not suit,
+// nothing but the memory was in vain.
 class expected_arena {
  public:
   expected_arena(graph_plan::expectation& expected, const void* source) : expected_{expected} {
@@ -111,9 +119,12 @@ class expected_arena {
     } catch (const error&) {  // then the copy will do without, or say so
     }
   }
-  [[nodiscard]] std::span<std::byte> place() const noexcept { return {reinterpret_cast<std::byte*>(arena_.get()), bytes_}; }
+  [[nodiscard]] std::span<std::byte> place() const noexcept {
+    return {reinterpret_cast<std::byte*>(arena_.get()), bytes_};
+  }
   [[nodiscard]] bool suits(const graph_plan& plan) const noexcept {
-    return plan.is_in_place() && plan.alignment_bytes() <= expected_.alignment_bytes && is_about(plan.copy_bytes(), bytes_);
+    return plan.is_in_place() && plan.alignment_bytes() <= expected_.alignment_bytes &&
+           is_about(plan.copy_bytes(), bytes_);
   }
   [[nodiscard]] arena_reference take(const graph_plan& plan) {
     arena& a = *arena_.get();
@@ -130,7 +141,9 @@ class expected_arena {
 
  private:
   // Whether so much less can be accepted.
-  static bool is_about(std::uint64_t less, std::uint64_t bytes) noexcept { return less <= bytes && bytes - less <= bytes / 8 + 64; }
+  static bool is_about(std::uint64_t less, std::uint64_t bytes) noexcept {
+    return less <= bytes && bytes - less <= bytes / 8 + 64;
+  }
 
   graph_plan::expectation& expected_;
   arena_reference arena_;

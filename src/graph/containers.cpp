@@ -14,14 +14,19 @@
 namespace situ {
 namespace detail {
 
-void throw_out_of_range(std::size_t index, std::size_t size) { throw_error(errc::bad_argument, fmt::format("element {} of a container of {}", index, size)); }
+void throw_out_of_range(std::size_t index, std::size_t size) {
+  throw_error(errc::bad_argument, fmt::format("element {} of a container of {}", index, size));
+}
 
 store allocate_bytes_anywhere(std::size_t bytes, std::size_t alignment) {
-  if (current->place_count != 0) return {situ::allocate_bytes(bytes, {.alignment = std::max<std::size_t>(alignment, 16)}).local(), true};
+  if (current->place_count != 0)
+    return {situ::allocate_bytes(bytes, {.alignment = std::max<std::size_t>(alignment, 16)}).local(), true};
   alignment = std::max<std::size_t>(alignment, 16);
   const bool is_possible = bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;
   void* const block = is_possible ? std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1)) : nullptr;
-  if (block == nullptr) throw_error(errc::out_of_memory, fmt::format("{} bytes for a copy of an object graph: the process is out of memory", bytes));
+  if (block == nullptr)
+    throw_error(errc::out_of_memory,
+                fmt::format("{} bytes for a copy of an object graph: the process is out of memory", bytes));
   return {static_cast<std::byte*>(block), false};
 }
 
@@ -38,7 +43,8 @@ void allocate_store(array_descriptor& array, std::size_t bytes, std::size_t alig
 }
 
 void free_store(array_descriptor& array) noexcept {
-  if (array.data != nullptr && (array.capacity & array_descriptor::in_arena) == 0) free_bytes_anywhere(array.data, (array.capacity & array_descriptor::in_segment) != 0);
+  if (array.data != nullptr && (array.capacity & array_descriptor::in_arena) == 0)
+    free_bytes_anywhere(array.data, (array.capacity & array_descriptor::in_segment) != 0);
   array = {};
 }
 
@@ -49,7 +55,10 @@ string& string::append(std::string_view text) {
   const std::size_t size = raw_.count + text.size();
   if (size + 1 > raw_.capacity_bytes()) {
     detail::array_descriptor larger;
-    detail::allocate_store(larger, std::max<std::size_t>(size + 1, std::min<std::size_t>(2 * raw_.capacity_bytes(), size + (std::size_t{1} << 20))), 1);
+    detail::allocate_store(larger,
+                           std::max<std::size_t>(size + 1, std::min<std::size_t>(2 * raw_.capacity_bytes(),
+                                                                                 size + (std::size_t{1} << 20))),
+                           1);
     if (raw_.count != 0) std::memcpy(larger.data, raw_.data, raw_.count);
     std::memcpy(larger.data + raw_.count, text.data(), text.size());  // before the old text goes: it may be part of it
     detail::free_store(raw_);

@@ -1,10 +1,10 @@
 // Copy maps: which originals have been met, and where their copies lie. One interface, three ways:
 //
-//   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh)   // what is known of it, or `fresh`, which is known from then on
-//   void clear()                                                     // before each graph
+//   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh)  // what is known of it, or `fresh`, known from
+//   then on void clear()                                                    // before each graph
 //
-// Values are places in the copy, in units of 8 bytes, from 1 on; `fresh` is larger than every value before it, so that whoever gets it
-// back knows the original is new. Not thread-safe.
+// Values are places in the copy, in units of 8 bytes, from 1 on; `fresh` is larger than every value before it, so that
+// whoever gets it back knows the original is new. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,9 @@ class linear_map {
   std::size_t size_ = 0;
 };
 
-// Section 4.5: a table of 2^(ceil(log2 n) + 1) places for n objects, linear probing, hashed by H3 (Carter and Wegman): the
-// exclusive or of one random word for each bit of the address that is set. Here eight bits at a time, from tables of their sums.
+// Section 4.5: a table of 2^(ceil(log2 n) + 1) places for n objects, linear probing, hashed by H3 (Carter and Wegman):
+// the exclusive or of one random word for each bit of the address that is set. Here eight bits at a time, from tables
+// of their sums.
 class hash_map {
  public:
   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh) {
@@ -116,21 +117,23 @@ class hash_map {
   std::size_t size_ = 0;
 };
 
-// A shadow of the source memory: one entry of 4 bytes for each 8 bytes of it, in chunks for regions of 256 KiB. Where a region's chunk lies
-// is looked up in a table of all addresses, of which only the pages exist that are needed.
+// A shadow of the source memory: one entry of 4 bytes for each 8 bytes of it, in chunks for regions of 256 KiB. Where a
+// region's chunk lies is looked up in a table of all addresses, of which only the pages exist that are needed.
 //
 //   original >> 18 --> chunks[region], moved so that it can be indexed by the address --> entry at original / 2
 //
-// Objects that lie side by side have their entries side by side, so a graph in order costs no cache misses, and one in disorder one.
-// Nothing is cleared between graphs: base_ moves beyond all entries of the graph before, and what is not above it is void. Only when 2^26
-// units (512 MiB of copies) have gone by, or the chunks take more than 64 MiB, all is wiped.
+// Objects that lie side by side have their entries side by side, so a graph in order costs no cache misses, and one in
+// disorder one. Nothing is cleared between graphs: base_ moves beyond all entries of the graph before, and what is not
+// above it is void. Only when 2^26 units (512 MiB of copies) have gone by, or the chunks take more than 64 MiB, all is
+// wiped.
 // Invariants
 //   1. Every entry is <= base_ + the largest value put for the present graph, and base_ + that < 2^32.
 //   2. So an entry is of the present graph iff it is > base_, and then its value is entry - base_.
 //   3. Originals that are not aligned to 8 bytes, which might share an entry, are in a hash_map of their own.
 class side_table {
  public:
-  // What lies in `table()` for a region, plus half the original's address, is the address of the original's entry; 0: no chunk.
+  // What lies in `table()` for a region, plus half the original's address, is the address of the original's entry; 0:
+  // no chunk.
   using region_table = std::uintptr_t;
   static constexpr unsigned region_shift = 18;
   static constexpr std::uint32_t most_values = UINT32_MAX - (std::uint32_t{1} << 26);
@@ -140,7 +143,8 @@ class side_table {
   side_table(const side_table&) = delete;
   side_table& operator=(const side_table&) = delete;
 
-  // Before anything else, for each graph. False where the system does not give so many addresses: then this map cannot be used.
+  // Before anything else, for each graph. False where the system does not give so many addresses: then this map cannot
+  // be used.
   [[nodiscard]] bool prepare() noexcept {
     if (table_ == nullptr) [[unlikely]]
       table_ = static_cast<region_table*>(regions_.reserve_all(region_count * sizeof(region_table)));
@@ -204,7 +208,7 @@ class side_table {
   bool unaligned_used_ = false;
   reserved_memory regions_{reserved_memory::growth::in_place};  // the table
   reserved_memory pool_{reserved_memory::growth::in_place};     // chunks, one behind the other
-  std::vector<std::uintptr_t> used_;  // regions that have chunks, in the order of these
+  std::vector<std::uintptr_t> used_;                            // regions that have chunks, in the order of these
   hash_map unaligned_;
 };
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t most_types = 65535;
 
-// Who makes types known. Numbers are given under the lock; whoever got one from a descriptor reads type_table without it.
+// Who makes types known. Numbers are given under the lock; whoever got one from a descriptor reads type_table without
+// it.
 struct registry {
   std::recursive_mutex lock;
   std::vector<type_entry*> in_progress;  // by the thread that holds the lock
@@ -41,7 +42,8 @@ std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash) {
     if (each.target != nullptr) hash = hash_text(each.target->name, hash);
     if (each.cases == nullptr) continue;
     hash = mix(hash, each.cases->flag_offset);
-    for (const auto& alternative : each.cases->alternatives) hash = fingerprint_of(alternative, mix(hash, alternative.size()));
+    for (const auto& alternative : each.cases->alternatives)
+      hash = fingerprint_of(alternative, mix(hash, alternative.size()));
   }
   return hash;
 }
@@ -52,7 +54,8 @@ std::uint64_t fingerprint_of(const type_descriptor& type) {
   hash = mix(hash, static_cast<std::uint64_t>(type.shape) << 1 | type.is_tagged);
   for (const simple_pointer& each : type.pointers) hash = hash_text(each.target->name, mix(hash, each.offset));
   hash = fingerprint_of(type.others, hash);
-  for (const field_description& field : type.fields) hash = mix(hash_text(field.type, hash_text(field.name, hash)), std::uint64_t{field.offset} << 32 | field.bytes);
+  for (const field_description& field : type.fields)
+    hash = mix(hash_text(field.type, hash_text(field.name, hash)), std::uint64_t{field.offset} << 32 | field.bytes);
   return hash;
 }
 
@@ -82,7 +85,8 @@ std::vector<word_gap> by_words(const std::vector<gap>& gaps, std::uint64_t dista
       for (std::uint64_t byte = 0; byte < each.bytes; ++byte) keep(i * distance + each.offset + byte, each.bits);
   std::size_t kept = 0;  // runs of words of which nothing is kept become one
   for (const word_gap& each : words) {
-    if (kept != 0 && each.kept == 0 && words[kept - 1].kept == 0 && words[kept - 1].offset + words[kept - 1].words * 8 == each.offset) {
+    if (kept != 0 && each.kept == 0 && words[kept - 1].kept == 0 &&
+        words[kept - 1].offset + words[kept - 1].words * 8 == each.offset) {
       ++words[kept - 1].words;
     } else {
       words[kept++] = each;
@@ -108,7 +112,8 @@ void find_gaps_of_choices(std::vector<op>& ops) {
 void find_gaps(type_descriptor& type) {
   find_gaps_of_choices(type.others);
   const type_descriptor& element = type.shape == shape::object_block ? *type.element : type;
-  type.has_choices = std::any_of(element.others.begin(), element.others.end(), [](const op& each) { return each.kind == op_kind::choice; });
+  type.has_choices = std::any_of(element.others.begin(), element.others.end(),
+                                 [](const op& each) { return each.kind == op_kind::choice; });
   if (type.shape == shape::pointer_block) return;
   const std::uint64_t distance = type.shape == shape::object ? std::uint64_t{type.units} * 8 : type.size;
   type.gap_period = std::lcm(distance, std::uint64_t{8});
@@ -120,7 +125,8 @@ void find_gaps(type_descriptor& type) {
 void finish(registry& types, type_entry& entry) {
   type_descriptor& type = entry.type;
   find_gaps(type);
-  std::sort(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& a, const simple_pointer& b) { return a.offset < b.offset; });
+  std::sort(type.pointers.begin(), type.pointers.end(),
+            [](const simple_pointer& a, const simple_pointer& b) { return a.offset < b.offset; });
   type.fingerprint = fingerprint_of(type);
   if (type.is_tagged) types.tagged.emplace(type.tag, &type);
 }
@@ -150,8 +156,12 @@ void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_de
   type.units = static_cast<std::uint32_t>((facts.size + 7) / 8);
   type.alignment_units = static_cast<std::uint32_t>((facts.alignment + 7) / 8);
   type.is_tagged = facts.is_tagged;
-  if (types.count == most_types) throw_error(errc::bad_argument, fmt::format("more than {} types in object graphs", most_types));
-  if (facts.size > 0xffff'fff0) throw_error(errc::bad_argument, fmt::format("an object of type {} has {} bytes: more than 4 GiB cannot travel as one object", facts.name, facts.size));
+  if (types.count == most_types)
+    throw_error(errc::bad_argument, fmt::format("more than {} types in object graphs", most_types));
+  if (facts.size > 0xffff'fff0)
+    throw_error(errc::bad_argument,
+                fmt::format("an object of type {} has {} bytes: more than 4 GiB cannot travel as one object",
+                            facts.name, facts.size));
   type.index = static_cast<std::uint16_t>(++types.count);
   type.mask.assign(type.units, 0);
   type_table[type.index] = &type;
@@ -159,7 +169,8 @@ void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_de
   ++types.depth;
   fill(type);
   if (--types.depth != 0) return;
-  // Names of all that the outermost type asked for are known now, so their fingerprints can be made; only then others may see them.
+  // Names of all that the outermost type asked for are known now, so their fingerprints can be made; only then others
+  // may see them.
   for (type_entry* each : types.in_progress) finish(types, *each);
   for (type_entry* each : types.in_progress) each->is_ready.store(true, std::memory_order_release);
   types.in_progress.clear();
@@ -167,7 +178,10 @@ void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_de
 
 const type_descriptor* find_tagged(std::uint64_t tag) noexcept {
   // A few recent ones, so that the lock is rarely taken; descriptors are never taken back.
-  thread_local struct { std::uint64_t tag; const type_descriptor* type; } recent[16]{};
+  thread_local struct {
+    std::uint64_t tag;
+    const type_descriptor* type;
+  } recent[16]{};
   auto& slot = recent[(tag ^ tag >> 32) % 16];
   if (slot.type != nullptr && slot.tag == tag) return slot.type;
   registry& types = all_types();
@@ -179,11 +193,14 @@ const type_descriptor* find_tagged(std::uint64_t tag) noexcept {
 }
 
 bool derives_from(const type_descriptor& type, const type_descriptor& base) noexcept {
-  return &type == &base || base.tag == name_hash<object>() || std::find(type.bases.begin(), type.bases.end(), &base) != type.bases.end();
+  return &type == &base || base.tag == name_hash<object>() ||
+         std::find(type.bases.begin(), type.bases.end(), &base) != type.bases.end();
 }
 
 bool starts_with(const type_descriptor& type, const type_descriptor& part) noexcept {
-  return std::any_of(type.first_parts.begin(), type.first_parts.end(), [&](const type_descriptor* first) { return derives_from(*first, part) || starts_with(*first, part); });
+  return std::any_of(type.first_parts.begin(), type.first_parts.end(), [&](const type_descriptor* first) {
+    return derives_from(*first, part) || starts_with(*first, part);
+  });
 }
 
 bool is_instance(std::uint64_t tag, const type_descriptor& of) noexcept {
@@ -226,17 +243,23 @@ void layout_builder::array(std::size_t offset, const type_descriptor& block, boo
   into_.mask[offset / 8] = 3;
   into_.mask[offset / 8 + 1] = block.shape == shape::data_block ? 0 : 1;
   into_.has_containers = true;
-  ops_.push_back({.kind = op_kind::array, .terminated = terminated, .offset = static_cast<std::uint32_t>(offset), .target = &block});
+  ops_.push_back({.kind = op_kind::array,
+                  .terminated = terminated,
+                  .offset = static_cast<std::uint32_t>(offset),
+                  .target = &block});
 }
 
 void layout_builder::transient(std::size_t offset, std::size_t bytes) {
   value(offset, bytes);  // zero in every copy, so there is nothing to clear
   for (std::size_t word = offset / 8; word < (offset + bytes + 7) / 8; ++word) into_.mask[word] = 2;
-  ops_.push_back({.kind = op_kind::transient, .offset = static_cast<std::uint32_t>(offset), .bytes = static_cast<std::uint32_t>(bytes)});
+  ops_.push_back({.kind = op_kind::transient,
+                  .offset = static_cast<std::uint32_t>(offset),
+                  .bytes = static_cast<std::uint32_t>(bytes)});
 }
 
 void layout_builder::boolean(std::size_t offset) {
-  if (bools_.empty() || bools_.back().offset + bools_.back().count != offset) bools_.push_back({static_cast<std::uint32_t>(offset), 0});
+  if (bools_.empty() || bools_.back().offset + bools_.back().count != offset)
+    bools_.push_back({static_cast<std::uint32_t>(offset), 0});
   ++bools_.back().count;
 }
 
@@ -255,9 +278,11 @@ void layout_builder::value_bits(std::size_t offset, const std::vector<std::byte>
     if (bits[i] != std::byte{0}) value(offset + i, 1, static_cast<std::uint8_t>(bits[i]));
 }
 
-detail::choice& layout_builder::choice(std::size_t offset, std::size_t bytes, std::size_t flag_offset, std::size_t alternatives) {
+detail::choice& layout_builder::choice(std::size_t offset, std::size_t bytes, std::size_t flag_offset,
+                                       std::size_t alternatives) {
   value(offset, bytes);
-  auto* const cases = new detail::choice{.flag_offset = static_cast<std::uint32_t>(flag_offset),  // as long as the descriptor: for ever
+  // as long as the descriptor: for ever
+  auto* const cases = new detail::choice{.flag_offset = static_cast<std::uint32_t>(flag_offset),
                                          .offset = static_cast<std::uint32_t>(offset),
                                          .bytes = static_cast<std::uint32_t>(bytes),
                                          .values = std::vector<std::vector<value_run>>(alternatives),
@@ -270,7 +295,8 @@ detail::choice& layout_builder::choice(std::size_t offset, std::size_t bytes, st
 }
 
 void layout_builder::field(std::string name, std::string_view type, std::size_t offset, std::size_t bytes) {
-  into_.fields.push_back({std::move(name), std::string{type}, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+  into_.fields.push_back(
+      {std::move(name), std::string{type}, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
 }
 
 void layout_builder::base(const type_descriptor& base) {
@@ -278,13 +304,18 @@ void layout_builder::base(const type_descriptor& base) {
   into_.bases.insert(into_.bases.end(), base.bases.begin(), base.bases.end());
 }
 
-std::size_t find_flag(std::string_view type, const std::vector<std::vector<std::byte>>& images, std::size_t payload_bytes) {
+std::size_t find_flag(std::string_view type, const std::vector<std::vector<std::byte>>& images,
+                      std::size_t payload_bytes) {
   for (std::size_t at = payload_bytes; at < images[0].size(); ++at) {
     bool tells = true;
     for (std::size_t i = 0; i < images.size(); ++i) tells &= images[i][at] == static_cast<std::byte>(i);
     if (tells) return at;
   }
-  throw_error(errc::bad_argument, fmt::format("{} has no byte behind its value that tells its alternatives apart: such a type cannot travel in a graph", type));
+  throw_error(
+      errc::bad_argument,
+      fmt::format(
+          "{} has no byte behind its value that tells its alternatives apart: such a type cannot travel in a graph",
+          type));
 }
 
 std::string take_name(std::string_view& names) {
@@ -324,17 +355,20 @@ std::string mask_of(const std::vector<std::uint8_t>& mask, std::size_t first, st
 std::string type_layout::mask() const { return mask_of(type_->mask, 0, type_->mask.size()); }
 
 std::string type_layout::text() const {
-  std::string text = fmt::format("{}: {} bytes, aligned to {}, mask {}\n", type_->name, type_->size, type_->alignment, mask());
+  std::string text =
+      fmt::format("{}: {} bytes, aligned to {}, mask {}\n", type_->name, type_->size, type_->alignment, mask());
   if (type_->fields.empty()) return text;
   std::size_t mask_width = 4;
   std::size_t name_width = 4;
   for (const auto& field : type_->fields) {
-    mask_width = std::max(mask_width, mask_of(type_->mask, field.offset / 8, (field.offset + field.bytes + 7) / 8).size());
+    mask_width =
+        std::max(mask_width, mask_of(type_->mask, field.offset / 8, (field.offset + field.bytes + 7) / 8).size());
     name_width = std::max(name_width, field.name.size());
   }
   text += fmt::format("  offset  bytes  {:<{}}  {:<{}}  type\n", "mask", mask_width, "name", name_width);
   for (const auto& field : type_->fields) {
-    text += fmt::format("  {:>6}  {:>5}  {:<{}}  {:<{}}  {}\n", field.offset, field.bytes, mask_of(type_->mask, field.offset / 8, (field.offset + field.bytes + 7) / 8), mask_width,
+    text += fmt::format("  {:>6}  {:>5}  {:<{}}  {:<{}}  {}\n", field.offset, field.bytes,
+                        mask_of(type_->mask, field.offset / 8, (field.offset + field.bytes + 7) / 8), mask_width,
                         field.name, name_width, field.type);
   }
   return text;

@@ -1,4 +1,5 @@
-// What a place knows of graphs: its default transfer, its log, its agent. Made when first needed, gone with the runtime.
+// What a place knows of graphs: its default transfer, its log, its agent. Made when first needed, gone with the
+// runtime.
 #pragma once
 
 #include <situ/graph/transfer.h>

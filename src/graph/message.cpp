@@ -20,7 +20,10 @@ constexpr std::size_t tagged_bytes = 2 * sizeof(std::uint64_t);
 
 // The types of a program's calls are few, and the closure of a type takes a walk to find.
 std::uint64_t fingerprint_of(const type_descriptor& type) {
-  thread_local struct { const type_descriptor* type; std::uint64_t fingerprint; } recent[16]{};
+  thread_local struct {
+    const type_descriptor* type;
+    std::uint64_t fingerprint;
+  } recent[16]{};
   auto& slot = recent[type.index % 16];
   if (slot.type != &type) slot = {&type, deep_fingerprint(type)};
   return slot.fingerprint;
@@ -46,14 +49,20 @@ void store_word(std::byte* to, std::uint64_t word) noexcept { std::memcpy(to, &w
 // Checks an image and makes its offsets addresses, in one walk over it.
 //
 // Invariants
-//   1. Objects of units < next_ have been met; types_[unit] is the number of the type that starts there, 0 where none does.
+//   1. Objects of units < next_ have been met; types_[unit] is the number of the type that starts there, 0 where none
+//      does.
 //   2. Every object that has been met lies wholly within the image; those before scan_ have been checked and fixed.
-//   3. The first tagged_.size() entries of the list of tagged types are those of the objects that have been met, in the order in which each
-//      was first met.
+//   3. The first tagged_.size() entries of the list of tagged types are those of the objects that have been met, in the
+//      order in which each was first met.
 class image_reader {
  public:
-  image_reader(std::byte* arena, std::uint64_t units, std::uint32_t alignment_units, std::span<const std::byte> tagged_list)
-      : arena_{arena}, end_{units}, alignment_units_{alignment_units}, tagged_list_{tagged_list}, types_{types_of(units)} {}
+  image_reader(std::byte* arena, std::uint64_t units, std::uint32_t alignment_units,
+               std::span<const std::byte> tagged_list)
+      : arena_{arena},
+        end_{units},
+        alignment_units_{alignment_units},
+        tagged_list_{tagged_list},
+        types_{types_of(units)} {}
 
   void* read_root(std::uint64_t offset, const type_descriptor& type) {
     const std::uint64_t unit = reach(offset, type);
@@ -103,9 +112,11 @@ class image_reader {
     const std::uint64_t unit = offset / 8;
     if (unit < next_ && unit >= first_unit && types_[unit] != 0) {
       const type_descriptor& found = *type_table[types_[unit]];
-      if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)) && !has_at_its_start(unit, found, declared))
+      if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)) &&
+          !has_at_its_start(unit, found, declared))
         reject("a pointer to {} leads to a {} at offset {:#x}", declared.name, found.name, offset);
-      if (found.shape != shape::object) reject("a pointer to {} leads into a container at offset {:#x}", declared.name, offset);
+      if (found.shape != shape::object)
+        reject("a pointer to {} leads into a container at offset {:#x}", declared.name, offset);
       return unit;
     }
     const type_descriptor& type = declared.is_tagged ? dynamic_type(unit, declared, offset) : declared;
@@ -113,8 +124,10 @@ class image_reader {
     begin(unit, type, type.units);
     return unit;
   }
-  // Whether the object that has been met there has a `part` at its own address. The header of a part that has one is checked later only.
-  [[nodiscard]] bool has_at_its_start(std::uint64_t unit, const type_descriptor& found, const type_descriptor& part) const {
+  // Whether the object that has been met there has a `part` at its own address. The header of a part that has one is
+  // checked later only.
+  [[nodiscard]] bool has_at_its_start(std::uint64_t unit, const type_descriptor& found,
+                                      const type_descriptor& part) const {
     if (!starts_with(found, part)) return false;
     if (!part.is_tagged) return true;
     const type_descriptor* const named = find_tagged(load_word(arena_ + unit * 8));
@@ -126,24 +139,31 @@ class image_reader {
     if (unit >= end_) reject("offset {:#x} lies beyond the {} bytes of the image", offset, end_ * 8);
     const std::uint64_t tag = load_word(arena_ + unit * 8);
     const type_descriptor* const type = find_tagged(tag);
-    if (type == nullptr || !derives_from(*type, declared)) reject("tag {:#x} at offset {:#x} names no type that derives from {}", tag, offset, declared.name);
+    if (type == nullptr || !derives_from(*type, declared))
+      reject("tag {:#x} at offset {:#x} names no type that derives from {}", tag, offset, declared.name);
     if (tagged_.empty() || tagged_.back() != type) expect_listed(*type);
     return *type;
   }
   void expect_listed(const type_descriptor& type) {
     if (std::find(tagged_.begin(), tagged_.end(), &type) != tagged_.end()) return;
     const std::size_t at = tagged_.size() * tagged_bytes;
-    if (at == tagged_list_.size() || load_word(tagged_list_.data() + at) != type.tag) reject("it has objects of {}, which it does not list there among its tagged types", type.name);
-    if (load_word(tagged_list_.data() + at + 8) != fingerprint_of(type)) reject("{} is laid out differently here: sender and receiver are built from different sources", type.name);
+    if (at == tagged_list_.size() || load_word(tagged_list_.data() + at) != type.tag)
+      reject("it has objects of {}, which it does not list there among its tagged types", type.name);
+    if (load_word(tagged_list_.data() + at + 8) != fingerprint_of(type))
+      reject("{} is laid out differently here: sender and receiver are built from different sources", type.name);
     tagged_.push_back(&type);
   }
   void expect_next(std::uint64_t unit, const type_descriptor& type, std::uint64_t offset) const {
     if (unit != align_units(next_, type.alignment_units))
-      reject("a pointer to {} holds offset {:#x}, where no object starts; a new one would start at {:#x}", type.name, offset, align_units(next_, type.alignment_units) * 8);
+      reject("a pointer to {} holds offset {:#x}, where no object starts; a new one would start at {:#x}", type.name,
+             offset, align_units(next_, type.alignment_units) * 8);
   }
   void begin(std::uint64_t unit, const type_descriptor& type, std::uint64_t units) {
-    if (units > end_ || unit > end_ - units) reject("a {} of {} bytes at offset {:#x} reaches beyond the {} bytes of the image", type.name, units * 8, unit * 8, end_ * 8);
-    if (type.alignment_units > alignment_units_) reject("a {} is aligned to {} bytes, the message to {} only", type.name, type.alignment, alignment_units_ * 8);
+    if (units > end_ || unit > end_ - units)
+      reject("a {} of {} bytes at offset {:#x} reaches beyond the {} bytes of the image", type.name, units * 8,
+             unit * 8, end_ * 8);
+    if (type.alignment_units > alignment_units_)
+      reject("a {} is aligned to {} bytes, the message to {} only", type.name, type.alignment, alignment_units_ * 8);
     types_[unit] = type.index;
     next_ = unit + units;
     ++objects_;
@@ -151,12 +171,17 @@ class image_reader {
 
   // Types of which a run of objects can be fixed without looking further than their pointers.
   [[nodiscard]] static bool has_only_pointers(const type_descriptor& type) noexcept {
-    return type.others.empty() && type.headers.empty() && type.bools.empty() && std::none_of(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& each) { return each.target->is_tagged || each.target->alignment_units != 1; });
+    return type.others.empty() && type.headers.empty() && type.bools.empty() &&
+           std::none_of(type.pointers.begin(), type.pointers.end(), [](const simple_pointer& each) {
+             return each.target->is_tagged || each.target->alignment_units != 1;
+           });
   }
   // Objects of one such type, from scan_ on.
   void fix_run(const type_descriptor& type) {
     const std::vector<simple_pointer>& pointers = type.pointers;
-    const bool have_one_target = std::all_of(pointers.begin(), pointers.end(), [&](const simple_pointer& each) { return each.target == pointers[0].target; });
+    const bool have_one_target = std::all_of(pointers.begin(), pointers.end(), [&](const simple_pointer& each) {
+      return each.target == pointers[0].target;
+    });
     switch (have_one_target ? pointers.size() : 0) {
       case 1: return fix_run_of<1>(type, type.units);
       case 2: return fix_run_of<2>(type, type.units);
@@ -174,7 +199,9 @@ class image_reader {
       std::uint64_t target_index;
     };
     std::array<field, std::max(Pointers, 1U)> known;
-    const auto field_of = [](const simple_pointer& pointer) { return field{pointer.offset, pointer.target->units, pointer.target->index}; };
+    const auto field_of = [](const simple_pointer& pointer) {
+      return field{pointer.offset, pointer.target->units, pointer.target->index};
+    };
     for (unsigned i = 0; i < Pointers; ++i) known[i] = field_of(type.pointers[i]);
     const simple_pointer* const pointers = type.pointers.data();
     const std::size_t count = Pointers != 0 ? Pointers : type.pointers.size();
@@ -190,7 +217,8 @@ class image_reader {
     do {
       std::byte* const object = arena + scan * 8;
       for (std::size_t i = 0; i < count; ++i) {
-        const field to = Pointers != 0 ? field{known[i].offset, known[0].target_units, known[0].target_index} : field_of(pointers[i]);
+        const field to = Pointers != 0 ? field{known[i].offset, known[0].target_units, known[0].target_index}
+                                       : field_of(pointers[i]);
         const std::uint64_t offset = load_word(object + to.offset);
         if (offset == 0) continue;
         const std::uint64_t unit = std::rotr(offset, 3);  // beyond every unit where it is not a multiple of 8
@@ -212,10 +240,13 @@ class image_reader {
     objects_ = objects;
   }
 
-  [[nodiscard]] std::uint64_t address(std::uint64_t unit) const noexcept { return unit == 0 ? 0 : reinterpret_cast<std::uintptr_t>(arena_) + unit * 8; }
+  [[nodiscard]] std::uint64_t address(std::uint64_t unit) const noexcept {
+    return unit == 0 ? 0 : reinterpret_cast<std::uintptr_t>(arena_) + unit * 8;
+  }
 
   void fix_object(std::byte* object, const type_descriptor& type) {
-    for (const simple_pointer& each : type.pointers) store_word(object + each.offset, address(reach(load_word(object + each.offset), *each.target)));
+    for (const simple_pointer& each : type.pointers)
+      store_word(object + each.offset, address(reach(load_word(object + each.offset), *each.target)));
     if (!type.others.empty()) fix(object, type, type.others);
     if (!type.headers.empty()) check_headers(object, type, type.headers);
     if (!type.bools.empty()) check_bools(object, type, type.bools);
@@ -223,13 +254,16 @@ class image_reader {
   void check_bools(const std::byte* object, const type_descriptor& owner, const std::vector<bool_run>& bools) const {
     for (const bool_run& each : bools) {
       const std::byte* const begin = object + each.offset;
-      const std::byte* const wrong = std::find_if(begin, begin + each.count, [](std::byte value) { return value > std::byte{1}; });
+      const std::byte* const wrong =
+          std::find_if(begin, begin + each.count, [](std::byte value) { return value > std::byte{1}; });
       if (wrong != begin + each.count)
-        reject("a bool of a {} at offset {:#x} is {}", owner.name, static_cast<std::uint64_t>(wrong - arena_), static_cast<unsigned>(*wrong));
+        reject("a bool of a {} at offset {:#x} is {}", owner.name, static_cast<std::uint64_t>(wrong - arena_),
+               static_cast<unsigned>(*wrong));
     }
   }
   // Objects within objects: a header that names more than there is would let a cast see beyond them.
-  void check_headers(const std::byte* object, const type_descriptor& owner, const std::vector<part_header>& headers) const {
+  void check_headers(const std::byte* object, const type_descriptor& owner,
+                     const std::vector<part_header>& headers) const {
     for (const part_header& each : headers) check_header(object + each.offset, *each.type, owner);
   }
   void check_header(const std::byte* header, const type_descriptor& type, const type_descriptor& owner) const {
@@ -237,25 +271,21 @@ class image_reader {
     if (tag == type.tag || tag == 0) return;  // 0: made without situ::derived
     const type_descriptor* const named = find_tagged(tag);
     if (named == nullptr || !derives_from(type, *named))
-      reject("tag {:#x} at offset {:#x} names no {}, which is there within a {}", tag, static_cast<std::uint64_t>(header - arena_), type.name, owner.name);
+      reject("tag {:#x} at offset {:#x} names no {}, which is there within a {}", tag,
+             static_cast<std::uint64_t>(header - arena_), type.name, owner.name);
   }
   void fix(std::byte* object, const type_descriptor& type, const std::vector<op>& ops) {
     for (const op& each : ops) {
       std::byte* const part = object + each.offset;
       switch (each.kind) {
-        case op_kind::pointer:
-          store_word(part, address(reach(load_word(part), *each.target)));
-          break;
-        case op_kind::array:
-          fix_array(part, each, type);
-          break;
-        case op_kind::transient:
-          std::memset(part, 0, each.bytes);
-          break;
+        case op_kind::pointer: store_word(part, address(reach(load_word(part), *each.target))); break;
+        case op_kind::array: fix_array(part, each, type); break;
+        case op_kind::transient: std::memset(part, 0, each.bytes); break;
         case op_kind::choice: {
           const auto flag = static_cast<std::size_t>(*part);
           if (flag >= each.cases->alternatives.size())
-            reject("an optional or variant of {} at offset {:#x} is in state {} of {}", type.name, static_cast<std::uint64_t>(part - arena_), flag, each.cases->alternatives.size());
+            reject("an optional or variant of {} at offset {:#x} is in state {} of {}", type.name,
+                   static_cast<std::uint64_t>(part - arena_), flag, each.cases->alternatives.size());
           fix(object, type, each.cases->alternatives[flag]);
           check_headers(object, type, each.cases->headers[flag]);
           check_bools(object, type, each.cases->bools[flag]);
@@ -273,7 +303,9 @@ class image_reader {
       store_word(descriptor + 16, 0);
       return;
     }
-    if (count > (end_ * 8) / block.size) reject("a container of a {} has {} elements of {} bytes, more than the image of {} bytes can hold", owner.name, count, block.size, end_ * 8);
+    if (count > (end_ * 8) / block.size)
+      reject("a container of a {} has {} elements of {} bytes, more than the image of {} bytes can hold", owner.name,
+             count, block.size, end_ * 8);
     const std::uint64_t stored = count + each.terminated;
     const std::uint64_t unit = offset / 8;
     if (offset % 8 != 0) reject("offset {:#x} is not a multiple of 8", offset);
@@ -289,7 +321,8 @@ class image_reader {
       if (!type.bools.empty())
         for (std::uint64_t i = 0; i < count; ++i) check_bools(block + i * type.size, type, type.bools);
     } else if (type.shape == shape::pointer_block) {
-      for (std::uint64_t i = 0; i < count; ++i) store_word(block + i * 8, address(reach(load_word(block + i * 8), *type.element)));
+      for (std::uint64_t i = 0; i < count; ++i)
+        store_word(block + i * 8, address(reach(load_word(block + i * 8), *type.element)));
     } else if (type.shape == shape::object_block) {
       for (std::uint64_t i = 0; i < count; ++i) fix_object(block + i * type.size, *type.element);
       if (type.element->is_tagged)
@@ -301,7 +334,9 @@ class image_reader {
     }
     scan_ += (count * type.size + 7) / 8;
   }
-  void add_finalizer(const type_descriptor& type) { finalizers_.push_back(scan_ | std::uint64_t{type.index} << type_shift); }
+  void add_finalizer(const type_descriptor& type) {
+    finalizers_.push_back(scan_ | std::uint64_t{type.index} << type_shift);
+  }
 
   std::byte* const arena_;
   const std::uint64_t end_;
@@ -321,17 +356,25 @@ message_head check_head(std::span<const std::byte> bytes, std::span<const graph_
   message_head head;
   if (bytes.size() < sizeof head) reject("{} bytes are no message: its head has {}", bytes.size(), sizeof head);
   std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.magic != message_head::expected_magic) reject("it starts with {:#x}, not with {:#x}", head.magic, message_head::expected_magic);
-  if (head.version != message_head::expected_version) reject("version {}, where this program reads version {}", head.version, message_head::expected_version);
+  if (head.magic != message_head::expected_magic)
+    reject("it starts with {:#x}, not with {:#x}", head.magic, message_head::expected_magic);
+  if (head.version != message_head::expected_version)
+    reject("version {}, where this program reads version {}", head.version, message_head::expected_version);
   if (head.root_count != roots.size()) reject("{} roots, where {} are expected", head.root_count, roots.size());
-  if (head.fingerprint != fingerprint_of(roots)) reject("its types are not those expected here ({}{}): sender and receiver are built from different sources", roots.empty() ? "none" : roots[0].type->name, roots.size() > 1 ? ", ..." : "");
+  if (head.fingerprint != fingerprint_of(roots))
+    reject("its types are not those expected here ({}{}): sender and receiver are built from different sources",
+           roots.empty() ? "none" : roots[0].type->name, roots.size() > 1 ? ", ..." : "");
   const std::size_t rest = bytes.size() - sizeof head;
-  const std::uint64_t lists = std::uint64_t{head.root_count} * root_bytes + std::uint64_t{head.tagged_count} * tagged_bytes;
-  if (head.alignment < 16 || head.alignment > most_alignment || (head.alignment & (head.alignment - 1)) != 0) reject("an alignment of {}", head.alignment);
+  const std::uint64_t lists =
+      std::uint64_t{head.root_count} * root_bytes + std::uint64_t{head.tagged_count} * tagged_bytes;
+  if (head.alignment < 16 || head.alignment > most_alignment || (head.alignment & (head.alignment - 1)) != 0)
+    reject("an alignment of {}", head.alignment);
   if (lists > rest || head.image_bytes != rest - lists || head.image_bytes % 8 != 0)
-    reject("{} bytes hold no head, {} roots, {} tagged types and an image of {}", bytes.size(), head.root_count, head.tagged_count, head.image_bytes);
+    reject("{} bytes hold no head, {} roots, {} tagged types and an image of {}", bytes.size(), head.root_count,
+           head.tagged_count, head.image_bytes);
   if (head.objects > head.image_bytes / 8) reject("{} objects in an image of {} bytes", head.objects, head.image_bytes);
-  if (head.image_bytes / 8 > side_table::most_values) reject("an image of {} bytes is larger than a graph can be", head.image_bytes);
+  if (head.image_bytes / 8 > side_table::most_values)
+    reject("an image of {} bytes is larger than a graph can be", head.image_bytes);
   return head;
 }
 
@@ -351,7 +394,10 @@ std::uint64_t message_bytes(const graph_plan& plan, std::size_t roots) noexcept 
 
 void write_message(const graph_plan& plan, std::span<const graph_root> roots, std::byte* to) {
   if (plan.alignment_bytes() > most_alignment)
-    throw_error(errc::bad_argument, fmt::format("an object aligned to {} bytes cannot be sent as a message: {} at most, or by another transfer", plan.alignment_bytes(), most_alignment));
+    throw_error(
+        errc::bad_argument,
+        fmt::format("an object aligned to {} bytes cannot be sent as a message: {} at most, or by another transfer",
+                    plan.alignment_bytes(), most_alignment));
   const message_head head{.root_count = static_cast<std::uint16_t>(roots.size()),
                           .image_bytes = plan.size().bytes,
                           .objects = plan.size().objects,
@@ -376,10 +422,12 @@ arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_r
   const std::byte* const image = tagged + std::uint64_t{head.tagged_count} * tagged_bytes;
   arena_reference made = make_arena(sizeof(arena) + head.image_bytes, head.alignment, head.objects, 0);
   auto* const memory = reinterpret_cast<std::byte*>(made.get());
-  std::memcpy(memory + sizeof(arena), image, head.image_bytes);  // from here on the sender cannot change what was checked
+  std::memcpy(memory + sizeof(arena), image,
+              head.image_bytes);  // from here on the sender cannot change what was checked
   image_reader reader{memory, first_unit + head.image_bytes / 8, head.alignment / 8, {tagged, image}};
   try {
-    for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reader.read_root(load_word(offsets + i * root_bytes), *roots[i].type);
+    for (std::size_t i = 0; i < roots.size(); ++i)
+      roots[i].object = reader.read_root(load_word(offsets + i * root_bytes), *roots[i].type);
     reader.read_all();
     if (reader.objects() != head.objects) reject("{} objects, where the head says {}", reader.objects(), head.objects);
     set_finalizers(*made.get(), reader.finalizers());

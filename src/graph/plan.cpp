@@ -13,21 +13,25 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::size_t few_objects = 1;                           // up to here, a linear search: a graph of one object touches no page of the side table
-constexpr std::size_t few_pointers = 16;                         // of one object, likewise
-constexpr std::size_t kept_list_bytes = std::size_t{64} << 20;   // of each list, between graphs
-constexpr std::size_t least_left_bytes = 256;                    // data from here on is not copied twice
+// up to here, a linear search: a graph of one object touches no page of the side table
+constexpr std::size_t few_objects = 1;
+constexpr std::size_t few_pointers = 16;                        // of one object, likewise
+constexpr std::size_t kept_list_bytes = std::size_t{64} << 20;  // of each list, between graphs
+constexpr std::size_t least_left_bytes = 256;                   // data from here on is not copied twice
 static_assert(scanned_run::most_target_units * 8 < least_left_bytes, "what scan_run appends is never left");
 constexpr std::uint64_t cached_units = (std::uint64_t{1} << 20) / 8;  // an image of up to so many needs no prefetching
-constexpr std::uint64_t group_objects = 16;                      // that are prefetched together
-constexpr std::uint64_t slice_objects = 1024;                    // scanned until it is looked again whether prefetching pays
+constexpr std::uint64_t group_objects = 16;                           // that are prefetched together
+constexpr std::uint64_t slice_objects = 1024;  // scanned until it is looked again whether prefetching pays
 
 [[noreturn]] void throw_bad_tag(std::uintptr_t object, std::uint64_t tag, const type_descriptor& declared) {
-  throw_error(errc::bad_argument, fmt::format("the object at {:#x} is declared as {} but its header ({:#x}) names no type that derives from it: it was never constructed, or is gone", object,
-                                              declared.name, tag));
+  throw_error(errc::bad_argument, fmt::format("the object at {:#x} is declared as {} but its header ({:#x}) names no "
+                                              "type that derives from it: it was never constructed, or is gone",
+                                              object, declared.name, tag));
 }
 [[noreturn]] void throw_bad_choice(const type_descriptor& type, unsigned flag) {
-  throw_error(errc::bad_argument, fmt::format("an object of type {} holds an optional or variant in state {}, which there is not: it was never constructed, or is gone", type.name, flag));
+  throw_error(errc::bad_argument, fmt::format("an object of type {} holds an optional or variant in state {}, which "
+                                              "there is not: it was never constructed, or is gone",
+                                              type.name, flag));
 }
 
 // What objects of a type, or the elements of a block, point to, and how far they lie apart.
@@ -42,8 +46,10 @@ struct element_layout {
 }
 [[nodiscard]] bool has_nothing_to_scan(const type_descriptor& type) noexcept {
   const element_layout element = elements_of(type);
-  if (type.shape == shape::object_block && type.size % 8 != 0) return true;  // neither pointers nor transients: those are 8 bytes each, and so aligned
-  return type.shape == shape::data_block || (element.type != nullptr && element.type->pointers.empty() && element.type->others.empty());
+  // neither pointers nor transients: those are 8 bytes each, and so aligned
+  if (type.shape == shape::object_block && type.size % 8 != 0) return true;
+  return type.shape == shape::data_block ||
+         (element.type != nullptr && element.type->pointers.empty() && element.type->others.empty());
 }
 
 // Small sizes in words, without a call. What follows the object in its last unit is zero.
@@ -64,7 +70,8 @@ inline void copy_object(std::byte* to, const std::byte* from, std::uint64_t byte
 
 void graph_plan::make_room(std::uint64_t units) {
   if (units > side_table::most_values)
-    throw_error(errc::bad_argument, fmt::format("a graph of more than {} GiB: send it in parts", side_table::most_values >> 27));
+    throw_error(errc::bad_argument,
+                fmt::format("a graph of more than {} GiB: send it in parts", side_table::most_values >> 27));
   auto* const memory = static_cast<std::byte*>(image_memory_.at(0, units * 8));
   if (is_in_place_) std::memcpy(memory, image_, next_ * 8);  // it was to lie where it has no room
   image_ = memory;
@@ -102,7 +109,8 @@ const graph_plan::scan_method& graph_plan::method_of(const type_descriptor& type
     method.target = type.element;
   } else {
     const std::vector<simple_pointer>& pointers = element.type->pointers;
-    if (pointers.empty() || pointers.size() > scanned_run::most_pointers || !element.type->others.empty()) return method;
+    if (pointers.empty() || pointers.size() > scanned_run::most_pointers || !element.type->others.empty())
+      return method;
     for (const simple_pointer& each : pointers) {
       if (each.target != pointers[0].target) return method;
       job.offsets[job.pointers++] = each.offset;
@@ -111,8 +119,11 @@ const graph_plan::scan_method& graph_plan::method_of(const type_descriptor& type
   }
   const type_descriptor& target = *method.target;
   job.target_units = target.units;
-  if (target.is_tagged || target.starts_with_class || target.alignment != 8 || target.units > scanned_run::most_target_units) return method;
-  method.function = checked ? find_scan_run<true>(job.pointers, job.target_units) : find_scan_run<false>(job.pointers, job.target_units);
+  if (target.is_tagged || target.starts_with_class || target.alignment != 8 ||
+      target.units > scanned_run::most_target_units)
+    return method;
+  method.function = checked ? find_scan_run<true>(job.pointers, job.target_units)
+                            : find_scan_run<false>(job.pointers, job.target_units);
   return method;
 }
 
@@ -172,26 +183,32 @@ struct graph_plan::walk {
   void append_object(std::uintptr_t address, const type_descriptor& type, std::uint64_t at) {
     if (at + type.units > plan.room_) [[unlikely]]
       plan.make_room(at + type.units);
-    if (plan.runs_.size() == 0 || plan.runs_.back().type != &type || at != plan.next_ || is_left(type)) plan.begin_run(at, type);
+    if (plan.runs_.size() == 0 || plan.runs_.back().type != &type || at != plan.next_ || is_left(type))
+      plan.begin_run(at, type);
     plan.next_ = at + type.units;
     const auto* const source = reinterpret_cast<const std::byte*>(address);
     if (!is_left(type)) return copy_object(plan.image_ + at * 8, source, type.size);
     leave(at, source, type.size);
-    for (const simple_pointer& each : type.pointers) store_unit(plan.image_ + at * 8 + each.offset, load_unit(source + each.offset));
+    for (const simple_pointer& each : type.pointers)
+      store_unit(plan.image_ + at * 8 + each.offset, load_unit(source + each.offset));
   }
   // Where the image is the copy, nothing needs to be left: it would be copied once in any case.
   [[nodiscard]] bool is_left(const type_descriptor& type) const noexcept {
-    return type.size >= least_left_bytes && !plan.is_in_place_ && type.others.empty() && type.pointers.size() <= type.units / 8;
+    return type.size >= least_left_bytes && !plan.is_in_place_ && type.others.empty() &&
+           type.pointers.size() <= type.units / 8;
   }
 
-  // An object and its first member have one address, and one entry in the map. If the member was met first, its copy is all that there is.
+  // An object and its first member have one address, and one entry in the map. If the member was met first, its copy is
+  // all that there is.
   [[gnu::noinline]] void expect_whole(std::uint64_t at, std::uintptr_t address, const type_descriptor& type) const {
     const run* const begin = plan.runs_.data();
-    const run* const after = std::upper_bound(begin, begin + plan.runs_.size(), at, [](std::uint64_t unit, const run& each) { return unit < each.begin; });
+    const run* const after = std::upper_bound(begin, begin + plan.runs_.size(), at,
+                                              [](std::uint64_t unit, const run& each) { return unit < each.begin; });
     const type_descriptor& found = *after[-1].type;
     if (&found == &type || (found.starts_with_class && found.size >= type.size)) return;
     throw_error(errc::bad_argument,
-                fmt::format("the object at {:#x} is a {}, but is met first by a pointer to its first part, a {}, and copied as that: make such pointers point to the {}, or "
+                fmt::format("the object at {:#x} is a {}, but is met first by a pointer to its first part, a {}, and "
+                            "copied as that: make such pointers point to the {}, or "
                             "meet it by one of those first",
                             address, type.name, found.name, type.name));
   }
@@ -215,10 +232,15 @@ struct graph_plan::walk {
   }
 
   // The elements that an array descriptor owns. Nothing else points to them, so they need no place in the map.
-  std::uint64_t reach_block(std::uintptr_t address, std::uint64_t count, bool terminated, const type_descriptor& block) {
+  std::uint64_t reach_block(std::uintptr_t address, std::uint64_t count, bool terminated,
+                            const type_descriptor& block) {
     const std::uint64_t at = align_units(plan.next_, block.alignment_units);
     if (count > (std::uint64_t{1} << 40) / block.size)
-      throw_error(errc::bad_argument, fmt::format("a container at {:#x} says that it holds {} elements of {} bytes: it was never constructed, or is gone", address, count, block.size));
+      throw_error(
+          errc::bad_argument,
+          fmt::format(
+              "a container at {:#x} says that it holds {} elements of {} bytes: it was never constructed, or is gone",
+              address, count, block.size));
     const std::uint64_t bytes = (count + terminated) * block.size;
     check(address, bytes);
     if (at + bytes / 8 > plan.stop_at_) {  // given up before anything else is scanned
@@ -239,7 +261,9 @@ struct graph_plan::walk {
 
   // Bytes are named by where they lie in the image, since the image may move when something is appended.
   [[nodiscard]] std::uint64_t word_at(std::uint64_t at) const noexcept { return load_unit(plan.image_ + at); }
-  void set_pointer(std::uint64_t at, std::uint64_t place) const noexcept { store_unit(plan.image_ + at, place == 0 ? 0 : plan.pointer_base_ + place * 8); }
+  void set_pointer(std::uint64_t at, std::uint64_t place) const noexcept {
+    store_unit(plan.image_ + at, place == 0 ? 0 : plan.pointer_base_ + place * 8);
+  }
 
   void scan_pointer(std::uint64_t at, const type_descriptor* target) {
     const std::uint64_t word = word_at(at);
@@ -255,15 +279,9 @@ struct graph_plan::walk {
     for (const op& each : ops) {
       const std::uint64_t at = object + each.offset;
       switch (each.kind) {
-        case op_kind::pointer:
-          scan_pointer(at, each.target);
-          break;
-        case op_kind::array:
-          scan_array(at, each);
-          break;
-        case op_kind::transient:
-          std::memset(plan.image_ + at, 0, each.bytes);
-          break;
+        case op_kind::pointer: scan_pointer(at, each.target); break;
+        case op_kind::array: scan_array(at, each); break;
+        case op_kind::transient: std::memset(plan.image_ + at, 0, each.bytes); break;
         case op_kind::choice: {
           const auto flag = static_cast<unsigned>(plan.image_[at]);
           if (flag >= each.cases->alternatives.size()) throw_bad_choice(type, flag);
@@ -362,9 +380,10 @@ struct graph_plan::walk {
     plan.scan_ = job.scan;
   }
 
-  // How far to scan now. Where many objects wait, their targets are fetched while those before them are scanned; where few do, as in a
-  // list, nothing can be known ahead.
-  [[nodiscard]] std::uint64_t end_of_slice(const scanned_run& job, std::size_t now, std::uint64_t& prefetched) const noexcept {
+  // How far to scan now. Where many objects wait, their targets are fetched while those before them are scanned; where
+  // few do, as in a list, nothing can be known ahead.
+  [[nodiscard]] std::uint64_t end_of_slice(const scanned_run& job, std::size_t now,
+                                           std::uint64_t& prefetched) const noexcept {
     const std::uint64_t end = plan.end_of(now);
     const std::uint64_t group = group_objects * job.stride;
     if (plan.next_ >= cached_units && job.scan + 2 * group <= end) {
@@ -377,7 +396,8 @@ struct graph_plan::walk {
   }
 };
 
-void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map map, source_check check, std::span<std::byte> place) {
+void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
+                          std::span<std::byte> place) {
   clear();
   if (place.size() >= first_unit * 8) {
     image_ = place.data();
@@ -419,9 +439,13 @@ void graph_plan::discover_with(const graph_root* roots, std::size_t count, copy_
       maps.linear.clear();
     }
   } const at_end{*this, maps};
-  const auto walk_with = [&](auto& with) { return walk<std::remove_reference_t<decltype(with)>, Checked>{*this, with}; };
+  const auto walk_with = [&](auto& with) {
+    return walk<std::remove_reference_t<decltype(with)>, Checked>{*this, with};
+  };
   const auto begin = [&](auto& with) {
-    for (std::size_t i = 0; i < count; ++i) roots_.push_back(static_cast<std::uint32_t>(walk_with(with).reach(reinterpret_cast<std::uintptr_t>(roots[i].object), roots[i].type)));
+    for (std::size_t i = 0; i < count; ++i)
+      roots_.push_back(static_cast<std::uint32_t>(
+          walk_with(with).reach(reinterpret_cast<std::uintptr_t>(roots[i].object), roots[i].type)));
   };
   if (map == copy_map::linear || map == copy_map::automatic) {
     begin(maps.linear);
@@ -486,7 +510,8 @@ struct graph_plan::writer {
     }
     const element_layout element = elements_of(*now.type);
     if (element.type == nullptr) return write_words<1, 1>(to, from, bytes, 1, nullptr);
-    if (element.units > most_words || element.type->pointers.size() > 4 || !element.type->others.empty()) return write_chunks(now, element);
+    if (element.units > most_words || element.type->pointers.size() > 4 || !element.type->others.empty())
+      return write_chunks(now, element);
     const simple_pointer* const pointers = element.type->pointers.data();
     switch (element.type->pointers.size()) {
       case 1: return write_words_of<1>(to, from, bytes, element.units, pointers);
@@ -497,7 +522,8 @@ struct graph_plan::writer {
   }
 
   template <unsigned Pointers>
-  void write_words_of(std::byte* to, const std::byte* from, std::uint64_t bytes, std::uint64_t units, const simple_pointer* pointers) const noexcept {
+  void write_words_of(std::byte* to, const std::byte* from, std::uint64_t bytes, std::uint64_t units,
+                      const simple_pointer* pointers) const noexcept {
     switch (units) {
       case 1: return write_words<Pointers, 1>(to, from, bytes, units, pointers);
       case 2: return write_words<Pointers, 2>(to, from, bytes, units, pointers);
@@ -511,7 +537,8 @@ struct graph_plan::writer {
 
   // Small objects with so many pointers and nothing else to be changed. pointers null: words that are pointers.
   template <unsigned Pointers, std::uint32_t Units>
-  void write_words(std::byte* to, const std::byte* from, std::uint64_t bytes, std::uint64_t units, const simple_pointer* pointers) const noexcept {
+  void write_words(std::byte* to, const std::byte* from, std::uint64_t bytes, std::uint64_t units,
+                   const simple_pointer* pointers) const noexcept {
     std::array<std::uint64_t, Pointers> offsets{};
     if (pointers != nullptr)
       for (unsigned i = 0; i < Pointers; ++i) offsets[i] = pointers[i].offset;
@@ -543,14 +570,18 @@ struct graph_plan::writer {
     ++left;
     if (now.type->shape != shape::object) return;
     for (const simple_pointer& each : now.type->pointers) {
-      std::memcpy(copy + std::uint64_t{now.begin} * 8 + each.offset, plan.image_ + std::uint64_t{now.begin} * 8 + each.offset, 8);
+      std::memcpy(copy + std::uint64_t{now.begin} * 8 + each.offset,
+                  plan.image_ + std::uint64_t{now.begin} * 8 + each.offset, 8);
       relocate(copy + std::uint64_t{now.begin} * 8 + each.offset);
     }
   }
 
-  [[nodiscard]] bool is_next_left(const run& now) const noexcept { return left != plan.left_.size() && plan.left_[left].begin == now.begin; }
+  [[nodiscard]] bool is_next_left(const run& now) const noexcept {
+    return left != plan.left_.size() && plan.left_[left].begin == now.begin;
+  }
 
-  // A run of a message, without what is no value; bit by bit, so that what is copied is still in the cache when it is looked at again.
+  // A run of a message, without what is no value; bit by bit, so that what is copied is still in the cache when it is
+  // looked at again.
   void write_values(const run& now) noexcept {
     const bool was_left = is_next_left(now);
     const std::uint64_t bytes = was_left ? plan.left_[left].bytes : std::uint64_t{now.end - now.begin} * 8;
@@ -612,7 +643,8 @@ void graph_plan::write_image(std::byte* to) const {
     } else if (w.is_next_left(now)) {
       w.write_left(now);
     } else {  // its pointers are offsets already
-      copy_object(to + std::uint64_t{now.begin} * 8, image_ + std::uint64_t{now.begin} * 8, std::uint64_t{now.end - now.begin} * 8);
+      copy_object(to + std::uint64_t{now.begin} * 8, image_ + std::uint64_t{now.begin} * 8,
+                  std::uint64_t{now.end - now.begin} * 8);
     }
   });
 }
@@ -620,8 +652,9 @@ void graph_plan::write_image(std::byte* to) const {
 // --- the thread's plan ---
 
 namespace {
-// Working memory, not state: plans are empty between copies. A thread, not a place, owns them, since graphs are also copied outside a
-// runtime. More than one, since a plan is held while its message waits for room, and other tasks copy meanwhile.
+// Working memory, not state: plans are empty between copies. A thread, not a place, owns them, since graphs are also
+// copied outside a runtime. More than one, since a plan is held while its message waits for room, and other tasks copy
+// meanwhile.
 thread_local std::array<std::unique_ptr<graph_plan>, 4> spare_plans;
 }  // namespace
 

@@ -1,22 +1,24 @@
 // The plan of a copy: the copy itself, in working memory, with offsets for pointers; and of what types it consists.
 //
-// Two passes (docs/decisions/0004). discover() is Cheney's: each object is appended to the image when it is first met, and the image is
-// scanned from its start, which replaces each pointer by the place of its target; the image is the queue. Objects of one
-// type that lie side by side are one run, so types cost a record only where they change. write() goes along the runs and moves the image
-// to where the copy shall lie, making addresses of places on the way. Large plain data is left where it is until then.
+// Two passes (docs/decisions/0004). discover() is Cheney's: each object is appended to the image when it is first met,
+// and the image is scanned from its start, which replaces each pointer by the place of its target; the image is the
+// queue. Objects of one type that lie side by side are one run, so types cost a record only where they change. write()
+// goes along the runs and moves the image to where the copy shall lie, making addresses of places on the way. Large
+// plain data is left where it is until then.
 //
-//   runs     | units 4 to 7: list | 7 to 9: leaf | 9 to 512009: block of doubles, left | ...                         16 bytes each
+//   runs     | units 4 to 7: list | 7 to 9: leaf | 9 to 512009: block of doubles, left | ...    16 bytes each
 //   image    | head, 4 units | object 1 | object 2 | room for a block | ...
 //   left     | address and bytes of what was left | ...
 //
 // Invariants
-//   1. The image holds the objects in the order in which they were met, simple pointers before `others`; each at the next unit that suits
-//      its alignment.
+//   1. The image holds the objects in the order in which they were met, simple pointers before `others`; each at the
+//      next unit that suits its alignment.
 //   2. Within a run, objects lie without gaps. The last run is open: it ends at next_.
-//   3. Below the scan, pointers of the image are places in bytes from its start, plus pointer_base_ (null stays null); beyond it they are
-//      the source's.
+//   3. Below the scan, pointers of the image are places in bytes from its start, plus pointer_base_ (null stays null);
+//      beyond it they are the source's.
 //   4. The source is only read.
-// A plan is reused: its memory stays with the thread, as do the copy maps, which only discover() needs. Not thread-safe.
+// A plan is reused: its memory stays with the thread, as do the copy maps, which only discover() needs. Not
+// thread-safe.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -66,7 +68,9 @@ inline constexpr std::uint32_t first_unit = sizeof(arena) / 8;
 inline constexpr unsigned type_shift = 48;  // of a finalizer's entry
 inline constexpr std::uint64_t address_mask = (std::uint64_t{1} << type_shift) - 1;
 
-[[nodiscard]] constexpr std::uint64_t align_units(std::uint64_t unit, std::uint32_t alignment) noexcept { return (unit + alignment - 1) & ~std::uint64_t{alignment - 1}; }
+[[nodiscard]] constexpr std::uint64_t align_units(std::uint64_t unit, std::uint32_t alignment) noexcept {
+  return (unit + alignment - 1) & ~std::uint64_t{alignment - 1};
+}
 
 // Whose memory a graph may lie in.
 enum class source_check : std::uint8_t {
@@ -80,9 +84,11 @@ class graph_plan {
   graph_plan(const graph_plan&) = delete;
   graph_plan& operator=(const graph_plan&) = delete;
 
-  // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address (with source_check::segments).
-  // place: where the copy might lie, if it fits; then its image is made there, with addresses for pointers, and lies where it should.
-  void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check, std::span<std::byte> place = {});
+  // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address (with
+  // source_check::segments). place: where the copy might lie, if it fits; then its image is made there, with addresses
+  // for pointers, and lies where it should.
+  void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
+                std::span<std::byte> place = {});
   // The same, but gives up soon after a copy of so many bytes: then false, and the plan is cleared.
   [[nodiscard]] bool discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes);
   [[nodiscard]] bool is_in_place() const noexcept { return is_in_place_; }
@@ -94,7 +100,8 @@ class graph_plan {
   [[nodiscard]] std::uint32_t root(std::size_t i) const noexcept { return roots_[i]; }
   // Words that the finalizers of the copy take.
   [[nodiscard]] std::uint64_t finalizer_words() const noexcept { return finalizer_words_; }
-  // The size of the last copy from such a root, and whether the one before was about as large: then the next may be, too.
+  // The size of the last copy from such a root, and whether the one before was about as large: then the next may be,
+  // too.
   struct expectation {
     std::uint64_t bytes = 0;
     std::uint32_t alignment_bytes = 0;
@@ -105,8 +112,9 @@ class graph_plan {
   // Tagged types that occur.
   [[nodiscard]] const std::vector<const type_descriptor*>& tagged_types() const noexcept { return tagged_types_; }
 
-  // Writes the copy's objects behind its head at `to`, which has copy_bytes(); pointers are made for a copy that lies at `base` (0: offsets).
-  // finalizers: null, or room for finalizer_words(). Where the image is there already, only what is missing is written.
+  // Writes the copy's objects behind its head at `to`, which has copy_bytes(); pointers are made for a copy that lies
+  // at `base` (0: offsets). finalizers: null, or room for finalizer_words(). Where the image is there already, only
+  // what is missing is written.
   void write(std::byte* to, std::uint64_t base, std::uint64_t* finalizers) const;
   // As a message has it: offsets for pointers, and zeroes for what is no value. pre: not in place.
   void write_image(std::byte* to) const;
@@ -116,7 +124,7 @@ class graph_plan {
  private:
   struct run {
     std::uint32_t begin;
-    std::uint32_t end;           // of the last run: not yet
+    std::uint32_t end;  // of the last run: not yet
     const type_descriptor* type;
   };
   static_assert(sizeof(run) == 16);
@@ -141,7 +149,9 @@ class graph_plan {
   template <class Write>
   void write_runs(std::byte* to, Write write_run) const;
 
-  [[nodiscard]] std::uint64_t end_of(std::size_t i) const noexcept { return i + 1 == runs_.size() ? next_ : runs_[i].end; }
+  [[nodiscard]] std::uint64_t end_of(std::size_t i) const noexcept {
+    return i + 1 == runs_.size() ? next_ : runs_[i].end;
+  }
   void begin_run(std::uint64_t at, const type_descriptor& type);
   void end_run(std::uint64_t end) noexcept;
   void make_room(std::uint64_t units);
@@ -159,7 +169,7 @@ class graph_plan {
   growing_list<left_data> left_;
   std::vector<std::uint32_t> roots_;
   std::vector<const type_descriptor*> tagged_types_;
-  std::vector<scan_method> methods_;  // by type, and whether sources are checked
+  std::vector<scan_method> methods_;   // by type, and whether sources are checked
   std::vector<expectation> expected_;  // by type
   std::uint64_t objects_ = 0;
   std::uint64_t finalizer_words_ = 0;
@@ -168,7 +178,8 @@ class graph_plan {
   std::uint64_t scan_ = 0;        // and of the next up to here
 };
 
-// A plan to work with, of this thread; returned at the end. Another one where the thread's is in use (a copy within a copy's error handling).
+// A plan to work with, of this thread; returned at the end. Another one where the thread's is in use (a copy within a
+// copy's error handling).
 class borrowed_plan {
  public:
   borrowed_plan();
@@ -185,7 +196,8 @@ class borrowed_plan {
 // An arena of a plan's size, its head filled.
 [[nodiscard]] arena_reference make_arena(const graph_plan& plan);
 // What is to be written while `source` is read lies apart from that, modulo pages.
-[[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects, std::uint64_t finalizer_words, const void* source = nullptr);
+[[nodiscard]] arena_reference make_arena(std::uint64_t bytes, std::size_t alignment, std::uint64_t objects,
+                                         std::uint64_t finalizer_words, const void* source = nullptr);
 // Where a copy's object lies, by its unit; null for 0.
 [[nodiscard]] inline const void* object_at(const arena& copy, std::uint32_t unit) noexcept {
   return unit == 0 ? nullptr : reinterpret_cast<const std::byte*>(&copy) + std::uint64_t{unit} * 8;

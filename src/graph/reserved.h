@@ -5,7 +5,8 @@
 
 namespace situ::detail {
 
-// Addresses for one such range: twice what the largest graph (32 GiB) can need. ThreadSanitizer leaves a program less than 2 TiB.
+// Addresses for one such range: twice what the largest graph (32 GiB) can need. ThreadSanitizer leaves a program less
+// than 2 TiB.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t reserved_bytes = std::size_t{4} << 30;
 #else
@@ -29,7 +30,8 @@ class reserved_memory {
       extend(offset + bytes);
     return base_ + offset;
   }
-  // All of a range of `bytes`, usable, on small pages; null where there are not so many addresses. Once, instead of at().
+  // All of a range of `bytes`, usable, on small pages; null where there are not so many addresses. Once, instead of
+  // at().
   [[nodiscard]] void* reserve_all(std::size_t bytes) noexcept;
   // Gives pages beyond `bytes` back; they are zero from then on.
   void shrink(std::size_t bytes) noexcept;

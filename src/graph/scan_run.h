@@ -1,9 +1,11 @@
-// The inner loop of discovery for what most graphs consist of: objects of one type side by side in the copy, whose only pointers are a few
-// to objects of one type without a header. Everything else is walked by plan.cpp, with the same outcome.
+// The inner loop of discovery for what most graphs consist of: objects of one type side by side in the copy, whose only
+// pointers are a few to objects of one type without a header. Everything else is walked by plan.cpp, with the same
+// outcome.
 //
-// The loop is made for each number of pointers and of units that a target has, so that a pointer costs a dozen instructions when its
-// target is known and two dozen when it is new. An object that has only just been copied is scanned in the source: its words are
-// in flight to the copy, and waiting for them would make each step of a list longer by a store's way through the buffer.
+// The loop is made for each number of pointers and of units that a target has, so that a pointer costs a dozen
+// instructions when its target is known and two dozen when it is new. An object that has only just been copied is
+// scanned in the source: its words are in flight to the copy, and waiting for them would make each step of a list
+// longer by a store's way through the buffer.
 #pragma once
 
 #include <situ/fabric/rma.h>
@@ -24,7 +26,8 @@ namespace situ::detail {
 }
 inline void store_unit(std::byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, sizeof word); }
 
-// check_access() for many objects of one size: most lie in one segment, whose bounds are kept at hand. (Open parts only grow.)
+// check_access() for many objects of one size: most lie in one segment, whose bounds are kept at hand. (Open parts only
+// grow.)
 class access_window {
  public:
   explicit access_window(std::uint64_t bytes) noexcept : bytes_{bytes} {}
@@ -38,7 +41,8 @@ class access_window {
     check_access(access::get, address, bytes_);
     const place_context& context = *current;
     const std::uintptr_t offset = address - context.base;
-    const std::uint64_t limit = context.limit[offset >> context.slice_shift];  // 0 where every access is to be looked at
+    // 0 where every access is to be looked at
+    const std::uint64_t limit = context.limit[offset >> context.slice_shift];
     begin_ = address - ((offset & context.slice_mask) - context.heap_offset);
     room_ = limit < bytes_ ? 0 : limit - bytes_ + 1;
   }
@@ -57,10 +61,10 @@ struct scanned_run {
   std::uint64_t scan = 0;          // the next object to scan
   std::uint64_t stop = 0;          // scanning ends here, or where nothing is left: then scan == next
   std::uint64_t next = 0;
-  std::uint64_t room = 0;          // or where the targets of one more object might not end below
-  std::uint32_t stride = 0;        // units from object to object
+  std::uint64_t room = 0;    // or where the targets of one more object might not end below
+  std::uint32_t stride = 0;  // units from object to object
   std::uint32_t target_units = 0;
-  std::uint32_t pointers = 0;      // 1 to most_pointers
+  std::uint32_t pointers = 0;                          // 1 to most_pointers
   std::array<std::uint32_t, most_pointers> offsets{};  // bytes
 };
 
@@ -84,7 +88,8 @@ void scan_run(scanned_run& run, side_table& map) {
   while (object != stop && object != to && to <= last_room) {
     // So many have room whatever they point to.
     const auto room = static_cast<std::uint64_t>(last_room - to) / (Pointers * bytes) + 1;
-    const std::byte* const end = room < static_cast<std::uint64_t>(stop - object) / stride ? object + room * stride : stop;
+    const std::byte* const end =
+        room < static_cast<std::uint64_t>(stop - object) / stride ? object + room * stride : stop;
     do {
       const std::byte* const source = object + bytes == to ? last_source : object;
       for (unsigned i = 0; i < Pointers; ++i) {
@@ -140,12 +145,14 @@ template <bool Checked>
 }
 
 // Fetches what scanning the objects of [scan, stop) will touch: their targets, and these' entries.
-inline void prefetch_targets(const scanned_run& run, std::uint64_t scan, std::uint64_t stop, const side_table& map) noexcept {
+inline void prefetch_targets(const scanned_run& run, std::uint64_t scan, std::uint64_t stop,
+                             const side_table& map) noexcept {
   for (; scan < stop; scan += run.stride) {
     for (unsigned i = 0; i < run.pointers; ++i) {
       const std::uint64_t target = load_unit(run.memory + scan * 8 + run.offsets[i]);
       __builtin_prefetch(reinterpret_cast<const void*>(target));
-      __builtin_prefetch(reinterpret_cast<const void*>(map.table()[target >> side_table::region_shift] + target / 2), 1);
+      __builtin_prefetch(reinterpret_cast<const void*>(map.table()[target >> side_table::region_shift] + target / 2),
+                         1);
     }
   }
 }

@@ -1,4 +1,5 @@
-// Memory for arenas and containers: of the place's segment inside a runtime, so that other places reach it; of the heap outside.
+// Memory for arenas and containers: of the place's segment inside a runtime, so that other places reach it; of the heap
+// outside.
 #pragma once
 
 #include <situ/memory/place_context.h>

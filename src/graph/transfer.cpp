@@ -47,7 +47,8 @@ transfer transfer_of_environment() {
   return event_kind::graph_here;
 }
 
-// In the sender's segment: whether the receiver of a pull still needs the originals. Whoever is second to change it gives it back.
+// In the sender's segment: whether the receiver of a pull still needs the originals. Whoever is second to change it
+// gives it back.
 enum class need : std::uint32_t { wanted, taken, given_up };
 struct taken_flag {
   std::atomic<need> state{need::wanted};
@@ -88,7 +89,8 @@ class flag_lease {
 struct flag_to_set {
   taken_flag* flag;
   std::uint32_t sender;
-  flag_to_set(std::uint64_t address, std::uint32_t source) : flag{reinterpret_cast<taken_flag*>(address)}, sender{source} {
+  flag_to_set(std::uint64_t address, std::uint32_t source)
+      : flag{reinterpret_cast<taken_flag*>(address)}, sender{source} {
     if (address != 0) check_access(access::atomic, address, sizeof(taken_flag));
   }
   flag_to_set(const flag_to_set&) = delete;
@@ -110,21 +112,27 @@ struct flag_to_set {
 struct lent_graph final : held_by_call {
   std::unique_ptr<held_by_call> arguments;
   offload_lease entry;
-  lent_graph(std::unique_ptr<held_by_call> held, offload_lease&& lease) noexcept : arguments{std::move(held)}, entry{std::move(lease)} {}
+  lent_graph(std::unique_ptr<held_by_call> held, offload_lease&& lease) noexcept
+      : arguments{std::move(held)}, entry{std::move(lease)} {}
 };
 
 // Up to here, a graph goes with its call: for the receiver to look for it would take longer than to send it twice.
 constexpr std::uint64_t most_sent_unasked = 512;
-constexpr std::uint32_t pulls_per_look = 15;  // where one graph is larger than that, the next from such a root mostly is
+// where one graph is larger than that, the next from such a root mostly is
+constexpr std::uint32_t pulls_per_look = 15;
 constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // beside the failure epoch of a pull
 
-// At the sender of a graph that the receiver could not read, since some of it lies in no segment. A root is an address and the number of its type here.
+// At the sender of a graph that the receiver could not read, since some of it lies in no segment. A root is an address
+// and the number of its type here.
 std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint64_t>& words) {
-  if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);  // who offered it may have freed it
+  // who offered it may have freed it
+  if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);
   std::vector<graph_root> roots;
   for (const std::uint64_t word : words) {
     const type_descriptor* const type = type_table[word >> type_shift];
-    if (type == nullptr) throw_error(errc::bad_message, fmt::format("a place asks for a graph of type {}, which there is not", word >> type_shift));
+    if (type == nullptr)
+      throw_error(errc::bad_message,
+                  fmt::format("a place asks for a graph of type {}, which there is not", word >> type_shift));
     roots.push_back({reinterpret_cast<const void*>(word & address_mask), type});
   }
   const borrowed_plan plan;
@@ -167,9 +175,10 @@ struct graph_sender::implementation {
   transfer how = transfer::message;
   std::array<graph_root, most_roots> root_store;
   std::span<const graph_root> roots;
-  std::optional<borrowed_plan> borrowed;  // message, until it is written. No other transfer may hold one: they wait, and plans are large
-  flag_lease flag;                 // pull
-  offload_lease lease;             // offload, until lend()
+  std::optional<borrowed_plan>
+      borrowed;         // message, until it is written. No other transfer may hold one: they wait, and plans are large
+  flag_lease flag;      // pull
+  offload_lease lease;  // offload, until lend()
   std::uint64_t entry_words[2]{};  // likewise: address and use
   bool may_fetch = false;          // pull: what cannot be read there may be asked for
 
@@ -178,11 +187,14 @@ struct graph_sender::implementation {
     return **borrowed;
   }
 
-  // A small graph is a message, and one whose roots lie where others cannot read; else the receiver pulls. Of a message, leaves the plan discovered.
+  // A small graph is a message, and one whose roots lie where others cannot read; else the receiver pulls. Of a
+  // message, leaves the plan discovered.
   transfer choose(bool is_result) {
-    const bool may_be_pulled = std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
+    const bool may_be_pulled =
+        std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
     if (!may_be_pulled) return transfer::message;
-    if (is_result) return plan().discover_small(roots.data(), roots.size(), max_medium_bytes) ? transfer::message : transfer::pull;
+    if (is_result)
+      return plan().discover_small(roots.data(), roots.size(), max_medium_bytes) ? transfer::message : transfer::pull;
     std::uint32_t& pulls_ahead = plan().expected(*roots[0].type).pulls_ahead;
     if (pulls_ahead != 0) {
       --pulls_ahead;
@@ -194,7 +206,8 @@ struct graph_sender::implementation {
   }
 };
 
-graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_result) : self_{std::make_unique<implementation>()} {
+graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_result)
+    : self_{std::make_unique<implementation>()} {
   implementation& self = *self_;
   transfer how = to.how;
   std::copy(roots.begin(), roots.end(), self.root_store.begin());
@@ -204,7 +217,8 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   self.how = how == transfer::automatic ? self.choose(is_result) : how;
   if (self.how != transfer::message) self.borrowed.reset();
   if (self.how == transfer::message) {
-    if (self.plan().size().objects == 0) self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
+    if (self.plan().size().objects == 0)
+      self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
   } else if (self.how == transfer::offload) {
     self.lease = agent_here().measure(roots, to.to.index());
     self.entry_words[0] = reinterpret_cast<std::uintptr_t>(self.lease.entry());
@@ -237,7 +251,8 @@ void graph_sender::write(wire_writer& writer) const {
   } else if (self_->how == transfer::pull) {
     put_word(reinterpret_cast<std::uintptr_t>(self_->flag.get()));
     put_word(current->told_of | (self_->may_fetch ? may_fetch_bit : 0));
-    for (const graph_root& root : self_->roots) put_word(reinterpret_cast<std::uintptr_t>(root.object) | std::uint64_t{root.type->index} << type_shift);
+    for (const graph_root& root : self_->roots)
+      put_word(reinterpret_cast<std::uintptr_t>(root.object) | std::uint64_t{root.type->index} << type_shift);
   } else {
     for (const std::uint64_t word : self_->entry_words) put_word(word);
   }
@@ -251,16 +266,22 @@ std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> a
 void graph_sender::wait_until_taken() {
   // A wait that begins when the receiver is lost already, and this task knows of it, must end, too.
   if (self_->how == transfer::pull) {
-    current->scheduler->wait_until([flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; }, {.place = self_->flag.reader()});
+    current->scheduler->wait_until(
+        [flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; },
+        {.place = self_->flag.reader()});
   } else if (self_->how == transfer::offload) {
-    current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); }, {.place = self_->lease.entry()->reader});
+    current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); },
+                                   {.place = self_->lease.entry()->reader});
   }
 }
 
 // --- the receiving end ---
 
 graph_receiver::graph_receiver(graph_receiver&& other) noexcept
-    : memory_{std::move(other.memory_)}, how_{other.how_}, source_{other.source_}, is_complete_{std::exchange(other.is_complete_, true)} {
+    : memory_{std::move(other.memory_)},
+      how_{other.how_},
+      source_{other.source_},
+      is_complete_{std::exchange(other.is_complete_, true)} {
   std::copy(std::begin(other.words_), std::end(other.words_), std::begin(words_));
 }
 
@@ -273,7 +294,8 @@ graph_receiver::~graph_receiver() {
       const offload_claim release{words_[0], words_[1], source_};
     }
   } catch (const error& e) {
-    log(log_level::error, fmt::format("place {}: a graph from place {} that nobody takes cannot be given up: {}", current->place, source_, e.message()));
+    log(log_level::error, fmt::format("place {}: a graph from place {} that nobody takes cannot be given up: {}",
+                                      current->place, source_, e.message()));
   }
 }
 
@@ -303,7 +325,8 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
     words_[0] = take_word();
     words_[1] = take_word();
   } else {
-    throw_error(errc::bad_message, fmt::format("a call from place {} brings a graph by transfer {}, which there is not", source, how));
+    throw_error(errc::bad_message,
+                fmt::format("a call from place {} brings a graph by transfer {}, which there is not", source, how));
   }
   return false;
 }
@@ -325,21 +348,25 @@ void graph_receiver::pull(std::span<graph_root> roots) {
   const auto epoch = static_cast<std::uint32_t>(words_[1]);
   try {
     const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, epoch};
-    for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 2] & address_mask);
+    for (std::size_t i = 0; i < roots.size(); ++i)
+      roots[i].object = reinterpret_cast<const void*>(words_[i + 2] & address_mask);
     memory_ = copy_graph(roots, copy_map::automatic, source_check::segments);
     return;
   } catch (const error& e) {
     if (e.code() != errc::bad_address || (words_[1] & may_fetch_bit) == 0) throw;
   }
   how_ = transfer::message;
-  const std::vector<std::byte> bytes = situ::at(place{source_}, &flatten, epoch, std::vector<std::uint64_t>(words_ + 2, words_ + 2 + roots.size()));
+  const std::vector<std::byte> bytes =
+      situ::at(place{source_}, &flatten, epoch, std::vector<std::uint64_t>(words_ + 2, words_ + 2 + roots.size()));
   memory_ = read_message(bytes, roots);
 }
 
 void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
   offload_claim claim{words_[0], words_[1], source_};
   const offload_entry& entry = claim.entry();
-  if (entry.root_count != roots.size()) throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_, entry.root_count, roots.size()));
+  if (entry.root_count != roots.size())
+    throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_,
+                                               entry.root_count, roots.size()));
   arena_reference made = make_arena(entry.copy_bytes, entry.alignment, entry.objects, entry.finalizer_words);
   try {
     claim.copy_to(*made.get());
@@ -362,6 +389,8 @@ arena_reference copy_roots(std::span<graph_root> roots) {
 
 void set_default_transfer(transfer how) { detail::graph_state_here().default_transfer = how; }
 transfer default_transfer() { return detail::graph_state_here().default_transfer; }
-void on_graph_copy(std::function<void(const graph_copy_event&)> log) { detail::graph_state_here().log = std::move(log); }
+void on_graph_copy(std::function<void(const graph_copy_event&)> log) {
+  detail::graph_state_here().log = std::move(log);
+}
 
 }  // namespace situ

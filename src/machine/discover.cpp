@@ -29,16 +29,20 @@ topology_ptr make_topology(const discovery_options& options) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw_error(errc::out_of_memory, "hwloc cannot start");
   topology_ptr topology{raw};
-  // Linux itself tells of its PCI devices; libpciaccess adds names only, and leaks. An X display is no device to compute on.
-  for (const char* component : {"pci", "gl"}) hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
+  // Linux itself tells of its PCI devices; libpciaccess adds names only, and leaks. An X display is no device to
+  // compute on.
+  for (const char* component : {"pci", "gl"})
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);  // left out unless asked for
-  hwloc_topology_set_io_types_filter(raw, options.devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_io_types_filter(raw,
+                                     options.devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
   return topology;
 }
 
 void load(hwloc_topology_t topology, errc code, std::string_view what) {
   const situ::detail::standard_streams_filled kept_off;  // it keeps one open
-  if (hwloc_topology_load(topology) != 0) throw_error(code, fmt::format("{}: hwloc cannot read it ({})", what, std::strerror(errno)));
+  if (hwloc_topology_load(topology) != 0)
+    throw_error(code, fmt::format("{}: hwloc cannot read it ({})", what, std::strerror(errno)));
 }
 
 // Firmware strings hold what they hold; TOML wants text.
@@ -76,7 +80,9 @@ void read_cache(hwloc_obj_t object, node_facts& facts) {
   const auto& cache = object->attr->cache;
   facts.kind = node_kind::cache;
   facts.level = cache.depth;
-  facts.cache = cache.type == HWLOC_OBJ_CACHE_DATA ? cache_kind::data : cache.type == HWLOC_OBJ_CACHE_INSTRUCTION ? cache_kind::instruction : cache_kind::unified;
+  facts.cache = cache.type == HWLOC_OBJ_CACHE_DATA          ? cache_kind::data
+                : cache.type == HWLOC_OBJ_CACHE_INSTRUCTION ? cache_kind::instruction
+                                                            : cache_kind::unified;
   facts.bytes = cache.size;
   facts.line_bytes = cache.linesize;
   facts.ways = cache.associativity > 0 ? static_cast<std::uint32_t>(cache.associativity) : 0;  // -1: fully associative
@@ -136,14 +142,16 @@ device_kind device_kind_of(hwloc_obj_t os_device) {
 
 // A GPU's own memory, in bytes, as its vendor's plugin tells; 0 where it is not a memory device or nobody knows.
 std::uint64_t device_memory(hwloc_obj_t os_device) {
-  for (const char* key : {"CUDAGlobalMemorySize", "OpenCLGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize"})  // all in KiB
+  for (const char* key :
+       {"CUDAGlobalMemorySize", "OpenCLGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize"})  // all in KiB
     if (const std::uint64_t kib = info_number(os_device, key)) return kib << 10;
   return 0;
 }
 
 class converter {
  public:
-  explicit converter(hwloc_topology_t topology) : topology_{topology}, builder_{info(hwloc_get_root_obj(topology), "HostName")} {}
+  explicit converter(hwloc_topology_t topology)
+      : topology_{topology}, builder_{info(hwloc_get_root_obj(topology), "HostName")} {}
 
   tree run() {
     hwloc_obj_t root = hwloc_get_root_obj(topology_);
@@ -172,9 +180,12 @@ class converter {
   // One device for each PCI function that the system gave names, or for each name without one.
   void devices() {
     std::map<hwloc_obj_t, node_id> made;
-    for (hwloc_obj_t os = hwloc_get_next_osdev(topology_, nullptr); os != nullptr; os = hwloc_get_next_osdev(topology_, os)) {
+    for (hwloc_obj_t os = hwloc_get_next_osdev(topology_, nullptr); os != nullptr;
+         os = hwloc_get_next_osdev(topology_, os)) {
       hwloc_obj_t top = os;
-      while (top->parent != nullptr && (top->parent->type == HWLOC_OBJ_OS_DEVICE || top->parent->type == HWLOC_OBJ_PCI_DEVICE)) top = top->parent;
+      while (top->parent != nullptr &&
+             (top->parent->type == HWLOC_OBJ_OS_DEVICE || top->parent->type == HWLOC_OBJ_PCI_DEVICE))
+        top = top->parent;
       const auto home = ids_.find(hwloc_get_non_io_ancestor_obj(topology_, os));
       if (home == ids_.end()) continue;
       if (!made.contains(top)) {
@@ -182,7 +193,8 @@ class converter {
         facts.kind = node_kind::device;
         facts.device = device_kind_of(os);
         // hwloc gives the link's speed in GB/s; a virtual device has none.
-        if (top->type == HWLOC_OBJ_PCI_DEVICE) facts.bandwidth = static_cast<std::uint64_t>(top->attr->pcidev.linkspeed * 1e9F);
+        if (top->type == HWLOC_OBJ_PCI_DEVICE)
+          facts.bandwidth = static_cast<std::uint64_t>(top->attr->pcidev.linkspeed * 1e9F);
         made[top] = builder_.add(home->second, facts);
       }
       node_facts& facts = builder_.facts(made[top]);
@@ -201,7 +213,9 @@ class converter {
   // The smallest node whose processors include the set, of several alike the uppermost.
   node_id covering(hwloc_const_cpuset_t set) const {
     hwloc_obj_t object = hwloc_get_obj_covering_cpuset(topology_, set);
-    while (object != nullptr && object->parent != nullptr && hwloc_bitmap_isequal(object->parent->cpuset, object->cpuset) != 0) object = object->parent;
+    while (object != nullptr && object->parent != nullptr &&
+           hwloc_bitmap_isequal(object->parent->cpuset, object->cpuset) != 0)
+      object = object->parent;
     while (object != nullptr && !ids_.contains(object)) object = object->parent;
     return object != nullptr ? ids_.at(object) : root_node;
   }
@@ -216,15 +230,18 @@ class converter {
   template <class Set>
   void attribute(hwloc_memattr_id_t attribute, hwloc_obj_t target, Set set) {
     unsigned count = 0;
-    if (hwloc_memattr_get_initiators(topology_, attribute, target, 0, &count, nullptr, nullptr) != 0 || count == 0) return;
+    if (hwloc_memattr_get_initiators(topology_, attribute, target, 0, &count, nullptr, nullptr) != 0 || count == 0)
+      return;
     std::vector<hwloc_location> initiators(count);
     std::vector<hwloc_uint64_t> values(count);
-    if (hwloc_memattr_get_initiators(topology_, attribute, target, 0, &count, initiators.data(), values.data()) != 0) return;
+    if (hwloc_memattr_get_initiators(topology_, attribute, target, 0, &count, initiators.data(), values.data()) != 0)
+      return;
     for (unsigned i = 0; i < count; ++i) {
       const hwloc_location& where = initiators[i];
       if (where.type == HWLOC_LOCATION_TYPE_CPUSET) {
         set(record(covering(where.location.cpuset), ids_.at(target)), values[i]);
-      } else if (const auto found = ids_.find(where.location.object); found != ids_.end() && builder_.facts(found->second).kind != node_kind::memory) {
+      } else if (const auto found = ids_.find(where.location.object);
+                 found != ids_.end() && builder_.facts(found->second).kind != node_kind::memory) {
         set(record(found->second, ids_.at(target)), values[i]);
       }
     }
@@ -232,18 +249,24 @@ class converter {
 
   void attributes() {
     constexpr std::uint64_t mib = std::uint64_t{1} << 20;  // hwloc's unit for bandwidths is MiB/s, for latencies ns
-    for (hwloc_obj_t memory = nullptr; (memory = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, memory)) != nullptr;) {
+    for (hwloc_obj_t memory = nullptr;
+         (memory = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, memory)) != nullptr;) {
       attribute(HWLOC_MEMATTR_ID_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.bandwidth = value * mib; });
-      attribute(HWLOC_MEMATTR_ID_READ_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.read_bandwidth = value * mib; });
-      attribute(HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.write_bandwidth = value * mib; });
-      attribute(HWLOC_MEMATTR_ID_LATENCY, memory, [](access& a, std::uint64_t value) { a.latency_ns = static_cast<double>(value); });
-      attribute(HWLOC_MEMATTR_ID_READ_LATENCY, memory, [](access& a, std::uint64_t value) { a.read_latency_ns = static_cast<double>(value); });
-      attribute(HWLOC_MEMATTR_ID_WRITE_LATENCY, memory, [](access& a, std::uint64_t value) { a.write_latency_ns = static_cast<double>(value); });
+      attribute(HWLOC_MEMATTR_ID_READ_BANDWIDTH, memory,
+                [](access& a, std::uint64_t value) { a.read_bandwidth = value * mib; });
+      attribute(HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, memory,
+                [](access& a, std::uint64_t value) { a.write_bandwidth = value * mib; });
+      attribute(HWLOC_MEMATTR_ID_LATENCY, memory,
+                [](access& a, std::uint64_t value) { a.latency_ns = static_cast<double>(value); });
+      attribute(HWLOC_MEMATTR_ID_READ_LATENCY, memory,
+                [](access& a, std::uint64_t value) { a.read_latency_ns = static_cast<double>(value); });
+      attribute(HWLOC_MEMATTR_ID_WRITE_LATENCY, memory,
+                [](access& a, std::uint64_t value) { a.write_latency_ns = static_cast<double>(value); });
     }
   }
 
-  // The firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors the first counts: it
-  // is the one that the firmware paired with them, the others are memories that Linux found beside it.
+  // The firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors the
+  // first counts: it is the one that the firmware paired with them, the others are memories that Linux found beside it.
   void distances() {
     hwloc_distances_s* matrix = nullptr;
     unsigned count = 1;
@@ -252,16 +275,20 @@ class converter {
     std::set<node_id> seen;
     for (unsigned i = 0; i < n; ++i) {
       hwloc_obj_t from = matrix->objs[i];
-      if (from == nullptr || from->type != HWLOC_OBJ_NUMANODE || hwloc_bitmap_iszero(from->cpuset) || !seen.insert(covering(from->cpuset)).second) continue;
+      if (from == nullptr || from->type != HWLOC_OBJ_NUMANODE || hwloc_bitmap_iszero(from->cpuset) ||
+          !seen.insert(covering(from->cpuset)).second)
+        continue;
       for (unsigned j = 0; j < n; ++j)
-        if (const auto found = ids_.find(matrix->objs[j]); found != ids_.end() && builder_.facts(found->second).kind == node_kind::memory)
-          record(covering(from->cpuset), found->second).distance = static_cast<std::uint32_t>(matrix->values[i * n + j]);
+        if (const auto found = ids_.find(matrix->objs[j]);
+            found != ids_.end() && builder_.facts(found->second).kind == node_kind::memory)
+          record(covering(from->cpuset), found->second).distance =
+              static_cast<std::uint32_t>(matrix->values[i * n + j]);
     }
     hwloc_distances_release(topology_, matrix);
   }
 
-  // Firmware tells bandwidths but seldom what a memory is. Of two memories that the same processors are local to, one with twice
-  // the other's bandwidth is stacked memory: no mix of DRAM channels differs so much.
+  // Firmware tells bandwidths but seldom what a memory is. Of two memories that the same processors are local to, one
+  // with twice the other's bandwidth is stacked memory: no mix of DRAM channels differs so much.
   void guess_stacked_memory() {
     std::map<std::pair<node_id, hwloc_obj_t>, std::uint64_t> slowest;  // by initiator and home
     for (const auto& [pair, a] : accesses_) {
@@ -272,7 +299,8 @@ class converter {
     for (const auto& [pair, a] : accesses_) {
       node_facts& facts = builder_.facts(a.memory);
       const auto least = slowest.find({a.from, homes_.at(a.memory)});
-      if (facts.memory == memory_kind::dram && least != slowest.end() && a.best_bandwidth() >= 2 * least->second) facts.memory = memory_kind::hbm;
+      if (facts.memory == memory_kind::dram && least != slowest.end() && a.best_bandwidth() >= 2 * least->second)
+        facts.memory = memory_kind::hbm;
       builder_.add_access(a);
     }
   }
@@ -280,8 +308,8 @@ class converter {
   hwloc_topology_t topology_;
   tree_builder builder_;
   std::map<hwloc_obj_t, node_id> ids_;
-  std::map<node_id, hwloc_obj_t> homes_;     // of memories: what they hang under
-  std::map<node_id, node_id> with_memory_;   // devices whose memory is known
+  std::map<node_id, hwloc_obj_t> homes_;    // of memories: what they hang under
+  std::map<node_id, node_id> with_memory_;  // devices whose memory is known
   std::map<std::pair<node_id, node_id>, access> accesses_;
 };
 
@@ -290,7 +318,8 @@ class converter {
 tree discover(const discovery_options& options) {
   const topology_ptr topology = make_topology(options);
   if (options.within_affinity)
-    hwloc_topology_set_flags(topology.get(), HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING | HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
+    hwloc_topology_set_flags(topology.get(),
+                             HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING | HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
   load(topology.get(), errc::bad_file, "this machine");
   return converter{topology.get()}.run();
 }
@@ -306,7 +335,9 @@ tree read_hwloc_xml(const std::string& path, const discovery_options& options) {
 tree from_synthetic(const std::string& description) {
   const topology_ptr topology = make_topology({});
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) != 0)
-    throw_error(errc::bad_argument, fmt::format("\"{}\" is no synthetic topology; write it like \"pack:2 [numa] l3:1 core:4 pu:2\"", description));
+    throw_error(
+        errc::bad_argument,
+        fmt::format("\"{}\" is no synthetic topology; write it like \"pack:2 [numa] l3:1 core:4 pu:2\"", description));
   load(topology.get(), errc::bad_argument, description);
   return converter{topology.get()}.run();
 }

@@ -27,7 +27,8 @@ std::string facts_text(const tree& machine, node_id id) {
 
 // The OS's own number, where it is not simply the node's.
 std::string os_text(const node& n) {
-  const bool told = n.kind == node_kind::processing_unit || n.kind == node_kind::memory || (n.kind == node_kind::core && n.descendants == 0);
+  const bool told = n.kind == node_kind::processing_unit || n.kind == node_kind::memory ||
+                    (n.kind == node_kind::core && n.descendants == 0);
   return told && n.os_index != no_index && n.os_index != n.index ? fmt::format(" (os {})", n.os_index) : std::string{};
 }
 
@@ -50,7 +51,8 @@ class drawing {
     const node& root = machine_.root();
     text_ = "machine";
     if (!root.name.empty()) text_ += fmt::format(" \"{}\"", root.name);
-    text_ += fmt::format(" ({}, {} processor{})\n", format_bytes(machine_.memory_bytes()), root.processors.size(), root.processors.size() == 1 ? "" : "s");
+    text_ += fmt::format(" ({}, {} processor{})\n", format_bytes(machine_.memory_bytes()), root.processors.size(),
+                         root.processors.size() == 1 ? "" : "s");
     children(root_node, "");
     return std::move(text_);
   }

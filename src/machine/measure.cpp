@@ -25,7 +25,8 @@ double quantile(const std::vector<double>& sorted, double q) {
 }
 
 distribution of_sorted(const std::vector<double>& sorted) {
-  return {quantile(sorted, 0.1), quantile(sorted, 0.5), quantile(sorted, 0.9), static_cast<std::uint32_t>(sorted.size())};
+  return {quantile(sorted, 0.1), quantile(sorted, 0.5), quantile(sorted, 0.9),
+          static_cast<std::uint32_t>(sorted.size())};
 }
 
 }  // namespace
@@ -56,7 +57,8 @@ std::optional<regimes> split_regimes(std::vector<double> samples) {
     }
   }
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(best);
-  const regimes found{of_sorted({samples.begin(), middle}), of_sorted({middle, samples.end()}), static_cast<double>(best) / static_cast<double>(n)};
+  const regimes found{of_sorted({samples.begin(), middle}), of_sorted({middle, samples.end()}),
+                      static_cast<double>(best) / static_cast<double>(n)};
   const double gap = found.high.p10 - found.low.p90;
   const double spread = std::max(found.low.p90 - found.low.p10, found.high.p90 - found.high.p10);
   if (found.high.median < 1.5 * found.low.median || gap <= spread) return std::nullopt;
@@ -67,8 +69,10 @@ namespace {
 
 // What a process may take without being killed for it: an eighth of what is free, or of its control group's limit.
 std::uint64_t affordable_bytes() {
-  std::uint64_t bytes = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {  // as a container sees its own
+  std::uint64_t bytes =
+      static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {  // as a container sees its own
     std::ifstream limit_file{path};
     if (std::uint64_t limit = 0; limit_file >> limit) bytes = std::min(bytes, limit);
   }
@@ -103,9 +107,12 @@ class measurer {
     std::vector<node_id> result;
     node_id last_core = no_node;
     for (node_id id = 0; id < machine_.nodes().size(); ++id) {
-      if (!machine_.is_processor(id) || !allowed_.contains(machine_.at(id).os_index) || !among.contains(machine_.at(id).os_index)) continue;
+      if (!machine_.is_processor(id) || !allowed_.contains(machine_.at(id).os_index) ||
+          !among.contains(machine_.at(id).os_index))
+        continue;
       const node_id parent = machine_.at(id).parent;
-      const bool sibling = machine_.at(id).kind == node_kind::processing_unit && machine_.at(parent).kind == node_kind::core && parent == last_core;
+      const bool sibling = machine_.at(id).kind == node_kind::processing_unit &&
+                           machine_.at(parent).kind == node_kind::core && parent == last_core;
       last_core = parent;
       if (!sibling) result.push_back(id);
     }
@@ -119,25 +126,30 @@ class measurer {
       return;
     }
     for (const cache_point& cache : caches_of(cores.front()))
-      steps_.emplace_back(fmt::format("latency of {}", machine_.label(cache.id)), [this, cache, from = cores.front()] { cache_latency(cache, from); });
+      steps_.emplace_back(fmt::format("latency of {}", machine_.label(cache.id)),
+                          [this, cache, from = cores.front()] { cache_latency(cache, from); });
     // Seen from one processor of each part of the machine that has a memory of its own.
     std::vector<processor_set> homes;
     for (const node_id memory : addressable()) {
       const processor_set& home = machine_.at(memory).processors;
-      if (std::find(homes.begin(), homes.end(), home) == homes.end() && !core_processors(home).empty()) homes.push_back(home);
+      if (std::find(homes.begin(), homes.end(), home) == homes.end() && !core_processors(home).empty())
+        homes.push_back(home);
     }
     for (const processor_set& home : homes)
       for (const node_id memory : addressable())
-        steps_.emplace_back(fmt::format("latency of {}", machine_.label(memory)), [this, memory, from = core_processors(home).front()] { memory_latency(memory, from); });
+        steps_.emplace_back(fmt::format("latency of {}", machine_.label(memory)),
+                            [this, memory, from = core_processors(home).front()] { memory_latency(memory, from); });
     for (const node_id memory : addressable())
-      steps_.emplace_back(fmt::format("bandwidth of {}", machine_.label(memory)), [this, memory] { bandwidth(memory); });
+      steps_.emplace_back(fmt::format("bandwidth of {}", machine_.label(memory)),
+                          [this, memory] { bandwidth(memory); });
     plan_ping_pong(cores);
   }
 
   void plan_ping_pong(const std::vector<node_id>& cores) {
     if (cores.size() < 2) result_.skipped.push_back("ping-pong: it takes two cores, and this thread may use one");
     if (cores.size() > options_.max_cores)
-      result_.skipped.push_back(fmt::format("ping-pong beyond the first {} of {} cores", options_.max_cores, cores.size()));
+      result_.skipped.push_back(
+          fmt::format("ping-pong beyond the first {} of {} cores", options_.max_cores, cores.size()));
     const std::size_t count = std::min<std::size_t>(cores.size(), options_.max_cores);
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = i + 1; j < count; ++j)
@@ -157,7 +169,8 @@ class measurer {
     std::vector<cache_point> result;
     for (node_id up = machine_.at(processor).parent; up != no_node; up = machine_.at(up).parent) {
       const node& n = machine_.at(up);
-      if (n.kind == node_kind::cache && n.cache != cache_kind::instruction && n.bytes > 0) result.push_back({up, n.bytes});
+      if (n.kind == node_kind::cache && n.cache != cache_kind::instruction && n.bytes > 0)
+        result.push_back({up, n.bytes});
     }
     return result;
   }
@@ -174,7 +187,8 @@ class measurer {
       if (!detail::pin_this_thread(machine_.at(from).os_index)) return;
       const detail::buffer memory{bytes, node};
       if (!memory.ok()) return;
-      constexpr std::size_t line_bytes = 64;  // a shorter stride than the machine's line would hit it twice; no line is shorter
+      // a shorter stride than the machine's line would hit it twice; no line is shorter
+      constexpr std::size_t line_bytes = 64;
       const std::size_t stride = std::max<std::size_t>(line_bytes, longest_line());
       void** at = detail::link_chase({memory.data(), static_cast<std::size_t>(bytes)}, stride);
       const std::size_t steps = std::clamp<std::size_t>(bytes / stride, 4096, 32768);
@@ -189,7 +203,8 @@ class measurer {
       if (*at == nullptr) samples.clear();
     }}.join();
     if (samples.empty()) {
-      result_.skipped.push_back(fmt::format("latency of {}: no memory there, or no right to its processor", machine_.label(where)));
+      result_.skipped.push_back(
+          fmt::format("latency of {}: no memory there, or no right to its processor", machine_.label(where)));
       return;
     }
     result_.latencies.push_back({where, from, bytes, summarize(std::move(samples))});
@@ -202,26 +217,30 @@ class measurer {
   }
 
   void cache_latency(const cache_point& cache, node_id from) {
-    // Between this cache and the one below it: the geometric middle, so that neither the smaller one nor neighbours in a shared one
-    // tell much. For the first level, half of it.
+    // Between this cache and the one below it: the geometric middle, so that neither the smaller one nor neighbours in
+    // a shared one tell much. For the first level, half of it.
     std::uint64_t below = 0;
     for (const cache_point& other : caches_of(from))
       if (other.bytes < cache.bytes) below = std::max(below, other.bytes);
     const std::uint64_t bytes =
-        below == 0 ? cache.bytes / 2 : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(cache.bytes)));
+        below == 0
+            ? cache.bytes / 2
+            : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(cache.bytes)));
     latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::buffer::any_node);
   }
 
   // Several times what any cache holds, if there is as much.
   [[nodiscard]] std::uint64_t memory_working_set(node_id memory, node_id from, std::uint64_t arrays) const {
     const std::uint64_t wanted = std::max<std::uint64_t>(4 * largest_cache(from), std::uint64_t{64} << 20) * arrays;
-    return std::min({wanted, options_.max_working_set_bytes, affordable_bytes(), machine_.at(memory).bytes / 4}) / 4096 * 4096;
+    return std::min({wanted, options_.max_working_set_bytes, affordable_bytes(), machine_.at(memory).bytes / 4}) /
+           4096 * 4096;
   }
 
   void memory_latency(node_id memory, node_id from) {
     const std::uint64_t bytes = memory_working_set(memory, from, 1);
     if (bytes < 2 * largest_cache(from)) {
-      result_.skipped.push_back(fmt::format("latency of {}: {} may be used, too little to outgrow the caches", machine_.label(memory), format_bytes(bytes)));
+      result_.skipped.push_back(fmt::format("latency of {}: {} may be used, too little to outgrow the caches",
+                                            machine_.label(memory), format_bytes(bytes)));
       return;
     }
     latency(memory, from, bytes, machine_.at(memory).os_index);
@@ -235,24 +254,28 @@ class measurer {
     const std::uint64_t bytes = memory_working_set(memory, near.front(), 3);
     const std::uint64_t each = bytes / processors.size() / 4096 * 4096;
     const auto time = [&](detail::stream_kernel kernel) {
-      return detail::stream_bandwidth(kernel, processors, machine_.at(memory).os_index, each, options_.seconds_per_point);
+      return detail::stream_bandwidth(kernel, processors, machine_.at(memory).os_index, each,
+                                      options_.seconds_per_point);
     };
     const std::vector<double> read = time(detail::stream_kernel::read);
     const std::vector<double> copy = time(detail::stream_kernel::copy);
     const std::vector<double> triad = time(detail::stream_kernel::triad);
     if (read.empty() || copy.empty() || triad.empty()) {
-      result_.skipped.push_back(fmt::format("bandwidth of {}: no memory there, or no right to its processors", machine_.label(memory)));
+      result_.skipped.push_back(
+          fmt::format("bandwidth of {}: no memory there, or no right to its processors", machine_.label(memory)));
       return;
     }
-    result_.bandwidths.push_back(
-        {memory, static_cast<std::uint32_t>(processors.size()), each * processors.size(), summarize(read), summarize(copy), summarize(triad)});
+    result_.bandwidths.push_back({memory, static_cast<std::uint32_t>(processors.size()), each * processors.size(),
+                                  summarize(read), summarize(copy), summarize(triad)});
   }
 
   void ping_pong(node_id a, node_id b) {
     constexpr std::uint32_t rounds = 100;  // of a sample: long against the clock's own cost, short against a regime
-    std::vector<double> samples = detail::ping_pong(machine_.at(a).os_index, machine_.at(b).os_index, options_.seconds_per_pair, rounds);
+    std::vector<double> samples =
+        detail::ping_pong(machine_.at(a).os_index, machine_.at(b).os_index, options_.seconds_per_pair, rounds);
     if (samples.empty()) {
-      result_.skipped.push_back(fmt::format("ping-pong {} - {}: no right to a processor", machine_.label(a), machine_.label(b)));
+      result_.skipped.push_back(
+          fmt::format("ping-pong {} - {}: no right to a processor", machine_.label(a), machine_.label(b)));
       return;
     }
     const std::optional<regimes> split = split_regimes(samples);
@@ -283,7 +306,8 @@ tree with_measurements(const tree& machine, const measurements& measured) {
     if (target.kind == node_kind::cache) {
       // Measured at one core, and alike at all.
       for (const node_id id : machine.all(node_kind::cache))
-        if (machine.at(id).level == target.level && machine.at(id).cache == target.cache) builder.facts(id).latency_ns = latency.ns.median;
+        if (machine.at(id).level == target.level && machine.at(id).cache == target.cache)
+          builder.facts(id).latency_ns = latency.ns.median;
     } else if (target.processors.includes(machine.at(latency.from).processors)) {
       builder.facts(latency.where).latency_ns = latency.ns.median;
     } else {

@@ -19,7 +19,9 @@
 
 namespace situ::machine::detail {
 
-double now_ns() noexcept { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_ns() noexcept {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 bool pin_this_thread(std::uint32_t processor) noexcept {
   const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
@@ -61,7 +63,8 @@ buffer::buffer(std::size_t bytes, std::uint32_t node) noexcept {
   std::fill_n(data_, size_, std::byte{0});
 }
 
-buffer::buffer(buffer&& other) noexcept : data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
+buffer::buffer(buffer&& other) noexcept
+    : data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
 
 buffer& buffer::operator=(buffer&& other) noexcept {
   std::swap(data_, other.data_);
@@ -160,8 +163,7 @@ std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, 
     for (double from = now_ns(); from < end;) {
       for (std::uint32_t i = 0; i < rounds; ++i) {
         ping.value.store(++value, std::memory_order_release);
-        while (pong.value.load(std::memory_order_acquire) != value) {
-        }
+        while (pong.value.load(std::memory_order_acquire) != value) {}
       }
       const double to = now_ns();
       samples.push_back((to - from) / rounds);
@@ -174,8 +176,8 @@ std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, 
   return samples;
 }
 
-std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::uint32_t> processors, std::uint32_t node,
-                                     std::size_t bytes_per_thread, double seconds) {
+std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::uint32_t> processors,
+                                     std::uint32_t node, std::size_t bytes_per_thread, double seconds) {
   const std::size_t count = bytes_per_thread / sizeof(double) / 3;
   std::vector<double> samples;
   std::atomic<bool> failed{false};

@@ -41,14 +41,14 @@ enum class stream_kernel { read, copy, triad };
 double run_stream(stream_kernel kernel, double* a, double* b, double* c, std::size_t count) noexcept;
 [[nodiscard]] std::size_t stream_bytes(stream_kernel kernel, std::size_t count) noexcept;
 
-// Nanoseconds for each round trip, in samples of `rounds` round trips, until `seconds` are over; empty where a processor cannot be
-// had. Starts two threads and joins them.
+// Nanoseconds for each round trip, in samples of `rounds` round trips, until `seconds` are over; empty where a
+// processor cannot be had. Starts two threads and joins them.
 [[nodiscard]] std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, std::uint32_t rounds);
 
-// Runs the kernel on every processor at once, each on its own arrays on `node`; bytes per second of all together, one sample for each
-// pass, until `seconds` are over. Empty where a processor or the memory cannot be had.
-[[nodiscard]] std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::uint32_t> processors, std::uint32_t node,
-                                                   std::size_t bytes_per_thread, double seconds);
+// Runs the kernel on every processor at once, each on its own arrays on `node`; bytes per second of all together, one
+// sample for each pass, until `seconds` are over. Empty where a processor or the memory cannot be had.
+[[nodiscard]] std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::uint32_t> processors,
+                                                   std::uint32_t node, std::size_t bytes_per_thread, double seconds);
 
 [[nodiscard]] double now_ns() noexcept;
 

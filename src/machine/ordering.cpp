@@ -24,7 +24,8 @@ struct key {
   friend auto operator<=>(const key&, const key&) = default;
 };
 
-// Without figures: memories at the processor's own speed stand before those behind a link or with slow media, however near.
+// Without figures: memories at the processor's own speed stand before those behind a link or with slow media, however
+// near.
 std::uint32_t tier_of(memory_kind kind) {
   switch (kind) {
     case memory_kind::dram:
@@ -38,8 +39,8 @@ std::uint32_t tier_of(memory_kind kind) {
   return 4;
 }
 
-// Among equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does (Knights Landing,
-// Xeon Max), and carries several times as much.
+// Among equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does (Knights
+// Landing, Xeon Max), and carries several times as much.
 std::uint32_t kind_rank(intent what, memory_kind kind) {
   if (kind == memory_kind::scratchpad) return 0;
   if (what == intent::latency) return kind == memory_kind::dram ? 1 : 2;

@@ -55,7 +55,8 @@ processor_set processor_set::of_this_thread() {
 }
 
 void processor_set::insert(std::uint32_t index) {
-  if (index >= max_index) throw_error(errc::bad_argument, fmt::format("processor {} is beyond {}", index, max_index - 1));
+  if (index >= max_index)
+    throw_error(errc::bad_argument, fmt::format("processor {} is beyond {}", index, max_index - 1));
   if (index / word_bits >= words_.size()) words_.resize(index / word_bits + 1);
   words_[index / word_bits] |= std::uint64_t{1} << (index % word_bits);
 }
@@ -72,8 +73,10 @@ std::size_t processor_set::size() const noexcept {
 
 std::uint32_t processor_set::first(std::uint32_t from) const noexcept {
   for (std::size_t i = from / word_bits; i < words_.size(); ++i) {
-    const std::uint64_t word = i == from / word_bits ? words_[i] & (~std::uint64_t{0} << (from % word_bits)) : words_[i];
-    if (word != 0) return static_cast<std::uint32_t>(i * word_bits) + static_cast<std::uint32_t>(std::countr_zero(word));
+    const std::uint64_t word =
+        i == from / word_bits ? words_[i] & (~std::uint64_t{0} << (from % word_bits)) : words_[i];
+    if (word != 0)
+      return static_cast<std::uint32_t>(i * word_bits) + static_cast<std::uint32_t>(std::countr_zero(word));
   }
   return npos;
 }

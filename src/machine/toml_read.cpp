@@ -25,12 +25,15 @@ Kind parse_kind(const spec_table& table, std::string_view key, std::string_view 
   table.fail(key, fmt::format("\"{}\" is not known; write one of {}", text, known));
 }
 
-constexpr node_kind node_kinds[] = {node_kind::package, node_kind::group,           node_kind::cache, node_kind::core,
+constexpr node_kind node_kinds[] = {node_kind::package,         node_kind::group,  node_kind::cache, node_kind::core,
                                     node_kind::processing_unit, node_kind::memory, node_kind::device};
-constexpr memory_kind memory_kinds[] = {memory_kind::dram, memory_kind::hbm,        memory_kind::persistent, memory_kind::cxl,
-                                        memory_kind::gpu,  memory_kind::scratchpad, memory_kind::file};
-constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cache_kind::instruction, cache_kind::memory_side};
-constexpr device_kind device_kinds[] = {device_kind::other, device_kind::gpu, device_kind::network, device_kind::storage};
+constexpr memory_kind memory_kinds[] = {memory_kind::dram, memory_kind::hbm, memory_kind::persistent,
+                                        memory_kind::cxl,  memory_kind::gpu, memory_kind::scratchpad,
+                                        memory_kind::file};
+constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cache_kind::instruction,
+                                      cache_kind::memory_side};
+constexpr device_kind device_kinds[] = {device_kind::other, device_kind::gpu, device_kind::network,
+                                        device_kind::storage};
 
 // "0-3,8,16-30:2" in the given order; nothing if it does not parse or names more than `limit` numbers.
 std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text, std::size_t limit) {
@@ -66,7 +69,8 @@ class reader {
   explicit reader(const spec_table& spec) : spec_{spec}, builder_{spec.text("name"), spec.text("description", "")} {}
 
   tree run() {
-    spec_.allow_only({"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth", "node", "access"});
+    spec_.allow_only(
+        {"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth", "node", "access"});
     read_figures(spec_, builder_.facts(root_node));
     if (spec_.has("os")) builder_.facts(root_node).os_index = read_os(spec_, 1).front();
     families_["machine"] = {root_node};
@@ -83,7 +87,8 @@ class reader {
  private:
   static std::uint32_t small(const spec_table& table, std::string_view key) {
     const std::int64_t value = table.integer(key, 0);
-    if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) table.fail(key, fmt::format("{} is out of range; write a small positive number", value));
+    if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+      table.fail(key, fmt::format("{} is out of range; write a small positive number", value));
     return static_cast<std::uint32_t>(value);
   }
 
@@ -99,9 +104,11 @@ class reader {
   static std::vector<std::uint32_t> read_os(const spec_table& table, std::size_t members) {
     const std::string text = table.text("os");
     const auto indices = parse_list(text, tree_builder::max_nodes);
-    if (!indices) table.fail("os", fmt::format("\"{}\" is no list of indices; write it like \"0-3,8\" or \"0-6:2\"", text));
+    if (!indices)
+      table.fail("os", fmt::format("\"{}\" is no list of indices; write it like \"0-3,8\" or \"0-6:2\"", text));
     if (indices->size() != members)
-      table.fail("os", fmt::format("{} indices for {} nodes; give one for each, in tree order, or none", indices->size(), members));
+      table.fail("os", fmt::format("{} indices for {} nodes; give one for each, in tree order, or none",
+                                   indices->size(), members));
     return *indices;
   }
 
@@ -111,8 +118,9 @@ class reader {
     if (table.is_array("count")) {
       counts = table.integers("count");
       if (counts.size() != parents)
-        table.fail("count", fmt::format("{} numbers for {} parents; give one for each \"{}\", or a single number for all", counts.size(), parents,
-                                        table.text("in", "machine")));
+        table.fail("count",
+                   fmt::format("{} numbers for {} parents; give one for each \"{}\", or a single number for all",
+                               counts.size(), parents, table.text("in", "machine")));
     } else {
       counts.assign(parents, table.integer("count", 1));
     }
@@ -128,7 +136,8 @@ class reader {
   }
 
   void read_node(const spec_table& table) {
-    table.allow_only({"id", "in", "kind", "memory", "cache", "device", "level", "count", "os", "name", "size", "line_bytes", "ways", "clock", "latency", "bandwidth"});
+    table.allow_only({"id", "in", "kind", "memory", "cache", "device", "level", "count", "os", "name", "size",
+                      "line_bytes", "ways", "clock", "latency", "bandwidth"});
     node_facts facts;
     facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
     kind_specific(table, facts);
@@ -137,9 +146,11 @@ class reader {
 
     const std::string in = table.text("in", "machine");
     const auto parents = families_.find(in);
-    if (parents == families_.end()) table.fail("in", fmt::format("no [[node]] above has id = \"{}\"; known: {}", in, known_families()));
+    if (parents == families_.end())
+      table.fail("in", fmt::format("no [[node]] above has id = \"{}\"; known: {}", in, known_families()));
     const std::string id = table.text("id");
-    if (id.empty() || id.find_first_of("[]") != std::string::npos) table.fail("id", "an id is a word without brackets; write id = \"core\"");
+    if (id.empty() || id.find_first_of("[]") != std::string::npos)
+      table.fail("id", "an id is a word without brackets; write id = \"core\"");
     if (families_.contains(id)) table.fail("id", fmt::format("\"{}\" is taken; give each [[node]] its own id", id));
 
     const std::vector<std::int64_t> counts = read_counts(table, parents->second.size());
@@ -169,7 +180,8 @@ class reader {
   static void kind_specific(const spec_table& table, node_facts& facts) {
     const auto only_for = [&](std::string_view key, node_kind kind) {
       if (facts.kind != kind && table.has(key))
-        table.fail(key, fmt::format("belongs to kind = \"{}\", and this is kind = \"{}\"; remove it", name(kind), name(facts.kind)));
+        table.fail(key, fmt::format("belongs to kind = \"{}\", and this is kind = \"{}\"; remove it", name(kind),
+                                    name(facts.kind)));
     };
     only_for("memory", node_kind::memory);
     only_for("cache", node_kind::cache);
@@ -194,30 +206,40 @@ class reader {
     const std::string text = table.text(key);
     const auto bracket = text.find('[');
     const auto family = families_.find(text.substr(0, bracket));
-    if (family == families_.end()) table.fail(key, fmt::format("no [[node]] has id = \"{}\"; known: {}", text.substr(0, bracket), known_families()));
+    if (family == families_.end())
+      table.fail(key, fmt::format("no [[node]] has id = \"{}\"; known: {}", text.substr(0, bracket), known_families()));
     if (bracket == std::string::npos) return family->second;
     const std::size_t size = family->second.size();
-    const auto numbers = text.back() == ']' ? parse_list(std::string_view{text}.substr(bracket + 1, text.size() - bracket - 2), size) : std::nullopt;
-    if (!numbers) table.fail(key, fmt::format("\"{}\" does not select nodes; write it like \"{}[0-1]\", numbers below {}", text, family->first, size));
+    const auto numbers = text.back() == ']'
+                             ? parse_list(std::string_view{text}.substr(bracket + 1, text.size() - bracket - 2), size)
+                             : std::nullopt;
+    if (!numbers)
+      table.fail(key, fmt::format("\"{}\" does not select nodes; write it like \"{}[0-1]\", numbers below {}", text,
+                                  family->first, size));
     std::vector<node_id> result;
     for (const std::uint32_t number : *numbers) {
-      if (number >= size) table.fail(key, fmt::format("there is no {}[{}]; the last is {}[{}]", family->first, number, family->first, size - 1));
+      if (number >= size)
+        table.fail(
+            key, fmt::format("there is no {}[{}]; the last is {}[{}]", family->first, number, family->first, size - 1));
       result.push_back(family->second[number]);
     }
     return result;
   }
 
-  // Whether a memory is local to a node: the memory hangs, caches of its own and devices aside, at the node or above it.
+  // Whether a memory is local to a node: the memory hangs, caches of its own and devices aside, at the node or above
+  // it.
   [[nodiscard]] bool is_local(node_id from, node_id memory) const {
     node_id home = parents_[memory];
-    while (builder_.facts(home).kind == node_kind::device || builder_.facts(home).cache == cache_kind::memory_side) home = parents_[home];
+    while (builder_.facts(home).kind == node_kind::device || builder_.facts(home).cache == cache_kind::memory_side)
+      home = parents_[home];
     for (node_id up = from; up != no_node; up = parents_[up])
       if (up == home) return true;
     return false;
   }
 
   void read_access(const spec_table& table) {
-    table.allow_only({"from", "to", "pairs", "latency", "read_latency", "write_latency", "bandwidth", "read_bandwidth", "write_bandwidth", "distance"});
+    table.allow_only({"from", "to", "pairs", "latency", "read_latency", "write_latency", "bandwidth", "read_bandwidth",
+                      "write_bandwidth", "distance"});
     access record;
     record.latency_ns = table.nanoseconds("latency", 0);
     record.read_latency_ns = table.nanoseconds("read_latency", 0);
@@ -232,10 +254,13 @@ class reader {
     const std::vector<node_id> memories = select(table, "to");
     for (const node_id from : select(table, "from")) {
       for (const node_id memory : memories) {
-        if (builder_.facts(memory).kind != node_kind::memory) table.fail("to", "leads to a node that is no memory; name a kind = \"memory\"");
-        if (builder_.facts(from).kind == node_kind::memory) table.fail("from", "starts at a memory; name a node with cores, or a device");
+        if (builder_.facts(memory).kind != node_kind::memory)
+          table.fail("to", "leads to a node that is no memory; name a kind = \"memory\"");
+        if (builder_.facts(from).kind == node_kind::memory)
+          table.fail("from", "starts at a memory; name a node with cores, or a device");
         if (pairs != "all" && is_local(from, memory) != (pairs == "local")) continue;
-        if (++records_ > max_records) table.fail("from", fmt::format("more than {} accesses; name larger parts of the machine", max_records));
+        if (++records_ > max_records)
+          table.fail("from", fmt::format("more than {} accesses; name larger parts of the machine", max_records));
         record.from = from;
         record.memory = memory;
         builder_.add_access(record);

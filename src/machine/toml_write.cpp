@@ -34,7 +34,9 @@ std::string list_text(const std::vector<std::uint32_t>& values) {
   for (std::size_t i = 0; i < values.size();) {
     std::size_t run = 1;
     const std::uint32_t step = i + 1 < values.size() && values[i + 1] > values[i] ? values[i + 1] - values[i] : 0;
-    while (step > 0 && i + run < values.size() && values[i + run] > values[i + run - 1] && values[i + run] - values[i + run - 1] == step) ++run;
+    while (step > 0 && i + run < values.size() && values[i + run] > values[i + run - 1] &&
+           values[i + run] - values[i + run - 1] == step)
+      ++run;
     if (run == 2 && step != 1) run = 1;  // "0,5" reads better than "0-5:5"
     if (!text.empty()) text += ",";
     text += fmt::format("{}", values[i]);
@@ -47,8 +49,8 @@ std::string list_text(const std::vector<std::uint32_t>& values) {
 
 struct family {
   std::string id;
-  std::vector<node_id> members;         // in tree order
-  std::vector<std::uint32_t> counts;    // for each member of the parent family
+  std::vector<node_id> members;       // in tree order
+  std::vector<std::uint32_t> counts;  // for each member of the parent family
 };
 
 class writer {
@@ -77,17 +79,23 @@ class writer {
     if (facts.kind == node_kind::memory) stem = name(facts.memory);
     if (facts.kind == node_kind::cache)
       stem = facts.cache == cache_kind::memory_side ? "side_cache"
-                                                    : fmt::format("l{}{}", facts.level, facts.cache == cache_kind::unified ? "" : facts.cache == cache_kind::data ? "d" : "i");
+                                                    : fmt::format("l{}{}", facts.level,
+                                                                  facts.cache == cache_kind::unified ? ""
+                                                                  : facts.cache == cache_kind::data  ? "d"
+                                                                                                     : "i");
     if (facts.kind == node_kind::processing_unit) stem = "pu";
     std::string id = stem;
     for (int i = 2; !ids_.insert(id).second; ++i) id = fmt::format("{}_{}", stem, i);
     return id;
   }
 
-  // Takes from each member's children the run at the front that equals the first child left anywhere, until none is left.
+  // Takes from each member's children the run at the front that equals the first child left anywhere, until none is
+  // left.
   void write_families(const family& parent) {
     std::vector<std::size_t> taken(parent.members.size(), 0);
-    const auto rest = [&](std::size_t i) { return std::span{machine_.at(parent.members[i]).children}.subspan(taken[i]); };
+    const auto rest = [&](std::size_t i) {
+      return std::span{machine_.at(parent.members[i]).children}.subspan(taken[i]);
+    };
     std::vector<family> children;
     for (std::size_t first = 0; first < parent.members.size();) {
       if (rest(first).empty()) {
@@ -117,7 +125,8 @@ class writer {
     out_ += fmt::format("kind = \"{}\"\n", name(n.kind));
     if (n.kind == node_kind::memory) out_ += fmt::format("memory = \"{}\"\n", name(n.memory));
     if (n.kind == node_kind::cache) out_ += fmt::format("cache = \"{}\"\n", name(n.cache));
-    if (n.kind == node_kind::device && n.device != device_kind::other) out_ += fmt::format("device = \"{}\"\n", name(n.device));
+    if (n.kind == node_kind::device && n.device != device_kind::other)
+      out_ += fmt::format("device = \"{}\"\n", name(n.device));
     if (n.kind == node_kind::cache && n.level > 0) out_ += fmt::format("level = {}\n", n.level);
     const bool even = std::adjacent_find(f.counts.begin(), f.counts.end(), std::not_equal_to<>{}) == f.counts.end();
     if (!even) {
@@ -163,7 +172,8 @@ class writer {
     const std::string& to = where_.at(records[first].memory).first;
     std::vector<std::uint32_t> numbers;
     std::size_t next = first;
-    while (next < records.size() && figures_of(records[next]) == figures_of(records[first]) && where_.at(records[next].memory).first == to)
+    while (next < records.size() && figures_of(records[next]) == figures_of(records[first]) &&
+           where_.at(records[next].memory).first == to)
       numbers.push_back(where_.at(records[next++].memory).second);
     const access& a = records[first];
     out_ += fmt::format("\n[[access]]\nfrom = \"{}\"\nto = \"{}[{}]\"\n", selector(a.from), to, list_text(numbers));

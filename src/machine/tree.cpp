@@ -13,7 +13,8 @@
 namespace situ::machine {
 
 std::string_view name(node_kind kind) noexcept {
-  static constexpr std::string_view names[] = {"machine", "package", "group", "cache", "core", "processing_unit", "memory", "device"};
+  static constexpr std::string_view names[] = {"machine", "package",         "group",  "cache",
+                                               "core",    "processing_unit", "memory", "device"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -50,10 +51,14 @@ std::string kind_label(const node_facts& facts) {
   switch (facts.kind) {
     case node_kind::cache:
       if (facts.cache == cache_kind::memory_side) return "memory-side cache";
-      return fmt::format("L{}{}", facts.level, facts.cache == cache_kind::data ? "d" : facts.cache == cache_kind::instruction ? "i" : "");
+      return fmt::format("L{}{}", facts.level,
+                         facts.cache == cache_kind::data          ? "d"
+                         : facts.cache == cache_kind::instruction ? "i"
+                                                                  : "");
     case node_kind::processing_unit: return "pu";
     case node_kind::memory: return std::string{name(facts.memory)};
-    case node_kind::device: return facts.device == device_kind::other ? "device" : std::string{name(facts.device)} + " device";
+    case node_kind::device:
+      return facts.device == device_kind::other ? "device" : std::string{name(facts.device)} + " device";
     default: return std::string{name(facts.kind)};
   }
 }
@@ -77,7 +82,9 @@ namespace {
 node_id child_with(std::span<const node> nodes, node_id parent, const processor_set& processors) {
   for (const node_id child : nodes[parent].children) {
     const node& n = nodes[child];
-    if (n.kind != node_kind::memory && n.kind != node_kind::device && n.cache != cache_kind::memory_side && n.processors.includes(processors)) return child;
+    if (n.kind != node_kind::memory && n.kind != node_kind::device && n.cache != cache_kind::memory_side &&
+        n.processors.includes(processors))
+      return child;
   }
   return no_node;
 }
@@ -113,7 +120,9 @@ node_id tree::memory(std::uint32_t os_index) const noexcept {
   return no_node;
 }
 
-bool tree::is_addressable(node_id memory) const { return at(memory).kind == node_kind::memory && at(memory).os_index != no_index; }
+bool tree::is_addressable(node_id memory) const {
+  return at(memory).kind == node_kind::memory && at(memory).os_index != no_index;
+}
 
 std::uint64_t tree::memory_bytes(node_id id, bool with_devices) const {
   std::uint64_t sum = 0;
@@ -131,8 +140,9 @@ access tree::figures(node_id from, node_id memory) const {
     if (below != no_node) lowest = below;
   }
   for (node_id node = lowest; node != no_node; node = at(node).parent) {
-    const auto found = std::lower_bound(accesses_.begin(), accesses_.end(), std::pair{node, memory},
-                                        [](const access& a, const auto& key) { return std::pair{a.from, a.memory} < key; });
+    const auto found =
+        std::lower_bound(accesses_.begin(), accesses_.end(), std::pair{node, memory},
+                         [](const access& a, const auto& key) { return std::pair{a.from, a.memory} < key; });
     if (found == accesses_.end() || found->from != node || found->memory != memory) continue;
     result = *found;
     break;
@@ -163,10 +173,13 @@ const char* misplaced(const node_facts& parent, const node_facts& child) {
   if (parent.kind == node_kind::processing_unit) return "nothing hangs under a processing unit";
   if (parent.kind == node_kind::device && child.kind != node_kind::memory && child.kind != node_kind::device)
     return "only memories and devices hang under a device";
-  if (parent.cache == cache_kind::memory_side && parent.kind == node_kind::cache && child.kind != node_kind::memory && child.kind != node_kind::cache)
+  if (parent.cache == cache_kind::memory_side && parent.kind == node_kind::cache && child.kind != node_kind::memory &&
+      child.kind != node_kind::cache)
     return "only memories hang under a memory-side cache";
-  if (parent.kind == node_kind::core && (child.kind == node_kind::core || child.kind == node_kind::package)) return "a core holds caches and processing units";
-  if (child.kind == node_kind::cache && child.level == 0 && child.cache != cache_kind::memory_side) return "a cache has a level from 1 on";
+  if (parent.kind == node_kind::core && (child.kind == node_kind::core || child.kind == node_kind::package))
+    return "a core holds caches and processing units";
+  if (child.kind == node_kind::cache && child.level == 0 && child.cache != cache_kind::memory_side)
+    return "a cache has a level from 1 on";
   return nullptr;
 }
 
@@ -174,10 +187,13 @@ const char* misplaced(const node_facts& parent, const node_facts& child) {
 
 node_id tree_builder::add(node_id parent, node_facts facts) {
   if (parent >= nodes_.size()) throw_error(errc::bad_argument, "add parents before their children");
-  if (nodes_.size() >= max_nodes) throw_error(errc::bad_argument, fmt::format("a machine of more than {} nodes; check the counts", max_nodes));
-  if (!(facts.latency_ns >= 0) || !std::isfinite(facts.latency_ns)) throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  if (nodes_.size() >= max_nodes)
+    throw_error(errc::bad_argument, fmt::format("a machine of more than {} nodes; check the counts", max_nodes));
+  if (!(facts.latency_ns >= 0) || !std::isfinite(facts.latency_ns))
+    throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
   if (const char* reason = misplaced(nodes_[parent].facts, facts))
-    throw_error(errc::bad_argument, fmt::format("a {} under a {}: {}", kind_label(facts), kind_label(nodes_[parent].facts), reason));
+    throw_error(errc::bad_argument,
+                fmt::format("a {} under a {}: {}", kind_label(facts), kind_label(nodes_[parent].facts), reason));
   const auto id = static_cast<node_id>(nodes_.size());
   nodes_[parent].children.push_back(id);
   nodes_.push_back({std::move(facts), parent, {}});
@@ -185,11 +201,15 @@ node_id tree_builder::add(node_id parent, node_facts facts) {
 }
 
 void tree_builder::add_access(access record) {
-  if (record.from >= nodes_.size() || record.memory >= nodes_.size()) throw_error(errc::bad_argument, "an access names nodes that were added");
-  if (nodes_[record.memory].facts.kind != node_kind::memory) throw_error(errc::bad_argument, "an access leads to a memory");
-  if (nodes_[record.from].facts.kind == node_kind::memory) throw_error(errc::bad_argument, "an access starts at processors or a device, not at a memory");
+  if (record.from >= nodes_.size() || record.memory >= nodes_.size())
+    throw_error(errc::bad_argument, "an access names nodes that were added");
+  if (nodes_[record.memory].facts.kind != node_kind::memory)
+    throw_error(errc::bad_argument, "an access leads to a memory");
+  if (nodes_[record.from].facts.kind == node_kind::memory)
+    throw_error(errc::bad_argument, "an access starts at processors or a device, not at a memory");
   for (const double ns : {record.latency_ns, record.read_latency_ns, record.write_latency_ns})
-    if (!(ns >= 0) || !std::isfinite(ns)) throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+    if (!(ns >= 0) || !std::isfinite(ns))
+      throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
   accesses_.push_back(record);
 }
 
@@ -210,7 +230,8 @@ void number_nodes(std::vector<node>& nodes) {
     in_device[id] = n.kind == node_kind::device || (n.parent != no_node && in_device[n.parent] != 0);
     n.index = next[family_of(n)]++;
     if (n.parent != no_node) n.depth = nodes[n.parent].depth + 1;
-    const bool numbered = n.kind == node_kind::processing_unit || n.kind == node_kind::core || n.kind == node_kind::package || n.kind == node_kind::memory;
+    const bool numbered = n.kind == node_kind::processing_unit || n.kind == node_kind::core ||
+                          n.kind == node_kind::package || n.kind == node_kind::memory;
     if (numbered && in_device[id] == 0 && n.os_index == no_index) n.os_index = n.index;
   }
 }
@@ -218,7 +239,8 @@ void number_nodes(std::vector<node>& nodes) {
 void collect_processors(std::vector<node>& nodes) {
   for (node_id id = static_cast<node_id>(nodes.size()); id-- > 0;) {
     node& n = nodes[id];
-    if (n.kind == node_kind::processing_unit || (n.kind == node_kind::core && n.processors.empty())) n.processors.insert(n.os_index);
+    if (n.kind == node_kind::processing_unit || (n.kind == node_kind::core && n.processors.empty()))
+      n.processors.insert(n.os_index);
     if (n.parent == no_node) continue;
     nodes[n.parent].processors |= n.processors;
     nodes[n.parent].descendants += n.descendants + 1;
@@ -257,12 +279,13 @@ tree tree_builder::build() && {
     const node& n = result.nodes_[id];
     if (result.is_processor(id)) {
       if (processors.contains(n.os_index))
-        throw_error(errc::bad_argument, fmt::format("{} has the OS index {} of another processor", result.label(id), n.os_index));
+        throw_error(errc::bad_argument,
+                    fmt::format("{} has the OS index {} of another processor", result.label(id), n.os_index));
       processors.insert(n.os_index);
     }
     if (n.kind == node_kind::memory && n.os_index != no_index && !memories.emplace(n.os_index, id).second)
-      throw_error(errc::bad_argument,
-                  fmt::format("{} has the OS index {} of {}", result.label(id), n.os_index, result.label(memories[n.os_index])));
+      throw_error(errc::bad_argument, fmt::format("{} has the OS index {} of {}", result.label(id), n.os_index,
+                                                  result.label(memories[n.os_index])));
   }
 
   std::map<std::pair<node_id, node_id>, access> accesses;

@@ -20,7 +20,8 @@ bool is_worker(const tree& machine, node_id id) {
 bool has_addressable_child(const tree& machine, node_id id) {
   const auto& children = machine.at(id).children;
   return std::any_of(children.begin(), children.end(), [&](node_id child) {
-    if (machine.at(child).kind == node_kind::cache && machine.at(child).cache == cache_kind::memory_side) return has_addressable_child(machine, child);
+    if (machine.at(child).kind == node_kind::cache && machine.at(child).cache == cache_kind::memory_side)
+      return has_addressable_child(machine, child);
     return machine.is_addressable(child);
   });
 }
@@ -38,7 +39,8 @@ bool in_numa_view(const tree& machine, node_id id) {
   }
 }
 
-// A core without its processing units is one processor, and takes the first one's index: cores' own repeat across packages.
+// A core without its processing units is one processor, and takes the first one's index: cores' own repeat across
+// packages.
 node_facts worker_facts(const tree& machine, node_id id) {
   node_facts facts = machine.at(id);
   facts.os_index = machine.at(id).processors.first();
@@ -73,7 +75,8 @@ tree numa_view(const tree& machine) {
     if (!in_numa_view(machine, id)) continue;
     node_id parent = machine.at(id).parent;
     while (kept[parent] == no_node) parent = machine.at(parent).parent;
-    kept[id] = builder.add(kept[parent], is_worker(machine, id) ? worker_facts(machine, id) : static_cast<const node_facts&>(machine.at(id)));
+    kept[id] = builder.add(kept[parent], is_worker(machine, id) ? worker_facts(machine, id)
+                                                                : static_cast<const node_facts&>(machine.at(id)));
   }
   for (const access& record : machine.accesses()) {
     if (kept[record.memory] == no_node) continue;

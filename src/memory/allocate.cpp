@@ -22,12 +22,15 @@ place_context& running_context() {
   const place_context& context = *current;
   const memory_usage usage = context.segment->statistics();
   const bool budget_is_short = context.job->memory_budget != 0 && context.job->memory_budget < usage.capacity_bytes;
-  throw_error(errc::out_of_memory,
-              fmt::format("place {} cannot allocate {} bytes aligned to {}: about {} bytes are left to it ({} live in {} blocks here; the job uses "
-                          "{} of its budget of {}). Free memory, allocate at a place with room, or {}",
-                          context.place, bytes, alignment, context.segment->room_bytes(), usage.live_bytes, usage.live_blocks,
-                          context.job->opened_bytes.load(std::memory_order_relaxed), context.job->memory_budget,
-                          budget_is_short ? "start the job with a larger memory budget (situ run --memory)" : "use more places: this is one place's share of the address space"));
+  throw_error(
+      errc::out_of_memory,
+      fmt::format("place {} cannot allocate {} bytes aligned to {}: about {} bytes are left to it ({} live in {} "
+                  "blocks here; the job uses "
+                  "{} of its budget of {}). Free memory, allocate at a place with room, or {}",
+                  context.place, bytes, alignment, context.segment->room_bytes(), usage.live_bytes, usage.live_blocks,
+                  context.job->opened_bytes.load(std::memory_order_relaxed), context.job->memory_budget,
+                  budget_is_short ? "start the job with a larger memory budget (situ run --memory)"
+                                  : "use more places: this is one place's share of the address space"));
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void throw_bad_deallocation(std::uintptr_t address, free_status status) {
@@ -36,20 +39,29 @@ place_context& running_context() {
   if (place >= context.place_count) throw_foreign_address(address);
   const auto found = segment::find_block(context, address);
   if (status == free_status::already_free && found)
-    throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: this block of {} bytes at place {} is already free; deallocate it once",
-                                               address, context.place, found->size, place));
+    throw_error(
+        errc::bad_address,
+        fmt::format(
+            "deallocate({:#x}) at place {}: this block of {} bytes at place {} is already free; deallocate it once",
+            address, context.place, found->size, place));
   if (found && found->live)
-    throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: the address lies {} bytes into a live block of {} bytes at place {}; pass "
-                                               "what situ::allocate returned, {:#x}",
-                                               address, context.place, address - found->start, found->size, place, found->start));
-  throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: no live block of place {} starts there; it was freed before, or never allocated",
+    throw_error(
+        errc::bad_address,
+        fmt::format(
+            "deallocate({:#x}) at place {}: the address lies {} bytes into a live block of {} bytes at place {}; pass "
+            "what situ::allocate returned, {:#x}",
+            address, context.place, address - found->start, found->size, place, found->start));
+  throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: no live block of place {} starts there; "
+                                             "it was freed before, or never allocated",
                                              address, context.place, place));
 }
 
 [[gnu::noinline]] void* allocate_carefully(std::size_t bytes, std::size_t alignment, bool huge_pages) {
   const place_context& context = running_context();
-  if (!std::has_single_bit(alignment)) throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
-  void* const block = huge_pages ? context.segment->allocate_huge(bytes, alignment) : context.segment->allocate(bytes, alignment);
+  if (!std::has_single_bit(alignment))
+    throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
+  void* const block =
+      huge_pages ? context.segment->allocate_huge(bytes, alignment) : context.segment->allocate(bytes, alignment);
   if (block == nullptr) throw_out_of_memory(bytes, alignment);
   return block;
 }
@@ -82,8 +94,10 @@ void deallocate_bytes(void* block) {
 }
 
 void throw_too_many(std::size_t count, std::size_t size) {
-  throw_error(errc::out_of_memory, fmt::format("place {} cannot allocate {} objects of {} bytes: their bytes exceed every address space; pass fewer", current->place,
-                                               count, size));
+  throw_error(
+      errc::out_of_memory,
+      fmt::format("place {} cannot allocate {} objects of {} bytes: their bytes exceed every address space; pass fewer",
+                  current->place, count, size));
 }
 
 }  // namespace detail

@@ -1,6 +1,6 @@
-// The free runs of chunks of one heap, by size: the two-level segregated fit of Masmano and others ("TLSF", ECRTS 2004).
-// A list for each size up to 31 chunks, then 16 lists for each doubling; a bitmap tells which are not empty. The links lie in
-// the runs' chunk_state; this object and those links are the owner's alone.
+// The free runs of chunks of one heap, by size: the two-level segregated fit of Masmano and others ("TLSF", ECRTS
+// 2004). A list for each size up to 31 chunks, then 16 lists for each doubling; a bitmap tells which are not empty. The
+// links lie in the runs' chunk_state; this object and those links are the owner's alone.
 #pragma once
 
 #include "memory/heap_map.h"
@@ -19,8 +19,9 @@ class free_runs {
   void insert(std::uint32_t first, std::uint32_t chunks) noexcept;
   void remove(std::uint32_t first) noexcept;
 
-  // A run of at least `chunks`, or no_chunk. Looks at no more than `patience` runs of the list that may hold both larger and
-  // smaller ones; every run of the lists after it is large enough. With unlimited patience it finds one if there is one.
+  // A run of at least `chunks`, or no_chunk. Looks at no more than `patience` runs of the list that may hold both
+  // larger and smaller ones; every run of the lists after it is large enough. With unlimited patience it finds one if
+  // there is one.
   [[nodiscard]] std::uint32_t find(std::uint32_t chunks, std::uint32_t patience) const noexcept;
 
   template <class Visit>

@@ -6,7 +6,10 @@
 namespace situ::detail {
 
 heap::heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes) noexcept
-    : backing_{backing}, map_{map}, kept_chunks_{static_cast<std::uint32_t>(kept_bytes >> chunk_shift)}, free_runs_{map.states} {
+    : backing_{backing},
+      map_{map},
+      kept_chunks_{static_cast<std::uint32_t>(kept_bytes >> chunk_shift)},
+      free_runs_{map.states} {
   // A magazine holds no more than 64 KiB, or four blocks: that much of a class is out of other classes' reach.
   for (unsigned i = 0; i < class_count; ++i) {
     bins_[i].capacity = std::clamp<std::uint32_t>(largest_class_bytes / size_classes[i].bytes, 4, bin::most_slots);
@@ -39,7 +42,8 @@ void heap::count_taken(std::uint64_t bytes) noexcept {
 void* heap::allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
   // Slabs start at chunks, so that every block of a class is aligned as the class's size is.
   const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
-  if (bytes > largest_class_bytes || rounded > largest_class_bytes || alignment > chunk_bytes) return allocate_large(bytes, alignment);
+  if (bytes > largest_class_bytes || rounded > largest_class_bytes || alignment > chunk_bytes)
+    return allocate_large(bytes, alignment);
   unsigned size_class = class_of(rounded);
   while (size_classes[size_class].bytes % alignment != 0) ++size_class;  // ends at a power of two at the latest
   bin& from = bins_[size_class];
@@ -85,7 +89,8 @@ void heap::flush(unsigned size_class, std::uint32_t count) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     const slot& rested = from.slots[i];
     rested.word().taken &= ~rested.mask();
-    blocks_returned(map_.entry(static_cast<std::uint32_t>((rested.block() - map_.heap) >> chunk_shift)).first, size_class, 1);
+    blocks_returned(map_.entry(static_cast<std::uint32_t>((rested.block() - map_.heap) >> chunk_shift)).first,
+                    size_class, 1);
   }
   std::copy(from.slots + count, from.slots + from.count, from.slots);
   from.count -= count;
@@ -104,7 +109,9 @@ std::uint32_t heap::new_slab(unsigned size_class) noexcept {
     const std::uint32_t rest = sizes.blocks - i * 64;
     word.taken = rest >= 64 ? 0 : ~std::uint64_t{0} << rest;
     word.live.store(0, std::memory_order_relaxed);
-    word.remote.store(0, std::memory_order_relaxed);  // a block that two places freed at once left a bit: it must not free the next one
+    word.remote.store(
+        0,
+        std::memory_order_relaxed);  // a block that two places freed at once left a bit: it must not free the next one
   }
   for (std::uint32_t i = 0; i < sizes.chunks; ++i)
     set_entry(first + i, {chunk_kind::slab, static_cast<std::uint8_t>(size_class), first});
@@ -214,7 +221,7 @@ void heap::drain_slow() noexcept {
   while (head != 0) {
     const std::uint32_t chunk = head - 1;
     head = map_.links[chunk].next.load(std::memory_order_relaxed);  // before `queued`: then it may be pushed again
-    map_.links[chunk].queued.store(0);                              // sequentially consistent: invariant 5 of heap_map.h
+    map_.links[chunk].queued.store(0);  // sequentially consistent: invariant 5 of heap_map.h
     const map_entry entry = map_.entry(chunk);
     if (entry.first != chunk) continue;  // long something else: invariant 6
     if (entry.kind == chunk_kind::slab) {

@@ -1,13 +1,15 @@
-// A place's allocator: slabs of equal blocks, and runs of chunks for what is larger. Only the owner allocates, without locks
-// or atomic read-modify-writes; other places give blocks back through heap_map::free_remote, and the owner drains what they gave.
+// A place's allocator: slabs of equal blocks, and runs of chunks for what is larger. Only the owner allocates, without
+// locks or atomic read-modify-writes; other places give blocks back through heap_map::free_remote, and the owner drains
+// what they gave.
 //
 //   bytes <= 64 KiB, alignment <= 16 KiB: a block of a slab       else: a run of chunks
 //
-//   bins_[class] --> magazine: up to 64 free blocks, last freed first out --(refill, flush)--> slabs with free blocks (a list)
+//   bins_[class] --> magazine: up to 64 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
 //
-// The magazine makes a pair of calls short (no search, and what it hands out is warm) and counts the slabs' blocks in batches.
-// Everything about a block lies out of line, in the bits of heap_map: free blocks are not written to, a stray write cannot
-// break the heap, and a deallocation is checked (start of a block? live?) with the load that it needs anyway.
+// The magazine makes a pair of calls short (no search, and what it hands out is warm) and counts the slabs' blocks in
+// batches. Everything about a block lies out of line, in the bits of heap_map: free blocks are not written to, a stray
+// write cannot break the heap, and a deallocation is checked (start of a block? live?) with the load that it needs
+// anyway.
 //
 // Invariants (is_valid checks them)
 //   1. The runs tile [0, open_chunks_) and no two free runs touch.
@@ -63,7 +65,8 @@ class heap {
     std::uint64_t remote_deallocations = 0;
   };
 
-  // Free memory is kept, rather than given back and faulted in again, up to `kept_bytes` or an eighth of what is in use.
+  // Free memory is kept, rather than given back and faulted in again, up to `kept_bytes` or an eighth of what is in
+  // use.
   heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes) noexcept;
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
@@ -77,7 +80,9 @@ class heap {
   [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept;
   // A run of chunks of its own, whatever the size.
   [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment) noexcept;
-  free_status deallocate(void* block) noexcept { return deallocate_quickly(block) ? free_status::done : deallocate_slow(block); }
+  free_status deallocate(void* block) noexcept {
+    return deallocate_quickly(block) ? free_status::done : deallocate_slow(block);
+  }
   // A live block of a slab while the magazine has room; anything else is left as it is, and false.
   bool deallocate_quickly(void* block) noexcept;
 
@@ -152,7 +157,9 @@ class heap {
   void clean_all() noexcept;
   void unreserve(std::uint32_t chunks) noexcept;
   void mark_large(std::uint32_t first, std::uint32_t chunks, std::uint64_t bytes) noexcept;
-  void set_entry(std::uint32_t chunk, map_entry entry) noexcept { map_.map[chunk].store(entry.pack(), std::memory_order_release); }
+  void set_entry(std::uint32_t chunk, map_entry entry) noexcept {
+    map_.map[chunk].store(entry.pack(), std::memory_order_release);
+  }
 
   // heap_check.cpp
   [[nodiscard]] bool slab_is_valid(std::uint32_t first) const noexcept;

@@ -40,7 +40,8 @@ bool heap::count_run(std::uint32_t first, tally& sums) const noexcept {
   const map_entry entry = map_.entry(first);
   const chunk_state& state = map_.states[first];
   const std::uint32_t chunks = state.chunks.load(std::memory_order_relaxed);
-  if (entry.kind == chunk_kind::none || entry.first != first || chunks == 0 || chunks > open_chunks_ - first) return false;
+  if (entry.kind == chunk_kind::none || entry.first != first || chunks == 0 || chunks > open_chunks_ - first)
+    return false;
   const bool is_free = entry.kind == chunk_kind::free;
   if (is_free) {
     if (sums.after_free || map_.entry(first + chunks - 1).pack() != entry.pack() || state.dirty > chunks) return false;
@@ -76,14 +77,17 @@ bool heap::bins_are_valid() const noexcept {
     for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) {
       const chunk_state& state = map_.states[slab];
       const map_entry entry = map_.entry(slab);
-      if (entry.kind != chunk_kind::slab || entry.size_class != i || entry.first != slab || state.prev != before) return false;
+      if (entry.kind != chunk_kind::slab || entry.size_class != i || entry.first != slab || state.prev != before)
+        return false;
       empty += state.used == 0;
       before = slab;
     }
     if (empty > 1) return false;
     for (std::uint32_t k = 0; k < of.count; ++k) {
       const slot& free = of.slots[k];
-      if ((free.word().taken & free.mask()) == 0 || (free.word().live.load(std::memory_order_relaxed) & free.mask()) != 0) return false;
+      if ((free.word().taken & free.mask()) == 0 ||
+          (free.word().live.load(std::memory_order_relaxed) & free.mask()) != 0)
+        return false;
     }
   }
   return true;
@@ -91,7 +95,8 @@ bool heap::bins_are_valid() const noexcept {
 
 bool heap::is_valid() const noexcept {
   tally sums;
-  for (std::uint32_t chunk = 0; chunk < open_chunks_; chunk += map_.states[chunk].chunks.load(std::memory_order_relaxed))
+  for (std::uint32_t chunk = 0; chunk < open_chunks_;
+       chunk += map_.states[chunk].chunks.load(std::memory_order_relaxed))
     if (!count_run(chunk, sums)) return false;
   if (!bins_are_valid()) return false;
   std::uint64_t taken_bytes = sums.live_bytes;
@@ -103,7 +108,8 @@ bool heap::is_valid() const noexcept {
   bool listed_runs_are_free = true;
   free_runs_.for_each([&](std::uint32_t run) {
     --sums.free_runs;
-    listed_runs_are_free = listed_runs_are_free && map_.entry(run).kind == chunk_kind::free && map_.entry(run).first == run;
+    listed_runs_are_free =
+        listed_runs_are_free && map_.entry(run).kind == chunk_kind::free && map_.entry(run).first == run;
   });
   return listed_runs_are_free && sums.idle_blocks == 0 && sums.partial_slabs == 0 && sums.free_runs == 0 &&
          sums.dirty_chunks == dirty_chunks_ && sums.taken_chunks + sums.dirty_chunks == needed_chunks_ &&

@@ -52,7 +52,8 @@ std::optional<block> heap_map::find(std::uintptr_t address, std::uint32_t open_c
   }
   const std::uint64_t bit = std::uint64_t{1} << (where.index % 64);
   const block_word& word = bits[found.first].words[where.index / 64];
-  const bool live = (word.live.load(std::memory_order_relaxed) & ~word.remote.load(std::memory_order_relaxed) & bit) != 0;
+  const bool live =
+      (word.live.load(std::memory_order_relaxed) & ~word.remote.load(std::memory_order_relaxed) & bit) != 0;
   return block{this->address(found.first) + where.index * size, size, live};
 }
 
@@ -61,15 +62,18 @@ void heap_map::push_remote(std::uint32_t chunk) const noexcept {
   do {
     links[chunk].next.store(head, std::memory_order_relaxed);
     // release: whoever pops sees `next`.
-  } while (!header->remote_head.compare_exchange_weak(head, chunk + 1, std::memory_order_release, std::memory_order_relaxed));
+  } while (!header->remote_head.compare_exchange_weak(head, chunk + 1, std::memory_order_release,
+                                                      std::memory_order_relaxed));
 }
 
 free_status heap_map::free_remote(std::uintptr_t address, std::uint32_t open_chunks) const noexcept {
   const std::uint64_t chunk = (address - heap) >> chunk_shift;
   if (chunk >= open_chunks) return free_status::no_block;
-  // relaxed: the block reached this place by some synchronisation of the program's, and the entry was written before it.
+  // relaxed: the block reached this place by some synchronisation of the program's, and the entry was written before
+  // it.
   const map_entry found = entry(static_cast<std::uint32_t>(chunk));
-  if ((found.kind != chunk_kind::slab && found.kind != chunk_kind::large) || found.size_class >= class_count) return free_status::no_block;
+  if ((found.kind != chunk_kind::slab && found.kind != chunk_kind::large) || found.size_class >= class_count)
+    return free_status::no_block;
   const block_index where = locate(found, address);
   if (!where.exact) return free_status::no_block;
   const std::uint64_t bit = std::uint64_t{1} << (where.index % 64);

@@ -1,21 +1,26 @@
-// The metadata of a place's heap: which chunk holds what, and which blocks are live. It lies in the place's slice, below the
-// heap, so that any place can look a block up or give it back, and is sparse: a part is touched once its chunks are used.
+// The metadata of a place's heap: which chunk holds what, and which blocks are live. It lies in the place's slice,
+// below the heap, so that any place can look a block up or give it back, and is sparse: a part is touched once its
+// chunks are used.
 //
-//   | header | map 8 B a chunk | regions 4 B each | links 8 B a chunk | states 64 B a chunk | bits 384 B a chunk | heap: chunks of 16 KiB
+//   | header | map 8 B a chunk | regions 4 B each | links 8 B a chunk | states 64 B a chunk | bits 384 B a chunk |
+//   | heap: chunks of 16 KiB
 //
 // The heap is tiled by runs of chunks: free runs, slabs (blocks of one size class) and large blocks.
 //
 // Invariants (who writes: the owner, but for `links`, `remote` and `header.remote_head`)
-//   1. map[c] is: for each chunk of a slab {slab, class, first chunk}; for the first chunk of a large block {large, , c}; for the first
-//      and last chunk of a free run {free, , first}; zero elsewhere. Hence the nearest non-zero entry at or before c tells what c is.
-//   2. regions[r] is the first chunk of the large block that covers chunk r * region_chunks, where one does that starts before it
-//      (else stale). So invariant 1 needs to look at one region only.
+//   1. map[c] is: for each chunk of a slab {slab, class, first chunk}; for the first chunk of a large block {large, ,
+//      c}; for the first and last chunk of a free run {free, , first}; zero elsewhere. Hence the nearest non-zero entry
+//      at or before c tells what c is.
+//   2. regions[r] is the first chunk of the large block that covers chunk r * region_chunks, where one does that starts
+//      before it (else stale). So invariant 1 needs to look at one region only.
 //   3. bits[first].words[i / 64].live has bit i % 64 set iff block i is allocated. A large block is block 0 of its run.
-//   4. `remote` has a block's bit set iff another place has given it back and the owner has not yet taken it: remote is a
-//      subset of live, but for a block freed twice at once by two places. `taken` is the owner's own: live, or in its magazine.
-//   5. A chunk number is on the remote stack (header.remote_head, link.next) at most once: link.queued is 1 from before the push
-//      until the owner has popped it. The owner clears `queued` before it reads `remote`, the freer sets `remote` before it reads
-//      `queued`, both sequentially consistent: so a bit that the owner misses comes with a push of its own.
+//   4. `remote` has a block's bit set iff another place has given it back and the owner has not yet taken it: remote is
+//      a subset of live, but for a block freed twice at once by two places. `taken` is the owner's own: live, or in its
+//      magazine.
+//   5. A chunk number is on the remote stack (header.remote_head, link.next) at most once: link.queued is 1 from before
+//      the push until the owner has popped it. The owner clears `queued` before it reads `remote`, the freer sets
+//      `remote` before it reads `queued`, both sequentially consistent: so a bit that the owner misses comes with a
+//      push of its own.
 //   6. A chunk on the stack may long be something else when it is popped; its `remote` bits are empty then.
 #pragma once
 
@@ -70,7 +75,8 @@ struct size_class_info {
   for (unsigned i = 0; i < class_count; ++i) {
     const std::uint32_t bytes = i < 8 ? 16 * (i + 1) : (128u << ((i - 8) / 4)) / 4 * (5 + (i - 8) % 4);
     // At least 16 blocks (8 of the largest), so that a new slab pays off.
-    const std::uint32_t chunks = bytes <= 1024 ? 1 : std::min<std::uint32_t>(std::bit_ceil(bytes) * 16 / chunk_bytes, 32);
+    const std::uint32_t chunks =
+        bytes <= 1024 ? 1 : std::min<std::uint32_t>(std::bit_ceil(bytes) * 16 / chunk_bytes, 32);
     const std::uint64_t reciprocal = ((std::uint64_t{1} << 40) + bytes - 1) / bytes;
     classes[i] = {bytes, static_cast<std::uint32_t>(chunks * chunk_bytes / bytes), chunks, reciprocal};
   }
@@ -79,9 +85,10 @@ struct size_class_info {
 inline constexpr std::array<size_class_info, class_count> size_classes = make_size_classes();
 static_assert(size_classes.back().bytes == largest_class_bytes && class_of(largest_class_bytes) == class_count - 1);
 
-// The index of the block that an offset into a slab falls into, and whether the offset is the block's start. The product is
-// quotient * 2^40 + quotient * e + remainder * reciprocal with e < bytes: slabs are so small (2^19) and the reciprocal so large
-// (2^24 or more) that quotient * e stays below one reciprocal, so the lower 40 bits tell whether there is a remainder.
+// The index of the block that an offset into a slab falls into, and whether the offset is the block's start. The
+// product is quotient * 2^40 + quotient * e + remainder * reciprocal with e < bytes: slabs are so small (2^19) and the
+// reciprocal so large (2^24 or more) that quotient * e stays below one reciprocal, so the lower 40 bits tell whether
+// there is a remainder.
 struct block_index {
   std::uint64_t index = 0;
   bool exact = false;
@@ -101,10 +108,12 @@ struct map_entry {
   std::uint32_t first = 0;
 
   [[nodiscard]] constexpr std::uint64_t pack() const noexcept {
-    return static_cast<std::uint64_t>(first) << 32 | static_cast<std::uint64_t>(size_class) << 8 | static_cast<std::uint64_t>(kind);
+    return static_cast<std::uint64_t>(first) << 32 | static_cast<std::uint64_t>(size_class) << 8 |
+           static_cast<std::uint64_t>(kind);
   }
   [[nodiscard]] static constexpr map_entry unpack(std::uint64_t word) noexcept {
-    return {static_cast<chunk_kind>(word & 0xff), static_cast<std::uint8_t>(word >> 8), static_cast<std::uint32_t>(word >> 32)};
+    return {static_cast<chunk_kind>(word & 0xff), static_cast<std::uint8_t>(word >> 8),
+            static_cast<std::uint32_t>(word >> 32)};
   }
 };
 
@@ -120,10 +129,10 @@ struct remote_link {
 // Of a run of chunks, kept at its first chunk.
 struct alignas(64) chunk_state {
   std::atomic<std::uint32_t> chunks{0};
-  std::uint32_t used = 0;   // slab: taken blocks
-  std::uint32_t next = 0;   // neighbours in the list of free runs or partial slabs
+  std::uint32_t used = 0;  // slab: taken blocks
+  std::uint32_t next = 0;  // neighbours in the list of free runs or partial slabs
   std::uint32_t prev = 0;
-  std::uint32_t dirty = 0;  // free run: how many of its chunks may hold pages
+  std::uint32_t dirty = 0;              // free run: how many of its chunks may hold pages
   std::atomic<std::uint64_t> bytes{0};  // large block: as asked for
 };
 static_assert(sizeof(chunk_state) == 64);
@@ -142,7 +151,7 @@ static_assert(sizeof(block_bits) == 384);
 
 enum class free_status : std::uint8_t {
   done,
-  no_block,      // the address is not the start of any block
+  no_block,  // the address is not the start of any block
   already_free,
 };
 
@@ -177,7 +186,9 @@ struct heap_map {
   [[nodiscard]] map_entry entry(std::uint32_t chunk) const noexcept {
     return map_entry::unpack(map[chunk].load(std::memory_order_relaxed));
   }
-  [[nodiscard]] std::uintptr_t address(std::uint32_t chunk) const noexcept { return heap + (std::uint64_t{chunk} << chunk_shift); }
+  [[nodiscard]] std::uintptr_t address(std::uint32_t chunk) const noexcept {
+    return heap + (std::uint64_t{chunk} << chunk_shift);
+  }
 
   // Of an address in the run that `entry` tells of: a slab or a large block.
   [[nodiscard]] block_index locate(map_entry entry, std::uintptr_t address) const noexcept {
@@ -190,8 +201,12 @@ struct heap_map {
   free_status free_remote(std::uintptr_t address, std::uint32_t open_chunks) const noexcept;
 
  private:
-  [[nodiscard]] static constexpr std::uint64_t chunks_of(unsigned slice_shift) noexcept { return (std::uint64_t{1} << slice_shift) >> chunk_shift; }
-  [[nodiscard]] static constexpr std::uint64_t page_round(std::uint64_t bytes) noexcept { return (bytes + 4095) / 4096 * 4096; }
+  [[nodiscard]] static constexpr std::uint64_t chunks_of(unsigned slice_shift) noexcept {
+    return (std::uint64_t{1} << slice_shift) >> chunk_shift;
+  }
+  [[nodiscard]] static constexpr std::uint64_t page_round(std::uint64_t bytes) noexcept {
+    return (bytes + 4095) / 4096 * 4096;
+  }
   [[nodiscard]] std::uint32_t nearest_entry(std::uint32_t chunk) const noexcept;
   void push_remote(std::uint32_t chunk) const noexcept;
 };

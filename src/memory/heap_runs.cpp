@@ -76,8 +76,8 @@ void heap::opened(std::uint32_t chunks) noexcept {
   insert_free(first, chunks - first, dirty);
 }
 
-// Takes `chunks`, aligned, out of a free run; what is left before and after stays free. The dirty chunks are thought to lie in
-// what is left: so the charge is never too low, and cleaning what is left corrects it.
+// Takes `chunks`, aligned, out of a free run; what is left before and after stays free. The dirty chunks are thought to
+// lie in what is left: so the charge is never too low, and cleaning what is left corrects it.
 std::uint32_t heap::carve(std::uint32_t run, std::uint32_t chunks, std::uint64_t alignment) noexcept {
   const std::uint32_t total = map_.states[run].chunks.load(std::memory_order_relaxed);
   const std::uint32_t dirty = map_.states[run].dirty;
@@ -158,7 +158,8 @@ void heap::mark_large(std::uint32_t first, std::uint32_t chunks, std::uint64_t b
   block_word& word = map_.bits[first].words[0];
   word.live.store(1, std::memory_order_relaxed);
   word.remote.store(0, std::memory_order_relaxed);
-  for (std::uint64_t region = first / region_chunks + 1; region * region_chunks < std::uint64_t{first} + chunks; ++region)
+  for (std::uint64_t region = first / region_chunks + 1; region * region_chunks < std::uint64_t{first} + chunks;
+       ++region)
     map_.regions[region].store(first, std::memory_order_release);
   set_entry(first, {chunk_kind::large, 0, first});
 }

@@ -49,7 +49,8 @@ struct footer {
 constexpr std::uint64_t layout_now = (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_slot);
 
 // The slots follow the control block on the next line; rows on the next page; the footer ends the last page.
-constexpr std::uint64_t slots_offset = (sizeof(job_control) + alignof(place_slot) - 1) & ~std::uint64_t{alignof(place_slot) - 1};
+constexpr std::uint64_t slots_offset =
+    (sizeof(job_control) + alignof(place_slot) - 1) & ~std::uint64_t{alignof(place_slot) - 1};
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) & ~(page_bytes - 1); }
 
@@ -57,10 +58,13 @@ constexpr std::uint64_t rows_offset(std::uint32_t places) {
   return whole_pages(slots_offset + std::uint64_t{places} * sizeof(place_slot));
 }
 
-std::string system_reason(int code) { return std::string{::strerrordesc_np(code) != nullptr ? ::strerrordesc_np(code) : "unknown"}; }
+std::string system_reason(int code) {
+  return std::string{::strerrordesc_np(code) != nullptr ? ::strerrordesc_np(code) : "unknown"};
+}
 
-// Slices of 64 GiB, halved until all of them fit 2^45 bytes: a quarter of the 47 bits of addresses that an x86-64 process
-// has. ThreadSanitizer leaves programs only a few ranges of some 400 GiB, so there 4 GiB, and 2^38 bytes together.
+// Slices of 64 GiB, halved until all of them fit 2^45 bytes: a quarter of the 47 bits of addresses that an x86-64
+// process has. ThreadSanitizer leaves programs only a few ranges of some 400 GiB, so there 4 GiB, and 2^38 bytes
+// together.
 std::uint32_t slice_shift_for(std::uint32_t places) {
   const std::uint32_t most = under_tsan ? 32 : 36;
   const std::uint32_t together = under_tsan ? 38 : 45;
@@ -68,9 +72,10 @@ std::uint32_t slice_shift_for(std::uint32_t places) {
 }
 
 // Bases to try. The wide ones lie 1 TiB apart between AddressSanitizer's shadow (below 0x1000'8000'0000) and where
-// position-independent programs are loaded (from 0x5555'5555'4000), visited in bit-reversed order so that one large foreign
-// mapping costs few rounds. The narrow ones lie in what ThreadSanitizer leaves a program (gcc 12, x86-64, 48 bits: below
-// 0x80'0000'0000, 0x5500'.. to 0x5680'.., from 0x7e80'..); every job tries them, since its launcher may be another build.
+// position-independent programs are loaded (from 0x5555'5555'4000), visited in bit-reversed order so that one large
+// foreign mapping costs few rounds. The narrow ones lie in what ThreadSanitizer leaves a program (gcc 12, x86-64, 48
+// bits: below 0x80'0000'0000, 0x5500'.. to 0x5680'.., from 0x7e80'..); every job tries them, since its launcher may be
+// another build.
 void fill_candidates(job_control& control) {
   constexpr std::uint64_t narrow[] = {0x0010'0000'0000, 0x0018'0000'0000, 0x0020'0000'0000, 0x0030'0000'0000,
                                       0x7e80'0000'0000, 0x7e90'0000'0000, 0x5500'0000'0000, 0x5510'0000'0000};
@@ -93,7 +98,8 @@ std::uint64_t read_limit(const std::string& path) {
   return file >> limit ? limit : std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
 }
 
-// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of the interface.
+// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of
+// the interface.
 template <class Visit>
 void for_each_memory_group(Visit visit) {
   std::ifstream groups{"/proc/self/cgroup"};
@@ -114,12 +120,15 @@ void for_each_memory_group(Visit visit) {
 
 std::uint64_t control_group_limit() {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  for_each_memory_group([&](const std::string& folder, bool unified) { least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes"))); });
+  for_each_memory_group([&](const std::string& folder, bool unified) {
+    least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")));
+  });
   return least;
 }
 
 std::uint64_t machine_memory() {
-  const std::uint64_t physical = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t physical =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return std::min(physical, control_group_limit());
 }
 
@@ -127,7 +136,8 @@ std::uint64_t machine_memory() {
 bool register_for_membarrier() {
   const long offered = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
   constexpr long wanted = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
-  return offered >= 0 && (offered & wanted) == wanted && ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return offered >= 0 && (offered & wanted) == wanted &&
+         ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
 // A descriptor or a mapping until it is handed on.
@@ -142,19 +152,23 @@ struct owned_descriptor {
 int create_sealed_file(std::uint64_t bytes) {
   // Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
   int descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
-  if (descriptor < 0 && errno == EINVAL) descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (descriptor < 0) throw_error(errc::bad_launch, fmt::format("cannot create the job's memory file: {}", system_reason(errno)));
+  if (descriptor < 0 && errno == EINVAL)
+    descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (descriptor < 0)
+    throw_error(errc::bad_launch, fmt::format("cannot create the job's memory file: {}", system_reason(errno)));
   owned_descriptor file{descriptor};
   if (::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
-    throw_error(errc::bad_launch, fmt::format("cannot size the job's memory file to {} bytes: {}; is a file size limit set (ulimit -f)?",
-                                              bytes, system_reason(errno)));
+    throw_error(errc::bad_launch,
+                fmt::format("cannot size the job's memory file to {} bytes: {}; is a file size limit set (ulimit -f)?",
+                            bytes, system_reason(errno)));
   if (::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot seal the job's memory file: {}", system_reason(errno)));
   return file.release();
 }
 
 job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
-  void* const address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset));
+  void* const address =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset));
   if (address == MAP_FAILED)
     throw_error(errc::bad_launch, fmt::format("cannot map the job's control block: {}", system_reason(errno)));
   return static_cast<job_control*>(address);
@@ -162,11 +176,12 @@ job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t byt
 
 // Whether the control block is one that this build wrote and lies where it says.
 bool is_plausible(const job_control& control, std::uint64_t file_bytes, std::uint64_t control_offset) {
-  return control.magic == job_control::expected_magic && control.layout == layout_now && control.total_bytes == file_bytes &&
-         control.place_count != 0 && control.place_count <= job::max_places && control.slice_shift < 48 &&
-         std::uint64_t{control.place_count} << control.slice_shift == control_offset &&
+  return control.magic == job_control::expected_magic && control.layout == layout_now &&
+         control.total_bytes == file_bytes && control.place_count != 0 && control.place_count <= job::max_places &&
+         control.slice_shift < 48 && std::uint64_t{control.place_count} << control.slice_shift == control_offset &&
          control.observation_bytes % page_bytes == 0 &&
-         rows_offset(control.place_count) + control.place_count * control.observation_bytes + page_bytes == file_bytes - control_offset;
+         rows_offset(control.place_count) + control.place_count * control.observation_bytes + page_bytes ==
+             file_bytes - control_offset;
 }
 
 // Tries to map the slices at one base.
@@ -187,17 +202,21 @@ void await_votes(job_control& control, std::uint32_t round) {
   for (;;) {
     const std::uint32_t seen = votes.load(std::memory_order_acquire);
     if (seen >= control.place_count) return;
-    if (SITU_LOSS_CHECK(votes) && control.failure_epoch.load(std::memory_order_acquire) != 0) throw_place_lost(control, job_control::no_place);
+    if (SITU_LOSS_CHECK(votes) && control.failure_epoch.load(std::memory_order_acquire) != 0)
+      throw_place_lost(control, job_control::no_place);
     futex_wait(votes, seen, look_up_ns);
   }
 }
 
 // A read does not wait for anything, so this ends soon; a reader that was killed in the middle ends it by its state.
 void await_readers(job_control& control, std::uint32_t self) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // the new epoch was seen before; now the marks, see reading_guard
+  std::atomic_thread_fence(
+      std::memory_order_seq_cst);  // the new epoch was seen before; now the marks, see reading_guard
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const place_slot& slot = control.slot(i);
-    while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 && !(SITU_LOSS_CHECK(readers_end) && has_ended(slot.state.load(std::memory_order_acquire)))) sched_yield();
+    while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 &&
+           !(SITU_LOSS_CHECK(readers_end) && has_ended(slot.state.load(std::memory_order_acquire))))
+      sched_yield();
   }
   while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
 }
@@ -209,11 +228,11 @@ std::uint32_t raise_failure_epoch(job_control& control) noexcept {
     const place_state state = control.slot(i).state.load();
     ended += has_ended(state);
     std::uint32_t nobody = job_control::no_place;
-    if (state == place_state::lost) control.first_lost.compare_exchange_strong(nobody, i);  // before the epoch, as mark_lost does
+    // before the epoch, as mark_lost does
+    if (state == place_state::lost) control.first_lost.compare_exchange_strong(nobody, i);
   }
   std::uint32_t epoch = control.failure_epoch.load();
-  while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {
-  }
+  while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {}
   return ended;
 }
 
@@ -222,8 +241,8 @@ std::uint32_t raise_failure_epoch(job_control& control) noexcept {
 void publish_ends(job_control& control) noexcept {
   raise_failure_epoch(control);
   SITU_POINT(epoch_raised);
-  // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not depend on it: who
-  // cleared `sleeping` to wake the place may have been killed before it did.
+  // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not
+  // depend on it: who cleared `sleeping` to wake the place may have been killed before it did.
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const bool is_marked = control.slot(i).sleeping.exchange(0) != 0;
     if (is_marked || SITU_LOSS_CHECK(sleepers_of_dead_wakers)) futex_wake(control.slot(i).sleeping, INT_MAX);
@@ -284,7 +303,8 @@ job job::create(const job_options& options) {
   control->trace = options.trace;
   control->checked = options.checked;
   for (std::uint32_t i = 0; i < places; ++i) new (&control->slot(i)) place_slot;
-  new (reinterpret_cast<std::byte*>(control) + control_bytes - sizeof(footer)) footer{job_control::expected_magic, control_offset};
+  new (reinterpret_cast<std::byte*>(control) + control_bytes - sizeof(footer))
+      footer{job_control::expected_magic, control_offset};
   return made;
 }
 
@@ -292,13 +312,18 @@ job job::attach(int descriptor) {
   struct stat status{};
   footer end{};
   const auto refuse = [descriptor](const char* why) {
-    throw_error(errc::bad_launch, fmt::format("descriptor {} is not the memory of a job ({}); start the program with `situ run`, or without "
-                                              "SITU_JOB_FD in its environment, and make the situ::runtime before closing descriptors that it inherits", descriptor, why));
+    throw_error(
+        errc::bad_launch,
+        fmt::format(
+            "descriptor {} is not the memory of a job ({}); start the program with `situ run`, or without "
+            "SITU_JOB_FD in its environment, and make the situ::runtime before closing descriptors that it inherits",
+            descriptor, why));
   };
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) refuse("it is not an open file");
   const std::uint64_t file_bytes = static_cast<std::uint64_t>(status.st_size);
   if (file_bytes < 2 * page_bytes || file_bytes % page_bytes != 0) refuse("its size is none that a job has");
-  if (::pread(descriptor, &end, sizeof end, static_cast<off_t>(file_bytes - sizeof end)) != static_cast<ssize_t>(sizeof end) ||
+  if (::pread(descriptor, &end, sizeof end, static_cast<off_t>(file_bytes - sizeof end)) !=
+          static_cast<ssize_t>(sizeof end) ||
       end.magic != job_control::expected_magic || end.control_offset % page_bytes != 0 ||
       end.control_offset > file_bytes - rows_offset(1))
     refuse("it does not end as a job does");
@@ -354,9 +379,10 @@ address_space address_space::map(const job& job, std::uint32_t votes) {
     ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
     return space;
   }
-  throw_error(errc::bad_launch,
-              fmt::format("no range of {} GiB of addresses is free in every process of the job; ask for fewer places, and see that no limit on "
-                          "address space is set (ulimit -v)", bytes >> 30));
+  throw_error(errc::bad_launch, fmt::format("no range of {} GiB of addresses is free in every process of the job; ask "
+                                            "for fewer places, and see that no limit on "
+                                            "address space is set (ulimit -v)",
+                                            bytes >> 30));
 }
 
 address_space::address_space(address_space&& other) noexcept
@@ -378,13 +404,13 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
   const place_state now = slot.state.load();
   if (now == place_state::left) return;
   if (now == place_state::gone) return publish_ends(control);  // the place may have died before it did
-  // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this reason stands.
+  // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this
+  // reason stands.
   if (slot.reason_claimed.exchange(1) == 0 || (SITU_LOSS_CHECK(half_marked) && !is_lost_soon(slot))) {
     SITU_POINT(reason_claimed);
     write_reason(slot, reason);
     place_state before = slot.state.load();
-    while (before < place_state::left && !slot.state.compare_exchange_weak(before, place_state::lost)) {
-    }
+    while (before < place_state::left && !slot.state.compare_exchange_weak(before, place_state::lost)) {}
     if (before == place_state::left || before == place_state::gone) return;
   }
   SITU_POINT(loss_marked);
@@ -409,7 +435,8 @@ std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept
   }
 }
 
-reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::*mark, std::uint32_t source, std::uint32_t epoch)
+reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
+                             std::uint32_t source, std::uint32_t epoch)
     : mark_{control.slot(self).*mark} {
   mark_.store(source + 1, std::memory_order_seq_cst);
   SITU_POINT(reading_marked);
@@ -461,13 +488,16 @@ std::uint64_t read_oom_kills(const std::string& path) {
 
 std::uint64_t control_group_oom_kills() {
   std::uint64_t most = 0;  // groups above count what happened below them, or not: whichever has seen it
-  for_each_memory_group([&](const std::string& folder, bool unified) { most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control"))); });
+  for_each_memory_group([&](const std::string& folder, bool unified) {
+    most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control")));
+  });
   return most;
 }
 
 std::uint32_t allowed_processors() noexcept {
   cpu_set_t sets[8];  // 8192 processors, the most that Linux is built for on x86-64
-  if (::sched_getaffinity(0, sizeof sets, sets) != 0) return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  if (::sched_getaffinity(0, sizeof sets, sets) != 0)
+    return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   return static_cast<std::uint32_t>(CPU_COUNT_S(sizeof sets, sets));
 }
 

@@ -5,8 +5,8 @@
 //   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | observation row x N | footer |
 //                                         page                           page               page ends the file
 //
-// Slices are sparse: a page exists once it is touched. The size is sealed, so no place can cut the file under the others.
-// The footer names the offset of the control block, for a process that has nothing but the descriptor.
+// Slices are sparse: a page exists once it is touched. The size is sealed, so no place can cut the file under the
+// others. The footer names the offset of the control block, for a process that has nothing but the descriptor.
 // Thread-safe: everything shared is atomic; each field says who writes.
 #pragma once
 
@@ -28,25 +28,29 @@ namespace situ::detail {
 enum class place_state : std::uint32_t {
   absent,  // not yet joined
   joined,
-  left,    // left the job in order, with all others
-  lost,    // died, exited early, or left by an exception; `reason` says which
-  gone,    // left after another place was lost, not waiting for the rest; nobody's fault, but it answers no more
+  left,  // left the job in order, with all others
+  lost,  // died, exited early, or left by an exception; `reason` says which
+  gone,  // left after another place was lost, not waiting for the rest; nobody's fault, but it answers no more
 };
 
 // Whether others must no longer wait for the place. Not for `left`: then nobody waits.
-[[nodiscard]] constexpr bool has_ended(place_state state) noexcept { return state == place_state::lost || state == place_state::gone; }
+[[nodiscard]] constexpr bool has_ended(place_state state) noexcept {
+  return state == place_state::lost || state == place_state::gone;
+}
 
 // What every other place reads of a place. Separate lines, because senders read `sleeping` with every message.
 struct alignas(64) place_slot {
-  // 1 while the place sleeps on it (a futex), 0 else. A sleeper sets it; whoever makes work for the place clears it and wakes.
+  // 1 while the place sleeps on it (a futex), 0 else. A sleeper sets it; whoever makes work for the place clears it and
+  // wakes.
   std::atomic<std::uint32_t> sleeping{0};
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
-  std::atomic<std::int32_t> pid{0};       // 0: a thread of a process that another slot names
-  std::atomic<std::uint64_t> extent{0};   // bytes open from heap_offset on; written by the owner, only grows
+  std::atomic<std::int32_t> pid{0};      // 0: a thread of a process that another slot names
+  std::atomic<std::uint64_t> extent{0};  // bytes open from heap_offset on; written by the owner, only grows
   std::atomic<std::uint32_t> reason_claimed{0};
-  std::atomic<std::int32_t> exit_code{-1};  // of the body of situ::launch, for a launcher that cannot ask the kernel; -1: none yet
-  char reason[488]{};                     // written once, before state becomes lost
+  std::atomic<std::int32_t> exit_code{
+      -1};             // of the body of situ::launch, for a launcher that cannot ask the kernel; -1: none yet
+  char reason[488]{};  // written once, before state becomes lost
 
   // 1 + the place whose objects are being copied, by this place or by its agent; 0: none. See reading_guard.
   alignas(64) std::atomic<std::uint32_t> read_by_place{0};
@@ -69,30 +73,31 @@ struct job_control {
 
   // Written by the creator, before anybody attaches.
   std::uint64_t magic = expected_magic;
-  std::uint64_t layout = 0;          // sizes of these structures: processes of different builds must not meet
-  std::uint64_t total_bytes = 0;     // of the memfd
+  std::uint64_t layout = 0;       // sizes of these structures: processes of different builds must not meet
+  std::uint64_t total_bytes = 0;  // of the memfd
   std::uint32_t place_count = 0;
   std::uint32_t slice_shift = 0;
-  std::uint64_t observation_bytes = 0;  // of one row; whole pages
+  std::uint64_t observation_bytes = 0;         // of one row; whole pages
   std::uint64_t candidates[address_rounds]{};  // bases in the order in which they are tried
-  std::uint64_t memory_budget = 0;   // bytes that all segments together may open
-  std::uint64_t stack_bytes = 0;     // of each task; 0: as the place itself says
-  bool oversubscribed = false;       // more places than processors: waiting places give way at once
-  bool sender_fences = false;        // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
+  std::uint64_t memory_budget = 0;             // bytes that all segments together may open
+  std::uint64_t stack_bytes = 0;               // of each task; 0: as the place itself says
+  bool oversubscribed = false;                 // more places than processors: waiting places give way at once
+  bool sender_fences = false;  // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
   bool trace = false;
-  bool checked = false;              // every access is held against the page map
-  std::atomic<std::uint64_t> build_id{0};   // of the first place that joins
+  bool checked = false;                    // every access is held against the page map
+  std::atomic<std::uint64_t> build_id{0};  // of the first place that joins
 
-  // Agreement on the base address: in round r every place tries candidate r and votes; a base without a rejection is taken.
+  // Agreement on the base address: in round r every place tries candidate r and votes; a base without a rejection is
+  // taken.
   std::atomic<std::uint32_t> votes[address_rounds]{};
   std::atomic<std::uint32_t> rejections[address_rounds]{};
 
   module_entry modules[256];
 
-  alignas(64) std::atomic<std::uint64_t> opened_bytes{0};  // over all segments, against memory_budget
-  alignas(64) std::atomic<std::uint32_t> failure_epoch{0}; // number of places lost or gone so far
-  std::atomic<std::uint32_t> first_lost{no_place};         // written by mark_lost, before failure_epoch
+  alignas(64) std::atomic<std::uint64_t> opened_bytes{0};   // over all segments, against memory_budget
+  alignas(64) std::atomic<std::uint32_t> failure_epoch{0};  // number of places lost or gone so far
+  std::atomic<std::uint32_t> first_lost{no_place};          // written by mark_lost, before failure_epoch
 
   [[nodiscard]] place_slot& slot(std::uint32_t place) noexcept;
   // Room for one place's statistics and trace; the layout is the fabric's (fabric/observe.h). Empty unless the job was
@@ -102,8 +107,8 @@ struct job_control {
 
 struct job_options {
   std::uint32_t place_count = 1;
-  std::uint64_t memory_budget = 0;  // 0: the machine's memory, or the control group's limit where that is less
-  std::uint64_t stack_bytes = 0;    // of each task's stack; 0: as the places say
+  std::uint64_t memory_budget = 0;      // 0: the machine's memory, or the control group's limit where that is less
+  std::uint64_t stack_bytes = 0;        // of each task's stack; 0: as the places say
   std::uint64_t observation_bytes = 0;  // of each place's observation row
   bool stats = false;
   bool trace = false;
@@ -119,8 +124,9 @@ class job {
 
   // Throws bad_argument for no places or too many, bad_launch where the kernel refuses the memory.
   static job create(const job_options& options);
-  // Attaches to an inherited descriptor and owns it from then on; closes it on exec, so that programs which a place starts
-  // do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left alone then).
+  // Attaches to an inherited descriptor and owns it from then on; closes it on exec, so that programs which a place
+  // starts do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left
+  // alone then).
   static job attach(int descriptor);
   job(job&& other) noexcept;
   job& operator=(job&& other) noexcept;
@@ -131,8 +137,8 @@ class job {
   [[nodiscard]] std::size_t control_bytes() const noexcept { return mapped_bytes_; }
   // Closed on exec; a launcher clears FD_CLOEXEC between fork and exec of a place.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-  // Once nobody is to attach or map by it any more; the mappings stay. A program may close descriptors that it does not know
-  // (closefrom) and open others: from here on their numbers are its own.
+  // Once nobody is to attach or map by it any more; the mappings stay. A program may close descriptors that it does not
+  // know (closefrom) and open others: from here on their numbers are its own.
   void close_descriptor() noexcept;
 
  private:
@@ -146,8 +152,9 @@ class job {
 // The address range of a job, mapped in this process at the base that all its places agreed on.
 class address_space {
  public:
-  // Maps the slices. `votes` is the number of places that this process stands for (all of them when places are threads).
-  // Collective over the job; throws bad_launch when no base suits every process, place_lost_error when one dies meanwhile.
+  // Maps the slices. `votes` is the number of places that this process stands for (all of them when places are
+  // threads). Collective over the job; throws bad_launch when no base suits every process, place_lost_error when one
+  // dies meanwhile.
   static address_space map(const job& job, std::uint32_t votes);
   address_space(address_space&& other) noexcept;
   address_space& operator=(address_space&& other) noexcept;
@@ -161,27 +168,29 @@ class address_space {
   std::size_t bytes_ = 0;
 };
 
-// Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in order.
-// Of a place that is marked already, whoever marked it, it makes sure that the others are told.
-// Callable from any process of the job and its launcher. cost: a system call for each sleeping place.
+// Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in
+// order. Of a place that is marked already, whoever marked it, it makes sure that the others are told. Callable from
+// any process of the job and its launcher. cost: a system call for each sleeping place.
 void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
 
-// Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once nobody reads
-// objects of that place any more (reading_guard): whoever catches it may free what it had offered. The running task has then been
-// told of every end so far (note_told). pre: failure_epoch > 0.
+// Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once
+// nobody reads objects of that place any more (reading_guard): whoever catches it may free what it had offered. The
+// running task has then been told of every end so far (note_told). pre: failure_epoch > 0.
 [[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
 
-// The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of these ends its
-// next wait (docs/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and who reads objects of this place under an earlier one is
-// awaited. cost: a look at each place.
+// The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of
+// these ends its next wait (docs/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and who reads
+// objects of this place under an earlier one is awaited. cost: a look at each place.
 void note_told() noexcept;
 
-// While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws place_lost_error where a place was lost since:
-// then that task may have given up waiting, and freed them. Either the reader sees the new epoch, or the task, which is told only after
-// that epoch was raised, sees the mark and waits. What is done under it must not wait. cost: two fenced stores.
+// While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws
+// place_lost_error where a place was lost since: then that task may have given up waiting, and freed them. Either the
+// reader sees the new epoch, or the task, which is told only after that epoch was raised, sees the mark and waits. What
+// is done under it must not wait. cost: two fenced stores.
 class reading_guard {
  public:
-  reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::*mark, std::uint32_t source, std::uint32_t epoch);
+  reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
+                std::uint32_t source, std::uint32_t epoch);
   ~reading_guard() { mark_.store(0, std::memory_order_release); }
   reading_guard(const reading_guard&) = delete;
   reading_guard& operator=(const reading_guard&) = delete;
@@ -190,7 +199,8 @@ class reading_guard {
   std::atomic<std::uint32_t>& mark_;
 };
 
-// The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is the cause.
+// The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is
+// the cause.
 [[nodiscard]] place_lost_error loss_error(job_control& control, std::uint32_t place);
 // Throws it; the running task has then been told.
 [[noreturn]] void throw_loss_of(job_control& control, std::uint32_t place);
@@ -202,13 +212,15 @@ inline void wake(place_slot& slot) noexcept {
     wake_slow(slot);
 }
 
-// A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place stays lost.
+// A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place
+// stays lost.
 void leave_broken_job(job_control& control, std::uint32_t place) noexcept;
 
 // The reason of a lost place; that a place has gone; else empty.
 [[nodiscard]] std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept;
 
-// How many processes the kernel has ended in this process's memory control group because it was out of memory; 0 where that is not told.
+// How many processes the kernel has ended in this process's memory control group because it was out of memory; 0 where
+// that is not told.
 [[nodiscard]] std::uint64_t control_group_oom_kills();
 // The count in such a file: memory.events, or memory.oom_control of the older interface.
 [[nodiscard]] std::uint64_t read_oom_kills(const std::string& path);
@@ -216,8 +228,8 @@ void leave_broken_job(job_control& control, std::uint32_t place) noexcept;
 // Processors this process may run on.
 [[nodiscard]] std::uint32_t allowed_processors() noexcept;
 
-// Sleeps until *word != expected, a wake-up, a signal, or the time is over; a negative time is no limit. The word may lie in
-// memory shared between processes.
+// Sleeps until *word != expected, a wake-up, a signal, or the time is over; a negative time is no limit. The word may
+// lie in memory shared between processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
 void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept;
 

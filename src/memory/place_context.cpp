@@ -25,7 +25,8 @@ void leave_runtime_in_child() noexcept {
 
 void throw_no_runtime(std::string_view what) {
   if (current == &forked_child)
-    throw_error(errc::no_runtime, fmt::format("{} in process {}, a child that place {} forked: it is no place. Let it exec another program or leave by _exit, or construct a "
+    throw_error(errc::no_runtime, fmt::format("{} in process {}, a child that place {} forked: it is no place. Let it "
+                                              "exec another program or leave by _exit, or construct a "
                                               "situ::runtime, which is a job of its own",
                                               what, ::getpid(), forked_child.place));
   throw_error(errc::no_runtime, fmt::format("{} outside the life of a situ::runtime: construct one first", what));
@@ -33,11 +34,13 @@ void throw_no_runtime(std::string_view what) {
 
 void throw_foreign_address(std::uintptr_t address) {
   if (current->place_count == 0)
-    throw_no_runtime(fmt::format("the place of address {:#x} (global pointers are for the thread, or a task, that made the runtime)", address));
+    throw_no_runtime(fmt::format(
+        "the place of address {:#x} (global pointers are for the thread, or a task, that made the runtime)", address));
   const std::uintptr_t end = current->base + (std::uintptr_t{current->place_count} << current->slice_shift);
-  throw_error(errc::bad_address, fmt::format("address {:#x} belongs to no place: the {} places of this job lie in [{:#x}, {:#x}); "
-                                             "allocate with situ::allocate what other places shall reach",
-                                             address, current->place_count, current->base, end));
+  throw_error(errc::bad_address,
+              fmt::format("address {:#x} belongs to no place: the {} places of this job lie in [{:#x}, {:#x}); "
+                          "allocate with situ::allocate what other places shall reach",
+                          address, current->place_count, current->base, end));
 }
 
 }  // namespace situ::detail

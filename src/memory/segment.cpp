@@ -13,14 +13,17 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint64_t extent_step = 1u << 20;   // extents grow by this, or by an eighth
-constexpr std::uint64_t charge_step = 1u << 20;   // what is taken from the budget at once: the counter is shared by all places
+constexpr std::uint64_t extent_step = 1u << 20;  // extents grow by this, or by an eighth
+// what is taken from the budget at once: the counter is shared by all places
+constexpr std::uint64_t charge_step = 1u << 20;
 constexpr std::uint64_t charge_slack = 4u << 20;  // what is kept before it goes back
 
 constexpr std::uint64_t most_kept_bytes = 96u << 20;  // free memory that a place keeps
-constexpr std::uint64_t kept_fraction = 8;            // no more than this part of the budget is kept by all places together
+constexpr std::uint64_t kept_fraction = 8;  // no more than this part of the budget is kept by all places together
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept { return (value + step - 1) / step * step; }
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
+  return (value + step - 1) / step * step;
+}
 
 std::uint64_t capacity_of(const job_control& control, std::uint64_t heap_offset) noexcept {
   const std::uint64_t slice = std::uint64_t{1} << control.slice_shift;
@@ -46,7 +49,8 @@ heap_map map_of(const place_context& context, std::uintptr_t place) noexcept {
 
 std::uint32_t open_chunks_of(const place_context& context, std::uintptr_t place) noexcept {
   // acquire: pairs with open(); the metadata of what is open reads at least as written before that.
-  return static_cast<std::uint32_t>(context.job->slot(static_cast<std::uint32_t>(place)).extent.load(std::memory_order_acquire) >> chunk_shift);
+  return static_cast<std::uint32_t>(
+      context.job->slot(static_cast<std::uint32_t>(place)).extent.load(std::memory_order_acquire) >> chunk_shift);
 }
 
 }  // namespace
@@ -58,9 +62,12 @@ segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t 
       capacity_{capacity_of(control, heap_offset(control, private_bytes))},
       heap_{*this, heap_map::at(heap_address_, control.slice_shift), kept_bytes(control)} {
   if (capacity_ < extent_step)
-    throw_error(errc::bad_launch, fmt::format("a slice of {} bytes a place leaves no room for a heap beside {} bytes of channels and {} bytes of "
-                                              "metadata; start fewer places, or lift the limit on address space (ulimit -v)",
-                                              std::uint64_t{1} << control.slice_shift, private_bytes, heap_map::metadata_bytes(control.slice_shift)));
+    throw_error(
+        errc::bad_launch,
+        fmt::format("a slice of {} bytes a place leaves no room for a heap beside {} bytes of channels and {} bytes of "
+                    "metadata; start fewer places, or lift the limit on address space (ulimit -v)",
+                    std::uint64_t{1} << control.slice_shift, private_bytes,
+                    heap_map::metadata_bytes(control.slice_shift)));
   SITU_ASSERT(1, heap_address_ % chunk_bytes == 0, "map the address space at a multiple of 2 MiB");
 }
 
@@ -126,8 +133,9 @@ std::uint64_t segment::room_bytes() const noexcept {
 }
 
 bool segment::is_valid() const noexcept {
-  return heap_.is_valid() && extent_ == slot_.extent.load(std::memory_order_relaxed) && extent_ == std::uint64_t{heap_.open_chunks()} * chunk_bytes &&
-         extent_ <= capacity_ && needed_ <= charged_ && charged_ <= control_.opened_bytes.load(std::memory_order_relaxed) &&
+  return heap_.is_valid() && extent_ == slot_.extent.load(std::memory_order_relaxed) &&
+         extent_ == std::uint64_t{heap_.open_chunks()} * chunk_bytes && extent_ <= capacity_ && needed_ <= charged_ &&
+         charged_ <= control_.opened_bytes.load(std::memory_order_relaxed) &&
          (mirrored_limit_ == nullptr || *mirrored_limit_ == extent_);
 }
 

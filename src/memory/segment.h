@@ -1,4 +1,5 @@
-// One place's slice of the address space: where its parts lie, how far it is open, and what it takes of the job's budget.
+// One place's slice of the address space: where its parts lie, how far it is open, and what it takes of the job's
+// budget.
 //
 //   slice_base                        heap_offset (2 MiB aligned, the same in every slice of a job)
 //   | private: channels | heap metadata |  heap ...  opened ->            | never opened |
@@ -27,8 +28,8 @@ namespace situ::detail {
 
 class segment final : private heap_backing {
  public:
-  // Takes over slice `place`, which must be as the memfd delivered it (zero). `private_bytes` at its start are the caller's.
-  // Throws bad_launch where the slice is too small to hold them and a heap.
+  // Takes over slice `place`, which must be as the memfd delivered it (zero). `private_bytes` at its start are the
+  // caller's. Throws bad_launch where the slice is too small to hold them and a heap.
   segment(job_control& control, std::uintptr_t slice_base, std::uint32_t place, std::size_t private_bytes);
   ~segment();
   segment(const segment&) = delete;
@@ -41,9 +42,13 @@ class segment final : private heap_backing {
   void mirror_extent(std::uint64_t* limit) noexcept;
 
   // nullptr where there is no room. pre: alignment is a power of two.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept { return heap_.allocate(bytes, alignment); }
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    return heap_.allocate(bytes, alignment);
+  }
   // From what is at hand, or nullptr: then allocate() decides.
-  [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept { return heap_.allocate_quickly(bytes, alignment); }
+  [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
+    return heap_.allocate_quickly(bytes, alignment);
+  }
   // As allocate(), on huge pages where the kernel gives them to shared memory.
   [[nodiscard]] void* allocate_huge(std::size_t bytes, std::size_t alignment) noexcept;
   // Of a block of this segment.
@@ -53,8 +58,9 @@ class segment final : private heap_backing {
   // Of a block of any other place's segment.
   static free_status deallocate_remote(const place_context& context, std::uintptr_t block) noexcept;
 
-  // The block that holds `address`, in the segment of any place; nothing where no block ever was (`live` tells whether it is
-  // still allocated). Lock-free, reads shared metadata only. What the owner changes meanwhile may or may not be seen.
+  // The block that holds `address`, in the segment of any place; nothing where no block ever was (`live` tells whether
+  // it is still allocated). Lock-free, reads shared metadata only. What the owner changes meanwhile may or may not be
+  // seen.
   [[nodiscard]] static std::optional<block> find_block(const place_context& context, std::uintptr_t address) noexcept;
 
   // Takes back what other places have deallocated. Allocation does it whenever it runs short.
@@ -74,15 +80,15 @@ class segment final : private heap_backing {
   job_control& control_;
   place_slot& slot_;
   const std::uintptr_t heap_address_;
-  const std::uint64_t capacity_;            // bytes from the heap's start to the slice's end
-  std::uint64_t extent_ = 0;                // what slot_.extent holds
+  const std::uint64_t capacity_;  // bytes from the heap's start to the slice's end
+  std::uint64_t extent_ = 0;      // what slot_.extent holds
   std::uint64_t* mirrored_limit_ = nullptr;
   std::uint64_t charged_ = 0;
-  std::uint64_t needed_ = 0;                // of charged_, what the heap has asked for
+  std::uint64_t needed_ = 0;  // of charged_, what the heap has asked for
   std::uint64_t returned_ = 0;
   std::uint64_t huge_page_bytes_ = 0;
   bool huge_pages_available_ = false;
-  heap heap_;                               // last: it opens and charges through the members above
+  heap heap_;  // last: it opens and charges through the members above
 };
 
 }  // namespace situ::detail

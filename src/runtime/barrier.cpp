@@ -14,14 +14,15 @@ constexpr std::uint32_t fan_in = 8;
 
 }  // namespace
 
-team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index, job_control& control)
+team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index,
+                           job_control& control)
     : block_{block}, count_{static_cast<std::uint32_t>(members.size())}, index_{index}, fences_{control.sender_fences} {
   for (std::uint32_t i = 0; i < count_; ++i)
     if (i != index) others_.push_back(&control.slot(members[i]));
   if (count_ <= most_flags && !control.oversubscribed) return;
   std::uint32_t first_line = 0;
   std::uint32_t position = index;
-  for (std::uint32_t width = count_;; ) {
+  for (std::uint32_t width = count_;;) {
     const std::uint32_t groups = (width + fan_in - 1) / fan_in;
     const std::uint32_t group = position / fan_in;
     way_up_.push_back({.line = first_line + group, .arrivals = std::min(fan_in, width - group * fan_in)});
@@ -35,11 +36,13 @@ team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t
 void team_barrier::arrive() {
   if (std::exchange(interrupted_, false)) return;
   SITU_POINT(barrier_entered);
-  SITU_ASSERT(1, is_complete(), "a barrier of this team is still in progress at this place: wait for it before the next");
+  SITU_ASSERT(1, is_complete(),
+              "a barrier of this team is still in progress at this place: wait for it before the next");
   ++round_;
   if (way_up_.empty()) {
     complete_until_ = 0;
-    block_.line(index_).value.store(round_, std::memory_order_release);  // what was written before is seen by who reads it
+    block_.line(index_).value.store(round_,
+                                    std::memory_order_release);  // what was written before is seen by who reads it
     return wake_others();
   }
   for (const counter& c : way_up_) {

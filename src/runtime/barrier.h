@@ -1,9 +1,10 @@
 // Barriers in memory that the members share. Two algorithms, chosen alike by all members:
 //
-//   flags   few members, a processor each: a member announces itself in its own line and reads everybody's. One crossing.
-//   tree    many members, or shared processors: members count up a tree of counters (the last at each goes up; nobody waits on the
-//           way), the last of all writes the release word and wakes the others. Each member need run only once a barrier, so on
-//           shared processors a barrier costs no more context switches than it must.
+//   flags   few members, a processor each: a member announces itself in its own line and reads everybody's. One
+//           crossing.
+//   tree    many members, or shared processors: members count up a tree of counters (the last at each goes up; nobody
+//           waits on the way), the last of all writes the release word and wakes the others. Each member need run only
+//           once a barrier, so on shared processors a barrier costs no more context switches than it must.
 //
 //   block:  | holders | release | line 0 | line 1 | ... line n-1 |     one cache line each
 //
@@ -33,17 +34,22 @@ struct barrier_block {
   barrier_line release;
   // barrier_line lines[members] follow
 
-  [[nodiscard]] static std::size_t bytes(std::uint32_t members) noexcept { return sizeof(barrier_block) + members * sizeof(barrier_line); }
+  [[nodiscard]] static std::size_t bytes(std::uint32_t members) noexcept {
+    return sizeof(barrier_block) + members * sizeof(barrier_line);
+  }
   [[nodiscard]] barrier_line& line(std::uint32_t i) noexcept { return reinterpret_cast<barrier_line*>(this + 1)[i]; }
 };
 
 class team_barrier {
  public:
-  team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index, job_control& control);
+  team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index,
+               job_control& control);
 
-  // Announces this member to the next round; after interrupt(), to none: it is in one. pre: the last round is complete, or interrupted.
+  // Announces this member to the next round; after interrupt(), to none: it is in one. pre: the last round is complete,
+  // or interrupted.
   void arrive();
-  // The wait for this round has been ended by a loss, maybe of a place that is no member. The next barrier of the team goes on with it.
+  // The wait for this round has been ended by a loss, maybe of a place that is no member. The next barrier of the team
+  // goes on with it.
   void interrupt() noexcept { interrupted_ = true; }
   [[nodiscard]] bool is_complete() noexcept;
   // Whether this was the last holder of the block.
@@ -59,7 +65,7 @@ class team_barrier {
 
   barrier_block& block_;
   std::vector<place_slot*> others_;  // to be woken
-  std::vector<counter> way_up_;  // empty: flags
+  std::vector<counter> way_up_;      // empty: flags
   std::uint64_t round_ = 0;
   std::uint32_t count_;
   std::uint32_t index_;

@@ -49,7 +49,8 @@ call_slot take_call(runtime_state& state, call_slot& slot) noexcept {
 void settle_call(call_slot slot, bool acknowledged) {
   slot.held.reset();
   if (slot.node != nullptr) {
-    if (slot.detached && slot.state->error && slot.state->references == 1) record_failure(*slot.node, slot.state->error);
+    if (slot.detached && slot.state->error && slot.state->references == 1)
+      record_failure(*slot.node, slot.state->error);
     if (acknowledged) {
       --slot.node->outstanding;
       note_done(*slot.node);
@@ -100,16 +101,23 @@ void close_answer(open_answer* answer, std::exception_ptr error) noexcept {
 transfer read_transfer(wire_reader& reader) {
   std::uint8_t how = 0;
   reader.read(&how, 1);
-  if (how > static_cast<std::uint8_t>(transfer::offload)) throw_error(errc::bad_message, fmt::format("a call asks for transfer {}, which there is not", how));
+  if (how > static_cast<std::uint8_t>(transfer::offload))
+    throw_error(errc::bad_message, fmt::format("a call asks for transfer {}, which there is not", how));
   return static_cast<transfer>(how);
 }
 
 void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
-  throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message is damaged, or was written by another build", wanted_bytes, left_bytes));
+  throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message "
+                                             "is damaged, or was written by another build",
+                                             wanted_bytes, left_bytes));
 }
 
 void throw_bad_alternative(std::size_t index, std::size_t alternatives) {
-  throw_error(errc::bad_message, fmt::format("a variant of {} alternatives holds number {}: the message is damaged, or was written by another build", alternatives, index));
+  throw_error(
+      errc::bad_message,
+      fmt::format(
+          "a variant of {} alternatives holds number {}: the message is damaged, or was written by another build",
+          alternatives, index));
 }
 
 void parcel::open_buffer(const message& m, std::uint32_t words) {
@@ -118,7 +126,9 @@ void parcel::open_buffer(const message& m, std::uint32_t words) {
   const std::size_t bytes = m.argument(words + 1);
   check_access(access::get, address, bytes);
   const ptr<std::byte> buffer{reinterpret_cast<std::byte*>(address)};
-  if (buffer.place().index() != m.source) throw_error(errc::bad_message, fmt::format("a parcel from place {} names a buffer at place {}", m.source, buffer.place().index()));
+  if (buffer.place().index() != m.source)
+    throw_error(errc::bad_message,
+                fmt::format("a parcel from place {} names a buffer at place {}", m.source, buffer.place().index()));
   bytes_ = buffer.local();
   size_ = bytes;
   buffer_ = buffer;
@@ -128,7 +138,8 @@ void parcel::close_buffer() noexcept {
   try {
     deallocate(buffer_);
   } catch (const error& e) {
-    log(log_level::error, fmt::format("place {}: the buffer of a parcel cannot be given back: {}", current->place, e.what()));
+    log(log_level::error,
+        fmt::format("place {}: the buffer of a parcel cannot be given back: {}", current->place, e.what()));
   }
 }
 
@@ -196,9 +207,13 @@ void release_calls(runtime_state& state) noexcept {
 }
 
 arrived_call::arrived_call(message& m, const char* code_name)
-    : context_{.finish_key = m.argument(1), .source = m.source, .code_name = code_name}, before_{current->scheduler->task()}, call_{m.argument(0)}, begin_ns_{current->observed ? now_ns() : 0} {
+    : context_{.finish_key = m.argument(1), .source = m.source, .code_name = code_name},
+      before_{current->scheduler->task()},
+      call_{m.argument(0)},
+      begin_ns_{current->observed ? now_ns() : 0} {
   current->told_of = current->endpoint->failure_epoch();
-  if (!is_valid_finish_key(context_.finish_key)) throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
+  if (!is_valid_finish_key(context_.finish_key))
+    throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
   current->scheduler->set_task(&context_);
   SITU_POINT(call_arrived);
 }
@@ -225,17 +240,20 @@ function_id arrived_call::answer_handler() noexcept { return answer_id; }
 void arrived_call::answer_error(std::exception_ptr failure) noexcept {
   if (is_answered_) {  // what followed the answer failed: nobody waits for that
     const failure_record record = record_of(failure);
-    return log(log_level::error, fmt::format("place {}: a call from place {} failed after its answer: {}: {}", current->place, context_.source, record.type_name, record.what));
+    return log(log_level::error, fmt::format("place {}: a call from place {} failed after its answer: {}: {}",
+                                             current->place, context_.source, record.type_name, record.what));
   }
   // The tasks of a place that is being lost fail because of that; its callers learn the loss itself.
   if (current->job->slot(current->place).state.load(std::memory_order_relaxed) == place_state::lost) return;
   try {
     const failure_record record = record_of(failure);
-    send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record), [&](wire_writer& writer) { write_failure(writer, record); });
+    send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record),
+                [&](wire_writer& writer) { write_failure(writer, record); });
     is_answered_ = true;
   } catch (const place_lost_error&) {  // this place leaves a broken job: the caller is told that
   } catch (const std::exception& e) {
-    log(log_level::error, fmt::format("place {}: the answer to a call from place {} cannot be sent: {}", current->place, context_.source, e.what()));
+    log(log_level::error, fmt::format("place {}: the answer to a call from place {} cannot be sent: {}", current->place,
+                                      context_.source, e.what()));
   }
 }
 

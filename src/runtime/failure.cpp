@@ -31,7 +31,8 @@ failure_record record_of(const std::exception_ptr& failure) {
 }
 
 std::size_t size_of(const failure_record& record) noexcept {
-  return sizeof(record.place) + sizeof(record.lost_place) + wire<std::string>::size(record.type_name) + wire<std::string>::size(record.what);
+  return sizeof(record.place) + sizeof(record.lost_place) + wire<std::string>::size(record.type_name) +
+         wire<std::string>::size(record.what);
 }
 
 void write_failure(wire_writer& writer, const failure_record& record) noexcept {
@@ -43,7 +44,8 @@ void write_failure(wire_writer& writer, const failure_record& record) noexcept {
 
 std::exception_ptr as_remote(const failure_record& record) {
   const std::uint32_t lost = record.lost_place;
-  if (lost < current->place_count && current->job->slot(lost).state.load(std::memory_order_acquire) == place_state::lost)
+  if (lost < current->place_count &&
+      current->job->slot(lost).state.load(std::memory_order_acquire) == place_state::lost)
     return std::make_exception_ptr(place_lost_error{lost, lost_reason(*current->job, lost)});
   return std::make_exception_ptr(remote_error{record.place, record.type_name, record.what});
 }
@@ -57,7 +59,8 @@ std::exception_ptr read_failure(wire_reader& reader, std::uint32_t source) noexc
     record.what = wire<std::string>::read(reader);
     return as_remote(record);
   } catch (...) {
-    return std::make_exception_ptr(error{errc::bad_message, fmt::format("place {} reported an exception in a message that does not decode", source)});
+    return std::make_exception_ptr(error{
+        errc::bad_message, fmt::format("place {} reported an exception in a message that does not decode", source)});
   }
 }
 

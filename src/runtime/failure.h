@@ -1,5 +1,5 @@
-// How an exception travels: the place where it was thrown, its type's name and its message. The loss of a place is the same news
-// everywhere, so place_lost_error arrives as what it was; everything else as remote_error.
+// How an exception travels: the place where it was thrown, its type's name and its message. The loss of a place is the
+// same news everywhere, so place_lost_error arrives as what it was; everything else as remote_error.
 #pragma once
 
 #include <situ/runtime/serialize.h>

@@ -1,4 +1,5 @@
-// The handlers of SIGSEGV and SIGBUS. Everything here runs in a signal handler: no allocation, no lock, no formatting library.
+// The handlers of SIGSEGV and SIGBUS. Everything here runs in a signal handler: no allocation, no lock, no formatting
+// library.
 #include "runtime/process.h"
 
 #include <situ/runtime/scheduler.h>
@@ -64,7 +65,9 @@ struct sigaction handlers_before[std::size(signals)];
 bool are_left_behind = false;  // a program's handler stands in front of ours, and may call it
 
 struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
-bool has_default_action(const struct sigaction& action) noexcept { return (action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN); }
+bool has_default_action(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
+}
 
 struct fault {
   int signal;
@@ -73,9 +76,12 @@ struct fault {
   std::uintptr_t stack_pointer;
 };
 
-bool is_within(std::uintptr_t address, std::uintptr_t begin, std::size_t bytes) noexcept { return address - begin < bytes; }
+bool is_within(std::uintptr_t address, std::uintptr_t begin, std::size_t bytes) noexcept {
+  return address - begin < bytes;
+}
 
-// The name within "... [with F = NAME]". Of a long one the middle is left out: the beginning says whose it is, the end which lambda.
+// The name within "... [with F = NAME]". Of a long one the middle is left out: the beginning says whose it is, the end
+// which lambda.
 void write_name(signal_text& to, std::string_view compilers_text) noexcept {
   if (const std::size_t at = compilers_text.find(" = "); at != std::string_view::npos) {
     compilers_text.remove_prefix(at + 3);
@@ -84,7 +90,8 @@ void write_name(signal_text& to, std::string_view compilers_text) noexcept {
   if (compilers_text.size() <= longest_name)
     to << compilers_text;
   else
-    to << compilers_text.substr(0, longest_name / 3) << "..." << compilers_text.substr(compilers_text.size() - longest_name / 3 * 2);
+    to << compilers_text.substr(0, longest_name / 3) << "..."
+       << compilers_text.substr(compilers_text.size() - longest_name / 3 * 2);
 }
 
 void write_task(signal_text& to, const task_context* task) noexcept {
@@ -101,11 +108,14 @@ void write_task(signal_text& to, const task_context* task) noexcept {
     (to << " at ").hex(reinterpret_cast<std::uintptr_t>(task->code));
 }
 
-// --- causes ------------------------------------------------------------------------------------------------------------------------
+// --- causes ----------------------------------------------------------------------------------------------------------
 
-// Whether the fault comes of writing below a stack that ends at `low`: into its guard, or beyond that by one large frame.
+// Whether the fault comes of writing below a stack that ends at `low`: into its guard, or beyond that by one large
+// frame.
 bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexcept {
-  return is_within(f.address, low - guard, guard) || (f.stack_pointer < low && low - f.stack_pointer < most_stack_bytes && f.address < low && f.address + near_the_stack >= f.stack_pointer);
+  return is_within(f.address, low - guard, guard) ||
+         (f.stack_pointer < low && low - f.stack_pointer < most_stack_bytes && f.address < low &&
+          f.address + near_the_stack >= f.stack_pointer);
 }
 
 bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
@@ -115,11 +125,13 @@ bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
   (to << "a task has used up its stack of ").bytes(stack.top - stack.low) << ": ";
   write_task(to, task);
   if (task != nullptr) to << ", from place " << task->source;
-  (to << ". Give it more: situ run --stack ").bytes(4 * (stack.top - stack.low)) << ", SITU_STACK, or situ::with_stack for this task";
+  (to << ". Give it more: situ run --stack ").bytes(4 * (stack.top - stack.low))
+      << ", SITU_STACK, or situ::with_stack for this task";
   return true;
 }
 
-// Main's own stack. The kernel extends that of the first thread down to its limit, so there the fault is close to the stack pointer.
+// Main's own stack. The kernel extends that of the first thread down to its limit, so there the fault is close to the
+// stack pointer.
 bool describe_main_overflow(const fault& f, const place_in_process& place, signal_text& to) noexcept {
   if (current->scheduler->running_stack().is_known()) return false;
   const bool is_near = f.address + near_the_stack >= f.stack_pointer && f.address < f.stack_pointer + near_the_stack;
@@ -151,10 +163,12 @@ void describe_refused_memory(const fault& f, const place_in_process& place, sign
 }
 
 bool is_of_job(const fault& f, const place_in_process& place) noexcept {
-  return is_within(f.address, place.slices, place.slices_bytes) || is_within(f.address, place.control, place.control_bytes);
+  return is_within(f.address, place.slices, place.slices_bytes) ||
+         is_within(f.address, place.control, place.control_bytes);
 }
 
-// The place that the running thread is, or that the address belongs to, or that forked this process; null where it is none of ours.
+// The place that the running thread is, or that the address belongs to, or that forked this process; null where it is
+// none of ours.
 const place_in_process* place_of(const fault& f) noexcept {
   const place_in_process* found = current->job == nullptr ? places_of_process() : nullptr;
   if (found != nullptr && !found->is_in_forked_child()) found = nullptr;
@@ -181,7 +195,8 @@ void look_at(const fault& f) noexcept {
       (text << "wrote to the job's memory at ").hex(f.address);
     else
       (text << "crashed at ").hex(f.address);
-    text << ". A forked child is no place: it calls nothing of Situ and ends by exec or _exit, not by returning from a task";
+    text << ". A forked child is no place: it calls nothing of Situ and ends by exec or _exit, not by returning from a "
+            "task";
     return say(current->job == nullptr ? current->place : place->context->place, text.text());
   }
   bool is_known = false;
@@ -197,7 +212,7 @@ void look_at(const fault& f) noexcept {
   mark_lost(*place->context->job, place->context->place, text.text());
 }
 
-// --- the handlers ----------------------------------------------------------------------------------------------------------------
+// --- the handlers ----------------------------------------------------------------------------------------------------
 
 // What would have happened without us.
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
@@ -212,19 +227,22 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const int error_before = errno;
   if (info->si_code > 0) {
     const auto* const machine = static_cast<const ucontext_t*>(context);
-    look_at({signal, info->si_code, reinterpret_cast<std::uintptr_t>(info->si_addr), static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])});
+    look_at({signal, info->si_code, reinterpret_cast<std::uintptr_t>(info->si_addr),
+             static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])});
   }
   errno = error_before;
   pass_on(signal, info, context);
 }
 
-bool is_ours(const struct sigaction& action) noexcept { return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault; }
+bool is_ours(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &on_fault;
+}
 
 }  // namespace
 
 void install_fault_handlers() noexcept {
   if (are_left_behind) return;  // to stand in front of a handler that calls ours would be a circle
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_sigaction = &on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ::sigemptyset(&ours.sa_mask);
@@ -233,7 +251,7 @@ void install_fault_handlers() noexcept {
 
 void remove_fault_handlers() noexcept {
   for (const int signal : signals) {
-    struct sigaction now {};
+    struct sigaction now{};
     ::sigaction(signal, nullptr, &now);
     if (is_ours(now))
       ::sigaction(signal, &handler_before(signal), nullptr);

@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::uint32_t sequence_bits = 40;
 
-[[nodiscard]] std::uint32_t home_of(std::uint64_t key) noexcept { return static_cast<std::uint32_t>(key >> sequence_bits) - 1; }
+[[nodiscard]] std::uint32_t home_of(std::uint64_t key) noexcept {
+  return static_cast<std::uint32_t>(key >> sequence_bits) - 1;
+}
 
 // A node at some place says that all it was engaged for is done; with the failures that nobody there took.
 void run_acknowledgement(message& m) {
@@ -26,7 +28,8 @@ void run_acknowledgement(message& m) {
   const auto found = state.nodes.find(m.argument(0));
   const std::uint64_t failures = m.argument(1);
   const parcel received{m, 2};
-  if (found != state.nodes.end() && found->second->outstanding != 0) {  // else its finish() has given up: a place was lost
+  // else its finish() has given up: a place was lost
+  if (found != state.nodes.end() && found->second->outstanding != 0) {
     finish_node& node = *found->second;
     if (failures != 0) {
       wire_reader reader = received.reader();
@@ -54,10 +57,11 @@ struct acknowledgement final : ready_task {
     const std::unique_ptr<finish_node> done{&node};
     SITU_POINT(scope_acknowledged);
     state.nodes.erase(found);  // before the send, which may wait: what arrives meanwhile engages a new node
-    const std::optional<failure_record> failure = done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
+    const std::optional<failure_record> failure =
+        done->failures != 0 ? std::optional{record_of(done->first_failure)} : std::nullopt;
     try {
-      send_parcel(current->endpoint->replies_to(done->parent), message_kind::medium_message, acknowledgement_id, std::array{done->key, done->failures}, failure ? size_of(*failure) : 0,
-                  [&](wire_writer& writer) {
+      send_parcel(current->endpoint->replies_to(done->parent), message_kind::medium_message, acknowledgement_id,
+                  std::array{done->key, done->failures}, failure ? size_of(*failure) : 0, [&](wire_writer& writer) {
                     if (failure) write_failure(writer, *failure);
                   });
     } catch (const place_lost_error&) {  // this place leaves a broken job, and waits for nothing any more
@@ -74,7 +78,8 @@ finish_node* node_of(task_context& task) {
   if (found != state.nodes.end()) {
     task.node = found->second;
   } else {
-    auto made = std::make_unique<finish_node>(finish_node{.key = task.finish_key, .parent = task.source, .failure_epoch = current->endpoint->failure_epoch()});
+    auto made = std::make_unique<finish_node>(finish_node{
+        .key = task.finish_key, .parent = task.source, .failure_epoch = current->endpoint->failure_epoch()});
     state.nodes.emplace(task.finish_key, made.get());
     task.node = made.release();
     task.engaging = true;
@@ -86,7 +91,8 @@ finish_node* node_of(task_context& task) {
 
 void disengage_if_alone(task_context& task) noexcept {
   finish_node* const node = task.node;
-  if (!task.engaging || node->active != 1 || node->outstanding != 0 || node->failures != 0 || node->acknowledging) return;
+  if (!task.engaging || node->active != 1 || node->outstanding != 0 || node->failures != 0 || node->acknowledging)
+    return;
   current->runtime->nodes.erase(node->key);
   delete node;
   task.node = nullptr;
@@ -107,8 +113,9 @@ void record_failure(finish_node& node, std::exception_ptr failure) noexcept {
     node.first_failure = std::move(failure);
   } else {
     const failure_record record = record_of(failure);
-    log(log_level::error, fmt::format("place {}: a further task of the same finish scope failed: {}: {} (thrown at place {})", current->place, record.type_name, record.what,
-                                      record.place));
+    log(log_level::error,
+        fmt::format("place {}: a further task of the same finish scope failed: {}: {} (thrown at place {})",
+                    current->place, record.type_name, record.what, record.place));
   }
 }
 
@@ -131,9 +138,11 @@ void leave_scope(task_context& context) noexcept {
 
 void report_unheard(future_state_base& state, task_context* context, std::uint32_t own_references) noexcept {
   if (!state.error || state.references > own_references) return;
-  if (finish_node* const node = context == nullptr ? nullptr : node_of(*context)) return record_failure(*node, state.error);
+  if (finish_node* const node = context == nullptr ? nullptr : node_of(*context))
+    return record_failure(*node, state.error);
   const failure_record record = record_of(state.error);
-  log(log_level::error, fmt::format("place {}: a task outside every finish scope failed: {}: {}", current->place, record.type_name, record.what));
+  log(log_level::error, fmt::format("place {}: a task outside every finish scope failed: {}: {}", current->place,
+                                    record.type_name, record.what));
 }
 
 void open_scope(finish_node& node, std::uint64_t sequence) {
@@ -147,7 +156,9 @@ void wait_for_scope(finish_node& node) {
   if (current->runtime == nullptr) throw_no_runtime("the end of finish");
   SITU_POINT(scope_waits);
   // A lost place may have had tasks of the scope, also where this task has been told of that loss already.
-  const auto is_broken = [&] { return SITU_LOSS_CHECK(scopes) && node.failure_epoch != current->endpoint->failure_epoch(); };
+  const auto is_broken = [&] {
+    return SITU_LOSS_CHECK(scopes) && node.failure_epoch != current->endpoint->failure_epoch();
+  };
   current->scheduler->wait_until([&] { return node.is_done() || is_broken(); });
   if (!node.is_done()) throw_place_lost(*current->job, current->place);
   if (node.failures != 0) {

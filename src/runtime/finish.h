@@ -6,12 +6,14 @@
 //         outstanding - 1 <-- acknowledge --
 //
 // Invariants
-//   1. Every message of a scope is acknowledged exactly once: with its answer, except that the message which engaged a node is
-//      acknowledged when the node is done. So outstanding == 0 at home means that nothing of the scope runs or travels anywhere.
-//   2. A node is made before a task first spawns or calls anything, at() included: only who is engaged may engage another, else
-//      nodes could engage each other in a ring that home knows nothing of. A task that starts nothing costs no node, and one whose
-//      calls have all been answered when it ends costs no extra message.
-//   3. The home node lives in finish(); others are deleted when done. Keys are home place + 1 (24 bits) | sequence (40 bits).
+//   1. Every message of a scope is acknowledged exactly once: with its answer, except that the message which engaged a
+//      node is acknowledged when the node is done. So outstanding == 0 at home means that nothing of the scope runs or
+//      travels anywhere.
+//   2. A node is made before a task first spawns or calls anything, at() included: only who is engaged may engage
+//      another, else nodes could engage each other in a ring that home knows nothing of. A task that starts nothing
+//      costs no node, and one whose calls have all been answered when it ends costs no extra message.
+//   3. The home node lives in finish(); others are deleted when done. Keys are home place + 1 (24 bits) | sequence (40
+//      bits).
 #pragma once
 
 #include <situ/runtime/future.h>
@@ -28,17 +30,18 @@ struct finish_node {
   std::uint64_t outstanding = 0;  // messages sent and not acknowledged
   std::uint64_t failures = 0;     // exceptions that nobody took
   std::exception_ptr first_failure;
-  std::uint32_t parent = 0;       // the place whose message engaged this node
+  std::uint32_t parent = 0;  // the place whose message engaged this node
   std::uint32_t failure_epoch = 0;
   bool is_home = false;
-  bool acknowledging = false;     // the task that acknowledges is spawned
+  bool acknowledging = false;  // the task that acknowledges is spawned
 
   [[nodiscard]] bool is_done() const noexcept { return active == 0 && outstanding == 0; }
 };
 
 // This place's node of the running task's scope, made and engaged where there is none; null for a task without a scope.
 finish_node* node_of(task_context& task);
-// Drops the node that the task engaged, if nothing but the task is left in it; the answer to its message then acknowledges that.
+// Drops the node that the task engaged, if nothing but the task is left in it; the answer to its message then
+// acknowledges that.
 void disengage_if_alone(task_context& task) noexcept;
 // To be called whenever active or outstanding has fallen.
 void note_done(finish_node& node);

@@ -12,7 +12,8 @@ void future_state_base::wait() {
   if (current->scheduler == nullptr) throw_no_runtime("a future is waited for");
   scheduler& here = *current->scheduler;
   if (here.spin_until_done(done)) return;
-  // In the list of those that wake_all ends, until the wait is over in whatever way: it may also fail for want of another stack.
+  // In the list of those that wake_all ends, until the wait is over in whatever way: it may also fail for want of
+  // another stack.
   struct listed : waiter {
     future_state_base& state;
     explicit listed(future_state_base& s) noexcept : waiter{.chain = s.waiters}, state{s} { s.waiters = this; }
@@ -65,7 +66,9 @@ void future_state_base::add_continuation(ready_task* task) {
 void future_state_base::dispose() noexcept { delete this; }
 
 std::exception_ptr broken_promise() {
-  return std::make_exception_ptr(error{errc::bad_argument, "the promise of this future was destroyed without a value: set a value or an exception on every path"});
+  return std::make_exception_ptr(
+      error{errc::bad_argument,
+            "the promise of this future was destroyed without a value: set a value or an exception on every path"});
 }
 
 }  // namespace situ::detail

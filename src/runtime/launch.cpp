@@ -29,7 +29,8 @@ std::string launch_result::message() const {
   if (first_lost) return fmt::format("place {} is lost: {}", first_lost->index(), places[first_lost->index()].reason);
   if (!first_failed) return {};
   const place_outcome& outcome = places[first_failed->index()];
-  if (outcome.signal != 0) return fmt::format("place {} was killed by signal {}", first_failed->index(), outcome.signal);
+  if (outcome.signal != 0)
+    return fmt::format("place {} was killed by signal {}", first_failed->index(), outcome.signal);
   return fmt::format("place {} exited with code {}", first_failed->index(), outcome.exit_code);
 }
 
@@ -43,7 +44,7 @@ int launch_result::exit_code() const noexcept {
 namespace detail {
 namespace {
 
-// --- processes ----------------------------------------------------------------------------------------------------------------
+// --- processes -------------------------------------------------------------------------------------------------------
 
 [[noreturn]] void end_child(int code) {
   std::cout.flush();  // for programs that have parted the streams from stdio
@@ -52,7 +53,8 @@ namespace {
   ::_exit(code);  // not exit: destructors and exit handlers of the forked program are the parent's
 }
 
-[[noreturn]] void be_place(std::uint32_t place, const job& shared, pid_t parent, launch_monitor& monitor, const std::function<int()>& body) {
+[[noreturn]] void be_place(std::uint32_t place, const job& shared, pid_t parent, launch_monitor& monitor,
+                           const std::function<int()>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent died before the line above
   monitor.close_in_child();
@@ -68,30 +70,34 @@ launch_result launch_processes(job& shared, const std::function<int()>& body, co
     const pid_t child = ::fork();
     if (child == 0) be_place(place, shared, parent, monitor, body);
     if (child < 0)
-      throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", place, shared.control().place_count,
-                                                ::strerrordesc_np(errno)));
+      throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", place,
+                                                shared.control().place_count, ::strerrordesc_np(errno)));
     monitor.watch(child, place, 1);
   }
   shared.close_descriptor();
   return monitor.run();
 }
 
-// --- threads ------------------------------------------------------------------------------------------------------------------
+// --- threads ---------------------------------------------------------------------------------------------------------
 
 // The places of a job as threads, from start to end.
 class place_threads {
  public:
-  place_threads(job& shared, const std::function<int()>& body) : shared_{shared}, body_{body}, outcomes_(count()), ended_(count()) {}
+  place_threads(job& shared, const std::function<int()>& body)
+      : shared_{shared}, body_{body}, outcomes_(count()), ended_(count()) {}
 
   launch_result run(std::chrono::milliseconds time_limit) {
     const address_space space = address_space::map(shared_, count());
     shared_.close_descriptor();
     std::vector<std::jthread> threads;
     try {
-      for (std::uint32_t place = 0; place < count(); ++place) threads.emplace_back([this, place, &space] { be_place(place, space); });
+      for (std::uint32_t place = 0; place < count(); ++place)
+        threads.emplace_back([this, place, &space] { be_place(place, space); });
     } catch (const std::system_error& failure) {
-      const std::string reason = fmt::format("cannot start a thread for place {} of {}: {}", threads.size(), count(), failure.what());
-      for (std::size_t place = threads.size(); place < count(); ++place) mark_lost(shared_.control(), static_cast<std::uint32_t>(place), reason);
+      const std::string reason =
+          fmt::format("cannot start a thread for place {} of {}: {}", threads.size(), count(), failure.what());
+      for (std::size_t place = threads.size(); place < count(); ++place)
+        mark_lost(shared_.control(), static_cast<std::uint32_t>(place), reason);
       threads.clear();  // joins: the loss ends those that run
       throw_error(errc::bad_launch, reason);
     }
@@ -105,7 +111,8 @@ class place_threads {
 
   void be_place(std::uint32_t place, const address_space& space) {
     const pid_t process = ::getpid();
-    const int code = run_place({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control(), body_);
+    const int code =
+        run_place({.place = place, .shared_job = &shared_, .shared_space = &space}, shared_.control(), body_);
     if (::getpid() != process) end_child(code);  // a child that the body forked has come back from it
     const std::lock_guard lock{mutex_};
     outcomes_[place].exit_code = code;
@@ -121,7 +128,9 @@ class place_threads {
     if (time_limit.count() == 0) return end_.wait(lock, all_ended);
     if (end_.wait_for(lock, time_limit, all_ended)) return;
     for (std::uint32_t place = 0; place < count(); ++place)
-      if (!ended_[place]) mark_lost(shared_.control(), place, fmt::format("still running after the time limit of {} ms", time_limit.count()));
+      if (!ended_[place])
+        mark_lost(shared_.control(), place,
+                  fmt::format("still running after the time limit of {} ms", time_limit.count()));
     end_.wait(lock, all_ended);
   }
 
@@ -149,18 +158,21 @@ class place_threads {
 }  // namespace
 
 launch_result launch_places(std::uint32_t places, const std::function<int()>& body, const launch_options& options) {
-  if (current->job != nullptr) throw_error(errc::bad_launch, "situ::launch was called from a place; call it outside the life of a situ::runtime");
+  if (current->job != nullptr)
+    throw_error(errc::bad_launch, "situ::launch was called from a place; call it outside the life of a situ::runtime");
   const bool trace = !options.trace_file.empty();
   const bool observed = trace || options.stats;
-  job shared = job::create({.place_count = places,
-                            .memory_budget = options.memory_budget,
-                            .stack_bytes = options.stack_bytes == 0 ? 0 : checked_stack_bytes(options.stack_bytes, "launch_options::stack_bytes"),
-                            .observation_bytes = observed ? observation_bytes(places, trace) : 0,
-                            .stats = options.stats,
-                            .trace = trace,
-                            .checked = options.checked});
-  launch_result result =
-      options.mode == launch_mode::threads ? place_threads{shared, body}.run(options.time_limit) : launch_processes(shared, body, options);
+  job shared = job::create(
+      {.place_count = places,
+       .memory_budget = options.memory_budget,
+       .stack_bytes =
+           options.stack_bytes == 0 ? 0 : checked_stack_bytes(options.stack_bytes, "launch_options::stack_bytes"),
+       .observation_bytes = observed ? observation_bytes(places, trace) : 0,
+       .stats = options.stats,
+       .trace = trace,
+       .checked = options.checked});
+  launch_result result = options.mode == launch_mode::threads ? place_threads{shared, body}.run(options.time_limit)
+                                                              : launch_processes(shared, body, options);
   if (options.stats) result.statistics = format_statistics(shared.control());
   if (trace) write_trace(shared.control(), options.trace_file);
   return result;

@@ -18,7 +18,7 @@
 
 namespace situ::detail {
 
-// --- How a place joins --------------------------------------------------------------------------------------------------------
+// --- How a place joins -----------------------------------------------------------------------------------------------
 
 // What the launcher left in the environment: SITU_JOB_FD with SITU_PLACE, or with SITU_IN_PROCESS=1.
 struct start_environment {
@@ -27,9 +27,9 @@ struct start_environment {
   bool in_process = false;
 };
 
-// Reads and removes these variables, so that programs which a place starts do not take themselves for places; none: the program
-// runs by itself. Makes stdout line buffered where the launcher labels its lines (SITU_TAG). Throws bad_launch for values that are none.
-// Not thread-safe (it changes the environment): the first runtime of a process calls it.
+// Reads and removes these variables, so that programs which a place starts do not take themselves for places; none: the
+// program runs by itself. Makes stdout line buffered where the launcher labels its lines (SITU_TAG). Throws bad_launch
+// for values that are none. Not thread-safe (it changes the environment): the first runtime of a process calls it.
 std::optional<start_environment> read_start_environment();
 
 // How the next situ::runtime of the calling thread joins, where launch() or the in-process mode started this thread.
@@ -44,19 +44,20 @@ struct start_ticket {
 void give_start_ticket(const start_ticket& ticket) noexcept;
 std::optional<start_ticket> take_start_ticket() noexcept;
 
-// Runs body as the place of this ticket, in a situ::runtime, on the calling thread. An exception out of the body makes the place
-// lost, with its type and message, before the runtime is destroyed. Returns the exit code.
+// Runs body as the place of this ticket, in a situ::runtime, on the calling thread. An exception out of the body makes
+// the place lost, with its type and message, before the runtime is destroyed. Returns the exit code.
 int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept;
 
-// Throws bad_launch when a launcher that is not Situ's started this process as one of several and no job was handed to it: it would
-// be one of several jobs of one place. SITU_ALONE=1 in the environment allows that. For a runtime without ticket and environment.
+// Throws bad_launch when a launcher that is not Situ's started this process as one of several and no job was handed to
+// it: it would be one of several jobs of one place. SITU_ALONE=1 in the environment allows that. For a runtime without
+// ticket and environment.
 void refuse_foreign_singletons();
 
-// --- How a place's end is told --------------------------------------------------------------------------------------------------
+// --- How a place's end is told ---------------------------------------------------------------------------------------
 
-// From now until remove_terminate_reason, an exception that nobody catches makes this place lost, with the exception's type and
-// message as the reason, before the process aborts. A place whose own end is only the echo of another's (place_lost_error) says so in one
-// line and exits with code 1, without a core, if its process is its own.
+// From now until remove_terminate_reason, an exception that nobody catches makes this place lost, with the exception's
+// type and message as the reason, before the process aborts. A place whose own end is only the echo of another's
+// (place_lost_error) says so in one line and exits with code 1, without a core, if its process is its own.
 void install_terminate_reason(place_context& context) noexcept;
 void remove_terminate_reason(place_context& context) noexcept;
 
@@ -66,7 +67,7 @@ void leave_by_exception(place_context& context, std::string_view what = {}) noex
 // "std::runtime_error: disk full"; for what is no std::exception its type alone.
 std::string describe(const std::exception_ptr& exception);
 
-// --- `situ run` -------------------------------------------------------------------------------------------------------------------
+// --- `situ run` ------------------------------------------------------------------------------------------------------
 
 enum class binding : std::uint8_t { none, core, numa };
 
@@ -74,21 +75,23 @@ struct program_options {
   job_options job;
   bool in_process = false;  // one process, whose first runtime makes all places as threads
   binding bind = binding::none;
-  bool tag = false;         // "[2] " before each line of place 2
+  bool tag = false;  // "[2] " before each line of place 2
   bool forward_signals = true;
   std::chrono::milliseconds grace{5000};
   // Called once every place has ended, while the job's memory is still there.
   std::function<void(job_control&)> finished;
 };
 
-// Starts arguments[0] with the rest as the places of a job and waits for them. Throws bad_launch where it cannot be found or started.
+// Starts arguments[0] with the rest as the places of a job and waits for them. Throws bad_launch where it cannot be
+// found or started.
 launch_result launch_program(const program_options& options, std::span<const std::string> arguments);
 
 // The file that a program name means: itself where it has a '/', else beside this program's binary, else in PATH.
 // Throws bad_launch, naming the folders it looked in.
 std::string find_program(const std::string& name);
 
-// The processors of each group that places are bound to in turn: the allowed processors of one core, or of one NUMA node.
+// The processors of each group that places are bound to in turn: the allowed processors of one core, or of one NUMA
+// node.
 std::vector<std::vector<int>> binding_groups(binding how);
 
 }  // namespace situ::detail

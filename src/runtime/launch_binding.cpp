@@ -1,5 +1,5 @@
-// The processors that places are bound to. From sysfs and not the machine module's tree: what counts here is what this process may
-// use now, which a recorded or modelled machine cannot say.
+// The processors that places are bound to. From sysfs and not the machine module's tree: what counts here is what this
+// process may use now, which a recorded or modelled machine cannot say.
 #include "runtime/launch.h"
 
 #include <sched.h>
@@ -53,7 +53,8 @@ std::vector<int> read_list(const fs::path& path) {
 std::vector<std::vector<int>> cores(const std::set<int>& processors) {
   std::map<int, std::vector<int>> by_first_sibling;
   for (const int processor : processors) {
-    const auto siblings = read_list("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
+    const auto siblings =
+        read_list("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
     by_first_sibling[siblings.empty() ? processor : siblings.front()].push_back(processor);
   }
   std::vector<std::vector<int>> groups;

@@ -12,8 +12,8 @@
 namespace situ::detail {
 namespace {
 
-// What launchers put into the environment of a task: the variable, the least value that means several tasks, and who sets it. Only
-// variables of one task count: SLURM_NTASKS, for one, is also set for a batch script, which runs once.
+// What launchers put into the environment of a task: the variable, the least value that means several tasks, and who
+// sets it. Only variables of one task count: SLURM_NTASKS, for one, is also set for a batch script, which runs once.
 struct trace_of_launcher {
   const char* variable;
   std::uint64_t several;
@@ -47,11 +47,12 @@ void refuse_foreign_singletons() {
   for (const trace_of_launcher& trace : traces) {
     const char* const value = std::getenv(trace.variable);
     if (value == nullptr || number(value) < trace.several) continue;
-    throw_error(errc::bad_launch,
-                fmt::format("{} started this program as one of several tasks ({}={}), and Situ cannot join its tasks into one job: each would be "
-                            "a job of one place. On one machine, start it with `situ run -n N program`. To run that many jobs of one place "
-                            "on purpose, set SITU_ALONE=1",
-                            trace.launcher, trace.variable, value));
+    throw_error(errc::bad_launch, fmt::format("{} started this program as one of several tasks ({}={}), and Situ "
+                                              "cannot join its tasks into one job: each would be "
+                                              "a job of one place. On one machine, start it with `situ run -n N "
+                                              "program`. To run that many jobs of one place "
+                                              "on purpose, set SITU_ALONE=1",
+                                              trace.launcher, trace.variable, value));
   }
 }
 

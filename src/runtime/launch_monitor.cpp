@@ -38,7 +38,8 @@ std::string signal_text(int signal) {
   return name != nullptr ? fmt::format("signal {} (SIG{})", signal, name) : fmt::format("signal {}", signal);
 }
 
-constexpr const char* out_of_memory = ", while the control group ran out of memory: raise its limit, or lower situ run --memory";
+constexpr const char* out_of_memory =
+    ", while the control group ran out of memory: raise its limit, or lower situ run --memory";
 
 std::string how_it_ended(int code, int signal, std::string_view exited) {
   return signal != 0 ? fmt::format("killed by {}", signal_text(signal)) : fmt::format("{} with code {}", exited, code);
@@ -51,7 +52,8 @@ bool somebody_joined(job_control& control) {
   return false;
 }
 
-// How the kernel has the process: 'R'unning, 'S'leeping, s'T'opped, 't'raced, 'Z'ombie ...; '?' where that is not to be read.
+// How the kernel has the process: 'R'unning, 'S'leeping, s'T'opped, 't'raced, 'Z'ombie ...; '?' where that is not to be
+// read.
 char process_state(pid_t pid) {
   char text[512];
   const int file = above_standard(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
@@ -74,9 +76,14 @@ void listen(int poll_descriptor, int descriptor, std::uint64_t tag) {
 }  // namespace
 
 launch_monitor::launch_monitor(job_control& control, limits limits, int signal_descriptor)
-    : control_{control}, limits_{limits}, outcomes_(control.place_count), oom_kills_{limits.oom_kills()}, signal_descriptor_{signal_descriptor} {
+    : control_{control},
+      limits_{limits},
+      outcomes_(control.place_count),
+      oom_kills_{limits.oom_kills()},
+      signal_descriptor_{signal_descriptor} {
   poll_descriptor_ = above_standard(::epoll_create1(EPOLL_CLOEXEC));
-  if (poll_descriptor_ < 0) throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
+  if (poll_descriptor_ < 0)
+    throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
   if (signal_descriptor_ >= 0) listen(poll_descriptor_, signal_descriptor_, signal_event);
 }
 
@@ -84,24 +91,27 @@ launch_monitor::~launch_monitor() {
   signal_running(SIGKILL);
   for (child& each : children_) {
     if (each.ended) continue;
-    while (::waitpid(each.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    while (::waitpid(each.pid, nullptr, 0) < 0 && errno == EINTR) {}
     ::close(each.descriptor);
   }
   ::close(poll_descriptor_);
 }
 
 void launch_monitor::watch(pid_t pid, std::uint32_t first_place, std::uint32_t places) {
-  const int descriptor = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // closed on exec by itself
-  if (descriptor < 0 && errno == ESRCH) return record_unknown({.pid = pid, .descriptor = -1, .first_place = first_place, .places = places, .ended = true});
+  // closed on exec by itself
+  const int descriptor = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (descriptor < 0 && errno == ESRCH)
+    return record_unknown({.pid = pid, .descriptor = -1, .first_place = first_place, .places = places, .ended = true});
   if (descriptor < 0) {
     const int reason = errno;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    throw_error(errc::bad_launch, fmt::format("cannot watch the process of place {}: {}{}", first_place, ::strerrordesc_np(reason),
-                                              reason == EMFILE ? "; raise the limit (ulimit -n)" : ""));
+    throw_error(errc::bad_launch,
+                fmt::format("cannot watch the process of place {}: {}{}", first_place, ::strerrordesc_np(reason),
+                            reason == EMFILE ? "; raise the limit (ulimit -n)" : ""));
   }
-  children_.push_back({.pid = pid, .descriptor = descriptor, .first_place = first_place, .places = places, .ended = false});
+  children_.push_back(
+      {.pid = pid, .descriptor = descriptor, .first_place = first_place, .places = places, .ended = false});
   ++running_;
   listen(poll_descriptor_, descriptor, children_.size() - 1);
 }
@@ -137,7 +147,8 @@ void launch_monitor::reap(child& ended) {
   do waited = ::waitid(P_PID, static_cast<id_t>(ended.pid), &info, WEXITED | WNOHANG);
   while (waited != 0 && errno == EINTR);
   if (waited == 0 && info.si_pid == 0) return;
-  // Closing does not take it out of the set while a sibling, forked with it and not yet begun, has it open, too: this end would be told again.
+  // Closing does not take it out of the set while a sibling, forked with it and not yet begun, has it open, too: this
+  // end would be told again.
   ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, ended.descriptor, nullptr);
   ::close(ended.descriptor);
   ended.ended = true;
@@ -159,19 +170,23 @@ void launch_monitor::record(const child& ended, int code, int signal) {
   }
 }
 
-// The program ignores SIGCHLD, or waits for every child elsewhere, and so took the status. What the place wrote down is left.
+// The program ignores SIGCHLD, or waits for every child elsewhere, and so took the status. What the place wrote down is
+// left.
 void launch_monitor::record_unknown(const child& ended) {
   for (std::uint32_t place = ended.first_place; place < ended.first_place + ended.places; ++place) {
     const std::int32_t code = control_.slot(place).exit_code.load();
     outcomes_[place].exit_code = code >= 0 ? code : EXIT_FAILURE;
-    mark_lost(control_, place, "ended without leaving the job; how is unknown, because this program ignores SIGCHLD or reaps all its children");
+    mark_lost(control_, place,
+              "ended without leaving the job; how is unknown, because this program ignores SIGCHLD or reaps all its "
+              "children");
     note_failure(place);
   }
 }
 
 void launch_monitor::note_failure(std::uint32_t place) {
   const place_outcome& outcome = outcomes_[place];
-  const bool failed = outcome.exit_code != 0 || outcome.signal != 0 || control_.slot(place).state.load() == place_state::lost;
+  const bool failed =
+      outcome.exit_code != 0 || outcome.signal != 0 || control_.slot(place).state.load() == place_state::lost;
   if (failed && !first_failed_) first_failed_ = situ::place{place};
 }
 
@@ -183,20 +198,24 @@ void launch_monitor::note_end(const child& ended, std::uint32_t place) {
   const auto [code, signal, reason] = outcomes_[place];
   // The kernel says so nowhere but in the group's count.
   const bool is_out_of_memory = signal == SIGKILL && stage_ != stage::killing && limits_.oom_kills() != oom_kills_;
-  const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) || (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
-  mark_lost(control_, place, fmt::format("{}{}", ended.places > 1 ? "the process of all places: " : "",
-                                         by_us ? "stopped by the launcher: it had not ended in time" : how_it_ended(code, signal, "exited early") + (is_out_of_memory ? out_of_memory : "")));
+  const bool by_us = (stage_ == stage::terminating && signal == SIGTERM) ||
+                     (stage_ == stage::killing && (signal == SIGTERM || signal == SIGKILL));
+  mark_lost(control_, place,
+            fmt::format("{}{}", ended.places > 1 ? "the process of all places: " : "",
+                        by_us ? "stopped by the launcher: it had not ended in time"
+                              : how_it_ended(code, signal, "exited early") + (is_out_of_memory ? out_of_memory : "")));
 }
 
-// A place that ends before it joins is lost to those that have joined or will. A program that never joins (situ run hostname) loses
-// nothing.
+// A place that ends before it joins is lost to those that have joined or will. A program that never joins (situ run
+// hostname) loses nothing.
 void launch_monitor::look_at_unjoined() {
   if (unjoined_.empty() || !somebody_joined(control_)) return;
   for (const std::uint32_t place : unjoined_) {
     const place_outcome& outcome = outcomes_[place];
     mark_lost(control_, place,
-              outcome.exit_code == 0 && outcome.signal == 0 ? std::string{"exited before joining the job"}
-                                     : how_it_ended(outcome.exit_code, outcome.signal, "exited") + " before joining the job");
+              outcome.exit_code == 0 && outcome.signal == 0
+                  ? std::string{"exited before joining the job"}
+                  : how_it_ended(outcome.exit_code, outcome.signal, "exited") + " before joining the job");
     if (!first_failed_) first_failed_ = situ::place{place};
   }
   unjoined_.clear();
@@ -215,7 +234,8 @@ void launch_monitor::look_at_stopped() {
 
 void launch_monitor::note_stopped(child& each) {
   const char state = process_state(each.pid);
-  const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.pid) : fmt::format("place {} (process {})", each.first_place, each.pid);
+  const std::string who = each.places > 1 ? fmt::format("the process of all places ({})", each.pid)
+                                          : fmt::format("place {} (process {})", each.first_place, each.pid);
   if (state != 'T' && state != 't') {
     if (std::exchange(each.is_told_stopped, false)) log(log_level::warning, fmt::format("{} goes on", who));
     each.stopped_since = clock::time_point::max();
@@ -224,8 +244,9 @@ void launch_monitor::note_stopped(child& each) {
   each.stopped_since = std::min(each.stopped_since, clock::now());
   if (each.is_told_stopped || clock::now() - each.stopped_since < limits_.stopped_after) return;
   each.is_told_stopped = true;
-  log(log_level::warning, fmt::format("{} is stopped by {}; the job waits for it{}", who, state == 't' ? "a debugger" : "a signal",
-                                      state == 't' ? "" : fmt::format(" (kill -CONT {} lets it go on)", each.pid)));
+  log(log_level::warning,
+      fmt::format("{} is stopped by {}; the job waits for it{}", who, state == 't' ? "a debugger" : "a signal",
+                  state == 't' ? "" : fmt::format(" (kill -CONT {} lets it go on)", each.pid)));
 }
 
 void launch_monitor::advance_stage() {
@@ -235,7 +256,8 @@ void launch_monitor::advance_stage() {
     case stage::running:
       for (const child& each : children_)
         for (std::uint32_t i = 0; !each.ended && i < each.places; ++i)
-          mark_lost(control_, each.first_place + i, fmt::format("still running after the time limit of {} ms", limits_.time_limit.count()));
+          mark_lost(control_, each.first_place + i,
+                    fmt::format("still running after the time limit of {} ms", limits_.time_limit.count()));
       enter(stage::terminating);
       break;
     case stage::grace: enter(stage::terminating); break;
@@ -258,8 +280,8 @@ void launch_monitor::enter(stage next) {
   }
 }
 
-// A terminal sends its signals to every process of the foreground group, so the places have them already. Those sent by kill
-// have reached the launcher alone. A second interrupt means now.
+// A terminal sends its signals to every process of the foreground group, so the places have them already. Those sent by
+// kill have reached the launcher alone. A second interrupt means now.
 void launch_monitor::pass_on_signals() {
   signalfd_siginfo info{};
   while (::read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
@@ -279,7 +301,8 @@ void launch_monitor::signal_running(int signal) noexcept {
 }
 
 int launch_monitor::wait_ms() const {
-  const auto tick = std::min(unjoined_.empty() ? look_at_epoch : look_at_joins, std::max(limits_.stopped_after, std::chrono::milliseconds{1}));
+  const auto tick = std::min(unjoined_.empty() ? look_at_epoch : look_at_joins,
+                             std::max(limits_.stopped_after, std::chrono::milliseconds{1}));
   if (stage_end_ == clock::time_point::max()) return static_cast<int>(tick.count());
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(stage_end_ - clock::now());
   return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, tick).count());

@@ -3,7 +3,8 @@
 // Invariants
 //   1. Every watched process is reaped: by run(), or killed and reaped by the destructor.
 //   2. A place that ends while it is joined, or that can never join a job that others have joined, is marked lost.
-//   3. A place that is stopped (by a signal, a debugger) is not lost; it is logged, once for each stop, as is that it goes on.
+//   3. A place that is stopped (by a signal, a debugger) is not lost; it is logged, once for each stop, as is that it
+//      goes on.
 //   4. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest.
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
 #pragma once
@@ -22,7 +23,7 @@ class launch_monitor {
  public:
   struct limits {
     std::chrono::milliseconds grace{5000};
-    std::chrono::milliseconds time_limit{0};  // 0: none
+    std::chrono::milliseconds time_limit{0};        // 0: none
     std::chrono::milliseconds stopped_after{3000};  // that a place has been stopped before this is said
     std::uint64_t (*oom_kills)() = &control_group_oom_kills;
   };

@@ -51,8 +51,10 @@ labelled_output::labelled_output(std::uint32_t places) : all_ended_{above_standa
       const int reason = errno;
       for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
       close_now(all_ended_);
-      throw_error(errc::bad_launch, fmt::format("cannot label the output of {} places: {}; raise the limit (ulimit -n) or leave --tag out", places,
-                                                ::strerrordesc_np(reason)));
+      throw_error(
+          errc::bad_launch,
+          fmt::format("cannot label the output of {} places: {}; raise the limit (ulimit -n) or leave --tag out",
+                      places, ::strerrordesc_np(reason)));
     }
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     streams_.push_back({ends[0], ends[1], 1 + static_cast<int>(i % 2), fmt::format("[{:>{}}] ", i / 2, width), {}});
@@ -61,8 +63,7 @@ labelled_output::labelled_output(std::uint32_t places) : all_ended_{above_standa
 
 labelled_output::~labelled_output() {
   const std::uint64_t one = 1;
-  while (::write(all_ended_, &one, sizeof one) < 0 && errno == EINTR) {
-  }
+  while (::write(all_ended_, &one, sizeof one) < 0 && errno == EINTR) {}
   if (thread_.joinable()) thread_.join();
   for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
   close_now(all_ended_);
@@ -92,7 +93,8 @@ void labelled_output::copy_until_ended() {
     for (std::size_t i = 0; i < streams_.size(); ++i)
       if (waits[i].revents != 0 && !copy(streams_[i])) waits[i].fd = -1;
   }
-  // Every place has ended, so all it wrote is in the pipe. A program that a place left running may keep the pipe open; it is not waited for.
+  // Every place has ended, so all it wrote is in the pipe. A program that a place left running may keep the pipe open;
+  // it is not waited for.
   for (stream& each : streams_) {
     copy(each);
     if (!each.line.empty()) write_all(each.target, fmt::format("{}{}\n", each.label, each.line));

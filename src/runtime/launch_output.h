@@ -1,7 +1,8 @@
 // Labels what the places write: "[2] " before each line of place 2, whole lines, on the stream they were written to.
 //
-// A thread of its own copies, so that a reader who does not read (a pager) holds up the places, as it would without labels, but not
-// the monitor that tells of a loss. Made before the places are forked, started after: the forking thread stays the only one until then.
+// A thread of its own copies, so that a reader who does not read (a pager) holds up the places, as it would without
+// labels, but not the monitor that tells of a loss. Made before the places are forked, started after: the forking
+// thread stays the only one until then.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,10 @@ std::uint32_t number_in(const char* variable, const char* text) {
   const char* const end = text + std::strlen(text);
   const auto [rest, failure] = std::from_chars(text, end, value);
   if (failure != std::errc{} || rest != end)
-    throw_error(errc::bad_launch, fmt::format("{}=\"{}\" in the environment is no number; `situ run` sets it, unset it to run the program alone",
-                                              variable, text));
+    throw_error(
+        errc::bad_launch,
+        fmt::format("{}=\"{}\" in the environment is no number; `situ run` sets it, unset it to run the program alone",
+                    variable, text));
   return value;
 }
 
@@ -42,7 +44,9 @@ std::optional<start_environment> read_start_environment() {
   if (place != nullptr)
     found.place = number_in("SITU_PLACE", place);
   else if (!found.in_process)
-    throw_error(errc::bad_launch, "SITU_JOB_FD is in the environment, but neither SITU_PLACE nor SITU_IN_PROCESS; start the program with `situ run`");
+    throw_error(errc::bad_launch,
+                "SITU_JOB_FD is in the environment, but neither SITU_PLACE nor SITU_IN_PROCESS; start the program with "
+                "`situ run`");
   // To a pipe, stdio would keep lines back until its buffer is full, and lose them where the place is killed.
   if (std::getenv("SITU_TAG") != nullptr) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   for (const char* const variable : {"SITU_JOB_FD", "SITU_PLACE", "SITU_IN_PROCESS", "SITU_TAG"}) ::unsetenv(variable);
@@ -55,7 +59,8 @@ std::optional<start_ticket> take_start_ticket() noexcept { return std::exchange(
 
 int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept {
   give_start_ticket(ticket);
-  const pid_t process = ::getpid();  // a child that the body forks comes back from it, too, and must not speak for the place
+  // a child that the body forks comes back from it, too, and must not speak for the place
+  const pid_t process = ::getpid();
   try {
     runtime joined;
     try {

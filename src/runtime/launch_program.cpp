@@ -29,7 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Signals that a person or a batch system sends to end, to reload or to ask; those that stop and continue are the kernel's.
+// Signals that a person or a batch system sends to end, to reload or to ask; those that stop and continue are the
+// kernel's.
 constexpr int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 // Blocks the signals above for the life of the object; they are read from descriptor() then.
@@ -47,8 +48,7 @@ class signal_reader {
     if (descriptor_ >= 0) {
       // What came in after the last place had ended was for the places; pending, it would end this program instead.
       signalfd_siginfo late{};
-      while (::read(descriptor_, &late, sizeof late) > 0) {
-      }
+      while (::read(descriptor_, &late, sizeof late) > 0) {}
       ::close(descriptor_);
     }
     restore();
@@ -63,7 +63,8 @@ class signal_reader {
   int descriptor_ = -1;
 };
 
-// As many descriptors as the system allows while the launcher has a few for each place; the places get the limit from before.
+// As many descriptors as the system allows while the launcher has a few for each place; the places get the limit from
+// before.
 class descriptor_limit {
  public:
   descriptor_limit() {
@@ -118,7 +119,8 @@ struct start_failure {
 class failure_pipe {
  public:
   failure_pipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0 || !above_standard(ends_)) throw_error(errc::bad_launch, fmt::format("cannot make a pipe: {}", ::strerrordesc_np(errno)));
+    if (::pipe2(ends_, O_CLOEXEC) != 0 || !above_standard(ends_))
+      throw_error(errc::bad_launch, fmt::format("cannot make a pipe: {}", ::strerrordesc_np(errno)));
   }
   ~failure_pipe() {
     ::close(ends_[0]);
@@ -198,7 +200,8 @@ struct starter {
 
 std::vector<char*> pointers_to(std::span<const std::string> texts) {
   std::vector<char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));  // execve's type is older than const
+  // execve's type is older than const
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
 }
@@ -215,7 +218,9 @@ void start_places(const starter& start, place_environment& environment, launch_m
     if (!start.options.in_process) environment.set_place(i);
     const pid_t child = ::fork();
     if (child == 0) start.become_place(i, environment.data());
-    if (child < 0) throw_error(errc::bad_launch, fmt::format("cannot start a process for place {} of {}: {}", i, places, ::strerrordesc_np(errno)));
+    if (child < 0)
+      throw_error(errc::bad_launch,
+                  fmt::format("cannot start a process for place {} of {}: {}", i, places, ::strerrordesc_np(errno)));
     monitor.watch(child, i, start.options.in_process ? places : 1);
   }
 }
@@ -242,9 +247,11 @@ std::string find_program(const std::string& name) {
   }
   for (const std::string& folder : folders)
     if (is_executable(fs::path{folder} / name)) return fs::path{folder} / name;
-  throw_error(errc::bad_launch,
-              fmt::format("cannot find the program \"{}\"; looked beside situ and in PATH: {}{}", name, fmt::join(folders, ", "),
-                          is_executable(name) ? fmt::format(". There is one in this folder: write ./{}", name) : std::string{}));
+  throw_error(
+      errc::bad_launch,
+      fmt::format(
+          "cannot find the program \"{}\"; looked beside situ and in PATH: {}{}", name, fmt::join(folders, ", "),
+          is_executable(name) ? fmt::format(". There is one in this folder: write ./{}", name) : std::string{}));
 }
 
 launch_result launch_program(const program_options& options, std::span<const std::string> arguments) {
@@ -260,12 +267,21 @@ launch_result launch_program(const program_options& options, std::span<const std
   if (options.tag) output = std::make_unique<labelled_output>(options.job.place_count);
   launch_monitor monitor{shared.control(), {.grace = options.grace}, signals.descriptor()};
   failure_pipe failures;
-  const starter start{options,      file, pointers_to(arguments), signals, limit, failures, output.get(), processor_sets(options.bind),
-                      shared.descriptor(), ::getpid()};
+  const starter start{options,
+                      file,
+                      pointers_to(arguments),
+                      signals,
+                      limit,
+                      failures,
+                      output.get(),
+                      processor_sets(options.bind),
+                      shared.descriptor(),
+                      ::getpid()};
   place_environment environment{options, shared.descriptor()};
   start_places(start, environment, monitor);
   if (const auto failure = failures.wait())
-    throw_error(errc::bad_launch, fmt::format("cannot start \"{}\" as place {}: {}", file, failure->place, ::strerrordesc_np(failure->reason)));
+    throw_error(errc::bad_launch, fmt::format("cannot start \"{}\" as place {}: {}", file, failure->place,
+                                              ::strerrordesc_np(failure->reason)));
   shared.close_descriptor();
   if (output != nullptr) output->start();
   launch_result result = monitor.run();

@@ -17,8 +17,8 @@
 namespace situ::detail {
 namespace {
 
-// std::terminate is one a process, and so is what it needs: the handler that stood before, and a place to name where the exception
-// ends a thread that is no place.
+// std::terminate is one a process, and so is what it needs: the handler that stood before, and a place to name where
+// the exception ends a thread that is no place.
 std::atomic<std::terminate_handler> handler_before{nullptr};
 std::atomic<place_context*> any_place{nullptr};
 
@@ -43,7 +43,8 @@ bool is_alone_in_process(const place_context& context) noexcept {
   place_context* const context = place_to_blame();
   const std::exception_ptr exception = std::current_exception();
   if (context != nullptr) {
-    mark_lost(*context->job, context->place, exception ? "uncaught exception: " + describe(exception) : std::string{"std::terminate was called"});
+    mark_lost(*context->job, context->place,
+              exception ? "uncaught exception: " + describe(exception) : std::string{"std::terminate was called"});
     try {
       if (exception) std::rethrow_exception(exception);
     } catch (const place_lost_error& error) {

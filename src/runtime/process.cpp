@@ -103,8 +103,11 @@ bool place_in_process::is_in_forked_child() const noexcept { return ::getpid() !
 void place_in_process::give_thread_a_fault_stack() {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
-  const std::size_t bytes = std::max<std::size_t>(least_fault_stack_bytes, (4 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_MINSIGSTKSZ))) + page_bytes - 1) & ~(page_bytes - 1));
-  void* const at = ::mmap(nullptr, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::size_t bytes = std::max<std::size_t>(
+      least_fault_stack_bytes,
+      (4 * static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_MINSIGSTKSZ))) + page_bytes - 1) & ~(page_bytes - 1));
+  void* const at =
+      ::mmap(nullptr, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return;  // faults then end the process without a word, as they would without us
   ::mprotect(at, page_bytes, PROT_NONE);
   stack_t ours{};

@@ -28,7 +28,8 @@
 #include "runtime/stack.h"
 #include "runtime/team_state.h"
 
-// The program's main, for places that are threads: each runs it. Weak, since a library's user may have none (a plug-in).
+// The program's main, for places that are threads: each runs it. Weak, since a library's user may have none (a
+// plug-in).
 extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __asm__("main");
 
 namespace situ {
@@ -42,7 +43,8 @@ void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_
     self.ask_for_wake(out);
     return false;
   };
-  // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. An answer must not be dropped because a third place is lost.
+  // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. An answer must not be
+  // dropped because a third place is lost.
   current->scheduler->wait_until(done, {.outlives_losses = out.is_reply});
 }
 
@@ -53,13 +55,17 @@ using namespace detail;
 
 namespace {
 
-std::uint64_t private_bytes(std::uint32_t places) noexcept { return endpoint::channel_bytes(places) + barrier_block::bytes(places); }
+std::uint64_t private_bytes(std::uint32_t places) noexcept {
+  return endpoint::channel_bytes(places) + barrier_block::bytes(places);
+}
 
 void check_executable(job_control& control) {
   const std::uint64_t own = executable_id();
   std::uint64_t first = 0;
   if (!control.build_id.compare_exchange_strong(first, own) && first != own)
-    throw_error(errc::version_mismatch, "the places of this job run different executables; functions travel by name, so all must run the same build");
+    throw_error(
+        errc::version_mismatch,
+        "the places of this job run different executables; functions travel by name, so all must run the same build");
 }
 
 // The code that a process with places as threads ends with, where main's own return says that all went well.
@@ -91,7 +97,8 @@ struct runtime::implementation {
   int exceptions_before = std::uncaught_exceptions();
 
   implementation(int argc, char** argv, const runtime_options& given) : arguments(argv, argv + argc), options{given} {
-    if (current->job != nullptr) throw_error(errc::bad_launch, "this place already has a situ::runtime; a place has one at a time");
+    if (current->job != nullptr)
+      throw_error(errc::bad_launch, "this place already has a situ::runtime; a place has one at a time");
     if (const std::optional<start_ticket> ticket = take_start_ticket()) {
       join_by_ticket(*ticket);
     } else if (const std::optional<start_environment> environment = read_start_environment()) {
@@ -116,13 +123,16 @@ struct runtime::implementation {
   void join_by_environment(const start_environment& environment) {
     owned_job.emplace(job::attach(environment.descriptor));
     if (!environment.in_process) return join(*owned_job, environment.place, nullptr);
-    if (situ_program_main == nullptr) throw_error(errc::bad_launch, "places as threads each run the program's main, but this program has none that the linker can see");
+    if (situ_program_main == nullptr)
+      throw_error(errc::bad_launch,
+                  "places as threads each run the program's main, but this program has none that the linker can see");
     const std::uint32_t places = owned_job->control().place_count;
     owned_space.emplace(address_space::map(*owned_job, places));
     owned_job->close_descriptor();
     ::on_exit(&end_with_failed_code, nullptr);
     for (std::uint32_t other = 1; other < places; ++other)
-      threads.emplace_back([this, other] { run_main_as({.place = other, .shared_job = &*owned_job, .shared_space = &*owned_space}); });
+      threads.emplace_back(
+          [this, other] { run_main_as({.place = other, .shared_job = &*owned_job, .shared_space = &*owned_space}); });
     join(*owned_job, 0, &*owned_space);
   }
 
@@ -137,7 +147,8 @@ struct runtime::implementation {
     if (::getpid() != process) std::exit(code);  // a child that this place has forked: to it, this is main
     if (code != 0) failed_thread_code.store(code);
     job_control& control = ticket.shared_job->control();
-    if (control.slot(ticket.place).state.load() == place_state::absent) mark_lost(control, ticket.place, fmt::format("returned {} from main without joining the job", code));
+    if (control.slot(ticket.place).state.load() == place_state::absent)
+      mark_lost(control, ticket.place, fmt::format("returned {} from main without joining the job", code));
   }
 
   void join(const job& shared, std::uint32_t place, const address_space* shared_space) {
@@ -222,12 +233,14 @@ struct runtime::implementation {
       }
       barrier();
       SITU_POINT(all_have_come);
-      // Only now: until all have come so far, others may call. What they were answered they have fetched before they came, so this ends soon.
+      // Only now: until all have come so far, others may call. What they were answered they have fetched before they
+      // came, so this ends soon.
       scheduler->wait_until([this] { return state->trailing_waits == 0; });
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
       SITU_POINT(left);
     } catch (const std::exception& failure) {
-      log(is_known_broken ? log_level::info : log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
+      log(is_known_broken ? log_level::info : log_level::error,
+          fmt::format("place {} leaves its job: {}", context.place, failure.what()));
       leave_broken_job(control, context.place);
     }
   }
@@ -252,7 +265,8 @@ struct runtime::implementation {
 };
 
 runtime::runtime(const runtime_options& options) : self_{std::make_unique<implementation>(0, nullptr, options)} {}
-runtime::runtime(int argc, char** argv, const runtime_options& options) : self_{std::make_unique<implementation>(argc, argv, options)} {}
+runtime::runtime(int argc, char** argv, const runtime_options& options)
+    : self_{std::make_unique<implementation>(argc, argv, options)} {}
 
 runtime::~runtime() {
   if (self_->in_process->is_in_forked_child()) {

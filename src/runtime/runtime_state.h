@@ -1,5 +1,5 @@
-// Everything of the runtime layer that a place knows beyond its scheduler: calls in flight, finish scopes, teams, parts of
-// collectives that have arrived. One a place, found through place_context::runtime; touched by its thread alone.
+// Everything of the runtime layer that a place knows beyond its scheduler: calls in flight, finish scopes, teams, parts
+// of collectives that have arrived. One a place, found through place_context::runtime; touched by its thread alone.
 #pragma once
 
 #include <situ/runtime/at.h>
@@ -34,7 +34,9 @@ struct part_key {
   friend bool operator==(const part_key&, const part_key&) = default;
 };
 struct part_key_hash {
-  std::size_t operator()(const part_key& key) const noexcept { return (key.team * 0x9e3779b97f4a7c15 ^ key.tag * 0xff51afd7ed558ccd) + key.source; }
+  std::size_t operator()(const part_key& key) const noexcept {
+    return (key.team * 0x9e3779b97f4a7c15 ^ key.tag * 0xff51afd7ed558ccd) + key.source;
+  }
 };
 struct part {
   std::vector<std::byte> bytes;
@@ -42,7 +44,8 @@ struct part {
   bool arrived = false;
 };
 
-// What a module above the runtime knows of a place. Destroyed after all tasks have ended, while the segment is still there.
+// What a module above the runtime knows of a place. Destroyed after all tasks have ended, while the segment is still
+// there.
 struct place_extension {
   virtual ~place_extension() = default;
 };
@@ -52,13 +55,14 @@ struct runtime_state {
   std::uint32_t free_call = UINT32_MAX;
   std::unordered_map<std::uint64_t, finish_node*> nodes;
   std::uint64_t next_finish = 1;
-  std::vector<std::unique_ptr<finish_node>> abandoned;  // scopes left because a place was lost, while tasks were in them
-  finish_node root;                    // the scope that main stands in
+  std::vector<std::unique_ptr<finish_node>>
+      abandoned;     // scopes left because a place was lost, while tasks were in them
+  finish_node root;  // the scope that main stands in
   task_context main_task;
   std::unordered_map<part_key, part, part_key_hash> parts;
   std::unique_ptr<team> world;
   std::unique_ptr<place_extension> graph;
-  std::uint32_t trailing_waits = 0;    // calls that are answered, whose results have not been fetched yet
+  std::uint32_t trailing_waits = 0;  // calls that are answered, whose results have not been fetched yet
 };
 
 // Handles a call to code of a module that this place does not have: the caller gets the error.

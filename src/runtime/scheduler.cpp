@@ -35,22 +35,26 @@ namespace {
 
 namespace ctx = boost::context;
 
-// How long an idle place looks for work before it sleeps. With a processor of its own: about 50 us of looking, several times what a
-// sleep and a wake-up cost. Where places share processors: it steps aside a few times, so that others can make its work, then sleeps.
+// How long an idle place looks for work before it sleeps. With a processor of its own: about 50 us of looking, several
+// times what a sleep and a wake-up cost. Where places share processors: it steps aside a few times, so that others can
+// make its work, then sleeps.
 constexpr std::uint32_t idle_turns_alone = 4000;
-constexpr std::uint32_t idle_turns_hot = 200;  // of these without a pause instruction, which costs as much as four looks
+// of these without a pause instruction, which costs as much as four looks
+constexpr std::uint32_t idle_turns_hot = 200;
 constexpr std::uint32_t idle_turns_shared = 3;
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
 constexpr std::uint32_t spin_turns_alone = 256;
 constexpr std::uint32_t ready_tasks_a_turn = 64;
 constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while what waits can go on without them
-constexpr std::size_t most_idle_workers = 64;    // further ones give their stacks back
+constexpr std::size_t most_idle_workers = 64;       // further ones give their stacks back
 constexpr std::size_t most_idle_bytes = std::size_t{64} << 20;  // of idle stacks that keep the pages they have touched
-constexpr std::size_t kept_stack_bytes = std::size_t{64} << 10;  // at the top of a stack: touched again by whatever runs next
+constexpr std::size_t kept_stack_bytes = std::size_t{64}
+                                         << 10;  // at the top of a stack: touched again by whatever runs next
 #if defined(SITU_TEST_POINTS)
 constexpr std::int64_t idle_before_give_back_ns = -1;  // tests/death: nothing but a wake-up ends a sleep
 #else
-constexpr std::int64_t idle_before_give_back_ns = 100'000'000;   // a place that sleeps as long gives back what idle stacks have touched
+// a place that sleeps as long gives back what idle stacks have touched
+constexpr std::int64_t idle_before_give_back_ns = 100'000'000;
 #endif
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
 
@@ -62,14 +66,15 @@ struct exceptions_in_flight {
 
 }  // namespace
 
-// A stack, running or set aside. Sanitizers are told of each switch, or they would take the other stack for an overflow or a race.
+// A stack, running or set aside. Sanitizers are told of each switch, or they would take the other stack for an overflow
+// or a race.
 struct scheduler::fiber {
   ctx::fiber context;  // set while it is set aside
   const void* stack_bottom = nullptr;
   std::size_t stack_bytes = 0;
-  void* fake_stack = nullptr;   // AddressSanitizer's
-  void* race_context = nullptr; // ThreadSanitizer's
-  bool is_ended = false;        // its function is about to return
+  void* fake_stack = nullptr;    // AddressSanitizer's
+  void* race_context = nullptr;  // ThreadSanitizer's
+  bool is_ended = false;         // its function is about to return
 };
 
 struct scheduler::implementation {
@@ -80,24 +85,24 @@ struct scheduler::implementation {
   exceptions_in_flight* const thread_exceptions = reinterpret_cast<exceptions_in_flight*>(abi::__cxa_get_globals());
   fiber main;
   fiber* running = &main;
-  fiber* came_from = nullptr;       // who switched to the running fiber, until it has put it aside
+  fiber* came_from = nullptr;  // who switched to the running fiber, until it has put it aside
   std::vector<fiber*> idle_workers;
   std::vector<std::unique_ptr<fiber>> workers;
-  waiter waiting;                   // ring of all that wait
+  waiter waiting;                     // ring of all that wait
   waiter* resumable_first = nullptr;  // singly linked through `next`
   waiter* resumable_last = nullptr;
   ready_task* ready_first = nullptr;
   ready_task* ready_last = nullptr;
-  fiber* heir = nullptr;            // where a worker that gives up its stack goes
+  fiber* heir = nullptr;              // where a worker that gives up its stack goes
   ready_task* handed_over = nullptr;  // to the next worker that begins a turn: its stack is large enough
   bool has_ended_workers = false;
-  bool stacks_are_touched = false;    // since idle stacks gave back their pages
+  bool stacks_are_touched = false;  // since idle stacks gave back their pages
   std::uint64_t turns = 0;
   bool turn_is_open = false;         // its worker waits before it asked the others that wait
   std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
   std::uint32_t seen_failures = 0;   // ends of places for which the waits of that time have been ended
   bool late_wait = false;            // a task waits that has not been told of one of those
-  bool is_ending = false;  // no further wait begins
+  bool is_ending = false;            // no further wait begins
   bool stopping = false;
 
   implementation(scheduler& scheduler_, std::size_t bytes)
@@ -157,7 +162,8 @@ struct scheduler::implementation {
   // Whose stack has so many bytes.
   fiber& next_worker(std::size_t bytes) {
     stacks_are_touched = true;
-    const auto found = std::find_if(idle_workers.rbegin(), idle_workers.rend(), [bytes](const fiber* each) { return each->stack_bytes >= bytes; });
+    const auto found = std::find_if(idle_workers.rbegin(), idle_workers.rend(),
+                                    [bytes](const fiber* each) { return each->stack_bytes >= bytes; });
     if (found == idle_workers.rend()) return new_worker(bytes);
     fiber& worker = **found;
     idle_workers.erase(std::next(found).base());
@@ -173,7 +179,8 @@ struct scheduler::implementation {
       const ctx::stack_context stack = allocator.allocate();
       worker.stack_bottom = static_cast<char*>(stack.sp) - stack.size;
       worker.stack_bytes = stack.size;
-      worker.context = ctx::fiber{std::allocator_arg, ctx::preallocated{stack.sp, stack.size, stack}, allocator, [this](ctx::fiber&& from) {
+      worker.context = ctx::fiber{std::allocator_arg, ctx::preallocated{stack.sp, stack.size, stack}, allocator,
+                                  [this](ctx::fiber&& from) {
                                     arrive(std::move(from));
                                     outer.task_ = nullptr;
                                     SITU_POINT(worker_takes_over);
@@ -181,9 +188,11 @@ struct scheduler::implementation {
                                     return end_worker();
                                   }};
     } catch (const std::bad_alloc&) {
-      throw_error(errc::out_of_memory, fmt::format("place {}: no memory for the stack of another task: {} tasks of this place are waiting, each on a stack of its own, this one of {} KiB; "
-                                                   "start fewer at a time, or raise vm.max_map_count",
-                                                   current->place, workers.size(), bytes / 1024));
+      throw_error(errc::out_of_memory,
+                  fmt::format("place {}: no memory for the stack of another task: {} tasks of this place are waiting, "
+                              "each on a stack of its own, this one of {} KiB; "
+                              "start fewer at a time, or raise vm.max_map_count",
+                              current->place, workers.size(), bytes / 1024));
     }
 #if defined(__SANITIZE_THREAD__)
     worker.race_context = __tsan_create_fiber(0);
@@ -223,7 +232,7 @@ struct scheduler::implementation {
     return std::move(target.context);
   }
 
-  // --- A worker ------------------------------------------------------------------------------------------------------------------
+  // --- A worker ------------------------------------------------------------------------------------------------------
 
   void work() {
     std::uint32_t idle_turns = 0;
@@ -231,7 +240,8 @@ struct scheduler::implementation {
     while (!stopping) {
       if (handed_over != nullptr) [[unlikely]]
         run_task(std::exchange(handed_over, nullptr));
-      // Where a call or task of a turn waits, the next worker finishes the turn: else, while such calls keep coming, nobody would ask the waiting.
+      // Where a call or task of a turn waits, the next worker finishes the turn: else, while such calls keep coming,
+      // nobody would ask the waiting.
       bool worked = true;
       if (!std::exchange(turn_is_open, false) || ++turns_finished > turns_without_a_look) {
         turns_finished = 0;
@@ -380,7 +390,8 @@ struct scheduler::implementation {
     return w.told_of < seen_failures && !w.whom.outlives_losses;
   }
 
-  // What the lost place sent before its end still counts, as far as it lies before the next call: a call may take any time, and even wait.
+  // What the lost place sent before its end still counts, as far as it lies before the next call: a call may take any
+  // time, and even wait.
   void take_in_what_is_no_call() {
     for (std::uint32_t looks = 0; looks < channel::cell_count / endpoint::messages_a_turn; ++looks)
       if (!give_up_if_damaged([&] { return fabric.poll_handlers() == endpoint::found::messages; })) return;
@@ -417,8 +428,8 @@ struct scheduler::implementation {
     workers.clear();
   }
 
-  // Tasks that still wait when the runtime ends, because a place was lost: their waits throw, as does any further one, until all have
-  // ended. pre: runs on main, with a lost place.
+  // Tasks that still wait when the runtime ends, because a place was lost: their waits throw, as does any further one,
+  // until all have ended. pre: runs on main, with a lost place.
   void end_tasks() {
     is_ending = true;
     for (waiter* w = waiting.next; w != &waiting;) {
@@ -434,7 +445,8 @@ struct scheduler::implementation {
     w.whom.outlives_losses = true;
     w.is_done = [](waiter* each) {
       const implementation& here = *static_cast<all_ended*>(each)->self;
-      return here.resumable_first == nullptr && here.ready_first == nullptr && here.waiting.next == each && each->next == &here.waiting;
+      return here.resumable_first == nullptr && here.ready_first == nullptr && here.waiting.next == each &&
+             each->next == &here.waiting;
     };
     wait(w);
   }
@@ -453,7 +465,9 @@ struct scheduler::implementation {
     switch_to(next);
   }
 
-  [[nodiscard]] bool has_tasks() const noexcept { return ready_first != nullptr || waiting.next != &waiting || resumable_first != nullptr; }
+  [[nodiscard]] bool has_tasks() const noexcept {
+    return ready_first != nullptr || waiting.next != &waiting || resumable_first != nullptr;
+  }
 };
 
 stack_bounds scheduler::running_stack() const noexcept {
@@ -476,7 +490,8 @@ scheduler::~scheduler() {
 
 void scheduler::spawn(ready_task* task) noexcept {
   task->next = nullptr;
-  if (task->told_of == ready_task::as_its_maker) task->told_of = self_->fabric.in_handler() ? self_->fabric.failure_epoch() : current->told_of;
+  if (task->told_of == ready_task::as_its_maker)
+    task->told_of = self_->fabric.in_handler() ? self_->fabric.failure_epoch() : current->told_of;
   if (self_->ready_last == nullptr) {
     self_->ready_first = task;
   } else {
@@ -486,7 +501,8 @@ void scheduler::spawn(ready_task* task) noexcept {
 }
 
 bool scheduler::wait_unless_lost(waiter& w) {
-  SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
+  SITU_ASSERT(1, !self_->fabric.in_handler(),
+              "an active-message handler must not wait: start an async task, or use situ::at");
   if (!self_->is_ending) self_->wait(w);
   return !w.failed && !self_->is_ending;
 }
@@ -522,9 +538,11 @@ void scheduler::take_a_turn() {
 
 bool scheduler::may_spin_on() {
   // Before the look, which would find the message that is being handled again.
-  SITU_ASSERT(1, !self_->fabric.in_handler(), "an active-message handler must not wait: start an async task, or use situ::at");
+  SITU_ASSERT(1, !self_->fabric.in_handler(),
+              "an active-message handler must not wait: start an async task, or use situ::at");
   if (self_->fabric.poll_handlers() == endpoint::found::call) return false;
-  return self_->ready_first == nullptr && self_->resumable_first == nullptr && self_->fabric.failure_epoch() == self_->seen_failures;
+  return self_->ready_first == nullptr && self_->resumable_first == nullptr &&
+         self_->fabric.failure_epoch() == self_->seen_failures;
 }
 
 }  // namespace situ::detail

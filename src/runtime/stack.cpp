@@ -25,7 +25,8 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
 std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what) {
   if (bytes < least_stack_bytes || bytes > most_stack_bytes)
-    throw_error(errc::bad_argument, fmt::format("{}: a stack of {} bytes; a task's stack has {} to {}", what, bytes, exact_bytes(least_stack_bytes), exact_bytes(most_stack_bytes)));
+    throw_error(errc::bad_argument, fmt::format("{}: a stack of {} bytes; a task's stack has {} to {}", what, bytes,
+                                                exact_bytes(least_stack_bytes), exact_bytes(most_stack_bytes)));
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
@@ -43,7 +44,8 @@ std::uint64_t parse_environment(const char* text) {
 
 std::size_t choose_stack_bytes(std::uint64_t of_job, std::uint64_t of_program) {
   if (of_job != 0) return checked_stack_bytes(of_job, "situ run --stack, or launch_options::stack_bytes");
-  if (const char* const text = std::getenv("SITU_STACK"); text != nullptr && *text != '\0') return checked_stack_bytes(parse_environment(text), "SITU_STACK");
+  if (const char* const text = std::getenv("SITU_STACK"); text != nullptr && *text != '\0')
+    return checked_stack_bytes(parse_environment(text), "SITU_STACK");
   if (of_program != 0) return checked_stack_bytes(of_program, "runtime_options::stack_bytes");
   return default_stack_bytes;
 }
@@ -67,17 +69,24 @@ boost::context::stack_context stack_mapper::allocate() const {
 void stack_mapper::deallocate(boost::context::stack_context& stack) const noexcept {
   char* const low = static_cast<char*>(stack.sp) - stack.size;
 #if defined(__SANITIZE_ADDRESS__)
-  // AddressSanitizer's marks of the frames that ended with a stack must go with it: whatever is mapped there next would bear them.
+  // AddressSanitizer's marks of the frames that ended with a stack must go with it: whatever is mapped there next would
+  // bear them.
   __asan_unpoison_memory_region(low, stack.size);
 #endif
   ::munmap(low - guard_bytes, guard_bytes + stack.size);
 }
 
 std::uint32_t stack_pages_of(const stack_request& request) {
-  return static_cast<std::uint32_t>(checked_stack_bytes(std::max<std::uint64_t>(request.bytes, least_stack_bytes), "with_stack") / ready_task::stack_page_bytes);
+  return static_cast<std::uint32_t>(
+      checked_stack_bytes(std::max<std::uint64_t>(request.bytes, least_stack_bytes), "with_stack") /
+      ready_task::stack_page_bytes);
 }
 
-void throw_no_stack() { throw_error(errc::out_of_memory, "the system has no room for the stack that this task asks for (with_stack); ask for less, or raise vm.max_map_count"); }
+void throw_no_stack() {
+  throw_error(errc::out_of_memory,
+              "the system has no room for the stack that this task asks for (with_stack); ask for less, or raise "
+              "vm.max_map_count");
+}
 
 void give_back_pages(const void* low, const void* end) noexcept {
   const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(low);

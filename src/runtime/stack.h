@@ -3,10 +3,11 @@
 //   low - guard_bytes            low                                     top
 //   | guard: no access           | mapped, a page exists once touched     |      grows down <-
 //
-// A stack is mapped whole and committed as it is touched, so its size costs addresses only: a task that needs 64 MiB once is no
-// dearer than one that needs 64 KiB, and what it touched goes back while its worker is idle. The guard is larger than a page
-// because a frame is written from anywhere: one with an array of half a MiB would step over a page. With -fstack-clash-protection, which
-// Situ is built with and which comes with situ::runtime, frames are entered page by page, and none can step over it.
+// A stack is mapped whole and committed as it is touched, so its size costs addresses only: a task that needs 64 MiB
+// once is no dearer than one that needs 64 KiB, and what it touched goes back while its worker is idle. The guard is
+// larger than a page because a frame is written from anywhere: one with an array of half a MiB would step over a page.
+// With -fstack-clash-protection, which Situ is built with and which comes with situ::runtime, frames are entered page
+// by page, and none can step over it.
 #pragma once
 
 #include <situ/runtime/scheduler.h>
@@ -26,11 +27,12 @@ constexpr std::size_t most_stack_bytes = std::size_t{1} << 36;
 // Whole pages. Throws bad_argument, with `what` for who asked, beyond the two limits above.
 [[nodiscard]] std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what);
 
-// The size that tasks of this job have: what the job says (situ run --stack, launch_options), else SITU_STACK in the environment, else
-// what the program asked for, else the default; 0 is "nothing said". Throws bad_argument.
+// The size that tasks of this job have: what the job says (situ run --stack, launch_options), else SITU_STACK in the
+// environment, else what the program asked for, else the default; 0 is "nothing said". Throws bad_argument.
 [[nodiscard]] std::size_t choose_stack_bytes(std::uint64_t of_job, std::uint64_t of_program);
 
-// Maps stacks; as boost::context wants its allocators. Throws std::bad_alloc where the kernel refuses. cost: two system calls each.
+// Maps stacks; as boost::context wants its allocators. Throws std::bad_alloc where the kernel refuses. cost: two system
+// calls each.
 struct stack_mapper {
   std::size_t bytes;
   [[nodiscard]] boost::context::stack_context allocate() const;

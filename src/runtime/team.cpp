@@ -29,9 +29,11 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 
 void check_members(const team_state& team) {
   if (current->endpoint == nullptr) throw_no_runtime("a collective");
-  if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0) return;
+  if (current->endpoint->failure_epoch() == 0 && current->job->failure_epoch.load(std::memory_order_relaxed) == 0)
+    return;
   for (const std::uint32_t member : team.members)
-    if (SITU_LOSS_CHECK(members) && has_ended(current->job->slot(member).state.load(std::memory_order_acquire))) throw_loss_of(*current->job, member);
+    if (SITU_LOSS_CHECK(members) && has_ended(current->job->slot(member).state.load(std::memory_order_acquire)))
+      throw_loss_of(*current->job, member);
 }
 
 void await_barrier(team_state& team) {
@@ -49,16 +51,19 @@ void run_part(message& m) {
   const endpoint::handler_scope scope{m.self};
   const parcel received{m, 3};
   SITU_POINT(part_arrived);
-  part& arrived = state.parts[{.team = m.argument(0), .tag = m.argument(1), .source = static_cast<std::uint32_t>(m.argument(2))}];
+  part& arrived =
+      state.parts[{.team = m.argument(0), .tag = m.argument(1), .source = static_cast<std::uint32_t>(m.argument(2))}];
   arrived.bytes.assign(received.data(), received.data() + received.size());
   arrived.arrived = true;
   if (arrived.receiver != nullptr) current->scheduler->make_resumable(*arrived.receiver);
 }
 const function_id part_id = name_function(reinterpret_cast<const void*>(&run_part));
 
-// The team's first member makes the barrier's block and tells the others, by `group`, which consists of exactly the members.
+// The team's first member makes the barrier's block and tells the others, by `group`, which consists of exactly the
+// members.
 team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t index) {
-  // Before there is a block there is no barrier, but messages need none: a state with the world's will do for the broadcast.
+  // Before there is a block there is no barrier, but messages need none: a state with the world's will do for the
+  // broadcast.
   barrier_block& none = current->runtime->world->state().barrier.block();
   auto bare = std::make_shared<team_state>(mix(id, 1), members, index, none, false);
   ptr<std::byte> block;
@@ -70,13 +75,19 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
     SITU_POINT(block_made);
   }
   const auto address = broadcast(block.address(), 0, team{bare});
-  return team{std::make_shared<team_state>(id, std::move(members), index, *reinterpret_cast<barrier_block*>(address), true)};
+  return team{
+      std::make_shared<team_state>(id, std::move(members), index, *reinterpret_cast<barrier_block*>(address), true)};
 }
 
 }  // namespace
 
-team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index, barrier_block& block, bool owns)
-    : id{team_id}, members{std::move(places)}, index{own_index}, barrier{block, members, own_index, *current->job}, owns_block{owns} {}
+team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index,
+                       barrier_block& block, bool owns)
+    : id{team_id},
+      members{std::move(places)},
+      index{own_index},
+      barrier{block, members, own_index, *current->job},
+      owns_block{owns} {}
 
 team_state::~team_state() {
   if (!owns_block || current->runtime == nullptr || !barrier.let_go()) return;
@@ -88,7 +99,8 @@ team_state::~team_state() {
   }
 }
 
-collective::collective(const team& members) : team_{members.state()}, tag_{members.state().collectives++ << 8}, size_{members.size()}, index_{members.index()} {
+collective::collective(const team& members)
+    : team_{members.state()}, tag_{members.state().collectives++ << 8}, size_{members.size()}, index_{members.index()} {
   check_members(team_);
 }
 
@@ -96,7 +108,9 @@ outgoing& collective::channel_to(std::uint32_t to) const { return call_channel(p
 
 function_id collective::part_handler() noexcept { return part_id; }
 
-std::array<std::uint64_t, 3> collective::words(std::uint32_t step) const noexcept { return {team_.id, tag_ + step, index_}; }
+std::array<std::uint64_t, 3> collective::words(std::uint32_t step) const noexcept {
+  return {team_.id, tag_ + step, index_};
+}
 
 std::vector<std::byte> collective::receive_bytes(std::uint32_t from, std::uint32_t step) {
   auto& parts = current->runtime->parts;

@@ -13,7 +13,8 @@ namespace {
 
 bool fits(chain loops, std::uint64_t fast_bytes) { return loops.size() == 1 || least_bytes(loops, 1) <= fast_bytes; }
 
-// How many of the first loops fit, to a quarter. guess: of the part before. Where that is the answer again, parts are alike and share a plan.
+// How many of the first loops fit, to a quarter. guess: of the part before. Where that is the answer again, parts are
+// alike and share a plan.
 std::size_t longest_prefix(chain loops, std::uint64_t fast_bytes, std::size_t guess) {
   std::size_t low = 1, high = loops.size() + 1;  // low fit, high do not
   for (std::size_t n = std::max<std::size_t>(2, guess); n < high; n = std::max(n + 1, n == guess ? n + n / 4 : 2 * n)) {
@@ -28,9 +29,11 @@ std::size_t longest_prefix(chain loops, std::uint64_t fast_bytes, std::size_t gu
 
 bool are_alike(const loop& a, const loop& b) {
   return a.kernel_id() == b.kernel_id() && a.range() == b.range() &&
-         std::equal(a.arguments().begin(), a.arguments().end(), b.arguments().begin(), b.arguments().end(), [](const argument& x, const argument& y) {
-           return x.data == y.data && x.into == y.into && x.mode == y.mode && (x.where == nullptr || x.where->id() == y.where->id());
-         });
+         std::equal(a.arguments().begin(), a.arguments().end(), b.arguments().begin(), b.arguments().end(),
+                    [](const argument& x, const argument& y) {
+                      return x.data == y.data && x.into == y.into && x.mode == y.mode &&
+                             (x.where == nullptr || x.where->id() == y.where->id());
+                    });
 }
 
 // At most `length`; to where the loops probably begin anew, so that parts are alike.
@@ -64,9 +67,11 @@ void cut(chain loops, std::size_t offset, std::uint64_t fast_bytes, std::vector<
   for (std::size_t l = 0; l < loops.size(); ++l) {
     if (const auto bytes = least_bytes(loops.subspan(l, 1), 0); bytes > most) most = bytes, at = l;
   }
-  throw_error(errc::out_of_memory, fmt::format("kernel '{}' alone needs {} bytes ({}) of fast memory, for what one row of its points touches, and the budget is "
-                                               "{} bytes; raise options::fast_bytes (SITU_STENCIL_FAST). No loop of the chain needs more", loops[at]->name(), most,
-                                               format_bytes(most), fast_bytes));
+  throw_error(errc::out_of_memory,
+              fmt::format("kernel '{}' alone needs {} bytes ({}) of fast memory, for what one row of its points "
+                          "touches, and the budget is "
+                          "{} bytes; raise options::fast_bytes (SITU_STENCIL_FAST). No loop of the chain needs more",
+                          loops[at]->name(), most, format_bytes(most), fast_bytes));
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
   return h;
 }
 
-// Tiles to compare by running them: of slabs for the cache that threads share, and blocks of which each thread has one in its own. The
-// first fills half of the shared cache: what the tile leaves behind and what streams through need room, too.
+// Tiles to compare by running them: of slabs for the cache that threads share, and blocks of which each thread has one
+// in its own. The first fills half of the shared cache: what the tile leaves behind and what streams through need room,
+// too.
 std::vector<cached_plan::way> candidates_of(chain loops, const options& how, const cache_sizes& caches) {
   if (how.run_by == executor::plain) return {{}};
   if (how.tile != coordinates{}) return {{how.tile}};
@@ -84,14 +85,16 @@ cached_plan& context::parts::find_plan(chain loops) {
 
 namespace {
 
-// Loops that take less than that with all threads together, times their number, may be faster with one: what a loop costs several threads is theirs
-// to hand over, microseconds where processors are free, and far more where other programs use them, too.
+// Loops that take less than that with all threads together, times their number, may be faster with one: what a loop
+// costs several threads is theirs to hand over, microseconds where processors are free, and far more where other
+// programs use them, too.
 constexpr double worth_handing_over_seconds = 400e-6;
 
 constexpr int trials_at_most = 3;
 constexpr double close = 1.25;  // times of one tile differ by that much on a machine that others use, too
 
-// The candidate to run: of those whose best time is close to the best of all, one with the fewest trials, until each of them has had enough.
+// The candidate to run: of those whose best time is close to the best of all, one with the fewest trials, until each of
+// them has had enough.
 std::size_t candidate_to_run(const cached_plan& p) {
   std::size_t next = p.best;
   int fewest = trials_at_most;
@@ -124,7 +127,8 @@ void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<lo
     const auto start = clock::now();
     while (chosen >= found.plans.size()) {
       found.plans.push_back(make_plan(loops, found.candidates[found.plans.size()].tile));
-      if (found.plans.size() == 1) found.footprint = footprint_bytes(loops, found.plans.front(), found.plans.front().tile_count() / 2);
+      if (found.plans.size() == 1)
+        found.footprint = footprint_bytes(loops, found.plans.front(), found.plans.front().tile_count() / 2);
     }
     const plan& p = found.plans[chosen];
     statistics.plan_seconds += seconds_since(start);
@@ -159,20 +163,23 @@ void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<
   run_streamed(loops, found, {}, times);
 }
 
-void context::parts::run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead, std::span<loop_time> times) {
+void context::parts::run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead,
+                                  std::span<loop_time> times) {
   found.choose_way(true);
   std::erase_if(found.candidates, [](const auto& c) { return c.is_alone; });
   if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
   try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     if (chosen >= found.streams.size()) {
-      found.streams.push_back(make_stream_plan(loops, found.candidates[chosen].tile, how.tile[dims(loops) - 1] > 0, slots->fast_bytes(), pool.size()));
+      found.streams.push_back(make_stream_plan(loops, found.candidates[chosen].tile, how.tile[dims(loops) - 1] > 0,
+                                               slots->fast_bytes(), pool.size()));
     }
     const auto& p = found.streams[chosen];
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.groups;
     statistics.last_footprint_bytes = p.bytes;
-    // With what was waited for: tiles that leave memory alone make transfers faster, too. Without the making of rings, which only the first run of a size needs.
+    // With what was waited for: tiles that leave memory alone make transfers faster, too. Without the making of rings,
+    // which only the first run of a size needs.
     const auto spent = [&] { return statistics.compute_seconds + statistics.wait_seconds; };
     const double before = spent();
     slots->run(loops, p, found.uses, dead, times, statistics);
@@ -194,7 +201,8 @@ void context::parts::run_in_parts(chain loops, cached_plan& found, std::span<loo
     slots->begin_parts(loops, found.uses);
     for (std::size_t n = 0; n < found.parts.size(); ++n) {
       const auto& p = found.parts[n];
-      run_streamed(loops.subspan(p.first, p.last - p.first), *plans_of_parts[n], p.dead, times.empty() ? times : times.subspan(p.first, p.last - p.first));
+      run_streamed(loops.subspan(p.first, p.last - p.first), *plans_of_parts[n], p.dead,
+                   times.empty() ? times : times.subspan(p.first, p.last - p.first));
     }
   } catch (...) {
     slots->abandon_parts();
@@ -251,7 +259,8 @@ void find_nan_in(const dataset_core& data, const box& part, const std::string& k
   for (std::int64_t n = 0; n < part.points(); ++n) {
     for (int c = 0; c < data.components; ++c) {
       if (std::isnan(reinterpret_cast<const T*>(data.origin)[data.offset(at) + c * data.component_stride])) {
-        throw_error(errc::bad_argument, fmt::format("dataset '{}', component {} is NaN at ({}, {}, {}, {}, {}) after a chain in which kernel '{}' wrote it last",
+        throw_error(errc::bad_argument, fmt::format("dataset '{}', component {} is NaN at ({}, {}, {}, {}, {}) after a "
+                                                    "chain in which kernel '{}' wrote it last",
                                                     data.name, c, at[0], at[1], at[2], at[3], at[4], kernel));
       }
     }

@@ -13,7 +13,8 @@ namespace situ::stencil {
 namespace {
 
 bool holds_data(const machine::node& n) {
-  return n.kind == machine::node_kind::cache && n.cache != machine::cache_kind::instruction && n.cache != machine::cache_kind::memory_side;
+  return n.kind == machine::node_kind::cache && n.cache != machine::cache_kind::instruction &&
+         n.cache != machine::cache_kind::memory_side;
 }
 
 cache_sizes caches_of(const machine::tree& tree, std::uint64_t wanted_bytes, int threads) {
@@ -66,13 +67,15 @@ const chain_statistics& context::statistics() const noexcept { return parts_->st
 bool context::is_queued() const noexcept { return !parts_->queue.empty(); }
 
 int context::add_block(std::string name, int dims) {
-  if (dims < 1 || dims > max_dims) throw_error(errc::bad_argument, fmt::format("block '{}' has {} dimensions; 1 to {} are possible", name, dims, max_dims));
+  if (dims < 1 || dims > max_dims)
+    throw_error(errc::bad_argument,
+                fmt::format("block '{}' has {} dimensions; 1 to {} are possible", name, dims, max_dims));
   parts_->blocks.emplace_back(std::move(name), dims);
   return static_cast<int>(parts_->blocks.size()) - 1;
 }
 
-dataset_core* context::add_dataset(int block, std::string name, int dims, const dataset_layout& layout, std::size_t element_bytes,
-                                   std::string type_name) {
+dataset_core* context::add_dataset(int block, std::string name, int dims, const dataset_layout& layout,
+                                   std::size_t element_bytes, std::string type_name) {
   auto made = std::make_unique<dataset_core>();
   made->name = std::move(name);
   made->type_name = std::move(type_name);
@@ -83,7 +86,8 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
   made->element_bytes = element_bytes;
   lay_out(*made, layout, false);
   // Slabs are whole pages of whole points; components that lie apart in a line have no slabs.
-  made->in_file = parts_->slots != nullptr && layout.memory == nullptr && made->bytes > parts_->how.resident_bytes && backing_store::page_bytes % element_bytes == 0 &&
+  made->in_file = parts_->slots != nullptr && layout.memory == nullptr && made->bytes > parts_->how.resident_bytes &&
+                  backing_store::page_bytes % element_bytes == 0 &&
                   (dims > 1 || layout.components == 1 || layout.order == component_order::interleaved);
   if (made->in_file) {
     lay_out(*made, layout, true);
@@ -111,8 +115,9 @@ void context::parts::allocate(dataset_core& data) {
       const box mine = slice(data.valid, data.dims, [](int) { return true; }, thread, pool.size());
       const int last = data.dims - 1;
       const auto from = static_cast<std::size_t>(mine.low[last] - data.valid.low[last]) * data.slab_bytes;
-      const auto to = mine.high[last] == data.valid.high[last] ? data.bytes
-                                                                : static_cast<std::size_t>(mine.high[last] - data.valid.low[last]) * data.slab_bytes;
+      const auto to = mine.high[last] == data.valid.high[last]
+                          ? data.bytes
+                          : static_cast<std::size_t>(mine.high[last] - data.valid.low[last]) * data.slab_bytes;
       if (!mine.empty()) std::memset(data.memory + from, 0, to - from);
     });
   }
@@ -143,10 +148,13 @@ reduction_core* context::add_reduction(std::string name, std::size_t element_byt
   return parts_->reductions.back().get();
 }
 
-void context::use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities, std::size_t bytes) {
-  if (r->owner != this) parts_->refuse_loop(fmt::format("kernel '{}' uses '{}' of another context", loop_name, r->name));
+void context::use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities,
+                  std::size_t bytes) {
+  if (r->owner != this)
+    parts_->refuse_loop(fmt::format("kernel '{}' uses '{}' of another context", loop_name, r->name));
   if (bytes > r->value.size()) {
-    parts_->refuse_loop(fmt::format("kernel '{}' reduces {} bytes into '{}', which was declared with {}", loop_name, bytes, r->name, r->value.size()));
+    parts_->refuse_loop(fmt::format("kernel '{}' reduces {} bytes into '{}', which was declared with {}", loop_name,
+                                    bytes, r->name, r->value.size()));
   }
   if (r->is_fresh) {
     r->kind = kind;
@@ -155,8 +163,9 @@ void context::use(reduction_core* r, reduction_kind kind, const std::string& loo
     parts_->claimed.push_back(r);
     r->is_fresh = false;
   } else if (r->kind != kind) {
-    parts_->refuse_loop(fmt::format("reduction '{}' is used by kernel '{}' in another way than by kernel '{}' before; take its result in between", r->name, loop_name,
-                                    r->used_by));
+    parts_->refuse_loop(fmt::format(
+        "reduction '{}' is used by kernel '{}' in another way than by kernel '{}' before; take its result in between",
+        r->name, loop_name, r->used_by));
   }
 }
 
@@ -172,7 +181,9 @@ namespace {
 std::string wrong_context(const context& owner, const loop& l) {
   for (const auto& a : l.arguments()) {
     const context* const other = a.data != nullptr ? a.data->owner : a.into->owner;
-    if (other != &owner) return fmt::format("kernel '{}' uses '{}' of another context", l.name(), a.data != nullptr ? a.data->name : a.into->name);
+    if (other != &owner)
+      return fmt::format("kernel '{}' uses '{}' of another context", l.name(),
+                         a.data != nullptr ? a.data->name : a.into->name);
   }
   return {};
 }
@@ -189,7 +200,8 @@ std::string wrong_dims(const loop& l) {
   for (const auto& a : l.arguments()) {
     if (a.data == nullptr) continue;
     if (a.data->dims != l.dims()) return text(fmt::format("dataset '{}'", a.data->name), a.data->dims);
-    if (a.where->dims() != l.dims()) return text(fmt::format("stencil '{}' of dataset '{}'", a.where->name(), a.data->name), a.where->dims());
+    if (a.where->dims() != l.dims())
+      return text(fmt::format("stencil '{}' of dataset '{}'", a.where->name(), a.data->name), a.where->dims());
   }
   return {};
 }
@@ -203,9 +215,12 @@ std::string wrong_bounds(const loop& l) {
       const int low = a.where->map(d, l.range().low[d]) + a.where->lowest(d);
       const int high = a.where->map(d, l.range().high[d] - 1) + a.where->highest(d) + 1;
       if (low >= a.data->valid.low[d] && high <= a.data->valid.high[d]) continue;
-      return fmt::format("kernel '{}', argument {}: range [{}, {}) with stencil '{}' touches [{}, {}) of dataset '{}' in dimension {}, which has [{}, {}) with its "
-                         "ghost points", l.name(), index, l.range().low[d], l.range().high[d], a.where->name(), low, high, a.data->name, d, a.data->valid.low[d],
-                         a.data->valid.high[d]);
+      return fmt::format(
+          "kernel '{}', argument {}: range [{}, {}) with stencil '{}' touches [{}, {}) of dataset '{}' in dimension "
+          "{}, which has [{}, {}) with its "
+          "ghost points",
+          l.name(), index, l.range().low[d], l.range().high[d], a.where->name(), low, high, a.data->name, d,
+          a.data->valid.low[d], a.data->valid.high[d]);
     }
   }
   return {};
@@ -229,7 +244,8 @@ void context::enqueue(std::unique_ptr<loop> l) {
 void context::parts::execute_whole_steps() {
   auto loops = std::exchange(queue, {});
   const auto count = static_cast<std::ptrdiff_t>(whole_steps(loops));
-  std::vector<std::unique_ptr<loop>> rest{std::make_move_iterator(loops.begin() + count), std::make_move_iterator(loops.end())};
+  std::vector<std::unique_ptr<loop>> rest{std::make_move_iterator(loops.begin() + count),
+                                          std::make_move_iterator(loops.end())};
   loops.resize(static_cast<std::size_t>(count));
   execute(std::move(loops));
   queue = std::move(rest);
@@ -266,11 +282,13 @@ void context::begin_cyclic(std::span<dataset_core* const> temporaries) {
 void context::check_count(const dataset_core& data, const box& what, std::size_t values) {
   const auto needed = static_cast<std::size_t>(what.points()) * static_cast<std::size_t>(data.components);
   if (values == needed) return;
-  throw_error(errc::bad_argument, fmt::format("{} values are stored in dataset '{}' where {} are needed: {} points of {} components", values, data.name, needed,
-                                              what.points(), data.components));
+  throw_error(errc::bad_argument,
+              fmt::format("{} values are stored in dataset '{}' where {} are needed: {} points of {} components",
+                          values, data.name, needed, what.points(), data.components));
 }
 
-void context::parts::for_each_part(dataset_core& data, const box& what, bool in_place, const std::function<void(const box&)>& f) {
+void context::parts::for_each_part(dataset_core& data, const box& what, bool in_place,
+                                   const std::function<void(const box&)>& f) {
   if (data.in_file) {
     slots->for_each_part(data, what, in_place, f);
   } else {
@@ -281,7 +299,8 @@ void context::parts::for_each_part(dataset_core& data, const box& what, bool in_
 namespace {
 
 // Line by line between a part of a dataset and a buffer laid out for all of `what`.
-void copy_part(const dataset_core& data, const box& what, const box& part, component_order order, std::byte* buffer, bool to_buffer) {
+void copy_part(const dataset_core& data, const box& what, const box& part, component_order order, std::byte* buffer,
+               bool to_buffer) {
   const auto element = static_cast<std::ptrdiff_t>(data.element_bytes);
   const bool interleaved = order == component_order::interleaved;
   const std::ptrdiff_t buffer_step = interleaved ? data.components : 1;
@@ -296,7 +315,8 @@ void copy_part(const dataset_core& data, const box& what, const box& part, compo
       std::byte* const here = data.origin + (data.offset(at) + c * data.component_stride) * element;
       std::byte* const there = buffer + (position * buffer_step + c * buffer_component) * element;
       if (step == 1 && buffer_step == 1) {
-        to_buffer ? std::memcpy(there, here, static_cast<std::size_t>(n * element)) : std::memcpy(here, there, static_cast<std::size_t>(n * element));
+        to_buffer ? std::memcpy(there, here, static_cast<std::size_t>(n * element))
+                  : std::memcpy(here, there, static_cast<std::size_t>(n * element));
         continue;
       }
       for (std::ptrdiff_t i = 0; i < n; ++i) {
@@ -314,21 +334,28 @@ void copy_part(const dataset_core& data, const box& what, const box& part, compo
 
 }  // namespace
 
-void context::parts::copy(dataset_core& data, const box& what, component_order order, std::byte* buffer, bool to_buffer) {
+void context::parts::copy(dataset_core& data, const box& what, component_order order, std::byte* buffer,
+                          bool to_buffer) {
   if (what.dims != 0 && what.dims != data.dims) {
-    throw_error(errc::bad_argument, fmt::format("a range of {} dimensions is not one of dataset '{}', which has {}", what.dims, data.name, data.dims));
+    throw_error(errc::bad_argument, fmt::format("a range of {} dimensions is not one of dataset '{}', which has {}",
+                                                what.dims, data.name, data.dims));
   }
   if (data.is_cyclic_temporary) {
-    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary: between chains it holds nothing that can be fetched or stored", data.name));
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary: between chains it holds "
+                                                "nothing that can be fetched or stored",
+                                                data.name));
   }
   for (int d = 0; d < max_dims; ++d) {
     if (what.low[d] < data.valid.low[d] || what.high[d] > data.valid.high[d]) {
-      throw_error(errc::bad_argument, fmt::format("[{}, {}) in dimension {} is not inside dataset '{}', which has [{}, {}) with its ghost points", what.low[d],
-                                                  what.high[d], d, data.name, data.valid.low[d], data.valid.high[d]));
+      throw_error(
+          errc::bad_argument,
+          fmt::format("[{}, {}) in dimension {} is not inside dataset '{}', which has [{}, {}) with its ghost points",
+                      what.low[d], what.high[d], d, data.name, data.valid.low[d], data.valid.high[d]));
     }
   }
   if (what.empty()) return;
-  for_each_part(data, what, !to_buffer, [&](const box& part) { copy_part(data, what, part, order, buffer, to_buffer); });
+  for_each_part(data, what, !to_buffer,
+                [&](const box& part) { copy_part(data, what, part, order, buffer, to_buffer); });
 }
 
 }  // namespace situ::stencil

@@ -17,24 +17,24 @@ namespace situ::stencil {
 struct cached_plan {
   struct way {
     coordinates tile{};
-    bool is_alone = false;              // the calling thread runs it all
+    bool is_alone = false;  // the calling thread runs it all
   };
   std::vector<std::uint64_t> key;
-  std::vector<shape> shapes;            // keeps them alive, so that no other stencil gets the address of one in the key
-  std::vector<way> candidates;          // to compare
-  std::vector<plan> plans;              // of the candidates tried so far
+  std::vector<shape> shapes;    // keeps them alive, so that no other stencil gets the address of one in the key
+  std::vector<way> candidates;  // to compare
+  std::vector<plan> plans;      // of the candidates tried so far
   struct trial {
     int count = 0;
     double seconds = 0;  // the best
   };
-  std::vector<trial> trials;            // of each candidate
+  std::vector<trial> trials;  // of each candidate
   std::size_t best = 0;
-  bool is_warm = false;                 // has run
+  bool is_warm = false;  // has run
   std::uint64_t footprint = 0;
-  std::vector<stream_plan> streams;     // out of core, of the candidates tried so far
+  std::vector<stream_plan> streams;  // out of core, of the candidates tried so far
   std::vector<data_use> uses;
   bool is_streamed = false;
-  bool is_checked = false;              // that it reads no cyclic temporary first
+  bool is_checked = false;  // that it reads no cyclic temporary first
 
   // Times of the other way say nothing.
   void choose_way(bool streamed) {
@@ -43,7 +43,8 @@ struct cached_plan {
     best = 0;
     is_warm = false;
   }
-  std::vector<chain_part> parts;        // out of core: more than one if it does not fit, or mixes dimensions; empty: not looked at yet
+  // out of core: more than one if it does not fit, or mixes dimensions; empty: not looked at yet
+  std::vector<chain_part> parts;
 };
 
 struct loop_report {
@@ -83,7 +84,8 @@ struct context::parts {
   void run(chain loops, std::span<loop_time> times);
   void run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times);
   void run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times);
-  void run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead, std::span<loop_time> times);
+  void run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead,
+                    std::span<loop_time> times);
   void run_in_parts(chain loops, cached_plan& found, std::span<loop_time> times);
   void allocate(dataset_core& data);
   [[noreturn]] void refuse_loop(const std::string& why);

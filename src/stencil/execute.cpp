@@ -46,7 +46,8 @@ struct alignas(64) row_progress {
       if (done.load(std::memory_order_acquire) >= tiles) return;
       spin_pause();
     }
-    for (auto seen = done.load(std::memory_order_acquire); seen < tiles; seen = done.load(std::memory_order_acquire)) done.wait(seen, std::memory_order_acquire);
+    for (auto seen = done.load(std::memory_order_acquire); seen < tiles; seen = done.load(std::memory_order_acquire))
+      done.wait(seen, std::memory_order_acquire);
   }
   void advance() noexcept {
     done.fetch_add(1, std::memory_order_release);
@@ -112,7 +113,8 @@ box piece_of(const box& part, int dimension, int i, int n) {
   return r;
 }
 
-constexpr int most_pieces_of_slice = 16;  // what threads wait for each other is a piece at most: a thirtieth of a loop's time with two
+// what threads wait for each other is a piece at most: a thirtieth of a loop's time with two
+constexpr int most_pieces_of_slice = 16;
 
 }  // namespace
 
@@ -120,17 +122,17 @@ box slice(const box& part, int dims, const std::function<bool(int)>& is_splittab
   return piece_of(part, dimension_to_cut(part, dims, is_splittable, threads), thread, threads);
 }
 
-// Parts that may run in any order, but for the small ones, which follow each other: the first piece of thread 0. Of each other part every thread has a
-// slice, in some pieces.
+// Parts that may run in any order, but for the small ones, which follow each other: the first piece of thread 0. Of
+// each other part every thread has a slice, in some pieces.
 struct chain_runner::epoch {
   struct part {
     std::size_t loop;
     box range;
-    int cut = -1;      // the dimension; -1: it is one piece
-    int pieces = 1;    // of a slice
+    int cut = -1;    // the dimension; -1: it is one piece
+    int pieces = 1;  // of a slice
   };
   std::vector<part> small, large;
-  int of_owner = 0;    // pieces of each thread, without the small parts
+  int of_owner = 0;  // pieces of each thread, without the small parts
   touch_masks small_touches, large_touches;
   failure* failed = nullptr;
   std::span<loop_time> times;  // of thread 0, else empty
@@ -155,26 +157,33 @@ struct chain_runner::epoch {
       return;
     }
     for (const auto& p : large) {
-      if (n < p.pieces) return run(loops, p.loop, piece_of(p.range, p.cut, owner * p.pieces + n, threads * p.pieces), memory);
+      if (n < p.pieces)
+        return run(loops, p.loop, piece_of(p.range, p.cut, owner * p.pieces + n, threads * p.pieces), memory);
       n -= p.pieces;
     }
   }
 };
 
 chain_runner::chain_runner(thread_pool& pool, std::int64_t small_points)
-    : pool_{pool}, small_points_{small_points}, memories_(static_cast<std::size_t>(pool.size())), pieces_{pool}, epochs_(static_cast<std::size_t>(pool.size())) {}
+    : pool_{pool},
+      small_points_{small_points},
+      memories_(static_cast<std::size_t>(pool.size())),
+      pieces_{pool},
+      epochs_(static_cast<std::size_t>(pool.size())) {}
 chain_runner::~chain_runner() = default;
 
 void chain_runner::run(chain loops, const plan& p, bool is_alone, std::span<loop_time> times) {
   is_alone ? run_alone(loops, p, 0, p.tile_count(), times) : run_tiles(loops, p, 0, p.tile_count(), times);
 }
 
-void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
+void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last,
+                             std::span<loop_time> times) {
   const int threads = pool_.size();
   if (threads == 1 || !has_large_parts(loops, p, first, last)) return run_alone(loops, p, first, last, times);
   const auto row = tiles_of_row(p);
   const auto rows = (last - first) / row;  // one thread each: fewer would leave threads idle
-  if (row >= threads && rows >= threads && std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
+  if (row >= threads && rows >= threads &&
+      std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
     run_rows(loops, p, first, last, row, times);
   } else {
     run_parts(loops, p, first, last, times);
@@ -185,28 +194,34 @@ bool chain_runner::has_large_parts(chain loops, const plan& p, std::int64_t firs
   for (std::int64_t tile = first; tile < last; ++tile) {
     const auto at = p.tile_index(tile);
     for (std::size_t l = 0; l < loops.size(); ++l) {
-      if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); part.points() >= small_points_ && !part.empty()) return true;
+      if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
+          part.points() >= small_points_ && !part.empty())
+        return true;
     }
   }
   return false;
 }
 
-void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
+void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last,
+                             std::span<loop_time> times) {
   for (std::int64_t tile = first; tile < last; ++tile) {
     const auto at = p.tile_index(tile);
     for (std::size_t l = 0; l < loops.size(); ++l) {
       const auto start = times.empty() ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
-      if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); !part.empty()) loops[l]->run(part, memories_[0]);
+      if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); !part.empty())
+        loops[l]->run(part, memories_[0]);
       if (!times.empty()) times[l].seconds += seconds_since(start);
     }
   }
 }
 
-// Each tile by one thread, rows of tiles by whoever comes next. Of two instances of loops that depend on each other the one that comes first lies in a
-// tile whose index is not higher in any dimension (plan.h), so a tile waits for the tile at its place in the row before it only: what else it needs lies
-// before these two in their rows. Two tiles that may run at the same time do not write to the same place, since writes of one loop are apart. The
-// lowest row that is not done waits for none, and somebody has begun it.
-void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times) {
+// Each tile by one thread, rows of tiles by whoever comes next. Of two instances of loops that depend on each other the
+// one that comes first lies in a tile whose index is not higher in any dimension (plan.h), so a tile waits for the tile
+// at its place in the row before it only: what else it needs lies before these two in their rows. Two tiles that may
+// run at the same time do not write to the same place, since writes of one loop are apart. The lowest row that is not
+// done waits for none, and somebody has begun it.
+void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
+                            std::span<loop_time> times) {
   const auto rows = (last - first) / row;
   std::vector<row_progress> progress(static_cast<std::size_t>(rows));
   std::atomic<std::int64_t> next_row{0};
@@ -220,7 +235,8 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
         for (std::size_t l = 0; l < loops.size(); ++l) {
           const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
           if (part.empty()) continue;
-          const auto start = times.empty() || thread != 0 ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+          const auto start =
+              times.empty() || thread != 0 ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
           failed.guard([&] { loops[l]->run(part, memory); });
           if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
         }
@@ -231,7 +247,8 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
   failed.tell();
 }
 
-void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times) {
+void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last,
+                             std::span<loop_time> times) {
   failure failed;
   facts_.clear();
   for (const auto& l : loops) facts_.push_back(facts_of(*l));
@@ -247,13 +264,16 @@ void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std
 }
 
 // All threads find the same epochs. One that has waited outside the job returns at once if the job is over.
-void chain_runner::walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number, int thread, epoch& now) {
+void chain_runner::walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number,
+                        int thread, epoch& now) {
   const int threads = pool_.size();
   auto& memory = memories_[static_cast<std::size_t>(thread)];
   const auto finish = [&] {
     if (now.is_empty()) return true;
     const int total = threads * now.of_owner + (now.small.empty() ? 0 : 1);
-    if (!pieces_.finish(thread, number++, total, [&](int owner) { return now.count(owner); }, [&](int owner, int n) { now.run_piece(loops, owner, n, threads, memory); })) {
+    if (!pieces_.finish(
+            thread, number++, total, [&](int owner) { return now.count(owner); },
+            [&](int owner, int n) { now.run_piece(loops, owner, n, threads, memory); })) {
       return false;  // `now` may be gone
     }
     now.clear();
@@ -266,16 +286,20 @@ void chain_runner::walk(chain loops, const plan& p, std::int64_t first, std::int
       if (part.empty()) continue;
       const auto& f = facts_[l];
       const auto points = part.points();
-      const int cut = dimension_to_cut(part, loops[l]->dims(), [&](int d) { return f.splittable[static_cast<std::size_t>(d)]; }, threads);
+      const int cut = dimension_to_cut(
+          part, loops[l]->dims(), [&](int d) { return f.splittable[static_cast<std::size_t>(d)]; }, threads);
       const bool is_small = cut < 0 || points < small_points_;
-      if (f.touches.conflicts_with(now.large_touches) || (!is_small && (f.touches.conflicts_with(now.small_touches) || now.of_owner > shared_pieces::most_of_owner / 2))) {
+      if (f.touches.conflicts_with(now.large_touches) ||
+          (!is_small &&
+           (f.touches.conflicts_with(now.small_touches) || now.of_owner > shared_pieces::most_of_owner / 2))) {
         if (!finish()) return;
       }
       if (is_small) {
         now.small.push_back({l, part});
         now.small_touches |= f.touches;
       } else {
-        const auto pieces = std::clamp<std::int64_t>(points / (threads * std::max<std::int64_t>(1, small_points_)), 1, most_pieces_of_slice);
+        const auto pieces = std::clamp<std::int64_t>(points / (threads * std::max<std::int64_t>(1, small_points_)), 1,
+                                                     most_pieces_of_slice);
         now.large.push_back({l, part, cut, static_cast<int>(pieces)});
         now.of_owner += static_cast<int>(pieces);
         now.large_touches |= f.touches;

@@ -1,7 +1,8 @@
-// Runs a chain in memory by a plan; the plain executor's plan has one tile. Where rows of tiles are long enough, and enough, threads take rows in turn, and
-// follow each other through them tile by tile. Otherwise all threads walk through the same tiles and loops, each takes its slice of
-// every part, and then what others have not begun of theirs (pieces.h); an epoch ends only where a loop touches what an earlier one of the same epoch writes.
-// A chain of small parts is run by the calling thread alone: to wake the others costs more.
+// Runs a chain in memory by a plan; the plain executor's plan has one tile. Where rows of tiles are long enough, and
+// enough, threads take rows in turn, and follow each other through them tile by tile. Otherwise all threads walk
+// through the same tiles and loops, each takes its slice of every part, and then what others have not begun of theirs
+// (pieces.h); an epoch ends only where a loop touches what an earlier one of the same epoch writes. A chain of small
+// parts is run by the calling thread alone: to wake the others costs more.
 #pragma once
 
 #include "stencil/pieces.h"
@@ -46,23 +47,26 @@ class chain_runner {
   void run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
 
  private:
-  struct epoch;                      // what a thread knows of the one at hand
+  struct epoch;  // what a thread knows of the one at hand
   [[nodiscard]] bool has_large_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last) const;
   void run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
-  void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row, std::span<loop_time> times);
+  void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
+                std::span<loop_time> times);
   void run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
   // Walks through all parts as one thread.
-  void walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number, int thread, epoch& now);
+  void walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number, int thread,
+            epoch& now);
 
   thread_pool& pool_;
   std::int64_t small_points_;
   std::vector<scratch> memories_;
   shared_pieces pieces_;
-  std::vector<epoch> epochs_;        // of each thread: their memory is kept
-  std::vector<loop_facts> facts_;    // of the chain that runs in parts
+  std::vector<epoch> epochs_;      // of each thread: their memory is kept
+  std::vector<loop_facts> facts_;  // of the chain that runs in parts
 };
 
 // Thread t's slice of a part: cut in the outermost dimension that is long enough. Also the partition of first touch.
-[[nodiscard]] box slice(const box& part, int dims, const std::function<bool(int)>& is_splittable, int thread, int threads);
+[[nodiscard]] box slice(const box& part, int dims, const std::function<bool(int)>& is_splittable, int thread,
+                        int threads);
 
 }  // namespace situ::stencil

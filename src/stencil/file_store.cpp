@@ -1,4 +1,5 @@
-// The backing store in a file. One io_uring carries all transfers, cut into requests; what does not fit into its queue waits here.
+// The backing store in a file. One io_uring carries all transfers, cut into requests; what does not fit into its queue
+// waits here.
 #include <situ/stencil/backing_store.h>
 
 #include "base/descriptor.h"
@@ -39,7 +40,9 @@ class file_store final : public backing_store {
   ~file_store() override;
 
   [[nodiscard]] std::string description() const override {
-    return fmt::format("file in {}, {}", directory_, is_direct_ ? "past the page cache" : "through the page cache, since its file system has no direct I/O");
+    return fmt::format(
+        "file in {}, {}", directory_,
+        is_direct_ ? "past the page cache" : "through the page cache, since its file system has no direct I/O");
   }
   [[nodiscard]] bool may_fail() const override { return true; }
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override;
@@ -81,10 +84,14 @@ file_store::file_store(std::string directory) : directory_{std::move(directory)}
     is_direct_ = false;
     file_ = open_unnamed(directory_, 0);
   }
-  if (file_ < 0) throw_error(errc::bad_file, fmt::format("no backing file in '{}': {}; choose another with options::directory", directory_, std::strerror(errno)));
+  if (file_ < 0)
+    throw_error(errc::bad_file, fmt::format("no backing file in '{}': {}; choose another with options::directory",
+                                            directory_, std::strerror(errno)));
   if (const int code = io_uring_queue_init(queue_depth, &ring_, 0); code < 0) {
     close(file_);
-    throw_error(errc::not_supported, fmt::format("io_uring is not to be had here: {}; out-of-core execution in a file needs it", std::strerror(-code)));
+    throw_error(errc::not_supported,
+                fmt::format("io_uring is not to be had here: {}; out-of-core execution in a file needs it",
+                            std::strerror(-code)));
   }
 }
 
@@ -97,7 +104,8 @@ file_store::~file_store() {
 std::uint64_t file_store::allocate(std::uint64_t bytes) {
   const auto end = end_ + (bytes + page_bytes - 1) / page_bytes * page_bytes;
   if (ftruncate(file_, static_cast<off_t>(end)) != 0) {
-    throw_error(errc::bad_file, fmt::format("the backing file in '{}' cannot grow to {} bytes: {}", directory_, end, std::strerror(errno)));
+    throw_error(errc::bad_file, fmt::format("the backing file in '{}' cannot grow to {} bytes: {}", directory_, end,
+                                            std::strerror(errno)));
   }
   return std::exchange(end_, end);
 }
@@ -144,7 +152,9 @@ void file_store::reap() {
     start(r->to, r->memory + n, r->offset + n, r->bytes - n, r->queue);
   } else if (result <= 0 && b.failure.empty()) {
     const char* const what = r->to == direction::read ? "read" : "written";
-    const char* const why = result < 0 ? std::strerror(-result) : r->to == direction::read ? "unexpected end of file" : "nothing was written";
+    const char* const why = result < 0                 ? std::strerror(-result)
+                            : r->to == direction::read ? "unexpected end of file"
+                                                       : "nothing was written";
     b.failure = fmt::format("the backing file in '{}' cannot be {} at offset {}: {}", directory_, what, r->offset, why);
   }
 }
@@ -157,6 +167,8 @@ void file_store::wait(int queue) {
 
 }  // namespace
 
-std::shared_ptr<backing_store> make_file_store(std::string directory) { return std::make_shared<file_store>(std::move(directory)); }
+std::shared_ptr<backing_store> make_file_store(std::string directory) {
+  return std::make_shared<file_store>(std::move(directory));
+}
 
 }  // namespace situ::stencil

@@ -37,17 +37,19 @@ class handle {
 // What the library has to say of its last failure: the innermost entry is the cause.
 std::string last_failure() {
   std::string text;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD,
-           [](unsigned n, const H5E_error2_t* e, void* to) -> herr_t {
-             if (n == 0 && e->desc != nullptr) *static_cast<std::string*>(to) = e->desc;
-             return 0;
-           },
-           &text);
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_DOWNWARD,
+      [](unsigned n, const H5E_error2_t* e, void* to) -> herr_t {
+        if (n == 0 && e->desc != nullptr) *static_cast<std::string*>(to) = e->desc;
+        return 0;
+      },
+      &text);
   return text.empty() ? "HDF5 gives no reason" : text;
 }
 
-// HDF5 1.10 crashes when the program ends if a file could not be closed (a full disk): it tries again, on what it has half given up. So its
-// own function for that moment is replaced by one that leaves it alone then. Without effect where the program has used HDF5 before.
+// HDF5 1.10 crashes when the program ends if a file could not be closed (a full disk): it tries again, on what it has
+// half given up. So its own function for that moment is replaced by one that leaves it alone then. Without effect where
+// the program has used HDF5 before.
 std::atomic<bool> some_file_stays_open{false};
 
 // Its messages come with our errors: it is not to print them as well.
@@ -123,13 +125,14 @@ std::vector<hsize_t> extents_of(const dataset_core& data, const box& what, int l
   return e;
 }
 
-// Calls f(part, first, count) for pieces of whole slabs of `what` that fit into the buffer: where they begin in the file's dataset, and what
-// they extend over.
+// Calls f(part, first, count) for pieces of whole slabs of `what` that fit into the buffer: where they begin in the
+// file's dataset, and what they extend over.
 template <class F>
 void for_each_piece(const dataset_core& data, const box& what, int left_out, std::size_t bytes_per_point, const F& f) {
   int last = data.dims - 1;
   if (last == left_out && last > 0) --last;
-  const std::size_t slab = static_cast<std::size_t>(what.points()) / static_cast<std::size_t>(std::max(1, what.extent(last))) * bytes_per_point;
+  const std::size_t slab = static_cast<std::size_t>(what.points()) /
+                           static_cast<std::size_t>(std::max(1, what.extent(last))) * bytes_per_point;
   const int step = static_cast<int>(std::max<std::size_t>(1, buffer_bytes / std::max<std::size_t>(1, slab)));
   for (int from = what.low[last]; from < what.high[last]; from += std::min(step, what.high[last] - from)) {
     box part = what;
@@ -137,7 +140,8 @@ void for_each_piece(const dataset_core& data, const box& what, int left_out, std
     part.high[last] = from + std::min(step, what.high[last] - from);
     auto count = extents_of(data, part, left_out);
     std::vector<hsize_t> first(count.size(), 0);
-    first[0] = static_cast<hsize_t>(from - what.low[last]) * (count.size() == 1 ? static_cast<hsize_t>(data.components) : 1);
+    first[0] =
+        static_cast<hsize_t>(from - what.low[last]) * (count.size() == 1 ? static_cast<hsize_t>(data.components) : 1);
     f(part, first, count);
   }
 }
@@ -146,11 +150,12 @@ void for_each_piece(const dataset_core& data, const box& what, int left_out, std
 
 element_type element_type_of(const dataset_core& data) {
   element_type t{};
-  if (find_type<double, float, char, signed char, unsigned char, short, unsigned short, int, unsigned, long, unsigned long, long long, unsigned long long>(
-          data.type_name, t)) {
+  if (find_type<double, float, char, signed char, unsigned char, short, unsigned short, int, unsigned, long,
+                unsigned long, long long, unsigned long long>(data.type_name, t)) {
     return t;
   }
-  throw_error(errc::not_supported, fmt::format("dataset '{}' holds elements of type {}: only numbers go to HDF5 files", data.name, data.type_name));
+  throw_error(errc::not_supported, fmt::format("dataset '{}' holds elements of type {}: only numbers go to HDF5 files",
+                                               data.name, data.type_name));
 }
 
 std::size_t element_bytes(element_type t) noexcept {
@@ -197,7 +202,8 @@ struct hdf5_file::parts {
     std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
     if (!found.empty()) H5Sget_simple_extent_dims(space, found.data(), nullptr);
     if (found == wanted) return;
-    throw_error(errc::bad_file, fmt::format("{}: '{}' has {} elements, not {}", path, name, fmt::join(found, " x "), fmt::join(wanted, " x ")));
+    throw_error(errc::bad_file, fmt::format("{}: '{}' has {} elements, not {}", path, name, fmt::join(found, " x "),
+                                            fmt::join(wanted, " x ")));
   }
   // Made, or found with those extents.
   [[nodiscard]] handle prepare(const std::string& name, element_type t, const std::vector<hsize_t>& extents) const {
@@ -209,7 +215,8 @@ struct hdf5_file::parts {
     const handle space{H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose};
     const handle links{H5Pcreate(H5P_LINK_CREATE), H5Pclose};
     H5Pset_create_intermediate_group(links, 1);
-    return check(handle{H5Dcreate2(id, name.c_str(), native(t), space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose}, "cannot be made", name);
+    return check(handle{H5Dcreate2(id, name.c_str(), native(t), space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose},
+                 "cannot be made", name);
   }
   [[nodiscard]] handle open_object(const std::string& of) const {
     return check(handle{H5Oopen(id, of.c_str(), H5P_DEFAULT), H5Oclose}, "cannot be opened", of);
@@ -217,12 +224,14 @@ struct hdf5_file::parts {
   void set_attribute(const std::string& of, const std::string& name, hid_t type, hid_t space, const void* value) const {
     const handle object = open_object(of);
     if (H5Aexists(object, name.c_str()) > 0) H5Adelete(object, name.c_str());
-    const handle a = check(handle{H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose}, "takes no attribute", of);
+    const handle a = check(handle{H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose},
+                           "takes no attribute", of);
     check(H5Awrite(a, type, value), "takes no attribute", of);
   }
   [[nodiscard]] handle attribute(const std::string& of, const std::string& name) const {
     if (!contains(of)) throw_error(errc::bad_file, fmt::format("{} has no '{}'", path, of));
-    return check(handle{H5Aopen_by_name(id, of.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose}, "has no attribute " + name, of);
+    return check(handle{H5Aopen_by_name(id, of.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose},
+                 "has no attribute " + name, of);
   }
 };
 
@@ -238,7 +247,8 @@ hdf5_file::hdf5_file(std::string path, open_mode how) : parts_{std::make_unique<
     parts_->id = H5Fopen(name, how == open_mode::read ? H5F_ACC_RDONLY : H5F_ACC_RDWR, H5P_DEFAULT);
   }
   if (parts_->id < 0) {
-    throw_error(errc::bad_file, fmt::format("HDF5 file {} cannot be {}: {}", parts_->path, is_new ? "made" : "opened", last_failure()));
+    throw_error(errc::bad_file,
+                fmt::format("HDF5 file {} cannot be {}: {}", parts_->path, is_new ? "made" : "opened", last_failure()));
   }
 }
 
@@ -258,18 +268,21 @@ void hdf5_file::close() {
 const std::string& hdf5_file::path() const noexcept { return parts_->path; }
 bool hdf5_file::contains(const std::string& name) const { return parts_->contains(name); }
 
-void hdf5_file::write(const dataset_core& data, const box& what, const std::string& name, element_type in_memory, element_type stored, int left_out) {
+void hdf5_file::write(const dataset_core& data, const box& what, const std::string& name, element_type in_memory,
+                      element_type stored, int left_out) {
   const handle set = parts_->prepare(name, stored, extents_of(data, what, left_out));
   const handle there{H5Dget_space(set), H5Sclose};
   const std::size_t point = data.element_bytes * static_cast<std::size_t>(data.components);
   std::vector<std::byte> buffer;
-  for_each_piece(data, what, left_out, point, [&](const box& part, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
-    buffer.resize(static_cast<std::size_t>(part.points()) * point);
-    data.owner->fetch(data, part, component_order::interleaved, buffer.data());
-    const handle here{H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose};
-    H5Sselect_hyperslab(there, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
-    parts_->check(H5Dwrite(set, native(in_memory), here, there, H5P_DEFAULT, buffer.data()), "cannot be written", name);
-  });
+  for_each_piece(data, what, left_out, point,
+                 [&](const box& part, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
+                   buffer.resize(static_cast<std::size_t>(part.points()) * point);
+                   data.owner->fetch(data, part, component_order::interleaved, buffer.data());
+                   const handle here{H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose};
+                   H5Sselect_hyperslab(there, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
+                   parts_->check(H5Dwrite(set, native(in_memory), here, there, H5P_DEFAULT, buffer.data()),
+                                 "cannot be written", name);
+                 });
 }
 
 void hdf5_file::read(dataset_core& data, const box& what, const std::string& name, element_type in_memory) {
@@ -278,13 +291,15 @@ void hdf5_file::read(dataset_core& data, const box& what, const std::string& nam
   const handle there{H5Dget_space(set), H5Sclose};
   const std::size_t point = data.element_bytes * static_cast<std::size_t>(data.components);
   std::vector<std::byte> buffer;
-  for_each_piece(data, what, -1, point, [&](const box& part, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
-    buffer.resize(static_cast<std::size_t>(part.points()) * point);
-    const handle here{H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose};
-    H5Sselect_hyperslab(there, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
-    parts_->check(H5Dread(set, native(in_memory), here, there, H5P_DEFAULT, buffer.data()), "cannot be read", name);
-    data.owner->store(data, part, component_order::interleaved, buffer.data());
-  });
+  for_each_piece(data, what, -1, point,
+                 [&](const box& part, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) {
+                   buffer.resize(static_cast<std::size_t>(part.points()) * point);
+                   const handle here{H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose};
+                   H5Sselect_hyperslab(there, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr);
+                   parts_->check(H5Dread(set, native(in_memory), here, there, H5P_DEFAULT, buffer.data()),
+                                 "cannot be read", name);
+                   data.owner->store(data, part, component_order::interleaved, buffer.data());
+                 });
 }
 
 void hdf5_file::write_array(const std::string& name, element_type t, std::size_t count, const void* from) {
@@ -302,7 +317,8 @@ void hdf5_file::make_group(const std::string& name) {
   if (parts_->contains(name)) return;
   const handle links{H5Pcreate(H5P_LINK_CREATE), H5Pclose};
   H5Pset_create_intermediate_group(links, 1);
-  (void)parts_->check(handle{H5Gcreate2(parts_->id, name.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose}, "cannot be made", name);
+  (void)parts_->check(handle{H5Gcreate2(parts_->id, name.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose},
+                      "cannot be made", name);
 }
 
 void hdf5_file::set_attribute(const std::string& of, const std::string& name, std::span<const int> values) {
@@ -311,7 +327,8 @@ void hdf5_file::set_attribute(const std::string& of, const std::string& name, st
   parts_->set_attribute(of, name, H5T_NATIVE_INT, space, values.data());
 }
 
-void hdf5_file::set_attribute(const std::string& of, const std::string& name, std::string_view text, bool is_terminated) {
+void hdf5_file::set_attribute(const std::string& of, const std::string& name, std::string_view text,
+                              bool is_terminated) {
   const handle type{H5Tcopy(H5T_C_S1), H5Tclose};
   H5Tset_size(type, text.size() + (is_terminated ? 1 : 0));
   const handle space{H5Screate(H5S_SCALAR), H5Sclose};
@@ -330,7 +347,8 @@ std::string hdf5_file::text(const std::string& of, const std::string& name) cons
   const handle a = parts_->attribute(of, name);
   const handle type{H5Aget_type(a), H5Tclose};
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0) {
-    throw_error(errc::bad_file, fmt::format("{}: attribute '{}' of '{}' is no text of fixed length", parts_->path, name, of));
+    throw_error(errc::bad_file,
+                fmt::format("{}: attribute '{}' of '{}' is no text of fixed length", parts_->path, name, of));
   }
   std::string value(H5Tget_size(type), '\0');
   parts_->check(H5Aread(a, type, value.data()), "has no text in attribute " + name, of);

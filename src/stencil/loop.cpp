@@ -52,7 +52,8 @@ std::size_t loop::bytes_moved() const noexcept {
 
 void check_site::check_offset(const coordinates& offset, int component) const {
   if (!where->contains(offset)) report(offset, component, fmt::format("is not a point of stencil '{}'", where->name()));
-  if (component < 0 || component >= data->components) report(offset, component, fmt::format("has no such component of {}", data->components));
+  if (component < 0 || component >= data->components)
+    report(offset, component, fmt::format("has no such component of {}", data->components));
   for (int d = 0; d < data->dims; ++d) {
     const int at = where->map(d, point[d]) + offset[d];
     if (at < data->valid.low[d] || at >= data->valid.high[d]) report(offset, component, "lies outside the dataset");
@@ -79,15 +80,17 @@ void check_site::check_write(const coordinates& offset, int component) {
 void check_site::check_all_written() const {
   const auto& offset = where->points().front();
   for (int c = 0; c < data->components; ++c) {
-    if (std::find(written.begin(), written.end(), std::pair{offset, c}) == written.end()) report(offset, c, "is not written, but declared 'write'");
+    if (std::find(written.begin(), written.end(), std::pair{offset, c}) == written.end())
+      report(offset, c, "is not written, but declared 'write'");
   }
 }
 
 void check_site::report(const coordinates& offset, int component, std::string_view what) const {
   const auto dims = static_cast<std::size_t>(where->dims());
   throw_error(errc::bad_argument,
-              fmt::format("kernel '{}', argument {} (dataset '{}'), component {}: offset ({}) at point ({}) {}", *loop, argument, data->name, component,
-                          fmt::join(std::span{offset.data(), dims}, ", "), fmt::join(std::span{point.data(), dims}, ", "), what));
+              fmt::format("kernel '{}', argument {} (dataset '{}'), component {}: offset ({}) at point ({}) {}", *loop,
+                          argument, data->name, component, fmt::join(std::span{offset.data(), dims}, ", "),
+                          fmt::join(std::span{point.data(), dims}, ", "), what));
 }
 
 }  // namespace situ::stencil

@@ -21,7 +21,8 @@ std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 
 }  // namespace
 
-// Slabs of whole pages, of as few steps of the outermost dimension as do without much padding. Returns the bytes of one step.
+// Slabs of whole pages, of as few steps of the outermost dimension as do without much padding. Returns the bytes of one
+// step.
 static std::size_t lay_out_slabs(dataset_core& data, std::size_t bytes) {
   if (data.dims == 1) {  // points lie side by side
     data.slab_points = static_cast<int>(page_bytes / std::gcd(page_bytes, bytes));
@@ -41,21 +42,27 @@ static std::size_t lay_out_slabs(dataset_core& data, std::size_t bytes) {
 // What a layout says of another dataset than this, or of none.
 static void check(const dataset_core& data, const dataset_layout& layout) {
   const auto& inner = layout.inner;
-  if (layout.components < 1) throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} components", data.name, layout.components));
+  if (layout.components < 1)
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} components", data.name, layout.components));
   if (inner.dims != 0 && inner.dims != data.dims) {
-    throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} dimensions, but its layout a box of {}", data.name, data.dims, inner.dims));
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} dimensions, but its layout a box of {}", data.name,
+                                                data.dims, inner.dims));
   }
   for (int d = 0; d < data.dims; ++d) {
     if (inner.extent(d) < 1) {
-      throw_error(errc::bad_argument, fmt::format("dataset '{}' has no points in dimension {}: [{}, {})", data.name, d, inner.low[d], inner.high[d]));
+      throw_error(errc::bad_argument, fmt::format("dataset '{}' has no points in dimension {}: [{}, {})", data.name, d,
+                                                  inner.low[d], inner.high[d]));
     }
     if (layout.below[d] < 0 || layout.above[d] < 0) {
-      throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} ghost points below and {} above in dimension {}", data.name, layout.below[d], layout.above[d], d));
+      throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} ghost points below and {} above in dimension {}",
+                                                  data.name, layout.below[d], layout.above[d], d));
     }
   }
   for (int d = data.dims; d < max_dims; ++d) {
     if (inner.extent(d) != 1 || layout.below[d] != 0 || layout.above[d] != 0) {
-      throw_error(errc::bad_argument, fmt::format("dataset '{}' has {} dimensions, but its layout points in dimension {}", data.name, data.dims, d));
+      throw_error(errc::bad_argument,
+                  fmt::format("dataset '{}' has {} dimensions, but its layout points in dimension {}", data.name,
+                              data.dims, d));
     }
   }
 }
@@ -104,7 +111,9 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) 
 
 pages::pages(std::size_t bytes) : bytes_{round_up(bytes, bytes >= huge_bytes ? huge_bytes : page_bytes)} {
   void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) throw_error(errc::out_of_memory, fmt::format("a dataset of {} does not fit into the address space or its limit", format_bytes(bytes)));
+  if (at == MAP_FAILED)
+    throw_error(errc::out_of_memory,
+                fmt::format("a dataset of {} does not fit into the address space or its limit", format_bytes(bytes)));
   if (bytes_ >= huge_bytes) madvise(at, bytes_, MADV_HUGEPAGE);  // a refusal costs speed only
   at_ = static_cast<std::byte*>(at);
 }

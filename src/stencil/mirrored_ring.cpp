@@ -28,9 +28,12 @@ mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
                        ? mmap(nullptr, mapped_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                        : MAP_FAILED;
   bool good = at != MAP_FAILED;
-  if (good) mapping_ = static_cast<std::byte*>(at), at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
+  if (good)
+    mapping_ = static_cast<std::byte*>(at),
+    at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
   for (int copy = 0; copy < 2 && good; ++copy) {
-    good = mmap(at_ + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0) != MAP_FAILED;
+    good = mmap(at_ + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                memory, 0) != MAP_FAILED;
   }
   if (memory >= 0) close(memory);
   if (!good) {
@@ -38,7 +41,8 @@ mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
     throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
   }
   if (bytes % huge_bytes != 0) return;
-  // Shared memory is seldom given huge pages by itself. A page that is there is put into a huge one if asked; refusals cost speed only.
+  // Shared memory is seldom given huge pages by itself. A page that is there is put into a huge one if asked; refusals
+  // cost speed only.
   for (std::size_t page = 0; page < bytes; page += huge_bytes) at_[page] = std::byte{0};
   for (int copy = 0; copy < 2; ++copy) madvise(at_ + static_cast<std::size_t>(copy) * bytes, bytes, MADV_COLLAPSE);
 }

@@ -1,5 +1,5 @@
-// The backing store in the memory of a NUMA node. One thread copies, in the order in which transfers were started, while the program's
-// threads compute.
+// The backing store in the memory of a NUMA node. One thread copies, in the order in which transfers were started,
+// while the program's threads compute.
 #include "stencil/memory.h"
 
 #include <situ/base/error.h>
@@ -35,7 +35,8 @@ void bind_to_node(const pages& memory, std::size_t bytes, int node) {
     code = errno;
   }
   if (node == 0 && (code == ENOSYS || code == EPERM)) return;
-  throw_error(errc::bad_argument, fmt::format("{} cannot be bound to NUMA node {}: {}", format_bytes(bytes), node, std::strerror(code)));
+  throw_error(errc::bad_argument,
+              fmt::format("{} cannot be bound to NUMA node {}: {}", format_bytes(bytes), node, std::strerror(code)));
 }
 
 class node_store final : public backing_store {
@@ -68,7 +69,8 @@ class node_store final : public backing_store {
     std::byte* const there = parts_[offset >> part_bits].data() + (offset & ((std::uint64_t{1} << part_bits) - 1));
     {
       const std::lock_guard guard{lock_};
-      to == direction::read ? transfers_.push_back({memory, there, bytes, queue}) : transfers_.push_back({there, memory, bytes, queue});
+      to == direction::read ? transfers_.push_back({memory, there, bytes, queue})
+                            : transfers_.push_back({there, memory, bytes, queue});
       ++in_flight_[queue];
     }
     work_.notify_one();

@@ -51,7 +51,9 @@ void clear(const dataset_core& data, const box& part) {
   coordinates at = part.low;
   for (int d = 0; d < max_dims;) {
     for (int c = 0; c < data.components; c += together) {
-      std::memset(data.origin + (data.offset(at) + c * data.component_stride) * static_cast<std::ptrdiff_t>(data.element_bytes), 0, bytes);
+      std::memset(
+          data.origin + (data.offset(at) + c * data.component_stride) * static_cast<std::ptrdiff_t>(data.element_bytes),
+          0, bytes);
     }
     at[0] += points;
     for (d = 0; d < max_dims && at[d] >= part.high[d]; ++d) {
@@ -71,7 +73,9 @@ void set_origin(dataset_core& data, int slab, std::byte* memory) {
 }  // namespace
 
 slot_runner::slot_runner(chain_runner& runner, const options& how, std::uint64_t fast_bytes)
-    : runner_{runner}, store_{how.store != nullptr ? how.store : make_file_store(how.directory)}, fast_bytes_{fast_bytes} {}
+    : runner_{runner},
+      store_{how.store != nullptr ? how.store : make_file_store(how.directory)},
+      fast_bytes_{fast_bytes} {}
 
 slot_runner::~slot_runner() { wait_for_all(); }
 
@@ -99,7 +103,8 @@ slabs slot_runner::unread(const data_use& use) const {
   const int d = outer_of(data);
   box free = use.filled.longest_part(carried, d);
   if (!use.live_in.empty()) {  // the larger part beside it
-    const int below = std::clamp(use.live_in.low[d], free.low[d], free.high[d]), above = std::clamp(use.live_in.high[d], free.low[d], free.high[d]);
+    const int below = std::clamp(use.live_in.low[d], free.low[d], free.high[d]),
+              above = std::clamp(use.live_in.high[d], free.low[d], free.high[d]);
     if (below - free.low[d] >= free.high[d] - above) {
       free.high[d] = below;
     } else {
@@ -113,16 +118,21 @@ slabs slot_runner::unread(const data_use& use) const {
 }
 
 // What nobody writes of slabs that are not read.
-std::vector<box> slot_runner::gaps(const data_use& use, slabs free) { return free.empty() ? std::vector<box>{} : use.filled.gaps(points_of(*use.data, free)); }
+std::vector<box> slot_runner::gaps(const data_use& use, slabs free) {
+  return free.empty() ? std::vector<box>{} : use.filled.gaps(points_of(*use.data, free));
+}
 
-void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v, int queue) {
+void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which,
+                           version v, int queue) {
   const auto& d = stored_.at(&data);
-  for_each_run(which, [&](int s) { return v == version::next ? d.next(s) : d.current[static_cast<std::size_t>(s)]; },
-               [&](slabs run, std::uint8_t of) {
-                 const auto bytes = bytes_of(data, run.high - run.low);
-                 (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
-                 store_->start(to, memory + bytes_of(data, run.low - which.low), d.offset[of] + bytes_of(data, run.low), bytes, queue);
-               });
+  for_each_run(
+      which, [&](int s) { return v == version::next ? d.next(s) : d.current[static_cast<std::size_t>(s)]; },
+      [&](slabs run, std::uint8_t of) {
+        const auto bytes = bytes_of(data, run.high - run.low);
+        (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
+        store_->start(to, memory + bytes_of(data, run.low - which.low), d.offset[of] + bytes_of(data, run.low), bytes,
+                      queue);
+      });
 }
 
 void slot_runner::make_current(const dataset_core& data, slabs which) {
@@ -143,7 +153,8 @@ void slot_runner::settle() {
   try {
     store_->wait(ahead_queue);
   } catch (const error&) {
-    for (auto& [data, d] : stored_) d.held = {};  // a guess: whoever needs it reads it again, and meets the error if it lasts
+    // a guess: whoever needs it reads it again, and meets the error if it lasts
+    for (auto& [data, d] : stored_) d.held = {};
   }
 }
 
@@ -160,7 +171,8 @@ void slot_runner::evict(std::span<const dataset_core* const> all) {
     for (const auto* data : all) {
       const auto& d = stored_.at(data);
       if (data->is_cyclic_temporary || d.changed.empty()) continue;
-      transfer(*data, backing_store::direction::write, d.whole.data() + bytes_of(*data, d.changed.low), d.changed, version::next, write_queue);
+      transfer(*data, backing_store::direction::write, d.whole.data() + bytes_of(*data, d.changed.low), d.changed,
+               version::next, write_queue);
     }
     store_->wait(write_queue);
   } catch (...) {
@@ -211,9 +223,13 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
       auto& memory = loaded.emplace_back(u.data, pages{data.bytes}).second;
       if (data.is_cyclic_temporary) continue;
       const auto free = unread(u);
-      for_each_run(slabs_of(data, d.defined), [&](int s) { return free.contains(s); }, [&](slabs run, bool is_free) {
-        if (!is_free) transfer(data, backing_store::direction::read, memory.data() + bytes_of(data, run.low), run, version::current, read_queue);
-      });
+      for_each_run(
+          slabs_of(data, d.defined), [&](int s) { return free.contains(s); },
+          [&](slabs run, bool is_free) {
+            if (!is_free)
+              transfer(data, backing_store::direction::read, memory.data() + bytes_of(data, run.low), run,
+                       version::current, read_queue);
+          });
     }
     store_->wait(read_queue);
   } catch (...) {
@@ -274,7 +290,9 @@ void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
     const slabs needed{t == 0 ? f.of->first[0] : std::max(f.of->last[t - 1], f.of->first[t]), f.of->last[t]};
     enum class kind : std::uint8_t { here, written_first, missing };
     const auto kind_of = [&](int s) {
-      return t == 0 && f.data->held.contains(s) ? kind::here : f.unread.contains(s) ? kind::written_first : kind::missing;
+      return t == 0 && f.data->held.contains(s) ? kind::here
+             : f.unread.contains(s)             ? kind::written_first
+                                                : kind::missing;
     };
     for_each_run(needed, kind_of, [&](slabs run, kind k) {
       if (k == kind::missing) transfer_window(f, backing_store::direction::read, run, version::current, queue);
@@ -295,11 +313,15 @@ void slot_runner::read_ahead(std::span<flow> flows) {
     auto next = f;
     next.shift = d.shift;
     // One interval is remembered: up to what the next chain will not read, or from there on.
-    const int low = std::clamp(f.unread.low, ahead.low, ahead.high), high = std::clamp(f.unread.high, ahead.low, ahead.high);
+    const int low = std::clamp(f.unread.low, ahead.low, ahead.high),
+              high = std::clamp(f.unread.high, ahead.low, ahead.high);
     d.held = f.unread.empty() ? ahead : low > ahead.low ? slabs{ahead.low, low} : slabs{high, ahead.high};
-    const auto is_new = [&](int s) { return std::any_of(f.pending.begin(), f.pending.end(), [s](slabs w) { return w.contains(s); }); };
+    const auto is_new = [&](int s) {
+      return std::any_of(f.pending.begin(), f.pending.end(), [s](slabs w) { return w.contains(s); });
+    };
     for_each_run(d.held, is_new, [&](slabs run, bool is_pending) {
-      transfer_window(next, backing_store::direction::read, run, is_pending ? version::next : version::current, ahead_queue);
+      transfer_window(next, backing_store::direction::read, run, is_pending ? version::next : version::current,
+                      ahead_queue);
     });
   }
 }
@@ -307,14 +329,16 @@ void slot_runner::read_ahead(std::span<flow> flows) {
 void slot_runner::start_writes(std::span<flow> flows, int tile, int queue) {
   const auto t = static_cast<std::size_t>(tile);
   for (auto& f : flows) {
-    const slabs left{std::max(f.of->first[t], f.written.low), std::min({f.of->first[t + 1], f.of->last[t], f.written.high})};
+    const slabs left{std::max(f.of->first[t], f.written.low),
+                     std::min({f.of->first[t + 1], f.of->last[t], f.written.high})};
     if (left.empty()) continue;
     transfer_window(f, backing_store::direction::write, left, version::next, queue);
     f.pending.push_back(left);
   }
 }
 
-void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times, chain_statistics& statistics) {
+void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times,
+                            chain_statistics& statistics) {
   const auto wait = [&](int queue) {
     const auto start = clock::now();
     store_->wait(queue);
@@ -325,14 +349,15 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
   for (int t = 0; t < p.groups; ++t) {
     wait(write_queue + turn(t));  // the left footprint of tile t-1-depth has left: its place is free
     if (t + p.depth < p.groups) start_reads(flows, t + p.depth, read_queue + turn(t + p.depth));
-    wait(read_queue + turn(t));   // the right footprint of this tile is there
+    wait(read_queue + turn(t));  // the right footprint of this tile is there
     if (t + 1 == p.groups) read_ahead(flows);
     for (const auto& f : flows) {
       const int first = f.of->first[static_cast<std::size_t>(t)];
       set_origin(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
     }
     const auto start = clock::now();
-    runner_.run_tiles(loops, p.tiles, std::int64_t{t} * p.rows * p.row, std::min(std::int64_t{t + 1} * p.rows * p.row, p.tiles.tile_count()), times);
+    runner_.run_tiles(loops, p.tiles, std::int64_t{t} * p.rows * p.row,
+                      std::min(std::int64_t{t + 1} * p.rows * p.row, p.tiles.tile_count()), times);
     statistics.compute_seconds += seconds_since(start);
     start_writes(flows, t, write_queue + turn(t));
   }
@@ -347,7 +372,8 @@ void slot_runner::prepare_rings(const stream_plan& p) {
   const auto is_streamed = [&](const dataset_core* data) {
     return std::any_of(p.streams.begin(), p.streams.end(), [&](const stream& s) { return s.data == data; });
   };
-  if (held + p.bytes <= fast_bytes_) std::erase_if(leaving, [&](const dataset_core* data) { return !is_streamed(data); });
+  if (held + p.bytes <= fast_bytes_)
+    std::erase_if(leaving, [&](const dataset_core* data) { return !is_streamed(data); });
   evict(leaving);
   held = 0;
   for (const auto& [data, d] : stored_) held += d.ring.bytes() + (d.is_resident ? data->bytes : 0);
@@ -370,7 +396,8 @@ void slot_runner::prepare_rings(const stream_plan& p) {
   }
 }
 
-void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_use> uses, std::span<const dataset_core* const> dead, std::span<loop_time> times,
+void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_use> uses,
+                      std::span<const dataset_core* const> dead, std::span<loop_time> times,
                       chain_statistics& statistics) {
   const auto start = clock::now();
   settle();
@@ -382,7 +409,8 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
     auto& d = stored_.at(s.data);
     const auto free = unread(u);
     auto& f = flows.emplace_back(flow{&s, &d, d.shift, free, {}, gaps(u, free), {}});
-    if (is_carried(*s.data) && std::find(dead.begin(), dead.end(), s.data) == dead.end()) f.written = slabs_of(*s.data, u.written);
+    if (is_carried(*s.data) && std::find(dead.begin(), dead.end(), s.data) == dead.end())
+      f.written = slabs_of(*s.data, u.written);
   }
   const undo before{before_parts_.has_value() ? chain{} : loops};
   try {
@@ -439,7 +467,8 @@ void slot_runner::abandon_parts() noexcept {
   end_parts();
 }
 
-void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f) {
+void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_store,
+                                const std::function<void(const box&)>& f) {
   settle();
   auto& d = stored_.at(&data);
   if (is_store) {
@@ -452,7 +481,8 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
   }
   const int outer = outer_of(data);
   const auto all = slabs_of(data, what);
-  const int count = std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes)));
+  const int count =
+      std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes)));
   const pages bounce{bytes_of(data, count)};
   try {
     for (int from = all.low; from < all.high; from += count) {

@@ -1,14 +1,17 @@
-// Who does which piece of the work at hand. Threads walk through the same epochs: pieces that may run in any order, and that all have to be done before
-// the next epoch begins. Each thread has pieces of its own, which lie in its caches, takes them in order, and then helps others from the other end.
+// Who does which piece of the work at hand. Threads walk through the same epochs: pieces that may run in any order, and
+// that all have to be done before the next epoch begins. Each thread has pieces of its own, which lie in its caches,
+// takes them in order, and then helps others from the other end.
 //
-// Nobody waits for a thread, only for pieces that one has begun: a thread that comes late, or that the system has put aside, finds its pieces
-// done. Processors that other programs use, too, cost a loop the time of one piece, not of a time slice.
+// Nobody waits for a thread, only for pieces that one has begun: a thread that comes late, or that the system has put
+// aside, finds its pieces done. Processors that other programs use, too, cost a loop the time of one piece, not of a
+// time slice.
 //
 // Invariants
-//   1. A word belongs to one owner: the last epoch in which somebody took a piece of his, and how many from the front and from the back. A
-//      word of an earlier epoch says that nothing is taken; one of a later epoch, that this one is over.
-//   2. done_ counts the pieces of the current epoch that are done. Whoever adds the last moves the pool's phase() to the next epoch, which publishes what
-//      they wrote.
+//   1. A word belongs to one owner: the last epoch in which somebody took a piece of his, and how many from the front
+//      and from the back. A word of an earlier epoch says that nothing is taken; one of a later epoch, that this one is
+//      over.
+//   2. done_ counts the pieces of the current epoch that are done. Whoever adds the last moves the pool's phase() to
+//      the next epoch, which publishes what they wrote.
 //   3. No piece of an epoch is taken before the phase has reached it.
 //   4. Who has slept outside the job touches nothing but the pool until he is inside again: all else may be gone.
 #pragma once
@@ -29,8 +32,9 @@ class shared_pieces {
   // The epoch that begins when all before it are done. Called while no thread is at work.
   [[nodiscard]] std::uint32_t first_epoch() const noexcept { return phase().load(std::memory_order_relaxed); }
 
-  // Does what is left of an epoch: run(owner, piece) for pieces [0, count(owner)), of `total` in all. False: the thread was outside the job while it
-  // waited, and the job has ended; it returns without touching anything of it. The calling thread of the job gets true.
+  // Does what is left of an epoch: run(owner, piece) for pieces [0, count(owner)), of `total` in all. False: the thread
+  // was outside the job while it waited, and the job has ended; it returns without touching anything of it. The calling
+  // thread of the job gets true.
   template <class Count, class Run>
   [[nodiscard]] bool finish(int thread, std::uint32_t epoch, int total, const Count& count, const Run& run) {
     const int threads = pool_.size();
@@ -91,7 +95,8 @@ class shared_pieces {
       if (!is_before(phase().load(std::memory_order_acquire), epoch)) return true;
       spin_pause();
     }
-    for (auto seen = phase().load(std::memory_order_acquire); is_before(seen, epoch); seen = phase().load(std::memory_order_acquire)) {
+    for (auto seen = phase().load(std::memory_order_acquire); is_before(seen, epoch);
+         seen = phase().load(std::memory_order_acquire)) {
       if (!pool_.wait_outside(thread, seen)) return false;
     }
     return true;

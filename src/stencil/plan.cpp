@@ -52,11 +52,14 @@ struct flat_chain {
     }
     first.push_back(arguments.size());
   }
-  [[nodiscard]] std::span<const local_argument> of(std::size_t l) const { return {arguments.data() + first[l], first[l + 1] - first[l]}; }
+  [[nodiscard]] std::span<const local_argument> of(std::size_t l) const {
+    return {arguments.data() + first[l], first[l + 1] - first[l]};
+  }
 };
 
 // The ends of all loops in one tile of dimension d; previous: those of the tile before, or null.
-void plan_tile(chain loops, const flat_chain& flat, int d, std::int64_t nominal, bool is_last, const int* previous, int* ends, std::vector<reach>& later) {
+void plan_tile(chain loops, const flat_chain& flat, int d, std::int64_t nominal, bool is_last, const int* previous,
+               int* ends, std::vector<reach>& later) {
   later.assign(static_cast<std::size_t>(flat.datasets), {});
   for (std::size_t l = loops.size(); l-- > 0;) {
     const int low = loops[l]->range().low[d];
@@ -93,11 +96,14 @@ void plan_dimension(chain loops, const flat_chain& flat, int d, int width, int f
   std::vector<reach> later;
   for (int t = first; t < last; ++t) {
     int* const row = ends.data() + static_cast<std::size_t>(t - first) * count;
-    plan_tile(loops, flat, d, low + (std::int64_t{t} + 1) * width, t == of - 1, t > first ? row - count : nullptr, row, later);
+    plan_tile(loops, flat, d, low + (std::int64_t{t} + 1) * width, t == of - 1, t > first ? row - count : nullptr, row,
+              later);
   }
 }
 
-int tiles_in(chain loops, int d, int width) { return width > 0 ? static_cast<int>(ceiling(std::int64_t{bounds(loops).extent(d)}, width)) : 1; }
+int tiles_in(chain loops, int d, int width) {
+  return width > 0 ? static_cast<int>(ceiling(std::int64_t{bounds(loops).extent(d)}, width)) : 1;
+}
 
 }  // namespace
 
@@ -182,15 +188,21 @@ std::vector<footprint> footprints(chain loops, const flat_chain& flat, const pla
 
 std::uint64_t bytes_of(const std::vector<footprint>& all) {
   std::uint64_t sum = 0;
-  for (const auto& f : all) sum += static_cast<std::uint64_t>(f.touched.points()) * f.data->element_bytes * static_cast<std::uint64_t>(f.data->components);
+  for (const auto& f : all)
+    sum += static_cast<std::uint64_t>(f.touched.points()) * f.data->element_bytes *
+           static_cast<std::uint64_t>(f.data->components);
   return sum;
 }
 
 }  // namespace
 
-std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile) { return footprints(loops, flat_chain{loops}, p, tile); }
+std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile) {
+  return footprints(loops, flat_chain{loops}, p, tile);
+}
 
-std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) { return bytes_of(footprints(loops, p, tile)); }
+std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile) {
+  return bytes_of(footprints(loops, p, tile));
+}
 
 namespace {
 
@@ -241,7 +253,8 @@ coordinates choose_block(chain loops, std::uint64_t bytes) {
   coordinates tile{};
   const int outer = dims(loops) - 1, next = outer - 1;
   const box all = bounds(loops);
-  if (loops.size() < 2 || outer < 1 || all.extent(outer) <= least_width(outer) || all.extent(next) <= least_width(next)) return tile;
+  if (loops.size() < 2 || outer < 1 || all.extent(outer) <= least_width(outer) || all.extent(next) <= least_width(next))
+    return tile;
   const flat_chain flat{loops};
   for (tile[outer] = 16; tile[outer] >= least_width(outer); tile[outer] /= 2) {
     tile[next] = least_width(next);

@@ -1,19 +1,23 @@
 // The dependency analysis: from a chain of loops to a schedule of skewed tiles.
 //
-// For each dimension d, tile t and loop l the plan holds an end e(d, t, l): after tile t loop l has run for all indices below it. In
-// tile t it runs [e(t - 1), e(t)). Tiles are numbered by one index a dimension and run in lexicographic order, dimension 0 fastest;
-// within a tile loops run in program order. For loops p before l of the chain and a dataset they share this is correct if
+// For each dimension d, tile t and loop l the plan holds an end e(d, t, l): after tile t loop l has run for all indices
+// below it. In tile t it runs [e(t - 1), e(t)). Tiles are numbered by one index a dimension and run in lexicographic
+// order, dimension 0 fastest; within a tile loops run in program order. For loops p before l of the chain and a dataset
+// they share this is correct if
 //
-//   1. what l reads or overwrites, p has written:    each index at which p writes a coordinate that l touches below e(t, l)
+//   1. what l reads or overwrites, p has written:    each index at which p writes a coordinate that l touches below
+//      e(t, l)
 //                                                    is below e(t, p);
-//   2. what p still has to read, l leaves alone:     each index at which p reads a coordinate that l writes below e(t, l)
+//   2. what p still has to read, l leaves alone:     each index at which p reads a coordinate that l writes below e(t,
+//      l)
 //                                                    is below e(t, p).
 //
-// Both ask the same of p: "be done with every index that touches coordinates below c". So one walk from the last loop to the first,
-// with two numbers for each dataset (the highest coordinate read so far, and written so far), gives the smallest ends. That they hold
-// in each dimension alone suffices: of two tiles in the wrong order, the first dimension in which they differ keeps their accesses
-// apart. A tile's loops thus start the further to the right, the later they come in the chain: the skew. Boundary loops end where
-// their range does and ask for no more than that. (Paper 001, "Beyond 16GB", section 3, and Reguly et al., TPDS 2017.)
+// Both ask the same of p: "be done with every index that touches coordinates below c". So one walk from the last loop
+// to the first, with two numbers for each dataset (the highest coordinate read so far, and written so far), gives the
+// smallest ends. That they hold in each dimension alone suffices: of two tiles in the wrong order, the first dimension
+// in which they differ keeps their accesses apart. A tile's loops thus start the further to the right, the later they
+// come in the chain: the skew. Boundary loops end where their range does and ask for no more than that. (Paper 001,
+// "Beyond 16GB", section 3, and Reguly et al., TPDS 2017.)
 #pragma once
 
 #include <situ/stencil/loop.h>
@@ -28,7 +32,7 @@ using chain = std::span<const std::unique_ptr<loop>>;
 struct plan {
   int loops = 0;
   std::array<int, max_dims> tiles{1, 1, 1, 1, 1};
-  coordinates tile{};                          // its points in each dimension; 0: not cut
+  coordinates tile{};                           // its points in each dimension; 0: not cut
   std::array<std::vector<int>, max_dims> ends;  // of cut dimensions: ends[d][t * loops + l]
 
   [[nodiscard]] std::int64_t tile_count() const noexcept {
@@ -68,12 +72,13 @@ struct footprint {
 [[nodiscard]] std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile);
 [[nodiscard]] std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile);
 
-// A tile whose footprint is about `bytes`: the outermost dimension is cut first, the innermost last. All zero if the chain fits as it
-// is, or gains nothing from tiles because it is a single loop.
+// A tile whose footprint is about `bytes`: the outermost dimension is cut first, the innermost last. All zero if the
+// chain fits as it is, or gains nothing from tiles because it is a single loop.
 [[nodiscard]] coordinates choose_tile(chain loops, std::uint64_t bytes);
 
-// The same, cut in two dimensions at least, so that threads can run tiles of their own: low in the outermost, as wide as fits in the next. In
-// 2-D lines are cut, in more dimensions they are left whole. All zero where there is no second dimension.
+// The same, cut in two dimensions at least, so that threads can run tiles of their own: low in the outermost, as wide
+// as fits in the next. In 2-D lines are cut, in more dimensions they are left whole. All zero where there is no second
+// dimension.
 [[nodiscard]] coordinates choose_block(chain loops, std::uint64_t bytes);
 
 // What an argument touches while a part of its loop runs, clipped to its dataset.

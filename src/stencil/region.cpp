@@ -22,8 +22,8 @@ std::optional<box> joined(const box& a, const box& b) {
   return r;
 }
 
-// Calls f for what the boxes leave of b until f returns false, which is then the result. What the first box leaves is boxes again: for each
-// dimension one below and one above, cut off in turn.
+// Calls f for what the boxes leave of b until f returns false, which is then the result. What the first box leaves is
+// boxes again: for each dimension one below and one above, cut off in turn.
 template <class F>
 bool for_each_gap(std::span<const box> boxes, box b, const F& f) {
   if (b.empty()) return true;
@@ -57,7 +57,8 @@ void region::add(box b) {
   }
   boxes_.push_back(b);
   if (boxes_.size() <= most_boxes) return;
-  boxes_.erase(std::min_element(boxes_.begin(), boxes_.end(), [](const box& x, const box& y) { return x.points() < y.points(); }));
+  boxes_.erase(std::min_element(boxes_.begin(), boxes_.end(),
+                                [](const box& x, const box& y) { return x.points() < y.points(); }));
 }
 
 bool region::covers(const box& b) const {

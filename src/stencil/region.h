@@ -1,4 +1,5 @@
-// A set of points of a grid, as boxes that may overlap. For the analysis of chains: a few boxes, whose sides are those of loops' ranges.
+// A set of points of a grid, as boxes that may overlap. For the analysis of chains: a few boxes, whose sides are those
+// of loops' ranges.
 #pragma once
 
 #include <situ/stencil/box.h>
@@ -14,7 +15,8 @@ class region {
   [[nodiscard]] bool covers(const box& b) const;
   // What of b is not in the set, as boxes that do not overlap.
   [[nodiscard]] std::vector<box> gaps(const box& b) const;
-  // Of the longest run of indices in dimension d such that all points of b with these indices are in the set: those points. May be empty.
+  // Of the longest run of indices in dimension d such that all points of b with these indices are in the set: those
+  // points. May be empty.
   [[nodiscard]] box longest_part(const box& b, int d) const;
 
   static constexpr std::size_t most_boxes = 32;

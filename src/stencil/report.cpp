@@ -23,7 +23,8 @@ int parse_int(const char* variable, std::string_view text) {
 }
 
 std::uint64_t parse_size(const char* variable, std::string_view text) {
-  if (!text.empty() && text.find_first_not_of("0123456789") == text.npos) return std::strtoull(std::string{text}.c_str(), nullptr, 10);
+  if (!text.empty() && text.find_first_not_of("0123456789") == text.npos)
+    return std::strtoull(std::string{text}.c_str(), nullptr, 10);
   try {
     return parse_bytes(text);
   } catch (const error& e) {
@@ -58,7 +59,8 @@ options options::from_environment(options o) {
   if (const auto v = get("SITU_STENCIL_CACHE"); !v.empty()) o.cache_bytes = parse_size("SITU_STENCIL_CACHE", v);
   if (const auto v = get("SITU_STENCIL_FAST"); !v.empty()) o.fast_bytes = parse_size("SITU_STENCIL_FAST", v);
   if (const auto v = get("SITU_STENCIL_STORE"); !v.empty()) o.store = parse_store(v);
-  if (const auto v = get("SITU_STENCIL_RESIDENT"); !v.empty()) o.resident_bytes = parse_size("SITU_STENCIL_RESIDENT", v);
+  if (const auto v = get("SITU_STENCIL_RESIDENT"); !v.empty())
+    o.resident_bytes = parse_size("SITU_STENCIL_RESIDENT", v);
   if (const auto v = get("SITU_STENCIL_DIRECTORY"); !v.empty()) o.directory = v;
   if (const auto v = get("SITU_STENCIL_REPORT"); !v.empty()) o.report = v != "0";
   if (auto v = get("SITU_STENCIL_TILE"); !v.empty()) {
@@ -77,18 +79,27 @@ void context::report(std::ostream& to) const {
     to << fmt::format("{:<32} {:>8} {:>10} {:>10} {:>8}\n", "loop", "calls", "seconds", "GB", "GB/s");
     for (const auto& [loop, r] : parts_->reports) {
       const double gb = static_cast<double>(r.bytes) * 1e-9;
-      to << fmt::format("{:<32} {:>8} {:>10.4f} {:>10.3f} {:>8.2f}\n", loop, r.calls, r.seconds, gb, r.seconds > 0 ? gb / r.seconds : 0.0);
+      to << fmt::format("{:<32} {:>8} {:>10.4f} {:>10.3f} {:>8.2f}\n", loop, r.calls, r.seconds, gb,
+                        r.seconds > 0 ? gb / r.seconds : 0.0);
     }
   }
-  to << fmt::format("{} chains of {:.1f} loops by {}, {:.3f} s, planning {:.6f} s ({} plans made, {} found again); the last: {} tiles, {} each\n", s.chains,
-                    s.chains > 0 ? static_cast<double>(s.loops) / static_cast<double>(s.chains) : 0.0, name(parts_->how.run_by), s.run_seconds,
-                    s.plan_seconds, s.plans_made, s.plans_reused, s.last_tiles, format_bytes(s.last_footprint_bytes));
+  to << fmt::format(
+      "{} chains of {:.1f} loops by {}, {:.3f} s, planning {:.6f} s ({} plans made, {} found again); the last: {} "
+      "tiles, {} each\n",
+      s.chains, s.chains > 0 ? static_cast<double>(s.loops) / static_cast<double>(s.chains) : 0.0,
+      name(parts_->how.run_by), s.run_seconds, s.plan_seconds, s.plans_made, s.plans_reused, s.last_tiles,
+      format_bytes(s.last_footprint_bytes));
   if (parts_->slots == nullptr) return;
-  if (s.last_parts > 1) to << fmt::format("the last chain ran in {} parts: its windows do not fit into the budget together\n", s.last_parts);
+  if (s.last_parts > 1)
+    to << fmt::format("the last chain ran in {} parts: its windows do not fit into the budget together\n",
+                      s.last_parts);
   const auto gb = [](std::uint64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
   const double moved = gb(s.bytes_read) + gb(s.bytes_written);
-  to << fmt::format("computed {:.3f} s, waited {:.3f} s for transfers; read {:.3f} GB, written {:.3f} GB, {:.3f} GB/s of the whole time; {}\n", s.compute_seconds,
-                    s.wait_seconds, gb(s.bytes_read), gb(s.bytes_written), s.run_seconds > 0 ? moved / s.run_seconds : 0.0, parts_->slots->store().description());
+  to << fmt::format(
+      "computed {:.3f} s, waited {:.3f} s for transfers; read {:.3f} GB, written {:.3f} GB, {:.3f} GB/s of the whole "
+      "time; {}\n",
+      s.compute_seconds, s.wait_seconds, gb(s.bytes_read), gb(s.bytes_written),
+      s.run_seconds > 0 ? moved / s.run_seconds : 0.0, parts_->slots->store().description());
 }
 
 }  // namespace situ::stencil

@@ -15,8 +15,9 @@
 namespace situ::stencil {
 namespace {
 
-// Groups of tiles in a chain. More cost nothing in transfers, since windows slide, and shorten the beginning and the end, when transfers and
-// kernels do not overlap; but each has two points at which all wait. Below least_group_bytes the device would not be busy.
+// Groups of tiles in a chain. More cost nothing in transfers, since windows slide, and shorten the beginning and the
+// end, when transfers and kernels do not overlap; but each has two points at which all wait. Below least_group_bytes
+// the device would not be busy.
 constexpr int wanted_groups = 24;
 constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
 
@@ -44,7 +45,8 @@ slabs slabs_of(const dataset_core& data, const box& b) {
 slabs slabs_inside(const dataset_core& data, const box& b) {
   const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
   if (b.empty()) return {};
-  return {(b.low[outer] - low + n - 1) / n, b.high[outer] == data.valid.high[outer] ? slabs_of(data, b).high : (b.high[outer] - low) / n};
+  return {(b.low[outer] - low + n - 1) / n,
+          b.high[outer] == data.valid.high[outer] ? slabs_of(data, b).high : (b.high[outer] - low) / n};
 }
 
 namespace {
@@ -102,19 +104,22 @@ std::vector<data_use> uses_of(chain loops) {
 void check_temporaries(chain loops) {
   for (const auto& u : uses_of(loops, [](const dataset_core& data) { return data.is_cyclic_temporary; })) {
     if (u.live_in_kernel.empty()) continue;
-    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' reads of it what the chain has not written; what "
-                                                "an earlier chain left there is not kept", u.data->name, u.live_in_kernel));
+    throw_error(errc::bad_argument, fmt::format("dataset '{}' was declared a cyclic temporary, but kernel '{}' reads "
+                                                "of it what the chain has not written; what "
+                                                "an earlier chain left there is not kept",
+                                                u.data->name, u.live_in_kernel));
   }
 }
 
 namespace {
 
-// Plans get no finer than that many rows of tiles: a 1-D dataset has a row for each point otherwise. Few loops may have more, so that the least that one
-// loop needs is small.
+// Plans get no finer than that many rows of tiles: a 1-D dataset has a row for each point otherwise. Few loops may have
+// more, so that the least that one loop needs is small.
 constexpr std::int64_t most_rows_of_a_plan = 1024, most_rows_of_all_loops = 65536;
 
 int least_height(chain loops) {
-  const std::int64_t rows = std::max(most_rows_of_a_plan, most_rows_of_all_loops / static_cast<std::int64_t>(loops.size()));
+  const std::int64_t rows =
+      std::max(most_rows_of_a_plan, most_rows_of_all_loops / static_cast<std::int64_t>(loops.size()));
   const std::int64_t extent = bounds(loops).extent(outermost(loops));
   return static_cast<int>(std::max<std::int64_t>(1, (extent + rows - 1) / rows));
 }
@@ -139,7 +144,8 @@ struct row_windows {
     const int origin = data->valid.low[outer_of(*data)], points = data->slab_points;
     stream s{data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, 0), {}, 0};
     for (std::size_t t = 0; t < n; ++t) {
-      if (low[t] < high[t]) s.first[t] = (low[t] - origin) / points, s.last[t] = (high[t] - origin + points - 1) / points;
+      if (low[t] < high[t])
+        s.first[t] = (low[t] - origin) / points, s.last[t] = (high[t] - origin + points - 1) / points;
       if (t > 0) s.last[t] = std::max(s.last[t], s.last[t - 1]);
     }
     s.first[n] = s.last[n - 1];
@@ -162,8 +168,11 @@ std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
       if (a.data == nullptr || !a.data->in_file || touched_by(a, range).empty()) continue;
       const auto [it, is_new] = numbers.try_emplace(a.data, all.size());
       const auto n = static_cast<std::size_t>(rows);
-      if (is_new) all.push_back({a.data, std::vector<int>(n, std::numeric_limits<int>::max()), std::vector<int>(n, std::numeric_limits<int>::min())});
-      all[it->second].add(a, outer, p.ends[outer].empty() ? nullptr : p.ends[outer].data() + l, loops.size(), range.low[outer], range.high[outer]);
+      if (is_new)
+        all.push_back({a.data, std::vector<int>(n, std::numeric_limits<int>::max()),
+                       std::vector<int>(n, std::numeric_limits<int>::min())});
+      all[it->second].add(a, outer, p.ends[outer].empty() ? nullptr : p.ends[outer].data() + l, loops.size(),
+                          range.low[outer], range.high[outer]);
     }
   }
   std::vector<stream> streams;
@@ -171,14 +180,17 @@ std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
   return streams;
 }
 
-// What of the next chain's first window is certain when the last group begins: the slabs that were written back for good.
+// What of the next chain's first window is certain when the last group begins: the slabs that were written back for
+// good.
 slabs ahead_of(const stream& s, int groups, int depth) {
   if (depth == 0 || groups < depth + 2) return {s.first[0], s.first[0]};
   return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups - 1 - depth)]))};
 }
 
-// is_generous: with room for all that could be read ahead, which is up to a window; otherwise it is as much as the ring happens to have room for.
-stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group, int depth, bool is_generous = false) {
+// is_generous: with room for all that could be read ahead, which is up to a window; otherwise it is as much as the ring
+// happens to have room for.
+stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of_group, int depth,
+                       bool is_generous = false) {
   stream_plan p;
   p.depth = depth;
   p.rows = rows_of_group;
@@ -195,7 +207,8 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
     s.first.push_back(s.last.back());
     int most = 1;
     const auto far = static_cast<std::size_t>(depth);
-    for (std::size_t g = 0; g < groups; ++g) most = std::max(most, s.last[std::min(g + far, groups - 1)] - s.first[g - std::min(g, far)]);
+    for (std::size_t g = 0; g < groups; ++g)
+      most = std::max(most, s.last[std::min(g + far, groups - 1)] - s.first[g - std::min(g, far)]);
     s.ahead = ahead_of(s, p.groups, depth);
     const int beside = s.last.back() - s.first[groups - 1 - std::min(groups - 1, far)];  // when it is read
     if (is_generous) most = std::max(most, beside + s.ahead.high - s.ahead.low);
@@ -246,14 +259,17 @@ std::size_t least_bytes(chain loops, int depth) {
   return group_rows(windows, rows, 1, depth).bytes;
 }
 
-stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes, int threads) {
+stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted, std::uint64_t fast_bytes,
+                             int threads) {
   const int outer = outermost(loops);
   const int extent = std::max(1, bounds(loops).extent(outer));
   auto r = rows_that_fit(loops, tile[outer] > 0 ? tile[outer] : extent, fast_bytes);
   int rows_of_group = 1;
   if (!is_wanted) {
     // Low rows, so that groups of them can have any height.
-    if (tile[outer] == 0 && r.height > 1) r.cut(std::max({1, std::min(r.height, least_height(loops)), std::min(r.height / 8, extent / (2 * wanted_groups))}));
+    if (tile[outer] == 0 && r.height > 1)
+      r.cut(
+          std::max({1, std::min(r.height, least_height(loops)), std::min(r.height / 8, extent / (2 * wanted_groups))}));
     int most = r.most_rows(fast_bytes);
     // Threads run blocks of their own where a group has a row for each (execute.h).
     while (is_block(tile, outer) && most < threads && r.height >= 2 * least_block_height) {
@@ -271,7 +287,8 @@ stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wante
     if (deeper.bytes > fast_bytes) break;
     p = std::move(deeper);
   }
-  if (auto generous = group_rows(r.windows, r.rows, p.rows, p.depth, true); generous.bytes <= fast_bytes) p = std::move(generous);
+  if (auto generous = group_rows(r.windows, r.rows, p.rows, p.depth, true); generous.bytes <= fast_bytes)
+    p = std::move(generous);
   auto cells = tile;
   cells[outer] = r.height;
   p.tiles = make_plan(loops, cells);

@@ -105,7 +105,8 @@ void thread_pool::run_open(const std::function<void(int)>& f) {
 bool thread_pool::enter(visitor& v) noexcept {
   auto gate = gate_.load(std::memory_order_relaxed);
   while (gate >> 32 == v.generation && (gate & open_bit) != 0) {
-    if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) return v.is_inside = true;
+    if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed))
+      return v.is_inside = true;
   }
   return false;
 }

@@ -1,11 +1,11 @@
-// The threads that run loops: bound to processors in the order of the place tree, so that neighbours share caches and memory. The
-// calling thread is thread 0.
+// The threads that run loops: bound to processors in the order of the place tree, so that neighbours share caches and
+// memory. The calling thread is thread 0.
 //
-// run(f) calls f(thread) on all of them and returns when all have returned. Waits spin for a short while and sleep after that: loops follow each
-// other closely, but the processors may be shared.
+// run(f) calls f(thread) on all of them and returns when all have returned. Waits spin for a short while and sleep
+// after that: loops follow each other closely, but the processors may be shared.
 //
-// run_open(f) waits for nobody who has not begun: f is called here, and by the others as they come, as long as it runs here. So f does its work
-// whoever takes part, and finds out itself what is left.
+// run_open(f) waits for nobody who has not begun: f is called here, and by the others as they come, as long as it runs
+// here. So f does its work whoever takes part, and finds out itself what is left.
 //
 // An exception out of f on any thread is thrown by run() and run_open().
 #pragma once
@@ -39,8 +39,9 @@ class thread_pool {
   [[nodiscard]] int size() const noexcept { return size_; }
   void run(const std::function<void(int)>& f);
   void run_open(const std::function<void(int)>& f);
-  // Inside f of run_open: until phase() has another value than `old`. Others than thread 0 sleep as if they had not come, so that nobody waits for them:
-  // false if the job has ended in the meantime, and f must return without touching what belongs to it, or to its owner.
+  // Inside f of run_open: until phase() has another value than `old`. Others than thread 0 sleep as if they had not
+  // come, so that nobody waits for them: false if the job has ended in the meantime, and f must return without touching
+  // what belongs to it, or to its owner.
   [[nodiscard]] bool wait_outside(int thread, std::uint32_t old) noexcept;
   // How far open jobs have come. Of the pool, since who sleeps outside may look at it at any time.
   [[nodiscard]] std::atomic<std::uint32_t>& phase() noexcept { return job_phase_; }
@@ -66,8 +67,10 @@ class thread_pool {
   const std::function<void(int)>* job_ = nullptr;
   std::exception_ptr failure_;
   std::atomic<int> failed_{0};
-  alignas(64) std::atomic<std::uint32_t> generation_{0};  // of jobs, ascending: even ones are for all threads, odd ones are open
-  alignas(64) std::atomic<std::uint64_t> gate_{0};        // of the open job: its generation, whether it still is, how many are inside
+  alignas(64) std::atomic<std::uint32_t> generation_{
+      0};  // of jobs, ascending: even ones are for all threads, odd ones are open
+  alignas(64) std::atomic<std::uint64_t> gate_{
+      0};  // of the open job: its generation, whether it still is, how many are inside
   alignas(64) std::atomic<std::uint32_t> job_phase_{1};
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> phase_{0};

@@ -19,12 +19,14 @@ TEST(error, what_is_code_name_and_message) {
 TEST(error, codes_are_grouped_by_what_is_damaged) {
   using situ::errc;
   using situ::error_scope;
-  for (const errc code : {errc::bad_argument, errc::bad_address, errc::misaligned, errc::out_of_memory, errc::access_denied, errc::not_supported,
-                          errc::bad_message, errc::bad_file, errc::remote_exception})
+  for (const errc code :
+       {errc::bad_argument, errc::bad_address, errc::misaligned, errc::out_of_memory, errc::access_denied,
+        errc::not_supported, errc::bad_message, errc::bad_file, errc::remote_exception})
     EXPECT_EQ(situ::scope(code), error_scope::operation) << situ::name(code);
   EXPECT_EQ(situ::scope(errc::link_lost), error_scope::link);
   EXPECT_EQ(situ::scope(errc::place_lost), error_scope::place);
-  for (const errc code : {errc::no_runtime, errc::bad_launch, errc::version_mismatch}) EXPECT_EQ(situ::scope(code), error_scope::job) << situ::name(code);
+  for (const errc code : {errc::no_runtime, errc::bad_launch, errc::version_mismatch})
+    EXPECT_EQ(situ::scope(code), error_scope::job) << situ::name(code);
 }
 
 TEST(error, every_code_has_a_name_of_its_own) {

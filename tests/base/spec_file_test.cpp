@@ -79,21 +79,31 @@ TEST(spec_file, absent_keys_take_the_fallback_or_are_demanded) {
 }
 
 TEST(spec_file, a_wrong_type_names_file_line_key_and_what_to_write) {
-  const situ::spec_table spec = parse("a = 1\nb = \"x\"\n\nc = [1, \"2\"]\n[[node]]\n[[node]]\nsize = 3\nlatency = \"5 min\"\n");
-  EXPECT_EQ(message_of([&] { (void)spec.text("a"); }), "study.toml:1: a: expected a string, found an integer; put it in quotes");
-  EXPECT_EQ(message_of([&] { (void)spec.integer("b"); }), "study.toml:2: b: expected an integer, found a string; write b = 1, without quotes or a point");
-  EXPECT_EQ(message_of([&] { (void)spec.integers("c"); }), "study.toml:4: c: expected integers, found a string among them; write c = [1, 2]");
-  EXPECT_EQ(message_of([&] { (void)spec.table("a"); }), "study.toml:1: a: expected a table, found an integer; write [a]");
-  EXPECT_EQ(message_of([&] { (void)spec.tables("b"); }), "study.toml:2: b: expected an array of tables, found a string; write [[b]]");
+  const situ::spec_table spec =
+      parse("a = 1\nb = \"x\"\n\nc = [1, \"2\"]\n[[node]]\n[[node]]\nsize = 3\nlatency = \"5 min\"\n");
+  EXPECT_EQ(message_of([&] { (void)spec.text("a"); }),
+            "study.toml:1: a: expected a string, found an integer; put it in quotes");
+  EXPECT_EQ(message_of([&] { (void)spec.integer("b"); }),
+            "study.toml:2: b: expected an integer, found a string; write b = 1, without quotes or a point");
+  EXPECT_EQ(message_of([&] { (void)spec.integers("c"); }),
+            "study.toml:4: c: expected integers, found a string among them; write c = [1, 2]");
+  EXPECT_EQ(message_of([&] { (void)spec.table("a"); }),
+            "study.toml:1: a: expected a table, found an integer; write [a]");
+  EXPECT_EQ(message_of([&] { (void)spec.tables("b"); }),
+            "study.toml:2: b: expected an array of tables, found a string; write [[b]]");
   const situ::spec_table node = spec.tables("node").at(1);
-  EXPECT_EQ(message_of([&] { (void)node.bytes("size"); }), "study.toml:7: node[1].size: expected a quantity with its unit, found an integer; write size = \"64 MiB\"");
-  EXPECT_EQ(message_of([&] { (void)node.nanoseconds("latency", 0); }), "study.toml:8: node[1].latency: \"5 min\" is no duration; write it like \"105 ns\"");
+  EXPECT_EQ(message_of([&] { (void)node.bytes("size"); }),
+            "study.toml:7: node[1].size: expected a quantity with its unit, found an integer; write size = \"64 MiB\"");
+  EXPECT_EQ(message_of([&] { (void)node.nanoseconds("latency", 0); }),
+            "study.toml:8: node[1].latency: \"5 min\" is no duration; write it like \"105 ns\"");
 }
 
 TEST(spec_file, unknown_keys_are_refused_with_the_nearest_known_one) {
   const situ::spec_table spec = parse("size = 1\ncuont = 2\n");
-  EXPECT_EQ(message_of([&] { spec.allow_only({"size", "count"}); }), "study.toml:2: cuont: unknown key; did you mean \"count\"?");
-  EXPECT_EQ(message_of([&] { spec.allow_only({"cuont", "weight"}); }), "study.toml:1: size: unknown key; known here: cuont, weight");
+  EXPECT_EQ(message_of([&] { spec.allow_only({"size", "count"}); }),
+            "study.toml:2: cuont: unknown key; did you mean \"count\"?");
+  EXPECT_EQ(message_of([&] { spec.allow_only({"cuont", "weight"}); }),
+            "study.toml:1: size: unknown key; known here: cuont, weight");
   EXPECT_NO_THROW(spec.allow_only({"size", "cuont", "more"}));
 }
 
@@ -111,7 +121,8 @@ TEST(spec_file, deep_nesting_is_an_error_and_no_crash) {
 TEST(spec_file, a_table_outlives_the_document_it_came_from) {
   const situ::spec_table inner = [] { return parse("[a.b]\nc = 5\n").table("a").table("b"); }();
   EXPECT_EQ(inner.integer("c"), 5);
-  EXPECT_EQ(message_of([&] { (void)inner.text("c"); }), "study.toml:2: a.b.c: expected a string, found an integer; put it in quotes");
+  EXPECT_EQ(message_of([&] { (void)inner.text("c"); }),
+            "study.toml:2: a.b.c: expected a string, found an integer; put it in quotes");
 }
 
 TEST(spec_file, files_are_read_or_said_to_be_unreadable) {

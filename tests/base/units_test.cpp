@@ -26,7 +26,8 @@ TEST(units, bytes_take_binary_and_decimal_prefixes) {
 }
 
 TEST(units, what_is_no_size_is_refused_with_an_example) {
-  for (const char* text : {"", " ", "GiB", "12", "1.2.3 GiB", ".5 GiB", "5. GiB", "-1 B", "1e3 B", "0x10 B", "3 GHz", "4 gib", "1 GiB B", "+1 B"}) {
+  for (const char* text : {"", " ", "GiB", "12", "1.2.3 GiB", ".5 GiB", "5. GiB", "-1 B", "1e3 B", "0x10 B", "3 GHz",
+                           "4 gib", "1 GiB B", "+1 B"}) {
     try {
       (void)situ::parse_bytes(text);
       ADD_FAILURE() << "accepted \"" << text << '"';
@@ -55,7 +56,8 @@ TEST(units, bandwidths_frequencies_and_times) {
   EXPECT_DOUBLE_EQ(situ::parse_nanoseconds("1.8us"), 1800);
   EXPECT_DOUBLE_EQ(situ::parse_nanoseconds("2 ms"), 2e6);
   EXPECT_DOUBLE_EQ(situ::parse_nanoseconds("3 s"), 3e9);
-  for (const char* text : {"", "ns", "-1 ns", "inf ns", "nan ns", "5", "5 min", "1e400 ns"}) EXPECT_THROW((void)situ::parse_nanoseconds(text), situ::error) << text;
+  for (const char* text : {"", "ns", "-1 ns", "inf ns", "nan ns", "5", "5 min", "1e400 ns"})
+    EXPECT_THROW((void)situ::parse_nanoseconds(text), situ::error) << text;
   EXPECT_THROW((void)situ::parse_bandwidth("3 GB"), situ::error);
   EXPECT_THROW((void)situ::parse_hertz("3 GB"), situ::error);
 }

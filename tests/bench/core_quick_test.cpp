@@ -1,5 +1,5 @@
-// `situ bench core --quick` end to end, and how it fails. Only what must hold whatever the machine's load: which rows there
-// are, that they are whole, and what is left behind. Speed is no test.
+// `situ bench core --quick` end to end, and how it fails. Only what must hold whatever the machine's load: which rows
+// there are, that they are whole, and what is left behind. Speed is no test.
 #include "subject_run.h"
 
 #include "bench/quick_bench.h"
@@ -45,8 +45,8 @@ TEST_F(core_quick, delivers_every_row_and_leaves_nothing) {
   ASSERT_EQ(r.status, 0) << r.output;
   const auto seen = check_rows(file, 1);
   for (const char* subject : {"raw", "situ"})
-    for (const char* name : {"put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway", "at_empty_rt", "at_1000_doubles", "barrier_2",
-                             "barrier_8", "barrier_64"})
+    for (const char* name : {"put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway",
+                             "at_empty_rt", "at_1000_doubles", "barrier_2", "barrier_8", "barrier_64"})
       EXPECT_TRUE(seen.contains({name, subject})) << name << ' ' << subject << '\n' << r.output;
   EXPECT_TRUE(seen.contains({"idle_64", "situ"}));
   EXPECT_TRUE(seen.contains({"context_switch", "raw"}));
@@ -116,22 +116,24 @@ pid_t run_and_leave(const std::string& script, std::chrono::seconds timeout, sub
 }
 
 TEST(run_subject, ends_a_subject_that_takes_too_long_and_what_it_started) {
-  EXPECT_FALSE(is_there(run_and_leave("sleep 300 & echo $! > $NOTE; wait", std::chrono::seconds{1}, subject_end::timed_out)));
+  EXPECT_FALSE(
+      is_there(run_and_leave("sleep 300 & echo $! > $NOTE; wait", std::chrono::seconds{1}, subject_end::timed_out)));
 }
 
 TEST(run_subject, ends_what_a_subject_leaves_in_another_process_group) {
-  const std::string script = R"(setsid sh -c 'echo $$ > $NOTE; exec sleep 300 >/dev/null 2>&1' & while ! test -s $NOTE; do sleep 0.01; done; )" + one_sample +
-                             R"(echo '{"end":"x"}')";
+  const std::string script =
+      R"(setsid sh -c 'echo $$ > $NOTE; exec sleep 300 >/dev/null 2>&1' & while ! test -s $NOTE; do sleep 0.01; done; )" +
+      one_sample + R"(echo '{"end":"x"}')";
   EXPECT_FALSE(is_there(run_and_leave(script, std::chrono::seconds{20}, subject_end::complete)));
 }
 
 TEST(run_subject, hands_on_what_a_subject_needs) {
-  const subject_outcome outcome =
-      run_subject({{"/bin/sh", "-c", R"(test -r "$SITU_BENCH_PAGE" && echo "$SITU_BENCH_CASES $SITU_BENCH_SECONDS $EXTRA" >&2)"},
-                   {{"EXTRA", "given"}},
-                   {"put_8", "get_8"},
-                   2.5,
-                   std::chrono::seconds{20}});
+  const subject_outcome outcome = run_subject(
+      {{"/bin/sh", "-c", R"(test -r "$SITU_BENCH_PAGE" && echo "$SITU_BENCH_CASES $SITU_BENCH_SECONDS $EXTRA" >&2)"},
+       {{"EXTRA", "given"}},
+       {"put_8", "get_8"},
+       2.5,
+       std::chrono::seconds{20}});
   EXPECT_EQ(outcome.error_output, ",put_8,get_8, 2.500000 given\n");
 }
 

@@ -1,4 +1,5 @@
-// A test of a whole `situ bench`: runs the command, in a directory of the test's own that is also the TMPDIR of what it starts.
+// A test of a whole `situ bench`: runs the command, in a directory of the test's own that is also the TMPDIR of what it
+// starts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ namespace situ::bench {
 class quick_bench : public ::testing::Test {
  protected:
   // The flags stand in every command.
-  explicit quick_bench(std::string name, std::string flags = "--no-install") : name_{std::move(name)}, flags_{std::move(flags)} {
+  explicit quick_bench(std::string name, std::string flags = "--no-install")
+      : name_{std::move(name)}, flags_{std::move(flags)} {
     std::string pattern = (std::filesystem::temp_directory_path() / "situ-bench-test-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
     std::filesystem::create_directory(directory_ / "tmp");
@@ -30,20 +32,21 @@ class quick_bench : public ::testing::Test {
     std::string output;
   };
   result run(const std::string& arguments, const std::string& environment = "") const {
-    const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment + " /usr/bin/timeout 240 " + std::string{SITU_TEST_BIN_DIR} + "/situ bench " + name_ +
+    const std::string command = "TMPDIR=" + (directory_ / "tmp").string() + " " + environment +
+                                " /usr/bin/timeout 240 " + std::string{SITU_TEST_BIN_DIR} + "/situ bench " + name_ +
                                 " " + flags_ + " " + arguments + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
     result r{-1, {}};
     char buffer[4096];
-    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-      r.output.append(buffer, n);
+    for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) r.output.append(buffer, n);
     const int status = pclose(pipe);
     r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return r;
   }
 
   // The rows that a run left in a file: case and subject of each, which must be a figure of so many samples.
-  static std::set<std::pair<std::string, std::string>> check_rows(const std::filesystem::path& file, int least_samples) {
+  static std::set<std::pair<std::string, std::string>> check_rows(const std::filesystem::path& file,
+                                                                  int least_samples) {
     std::ifstream stream{file};
     std::set<std::pair<std::string, std::string>> seen;
     for (const nlohmann::json& row : nlohmann::json::parse(stream)) {

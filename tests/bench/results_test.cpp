@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(parse_sample, takes_a_line_of_a_subject) {
-  const auto s = parse_sample(R"({"case":"put_8","subject":"raw","ns":0.4125,"calibration_ns":103.25,"raw_ns":0.3100})");
+  const auto s =
+      parse_sample(R"({"case":"put_8","subject":"raw","ns":0.4125,"calibration_ns":103.25,"raw_ns":0.3100})");
   ASSERT_TRUE(s);
   EXPECT_EQ(s->case_name, "put_8");
   EXPECT_EQ(s->subject, "raw");
@@ -29,7 +30,8 @@ TEST(parse_sample, takes_a_line_of_a_subject) {
 }
 
 TEST(parse_sample, takes_memory_where_it_is_given) {
-  const auto s = parse_sample(R"({"case":"idle_8","subject":"situ","ns":20000,"calibration_ns":100,"raw_ns":1000000000,"bytes":3141592})");
+  const auto s = parse_sample(
+      R"({"case":"idle_8","subject":"situ","ns":20000,"calibration_ns":100,"raw_ns":1000000000,"bytes":3141592})");
   ASSERT_TRUE(s);
   EXPECT_EQ(s->bytes, 3141592);
 }
@@ -40,7 +42,8 @@ TEST(parse_sample, leaves_what_is_no_sample) {
   EXPECT_FALSE(parse_sample(R"({"end":"raw"})"));
   EXPECT_FALSE(parse_sample(R"({"case":"put_8","subject":"raw","ns":0.4)")) << "cut short";
   EXPECT_FALSE(parse_sample(R"({"case":"put_8","subject":"raw","ns":0.4,"calibration_ns":103})")) << "no raw_ns";
-  EXPECT_FALSE(parse_sample(R"({"case":"put_8","subject":"raw","ns":0.4,"calibration_ns":103,"raw_ns":0})")) << "no ratio to 0";
+  EXPECT_FALSE(parse_sample(R"({"case":"put_8","subject":"raw","ns":0.4,"calibration_ns":103,"raw_ns":0})"))
+      << "no ratio to 0";
   EXPECT_FALSE(parse_sample(R"({"case":"put_8","subject":7,"ns":0.4,"calibration_ns":103,"raw_ns":1})"));
   EXPECT_FALSE(parse_sample("[1,2]"));
 }
@@ -60,8 +63,9 @@ TEST(spread_of, interpolates_between_neighbours) {
 
 std::vector<sample> two_regimes() {
   return {
-      {"am_short_rt", "situ", 150, 100, 100, 0}, {"am_short_rt", "situ", 170, 100, 100, 0}, {"am_short_rt", "situ", 160, 100, 100, 0},
-      {"am_short_rt", "situ", 700, 500, 500, 0}, {"am_short_rt", "situ", 800, 500, 500, 0}, {"am_short_rt", "raw", 101, 101, 101, 0},
+      {"am_short_rt", "situ", 150, 100, 100, 0}, {"am_short_rt", "situ", 170, 100, 100, 0},
+      {"am_short_rt", "situ", 160, 100, 100, 0}, {"am_short_rt", "situ", 700, 500, 500, 0},
+      {"am_short_rt", "situ", 800, 500, 500, 0}, {"am_short_rt", "raw", 101, 101, 101, 0},
   };
 }
 
@@ -125,24 +129,25 @@ TEST(to_json, keeps_the_form_that_every_benchmark_has) {
 
 TEST(to_json, is_one_row_a_line_and_exact_to_four_digits) {
   const std::vector<sample> samples{{"idle_8", "situ", 123456789, 100, 1e9, 3141592}};
-  EXPECT_EQ(to_json(summarize(samples), {"c", "m", "Release", "d"}),
-            "[\n"
-            R"({"case":"idle_8","subject":"situ","median_ns":123500000.0,"p10_ns":123500000.0,"p90_ns":123500000.0,"ratio_to_raw":0.1235,)"
-            R"("samples":1,"calibration_ns":100.0,"bytes":3141592,)"
-            R"("near":{"median_ns":123500000.0,"p10_ns":123500000.0,"p90_ns":123500000.0,"ratio_to_raw":0.1235,"samples":1,)"
-            R"("calibration_ns":100.0,"bytes":3141592},"far":null,"commit":"c","machine":"m","build":"Release","date":"d"})"
-            "\n]\n");
+  EXPECT_EQ(
+      to_json(summarize(samples), {"c", "m", "Release", "d"}),
+      "[\n"
+      R"({"case":"idle_8","subject":"situ","median_ns":123500000.0,"p10_ns":123500000.0,"p90_ns":123500000.0,"ratio_to_raw":0.1235,)"
+      R"("samples":1,"calibration_ns":100.0,"bytes":3141592,)"
+      R"("near":{"median_ns":123500000.0,"p10_ns":123500000.0,"p90_ns":123500000.0,"ratio_to_raw":0.1235,"samples":1,)"
+      R"("calibration_ns":100.0,"bytes":3141592},"far":null,"commit":"c","machine":"m","build":"Release","date":"d"})"
+      "\n]\n");
   EXPECT_EQ(nlohmann::json::parse(to_json({}, {})), nlohmann::json::array());
 }
 
 TEST(cases, are_those_of_the_agreed_form) {
   std::vector<std::string_view> names;
-  for (const case_info& info : all_cases())
-    names.push_back(info.name);
+  for (const case_info& info : all_cases()) names.push_back(info.name);
   names.resize(12);  // those after them are ours
-  EXPECT_THAT(names, ElementsAre("put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway", "at_empty_rt", "at_1000_doubles",
-                                 "barrier_2", "barrier_8", "barrier_64"));
-  EXPECT_THAT(std::vector(all_subjects().begin(), all_subjects().end()), ElementsAre("raw", "situ", "openmpi", "oshmem"));
+  EXPECT_THAT(names, ElementsAre("put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway",
+                                 "at_empty_rt", "at_1000_doubles", "barrier_2", "barrier_8", "barrier_64"));
+  EXPECT_THAT(std::vector(all_subjects().begin(), all_subjects().end()),
+              ElementsAre("raw", "situ", "openmpi", "oshmem"));
 }
 
 TEST(in_unit_of, counts_in_the_unit_of_the_target) {
@@ -168,15 +173,15 @@ TEST(time_text, has_three_digits_and_a_unit) {
 // The line of the table that begins with `case_name` or, for later subjects of the case, is the n-th after it.
 std::string table_line(const std::string& table, const std::string& case_name, int n) {
   std::size_t at = table.find("\n" + case_name) + 1;
-  for (; n > 0; --n)
-    at = table.find('\n', at) + 1;
+  for (; n > 0; --n) at = table.find('\n', at) + 1;
   return table.substr(at, table.find('\n', at) - at);
 }
 
 TEST(to_table, says_which_targets_are_met_in_which_regime) {
   std::vector<sample> samples{
-      {"am_short_rt", "raw", 100, 100, 100, 0},  {"am_short_rt", "situ", 150, 100, 100, 0}, {"am_short_rt", "situ", 900, 500, 500, 0},
-      {"barrier_8", "situ", 40000, 100, 100, 0}, {"barrier_8", "situ", 30000, 500, 500, 0}, {"context_switch", "raw", 2250, 100, 100, 0},
+      {"am_short_rt", "raw", 100, 100, 100, 0},  {"am_short_rt", "situ", 150, 100, 100, 0},
+      {"am_short_rt", "situ", 900, 500, 500, 0}, {"barrier_8", "situ", 40000, 100, 100, 0},
+      {"barrier_8", "situ", 30000, 500, 500, 0}, {"context_switch", "raw", 2250, 100, 100, 0},
       {"idle_8", "situ", 1e6, 100, 1e9, 9e6},    {"idle_64", "situ", 1e6, 100, 1e9, 7e6},
   };
   const std::string table = to_table(summarize(samples), {"c0ffee", "a machine", "Release", ""});
@@ -211,7 +216,8 @@ TEST(to_table, shows_nothing_that_was_not_measured) {
 // ---- the plan of the runs ----
 
 const planned_run* find_run(const std::vector<planned_run>& plan, std::string_view subject, unsigned places) {
-  const auto found = std::find_if(plan.begin(), plan.end(), [&](const planned_run& r) { return r.subject == subject && r.places == places; });
+  const auto found = std::find_if(plan.begin(), plan.end(),
+                                  [&](const planned_run& r) { return r.subject == subject && r.places == places; });
   return found == plan.end() ? nullptr : &*found;
 }
 
@@ -222,11 +228,9 @@ TEST(plan_core, takes_turns_and_keeps_to_the_time) {
   const auto plan = plan_core(options, subjects);
   EXPECT_EQ(plan.size(), 2u * (6 + 3 + 2));
   double seconds = 0;
-  for (const planned_run& run : plan)
-    seconds += run.seconds;
+  for (const planned_run& run : plan) seconds += run.seconds;
   EXPECT_NEAR(seconds, 60, 1e-9);
-  for (std::size_t i = 0; i < plan.size(); ++i)
-    EXPECT_EQ(plan[i].subject, subjects[i % 2]) << i;
+  for (std::size_t i = 0; i < plan.size(); ++i) EXPECT_EQ(plan[i].subject, subjects[i % 2]) << i;
 }
 
 TEST(plan_core, measures_idleness_once) {
@@ -243,7 +247,8 @@ TEST(plan_core, gives_each_subject_what_it_has) {
   const std::vector<std::string> subjects{"raw", "openmpi", "oshmem"};
   const auto plan = plan_core(options, subjects);
   EXPECT_EQ(plan.size(), 9u);
-  EXPECT_THAT(find_run(plan, "oshmem", 2)->cases, ElementsAre("put_8", "get_8", "put_1m", "get_1m", "fetch_add", "barrier_2"));
+  EXPECT_THAT(find_run(plan, "oshmem", 2)->cases,
+              ElementsAre("put_8", "get_8", "put_1m", "get_1m", "fetch_add", "barrier_2"));
   EXPECT_THAT(find_run(plan, "raw", 2)->cases, ::testing::Contains("context_switch"));
   EXPECT_THAT(find_run(plan, "openmpi", 2)->cases, Not(::testing::Contains("context_switch")));
   EXPECT_THAT(find_run(plan, "raw", 64)->cases, ElementsAre("barrier_64"));

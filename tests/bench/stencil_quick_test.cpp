@@ -33,7 +33,9 @@ TEST_F(stencil_quick, delivers_every_row_and_leaves_nothing) {
     EXPECT_THAT(r.output, HasSubstr("\n" + std::string{info.name} + ": "));
     for (const stencil_subject& subject : info.subjects) {
       ++expected;
-      EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}})) << info.name << ' ' << subject.name << '\n' << r.output;
+      EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}}))
+          << info.name << ' ' << subject.name << '\n'
+          << r.output;
     }
   }
   EXPECT_EQ(seen.size(), expected);
@@ -47,7 +49,8 @@ TEST_F(stencil_quick, compares_programs_built_elsewhere) {
     std::ofstream{file} << "#!/bin/sh\n" << text << '\n';
     fs::permissions(file, fs::perms::owner_all);
   };
-  const std::string arguments = "--seconds 0.1 --cases cloverleaf --programs " + (directory_ / "programs").string() + " --json " + (directory_ / "rows.json").string();
+  const std::string arguments = "--seconds 0.1 --cases cloverleaf --programs " + (directory_ / "programs").string() +
+                                " --json " + (directory_ / "rows.json").string();
   EXPECT_THAT(run(arguments).output, HasSubstr("Directory does not exist"));
   fs::create_directory(directory_ / "programs");
   EXPECT_THAT(run(arguments).output, HasSubstr("holds no folder of a case"));
@@ -59,11 +62,14 @@ TEST_F(stencil_quick, compares_programs_built_elsewhere) {
   EXPECT_THAT(r.output, HasSubstr("aim <= 0.86 x: met"));
   EXPECT_EQ(check_rows(directory_ / "rows.json", 1).size(), 2u);
   add("plain", "echo 'no such deck'; exit 3");
-  EXPECT_THAT(run(arguments).output, ::testing::AllOf(HasSubstr("cloverleaf_3840/plain: ended with status 3"), HasSubstr("no such deck")));
+  EXPECT_THAT(run(arguments).output,
+              ::testing::AllOf(HasSubstr("cloverleaf_3840/plain: ended with status 3"), HasSubstr("no such deck")));
   add("plain", "kill -INT $(sed -n 's/PPid:\\t//p' /proc/$PPID/status); sleep 60; echo 'Total Wall time 1.7'");
   const result interrupted = run("--cases triad_1 " + arguments);
   EXPECT_EQ(interrupted.status, 130) << interrupted.output;
-  EXPECT_THAT(interrupted.output, ::testing::AllOf(HasSubstr("interrupted: the table holds what was measured until then"), HasSubstr("triad_1: ")));
+  EXPECT_THAT(
+      interrupted.output,
+      ::testing::AllOf(HasSubstr("interrupted: the table holds what was measured until then"), HasSubstr("triad_1: ")));
   add("plain", "echo 5");
   EXPECT_THAT(run(arguments).output, HasSubstr("prints no line with the word 'wall'"));
 }
@@ -87,7 +93,9 @@ TEST(stencil_cases, are_found_by_name) {
 }
 
 TEST(stencil_cases, aims_are_held_against_what_was_measured) {
-  const std::vector<sample> samples{{"copy", "raw", 1, 1, 1, 0}, {"copy", "plain", 1.1, 1, 1, 0}, {"plan_cached", "tiled", 12'000, 1, 1e9, 0},
+  const std::vector<sample> samples{{"copy", "raw", 1, 1, 1, 0},
+                                    {"copy", "plain", 1.1, 1, 1, 0},
+                                    {"plan_cached", "tiled", 12'000, 1, 1e9, 0},
                                     {"euler", "out_of_core", 1.1e9, 1, 1e9, 2e9}};
   const std::string table = to_stencil_table(summarize(samples), {"c0ffee", "a machine", "Release", ""});
   EXPECT_THAT(table, HasSubstr("aim <= 1.05 x: MISSED"));

@@ -1,5 +1,6 @@
 // The function would change a copy, which its author does not expect.
-// expect: the function cannot be called with these arguments \(they arrive by value: take them by value or const reference\)
+// expect: the function cannot be called with these arguments \(they arrive by value: take them by value or const
+// reference\)
 #include <situ/runtime/at.h>
 
 void ask(situ::place there, int n) {

@@ -1,4 +1,5 @@
-// expect: this result cannot travel: at\(\) returns void, trivially copyable values \(no raw pointers or references: use situ::ptr\)
+// expect: this result cannot travel: at\(\) returns void, trivially copyable values \(no raw pointers or references:
+// use situ::ptr\)
 #include <situ/runtime/at.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL

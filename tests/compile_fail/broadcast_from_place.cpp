@@ -3,7 +3,9 @@
 #include <situ/runtime/collective.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL
-int share(int value, situ::place from, const situ::team& team) { return situ::broadcast(value, team.index_of(from).value(), team); }
+int share(int value, situ::place from, const situ::team& team) {
+  return situ::broadcast(value, team.index_of(from).value(), team);
+}
 #else
 int share(int value, situ::place from, const situ::team& team) { return situ::broadcast(value, from, team); }
 #endif

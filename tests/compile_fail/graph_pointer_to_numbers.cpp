@@ -1,5 +1,6 @@
 // expect: node::wrong
-// expect: a pointer to numbers cannot travel, since nobody knows how many there are: make this field a situ::array or situ::vector
+// expect: a pointer to numbers cannot travel, since nobody knows how many there are: make this field a situ::array or
+// situ::vector
 #include <situ/graph/clone.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL

@@ -1,5 +1,6 @@
 // expect: node::wrong
-// expect: a pointer to a class of which nothing is known cannot travel: list the fields of that class once with SITU_DESCRIBE
+// expect: a pointer to a class of which nothing is known cannot travel: list the fields of that class once with
+// SITU_DESCRIBE
 #include <situ/graph/clone.h>
 
 class inner {

@@ -1,5 +1,6 @@
 // expect: T = node
-// expect: a reference, or a field without a default constructor .a lambda that captures., cannot travel: make it a pointer to a described 
+// expect: a reference, or a field without a default constructor .a lambda that captures., cannot travel: make it a
+// pointer to a described
 #include <situ/graph/clone.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL

@@ -1,5 +1,6 @@
 // expect: node::wrong
-// expect: void\* cannot travel, since nobody knows what it points to: make this field situ::transient<void\*>, or a pointer to a described class
+// expect: void\* cannot travel, since nobody knows what it points to: make this field situ::transient<void\*>, or a
+// pointer to a described class
 #include <situ/graph/clone.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL

@@ -35,7 +35,7 @@ void on_alarm(int) {
 }
 
 void die_after(std::chrono::microseconds time) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = &on_alarm;
   ::sigaction(SIGALRM, &action, nullptr);
   const itimerval alarm{{}, {time.count() / 1'000'000, time.count() % 1'000'000 + 1}};
@@ -51,7 +51,8 @@ constexpr std::string_view check_names[] = {SITU_LOSS_CHECK_LIST(SITU_NAME)};
 }  // namespace
 
 record& shared() {
-  static record* const made = new (::mmap(nullptr, sizeof(record), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) record;
+  static record* const made =
+      new (::mmap(nullptr, sizeof(record), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) record;
   return *made;
 }
 
@@ -78,8 +79,12 @@ std::int64_t now_ns() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-std::string_view name_of(point which) noexcept { return which == point::count ? "any moment" : point_names[static_cast<std::size_t>(which)]; }
-std::string_view name_of(check which) noexcept { return which == check::count ? "none" : check_names[static_cast<std::size_t>(which)]; }
+std::string_view name_of(point which) noexcept {
+  return which == point::count ? "any moment" : point_names[static_cast<std::size_t>(which)];
+}
+std::string_view name_of(check which) noexcept {
+  return which == check::count ? "none" : check_names[static_cast<std::size_t>(which)];
+}
 
 std::string_view name_of(death how) noexcept {
   switch (how) {

@@ -1,6 +1,6 @@
-// Places die at every numbered point of fabric, memory and runtime, at random moments, and once more while the others still hear of the
-// first death, in seventeen kinds of programs; every survivor must have ended, told of it, within a second. Then each check for lost places is taken
-// out in turn, and that must be noticed.
+// Places die at every numbered point of fabric, memory and runtime, at random moments, and once more while the others
+// still hear of the first death, in seventeen kinds of programs; every survivor must have ended, told of it, within a
+// second. Then each check for lost places is taken out in turn, and that must be noticed.
 //
 //   SITU_DEATH_ROUNDS=10000   launches; else as many as go into SITU_DEATH_SECONDS (40 unless given)
 //   SITU_TEST_SEED=n          the same launches again
@@ -57,17 +57,20 @@ struct trial {
 std::string text_of(const trial& t) {
   std::string text = std::string{t.what->name} + " at " + std::to_string(t.places) + " places";
   for (const strike& each : {t.how.at, t.how.also_at})
-    if (each.where != point::count) text += ", one " + std::string{name_of(each.how)} + " at " + std::string{name_of(each.where)} + ", time " + std::to_string(each.occurrence);
-  if (t.how.victim != most_places) text += ", place " + std::to_string(t.how.victim) + " killed after " + std::to_string(t.how.after.count()) + " us";
+    if (each.where != point::count)
+      text += ", one " + std::string{name_of(each.how)} + " at " + std::string{name_of(each.where)} + ", time " +
+              std::to_string(each.occurrence);
+  if (t.how.victim != most_places)
+    text += ", place " + std::to_string(t.how.victim) + " killed after " + std::to_string(t.how.after.count()) + " us";
   if (t.how.without != check::count) text += ", without the check " + std::string{name_of(t.how.without)};
   return text;
 }
 
 struct outcome {
   bool died = false;
-  std::string complaint;               // empty: everybody ended as it should
-  std::vector<std::int64_t> told_ns;   // since the last death
-  std::int64_t all_ended_ns = 0;       // since the last death
+  std::string complaint;              // empty: everybody ended as it should
+  std::vector<std::int64_t> told_ns;  // since the last death
+  std::int64_t all_ended_ns = 0;      // since the last death
 };
 
 // Serves the others until each has been told, or ended: nobody learns of the loss by this place's leaving.
@@ -75,10 +78,11 @@ void stay_until_all_are_told() {
   const std::int64_t end = now_ns() + 2 * second_ns;
   for (const place p : places()) {
     const detail::place_slot& slot = detail::current->job->slot(p.index());
-    while (shared().told_at_ns[p.index()].load() == 0 && slot.state.load() <= detail::place_state::joined && now_ns() < end) try {
+    while (shared().told_at_ns[p.index()].load() == 0 && slot.state.load() <= detail::place_state::joined &&
+           now_ns() < end)
+      try {
         progress();
-      } catch (const place_lost_error&) {
-      }
+      } catch (const place_lost_error&) {}
   }
 }
 
@@ -90,8 +94,7 @@ int after_a_loss() {
     try {
       (void)at(p, [] { return 1; });
     } catch (const place_lost_error&) {
-    } catch (const remote_error&) {
-    }
+    } catch (const remote_error&) {}
   }
   stay_until_all_are_told();
   try {
@@ -121,17 +124,24 @@ bool is_meant(std::string_view reason, const plan& how) {
     if (reason.find(part) != std::string_view::npos) return true;
   // What is thrown where nothing may throw ends the place, too.
   // After its answer, what a call still offers goes with it.
-  if (how.at.how == death::threw && reason.find("of its offload agent") != std::string_view::npos && reason.find("which is over") != std::string_view::npos) return true;
-  return (how.at.how == death::threw || how.also_at.how == death::threw) && (reason.find("threw an unknown exception") != std::string_view::npos || reason.find("std::terminate was called") != std::string_view::npos || reason.find("(SIGABRT)") != std::string_view::npos);
+  if (how.at.how == death::threw && reason.find("of its offload agent") != std::string_view::npos &&
+      reason.find("which is over") != std::string_view::npos)
+    return true;
+  return (how.at.how == death::threw || how.also_at.how == death::threw) &&
+         (reason.find("threw an unknown exception") != std::string_view::npos ||
+          reason.find("std::terminate was called") != std::string_view::npos ||
+          reason.find("(SIGABRT)") != std::string_view::npos);
 }
 
 std::string complaint_of(const launch_result& result, bool died) {
   for (std::size_t p = 0; p < result.places.size(); ++p) {
     const place_outcome& each = result.places[p];
     const std::string who = "place " + std::to_string(p);
-    if (!each.reason.empty() && !(died && is_meant(each.reason, shared().next))) return who + " is lost: " + each.reason;
+    if (!each.reason.empty() && !(died && is_meant(each.reason, shared().next)))
+      return who + " is lost: " + each.reason;
     if (!each.reason.empty()) continue;
-    // One that had left the job, or was leaving it after a loss, when it died. The launcher's own signals come with a reason, or are SIGTERM.
+    // One that had left the job, or was leaving it after a loss, when it died. The launcher's own signals come with a
+    // reason, or are SIGTERM.
     if (died && (each.signal == SIGKILL || each.signal == SIGABRT || each.exit_code == 3)) continue;
     if (each.signal != 0) return who + " ended by signal " + std::to_string(each.signal);
     if (each.exit_code != 0) return who + " returned " + std::to_string(each.exit_code);
@@ -160,7 +170,9 @@ class every_survivor_is_told : public testing::Test {
     const std::int64_t limit = second_ns + stalls_.longest_ns();
     if (seen.died) {
       seen.all_ended_ns = ended - died_at;
-      if (seen.complaint.empty() && seen.all_ended_ns > limit) seen.complaint = "the last survivor ended " + std::to_string(seen.all_ended_ns / 1'000'000) + " ms after the death";
+      if (seen.complaint.empty() && seen.all_ended_ns > limit)
+        seen.complaint =
+            "the last survivor ended " + std::to_string(seen.all_ended_ns / 1'000'000) + " ms after the death";
       for (const auto& told : shared().told_at_ns)
         if (told.load() > died_at) seen.told_ns.push_back(told.load() - died_at);
     } else if (seen.complaint.empty() && ended - begun > 9 * second_ns) {
@@ -188,14 +200,19 @@ class every_survivor_is_told : public testing::Test {
     std::array<std::uint64_t, point_count> passes;
   };
 
-  [[nodiscard]] std::uint32_t below(std::uint32_t n) { return std::uniform_int_distribution<std::uint32_t>{0, n - 1}(random_); }
+  [[nodiscard]] std::uint32_t below(std::uint32_t n) {
+    return std::uniform_int_distribution<std::uint32_t>{0, n - 1}(random_);
+  }
 
   // From 1 to n, the first ones more often.
-  [[nodiscard]] std::uint64_t one_of(double n) { return static_cast<std::uint64_t>(std::exp(std::uniform_real_distribution{0.0, std::log(n + 0.5)}(random_))); }
+  [[nodiscard]] std::uint64_t one_of(double n) {
+    return static_cast<std::uint64_t>(std::exp(std::uniform_real_distribution{0.0, std::log(n + 0.5)}(random_)));
+  }
 
   void kill_after_a_while(plan& how, std::uint32_t places) {
     how.victim = below(places);
-    how.after = std::chrono::microseconds{static_cast<std::int64_t>(std::exp(std::uniform_real_distribution{std::log(50.0), std::log(20000.0)}(random_)))};
+    how.after = std::chrono::microseconds{static_cast<std::int64_t>(
+        std::exp(std::uniform_real_distribution{std::log(50.0), std::log(20000.0)}(random_)))};
   }
 
   // A death at this point, in a program that passes it; where none does undisturbed, after another death.
@@ -204,7 +221,8 @@ class every_survivor_is_told : public testing::Test {
     for (const known_passes& each : known_)
       if (each.passes[static_cast<std::size_t>(where)] != 0) passing.push_back(&each);
     const bool needs_a_loss = passing.empty();
-    const known_passes& chosen = needs_a_loss ? known_[below(static_cast<std::uint32_t>(known_.size()))] : *passing[below(static_cast<std::uint32_t>(passing.size()))];
+    const known_passes& chosen = needs_a_loss ? known_[below(static_cast<std::uint32_t>(known_.size()))]
+                                              : *passing[below(static_cast<std::uint32_t>(passing.size()))];
     trial t{chosen.what, chosen.places, {.at = {where, 1, static_cast<death>(below(3))}}};
     const double most = needs_a_loss ? 3 : static_cast<double>(chosen.passes[static_cast<std::size_t>(where)]);
     t.how.at.occurrence = one_of(most);
@@ -227,7 +245,8 @@ class every_survivor_is_told : public testing::Test {
   void print_coverage(const std::array<std::uint32_t, point_count>& deaths) const {
     std::printf("%-24s %12s %8s\n", "point", "passed", "deaths");
     for (std::size_t i = 0; i < point_count; ++i)
-      std::printf("%-24s %12llu %8u\n", name_of(static_cast<point>(i)).data(), static_cast<unsigned long long>(passed_[i]), deaths[i]);
+      std::printf("%-24s %12llu %8u\n", name_of(static_cast<point>(i)).data(),
+                  static_cast<unsigned long long>(passed_[i]), deaths[i]);
   }
 
   std::mt19937_64 random_{test::test_seed()};
@@ -262,16 +281,21 @@ TEST_F(every_survivor_is_told, wherever_a_place_dies) {
       if (late == 20) break;
     }
     with_a_death += seen.died;
-    if (const strike& at = t.how.at; at.where != point::count) deaths[static_cast<std::size_t>(at.where)] += shared().passes[static_cast<std::size_t>(at.where)].load() >= at.occurrence;
+    if (const strike& at = t.how.at; at.where != point::count)
+      deaths[static_cast<std::size_t>(at.where)] +=
+          shared().passes[static_cast<std::size_t>(at.where)].load() >= at.occurrence;
     told.insert(told.end(), seen.told_ns.begin(), seen.told_ns.end());
     last_ended = std::max(last_ended, seen.all_ended_ns);
   }
   print_coverage(deaths);
   std::sort(told.begin(), told.end());
   ASSERT_FALSE(told.empty());
-  std::printf("%lld launches, %lld with a death, %lld that went wrong. Told after (ms): median %.2f, 99 of 100 %.2f, last %.2f; all ended after at most %.2f\n",
-              static_cast<long long>(launches), static_cast<long long>(with_a_death), static_cast<long long>(late), static_cast<double>(told[told.size() / 2]) * 1e-6,
-              static_cast<double>(told[told.size() * 99 / 100]) * 1e-6, static_cast<double>(told.back()) * 1e-6, static_cast<double>(last_ended) * 1e-6);
+  std::printf(
+      "%lld launches, %lld with a death, %lld that went wrong. Told after (ms): median %.2f, 99 of 100 %.2f, last "
+      "%.2f; all ended after at most %.2f\n",
+      static_cast<long long>(launches), static_cast<long long>(with_a_death), static_cast<long long>(late),
+      static_cast<double>(told[told.size() / 2]) * 1e-6, static_cast<double>(told[told.size() * 99 / 100]) * 1e-6,
+      static_cast<double>(told.back()) * 1e-6, static_cast<double>(last_ended) * 1e-6);
   for (std::size_t i = 0; i < point_count; ++i) {
     EXPECT_NE(passed_[i], 0U) << name_of(static_cast<point>(i)) << " is passed by no program";
     if (launches < 40 * static_cast<std::int64_t>(point_count)) continue;
@@ -318,8 +342,11 @@ TEST_F(every_survivor_is_told, and_every_check_for_that_is_needed) {
       const outcome seen = run(t, 1500ms);
       if (!seen.complaint.empty()) noticed = text_of(t) + ": " + seen.complaint;
     }
-    if (noticed) std::printf("%-24s noticed in launch %3lld: %s\n", name_of(each.without).data(), static_cast<long long>(tries), noticed->c_str());
-    EXPECT_TRUE(noticed) << "the check " << name_of(each.without) << " can be taken out, and " << most << " launches do not notice it";
+    if (noticed)
+      std::printf("%-24s noticed in launch %3lld: %s\n", name_of(each.without).data(), static_cast<long long>(tries),
+                  noticed->c_str());
+    EXPECT_TRUE(noticed) << "the check " << name_of(each.without) << " can be taken out, and " << most
+                         << " launches do not notice it";
   }
 }
 

@@ -21,11 +21,10 @@ void check(bool is_right) {
 
 void compute_for(std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
+  while (std::chrono::steady_clock::now() < end) {}
 }
 
-// --- meetings -------------------------------------------------------------------------------------------------------------------
+// --- meetings --------------------------------------------------------------------------------------------------------
 
 void barriers(int rounds) {
   for (int i = 0; i < rounds; ++i) {
@@ -69,7 +68,7 @@ void teams(int rounds) {
   }
 }
 
-// --- calls ----------------------------------------------------------------------------------------------------------------------
+// --- calls -----------------------------------------------------------------------------------------------------------
 
 int plus_one(int x) { return x + 1; }
 
@@ -135,22 +134,24 @@ void scopes(int rounds) {
     barrier();
     finish([&] {
       for (const place p : places())
-        async_at(p, [](std::uint32_t home) {
-          async_at(neighbour(), [](std::uint32_t back) { async_at(place{back}, [] { ++counted; }); }, home);
-        }, here().index());
+        async_at(
+            p,
+            [](std::uint32_t home) {
+              async_at(neighbour(), [](std::uint32_t back) { async_at(place{back}, [] { ++counted; }); }, home);
+            },
+            here().index());
       // A loss that the body takes for itself: what is outstanding may still never come.
       try {
         at(neighbour(2), [] { compute_for(std::chrono::microseconds{20}); });
         barrier();
-      } catch (const place_lost_error&) {
-      }
+      } catch (const place_lost_error&) {}
     });
     check(counted == (i + 1) * static_cast<int>(place_count()));
   }
   counted = 0;
 }
 
-// --- messages -------------------------------------------------------------------------------------------------------------------
+// --- messages --------------------------------------------------------------------------------------------------------
 
 thread_local std::uint64_t received = 0;
 void take(am::token&, std::uint64_t) { ++received; }
@@ -207,9 +208,12 @@ void large_arguments(int rounds) {
     check(at(neighbour(), [](const std::string& text) { return text + "y"; }, large).size() == large.size() + 1);
     std::vector<ptr<int>> blocks;
     for (int b = 0; b < 50; ++b) blocks.push_back(allocate<int>(100));
-    at(neighbour(), [](const std::vector<ptr<int>>& theirs) {
-      for (const ptr<int> each : theirs) deallocate(each);
-    }, blocks);
+    at(
+        neighbour(),
+        [](const std::vector<ptr<int>>& theirs) {
+          for (const ptr<int> each : theirs) deallocate(each);
+        },
+        blocks);
   }
   barrier();
 }
@@ -217,12 +221,13 @@ void large_arguments(int rounds) {
 // Each is asleep most of the time: whoever wakes it may die before it does.
 void sleepers(int rounds) {
   for (int i = 0; i < rounds; ++i) {
-    if (here().index() == static_cast<std::uint32_t>(i) % place_count()) std::this_thread::sleep_for(std::chrono::microseconds{400});
+    if (here().index() == static_cast<std::uint32_t>(i) % place_count())
+      std::this_thread::sleep_for(std::chrono::microseconds{400});
     barrier();
   }
 }
 
-// --- graphs ---------------------------------------------------------------------------------------------------------------------
+// --- graphs ----------------------------------------------------------------------------------------------------------
 
 struct link {
   std::uint64_t value;

@@ -1,5 +1,5 @@
-// How a wait learns of a loss (docs/runtime.md), where the loss falls between two waits, or beside calls that take long: each task is told
-// once, at once, whatever stands in the channels.
+// How a wait learns of a loss (docs/runtime.md), where the loss falls between two waits, or beside calls that take
+// long: each task is told once, at once, whatever stands in the channels.
 #include "runtime/launch_support.h"
 
 #include <situ/base/error.h>
@@ -21,8 +21,7 @@ constexpr std::uint32_t victim = 2;
 
 void compute_for(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
+  while (std::chrono::steady_clock::now() < end) {}
 }
 
 // Dies once the others have had time to begin what they wait for.
@@ -57,7 +56,8 @@ void expect_heard(const situ::launch_result& result, std::initializer_list<std::
 
 const situ::launch_options limits{.grace = 8s, .time_limit = 20s};
 
-// The first part of a gather arrives in the turn in which the place sees the loss: the wait for the second part begins after it.
+// The first part of a gather arrives in the turn in which the place sees the loss: the wait for the second part begins
+// after it.
 TEST(a_task_is_told_of_a_loss, between_two_waits_of_a_collective) {
   const auto body = [] {
     situ::barrier();
@@ -87,8 +87,7 @@ TEST(a_task_is_told_of_a_loss, before_calls_begin_that_arrived_earlier) {
           const auto end = std::chrono::steady_clock::now() + 2s;
           while (std::chrono::steady_clock::now() < end) try {
               situ::progress();
-            } catch (const situ::place_lost_error&) {
-            }
+            } catch (const situ::place_lost_error&) {}
         }));
     situ::future<> busy;
     if (me == 0) busy = situ::async([] { compute_for(600ms); });
@@ -112,7 +111,9 @@ TEST(a_task_is_told_of_a_loss, before_it_asks_the_lost_place_for_graphs) {
     if (me == victim) {
       node* const one = new (situ::allocate_bytes(sizeof(node)).local()) node{5, nullptr};
       std::vector<situ::future<long>> calls;
-      for (int i = 0; i < 4; ++i) calls.push_back(situ::async_at(situ::via(place{0}, situ::transfer::offload), [](node* n) { return n->value; }, one));
+      for (int i = 0; i < 4; ++i)
+        calls.push_back(
+            situ::async_at(situ::via(place{0}, situ::transfer::offload), [](node* n) { return n->value; }, one));
       const auto end = std::chrono::steady_clock::now() + 200ms;
       while (std::chrono::steady_clock::now() < end) situ::progress();
       ::kill(::getpid(), SIGKILL);
@@ -134,8 +135,7 @@ TEST(a_task_is_told_of_a_loss, once) {
     situ::async([] {
       try {
         while (!situ::detail::current->endpoint->is_lost(victim)) situ::progress();  // told here, or by the loop's end
-      } catch (const situ::place_lost_error&) {
-      }
+      } catch (const situ::place_lost_error&) {}
     });
     const situ::future<> later = situ::async([] { compute_for(700ms); });  // sees nothing while it computes
     try {
@@ -157,7 +157,10 @@ TEST(a_task_is_told_of_a_loss, once) {
       for (int i = 0; i < 100; ++i) {
         situ::barrier(rest);
         if (situ::all_reduce(1, std::plus<>{}, rest) != 2) return +wrong_result;
-        if (situ::at(place{1 - situ::here().index()}, [](int x) { return situ::async([x] { return x + 1; }).get(); }, i) != i + 1) return +wrong_result;
+        if (situ::at(
+                place{1 - situ::here().index()}, [](int x) { return situ::async([x] { return x + 1; }).get(); }, i) !=
+            i + 1)
+          return +wrong_result;
       }
       situ::barrier(rest);
     } catch (const situ::place_lost_error&) {
@@ -177,16 +180,14 @@ TEST(a_task_is_told_of_a_loss, by_the_future_of_a_call_that_failed_of_it) {
     situ::async([&] {  // keeps the place busy while it notices
       while (!call.is_ready()) try {
           situ::progress();
-        } catch (const situ::place_lost_error&) {
-        }
+        } catch (const situ::place_lost_error&) {}
     });
     situ::async([] { compute_for(400ms); });
     std::this_thread::sleep_for(400ms);
     try {
       call.get();
       return +not_told;
-    } catch (const situ::place_lost_error&) {
-    }
+    } catch (const situ::place_lost_error&) {}
     try {
       situ::async([] { compute_for(5ms); }).get();
     } catch (const situ::place_lost_error&) {
@@ -213,8 +214,7 @@ TEST(a_barrier_that_a_loss_interrupts, can_be_entered_again) {
       if (me == 1) {  // comes to the barrier after the loss
         try {
           situ::promise<>{}.get_future().wait();
-        } catch (const situ::place_lost_error&) {
-        }
+        } catch (const situ::place_lost_error&) {}
         std::this_thread::sleep_for(200ms);
       } else if (hear_within(1s, [&] { situ::barrier(rest); }) != heard) {
         return +not_told;

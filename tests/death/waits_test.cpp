@@ -1,4 +1,5 @@
-// A place dies while the others wait, in each of the ways there are to wait: every one of them learns it within a second.
+// A place dies while the others wait, in each of the ways there are to wait: every one of them learns it within a
+// second.
 #include "runtime/launch_support.h"
 
 #include <situ/base/error.h>
@@ -26,7 +27,7 @@ constexpr place victim{victim_index};
 
 enum class death { killed, exited, threw };
 
-// --- ways to wait ---------------------------------------------------------------------------------------------------------------
+// --- ways to wait ----------------------------------------------------------------------------------------------------
 
 void ignore_request(situ::am::token&, int) {}
 void ignore_payload(situ::am::token&, std::span<std::byte>) {}
@@ -47,8 +48,9 @@ situ::future<int> await_in_coroutine() {
 
 // By way of another survivor, which waits too and so serves the call.
 void wait_through_another() {
-  const place other{(situ::here().index() + 1) % place_total == victim_index ? (situ::here().index() + 2) % place_total
-                                                                             : (situ::here().index() + 1) % place_total};
+  const place other{(situ::here().index() + 1) % place_total == victim_index
+                        ? (situ::here().index() + 2) % place_total
+                        : (situ::here().index() + 1) % place_total};
   situ::at(other, [] { return situ::at(victim, [] { return 1; }); });
 }
 
@@ -132,24 +134,32 @@ TEST_P(a_place_dies_while_others_wait, and_they_hear_of_it) {
   EXPECT_EQ(result.first_lost->index(), victim_index) << result.message();
   EXPECT_EQ(result.places[victim_index].reason, expected_reason(how_to_die));
   for (const std::uint32_t survivor : {0U, 1U, 3U})
-    EXPECT_EQ(result.places[survivor].exit_code, heard_in_time) << "place " << survivor << ": " << result.places[survivor].reason;
+    EXPECT_EQ(result.places[survivor].exit_code, heard_in_time)
+        << "place " << survivor << ": " << result.places[survivor].reason;
 }
 
 std::string case_name(const testing::TestParamInfo<std::tuple<way, death, launch_mode>>& info) {
   const auto& [how_to_wait, how_to_die, mode] = info.param;
-  const char* const death_name = how_to_die == death::killed ? "killed" : how_to_die == death::exited ? "exited" : "threw";
+  const char* const death_name = how_to_die == death::killed   ? "killed"
+                                 : how_to_die == death::exited ? "exited"
+                                                               : "threw";
   return std::string{how_to_wait.name} + "_" + death_name + (mode == launch_mode::threads ? "_threads" : "_processes");
 }
 
 INSTANTIATE_TEST_SUITE_P(killed, a_place_dies_while_others_wait,
-                         testing::Combine(testing::ValuesIn(ways), testing::Values(death::killed), testing::Values(launch_mode::processes)), case_name);
+                         testing::Combine(testing::ValuesIn(ways), testing::Values(death::killed),
+                                          testing::Values(launch_mode::processes)),
+                         case_name);
 INSTANTIATE_TEST_SUITE_P(exited, a_place_dies_while_others_wait,
-                         testing::Combine(testing::Values(ways[0], ways[3]), testing::Values(death::exited), testing::Values(launch_mode::processes)), case_name);
+                         testing::Combine(testing::Values(ways[0], ways[3]), testing::Values(death::exited),
+                                          testing::Values(launch_mode::processes)),
+                         case_name);
 INSTANTIATE_TEST_SUITE_P(threw, a_place_dies_while_others_wait,
-                         testing::Combine(testing::ValuesIn(ways), testing::Values(death::threw), testing::Values(launch_mode::processes, launch_mode::threads)),
+                         testing::Combine(testing::ValuesIn(ways), testing::Values(death::threw),
+                                          testing::Values(launch_mode::processes, launch_mode::threads)),
                          case_name);
 
-// --- in the middle of a graph ---------------------------------------------------------------------------------------------------
+// --- in the middle of a graph ----------------------------------------------------------------------------------------
 
 // Graphs large enough that the victim dies in the middle of one.
 struct link {
@@ -164,11 +174,11 @@ void send_graphs() {
   for (;;) (void)situ::at(situ::via(victim, How), [](link* first) { return first->next; }, links);
 }
 
-
 class a_place_dies_while_graphs_go_to_it_and_from_it : public testing::TestWithParam<std::tuple<int, launch_mode>> {};
 
 TEST_P(a_place_dies_while_graphs_go_to_it_and_from_it, and_the_others_hear_of_it) {
-  constexpr void (*senders[])() = {&send_graphs<situ::transfer::message>, &send_graphs<situ::transfer::pull>, &send_graphs<situ::transfer::offload>};
+  constexpr void (*senders[])() = {&send_graphs<situ::transfer::message>, &send_graphs<situ::transfer::pull>,
+                                   &send_graphs<situ::transfer::offload>};
   const auto send = senders[std::get<0>(GetParam())];
   const launch_mode mode = std::get<1>(GetParam());
   const witness seen;
@@ -184,13 +194,15 @@ TEST_P(a_place_dies_while_graphs_go_to_it_and_from_it, and_the_others_hear_of_it
   ASSERT_TRUE(result.first_lost);
   EXPECT_EQ(result.first_lost->index(), victim_index) << result.message();
   for (const std::uint32_t survivor : {0U, 1U, 3U})
-    EXPECT_EQ(result.places[survivor].exit_code, heard_in_time) << "place " << survivor << ": " << result.places[survivor].reason;
+    EXPECT_EQ(result.places[survivor].exit_code, heard_in_time)
+        << "place " << survivor << ": " << result.places[survivor].reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(graphs, a_place_dies_while_graphs_go_to_it_and_from_it,
-                         testing::Combine(testing::Range(0, 3), testing::Values(launch_mode::processes, launch_mode::threads)));
+                         testing::Combine(testing::Range(0, 3),
+                                          testing::Values(launch_mode::processes, launch_mode::threads)));
 
-// --- other moments --------------------------------------------------------------------------------------------------------------
+// --- other moments ---------------------------------------------------------------------------------------------------
 
 TEST(a_place_dies, in_the_middle_of_a_call_to_it) {
   const witness seen;
@@ -233,8 +245,7 @@ TEST(a_place_dies, one_after_another) {
     }
     try {
       for (;;) situ::at(place{2}, [] { return 1; });  // lost already or soon
-    } catch (const situ::place_lost_error&) {
-    }
+    } catch (const situ::place_lost_error&) {}
   };
   const situ::launch_result result = situ::launch(place_total, body, {.time_limit = 20s});
   EXPECT_EQ(result.places[1].reason, "exited early with code 9");
@@ -242,7 +253,7 @@ TEST(a_place_dies, one_after_another) {
   EXPECT_EQ(result.places[3].reason, "");
 }
 
-// --- after a loss ---------------------------------------------------------------------------------------------------------------
+// --- after a loss ----------------------------------------------------------------------------------------------------
 
 // Runs `then` at each survivor once it has heard of the loss.
 situ::launch_result after_a_loss(int (*then)(situ::ptr<int>), launch_mode mode = launch_mode::processes) {
@@ -257,8 +268,7 @@ situ::launch_result after_a_loss(int (*then)(situ::ptr<int>), launch_mode mode =
     }
     try {
       situ::barrier();
-    } catch (const situ::place_lost_error&) {
-    }
+    } catch (const situ::place_lost_error&) {}
     return then(all[victim_index]);
   };
   return situ::launch(place_total, body, {.mode = mode, .time_limit = 20s});

@@ -1,4 +1,5 @@
-// Runs a command to its end, or to a time limit, and keeps what it wrote. Output goes to unnamed files, so no pipe can fill up.
+// Runs a command to its end, or to a time limit, and keeps what it wrote. Output goes to unnamed files, so no pipe can
+// fill up.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ struct command_result {
   std::string out, err;
 };
 
-// Appending: the places write to it at the same time, and the kernel keeps a memfd's shared position only for one writer.
+// Appending: the places write to it at the same time, and the kernel keeps a memfd's shared position only for one
+// writer.
 inline int make_output(const char* name) {
   const int descriptor = memfd_create(name, MFD_CLOEXEC);
   if (descriptor < 0 || fcntl(descriptor, F_SETFL, O_APPEND) != 0) std::abort();
@@ -40,7 +42,8 @@ inline std::string read_back(int descriptor) {
 }
 
 // `environment` holds NAME=value; `input` is a file, empty for none.
-inline command_result run_command(std::vector<std::string> arguments, std::vector<std::string> environment = {}, const std::string& input = "/dev/null") {
+inline command_result run_command(std::vector<std::string> arguments, std::vector<std::string> environment = {},
+                                  const std::string& input = "/dev/null") {
   const int out = make_output("out");
   const int err = make_output("err");
   const pid_t child = fork();
@@ -66,7 +69,8 @@ inline command_result run_command(std::vector<std::string> arguments, std::vecto
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
   }
-  command_result result{WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), read_back(out), read_back(err)};
+  command_result result{WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), read_back(out),
+                        read_back(err)};
   close(out);
   close(err);
   return result;
@@ -97,8 +101,9 @@ class scratch_folder {
 };
 
 // `situ run -n places [--in-process] <program beside situ> arguments...`
-inline command_result situ_run(unsigned places, bool in_process, const std::string& program, std::vector<std::string> arguments,
-                               std::vector<std::string> environment = {}, const std::string& input = "/dev/null") {
+inline command_result situ_run(unsigned places, bool in_process, const std::string& program,
+                               std::vector<std::string> arguments, std::vector<std::string> environment = {},
+                               const std::string& input = "/dev/null") {
   const std::string bin = SITU_TEST_BIN_DIR;
   std::vector<std::string> all{bin + "/situ", "run", "-n", std::to_string(places)};
   if (in_process) all.push_back("--in-process");

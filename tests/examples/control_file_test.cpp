@@ -54,8 +54,9 @@ TEST(ControlFile, FieldsFoldedLinesAndStanzas) {
       "# a comment\n"
       "Version:\n"
       "\n";
-  EXPECT_THAT(read(text, {"package", "depends", "version"}),
-              ElementsAre(ElementsAre("mutt", "libc6 (>= 2.34),\nexim4 |\ndefault-mta", "1.0"), ElementsAre("nano", "", "")));
+  EXPECT_THAT(
+      read(text, {"package", "depends", "version"}),
+      ElementsAre(ElementsAre("mutt", "libc6 (>= 2.34),\nexim4 |\ndefault-mta", "1.0"), ElementsAre("nano", "", "")));
 }
 
 TEST(ControlFile, LastStanzaNeedsNoEmptyLine) {
@@ -63,7 +64,8 @@ TEST(ControlFile, LastStanzaNeedsNoEmptyLine) {
 }
 
 TEST(ControlFile, CarriageReturnsAndBlankLinesOfSpacesEndStanzas) {
-  EXPECT_THAT(read("Package: a\r\n\r\nPackage: b\n \t\nPackage: c\n", {"package"}), ElementsAre(ElementsAre("a"), ElementsAre("b"), ElementsAre("c")));
+  EXPECT_THAT(read("Package: a\r\n\r\nPackage: b\n \t\nPackage: c\n", {"package"}),
+              ElementsAre(ElementsAre("a"), ElementsAre("b"), ElementsAre("c")));
 }
 
 TEST(ControlFile, NothingAtAll) {
@@ -83,7 +85,8 @@ TEST(ControlFile, EveryCutOfTheTextReadsTheSame) {
   const std::string text = "Package: mutt\nDepends: a,\n b\r\n\nPackage: nano\nVersion: 2\n \n\nPackage: x\nDepends: y";
   const rows whole = read(text, {"package", "depends", "version"});
   ASSERT_EQ(whole.size(), 3u);
-  for (std::size_t piece = 1; piece <= text.size(); ++piece) EXPECT_EQ(read(text, {"package", "depends", "version"}, piece), whole) << "pieces of " << piece;
+  for (std::size_t piece = 1; piece <= text.size(); ++piece)
+    EXPECT_EQ(read(text, {"package", "depends", "version"}, piece), whole) << "pieces of " << piece;
 }
 
 TEST(ControlFile, MalformedTextNamesItsLine) {
@@ -114,12 +117,14 @@ TEST(ControlFile, RandomBytes) {
 
 std::vector<std::string> relations(std::string_view value) {
   std::vector<std::string> result;
-  for (const alternative& a : parse_relations(value)) result.push_back(std::to_string(a.clause) + ":" + std::string{a.name});
+  for (const alternative& a : parse_relations(value))
+    result.push_back(std::to_string(a.clause) + ":" + std::string{a.name});
   return result;
 }
 
 TEST(Relations, ClausesAndAlternatives) {
-  EXPECT_THAT(relations("libc6, exim4 | default-mta|postfix, g++"), ElementsAre("0:libc6", "1:exim4", "1:default-mta", "1:postfix", "2:g++"));
+  EXPECT_THAT(relations("libc6, exim4 | default-mta|postfix, g++"),
+              ElementsAre("0:libc6", "1:exim4", "1:default-mta", "1:postfix", "2:g++"));
   EXPECT_THAT(relations(""), IsEmpty());
   EXPECT_THAT(relations(" \n "), IsEmpty());
 }
@@ -127,7 +132,8 @@ TEST(Relations, ClausesAndAlternatives) {
 TEST(Relations, VersionsArchitecturesAndProfilesAreStripped) {
   EXPECT_THAT(relations("libc6 (>= 2.34), python3:any (>= 3.9~), foo(=1:2.0-1), bar (<<2)|baz ( >> 3 )"),
               ElementsAre("0:libc6", "1:python3", "2:foo", "3:bar", "3:baz"));
-  EXPECT_THAT(relations("a [amd64 !i386] <!nocheck> <cross stage1>, b:kfreebsd-amd64, libstdc++6.1-dev"), ElementsAre("0:a", "1:b", "2:libstdc++6.1-dev"));
+  EXPECT_THAT(relations("a [amd64 !i386] <!nocheck> <cross stage1>, b:kfreebsd-amd64, libstdc++6.1-dev"),
+              ElementsAre("0:a", "1:b", "2:libstdc++6.1-dev"));
 }
 
 TEST(Relations, FoldedAndTrailingCommas) {
@@ -136,19 +142,21 @@ TEST(Relations, FoldedAndTrailingCommas) {
 }
 
 TEST(Relations, Malformed) {
-  for (const char* value : {"a b", "a |", "| a", "a | | b", "a (>= 1", "a (1.0)", "a (>=)", "a (=> 1)", "a (>= 1 2)", "a:", "a [amd64", "a <!x", "+a", "a; b", "a ()", "a (>= 1, b (>= 2)"})
+  for (const char* value : {"a b", "a |", "| a", "a | | b", "a (>= 1", "a (1.0)", "a (>=)", "a (=> 1)", "a (>= 1 2)",
+                            "a:", "a [amd64", "a <!x", "+a", "a; b", "a ()", "a (>= 1, b (>= 2)"})
     EXPECT_THROW((void)parse_relations(value), situ::error) << value;
 }
 
 int sign(int value) { return (value > 0) - (value < 0); }
 
 TEST(Versions, OrderOfDebVersion7) {
-  const std::vector<std::string> ascending{"",       "0.9~rc1", "0.9",     "0.9-1~bpo1", "0.9-1", "0.9-1+b1", "0.9-1.1", "0.9-2",
-                                           "0.9-10", "0.9a-1",  "0.9+git", "0.10",       "1.0~~", "1.0~~a",   "1.0~",    "1.0",
-                                           "1.0a",   "1.0.1",   "2-1",     "1:0.1",      "1:1-1", "2:0"};
+  const std::vector<std::string> ascending{
+      "",     "0.9~rc1", "0.9",    "0.9-1~bpo1", "0.9-1", "0.9-1+b1", "0.9-1.1", "0.9-2", "0.9-10", "0.9a-1", "0.9+git",
+      "0.10", "1.0~~",   "1.0~~a", "1.0~",       "1.0",   "1.0a",     "1.0.1",   "2-1",   "1:0.1",  "1:1-1",  "2:0"};
   for (std::size_t i = 0; i < ascending.size(); ++i)
     for (std::size_t j = 0; j < ascending.size(); ++j)
-      EXPECT_EQ(sign(compare_versions(ascending[i], ascending[j])), sign(static_cast<int>(i) - static_cast<int>(j))) << ascending[i] << " and " << ascending[j];
+      EXPECT_EQ(sign(compare_versions(ascending[i], ascending[j])), sign(static_cast<int>(i) - static_cast<int>(j)))
+          << ascending[i] << " and " << ascending[j];
 }
 
 TEST(Versions, EqualOnes) {

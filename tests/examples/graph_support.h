@@ -16,7 +16,8 @@ inline graph random_graph(std::mt19937& random, vertex vertices) {
   const bool hubs = random() % 2 == 0;
   for (vertex v = 0; v < vertices; ++v) {
     std::vector<vertex> row(random() % (most + 1));
-    for (vertex& target : row) target = hubs && random() % 2 == 0 ? random() % (1 + vertices / 16) : random() % vertices;
+    for (vertex& target : row)
+      target = hubs && random() % 2 == 0 ? random() % (1 + vertices / 16) : random() % vertices;
     g.append_row(row);
   }
   return g;

@@ -31,7 +31,8 @@ TEST(Graph, TransposeTurnsEveryEdge) {
     ASSERT_EQ(t.vertex_count(), g.vertex_count());
     ASSERT_EQ(t.edge_count(), g.edge_count());
     for (vertex a = 0; a < g.vertex_count(); ++a)
-      for (vertex b = 0; b < g.vertex_count(); ++b) ASSERT_EQ(has_edge(g, a, b), has_edge(t, b, a)) << "seed " << seed << ", round " << round;
+      for (vertex b = 0; b < g.vertex_count(); ++b)
+        ASSERT_EQ(has_edge(g, a, b), has_edge(t, b, a)) << "seed " << seed << ", round " << round;
     EXPECT_EQ(transpose(t).targets, g.targets);
   }
 }
@@ -55,7 +56,9 @@ TEST(Partition, RangesCoverAndBalance) {
     ASSERT_EQ(boundaries.size(), parts + 1);
     EXPECT_EQ(boundaries.front(), 0u);
     EXPECT_EQ(boundaries.back(), g.vertex_count());
-    const auto weight = [&](vertex begin, vertex end) { return g.offsets[end] - g.offsets[begin] + vertex_weight * (end - begin); };
+    const auto weight = [&](vertex begin, vertex end) {
+      return g.offsets[end] - g.offsets[begin] + vertex_weight * (end - begin);
+    };
     std::uint64_t heaviest = 0;
     for (vertex v = 0; v < g.vertex_count(); ++v) heaviest = std::max(heaviest, weight(v, v + 1));
     for (std::uint32_t part = 0; part < parts; ++part) {

@@ -42,7 +42,8 @@ TEST(imsuite_networks, are_connected_symmetric_and_without_loops) {
         EXPECT_TRUE(is_connected(net)) << name_of(s) << " " << n << " seed " << seed;
         for (vertex v = 0; v < n; ++v) {
           EXPECT_EQ(net.find(v, v), nullptr);
-          EXPECT_TRUE(std::is_sorted(net.links[at(v)].begin(), net.links[at(v)].end(), [](const link& a, const link& b) { return a.to < b.to; }));
+          EXPECT_TRUE(std::is_sorted(net.links[at(v)].begin(), net.links[at(v)].end(),
+                                     [](const link& a, const link& b) { return a.to < b.to; }));
           for (const link& l : net.links[at(v)]) {
             ASSERT_NE(net.find(l.to, v), nullptr);
             EXPECT_EQ(net.find(l.to, v)->weight, l.weight);

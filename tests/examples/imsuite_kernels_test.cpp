@@ -1,5 +1,6 @@
-// Every kernel on every layout of places, with every transfer: the answer is right by its definition, and where there is one right answer, it
-// is that of the sequential reference, so it depends on neither places nor transfer nor the order of messages.
+// Every kernel on every layout of places, with every transfer: the answer is right by its definition, and where there
+// is one right answer, it is that of the sequential reference, so it depends on neither places nor transfer nor the
+// order of messages.
 #include "kernels/kernels.h"
 #include "network.h"
 #include "reference.h"
@@ -28,7 +29,8 @@ constexpr const char* transfer_names[] = {"automatic", "message", "pull", "offlo
 void solve(const problem& p) {
   const answer a = run(p, {});
   if (situ::here() != situ::place{0}) return;
-  const std::string what = std::string{facts_of(p.which).name} + " on " + std::string{name_of(p.input)} + " of " + std::to_string(p.size()) + " seed " + std::to_string(p.seed);
+  const std::string what = std::string{facts_of(p.which).name} + " on " + std::string{name_of(p.input)} + " of " +
+                           std::to_string(p.size()) + " seed " + std::to_string(p.seed);
   EXPECT_THAT(validate(p, a), IsEmpty()) << what;
   if (has_one_answer(p.which)) {
     EXPECT_EQ(a, reference(p)) << what;
@@ -40,10 +42,14 @@ struct way {
   layout where;
   transfer how;
 };
-void PrintTo(const way& w, std::ostream* out) { *out << facts_of(w.which).name << " " << situ::test::text_of(w.where) << " " << transfer_names[static_cast<int>(w.how)]; }
+void PrintTo(const way& w, std::ostream* out) {
+  *out << facts_of(w.which).name << " " << situ::test::text_of(w.where) << " "
+       << transfer_names[static_cast<int>(w.how)];
+}
 std::string name_of_way(const testing::TestParamInfo<way>& info) {
   const way& w = info.param;
-  return std::string{facts_of(w.which).name} + "_" + situ::test::text_of(w.where) + "_" + transfer_names[static_cast<int>(w.how)];
+  return std::string{facts_of(w.which).name} + "_" + situ::test::text_of(w.where) + "_" +
+         transfer_names[static_cast<int>(w.how)];
 }
 std::vector<way> ways(const std::vector<layout>& layouts) {
   std::vector<way> all;
@@ -81,14 +87,16 @@ TEST_P(imsuite_inputs, all_shapes_and_random_seeds) {
   run([seed] {
     for (const kernel_facts& f : all_kernels())
       for (const shape s : f.inputs) {
-        problem p = make_problem(f.which, s, 3 + static_cast<vertex>(draw(seed, 1) % 10), draw(seed, static_cast<std::uint64_t>(s)));
+        problem p = make_problem(f.which, s, 3 + static_cast<vertex>(draw(seed, 1) % 10),
+                                 draw(seed, static_cast<std::uint64_t>(s)));
         p.committee_size = 1 + static_cast<std::int32_t>(draw(seed, 2) % 4);
         p.root = f.which == kernel::bfs_dijkstra || f.which == kernel::bfs_bellman_ford ? p.size() / 2 : 0;
         solve(p);
       }
   });
 }
-// Inputs on which little mistakes show: long networks with several local winners, nodes that two committees want, lies that matter.
+// Inputs on which little mistakes show: long networks with several local winners, nodes that two committees want, lies
+// that matter.
 TEST_P(imsuite_inputs, telling_inputs) {
   struct telling {
     kernel which;
@@ -97,9 +105,11 @@ TEST_P(imsuite_inputs, telling_inputs) {
     std::int32_t committee_size;
   };
   run([] {
-    for (const telling& t : {telling{kernel::kcommittee, shape::ring, 24, 3}, telling{kernel::kcommittee, shape::tree, 20, 4}, telling{kernel::leader_elect_dp, shape::ring, 24, 6},
-                             telling{kernel::leader_elect_dp, shape::tree, 24, 6}, telling{kernel::byzantine, shape::complete, 10, 6}, telling{kernel::mst, shape::ring, 20, 6},
-                             telling{kernel::dominating_set, shape::tree, 20, 6}})
+    for (const telling& t :
+         {telling{kernel::kcommittee, shape::ring, 24, 3}, telling{kernel::kcommittee, shape::tree, 20, 4},
+          telling{kernel::leader_elect_dp, shape::ring, 24, 6}, telling{kernel::leader_elect_dp, shape::tree, 24, 6},
+          telling{kernel::byzantine, shape::complete, 10, 6}, telling{kernel::mst, shape::ring, 20, 6},
+          telling{kernel::dominating_set, shape::tree, 20, 6}})
       for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         problem p = make_problem(t.which, t.input, t.nodes, seed);
         p.committee_size = t.committee_size;
@@ -112,7 +122,9 @@ INSTANTIATE_TEST_SUITE_P(, imsuite_inputs, testing::ValuesIn(situ::test::layouts
 // The paper's sizes; half of them where a sanitizer makes each message ten times as slow.
 class imsuite_full_size : public imsuite_kernels {};
 TEST_P(imsuite_full_size, paper_inputs) {
-  run_places([](kernel k) { solve(make_problem(k, facts_of(k).input, facts_of(k).nodes / (situ::test::with_sanitizer ? 2 : 1), 1)); });
+  run_places([](kernel k) {
+    solve(make_problem(k, facts_of(k).input, facts_of(k).nodes / (situ::test::with_sanitizer ? 2 : 1), 1));
+  });
 }
 INSTANTIATE_TEST_SUITE_P(, imsuite_full_size, testing::ValuesIn(ways(situ::test::layouts({4}))), name_of_way);
 

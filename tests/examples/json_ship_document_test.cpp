@@ -1,4 +1,5 @@
-// The parts of json_ship that need no second place: reading, changing, comparing, writing; and what a clone keeps of a document.
+// The parts of json_ship that need no second place: reading, changing, comparing, writing; and what a clone keeps of a
+// document.
 #include "document.h"
 #include "read.h"
 #include "support/places.h"
@@ -39,7 +40,8 @@ std::string error_of(const std::string& text, const read_options& options = {}) 
 }
 
 TEST_F(JsonShipDocument, HoldsEveryKindOfValue) {
-  const auto d = parse_document(R"( {"a": [1, -2, 18446744073709551615, 2.5, "x\n\u00e9", true, false, null, {}, []], "b": {"a": 0}} )");
+  const auto d = parse_document(
+      R"( {"a": [1, -2, 18446744073709551615, 2.5, "x\n\u00e9", true, false, null, {}, []], "b": {"a": 0}} )");
   const record* const top = situ::cast<record>(d->get()->top);
   ASSERT_NE(top, nullptr);
   ASSERT_EQ(top->members.size(), 2U);
@@ -60,7 +62,16 @@ TEST_F(JsonShipDocument, HoldsEveryKindOfValue) {
   const record* const inner = situ::cast<record>(top->members[1].content);
   ASSERT_NE(inner, nullptr);
   EXPECT_EQ(inner->members[0].name, top->members[0].name) << "one name is one object";
-  EXPECT_EQ(d->census(), (census{.records = 3, .members = 3, .names = 2, .lists = 2, .texts = 1, .integers = 3, .naturals = 1, .reals = 1, .constants = 3, .depth = 3}));
+  EXPECT_EQ(d->census(), (census{.records = 3,
+                                 .members = 3,
+                                 .names = 2,
+                                 .lists = 2,
+                                 .texts = 1,
+                                 .integers = 3,
+                                 .naturals = 1,
+                                 .reals = 1,
+                                 .constants = 3,
+                                 .depth = 3}));
   EXPECT_TRUE(situ::ptr<document>{d->get()}.is_here());
   EXPECT_TRUE(situ::ptr<const char>{situ::cast<text>(l->elements[4])->characters.data()}.is_here());
 }
@@ -76,7 +87,8 @@ TEST_F(JsonShipDocument, KeepsNumbersAsTheyAre) {
 
 TEST_F(JsonShipDocument, KeepsOrderAndRepeatedNames) {
   EXPECT_EQ(round_trip(R"({"z": 1, "a": 2, "z": 3, "": 4})"), R"({"z":1,"a":2,"z":3,"":4})");
-  EXPECT_EQ(round_trip(R"(["\"\\\/\b\f\u0000 \ud83d\ude00"])"), "[\"\\\"\\\\/\\u0008\\u000c\\u0000 \xf0\x9f\x98\x80\"]");
+  EXPECT_EQ(round_trip(R"(["\"\\\/\b\f\u0000 \ud83d\ude00"])"),
+            "[\"\\\"\\\\/\\u0008\\u000c\\u0000 \xf0\x9f\x98\x80\"]");
   EXPECT_EQ(round_trip("\xef\xbb\xbf[1]"), "[1]") << "a byte order mark";
 }
 
@@ -137,7 +149,8 @@ TEST_F(JsonShipDocument, NestsAsDeepAsItIsAllowedTo) {
     EXPECT_EQ(difference(*d->get(), *copy), "");
   }
   EXPECT_EQ(error_of(nested(5, false), {.most_levels = 5}), "none");
-  EXPECT_THAT(error_of("[\"[{\\\"[\",\n" + nested(5, false) + "]", {.most_levels = 5}), HasSubstr("line 2, column 5 (byte 15): nested deeper than 5 levels"));
+  EXPECT_THAT(error_of("[\"[{\\\"[\",\n" + nested(5, false) + "]", {.most_levels = 5}),
+              HasSubstr("line 2, column 5 (byte 15): nested deeper than 5 levels"));
   EXPECT_THAT(error_of(nested(6, true), {.most_levels = 5}), HasSubstr("column 26"));
 }
 
@@ -145,7 +158,9 @@ TEST_F(JsonShipDocument, ChangesEverythingAndUndoesIt) {
   const char* const original = R"({"Key":"Text 1 é","list":[{"Key":null},{}],"n":[1,2.5,true]})";
   const auto d = parse_document(original);
   change(*d->get(), 7);
-  EXPECT_EQ(to_text(*d->get()), R"({"kEY":"tEXT 1 é","LIST":[{"kEY":null,"situ:visited":7},{"situ:visited":7}],"N":[1,2.5,true],"situ:visited":7})");
+  EXPECT_EQ(
+      to_text(*d->get()),
+      R"({"kEY":"tEXT 1 é","LIST":[{"kEY":null,"situ:visited":7},{"situ:visited":7}],"N":[1,2.5,true],"situ:visited":7})");
   EXPECT_THROW(undo_change(*d->get(), 6), situ::error);
   EXPECT_EQ(undo_change(*d->get(), 7), 3U);
   EXPECT_EQ(to_text(*d->get()), original);
@@ -209,7 +224,8 @@ ordered_json random_value(std::mt19937_64& random, int levels) {
     }
     default: {
       ordered_json o = ordered_json::object();
-      for (std::uint64_t n = random() % 6; n > 0; --n) o["n" + std::to_string(random() % 10)] = random_value(random, levels - 1);
+      for (std::uint64_t n = random() % 6; n > 0; --n)
+        o["n" + std::to_string(random() % 10)] = random_value(random, levels - 1);
       return o;
     }
   }
@@ -229,7 +245,8 @@ TEST_F(JsonShipDocument, HoldsRandomDocumentsAsAnotherParserDoes) {
     ASSERT_EQ(difference(*d->get(), *copy), "") << text;
     // Cut short, or with a byte changed, it is another document or an error: never anything else.
     std::string damaged = text.substr(0, random() % text.size());
-    if (!damaged.empty() && random() % 2 == 0) damaged = text, damaged[random() % damaged.size()] = static_cast<char>(random());
+    if (!damaged.empty() && random() % 2 == 0)
+      damaged = text, damaged[random() % damaged.size()] = static_cast<char>(random());
     (void)error_of(damaged);
   }
 }

@@ -24,12 +24,14 @@ using package_rank::test::situ_run;
 using testing::HasSubstr;
 using testing::Not;
 
-// The description of CMake's presets, which Debian's cmake-data installs: 80 KB of nested objects. Empty where it is not there.
+// The description of CMake's presets, which Debian's cmake-data installs: 80 KB of nested objects. Empty where it is
+// not there.
 std::string installed_document() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator{"/usr/share", ignored}) {
     const std::filesystem::path file = entry.path() / "Help/manual/presets/schema.json";
-    if (entry.path().filename().string().starts_with("cmake-") && std::filesystem::exists(file, ignored)) return file.string();
+    if (entry.path().filename().string().starts_with("cmake-") && std::filesystem::exists(file, ignored))
+      return file.string();
   }
   return {};
 }
@@ -63,7 +65,8 @@ class JsonShip : public testing::TestWithParam<std::tuple<unsigned, bool, const 
     const std::string out = folder.path() + "/out.json";
     const std::string figures = folder.path() + "/figures.json";
     const unsigned to = places - 1;
-    std::vector<std::string> arguments{"--transfer", transfer, "--to", std::to_string(to), "--out", out, "--json", figures, "--repeat", "2"};
+    std::vector<std::string> arguments{"--transfer", transfer, "--to",  std::to_string(to), "--out",
+                                       out,          "--json", figures, "--repeat",         "2"};
     if (!document.empty()) arguments.push_back(document);
     const command_result result = situ_run(places, in_process, "json_ship", arguments, environment);
     ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
@@ -91,9 +94,12 @@ class JsonShip : public testing::TestWithParam<std::tuple<unsigned, bool, const 
     EXPECT_EQ(journey["back_by"], there_by);
     EXPECT_EQ(journey["stamps"], j["document"]["records"]);
     EXPECT_EQ(journey["difference"], "");
-    const std::uint64_t values = j["document"]["records"].get<std::uint64_t>() + j["document"]["lists"].get<std::uint64_t>() + j["document"]["texts"].get<std::uint64_t>();
+    const std::uint64_t values = j["document"]["records"].get<std::uint64_t>() +
+                                 j["document"]["lists"].get<std::uint64_t>() +
+                                 j["document"]["texts"].get<std::uint64_t>();
     EXPECT_GT(journey["objects_there"].get<std::uint64_t>(), values);
-    for (const char* const time : {"there_ns", "change_ns", "back_ns", "undo_ns", "compare_ns"}) EXPECT_GT(journey[time].get<double>(), 0) << time;
+    for (const char* const time : {"there_ns", "change_ns", "back_ns", "undo_ns", "compare_ns"})
+      EXPECT_GT(journey[time].get<double>(), 0) << time;
   }
 
   void check_generated(const ordered_json& written) {
@@ -125,23 +131,31 @@ TEST_P(JsonShip, CarriesThePackageList) { ship("", {packages.path()}, ""); }
 
 TEST_P(JsonShip, CarriesDocumentsOfOneValueAndOfAHundredThousandLevels) {
   const scratch_folder folder;
-  for (const std::string& text : {std::string{"null"}, std::string{"[]"}, std::string(100'000, '[') + std::string(100'000, ']')}) {
+  for (const std::string& text :
+       {std::string{"null"}, std::string{"[]"}, std::string(100'000, '[') + std::string(100'000, ']')}) {
     const auto [places, in_process, transfer] = GetParam();
     const std::string out = folder.path() + "/out.json";
-    const command_result result = situ_run(places, in_process, "json_ship", {"--transfer", transfer, "--repeat", "1", "--out", out, folder.write("in.json", text)});
+    const command_result result =
+        situ_run(places, in_process, "json_ship",
+                 {"--transfer", transfer, "--repeat", "1", "--out", out, folder.write("in.json", text)});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_TRUE(contents_of(out) == text + "\n");
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ways, JsonShip, testing::Combine(testing::Values(1U, 2U, 4U), testing::Bool(), testing::Values("auto", "message", "pull", "offload")),
+INSTANTIATE_TEST_SUITE_P(ways, JsonShip,
+                         testing::Combine(testing::Values(1U, 2U, 4U), testing::Bool(),
+                                          testing::Values("auto", "message", "pull", "offload")),
                          [](const auto& info) {
-                           return std::string{std::get<1>(info.param) ? "threads_" : "processes_"} + std::to_string(std::get<0>(info.param)) + "_" + std::get<2>(info.param);
+                           return std::string{std::get<1>(info.param) ? "threads_" : "processes_"} +
+                                  std::to_string(std::get<0>(info.param)) + "_" + std::get<2>(info.param);
                          });
 
 TEST(JsonShipRun, TakesEachTransferInTurn) {
   const scratch_folder folder;
-  const command_result result = situ_run(2, false, "json_ship", {"--transfer", "all", "--json", "-", folder.write("in.json", R"({"a": [1, {"b": "c"}]})")});
+  const command_result result =
+      situ_run(2, false, "json_ship",
+               {"--transfer", "all", "--json", "-", folder.write("in.json", R"({"a": [1, {"b": "c"}]})")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const ordered_json j = ordered_json::parse(result.out);
   ASSERT_EQ(j["journeys"].size(), 4U);
@@ -152,7 +166,8 @@ TEST(JsonShipRun, TakesEachTransferInTurn) {
 
 TEST(JsonShipRun, ReadsStandardInput) {
   const scratch_folder folder;
-  const command_result result = situ_run(1, false, "json_ship", {"-", "--json", "-"}, {}, folder.write("in.json", "[1, 2, 3]"));
+  const command_result result =
+      situ_run(1, false, "json_ship", {"-", "--json", "-"}, {}, folder.write("in.json", "[1, 2, 3]"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(ordered_json::parse(result.out)["document"]["integers"], 3);
 }
@@ -165,8 +180,8 @@ TEST(JsonShipRun, NeedsLittleStack) {
   const scratch_folder folder;
   const std::string file = folder.write("deep.json", std::string(100'000, '[') + std::string(100'000, ']'));
   const std::string bin = SITU_TEST_BIN_DIR;
-  const command_result result =
-      package_rank::test::run_command({"/bin/sh", "-c", "ulimit -s 64 && exec " + bin + "/json_ship --repeat 1 " + file});
+  const command_result result = package_rank::test::run_command(
+      {"/bin/sh", "-c", "ulimit -s 64 && exec " + bin + "/json_ship --repeat 1 " + file});
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
@@ -204,17 +219,27 @@ TEST_P(JsonShipFault, IsOneClearError) {
 
 INSTANTIATE_TEST_SUITE_P(
     , JsonShipFault,
-    testing::Values(fault{"no_such_file", {"/nonexistent/a.json"}, "cannot open /nonexistent/a.json: No such file or directory"},
-                    fault{"a_folder", {"/"}, "cannot read /: Is a directory"},
-                    fault{"malformed", {"DOCUMENT"}, "in.json: line 2, column 9 (byte 11): syntax error while parsing object", "{\n\"a\":1 \"b\":2}"},
-                    fault{"not_a_number", {"DOCUMENT"}, "line 1, column 2 (byte 2): syntax error while parsing value - invalid literal", "[NaN]"},
-                    fault{"huge_number", {"DOCUMENT"}, "line 1, column 7 (byte 7): number overflow parsing '1e9999'", "[1e9999]"},
-                    fault{"too_deep", {"DOCUMENT", "--max-depth", "3"}, "line 1, column 4 (byte 4): nested deeper than 3 levels; a larger --max-depth allows it", "[[[[]]]]"},
-                    fault{"no_such_place", {"DOCUMENT", "--to", "3"}, "there are 3 places, numbered from 0"},
-                    fault{"bad_transfer", {"DOCUMENT", "--transfer", "pigeon"}, "pigeon"},
-                    fault{"unwritable", {"DOCUMENT", "--out", "/nonexistent/out"}, "cannot write /nonexistent/out"},
-                    fault{"no_apt_lists", {}, "run `apt-get update`"},
-                    fault{"no_apt", {}, "there is no apt-cache on this machine", "", nullptr}),
+    testing::Values(
+        fault{"no_such_file", {"/nonexistent/a.json"}, "cannot open /nonexistent/a.json: No such file or directory"},
+        fault{"a_folder", {"/"}, "cannot read /: Is a directory"},
+        fault{"malformed",
+              {"DOCUMENT"},
+              "in.json: line 2, column 9 (byte 11): syntax error while parsing object",
+              "{\n\"a\":1 \"b\":2}"},
+        fault{"not_a_number",
+              {"DOCUMENT"},
+              "line 1, column 2 (byte 2): syntax error while parsing value - invalid literal",
+              "[NaN]"},
+        fault{"huge_number", {"DOCUMENT"}, "line 1, column 7 (byte 7): number overflow parsing '1e9999'", "[1e9999]"},
+        fault{"too_deep",
+              {"DOCUMENT", "--max-depth", "3"},
+              "line 1, column 4 (byte 4): nested deeper than 3 levels; a larger --max-depth allows it",
+              "[[[[]]]]"},
+        fault{"no_such_place", {"DOCUMENT", "--to", "3"}, "there are 3 places, numbered from 0"},
+        fault{"bad_transfer", {"DOCUMENT", "--transfer", "pigeon"}, "pigeon"},
+        fault{"unwritable", {"DOCUMENT", "--out", "/nonexistent/out"}, "cannot write /nonexistent/out"},
+        fault{"no_apt_lists", {}, "run `apt-get update`"},
+        fault{"no_apt", {}, "there is no apt-cache on this machine", "", nullptr}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -1,5 +1,6 @@
-// An invented archive: a random graph of packages, written out in the control format with everything that the format allows, and
-// kept as a graph beside it, so that the program's reading and computing are held against something that was never parsed.
+// An invented archive: a random graph of packages, written out in the control format with everything that the format
+// allows, and kept as a graph beside it, so that the program's reading and computing are held against something that
+// was never parsed.
 #pragma once
 
 #include "graph.h"
@@ -28,7 +29,8 @@ struct archive {
 
 inline std::string name_of(vertex v) {
   std::string digits = std::to_string(v);
-  return std::string(1, static_cast<char>('a' + v % 26)) + "pkg" + std::string(6 - digits.size(), '0') + digits + (v % 3 == 0 ? "+x" : "");
+  return std::string(1, static_cast<char>('a' + v % 26)) + "pkg" + std::string(6 - digits.size(), '0') + digits +
+         (v % 3 == 0 ? "+x" : "");
 }
 
 // One need: by name, sometimes with a version or an architecture, which mean nothing.
@@ -42,7 +44,8 @@ inline std::string decorated(std::mt19937& random, const std::string& name) {
 }
 
 // The needs as a relation field, with commas and bars where they fall, folded here and there.
-inline std::string relation_field(std::mt19937& random, const std::string& field, const std::vector<std::string>& needs) {
+inline std::string relation_field(std::mt19937& random, const std::string& field,
+                                  const std::vector<std::string>& needs) {
   std::string text;
   for (const std::string& need : needs) {
     if (!text.empty()) text += random() % 3 == 0 ? " | " : random() % 8 == 0 ? ",\n " : ", ";
@@ -73,15 +76,18 @@ inline archive make_archive(unsigned seed, vertex count) {
     if (random() % 6 == 0) depends.push_back(a.names[v]);
     a.list += "Package: " + a.names[v] + "\nVersion: 2.0\n";
     if (is_virtual[v]) a.list += "Provides: virtual-" + a.names[v] + " (= 2.0), other-" + a.names[v] + "\n";
-    a.list += relation_field(random, "Depends", depends) + relation_field(random, "pre-depends", pre_depends) + relation_field(random, "Recommends", recommends);
+    a.list += relation_field(random, "Depends", depends) + relation_field(random, "pre-depends", pre_depends) +
+              relation_field(random, "Recommends", recommends);
     a.list += "Description: invented\n Depends: nothing, as this is a description\n .\nFilename: pool/x.deb\n\n";
-    if (random() % 20 == 0) a.list += "Package: " + a.names[v] + "\nVersion: 2.0~older\nDepends: " + a.names[0] + "\n\n";
+    if (random() % 20 == 0)
+      a.list += "Package: " + a.names[v] + "\nVersion: 2.0~older\nDepends: " + a.names[0] + "\n\n";
   }
   for (vertex v = 0; v < count; ++v) {
     const bool installed = random() % 4 != 0;
     const bool automatic = random() % 12 != 0;
     a.marks.push_back(static_cast<std::uint8_t>(installed ? (automatic ? usable : usable | root) : 0));
-    a.status += "Package: " + a.names[v] + "\nStatus: " + (installed ? "install ok installed" : "deinstall ok config-files") + "\n\n";
+    a.status += "Package: " + a.names[v] +
+                "\nStatus: " + (installed ? "install ok installed" : "deinstall ok config-files") + "\n\n";
     if (automatic) a.automatic += "Package: " + a.names[v] + "\nAuto-Installed: 1\n\n";
   }
   return a;

@@ -54,7 +54,8 @@ TEST(PackageList, RecommendsOnRequest) {
 }
 
 TEST(PackageList, RepetitionsAndSelfDependenciesAreDropped) {
-  EXPECT_THAT(edges(read("Package: a\nDepends: b (>= 1), b (<< 2), a\n\nPackage: b\nProvides: v\nDepends: v\n")), ElementsAre("a -> b", "b ->"));
+  EXPECT_THAT(edges(read("Package: a\nDepends: b (>= 1), b (<< 2), a\n\nPackage: b\nProvides: v\nDepends: v\n")),
+              ElementsAre("a -> b", "b ->"));
 }
 
 TEST(PackageList, VirtualPackagesLeadToEveryProvider) {
@@ -67,7 +68,8 @@ TEST(PackageList, VirtualPackagesLeadToEveryProvider) {
 }
 
 TEST(PackageList, AProvidedNameThatIsAlsoAPackageMeansBoth) {
-  EXPECT_THAT(edges(read("Package: app\nDepends: libx\n\nPackage: libx\n\nPackage: libx2\nProvides: libx\n")), ElementsAre("app -> libx libx2", "libx ->", "libx2 ->"));
+  EXPECT_THAT(edges(read("Package: app\nDepends: libx\n\nPackage: libx\n\nPackage: libx2\nProvides: libx\n")),
+              ElementsAre("app -> libx libx2", "libx ->", "libx2 ->"));
 }
 
 TEST(PackageList, TheNewestOfSeveralStanzasCounts) {
@@ -106,7 +108,8 @@ std::string error_of(std::string_view text) {
 TEST(PackageList, MalformedStanzasAreNamed) {
   EXPECT_THAT(error_of("Version: 1\n"), HasSubstr("the stanza at line 1 has no package name"));
   EXPECT_THAT(error_of("Package: a b\n"), HasSubstr("the stanza at line 1 has no package name"));
-  EXPECT_THAT(error_of("\nPackage: a\nDepends: b (1)\n"), HasSubstr("the stanza at line 2 (package a), field depends: expected a comparison"));
+  EXPECT_THAT(error_of("\nPackage: a\nDepends: b (1)\n"),
+              HasSubstr("the stanza at line 2 (package a), field depends: expected a comparison"));
 }
 
 constexpr const char* status_file =
@@ -126,10 +129,10 @@ TEST(Installed, StatesOfDpkg) {
 }
 
 TEST(Installed, AutomaticOnesAreNoRootsUnlessEssential) {
-  const installed_packages installed = read_installed(
-      status_file,
-      "Package: libc6\nArchitecture: amd64\nAuto-Installed: 1\n\nPackage: bash\nAuto-Installed: 1\n\n"
-      "Package: mutt\nAuto-Installed: 0\n\nPackage: elsewhere\nAuto-Installed: 1\n");
+  const installed_packages installed =
+      read_installed(status_file,
+                     "Package: libc6\nArchitecture: amd64\nAuto-Installed: 1\n\nPackage: bash\nAuto-Installed: 1\n\n"
+                     "Package: mutt\nAuto-Installed: 0\n\nPackage: elsewhere\nAuto-Installed: 1\n");
   EXPECT_THAT(installed.roots, ElementsAre("bash", "man-db", "mutt"));
 }
 

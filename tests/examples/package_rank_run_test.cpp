@@ -1,4 +1,5 @@
-// The whole program, through `situ run`: 1 to 7 places, as processes and as threads, on an invented archive whose graph is known.
+// The whole program, through `situ run`: 1 to 7 places, as processes and as threads, on an invented archive whose graph
+// is known.
 #include "command.h"
 #include "package_fixture.h"
 
@@ -29,7 +30,9 @@ std::vector<std::string> names(const archive& a, const std::vector<vertex>& vert
 // The written files of an archive, and the arguments that read them.
 struct written_archive {
   explicit written_archive(const archive& a)
-      : list{folder.write("Packages", a.list)}, status{folder.write("status", a.status)}, automatic{folder.write("extended_states", a.automatic)} {}
+      : list{folder.write("Packages", a.list)},
+        status{folder.write("status", a.status)},
+        automatic{folder.write("extended_states", a.automatic)} {}
   [[nodiscard]] std::vector<std::string> arguments(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"--input", list, "--status", status, "--auto", automatic});
     return more;
@@ -42,7 +45,8 @@ void expect_ranks(const json& j, const archive& a) {
   const rank_result expected = reference_ranks(a.dependencies, {});
   std::vector<vertex> order(a.names.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](vertex x, vertex y) { return expected.ranks[x] > expected.ranks[y]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](vertex x, vertex y) { return expected.ranks[x] > expected.ranks[y]; });
   const graph dependents = transpose(a.dependencies);
   ASSERT_TRUE(j["converged"].get<bool>());
   double sum = 0;
@@ -68,7 +72,9 @@ void expect_traffic(const json& j, unsigned places) {
       bytes += j["traffic"]["bytes"][from][to].get<std::uint64_t>();
       messages += j["traffic"]["messages"][from][to].get<std::uint64_t>();
       // Every place's part, at least, comes from place 0.
-      if (from == 0 && to != 0) { EXPECT_GT(j["traffic"]["bytes"][from][to], 0); }
+      if (from == 0 && to != 0) {
+        EXPECT_GT(j["traffic"]["bytes"][from][to], 0);
+      }
     }
     EXPECT_EQ(j["traffic"]["bytes"][from][from], 0);
     EXPECT_EQ(j["traffic"]["messages"][from][from], 0);
@@ -126,15 +132,18 @@ TEST_P(PackageRankRun, AgreesWithTheGraphThatWasNeverParsed) {
   EXPECT_EQ(edges, a.dependencies.edge_count());
 }
 
-INSTANTIATE_TEST_SUITE_P(, PackageRankRun, testing::Combine(testing::Values(1, 2, 4, 7), testing::Bool()), [](const auto& info) {
-  return std::to_string(std::get<0>(info.param)) + (std::get<1>(info.param) ? "threads" : "processes");
-});
+INSTANTIATE_TEST_SUITE_P(, PackageRankRun, testing::Combine(testing::Values(1, 2, 4, 7), testing::Bool()),
+                         [](const auto& info) {
+                           return std::to_string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "threads" : "processes");
+                         });
 
 TEST(PackageRank, MorePlacesThanPackages) {
   const archive a = make_archive(5, 3);
   const written_archive files{a};
   for (const bool in_process : {false, true}) {
-    const command_result result = situ_run(7, in_process, "package_rank", files.arguments({"--json", "--why", a.names[1]}));
+    const command_result result =
+        situ_run(7, in_process, "package_rank", files.arguments({"--json", "--why", a.names[1]}));
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json j = json::parse(result.out);
     EXPECT_TRUE(j["check"]["passed"].get<bool>());
@@ -163,7 +172,9 @@ TEST(PackageRank, AFrontierOfManyMessages) {
   for (int i = 0; i < 20000; ++i) text += "Package: p" + std::to_string(100000 + i) + "\nDepends: a-hub\n\n";
   const std::string list = folder.write("Packages", text);
   for (const bool in_process : {false, true}) {
-    const command_result result = situ_run(4, in_process, "package_rank", {"--input", list, "--root", "p119999", "--root", "p112345", "--why", "a-hub", "--iterations", "3", "--json"});
+    const command_result result = situ_run(
+        4, in_process, "package_rank",
+        {"--input", list, "--root", "p119999", "--root", "p112345", "--why", "a-hub", "--iterations", "3", "--json"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json j = json::parse(result.out);
     EXPECT_TRUE(j["check"]["passed"].get<bool>());
@@ -178,9 +189,12 @@ TEST(PackageRank, AFrontierOfManyMessages) {
 
 TEST(PackageRank, ExplainsFromRoots) {
   const scratch_folder folder;
-  const std::string list = folder.write("Packages", "Package: app\nDepends: lib | other\n\nPackage: lib\nDepends: base\n\nPackage: base\n\nPackage: other\n\nPackage: alone\n");
+  const std::string list = folder.write("Packages",
+                                        "Package: app\nDepends: lib | other\n\nPackage: lib\nDepends: base\n\nPackage: "
+                                        "base\n\nPackage: other\n\nPackage: alone\n");
   const command_result result =
-      situ_run(2, false, "package_rank", {"--input", list, "--root", "app", "--why", "base", "--why", "alone", "--why", "app", "--top", "2"});
+      situ_run(2, false, "package_rank",
+               {"--input", list, "--root", "app", "--why", "base", "--why", "alone", "--why", "app", "--top", "2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("Why is base installed?\n  app  (root)\n  └ needs lib\n    └ needs base\n"));
   EXPECT_THAT(result.out, HasSubstr("Why is alone installed?\n  No root needs it.\n"));
@@ -191,33 +205,41 @@ TEST(PackageRank, ExplainsFromRoots) {
 
 TEST(PackageRank, TextForWhatIsInstalled) {
   const scratch_folder folder;
-  const std::string list = folder.write("Packages", "Package: app\nDepends: lib\n\nPackage: lib\n\nPackage: gone\n\nPackage: left\n");
-  const std::string status = folder.write("status",
-                                          "Package: app\nStatus: install ok installed\n\nPackage: lib\nStatus: install ok installed\n\n"
-                                          "Package: left\nStatus: install ok installed\n\nPackage: local\nStatus: install ok installed\n");
-  const std::string automatic = folder.write("auto", "Package: lib\nAuto-Installed: 1\n\nPackage: left\nAuto-Installed: 1\n");
+  const std::string list =
+      folder.write("Packages", "Package: app\nDepends: lib\n\nPackage: lib\n\nPackage: gone\n\nPackage: left\n");
+  const std::string status =
+      folder.write("status",
+                   "Package: app\nStatus: install ok installed\n\nPackage: lib\nStatus: install ok installed\n\n"
+                   "Package: left\nStatus: install ok installed\n\nPackage: local\nStatus: install ok installed\n");
+  const std::string automatic =
+      folder.write("auto", "Package: lib\nAuto-Installed: 1\n\nPackage: left\nAuto-Installed: 1\n");
   const command_result result = situ_run(3, false, "package_rank",
-                                         {"--input", list, "--status", status, "--auto", automatic, "--why", "lib", "--why", "app", "--why", "gone", "--why", "left"});
+                                         {"--input", list, "--status", status, "--auto", automatic, "--why", "lib",
+                                          "--why", "app", "--why", "gone", "--why", "left"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("4 packages are installed here, 1 of them asked for or essential; 1 not in the list"));
+  EXPECT_THAT(result.out,
+              HasSubstr("4 packages are installed here, 1 of them asked for or essential; 1 not in the list"));
   EXPECT_THAT(result.out, HasSubstr("Why is lib installed?\n  app  (asked for, or essential)\n  └ needs lib\n"));
   EXPECT_THAT(result.out, HasSubstr("Why is app installed?\n  It was asked for, or is essential.\n"));
   EXPECT_THAT(result.out, HasSubstr("Why is gone installed?\n  It is not.\n"));
-  EXPECT_THAT(result.out, HasSubstr("Why is left installed?\n  No installed package that was asked for needs it any more.\n"));
+  EXPECT_THAT(result.out,
+              HasSubstr("Why is left installed?\n  No installed package that was asked for needs it any more.\n"));
 }
 
 TEST(PackageRank, ReadsStandardInputAtPlaceZero) {
   const archive a = make_archive(9, 50);
   const written_archive files{a};
-  const command_result result =
-      situ_run(3, false, "package_rank", {"--input", "-", "--status", files.status, "--auto", files.automatic, "--json", "--top", "50"}, {}, files.list);
+  const command_result result = situ_run(
+      3, false, "package_rank",
+      {"--input", "-", "--status", files.status, "--auto", files.automatic, "--json", "--top", "50"}, {}, files.list);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   expect_ranks(json::parse(result.out), a);
 }
 
 TEST(PackageRank, NoRecommendsLeavesThemOut) {
   const scratch_folder folder;
-  const std::string list = folder.write("Packages", "Package: a\nDepends: b\nRecommends: c\n\nPackage: b\n\nPackage: c\n");
+  const std::string list =
+      folder.write("Packages", "Package: a\nDepends: b\nRecommends: c\n\nPackage: b\n\nPackage: c\n");
   for (const auto& [flag, edges] : {std::pair{"--recommends", 2}, std::pair{"--no-recommends", 1}}) {
     const command_result result = situ_run(1, false, "package_rank", {"--input", list, "--root", "a", "--json", flag});
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -239,16 +261,19 @@ TEST(PackageRank, StopsAtItsLimitOfIterations) {
 TEST(PackageRank, ReadsAptCache) {
   const archive a = make_archive(21, 80);
   const written_archive files{a};
-  (void)files.folder.write("apt-cache", "#!/bin/sh\n[ \"$1\" = dumpavail ] && exec /bin/cat " + files.list + "\n", true);
-  const command_result result = situ_run(4, false, "package_rank", {"--status", files.status, "--auto", files.automatic, "--json", "--top", "80"},
-                                         {"PATH=" + files.folder.path()});
+  (void)files.folder.write("apt-cache", "#!/bin/sh\n[ \"$1\" = dumpavail ] && exec /bin/cat " + files.list + "\n",
+                           true);
+  const command_result result =
+      situ_run(4, false, "package_rank", {"--status", files.status, "--auto", files.automatic, "--json", "--top", "80"},
+               {"PATH=" + files.folder.path()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json j = json::parse(result.out);
   EXPECT_EQ(j["source"], "apt-cache dumpavail");
   expect_ranks(j, a);
 }
 
-// What the user gets wrong, or the machine lacks: one clear line, from one place, and every place ends with the same code.
+// What the user gets wrong, or the machine lacks: one clear line, from one place, and every place ends with the same
+// code.
 struct fault {
   const char* name;
   std::vector<std::string> arguments;
@@ -281,19 +306,33 @@ TEST_P(PackageRankFault, IsOneClearError) {
 
 INSTANTIATE_TEST_SUITE_P(
     , PackageRankFault,
-    testing::Values(fault{"no_such_file", {"--input", "/nonexistent/Packages"}, "cannot open /nonexistent/Packages: No such file or directory"},
-                    fault{"a_folder", {"--input", "/"}, "/: cannot be read: Is a directory"},
-                    fault{"empty", {"--input", "LIST"}, "holds no package", "", ""},
-                    fault{"malformed", {"--input", "LIST"}, "line 2: neither a field nor a continuation", "", "Package: a\nwhat is this\n"},
-                    fault{"bad_relation", {"--input", "LIST"}, "(package a), field depends: expected a comparison and a version", "", "Package: a\nDepends: b (2)\n"},
-                    fault{"unknown_why", {"--input", "LIST", "--root", "a", "--why", "zzz"}, "--why zzz: no package of this name"},
-                    fault{"unknown_root", {"--input", "LIST", "--root", "zzz"}, "--root zzz: no package of this name"},
-                    fault{"no_status", {"--input", "LIST", "--status", "/nonexistent/status"}, "cannot open /nonexistent/status"},
-                    fault{"no_apt_lists", {}, "run `apt-get update`, or pass a saved list with --input FILE"},
-                    fault{"installed_only", {}, "run `apt-get update`", "#!/bin/sh\necho 'Package: a\nStatus: install ok installed\n'\n"},
-                    fault{"apt_fails", {}, "`apt-cache dumpavail` failed", "#!/bin/sh\nexit 100\n"},
-                    fault{"no_apt", {}, "there is no apt-cache on this machine", nullptr},
-                    fault{"bad_option", {"--nonsense"}, "--nonsense"}, fault{"bad_damping", {"--damping", "1.5"}, "--damping"}),
+    testing::Values(
+        fault{"no_such_file",
+              {"--input", "/nonexistent/Packages"},
+              "cannot open /nonexistent/Packages: No such file or directory"},
+        fault{"a_folder", {"--input", "/"}, "/: cannot be read: Is a directory"},
+        fault{"empty", {"--input", "LIST"}, "holds no package", "", ""},
+        fault{"malformed",
+              {"--input", "LIST"},
+              "line 2: neither a field nor a continuation",
+              "",
+              "Package: a\nwhat is this\n"},
+        fault{"bad_relation",
+              {"--input", "LIST"},
+              "(package a), field depends: expected a comparison and a version",
+              "",
+              "Package: a\nDepends: b (2)\n"},
+        fault{"unknown_why", {"--input", "LIST", "--root", "a", "--why", "zzz"}, "--why zzz: no package of this name"},
+        fault{"unknown_root", {"--input", "LIST", "--root", "zzz"}, "--root zzz: no package of this name"},
+        fault{"no_status", {"--input", "LIST", "--status", "/nonexistent/status"}, "cannot open /nonexistent/status"},
+        fault{"no_apt_lists", {}, "run `apt-get update`, or pass a saved list with --input FILE"},
+        fault{"installed_only",
+              {},
+              "run `apt-get update`",
+              "#!/bin/sh\necho 'Package: a\nStatus: install ok installed\n'\n"},
+        fault{"apt_fails", {}, "`apt-cache dumpavail` failed", "#!/bin/sh\nexit 100\n"},
+        fault{"no_apt", {}, "there is no apt-cache on this machine", nullptr},
+        fault{"bad_option", {"--nonsense"}, "--nonsense"}, fault{"bad_damping", {"--damping", "1.5"}, "--damping"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

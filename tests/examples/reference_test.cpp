@@ -52,8 +52,10 @@ std::vector<double> dense_ranks(const graph& g, double damping, std::uint32_t it
   for (vertex u = 0; u < n; ++u) {
     const double out = static_cast<double>(g.row(u).size());
     for (vertex v = 0; v < n; ++v) {
-      if (out == 0) chance[v][u] += damping / n;
-      else if (has_edge(g, u, v)) chance[v][u] += damping / out;
+      if (out == 0)
+        chance[v][u] += damping / n;
+      else if (has_edge(g, u, v))
+        chance[v][u] += damping / out;
     }
   }
   std::vector<double> ranks(n, 1.0 / n);
@@ -75,11 +77,13 @@ TEST(ReferenceRanks, AgreesWithTheDenseMatrix) {
     ASSERT_LT(result.residual, 1e-13);
     EXPECT_NEAR(sum(result.ranks), 1.0, 1e-12);
     const std::vector<double> dense = dense_ranks(g, damping, result.iterations);
-    for (vertex v = 0; v < g.vertex_count(); ++v) ASSERT_NEAR(result.ranks[v], dense[v], 1e-14) << "seed " << seed << ", round " << round << ", vertex " << v;
+    for (vertex v = 0; v < g.vertex_count(); ++v)
+      ASSERT_NEAR(result.ranks[v], dense[v], 1e-14) << "seed " << seed << ", round " << round << ", vertex " << v;
   }
 }
 
-std::vector<vertex> chain(std::vector<std::vector<vertex>> dependencies, std::vector<std::uint8_t> marks, vertex target) {
+std::vector<vertex> chain(std::vector<std::vector<vertex>> dependencies, std::vector<std::uint8_t> marks,
+                          vertex target) {
   return reference_chain(transpose(make_graph(std::move(dependencies))), marks, target);
 }
 
@@ -90,8 +94,10 @@ TEST(ReferenceChain, LiteralCases) {
   EXPECT_THAT(chain({{1, 2}, {2}, {}}, {asked, plain, plain}, 2), ElementsAre(0, 2)) << "the shorter one";
   EXPECT_THAT(chain({{1}, {2}, {}}, {asked, asked, plain}, 2), ElementsAre(1, 2)) << "the nearest root";
   EXPECT_THAT(chain({{2}, {2}, {}}, {asked, asked, plain}, 2), ElementsAre(0, 2)) << "the smaller root";
-  EXPECT_THAT(chain({{1, 2}, {3}, {3}, {}}, {asked, plain, plain, plain}, 3), ElementsAre(0, 1, 3)) << "the smaller way";
-  EXPECT_THAT(chain({{1, 2}, {3}, {3}, {}}, {asked, unused, plain, plain}, 3), ElementsAre(0, 2, 3)) << "through usable vertices only";
+  EXPECT_THAT(chain({{1, 2}, {3}, {3}, {}}, {asked, plain, plain, plain}, 3), ElementsAre(0, 1, 3))
+      << "the smaller way";
+  EXPECT_THAT(chain({{1, 2}, {3}, {3}, {}}, {asked, unused, plain, plain}, 3), ElementsAre(0, 2, 3))
+      << "through usable vertices only";
 }
 
 TEST(ReferenceChain, RootsAndUnreachable) {
@@ -109,15 +115,19 @@ std::vector<vertex> naive_chain(const graph& dependencies, const std::vector<std
   for (vertex round = 0; round < n; ++round)
     for (vertex a = 0; a < n; ++a)
       for (vertex b = 0; b < n; ++b)
-        if ((marks[a] & usable) != 0 && distance[b] != no_vertex && has_edge(dependencies, a, b)) distance[a] = std::min(distance[a], distance[b] + 1);
+        if ((marks[a] & usable) != 0 && distance[b] != no_vertex && has_edge(dependencies, a, b))
+          distance[a] = std::min(distance[a], distance[b] + 1);
   vertex at = no_vertex;
   for (vertex v = 0; v < n; ++v)
-    if (v != target && (marks[v] & root) != 0 && distance[v] != no_vertex && (at == no_vertex || distance[v] < distance[at])) at = v;
+    if (v != target && (marks[v] & root) != 0 && distance[v] != no_vertex &&
+        (at == no_vertex || distance[v] < distance[at]))
+      at = v;
   if (at == no_vertex) return {};
   std::vector<vertex> result{at};
   while (at != target) {
     for (vertex next = 0; next < n; ++next) {
-      if (!has_edge(dependencies, at, next) || distance[next] == no_vertex || distance[next] + 1 != distance[at]) continue;
+      if (!has_edge(dependencies, at, next) || distance[next] == no_vertex || distance[next] + 1 != distance[at])
+        continue;
       at = next;
       break;
     }

@@ -1,4 +1,5 @@
-// Every stencil program by every executor: its checks pass, and the bits of its result are those of `plain` on one thread.
+// Every stencil program by every executor: its checks pass, and the bits of its result are those of `plain` on one
+// thread.
 #include "command.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +36,8 @@ const example examples[] = {
     {"taylor_green", {"8", "20", "--flow", "2d"}, "8 MiB", "10,10"},
 };
 
-command_result run(const example& e, const std::vector<std::string>& options, const std::vector<std::string>& environment = {}) {
+command_result run(const example& e, const std::vector<std::string>& options,
+                   const std::vector<std::string>& environment = {}) {
   std::vector<std::string> all{std::string{SITU_TEST_BIN_DIR} + "/" + e.name};
   all.insert(all.end(), e.arguments.begin(), e.arguments.end());
   all.insert(all.end(), options.begin(), options.end());
@@ -60,12 +62,14 @@ TEST_P(stencil_programs, agree_on_every_executor) {
   EXPECT_EQ(expected.size(), 18u) << plain.out;  // with its quotes
 
   const bool is_large = e.budget != "1 MiB" || e.name != "euler";  // the tube is narrow: its datasets stay in memory
-  const command_result tiled = run(e, {"--executor", "tiled", "--threads", "2", "--json", "-"}, {"SITU_STENCIL_TILE=" + e.tile});
+  const command_result tiled =
+      run(e, {"--executor", "tiled", "--threads", "2", "--json", "-"}, {"SITU_STENCIL_TILE=" + e.tile});
   EXPECT_EQ(tiled.exit_code, 0) << tiled.out << tiled.err;
   EXPECT_EQ(value_of(tiled.out, "checksum"), expected);
   EXPECT_GT(std::stoi(value_of(tiled.out, "tiles")), 1) << tiled.out;
 
-  const command_result away = run(e, {"--executor", "out_of_core", "--budget", e.budget, "--threads", "2", "--json", "-"});
+  const command_result away =
+      run(e, {"--executor", "out_of_core", "--budget", e.budget, "--threads", "2", "--json", "-"});
   EXPECT_EQ(away.exit_code, 0) << away.out << away.err;
   EXPECT_EQ(value_of(away.out, "checksum"), expected);
   if (is_large && e.arguments.back() != "2d") {
@@ -74,13 +78,16 @@ TEST_P(stencil_programs, agree_on_every_executor) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(each, stencil_programs, ::testing::ValuesIn(examples), [](const auto& info) { return info.param.name + "_" + std::to_string(info.index); });
+INSTANTIATE_TEST_SUITE_P(each, stencil_programs, ::testing::ValuesIn(examples),
+                         [](const auto& info) { return info.param.name + "_" + std::to_string(info.index); });
 
 const example heat{"heat", {"40", "4"}, "", ""};
 
 TEST(stencil_program, reads_the_executor_from_the_environment) {
   EXPECT_EQ(value_of(run(heat, {"--json", "-"}, {"SITU_STENCIL_EXECUTOR=plain"}).out, "executor"), "\"plain\"");
-  EXPECT_EQ(value_of(run(heat, {"--json", "-", "--executor", "tiled"}, {"SITU_STENCIL_EXECUTOR=plain"}).out, "executor"), "\"tiled\"");
+  EXPECT_EQ(
+      value_of(run(heat, {"--json", "-", "--executor", "tiled"}, {"SITU_STENCIL_EXECUTOR=plain"}).out, "executor"),
+      "\"tiled\"");
 }
 
 TEST(stencil_program, draws_its_field) {
@@ -97,7 +104,8 @@ TEST(stencil_program, draws_its_field) {
 }
 
 TEST(stencil_program, fails_where_its_check_does) {
-  const example unstable{"taylor_green", {"8", "40", "--reynolds", "0.1"}, "", ""};  // far beyond the limit of the viscous terms
+  const example unstable{
+      "taylor_green", {"8", "40", "--reynolds", "0.1"}, "", ""};  // far beyond the limit of the viscous terms
   const command_result result = run(unstable, {});
   EXPECT_EQ(result.exit_code, 1) << result.out;
   EXPECT_THAT(result.out, HasSubstr("FAIL"));

@@ -1,5 +1,5 @@
-// Seven places send to one as fast as they can: every message arrives, and neither side's memory grows with the number of messages.
-// The number in millions is the program's argument.
+// Seven places send to one as fast as they can: every message arrives, and neither side's memory grows with the number
+// of messages. The number in millions is the program's argument.
 #include "support/places.h"
 
 #include <unistd.h>
@@ -29,9 +29,11 @@ void on_number(am::token&, std::uint64_t number) {
 
 // Little more is in memory than before. (A sanitizer's own memory grows with each first access.)
 void expect_bounded(std::uint64_t resident_before) {
-  constexpr std::uint64_t most_growth_bytes = std::uint64_t{4} << 20;  // the channels are under 3 MiB and touched before
+  constexpr std::uint64_t most_growth_bytes = std::uint64_t{4}
+                                              << 20;  // the channels are under 3 MiB and touched before
   if (test::with_sanitizer) return;
-  EXPECT_LE(std::max(resident_bytes(), resident_before) - resident_before, most_growth_bytes) << "place " << here().index();
+  EXPECT_LE(std::max(resident_bytes(), resident_before) - resident_before, most_growth_bytes)
+      << "place " << here().index();
 }
 
 class flood : public test::on_places {};

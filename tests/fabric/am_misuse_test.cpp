@@ -1,4 +1,5 @@
-// What a handler must not do ends its place, with a message that says what to do instead; the others get place_lost_error.
+// What a handler must not do ends its place, with a message that says what to do instead; the others get
+// place_lost_error.
 #include "support/places.h"
 
 #include <sys/prctl.h>
@@ -19,7 +20,9 @@ void wait_inside(am::token&) {
   const promise<int> never;
   never.get_future().wait();
 }
-void call_inside(am::token& t) { at(t.source(), [] {}); }
+void call_inside(am::token& t) {
+  at(t.source(), [] {});
+}
 void throw_inside(am::token&) { throw std::runtime_error("no handler for this"); }
 void throw_number(am::token&) { throw 42; }
 
@@ -33,7 +36,7 @@ template <auto Handler>
 outcome misuse() {
   testing::internal::CaptureStderr();
   launch_result result = test::launch_on({launch_mode::processes, 2}, [] {
-    ::prctl(PR_SET_DUMPABLE, 0);  // no core file
+    ::prctl(PR_SET_DUMPABLE, 0);             // no core file
     while (here().index() == 1) progress();  // until the message comes
     am::request_short<Handler>(place{1});
     EXPECT_THROW(barrier(), place_lost_error);
@@ -62,7 +65,8 @@ TEST(am_misuse, an_exception_out_of_a_handler) {
   const outcome o = misuse<&throw_inside>();
   ASSERT_TRUE(o.result.first_lost);
   EXPECT_EQ(o.result.first_lost->index(), 1U);
-  EXPECT_NE(o.result.message().find("std::runtime_error: no handler for this"), std::string::npos) << o.result.message();
+  EXPECT_NE(o.result.message().find("std::runtime_error: no handler for this"), std::string::npos)
+      << o.result.message();
   EXPECT_NE(o.result.message().find("from place 0"), std::string::npos) << o.result.message();
   EXPECT_NE(o.log.find("handlers must not throw"), std::string::npos) << o.log;
   EXPECT_EQ(o.result.places[0].exit_code, 0);

@@ -1,4 +1,5 @@
-// Active messages of every category, size and number of arguments; their order, their answers, and what happens when a peer is full.
+// Active messages of every category, size and number of arguments; their order, their answers, and what happens when a
+// peer is full.
 #include "support/places.h"
 
 #include <sched.h>
@@ -24,8 +25,8 @@ struct small_struct {
 enum class colour : std::uint16_t { red = 7, blue = 0xfffe };
 
 // One argument each of 16 types: the first n of them are what a message with n arguments carries.
-using sixteen = std::tuple<int, bool, double, char, std::uint64_t, float, small_struct, std::int16_t, colour, place, std::array<char, 5>, std::int64_t,
-                           ptr<long>, std::uint8_t, std::byte, std::uint32_t>;
+using sixteen = std::tuple<int, bool, double, char, std::uint64_t, float, small_struct, std::int16_t, colour, place,
+                           std::array<char, 5>, std::int64_t, ptr<long>, std::uint8_t, std::byte, std::uint32_t>;
 
 template <class T>
 T value_of(std::uint64_t seed) {
@@ -81,18 +82,21 @@ struct handlers_for {
   static void on_medium_reply(am::reply_token& t, std::span<std::byte> payload, Ts... values) {
     ++heard.replies;
     const auto expected = pattern(payload.size(), t.source().index() + 1000);
-    heard.wrong += !are_as_sent(t.source().index() + 1000, values...) || !std::equal(payload.begin(), payload.end(), expected.begin());
+    heard.wrong += !are_as_sent(t.source().index() + 1000, values...) ||
+                   !std::equal(payload.begin(), payload.end(), expected.begin());
   }
   static void on_medium(am::token& t, std::span<std::byte> payload, Ts... values) {
     ++heard.requests;
     const auto expected = pattern(payload.size(), t.source().index());
-    heard.wrong += !are_as_sent(t.source().index(), values...) || !std::equal(payload.begin(), payload.end(), expected.begin());
+    heard.wrong +=
+        !are_as_sent(t.source().index(), values...) || !std::equal(payload.begin(), payload.end(), expected.begin());
     reply_medium(t, payload.size(), std::index_sequence_for<Ts...>{});
   }
   static void on_long(am::token& t, std::span<std::byte> payload, Ts... values) {
     ++heard.requests;
     const auto expected = pattern(payload.size(), t.source().index());
-    heard.wrong += !are_as_sent(t.source().index(), values...) || !std::equal(payload.begin(), payload.end(), expected.begin());
+    heard.wrong +=
+        !are_as_sent(t.source().index(), values...) || !std::equal(payload.begin(), payload.end(), expected.begin());
     heard.wrong += !payload.empty() && !ptr<std::byte>{payload.data()}.is_here();
     reply(t, std::index_sequence_for<Ts...>{});
   }
@@ -127,7 +131,9 @@ using with_arguments = decltype(first_types(std::make_index_sequence<Count>{}));
 // Calls visit.operator()<n>() for n = 0 .. 16.
 template <class Visit>
 void for_each_count(Visit visit) {
-  [&]<std::size_t... N>(std::index_sequence<N...>) { (visit.template operator()<N>(), ...); }(std::make_index_sequence<am::max_arguments() + 1>{});
+  [&]<std::size_t... N>(std::index_sequence<N...>) {
+    (visit.template operator()<N>(), ...);
+  }(std::make_index_sequence<am::max_arguments() + 1>{});
 }
 
 TEST_P(messages, short_ones_carry_up_to_sixteen_arguments_of_any_type) {
@@ -153,11 +159,14 @@ TEST_P(messages, medium_ones_carry_payloads_of_every_size) {
     std::uint64_t sent = 0;
     std::vector<std::size_t> sizes;
     for (std::size_t bytes = 0; bytes <= 130; ++bytes) sizes.push_back(bytes);  // within the cell, and just beyond
-    for (const std::size_t bytes : {1000UL, 4095UL, 4096UL, 4097UL, 30000UL, am::max_medium_bytes() - 1, am::max_medium_bytes()}) sizes.push_back(bytes);
+    for (const std::size_t bytes :
+         {1000UL, 4095UL, 4096UL, 4097UL, 30000UL, am::max_medium_bytes() - 1, am::max_medium_bytes()})
+      sizes.push_back(bytes);
     for (const std::size_t bytes : sizes)
       for_each_count([&]<std::size_t Count>() {
         if (bytes > 130 && Count % 4 != 0) return;
-        with_arguments<Count>::send_medium(place{static_cast<std::uint32_t>(sent % place_count())}, bytes, std::make_index_sequence<Count>{});
+        with_arguments<Count>::send_medium(place{static_cast<std::uint32_t>(sent % place_count())}, bytes,
+                                           std::make_index_sequence<Count>{});
         ++sent;
       });
     wait_for_replies(sent);
@@ -173,11 +182,13 @@ TEST_P(messages, long_ones_write_their_payload_first) {
     const std::uint32_t n = place_count();
     const auto blocks = all_gather(allocate<std::byte>(n * most));  // a part for each sender
     std::uint64_t sent = 0;
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{4096}, am::max_medium_bytes() + 1, std::size_t{1} << 20, most}) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{4096},
+                                    am::max_medium_bytes() + 1, std::size_t{1} << 20, most}) {
       for_each_count([&]<std::size_t Count>() {
         if (bytes > 100000 && Count != 3 && Count != 16) return;
         const std::uint32_t to = (here().index() + static_cast<std::uint32_t>(Count)) % n;
-        with_arguments<Count>::send_long(place{to}, blocks[to] + static_cast<std::ptrdiff_t>(here().index() * most), bytes, std::make_index_sequence<Count>{});
+        with_arguments<Count>::send_long(place{to}, blocks[to] + static_cast<std::ptrdiff_t>(here().index() * most),
+                                         bytes, std::make_index_sequence<Count>{});
         wait_for_replies(++sent);  // the part is written anew by the next
       });
     }
@@ -196,11 +207,13 @@ TEST_P(messages, what_cannot_be_sent_is_an_error) {
     const std::vector<std::byte> payload(am::max_medium_bytes() + 1);
     EXPECT_EQ(test::error_of([&] { am::request_medium<ignore_payload>(here(), payload); }).code, errc::bad_argument);
     EXPECT_EQ(test::error_of([&] { am::request_short<ignore>(place{place_count()}); }).code, errc::bad_argument);
-    EXPECT_EQ(test::error_of([&] { am::request_long<ignore_payload>(here(), nullptr, payload); }).code, errc::bad_address);
+    EXPECT_EQ(test::error_of([&] { am::request_long<ignore_payload>(here(), nullptr, payload); }).code,
+              errc::bad_address);
     const auto blocks = all_gather(allocate<std::byte>(payload.size()));
     if (place_count() > 1) {
       const place elsewhere{(here().index() + 1) % place_count()};
-      const auto e = test::error_of([&] { am::request_long<ignore_payload>(here(), blocks[elsewhere.index()], payload); });
+      const auto e =
+          test::error_of([&] { am::request_long<ignore_payload>(here(), blocks[elsewhere.index()], payload); });
       EXPECT_EQ(e.code, errc::bad_address);
       EXPECT_TRUE(e.says("lies at place " + std::to_string(elsewhere.index()))) << e.text;
     }
@@ -210,19 +223,23 @@ TEST_P(messages, what_cannot_be_sent_is_an_error) {
   });
 }
 
-// --- Order ------------------------------------------------------------------------------------------------------------------------
+// --- Order -----------------------------------------------------------------------------------------------------------
 
 constexpr std::uint32_t most_places = 64;
 thread_local std::array<std::uint64_t, most_places> next_request{};
 thread_local std::array<std::uint64_t, most_places> next_reply{};
 
-void arrive(std::array<std::uint64_t, most_places>& next, place source, std::uint64_t number) { heard.wrong += next[source.index()]++ != number; }
+void arrive(std::array<std::uint64_t, most_places>& next, place source, std::uint64_t number) {
+  heard.wrong += next[source.index()]++ != number;
+}
 
 void on_numbered_reply(am::reply_token& t, std::uint64_t number) {
   ++heard.replies;
   arrive(next_reply, t.source(), number);
 }
-void on_numbered_medium_reply(am::reply_token& t, std::span<std::byte>, std::uint64_t number) { on_numbered_reply(t, number); }
+void on_numbered_medium_reply(am::reply_token& t, std::span<std::byte>, std::uint64_t number) {
+  on_numbered_reply(t, number);
+}
 void answer_in_turn(am::token& t, std::uint64_t number) {
   ++heard.requests;
   arrive(next_request, t.source(), number);
@@ -234,7 +251,9 @@ void answer_in_turn(am::token& t, std::uint64_t number) {
 }
 void on_numbered(am::token& t, std::uint64_t number) { answer_in_turn(t, number); }
 void on_numbered_payload(am::token& t, std::span<std::byte>, std::uint64_t number) { answer_in_turn(t, number); }
-void on_numbered_and_more(am::token& t, std::uint64_t number, int, int, int, int, int, int, int) { answer_in_turn(t, number); }
+void on_numbered_and_more(am::token& t, std::uint64_t number, int, int, int, int, int, int, int) {
+  answer_in_turn(t, number);
+}
 
 TEST_P(messages, arrive_in_the_order_in_which_they_were_sent) {
   const std::uint64_t seed = test::test_seed();
@@ -249,7 +268,11 @@ TEST_P(messages, arrive_in_the_order_in_which_they_were_sent) {
       const std::uint64_t number = numbers[to]++;
       switch (random() % 8) {
         case 0: am::request_medium<on_numbered_payload>(place{to}, pattern(random() % 3000, number), number); break;
-        case 1: am::request_long<on_numbered_payload>(place{to}, landing[to] + static_cast<std::ptrdiff_t>(4096 * here().index()), pattern(random() % 4096, number), number); break;
+        case 1:
+          am::request_long<on_numbered_payload>(place{to},
+                                                landing[to] + static_cast<std::ptrdiff_t>(4096 * here().index()),
+                                                pattern(random() % 4096, number), number);
+          break;
         case 2: am::request_short<on_numbered_and_more>(place{to}, number, 1, 2, 3, 4, 5, 6, 7); break;
         case 3: progress(); [[fallthrough]];
         default: am::request_short<on_numbered>(place{to}, number);
@@ -263,7 +286,7 @@ TEST_P(messages, arrive_in_the_order_in_which_they_were_sent) {
   });
 }
 
-// --- Full peers -------------------------------------------------------------------------------------------------------------------
+// --- Full peers ------------------------------------------------------------------------------------------------------
 
 void on_echo(am::reply_token&, std::uint64_t) { ++heard.replies; }
 void on_ping(am::token& t, std::uint64_t value) {
@@ -271,7 +294,8 @@ void on_ping(am::token& t, std::uint64_t value) {
   t.reply_short<on_echo>(value);
 }
 
-// Place 1 takes nothing in. Place 0 fills its channel and waits for room; meanwhile it must serve place 2 and send to it.
+// Place 1 takes nothing in. Place 0 fills its channel and waits for room; meanwhile it must serve place 2 and send to
+// it.
 TEST_P(messages, a_full_peer_does_not_hold_up_a_third_place) {
   run([] {
     if (place_count() < 3) return;
@@ -283,7 +307,8 @@ TEST_P(messages, a_full_peer_does_not_hold_up_a_third_place) {
     switch (here().index()) {
       case 0: {
         auto beside = async([] {
-          for (std::uint64_t i = 0; i < pings; ++i) EXPECT_EQ(at(place{2}, [](std::uint64_t v) { return v + 1; }, i), i + 1);
+          for (std::uint64_t i = 0; i < pings; ++i)
+            EXPECT_EQ(at(place{2}, [](std::uint64_t v) { return v + 1; }, i), i + 1);
         });
         for (std::uint64_t i = 0; i < flood; ++i) am::request_short<on_ping>(place{1}, i);
         beside.get();
@@ -296,10 +321,13 @@ TEST_P(messages, a_full_peer_does_not_hold_up_a_third_place) {
       case 2:
         for (std::uint64_t i = 0; i < pings; ++i) am::request_short<on_ping>(place{0}, i);
         wait_for_replies(pings);
-        at(place{0}, [](ptr<std::uint32_t> flag) {
-          // Here place 0 is in its flood, which cannot end before place 1 goes on.
-          EXPECT_EQ(get(flag), 0U);
-        }, go_on[1]);
+        at(
+            place{0},
+            [](ptr<std::uint32_t> flag) {
+              // Here place 0 is in its flood, which cannot end before place 1 goes on.
+              EXPECT_EQ(get(flag), 0U);
+            },
+            go_on[1]);
         atomic_store(go_on[1], 1);
         break;
       default: break;
@@ -314,7 +342,8 @@ TEST_P(messages, everybody_floods_everybody_and_is_answered) {
   run([seed] {
     std::mt19937_64 random{mixed(seed, here().index())};
     const auto count = static_cast<std::uint64_t>(test::rounds(30000));
-    for (std::uint64_t i = 0; i < count; ++i) am::request_short<on_ping>(place{static_cast<std::uint32_t>(random() % place_count())}, i);
+    for (std::uint64_t i = 0; i < count; ++i)
+      am::request_short<on_ping>(place{static_cast<std::uint32_t>(random() % place_count())}, i);
     wait_for_replies(count);
     barrier();
     EXPECT_EQ(heard.replies, count);
@@ -327,14 +356,18 @@ void on_big_echo(am::reply_token& t, std::span<std::byte> payload) {
   const auto expected = pattern(payload.size(), t.source().index());
   heard.wrong += !std::equal(payload.begin(), payload.end(), expected.begin());
 }
-void on_big_ping(am::token& t, std::span<std::byte> payload) { t.reply_medium<on_big_echo>(pattern(payload.size(), here().index())); }
+void on_big_ping(am::token& t, std::span<std::byte> payload) {
+  t.reply_medium<on_big_echo>(pattern(payload.size(), here().index()));
+}
 
 // The data rings fill long before the cells do; the replies' too, while their handlers' place waits for room itself.
 TEST_P(messages, floods_of_large_messages_with_large_answers) {
   run([] {
     const auto count = static_cast<std::uint64_t>(test::rounds(300));
     const std::vector<std::byte> payload(am::max_medium_bytes());
-    for (std::uint64_t i = 0; i < count; ++i) am::request_medium<on_big_ping>(place{static_cast<std::uint32_t>((here().index() + i) % place_count())}, std::span{payload}.first(payload.size() - i));
+    for (std::uint64_t i = 0; i < count; ++i)
+      am::request_medium<on_big_ping>(place{static_cast<std::uint32_t>((here().index() + i) % place_count())},
+                                      std::span{payload}.first(payload.size() - i));
     wait_for_replies(count);
     barrier();
     EXPECT_EQ(heard.replies, count);
@@ -380,7 +413,8 @@ TEST_P(messages_among_many, a_rare_sender_is_heard_beside_busy_ones) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(layouts, messages_among_many, testing::ValuesIn(test::layouts({17, 20, 33})), test::layout_name);
+INSTANTIATE_TEST_SUITE_P(layouts, messages_among_many, testing::ValuesIn(test::layouts({17, 20, 33})),
+                         test::layout_name);
 
 }  // namespace
 }  // namespace situ

@@ -108,7 +108,8 @@ TEST_P(atomics, exchange_passes_each_value_on_once) {
       const shared_words<T> words{0};
       const int count = test::rounds(operations);
       std::vector<T> seen;
-      for (int i = 0; i < count; ++i) seen.push_back(atomic_exchange(words[0], static_cast<T>(1 + static_cast<int>(here().index()) * count + i)));
+      for (int i = 0; i < count; ++i)
+        seen.push_back(atomic_exchange(words[0], static_cast<T>(1 + static_cast<int>(here().index()) * count + i)));
       barrier();
       if (here().index() == 0) seen.push_back(atomic_load(words[0]));
       const std::vector<std::vector<T>> all = gather(seen);
@@ -127,8 +128,8 @@ TEST_P(atomics, compare_exchange_writes_exactly_where_it_says_so) {
       const int count = test::rounds(operations) / 4;
       for (int i = 0; i < count; ++i) {
         T expected = atomic_load(words[0]);
-        for (T found; (found = atomic_compare_exchange(words[0], expected, expected + 1)) != expected; expected = found) {
-        }
+        for (T found; (found = atomic_compare_exchange(words[0], expected, expected + 1)) != expected;
+             expected = found) {}
       }
       barrier();
       EXPECT_EQ(atomic_load(words[0]), static_cast<T>(count * static_cast<int>(place_count())));

@@ -1,5 +1,5 @@
-// A pair of endpoints against a model: messages of random shapes wrap around both rings many times, and each arrives once, in order,
-// with every byte of it. Then the same with a thread at each end, for ThreadSanitizer.
+// A pair of endpoints against a model: messages of random shapes wrap around both rings many times, and each arrives
+// once, in order, with every byte of it. Then the same with a thread at each end, for ThreadSanitizer.
 #include "support/endpoints.h"
 #include "support/places.h"
 
@@ -23,7 +23,8 @@ struct shape {
   std::uint64_t number;
   std::uint32_t arguments;
   std::uint32_t payload_bytes;
-  explicit shape(std::uint64_t n) : number{n}, arguments{static_cast<std::uint32_t>(mixed(n, 1) % (max_arguments + 1))} {
+  explicit shape(std::uint64_t n)
+      : number{n}, arguments{static_cast<std::uint32_t>(mixed(n, 1) % (max_arguments + 1))} {
     switch (mixed(n, 2) % 6) {
       case 0: payload_bytes = 0; break;
       case 1: payload_bytes = static_cast<std::uint32_t>(mixed(n, 3) % 64); break;
@@ -42,7 +43,8 @@ thread_local receiver received;
 void take(message& m) {
   const shape expected{received.next++};
   bool right = m.argument_count == expected.arguments && m.payload_bytes == expected.payload_bytes && m.source == 0;
-  for (std::uint32_t i = 0; right && i < expected.arguments; ++i) right = m.argument(i) == mixed(expected.number, 100 + i);
+  for (std::uint32_t i = 0; right && i < expected.arguments; ++i)
+    right = m.argument(i) == mixed(expected.number, 100 + i);
   if (right) {
     const auto payload = pattern(expected.payload_bytes, expected.number);
     right = std::equal(payload.begin(), payload.end(), m.payload);
@@ -104,7 +106,8 @@ TEST(channel, agrees_with_a_queue_through_many_rounds) {
     }
     ASSERT_EQ(received.wrong, 0U);
   }
-  EXPECT_GT(out.data_sent, 20 * channel::data_bytes / (test::with_sanitizer ? 4 : 1)) << "the ring should wrap around often";
+  EXPECT_GT(out.data_sent, 20 * channel::data_bytes / (test::with_sanitizer ? 4 : 1))
+      << "the ring should wrap around often";
   const test::acting_as target{pair.context(1)};
   EXPECT_FALSE(pair[1].poll(true));
 }
@@ -122,8 +125,7 @@ TEST(channel, the_largest_message_fits_after_any_other) {
       pair[0].send(message, message_kind::medium_message, take_id, size);
     }
     const test::acting_as target{pair.context(1)};
-    while (pair[1].poll(true)) {
-    }
+    while (pair[1].poll(true)) {}
   }
 }
 

@@ -1,4 +1,5 @@
-// Names of functions: of the executable and of modules that each place loads by itself, in whatever order, wherever the loader puts them.
+// Names of functions: of the executable and of modules that each place loads by itself, in whatever order, wherever the
+// loader puts them.
 #include "support/places.h"
 
 #include "fabric/modules.h"
@@ -88,7 +89,8 @@ TEST(function_id, refuses_what_is_no_code) {
   EXPECT_EQ(test::error_of([] { (void)name_function(&no_code); }).code, errc::bad_argument);
   EXPECT_EQ(test::error_of([] { (void)name_function(nullptr); }).code, errc::bad_argument);
   void* const handle = open_module();
-  EXPECT_EQ(test::error_of([&] { (void)name_function(::dlsym(handle, "situ_test_no_code")); }).code, errc::bad_argument);
+  EXPECT_EQ(test::error_of([&] { (void)name_function(::dlsym(handle, "situ_test_no_code")); }).code,
+            errc::bad_argument);
   ::dlclose(handle);
   int on_the_stack = 0;
   EXPECT_EQ(test::error_of([&] { (void)name_function(&on_the_stack); }).code, errc::bad_argument);
@@ -137,13 +139,15 @@ TEST_P(functions_elsewhere, are_called_by_name) {
   });
 }
 
-// --- two modules whose numbers are the same --------------------------------------------------------------------------------------
+// --- two modules whose numbers are the same --------------------------------------------------------------------------
 
 constexpr const char* clash_a = "function_id_clash_a";
 constexpr const char* clash_b = "function_id_clash_b";
 
 void expect_clash(const std::string& text) {
-  EXPECT_TRUE(text.find("function_id_clash_a.so") != std::string::npos && text.find("function_id_clash_b.so") != std::string::npos) << text;
+  EXPECT_TRUE(text.find("function_id_clash_a.so") != std::string::npos &&
+              text.find("function_id_clash_b.so") != std::string::npos)
+      << text;
   EXPECT_NE(text.find("same number"), std::string::npos) << text;
 }
 
@@ -164,7 +168,8 @@ TEST(function_id, the_modules_for_these_tests_do_clash) {
   void* const b = open_module(clash_b);
   std::vector<std::uint64_t> numbers;
   for (const detail::loaded_module& each : detail::loaded_modules())
-    if (each.path.find("function_id_clash") != std::string::npos) numbers.push_back(detail::module_number(each.identity));
+    if (each.path.find("function_id_clash") != std::string::npos)
+      numbers.push_back(detail::module_number(each.identity));
   ASSERT_EQ(numbers.size(), 2U);
   EXPECT_EQ(numbers[0], numbers[1]);
   EXPECT_EQ(find_function(name_function(::dlsym(a, "situ_test_which"))), ::dlsym(a, "situ_test_which"));
@@ -187,9 +192,11 @@ TEST(function_id, a_clash_is_refused_at_start) {
   ::dlclose(a);
 }
 
-// One place has this module, another that one: code of the one must never answer for the other, in whatever order they come.
+// One place has this module, another that one: code of the one must never answer for the other, in whatever order they
+// come.
 TEST_P(functions_elsewhere, a_clash_of_modules_at_different_places_is_an_error) {
-  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;  // who shares a process shares its modules
+  // who shares a process shares its modules
+  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;
   run([] {
     const std::uint32_t me = here().index();
     const bool has_a = me % 2 == 0;
@@ -255,7 +262,7 @@ TEST_P(functions_elsewhere, code_of_a_module_that_is_there_twice_is_an_error) {
   });
 }
 
-// --- modules that only the caller has ---------------------------------------------------------------------------------------------
+// --- modules that only the caller has --------------------------------------------------------------------------------
 
 // Handlers of calls are code of the module, too.
 TEST_P(functions_elsewhere, calls_of_a_modules_own_lambdas) {
@@ -264,7 +271,8 @@ TEST_P(functions_elsewhere, calls_of_a_modules_own_lambdas) {
     barrier();
     for (const place p : places()) {
       EXPECT_EQ(symbol<int(unsigned)>(handle, "situ_test_ask_lambda")(p.index()), 1);
-      EXPECT_EQ(symbol<int(unsigned, unsigned long)>(handle, "situ_test_ask_lambda_with_text")(p.index(), 100000), 100000);
+      EXPECT_EQ(symbol<int(unsigned, unsigned long)>(handle, "situ_test_ask_lambda_with_text")(p.index(), 100000),
+                100000);
     }
     barrier();
     ::dlclose(handle);
@@ -334,7 +342,8 @@ TEST_P(functions_elsewhere, calls_of_a_clashing_modules_lambdas_are_errors) {
 
 // A module that only the caller has: an error that names the function, not a jump into nothing.
 TEST_P(functions_elsewhere, that_the_target_does_not_have_are_errors) {
-  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;  // who shares a process shares its modules
+  // who shares a process shares its modules
+  if (GetParam().mode == launch_mode::threads || GetParam().places == 1) return;
   run([] {
     if (here().index() == 0) {
       void* const handle = open_module();

@@ -1,4 +1,5 @@
-// Accesses that must not happen: each is an error that names the address, the place and the size, and the place goes on.
+// Accesses that must not happen: each is an error that names the address, the place and the size, and the place goes
+// on.
 #include "support/places.h"
 
 #include <fmt/format.h>
@@ -54,7 +55,8 @@ TEST_P(refusal, beyond_the_open_part_of_a_segment) {
     EXPECT_TRUE(e.says(fmt::format("place {}'s segment", other)) && e.says(hex((word + far).address()))) << e.text;
     std::vector<long> local(1);
     // From inside to outside: starts in the open part, ends beyond it. The count must not wrap around either.
-    EXPECT_EQ(error_of([&] { get(local.data(), word, unknown(static_cast<std::size_t>(far))); }).code, errc::bad_address);
+    EXPECT_EQ(error_of([&] { get(local.data(), word, unknown(static_cast<std::size_t>(far))); }).code,
+              errc::bad_address);
     EXPECT_EQ(error_of([&] { get(local.data(), word, unknown(SIZE_MAX)); }).code, errc::bad_address);
     EXPECT_EQ(error_of([&] { get(local.data(), word, unknown(SIZE_MAX / 8 + 2)); }).code, errc::bad_address);
     EXPECT_EQ(error_of([&] { (void)get(word - far); }).code, errc::bad_address);
@@ -68,7 +70,9 @@ TEST_P(refusal, channels_and_metadata_below_the_heap) {
     const std::uintptr_t slice = detail::current->base;
     const auto e = error_of([&] { put(ptr<int>{reinterpret_cast<int*>(slice + 4096)}, 1); });
     EXPECT_EQ(e.code, errc::bad_address);
-    EXPECT_EQ(error_of([&] { put(ptr<int>{reinterpret_cast<int*>(slice + detail::current->heap_offset - 4)}, 1); }).code, errc::bad_address);
+    EXPECT_EQ(
+        error_of([&] { put(ptr<int>{reinterpret_cast<int*>(slice + detail::current->heap_offset - 4)}, 1); }).code,
+        errc::bad_address);
   });
 }
 
@@ -80,10 +84,19 @@ TEST_P(refusal, strided_boxes_that_leave_the_segment) {
     put(block, 1);
     const std::array<std::ptrdiff_t, 2> dense{4, 1};
     const std::array<std::size_t, 2> extents{2, 4};
-    EXPECT_EQ(error_of([&] { put_strided(block, std::array<std::ptrdiff_t, 2>{far, 1}, source.data(), dense, extents); }).code, errc::bad_address);
-    EXPECT_EQ(error_of([&] { put_strided(block, std::array<std::ptrdiff_t, 2>{-far, 1}, source.data(), dense, extents); }).code, errc::bad_address);
+    EXPECT_EQ(error_of([&] {
+                put_strided(block, std::array<std::ptrdiff_t, 2>{far, 1}, source.data(), dense, extents);
+              }).code,
+              errc::bad_address);
+    EXPECT_EQ(error_of([&] {
+                put_strided(block, std::array<std::ptrdiff_t, 2>{-far, 1}, source.data(), dense, extents);
+              }).code,
+              errc::bad_address);
     EXPECT_EQ(get(block), 1);  // refused as a whole
-    EXPECT_EQ(error_of([&] { put_indexed(block, std::vector<std::size_t>{static_cast<std::size_t>(far)}, source.data()); }).code, errc::bad_address);
+    EXPECT_EQ(error_of([&] {
+                put_indexed(block, std::vector<std::size_t>{static_cast<std::size_t>(far)}, source.data());
+              }).code,
+              errc::bad_address);
     deallocate(block);
   });
 }
@@ -96,9 +109,15 @@ TEST_P(refusal, strided_boxes_whose_reach_wraps_around) {
     const std::array<std::ptrdiff_t, 2> dense{4, 1};
     const std::array<std::size_t, 2> extents{2, 4};
     constexpr std::ptrdiff_t wraps = std::ptrdiff_t{1} << 62;  // times sizeof(int) is 0 modulo 2^64
-    EXPECT_EQ(error_of([&] { put_strided(block, std::array<std::ptrdiff_t, 2>{wraps, 1}, source.data(), dense, extents); }).code, errc::bad_address);
-    EXPECT_EQ(error_of([&] { put_strided(block, std::array<std::ptrdiff_t, 2>{4, 1}, source.data(), std::array<std::ptrdiff_t, 2>{0, 0},
-                                         std::array<std::size_t, 2>{std::size_t{1} << 61, 4}); }).code, errc::bad_address);
+    EXPECT_EQ(error_of([&] {
+                put_strided(block, std::array<std::ptrdiff_t, 2>{wraps, 1}, source.data(), dense, extents);
+              }).code,
+              errc::bad_address);
+    EXPECT_EQ(error_of([&] {
+                put_strided(block, std::array<std::ptrdiff_t, 2>{4, 1}, source.data(),
+                            std::array<std::ptrdiff_t, 2>{0, 0}, std::array<std::size_t, 2>{std::size_t{1} << 61, 4});
+              }).code,
+              errc::bad_address);
     EXPECT_EQ(get(block), 1);
     deallocate(block);
   });
@@ -111,12 +130,17 @@ TEST_P(refusal, misaligned_atomics) {
     put(blocks[here().index()], zeros, 4);
     barrier();
     const std::uintptr_t address = blocks[(here().index() + 1) % place_count()].address();
-    const auto e = error_of([&] { atomic_fetch_add(ptr<std::uint64_t>{reinterpret_cast<std::uint64_t*>(address + 4)}, 1); });
+    const auto e =
+        error_of([&] { atomic_fetch_add(ptr<std::uint64_t>{reinterpret_cast<std::uint64_t*>(address + 4)}, 1); });
     EXPECT_EQ(e.code, errc::misaligned);
     EXPECT_TRUE(e.says(hex(address + 4)) && e.says("8 bytes")) << e.text;
-    EXPECT_EQ(error_of([&] { (void)atomic_load(ptr<std::int32_t>{reinterpret_cast<std::int32_t*>(address + 2)}); }).code, errc::misaligned);
-    EXPECT_EQ(error_of([&] { atomic_store(ptr<double>{reinterpret_cast<double*>(address + 1)}, 1.0); }).code, errc::misaligned);
-    EXPECT_EQ(error_of([&] { atomic_fetch_min(ptr<double>{reinterpret_cast<double*>(address + 4)}, 1.0); }).code, errc::misaligned);
+    EXPECT_EQ(
+        error_of([&] { (void)atomic_load(ptr<std::int32_t>{reinterpret_cast<std::int32_t*>(address + 2)}); }).code,
+        errc::misaligned);
+    EXPECT_EQ(error_of([&] { atomic_store(ptr<double>{reinterpret_cast<double*>(address + 1)}, 1.0); }).code,
+              errc::misaligned);
+    EXPECT_EQ(error_of([&] { atomic_fetch_min(ptr<double>{reinterpret_cast<double*>(address + 4)}, 1.0); }).code,
+              errc::misaligned);
     barrier();
     for (int i = 0; i < 4; ++i) EXPECT_EQ(blocks[here().index()].local()[i], 0U);
     barrier();
@@ -173,7 +197,10 @@ TEST_P(refusal, memory_runs_out_and_the_place_goes_on) {
         put(again, 'x');
         deallocate(again);
         if (place_count() > 1) {
-          EXPECT_EQ(error_of([&] { (void)at(place{next}, [](std::vector<char> v) { return v.size(); }, std::vector<char>(100 << 20)); }).code, errc::out_of_memory);
+          EXPECT_EQ(error_of([&] {
+                      (void)at(place{next}, [](std::vector<char> v) { return v.size(); }, std::vector<char>(100 << 20));
+                    }).code,
+                    errc::out_of_memory);
           try {
             (void)at(place{next}, [] { return std::vector<char>(100 << 20); });  // no room for the answer
             ADD_FAILURE() << "nothing was thrown";

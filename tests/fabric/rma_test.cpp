@@ -1,4 +1,5 @@
-// put, get, copy, and their strided and indexed forms, against plain loops. Every remote range has guard bytes around it.
+// put, get, copy, and their strided and indexed forms, against plain loops. Every remote range has guard bytes around
+// it.
 #include "support/places.h"
 
 #include <algorithm>
@@ -18,7 +19,9 @@ std::vector<std::size_t> transfer_sizes() {
   std::vector<std::size_t> sizes{0};
   for (std::size_t size = 1; size <= (std::size_t{1} << 20); size *= 4)
     for (const std::size_t near : {size - 1, size, size + 1, size + size / 3}) sizes.push_back(near);
-  for (const std::size_t size : {std::size_t{4095}, std::size_t{8191}, (std::size_t{1} << 21) + 5, (std::size_t{5} << 20) - 1}) sizes.push_back(size);
+  for (const std::size_t size :
+       {std::size_t{4095}, std::size_t{8191}, (std::size_t{1} << 21) + 5, (std::size_t{5} << 20) - 1})
+    sizes.push_back(size);
   return sizes;
 }
 
@@ -138,7 +141,8 @@ TEST_P(rma, single_elements_and_futures) {
 
 // Where element (i, j, k) of a box lies on a side with these strides.
 std::ptrdiff_t position(const std::array<std::ptrdiff_t, 3>& strides, std::size_t i, std::size_t j, std::size_t k) {
-  return static_cast<std::ptrdiff_t>(i) * strides[0] + static_cast<std::ptrdiff_t>(j) * strides[1] + static_cast<std::ptrdiff_t>(k) * strides[2];
+  return static_cast<std::ptrdiff_t>(i) * strides[0] + static_cast<std::ptrdiff_t>(j) * strides[1] +
+         static_cast<std::ptrdiff_t>(k) * strides[2];
 }
 
 // A random box and random strides that give every element a place of its own, possibly backwards.
@@ -157,7 +161,8 @@ struct random_side {
       strides[d] = random() % 4 == 0 ? -step : step;
       const std::ptrdiff_t reach = static_cast<std::ptrdiff_t>(std::max<std::size_t>(extents[d], 1) - 1) * strides[d];
       (reach < 0 ? lowest : highest) += reach;
-      step = step * static_cast<std::ptrdiff_t>(std::max<std::size_t>(extents[d], 1)) + static_cast<std::ptrdiff_t>(random() % 3);
+      step = step * static_cast<std::ptrdiff_t>(std::max<std::size_t>(extents[d], 1)) +
+             static_cast<std::ptrdiff_t>(random() % 3);
     }
     origin = static_cast<std::size_t>(-lowest);
     elements = static_cast<std::size_t>(highest - lowest) + 1;
@@ -182,15 +187,22 @@ TEST_P(rma, strided_forms_agree_with_a_loop) {
         for (std::size_t i = 0; i < extents[0]; ++i)
           for (std::size_t j = 0; j < extents[1]; ++j)
             for (std::size_t k = 0; k < extents[2]; ++k)
-              visit(static_cast<std::ptrdiff_t>(there.origin) + position(there.strides, i, j, k), static_cast<std::ptrdiff_t>(near.origin) + position(near.strides, i, j, k));
+              visit(static_cast<std::ptrdiff_t>(there.origin) + position(there.strides, i, j, k),
+                    static_cast<std::ptrdiff_t>(near.origin) + position(near.strides, i, j, k));
       };
-      put_strided(remote + static_cast<std::ptrdiff_t>(there.origin), there.strides, local.data() + near.origin, near.strides, extents);
-      for_each([&](std::ptrdiff_t at, std::ptrdiff_t from) { model[static_cast<std::size_t>(at)] = local[static_cast<std::size_t>(from)]; });
+      put_strided(remote + static_cast<std::ptrdiff_t>(there.origin), there.strides, local.data() + near.origin,
+                  near.strides, extents);
+      for_each([&](std::ptrdiff_t at, std::ptrdiff_t from) {
+        model[static_cast<std::size_t>(at)] = local[static_cast<std::size_t>(from)];
+      });
       ASSERT_TRUE(std::equal(model.begin(), model.end(), remote.local())) << "put, round " << round;
 
       std::vector<std::int32_t> received(near.elements, -7), expected(near.elements, -7);
-      get_strided(received.data() + near.origin, near.strides, remote + static_cast<std::ptrdiff_t>(there.origin), there.strides, extents);
-      for_each([&](std::ptrdiff_t at, std::ptrdiff_t to) { expected[static_cast<std::size_t>(to)] = model[static_cast<std::size_t>(at)]; });
+      get_strided(received.data() + near.origin, near.strides, remote + static_cast<std::ptrdiff_t>(there.origin),
+                  there.strides, extents);
+      for_each([&](std::ptrdiff_t at, std::ptrdiff_t to) {
+        expected[static_cast<std::size_t>(to)] = model[static_cast<std::size_t>(at)];
+      });
       ASSERT_EQ(received, expected) << "get, round " << round;
     }
     barrier();

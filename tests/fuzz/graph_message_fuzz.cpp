@@ -1,8 +1,10 @@
-// Fuzz target over the decoder of object graphs. Built by clang with libFuzzer, and by any compiler as part of graph_message_replay_test.
+// Fuzz target over the decoder of object graphs. Built by clang with libFuzzer, and by any compiler as part of
+// graph_message_replay_test.
 //
-// An input is one byte, which says what graph is expected and whether the head is to be repaired, then a message. Repairing puts right what
-// no mutation would ever find: magic, version, fingerprints, lengths, the number of objects. What decodes must be a graph like any
-// other, and what does not must be refused with bad_message, with no more memory than the format allows: anything else aborts.
+// An input is one byte, which says what graph is expected and whether the head is to be repaired, then a message.
+// Repairing puts right what no mutation would ever find: magic, version, fingerprints, lengths, the number of objects.
+// What decodes must be a graph like any other, and what does not must be refused with bad_message, with no more memory
+// than the format allows: anything else aborts.
 #include "fuzz/graph_message_fuzz.h"
 
 #include "graph/graph_message.h"
@@ -45,9 +47,13 @@ constexpr std::size_t kinds = 7;
 // The types of the roots of each kind of input.
 std::span<const detail::graph_root> roots_of(std::uint8_t kind) {
   using detail::descriptor_of;
-  static const detail::graph_root several[] = {{nullptr, &descriptor_of<node>()}, {nullptr, &descriptor_of<shape>()}, {nullptr, &descriptor_of<small>()}, {nullptr, &descriptor_of<node>()}};
-  static const detail::graph_root single[] = {{nullptr, &descriptor_of<node>()}, {nullptr, &descriptor_of<list>()},  {nullptr, &descriptor_of<tree>()},
-                                              {nullptr, &descriptor_of<figures>()}, {nullptr, &descriptor_of<texts>()}, {nullptr, &descriptor_of<shape>()}};
+  static const detail::graph_root several[] = {{nullptr, &descriptor_of<node>()},
+                                               {nullptr, &descriptor_of<shape>()},
+                                               {nullptr, &descriptor_of<small>()},
+                                               {nullptr, &descriptor_of<node>()}};
+  static const detail::graph_root single[] = {{nullptr, &descriptor_of<node>()},  {nullptr, &descriptor_of<list>()},
+                                              {nullptr, &descriptor_of<tree>()},  {nullptr, &descriptor_of<figures>()},
+                                              {nullptr, &descriptor_of<texts>()}, {nullptr, &descriptor_of<shape>()}};
   return kind == 6 ? std::span{several} : std::span{single}.subspan(kind, 1);
 }
 
@@ -76,7 +82,8 @@ tag_and_fingerprint entry_of_tagged() {
   return {word_at(bytes, sizeof(message_head) + 8), word_at(bytes, sizeof(message_head) + 16)};
 }
 const std::vector<tag_and_fingerprint>& known_tags() {
-  static const std::vector<tag_and_fingerprint> known{entry_of_tagged<shape>(), entry_of_tagged<circle>(), entry_of_tagged<group>()};
+  static const std::vector<tag_and_fingerprint> known{entry_of_tagged<shape>(), entry_of_tagged<circle>(),
+                                                      entry_of_tagged<group>()};
   return known;
 }
 
@@ -112,9 +119,11 @@ std::string read_several(std::span<const std::byte> bytes, std::string* reason) 
   const allocation_peak taken;
   try {
     memory = detail::read_message(exact, roots);
-    if (memory_of(taken, memory.get()) > most_memory_for(exact.size())) return "it takes " + std::to_string(taken.bytes()) + " bytes to read";
+    if (memory_of(taken, memory.get()) > most_memory_for(exact.size()))
+      return "it takes " + std::to_string(taken.bytes()) + " bytes to read";
   } catch (const error& e) {
-    if (taken.bytes() > most_memory_for(exact.size())) return "it takes " + std::to_string(taken.bytes()) + " bytes to refuse";
+    if (taken.bytes() > most_memory_for(exact.size()))
+      return "it takes " + std::to_string(taken.bytes()) + " bytes to refuse";
     *reason = e.what();
     for (const detail::graph_root& root : roots)
       if (root.object != nullptr) return "roots are set although it was refused";
@@ -152,10 +161,10 @@ void change_word(std::vector<std::byte>& input, std::uint64_t random) {
   std::uint64_t word = 0;
   switch (random % 6) {
     case 0: break;
-    case 1: word = random / 8 % 8; break;                                             // a count
-    case 2: word = std::uint64_t{1} << random / 8 % 64; break;                        // a large one
-    case 3: word = sizeof(detail::arena) + random / 8 % (words + 1) * 8; break;       // an offset
-    case 4: std::memcpy(&word, message + random / 8 % words * 8, sizeof word); break; // another word of it
+    case 1: word = random / 8 % 8; break;                                              // a count
+    case 2: word = std::uint64_t{1} << random / 8 % 64; break;                         // a large one
+    case 3: word = sizeof(detail::arena) + random / 8 % (words + 1) * 8; break;        // an offset
+    case 4: std::memcpy(&word, message + random / 8 % words * 8, sizeof word); break;  // another word of it
     default: word = known_tags()[random / 8 % known_tags().size()].tag;
   }
   std::memcpy(message + at, &word, sizeof word);
@@ -172,7 +181,9 @@ bool read_fuzz_input(std::span<const std::byte> input) {
   if ((first & keep_head) == 0) repair(bytes, kind);
   check(read_any(kind, bytes, &reason));
   constexpr std::string_view before = "situ: bad message: object graph: ";
-  if ((first & keep_head) != 0 || !reason.starts_with(before) || reason.find("objects, where the head says") == std::string::npos) return reason.empty();
+  if ((first & keep_head) != 0 || !reason.starts_with(before) ||
+      reason.find("objects, where the head says") == std::string::npos)
+    return reason.empty();
   set_word(bytes, offsetof(message_head, objects), std::strtoull(reason.c_str() + before.size(), nullptr, 10));
   check(read_any(kind, bytes, &reason));
   if (!reason.empty()) check("with its number of objects put right, it is refused still: " + reason);
@@ -221,7 +232,9 @@ std::vector<fuzz_seed> fuzz_seeds() {
   add("texts", 4, message_of(&t));
   add("shape", 5, message_of(static_cast<const shape*>(&round)));
   small s{5, nullptr};
-  const detail::graph_root several[] = {detail::root_of(small_graph), detail::root_of(static_cast<const shape*>(&round)), detail::root_of(&s), detail::root_of(static_cast<const node*>(small_graph->next[0]))};
+  const detail::graph_root several[] = {detail::root_of(small_graph),
+                                        detail::root_of(static_cast<const shape*>(&round)), detail::root_of(&s),
+                                        detail::root_of(static_cast<const node*>(small_graph->next[0]))};
   add("several", 6, message_of(std::span{several}));
   return seeds;
 }

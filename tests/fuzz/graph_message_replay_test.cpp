@@ -1,4 +1,5 @@
-// The kept corpus of graph_message_fuzz, its seeds and mutations of both, without libFuzzer: with any compiler, and under its sanitizers.
+// The kept corpus of graph_message_fuzz, its seeds and mutations of both, without libFuzzer: with any compiler, and
+// under its sanitizers.
 //   graph_message_replay_test --write-seeds tests/fuzz/corpus/graph_message
 #include "fuzz/graph_message_fuzz.h"
 #include "support/places.h"
@@ -25,7 +26,8 @@ namespace {
 
 std::vector<std::filesystem::path> corpus_files() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/graph_message"}) files.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/graph_message"})
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -65,7 +67,8 @@ TEST(graph_message_replay, mutations_of_the_corpus_do_no_harm) {
       changed.resize(input.size() + 64);
       std::size_t size = input.size();
       for (std::uint64_t times = 1 + test::mixed(seed, round) % 3; times > 0; --times)
-        size = LLVMFuzzerCustomMutator(reinterpret_cast<std::uint8_t*>(changed.data()), size, changed.size(), static_cast<unsigned>(test::mixed(seed + 1, ++round)));
+        size = LLVMFuzzerCustomMutator(reinterpret_cast<std::uint8_t*>(changed.data()), size, changed.size(),
+                                       static_cast<unsigned>(test::mixed(seed + 1, ++round)));
       changed.resize(size);
       decoded += test::read_fuzz_input(changed);
     }

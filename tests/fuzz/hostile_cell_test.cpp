@@ -1,5 +1,6 @@
-// Damaged messages in a channel: each is refused with bad_message, or taken for no message yet, or runs a handler that sees only what
-// lies within the message. The receiver's state does not move when it refuses, so that the right message is still taken afterwards.
+// Damaged messages in a channel: each is refused with bad_message, or taken for no message yet, or runs a handler that
+// sees only what lies within the message. The receiver's state does not move when it refuses, so that the right message
+// is still taken afterwards.
 #include "support/endpoints.h"
 #include "support/places.h"
 
@@ -36,7 +37,8 @@ void on_short(am::token&, std::uint64_t a, bool b, double c) {
 }
 void on_many(am::token&, int a, int b, int c, int d, int e, int f, int g, int h, int i) {
   look_at({});
-  for (const int each : {a, b, c, d, e, f, g, h, i}) seen.sum += static_cast<std::uint64_t>(each);  // damaged ones may overflow an int
+  // damaged ones may overflow an int
+  for (const int each : {a, b, c, d, e, f, g, h, i}) seen.sum += static_cast<std::uint64_t>(each);
 }
 void on_medium(am::token&, std::span<std::byte> payload, std::uint64_t a) {
   look_at(payload);
@@ -118,10 +120,10 @@ class hostile_cell : public testing::Test {
 std::uint64_t no_function(std::uint64_t random) {
   const std::uint64_t end = own_code.begin + own_code.bytes;
   switch (random % 4) {
-    case 0: return random / 4 % own_code.begin;                         // headers and constants before the code
-    case 1: return end + random / 4 % (std::uint64_t{1} << 31);                 // behind it
-    case 2: return (1 + random / 4 % 65535) << 32 | UINT32_MAX;                 // some module, far behind its code
-    default: return std::uint64_t{0xfffe} << 32 | (random / 4 & UINT32_MAX);    // a module that is not loaded
+    case 0: return random / 4 % own_code.begin;                               // headers and constants before the code
+    case 1: return end + random / 4 % (std::uint64_t{1} << 31);               // behind it
+    case 2: return (1 + random / 4 % 65535) << 32 | UINT32_MAX;               // some module, far behind its code
+    default: return std::uint64_t{0xfffe} << 32 | (random / 4 & UINT32_MAX);  // a module that is not loaded
   }
 }
 
@@ -131,7 +133,9 @@ TEST_F(hostile_cell, handlers_that_are_no_functions_are_refused) {
     cell& c = send(random());
     const std::uint64_t id = no_function(random());
     ASSERT_EQ(find_function(id), nullptr) << std::hex << id;
-    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t&, std::uint64_t& handler, std::uint64_t*) { handler = (handler & 0xffff'0000'0000'0000) | id; }), verdict::refused);
+    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t&, std::uint64_t& handler,
+                                     std::uint64_t*) { handler = (handler & 0xffff'0000'0000'0000) | id; }),
+              verdict::refused);
   }
 }
 
@@ -142,42 +146,59 @@ TEST_F(hostile_cell, wrong_counts_and_kinds_are_refused) {
     const std::uint64_t right = c.header.load() & 0xff;
     std::uint64_t arguments = random() % 256;
     while (arguments == right) arguments = random() % 256;
-    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t& header, std::uint64_t&, std::uint64_t*) { header = (header & ~std::uint64_t{0xff}) | arguments; }), verdict::refused) << arguments;
+    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t& header, std::uint64_t&,
+                                     std::uint64_t*) { header = (header & ~std::uint64_t{0xff}) | arguments; }),
+              verdict::refused)
+        << arguments;
     cell& next = send(random());
     const std::uint64_t kind = random() % 2 == 0 ? 0 : 5 + random() % 251;
-    ASSERT_EQ(receive_damaged(next, [&](std::uint64_t& header, std::uint64_t&, std::uint64_t*) { header = (header & ~std::uint64_t{0xff00}) | kind << 8; }), verdict::refused) << kind;
+    ASSERT_EQ(receive_damaged(next, [&](std::uint64_t& header, std::uint64_t&,
+                                        std::uint64_t*) { header = (header & ~std::uint64_t{0xff00}) | kind << 8; }),
+              verdict::refused)
+        << kind;
   }
 }
 
 TEST_F(hostile_cell, payloads_larger_than_their_room_are_refused) {
   cell& c = send(2);
-  EXPECT_EQ(receive_damaged(c, [](std::uint64_t&, std::uint64_t& handler, std::uint64_t*) { handler |= std::uint64_t{0xffff} << 48; }), verdict::refused);
+  EXPECT_EQ(receive_damaged(c, [](std::uint64_t&, std::uint64_t& handler,
+                                  std::uint64_t*) { handler |= std::uint64_t{0xffff} << 48; }),
+            verdict::refused);
   cell& in_cell = send(3);  // ten bytes in the cell, behind one argument: forty would fit
-  EXPECT_EQ(receive_damaged(in_cell, [](std::uint64_t&, std::uint64_t& handler, std::uint64_t*) { handler = (handler & 0xffff'ffff'ffff) | std::uint64_t{41} << 48; }), verdict::refused);
+  EXPECT_EQ(receive_damaged(in_cell,
+                            [](std::uint64_t&, std::uint64_t& handler, std::uint64_t*) {
+                              handler = (handler & 0xffff'ffff'ffff) | std::uint64_t{41} << 48;
+                            }),
+            verdict::refused);
 }
 
 TEST_F(hostile_cell, long_payloads_outside_the_own_segment_are_refused) {
   std::mt19937_64 random{test::test_seed()};
   const std::uint64_t extent = places->control().slot(1).extent.load();
-  const std::uintptr_t heap = places->context(1).base + (std::uintptr_t{1} << places->context(1).slice_shift) + places->context(1).heap_offset;
+  const std::uintptr_t heap =
+      places->context(1).base + (std::uintptr_t{1} << places->context(1).slice_shift) + places->context(1).heap_offset;
   for (int i = 0; i < test::rounds(1000); ++i) {
     cell& c = send(4);
     std::uint64_t address = 0, bytes = 1 + random() % 1000;
     switch (random() % 5) {
       case 0: address = random(); break;
       case 1: address = heap - 1 - random() % 5000; break;
-      case 2: address = heap + extent - random() % bytes; break;           // the end sticks out
+      case 2: address = heap + extent - random() % bytes; break;                // the end sticks out
       case 3: address = heap, bytes = ~std::uint64_t{0} - random() % 2; break;  // address + bytes wraps around
       default: address = heap - (std::uintptr_t{1} << places->context(1).slice_shift);
     }
-    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t&, std::uint64_t&, std::uint64_t* words) { words[4] = address, words[5] = bytes; }), verdict::refused) << std::hex << address << ' ' << bytes;
+    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t&, std::uint64_t&,
+                                     std::uint64_t* words) { words[4] = address, words[5] = bytes; }),
+              verdict::refused)
+        << std::hex << address << ' ' << bytes;
   }
   // As a message of another kind: then these words are anything.
   cell& c = send(4);
-  EXPECT_EQ(receive_damaged(c, [&](std::uint64_t& header, std::uint64_t&, std::uint64_t* words) {
-              header = (header & ~std::uint64_t{0xff00}) | std::uint64_t{1} << 8;
-              words[4] = random(), words[5] = random();
-            }),
+  EXPECT_EQ(receive_damaged(c,
+                            [&](std::uint64_t& header, std::uint64_t&, std::uint64_t* words) {
+                              header = (header & ~std::uint64_t{0xff00}) | std::uint64_t{1} << 8;
+                              words[4] = random(), words[5] = random();
+                            }),
             verdict::refused);
 }
 
@@ -186,12 +207,14 @@ TEST_F(hostile_cell, another_sequence_number_is_no_message_yet) {
   for (int i = 0; i < test::rounds(500); ++i) {
     cell& c = send(random());
     const std::uint64_t flip = 1 + random() % UINT32_MAX;
-    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t& header, std::uint64_t&, std::uint64_t*) { header ^= flip << 32; }), verdict::ignored);
+    ASSERT_EQ(receive_damaged(c, [&](std::uint64_t& header, std::uint64_t&, std::uint64_t*) { header ^= flip << 32; }),
+              verdict::ignored);
   }
 }
 
-// Any bits anywhere but the function's name (a wrong one within the code cannot be told from a right one). Whatever the handler is
-// then shown lies within the cell, the ring, or this place's heap, which are all readable: the sums touch every byte.
+// Any bits anywhere but the function's name (a wrong one within the code cannot be told from a right one). Whatever the
+// handler is then shown lies within the cell, the ring, or this place's heap, which are all readable: the sums touch
+// every byte.
 TEST_F(hostile_cell, flipped_bits_never_lead_outside) {
   std::mt19937_64 random{test::test_seed()};
   std::uint64_t verdicts[3]{};

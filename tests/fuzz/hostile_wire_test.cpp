@@ -1,5 +1,5 @@
-// Serialised values against bytes that are anything: what does not decode is bad_message, and reading never allocates much beyond the
-// bytes that are there, whatever counts they announce.
+// Serialised values against bytes that are anything: what does not decode is bad_message, and reading never allocates
+// much beyond the bytes that are there, whatever counts they announce.
 #include "support/places.h"
 
 #include <situ/runtime/serialize.h>
@@ -39,7 +39,9 @@ struct choosing {
   std::int16_t a;
   std::optional<std::int64_t> b;
   std::variant<std::monostate, bool, std::array<char, 20>> c[2];
-  friend bool operator==(const choosing& x, const choosing& y) { return x.a == y.a && x.b == y.b && x.c[0] == y.c[0] && x.c[1] == y.c[1]; }
+  friend bool operator==(const choosing& x, const choosing& y) {
+    return x.a == y.a && x.b == y.b && x.c[0] == y.c[0] && x.c[1] == y.c[1];
+  }
 };
 
 template <class T>
@@ -49,7 +51,8 @@ template <class T>
 struct maker {
   static T make(std::mt19937_64& random) {
     T value;
-    for (std::size_t i = 0; i < sizeof(T); ++i) reinterpret_cast<unsigned char*>(&value)[i] = static_cast<unsigned char>(random());
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      reinterpret_cast<unsigned char*>(&value)[i] = static_cast<unsigned char>(random());
     return value;
   }
 };
@@ -67,7 +70,9 @@ struct maker<empty> {
 };
 template <>
 struct maker<plain> {
-  static plain make(std::mt19937_64& random) { return {static_cast<std::int32_t>(random()), static_cast<double>(random() % 100)}; }
+  static plain make(std::mt19937_64& random) {
+    return {static_cast<std::int32_t>(random()), static_cast<double>(random() % 100)};
+  }
 };
 template <>
 struct maker<std::monostate> {
@@ -76,7 +81,8 @@ struct maker<std::monostate> {
 template <class... Ts>
 struct maker<std::variant<Ts...>> {
   static std::variant<Ts...> make(std::mt19937_64& random) {
-    static constexpr std::variant<Ts...> (*makers[])(std::mt19937_64&) = {[](std::mt19937_64& r) { return std::variant<Ts...>{random_value<Ts>(r)}; }...};
+    static constexpr std::variant<Ts...> (*makers[])(std::mt19937_64&) = {
+        [](std::mt19937_64& r) { return std::variant<Ts...>{random_value<Ts>(r)}; }...};
     return makers[random() % sizeof...(Ts)](random);
   }
 };
@@ -84,7 +90,9 @@ template <>
 struct maker<choosing> {
   static choosing make(std::mt19937_64& random) {
     using choice = std::variant<std::monostate, bool, std::array<char, 20>>;
-    return {static_cast<std::int16_t>(random()), random_value<std::optional<std::int64_t>>(random), {random_value<choice>(random), random_value<choice>(random)}};
+    return {static_cast<std::int16_t>(random()),
+            random_value<std::optional<std::int64_t>>(random),
+            {random_value<choice>(random), random_value<choice>(random)}};
   }
 };
 template <>
@@ -105,7 +113,9 @@ struct maker<std::vector<T>> {
 };
 template <class T>
 struct maker<std::optional<T>> {
-  static std::optional<T> make(std::mt19937_64& random) { return random() % 3 == 0 ? std::nullopt : std::optional<T>{random_value<T>(random)}; }
+  static std::optional<T> make(std::mt19937_64& random) {
+    return random() % 3 == 0 ? std::nullopt : std::optional<T>{random_value<T>(random)};
+  }
 };
 template <class... Ts>
 struct maker<std::tuple<Ts...>> {
@@ -131,16 +141,19 @@ T random_value(std::mt19937_64& random) {
 template <class T>
 class hostile_wire : public testing::Test {};
 
-using travelling_types =
-    testing::Types<int, bool, std::uint8_t, double, colour, plain, std::string, std::vector<int>, std::vector<double>, std::vector<bool>, std::vector<std::string>,
-                   std::vector<std::vector<std::uint16_t>>, std::vector<plain>, std::vector<empty>, std::vector<std::tuple<empty, empty>>, std::optional<int>,
-                   std::optional<std::string>, std::vector<std::optional<std::string>>, std::vector<std::optional<std::array<std::uint64_t, 500>>>, std::tuple<>, std::tuple<int, std::string, bool>,
-                   std::pair<std::string, std::vector<int>>, std::array<std::string, 3>, std::tuple<std::vector<std::pair<int, std::string>>, std::optional<std::vector<double>>, char>,
-                   std::vector<std::array<std::vector<std::string>, 2>>, std::variant<int, std::string>, choosing, std::vector<choosing>, std::array<std::optional<int>, 3>>;
+using travelling_types = testing::Types<
+    int, bool, std::uint8_t, double, colour, plain, std::string, std::vector<int>, std::vector<double>,
+    std::vector<bool>, std::vector<std::string>, std::vector<std::vector<std::uint16_t>>, std::vector<plain>,
+    std::vector<empty>, std::vector<std::tuple<empty, empty>>, std::optional<int>, std::optional<std::string>,
+    std::vector<std::optional<std::string>>, std::vector<std::optional<std::array<std::uint64_t, 500>>>, std::tuple<>,
+    std::tuple<int, std::string, bool>, std::pair<std::string, std::vector<int>>, std::array<std::string, 3>,
+    std::tuple<std::vector<std::pair<int, std::string>>, std::optional<std::vector<double>>, char>,
+    std::vector<std::array<std::vector<std::string>, 2>>, std::variant<int, std::string>, choosing,
+    std::vector<choosing>, std::array<std::optional<int>, 3>>;
 TYPED_TEST_SUITE(hostile_wire, travelling_types);
 
-// Of one allocation, for these bytes, with the error's text. A vector doubles as it grows, and its elements may be larger than what
-// announces them: an empty std::optional is one byte on the wire.
+// Of one allocation, for these bytes, with the error's text. A vector doubles as it grows, and its elements may be
+// larger than what announces them: an empty std::optional is one byte on the wire.
 template <class T>
 constexpr std::size_t element_growth = 1;
 template <class T>
@@ -167,9 +180,11 @@ TYPED_TEST(hostile_wire, every_truncation_is_an_error) {
   for (int i = 0; i < test::rounds(100); ++i) {
     const std::vector<std::byte> whole = written(random_value<TypeParam>(random));
     for (std::size_t length = 0; length < whole.size(); length += 1 + whole.size() / 500) {
-      const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));  // of its own, so that ASan sees its end
+      const std::vector<std::byte> part(
+          whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));  // of its own, so that ASan sees its end
       wire_reader reader{part.data(), part.size()};
-      ASSERT_EQ(test::error_of([&] { (void)wire<TypeParam>::read(reader); }).code, errc::bad_message) << length << " of " << whole.size();
+      ASSERT_EQ(test::error_of([&] { (void)wire<TypeParam>::read(reader); }).code, errc::bad_message)
+          << length << " of " << whole.size();
     }
   }
 }
@@ -198,14 +213,23 @@ TYPED_TEST(hostile_wire, flipped_bits_do_no_harm) {
   for (int i = 0; i < test::rounds(3000); ++i) {
     std::vector<std::byte> bytes = written(random_value<TypeParam>(random));
     if (bytes.empty()) continue;
-    for (std::uint64_t flips = 1 + random() % 4; flips > 0; --flips) bytes[random() % bytes.size()] ^= static_cast<std::byte>(1 << random() % 8);
+    for (std::uint64_t flips = 1 + random() % 4; flips > 0; --flips)
+      bytes[random() % bytes.size()] ^= static_cast<std::byte>(1 << random() % 8);
     survives<TypeParam>(bytes);
   }
 }
 
 TYPED_TEST(hostile_wire, random_bytes_and_huge_counts_do_no_harm) {
   std::mt19937_64 random{test::test_seed()};
-  const std::uint64_t counts[] = {0, 1, 2, UINT32_MAX, std::uint64_t{UINT32_MAX} + 1, std::uint64_t{1} << 61, (std::uint64_t{1} << 61) + 1, std::uint64_t{1} << 63, ~std::uint64_t{0}};
+  const std::uint64_t counts[] = {0,
+                                  1,
+                                  2,
+                                  UINT32_MAX,
+                                  std::uint64_t{UINT32_MAX} + 1,
+                                  std::uint64_t{1} << 61,
+                                  (std::uint64_t{1} << 61) + 1,
+                                  std::uint64_t{1} << 63,
+                                  ~std::uint64_t{0}};
   for (int i = 0; i < test::rounds(3000); ++i) {
     std::vector<std::byte> bytes(random() % 100);
     for (std::byte& b : bytes) b = static_cast<std::byte>(random());

@@ -16,7 +16,8 @@ struct list {
 // In the place's segment, so that it may be pulled. Never given back: the segment goes with the job.
 list* make_list(std::size_t n) {
   list* const nodes = allocate<list>(n).local();
-  for (std::size_t i = 0; i < n; ++i) nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
+  for (std::size_t i = 0; i < n; ++i)
+    nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
   return nodes;
 }
 std::uint64_t sum(const list* head) {
@@ -33,7 +34,9 @@ struct layout_and_transfer {
   test::layout where;
   transfer how;
 };
-void PrintTo(const layout_and_transfer& way, std::ostream* out) { *out << test::text_of(way.where) << ", transfer " << static_cast<int>(way.how); }
+void PrintTo(const layout_and_transfer& way, std::ostream* out) {
+  *out << test::text_of(way.where) << ", transfer " << static_cast<int>(way.how);
+}
 std::string name_of(const testing::TestParamInfo<layout_and_transfer>& info) {
   const char* const names[] = {"automatic", "message", "pull", "offload"};
   return test::text_of(info.param.where) + "_" + names[static_cast<int>(info.param.how)];
@@ -41,7 +44,8 @@ std::string name_of(const testing::TestParamInfo<layout_and_transfer>& info) {
 std::vector<layout_and_transfer> all_ways() {
   std::vector<layout_and_transfer> ways;
   for (const test::layout& where : test::all_layouts())
-    for (const transfer how : {transfer::automatic, transfer::message, transfer::pull, transfer::offload}) ways.push_back({where, how});
+    for (const transfer how : {transfer::automatic, transfer::message, transfer::pull, transfer::offload})
+      ways.push_back({where, how});
   return ways;
 }
 class graph_calls : public testing::TestWithParam<layout_and_transfer> {
@@ -91,8 +95,12 @@ TEST_P(graph_calls, change_the_copy_only) {
 TEST_P(graph_calls, carry_null_and_data_beside_graphs) {
   run([] {
     list* const nothing = nullptr;
-    EXPECT_EQ(at(neighbour(), [](int a, list* l, const std::string& text, const std::vector<double>& v) { return l == nullptr ? a + static_cast<int>(text.size() + v.size()) : -1; }, 7, nothing,
-                 std::string{"four"}, std::vector<double>{1, 2}),
+    EXPECT_EQ(at(
+                  neighbour(),
+                  [](int a, list* l, const std::string& text, const std::vector<double>& v) {
+                    return l == nullptr ? a + static_cast<int>(text.size() + v.size()) : -1;
+                  },
+                  7, nothing, std::string{"four"}, std::vector<double>{1, 2}),
               13);
     EXPECT_FALSE(at(neighbour(), [](list* l) { return l; }, nothing));
     barrier();
@@ -102,7 +110,9 @@ TEST_P(graph_calls, carry_null_and_data_beside_graphs) {
 TEST_P(graph_calls, share_what_their_arguments_share) {
   run([] {
     list* const head = make_list(10);
-    EXPECT_TRUE(at(neighbour(), [](list* a, list* b) { return a->next->next == b && b->previous->previous == a; }, head, head->next->next));
+    EXPECT_TRUE(at(
+        neighbour(), [](list* a, list* b) { return a->next->next == b && b->previous->previous == a; }, head,
+        head->next->next));
     barrier();
   });
 }
@@ -134,11 +144,26 @@ TEST_P(graph_calls, carry_described_classes_by_value) {
     r.first = make_list(3);
     if (GetParam().how == transfer::pull) {  // the root, too, must lie where it can be read
       request* const placed = new (allocate_bytes(sizeof(request)).local()) request{std::move(r)};
-      const owned<request> back = at(neighbour(), [](request* q) { q->numbers.push_back(static_cast<int>(sum(q->first))); q->name.append("!"); return q; }, placed);
+      const owned<request> back = at(
+          neighbour(),
+          [](request* q) {
+            q->numbers.push_back(static_cast<int>(sum(q->first)));
+            q->name.append("!");
+            return q;
+          },
+          placed);
       EXPECT_EQ(back->numbers, (situ::vector<int>{1, 2, 3, 3}));
       EXPECT_EQ(back->name, "sent!");
     } else {
-      const owned<request> back = at(neighbour(), [](const request& q) { request changed{q.numbers, q.name, nullptr}; changed.numbers.push_back(static_cast<int>(sum(q.first))); changed.name.append("!"); return changed; }, r);
+      const owned<request> back = at(
+          neighbour(),
+          [](const request& q) {
+            request changed{q.numbers, q.name, nullptr};
+            changed.numbers.push_back(static_cast<int>(sum(q.first)));
+            changed.name.append("!");
+            return changed;
+          },
+          r);
       EXPECT_EQ(back->numbers, (situ::vector<int>{1, 2, 3, 3}));
       EXPECT_EQ(back->name, "sent!");
       EXPECT_EQ(back->first, nullptr);
@@ -168,8 +193,10 @@ TEST_P(graph_calls, run_at_once_and_in_finish) {
     std::vector<future<owned<list>>> lists;
     finish([&] {
       for (int i = 0; i < 40; ++i) {
-        sums.push_back(async_at(place{static_cast<std::uint32_t>(i) % place_count()}, [](list* l) { return sum(l); }, head));
-        lists.push_back(async_at(place{static_cast<std::uint32_t>(i) % place_count()}, [](list* l) { return l->next; }, head));
+        sums.push_back(
+            async_at(place{static_cast<std::uint32_t>(i) % place_count()}, [](list* l) { return sum(l); }, head));
+        lists.push_back(
+            async_at(place{static_cast<std::uint32_t>(i) % place_count()}, [](list* l) { return l->next; }, head));
       }
     });
     for (auto& each : sums) EXPECT_EQ(each.get(), 19900U);
@@ -189,7 +216,8 @@ struct shelf {
 };
 // Empty containers that arrived take what is put into them. Whether all came as it should.
 bool fill_empty(shelf* s) {
-  const bool were_empty = s->text.empty() && s->numbers.empty() && s->numbers.capacity() == 0 && s->shelves.empty() && s->lines.empty() && s->values.empty();
+  const bool were_empty = s->text.empty() && s->numbers.empty() && s->numbers.capacity() == 0 && s->shelves.empty() &&
+                          s->lines.empty() && s->values.empty();
   s->text += "";
   std::get<situ::string>(s->either) += "";
   s->lines.clear();
@@ -203,8 +231,8 @@ bool fill_empty(shelf* s) {
   s->values = {1, 2};
   std::get<situ::string>(s->either) += "z";
   s->maybe->push_back(5);
-  return were_empty && are_empty && s->text == "abc" && s->numbers[0] == 7 && s->shelves[0] == s && s->lines[0] == "xy" && s->values[1] == 2 && std::get<situ::string>(s->either) == "z" &&
-         s->maybe->back() == 5;
+  return were_empty && are_empty && s->text == "abc" && s->numbers[0] == 7 && s->shelves[0] == s &&
+         s->lines[0] == "xy" && s->values[1] == 2 && std::get<situ::string>(s->either) == "z" && s->maybe->back() == 5;
 }
 
 TEST_P(graph_calls, bring_empty_containers_that_grow) {
@@ -235,7 +263,8 @@ TEST_P(graph_calls, bring_empty_containers_that_grow) {
 // Copies of a list in an order of their own, so that one that is given back and taken again shows.
 owned<list> copy_of_list(std::uint64_t first) {
   std::vector<list> nodes(100);
-  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = {i + 1 < nodes.size() ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, first};
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i] = {i + 1 < nodes.size() ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, first};
   return clone(nodes.data());
 }
 
@@ -245,20 +274,26 @@ TEST_P(graph_calls, keep_what_is_handed_over) {
     barrier();
     const std::uint64_t blocks = memory_statistics().live_blocks;
     std::vector<future<std::uint64_t>> sums;
-    for (std::uint64_t i = 0; i < 100; ++i) sums.push_back(async_at(neighbour(), [](list* l) { return sum(l); }, copy_of_list(i)));
+    for (std::uint64_t i = 0; i < 100; ++i)
+      sums.push_back(async_at(neighbour(), [](list* l) { return sum(l); }, copy_of_list(i)));
     for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(sums[i].get(), 100 * i);
     finish([] {  // nobody holds a future
       for (std::uint64_t i = 0; i < 50; ++i) {
         owned<list> graph = copy_of_list(i);
-        async_at(neighbour(), [](owned<list> l, std::uint64_t each) { EXPECT_EQ(sum(l.get()), 100 * each); }, std::move(graph), i);
+        async_at(
+            neighbour(), [](owned<list> l, std::uint64_t each) { EXPECT_EQ(sum(l.get()), 100 * each); },
+            std::move(graph), i);
         EXPECT_FALSE(graph);
       }
     });
     std::vector<future<std::uint64_t>> failures;
-    for (std::uint64_t i = 0; i < 20; ++i) failures.push_back(async_at(neighbour(), [](list*) -> std::uint64_t { throw std::runtime_error{"no"}; }, copy_of_list(i)));
+    for (std::uint64_t i = 0; i < 20; ++i)
+      failures.push_back(
+          async_at(neighbour(), [](list*) -> std::uint64_t { throw std::runtime_error{"no"}; }, copy_of_list(i)));
     for (auto& each : failures) EXPECT_THROW(each.get(), remote_error);
     owned<list> shared = copy_of_list(3);
-    future<std::uint64_t> of_shared = async_at(neighbour(), [](list* l) { return sum(l); }, shared.adopt(shared->next->previous));
+    future<std::uint64_t> of_shared =
+        async_at(neighbour(), [](list* l) { return sum(l); }, shared.adopt(shared->next->previous));
     shared = nullptr;
     EXPECT_EQ(of_shared.get(), 300U);
     barrier();
@@ -295,7 +330,9 @@ TEST_P(graph_calls, keep_values) {
 TEST_P(graph_calls, pass_references) {
   run([] {
     list* const head = make_list(3);
-    EXPECT_EQ(at(neighbour(), [](list* l) { return reinterpret_cast<std::uintptr_t>(l); }, by_reference(head)), reinterpret_cast<std::uintptr_t>(head));
+    EXPECT_EQ(at(
+                  neighbour(), [](list* l) { return reinterpret_cast<std::uintptr_t>(l); }, by_reference(head)),
+              reinterpret_cast<std::uintptr_t>(head));
     EXPECT_EQ(at(neighbour(), [](ptr<list> l) { return l.place(); }, by_reference(head)), here());
     barrier();
   });
@@ -314,7 +351,8 @@ TEST_P(graph_calls, throw_what_their_bodies_throw_and_leak_nothing) {
       EXPECT_EQ(at(neighbour(), [](list* l) { return l; }, head)->value, 0U);
     }
     barrier();
-    // Who answered by pull or offload gives its result up when it next runs; what others gave back is taken when room is sought.
+    // Who answered by pull or offload gives its result up when it next runs; what others gave back is taken when room
+    // is sought.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
     const ptr<std::byte> taken = allocate_bytes(1 << 20);
     while (memory_statistics().live_blocks > blocks + 1 && std::chrono::steady_clock::now() < deadline) progress();
@@ -355,7 +393,7 @@ TEST_P(graph_calls, tell_of_each_copy) {
 
 INSTANTIATE_TEST_SUITE_P(ways, graph_calls, testing::ValuesIn(all_ways()), name_of);
 
-// --- what only some transfers do --------------------------------------------------------------------------------------------------
+// --- what only some transfers do -------------------------------------------------------------------------------------
 
 class graph_transfers : public test::on_places {};
 
@@ -397,7 +435,8 @@ TEST_P(graph_transfers, automatic_pulls_large_graphs_and_sends_small_ones) {
   });
 }
 
-// The root lies in the segment, so the receiver looks for the graph; what lies behind it cannot be read there, and comes by message.
+// The root lies in the segment, so the receiver looks for the graph; what lies behind it cannot be read there, and
+// comes by message.
 TEST_P(graph_transfers, automatic_fetches_what_lies_in_private_memory) {
   if (GetParam().places == 1) GTEST_SKIP() << "a call at the own place copies, wherever it lies";
   run([] {
@@ -405,13 +444,15 @@ TEST_P(graph_transfers, automatic_fetches_what_lies_in_private_memory) {
     list* const head = make_list(100);
     list* last = head;
     while (last->next != nullptr) last = last->next;
-    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = {i + 1 < nodes.size() ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : last, 1};
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      nodes[i] = {i + 1 < nodes.size() ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : last, 1};
     last->next = nodes.data();
     const std::uint64_t sum_here = sum(head);
     EXPECT_EQ(at(neighbour(), [](list* l) { return sum(l); }, head), sum_here);
     const owned<list> back = at(neighbour(), [](list* l, list* same) { return l == same ? l : nullptr; }, head, head);
     EXPECT_EQ(sum(back.get()), sum_here);
-    EXPECT_EQ(test::error_of([&] { at(via(neighbour(), transfer::pull), [](list* l) { return sum(l); }, head); }).code, errc::remote_exception);
+    EXPECT_EQ(test::error_of([&] { at(via(neighbour(), transfer::pull), [](list* l) { return sum(l); }, head); }).code,
+              errc::remote_exception);
     barrier();
   });
 }
@@ -420,7 +461,8 @@ TEST_P(graph_transfers, more_offloads_than_the_queue_holds_wait_for_room) {
   run([] {
     list* const head = make_list(2000);
     std::vector<future<std::uint64_t>> sums;
-    for (int i = 0; i < 100; ++i) sums.push_back(async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, head));
+    for (int i = 0; i < 100; ++i)
+      sums.push_back(async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, head));
     for (auto& each : sums) EXPECT_EQ(each.get(), 1999000U);
     barrier();
   });
@@ -440,7 +482,9 @@ TEST_P(graph_transfers, thousands_of_messages_wait_for_room) {
       finish([&] {
         const auto send = [&, address = reinterpret_cast<std::uintptr_t>(head)] {
           ++begun;
-          right += at(via(place{1}, transfer::message), [](list* l) { return sum(l); }, reinterpret_cast<list*>(address)) == 4950;
+          right += at(
+                       via(place{1}, transfer::message), [](list* l) { return sum(l); },
+                       reinterpret_cast<list*>(address)) == 4950;
         };
         for (int i = 0; i < 2000; ++i) async(send);
         while (begun != 2000) progress();
@@ -461,7 +505,8 @@ TEST_P(graph_transfers, offload_leaves_the_caller_free) {
     const owned<list> graph = clone(make_list(300'000));
     bool was_ready_at_once = true;
     std::uint64_t turns = 0;
-    future<std::uint64_t> answer = async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, graph.get());
+    future<std::uint64_t> answer =
+        async_at(via(neighbour(), transfer::offload), [](list* l) { return sum(l); }, graph.get());
     was_ready_at_once = answer.is_ready();
     for (; !answer.is_ready(); ++turns) progress();
     EXPECT_FALSE(was_ready_at_once);
@@ -484,7 +529,8 @@ TEST_P(graph_transfers, receiver_out_of_memory_is_an_error_at_the_caller) {
               bool failed = false;
               try {
                 // Each call keeps its copy: at some point there is no room.
-                for (int k = 0; k < 20; ++k) at(via(place{1}, how), [](owned<list> l) { hoard().push_back(std::move(l)); }, head);
+                for (int k = 0; k < 20; ++k)
+                  at(via(place{1}, how), [](owned<list> l) { hoard().push_back(std::move(l)); }, head);
               } catch (const remote_error& e) {
                 failed = true;
                 EXPECT_NE(std::string{e.what()}.find("memory"), std::string::npos) << e.what();

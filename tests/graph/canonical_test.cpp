@@ -1,5 +1,5 @@
-// Equal graphs give equal messages, and equal arguments equal bytes: nothing but values leaves the process. Each value is made in memory full
-// of different noise, and has been others before; whatever else is sent differs.
+// Equal graphs give equal messages, and equal arguments equal bytes: nothing but values leaves the process. Each value
+// is made in memory full of different noise, and has been others before; whatever else is sent differs.
 #include "graph/graph_message.h"
 #include "support/places.h"
 
@@ -46,7 +46,7 @@ TEST(canonical, random_graphs_give_the_same_message_whatever_lay_in_their_memory
   }
 }
 
-// --- each kind of gap -----------------------------------------------------------------------------------------------------------------
+// --- each kind of gap ------------------------------------------------------------------------------------------------
 
 struct padded {
   char c;
@@ -164,9 +164,7 @@ void set(inner& x, int i) {
     case 1: x.either = static_cast<char>(i); break;
     case 2: x.either = situ::string{"text"}; break;
     case 3: break;
-    default:
-      x.either = std::optional<std::int64_t>{0x5353'5245'5443'4553};
-      std::get<4>(x.either).reset();
+    default: x.either = std::optional<std::int64_t>{0x5353'5245'5443'4553}; std::get<4>(x.either).reset();
   }
 }
 void set(data_fields& d, int i) {
@@ -252,7 +250,8 @@ struct large_plain {
 void set(large_plain& l, int i) {
   for (padded& each : l.many) set(each, ++i);
 }
-using plain_tuple = std::tuple<padded, std::optional<padded>, std::vector<padded>, std::array<choosing, 2>, std::vector<choosing>>;
+using plain_tuple =
+    std::tuple<padded, std::optional<padded>, std::vector<padded>, std::array<choosing, 2>, std::vector<choosing>>;
 void set(plain_tuple& t, int i) {
   set(std::get<0>(t), i);
   std::get<1>(t).emplace();
@@ -279,7 +278,8 @@ void expect_one_form(const std::vector<int>& lives, int last, Write write) {
     const auto bytes = write(static_cast<const T&>(object));
     if (expected.empty()) expected = bytes;
     const auto differs = std::mismatch(bytes.begin(), bytes.end(), expected.begin(), expected.end());
-    ASSERT_TRUE(bytes == expected) << detail::type_name<T>() << ", noise " << static_cast<int>(noise) << ", value " << last << ": byte " << differs.first - bytes.begin();
+    ASSERT_TRUE(bytes == expected) << detail::type_name<T>() << ", noise " << static_cast<int>(noise) << ", value "
+                                   << last << ": byte " << differs.first - bytes.begin();
   }
 }
 template <class T>
@@ -319,7 +319,8 @@ TEST(canonical, messages_hold_no_text_that_was) {
   x.either = 'c';
   const message_bytes bytes = message_of(&x);
   const std::string_view sent{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  for (const char* secret : {"secret", "password", "ssword"}) EXPECT_EQ(sent.find(secret), std::string_view::npos) << secret;
+  for (const char* secret : {"secret", "password", "ssword"})
+    EXPECT_EQ(sent.find(secret), std::string_view::npos) << secret;
 }
 
 // Elements whose size is no multiple of 8 were scanned 8 bytes apart: not at all to the end, or for ever.
@@ -335,7 +336,7 @@ TEST(canonical, small_choices_in_blocks_are_copied) {
   }
 }
 
-// --- arguments ------------------------------------------------------------------------------------------------------------------------
+// --- arguments -------------------------------------------------------------------------------------------------------
 
 template <class T>
 std::vector<std::byte> wire_bytes(const T& value) {
@@ -357,18 +358,21 @@ TEST(canonical, arguments_of_calls) {
   choosing x{};
   set(x, 1);
   const std::vector<std::byte> bytes = wire_bytes(x);
-  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).find("password"), std::string_view::npos);
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).find("password"),
+            std::string_view::npos);
 }
 
 TEST(canonical, has_padding_where_there_is_some) {
   using detail::has_padding;
-  static_assert(!has_padding<double>() && !has_padding<std::array<double, 3>>() && !has_padding<std::complex<double>>() && !has_padding<bool[3]>());
+  static_assert(!has_padding<double>() && !has_padding<std::array<double, 3>>() &&
+                !has_padding<std::complex<double>>() && !has_padding<bool[3]>());
   struct full {
     double a;
     float b[2];
     std::array<std::int16_t, 4> c;
   };
-  static_assert(!has_padding<full>() && has_padding<padded>() && has_padding<twelve>() && has_padding<long double>() && has_padding<closed>());
+  static_assert(!has_padding<full>() && has_padding<padded>() && has_padding<twelve>() && has_padding<long double>() &&
+                has_padding<closed>());
 }
 
 // Whose bytes are addresses, or may be.
@@ -386,7 +390,8 @@ struct with_union {
   either_or u;
 };
 static_assert(!travels<either_or> && !travels<with_union> && !travels<with_pointer> && !travels<with_view>);
-static_assert(!travels<std::array<int*, 2>> && !travels<std::array<with_pointer, 2>> && !travels<std::vector<with_pointer>> && !travels<std::optional<with_view>>);
+static_assert(!travels<std::array<int*, 2>> && !travels<std::array<with_pointer, 2>> &&
+              !travels<std::vector<with_pointer>> && !travels<std::optional<with_view>>);
 static_assert(travels<choosing> && travels<std::array<choosing, 2>> && travels<std::variant<int, std::string>>);
 
 }  // namespace

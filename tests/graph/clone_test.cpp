@@ -27,7 +27,8 @@ static_assert(sizeof(list) == 24);
 
 std::vector<list> make_list(std::size_t n) {
   std::vector<list> nodes(n);
-  for (std::size_t i = 0; i < n; ++i) nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
+  for (std::size_t i = 0; i < n; ++i)
+    nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
   return nodes;
 }
 
@@ -198,7 +199,8 @@ struct references {
   derived_whole* of_derived;
 };
 
-// An object and its first member have one address. A long chain before them, so that every map and the quick scan see them.
+// An object and its first member have one address. A long chain before them, so that every map and the quick scan see
+// them.
 TEST(clone, of_an_object_and_its_first_part_is_one_object_or_an_error) {
   std::vector<part> chain(200);
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) chain[i] = {&chain[i + 1], static_cast<int>(i)};
@@ -220,7 +222,8 @@ TEST(clone, of_an_object_and_its_first_part_is_one_object_or_an_error) {
     references late{&chain[0], nullptr, nullptr, &derived};
     EXPECT_EQ(clone(&late, {.map = map})->of_derived->inner->more[0], 2);
     references too_late{&chain[150], nullptr, &derived, nullptr};
-    EXPECT_EQ(clone(&too_late, {.map = map}).size().objects, 52U);  // as the base alone; it holds no pointer to the rest
+    EXPECT_EQ(clone(&too_late, {.map = map}).size().objects,
+              52U);  // as the base alone; it holds no pointer to the rest
     chain[199].other = nullptr;
     derived = {{&object.first, 4}, nullptr};
   }
@@ -280,17 +283,21 @@ TEST(clone, of_ten_million_nodes_needs_no_stack) {
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, test::with_sanitizer ? 256 * 1024 : 64 * 1024), 0);
   pthread_t thread;
-  ASSERT_EQ(pthread_create(&thread, &attributes, [](void* argument) -> void* {
-    job& mine = *static_cast<job*>(argument);
-    mine.objects = clone(&(*mine.original)[0]).size().objects;
-    return nullptr;
-  }, &work), 0);
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void* argument) -> void* {
+                  job& mine = *static_cast<job*>(argument);
+                  mine.objects = clone(&(*mine.original)[0]).size().objects;
+                  return nullptr;
+                },
+                &work),
+            0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
   EXPECT_EQ(work.objects, n);
 }
 
-// --- shapes for which discovery has loops of its own, against the interpreter: with the hash map, everything is interpreted ---
+// --- shapes for which discovery has loops of its own, against the interpreter (with the hash map all are interpreted)
 
 struct tree {
   tree* left;
@@ -347,7 +354,8 @@ void expect_same_with_every_map(const T* root) {
   EXPECT_EQ(measure(root), expected.size());
 }
 
-constexpr std::size_t many = test::with_sanitizer ? 60'000 : 300'000;  // several megabytes: prefetching and huge pages take part
+// several megabytes: prefetching and huge pages take part
+constexpr std::size_t many = test::with_sanitizer ? 60'000 : 300'000;
 
 TEST(clone_shapes, lists_in_order_and_in_disorder) {
   for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{100}, many}) {
@@ -356,7 +364,8 @@ TEST(clone_shapes, lists_in_order_and_in_disorder) {
     for (std::size_t i = 0; i < n; ++i) order[i] = i;
     expect_same_with_every_map(&make_list(n)[0]);
     std::shuffle(order.begin(), order.end(), std::mt19937_64{test::test_seed()});
-    for (std::size_t i = 0; i < n; ++i) nodes[order[i]] = {i + 1 < n ? &nodes[order[i + 1]] : nullptr, i > 0 ? &nodes[order[i - 1]] : nullptr, i};
+    for (std::size_t i = 0; i < n; ++i)
+      nodes[order[i]] = {i + 1 < n ? &nodes[order[i + 1]] : nullptr, i > 0 ? &nodes[order[i - 1]] : nullptr, i};
     expect_same_with_every_map(&nodes[order[0]]);
   }
 }
@@ -365,7 +374,8 @@ TEST(clone_shapes, trees_and_webs) {
   std::mt19937_64 random{test::test_seed()};
   for (const std::size_t n : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, many}) {
     std::vector<tree> nodes(n);
-    for (std::size_t i = 0; i < n; ++i) nodes[i] = {2 * i + 1 < n ? &nodes[2 * i + 1] : nullptr, 2 * i + 2 < n ? &nodes[2 * i + 2] : nullptr, i};
+    for (std::size_t i = 0; i < n; ++i)
+      nodes[i] = {2 * i + 1 < n ? &nodes[2 * i + 1] : nullptr, 2 * i + 2 < n ? &nodes[2 * i + 2] : nullptr, i};
     expect_same_with_every_map(&nodes[0]);
     std::vector<web> webs(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -381,9 +391,12 @@ TEST(clone_shapes, pointers_to_two_types_and_blocks) {
   std::vector<leaf> leaves(1000);
   for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].value = i;
   std::vector<web> webs(100);
-  for (web& each : webs) each = {{&webs[random() % 100], nullptr, &webs[random() % 100], &webs[random() % 100]}, random()};
+  for (web& each : webs)
+    each = {{&webs[random() % 100], nullptr, &webs[random() % 100], &webs[random() % 100]}, random()};
   std::vector<branch> branches(2000);
-  for (std::size_t i = 0; i < branches.size(); ++i) branches[i] = {i + 1 < branches.size() ? &branches[i + 1] : nullptr, random() % 3 == 0 ? nullptr : &leaves[random() % 1000]};
+  for (std::size_t i = 0; i < branches.size(); ++i)
+    branches[i] = {i + 1 < branches.size() ? &branches[i + 1] : nullptr,
+                   random() % 3 == 0 ? nullptr : &leaves[random() % 1000]};
   expect_same_with_every_map(&branches[0]);
   std::vector<bucket> buckets(300);
   for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -443,7 +456,8 @@ TEST(clone_shapes, neighbours_of_four_bytes_are_two_objects) {
 TEST(clone_shapes, sizes_that_were_expected_and_others) {
   run_alone([] {
     const std::uint64_t blocks = memory_statistics().live_blocks;
-    for (const std::size_t n : {100U, 100U, 100U, 101U, 96U, 90U, 50U, 50U, 50U, 1000U, 1000U, 1000U, 20'000U, 1U, 1U, 1U, 1U, 3000U, 3000U, 3000U, 3100U, 6U, 6U, 6U, 7U}) {
+    for (const std::size_t n : {100U, 100U, 100U, 101U, 96U,   90U,   50U,   50U,   50U, 1000U, 1000U, 1000U, 20'000U,
+                                1U,   1U,   1U,   1U,   3000U, 3000U, 3000U, 3100U, 6U,  6U,    6U,    7U}) {
       const std::vector<list> original = make_list(n);
       const owned<list> copy = clone(&original[0]);
       expect_same_image(copy, clone(&original[0], {copy_map::hash}));

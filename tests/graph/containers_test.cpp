@@ -24,14 +24,51 @@ TEST(containers, vector_does_what_std_vector_does) {
   for (int step = 0; step < test::rounds(20000); ++step) {
     const std::uint64_t value = random();
     switch (random() % 8) {
-      case 0: ours.push_back(value); model.push_back(value); break;
-      case 1: ours.emplace_back(value); model.emplace_back(value); break;
-      case 2: if (!model.empty()) { ours.pop_back(); model.pop_back(); } break;
-      case 3: { const std::size_t n = value % 40; ours.resize(n); model.resize(n); break; }
-      case 4: { const std::size_t at = model.empty() ? 0 : value % model.size(); ours.insert(ours.begin() + at, value); model.insert(model.begin() + static_cast<std::ptrdiff_t>(at), value); break; }
-      case 5: if (!model.empty()) { const std::size_t at = value % model.size(); ours.erase(ours.begin() + at); model.erase(model.begin() + static_cast<std::ptrdiff_t>(at)); } break;
-      case 6: { situ::vector<std::uint64_t> copy = ours; ours = std::move(copy); break; }
-      default: if (value % 50 == 0) { ours.clear(); model.clear(); } else { ours.reserve(value % 60); }
+      case 0:
+        ours.push_back(value);
+        model.push_back(value);
+        break;
+      case 1:
+        ours.emplace_back(value);
+        model.emplace_back(value);
+        break;
+      case 2:
+        if (!model.empty()) {
+          ours.pop_back();
+          model.pop_back();
+        }
+        break;
+      case 3: {
+        const std::size_t n = value % 40;
+        ours.resize(n);
+        model.resize(n);
+        break;
+      }
+      case 4: {
+        const std::size_t at = model.empty() ? 0 : value % model.size();
+        ours.insert(ours.begin() + at, value);
+        model.insert(model.begin() + static_cast<std::ptrdiff_t>(at), value);
+        break;
+      }
+      case 5:
+        if (!model.empty()) {
+          const std::size_t at = value % model.size();
+          ours.erase(ours.begin() + at);
+          model.erase(model.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+        break;
+      case 6: {
+        situ::vector<std::uint64_t> copy = ours;
+        ours = std::move(copy);
+        break;
+      }
+      default:
+        if (value % 50 == 0) {
+          ours.clear();
+          model.clear();
+        } else {
+          ours.reserve(value % 60);
+        }
     }
     expect_same(ours, model);
   }
@@ -88,7 +125,8 @@ template <class T>
 void expect_refusal_of_too_many() {
   const auto refuses = [](auto body) { EXPECT_EQ(test::error_of(body).code, errc::out_of_memory); };
   const std::size_t most = std::numeric_limits<std::size_t>::max();
-  for (const std::size_t n : {most, most / sizeof(T), most / sizeof(T) + 1, most / sizeof(T) + 2, most / 2 / sizeof(T), most / 2 / sizeof(T) + 1, std::size_t{1} << 58}) {
+  for (const std::size_t n : {most, most / sizeof(T), most / sizeof(T) + 1, most / sizeof(T) + 2, most / 2 / sizeof(T),
+                              most / 2 / sizeof(T) + 1, std::size_t{1} << 58}) {
     SCOPED_TRACE(n);
     refuses([n] { const situ::array<T> elements(n); });
     refuses([n] { const situ::vector<T> elements(n); });
@@ -115,7 +153,9 @@ TEST(containers, refuse_counts_that_no_memory_holds) {
 #endif
   const launch_result result = test::launch_on({launch_mode::threads, 1}, [&] {
     all();
-    for (std::size_t less = 0; less < 64; ++less) EXPECT_EQ(test::error_of([&] { (void)allocate_bytes(std::numeric_limits<std::size_t>::max() - less); }).code, errc::out_of_memory);
+    for (std::size_t less = 0; less < 64; ++less)
+      EXPECT_EQ(test::error_of([&] { (void)allocate_bytes(std::numeric_limits<std::size_t>::max() - less); }).code,
+                errc::out_of_memory);
   });
   EXPECT_TRUE(result.ok()) << result.message();
 }

@@ -1,4 +1,5 @@
-// Graphs as messages, for tests and fuzzers: writing one, reading it back, and whether what was read is a graph like any other.
+// Graphs as messages, for tests and fuzzers: writing one, reading it back, and whether what was read is a graph like
+// any other.
 #pragma once
 
 #include "fuzz/allocation_watch.h"
@@ -20,7 +21,8 @@ namespace situ::test {
 
 using message_bytes = std::vector<std::byte>;
 
-[[nodiscard]] inline message_bytes message_of(std::span<const detail::graph_root> roots, std::byte before = std::byte{0}) {
+[[nodiscard]] inline message_bytes message_of(std::span<const detail::graph_root> roots,
+                                              std::byte before = std::byte{0}) {
   const detail::borrowed_plan plan;
   plan->discover(roots.data(), roots.size(), copy_map::automatic, detail::source_check::none);
   message_bytes bytes(detail::message_bytes(*plan, roots.size()), before);
@@ -51,18 +53,29 @@ template <class T>
   std::memcpy(&word, bytes.data() + position, sizeof word);
   return word;
 }
-inline void set_word(message_bytes& bytes, std::size_t position, std::uint64_t word) { std::memcpy(bytes.data() + position, &word, sizeof word); }
+inline void set_word(message_bytes& bytes, std::size_t position, std::uint64_t word) {
+  std::memcpy(bytes.data() + position, &word, sizeof word);
+}
 // As if by the offset in the image that stands in pointers.
-[[nodiscard]] inline std::uint64_t image_word(const message_bytes& bytes, std::uint64_t offset) { return word_at(bytes, image_begin(bytes) + offset - sizeof(detail::arena)); }
-inline void set_image_word(message_bytes& bytes, std::uint64_t offset, std::uint64_t word) { set_word(bytes, image_begin(bytes) + offset - sizeof(detail::arena), word); }
+[[nodiscard]] inline std::uint64_t image_word(const message_bytes& bytes, std::uint64_t offset) {
+  return word_at(bytes, image_begin(bytes) + offset - sizeof(detail::arena));
+}
+inline void set_image_word(message_bytes& bytes, std::uint64_t offset, std::uint64_t word) {
+  set_word(bytes, image_begin(bytes) + offset - sizeof(detail::arena), word);
+}
 
 // What reading a message may take, whatever it says: docs/formats/graph_message.md. An error's text comes on top.
-[[nodiscard]] constexpr std::size_t most_memory_for(std::size_t message_bytes) { return 4 * message_bytes + (std::size_t{64} << 10); }
+[[nodiscard]] constexpr std::size_t most_memory_for(std::size_t message_bytes) {
+  return 4 * message_bytes + (std::size_t{64} << 10);
+}
 // What was taken, the arena included, which comes from elsewhere.
-[[nodiscard]] inline std::size_t memory_of(const allocation_peak& taken, const detail::arena* made) { return taken.bytes() + (made == nullptr ? 0 : made->bytes); }
+[[nodiscard]] inline std::size_t memory_of(const allocation_peak& taken, const detail::arena* made) {
+  return taken.bytes() + (made == nullptr ? 0 : made->bytes);
+}
 
-// Reads what may be anything. What decodes must be a graph like any other: it can be walked, sent on, read again, sent again with the
-// same bytes, and given back. Empty if all is well, also when it was refused (then `reason` says why); else what is wrong.
+// Reads what may be anything. What decodes must be a graph like any other: it can be walked, sent on, read again, sent
+// again with the same bytes, and given back. Empty if all is well, also when it was refused (then `reason` says why);
+// else what is wrong.
 template <class T>
 [[nodiscard]] std::string hostile_reading(std::span<const std::byte> bytes, std::string* reason = nullptr) {
   const message_bytes exact(bytes.begin(), bytes.end());  // of its own, so that AddressSanitizer sees its end
@@ -70,9 +83,11 @@ template <class T>
   const allocation_peak taken;
   try {
     first = read_one<T>(exact);
-    if (memory_of(taken, first.memory().get()) > most_memory_for(exact.size())) return "it takes " + std::to_string(taken.bytes()) + " bytes to read";
+    if (memory_of(taken, first.memory().get()) > most_memory_for(exact.size()))
+      return "it takes " + std::to_string(taken.bytes()) + " bytes to read";
   } catch (const error& e) {
-    if (taken.bytes() > most_memory_for(exact.size())) return "it takes " + std::to_string(taken.bytes()) + " bytes to refuse";
+    if (taken.bytes() > most_memory_for(exact.size()))
+      return "it takes " + std::to_string(taken.bytes()) + " bytes to refuse";
     if (reason != nullptr) *reason = e.what();
     return e.code() == errc::bad_message ? "" : std::string{"refused by another error: "} + e.what();
   }

@@ -1,5 +1,6 @@
-// Graphs as large as there may be, by message and by copy: places in a copy are numbers of 32 bits, in units of 8 bytes, so whatever is kept in
-// 32 bits of bytes would show here. Takes gigabytes; skipped where the machine has not so many to spare.
+// Graphs as large as there may be, by message and by copy: places in a copy are numbers of 32 bits, in units of 8
+// bytes, so whatever is kept in 32 bits of bytes would show here. Takes gigabytes; skipped where the machine has not so
+// many to spare.
 #include "support/places.h"
 
 #include <situ/graph/clone.h>
@@ -23,8 +24,9 @@ std::uint64_t available_bytes() {
   }
   return 0;
 }
-#define SKIP_WITHOUT(gigabytes) \
-  if (available_bytes() < (gigabytes) * gibibyte) GTEST_SKIP() << "takes " << (gigabytes) << " GiB, of which " << available_bytes() / gibibyte << " are available"
+#define SKIP_WITHOUT(gigabytes)                   \
+  if (available_bytes() < (gigabytes) * gibibyte) \
+  GTEST_SKIP() << "takes " << (gigabytes) << " GiB, of which " << available_bytes() / gibibyte << " are available"
 
 struct list {
   list* next;
@@ -98,7 +100,8 @@ TEST(large_graph, of_more_than_4_gib_is_copied) {
   EXPECT_EQ(seen, blocks);
 }
 
-// The head of the message, the offsets and the lists of a reader at 4 GiB, without all of it being there twice at a time.
+// The head of the message, the offsets and the lists of a reader at 4 GiB, without all of it being there twice at a
+// time.
 TEST(large_graph, of_more_than_4_gib_is_a_message) {
   SKIP_WITHOUT(15);
   constexpr std::uint64_t each = gibibyte / 2 / sizeof(std::uint64_t);

@@ -1,4 +1,5 @@
-// Graphs as messages: what is written comes back, and bytes that are anything are refused, or are a graph that can be walked.
+// Graphs as messages: what is written comes back, and bytes that are anything are refused, or are a graph that can be
+// walked.
 #include "graph/graph_message.h"
 #include "support/places.h"
 
@@ -44,7 +45,8 @@ struct list {
 };
 std::vector<list> make_list(std::size_t n) {
   std::vector<list> nodes(n);
-  for (std::size_t i = 0; i < n; ++i) nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
+  for (std::size_t i = 0; i < n; ++i)
+    nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
   return nodes;
 }
 constexpr std::uint64_t first_offset = sizeof(detail::arena);  // of the first object
@@ -98,7 +100,8 @@ TEST(message, of_several_roots_keeps_what_they_share) {
   const node* const a = maker.make(50);
   const node* const b = a->next[0]->next[0];
   const small s{7, nullptr};
-  const graph_root roots[] = {detail::root_of(a), detail::root_of(static_cast<const node*>(nullptr)), detail::root_of(b), detail::root_of(&s), detail::root_of(a)};
+  const graph_root roots[] = {detail::root_of(a), detail::root_of(static_cast<const node*>(nullptr)),
+                              detail::root_of(b), detail::root_of(&s), detail::root_of(a)};
   const message_bytes bytes = message_of(std::span{roots});
   graph_root read[5];
   for (int i = 0; i < 5; ++i) read[i] = {nullptr, roots[i].type};
@@ -204,7 +207,8 @@ struct alignas(8192) page_aligned {
 };
 TEST(message, of_what_is_aligned_too_strictly_is_refused_at_the_sender) {
   const auto object = std::make_unique<page_aligned>();
-  EXPECT_EQ(test::error_of([&] { (void)message_of(static_cast<const page_aligned*>(object.get())); }).code, errc::bad_argument);
+  EXPECT_EQ(test::error_of([&] { (void)message_of(static_cast<const page_aligned*>(object.get())); }).code,
+            errc::bad_argument);
 }
 
 // The bytes in the document, as "00000010  12 34 ...".
@@ -216,7 +220,8 @@ message_bytes documented_example() {
     if (line.starts_with("```")) {
       inside = line == "```hex";
     } else if (inside) {
-      for (std::size_t at = 10; at + 2 <= line.size(); at += 3) bytes.push_back(static_cast<std::byte>(std::stoul(line.substr(at, 2), nullptr, 16)));
+      for (std::size_t at = 10; at + 2 <= line.size(); at += 3)
+        bytes.push_back(static_cast<std::byte>(std::stoul(line.substr(at, 2), nullptr, 16)));
     }
   }
   return bytes;
@@ -238,7 +243,8 @@ TEST(message, is_as_its_document_shows) {
   const message_bytes bytes = message_of(static_cast<const item*>(&first));
   message_bytes expected = documented_example();
 #if defined(__clang__)  // has no names of fields, so fingerprints differ
-  if (expected.size() == bytes.size()) set_word(expected, offsetof(message_head, fingerprint), head_of(bytes).fingerprint);
+  if (expected.size() == bytes.size())
+    set_word(expected, offsetof(message_head, fingerprint), head_of(bytes).fingerprint);
 #endif
   EXPECT_EQ(hex(bytes), hex(expected));
 }
@@ -284,7 +290,8 @@ TEST(hostile_message, every_truncation_is_refused) {
     ASSERT_NE(refusal<node>(part), "") << length;
     if (length < image_begin(whole)) continue;
     // As if it had been sent like this.
-    const message_bytes repaired = with_head(part, [&](message_head& head) { head.image_bytes -= whole.size() - length; });
+    const message_bytes repaired =
+        with_head(part, [&](message_head& head) { head.image_bytes -= whole.size() - length; });
     ASSERT_NE(refusal<node>(repaired), "") << length;
   }
 }
@@ -312,15 +319,18 @@ TEST(hostile_message, random_damage_is_refused_or_does_no_harm) {
   std::mt19937_64 random{test::test_seed()};
   const message_bytes whole = small_message_of_everything();
   const std::size_t image = image_begin(whole);
-  const std::uint64_t counts[] = {0, 1, 2, UINT32_MAX, std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0}};
+  const std::uint64_t counts[] = {
+      0, 1, 2, UINT32_MAX, std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0}};
   for (int i = 0; i < test::rounds(20000); ++i) {
     message_bytes bytes = whole;
     for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
       const std::size_t at = image + random() % ((bytes.size() - image) / 8) * 8;
       switch (random() % 4) {
         case 0: set_word(bytes, at, counts[random() % std::size(counts)]); break;
-        case 1: set_word(bytes, at, random() % (bytes.size() / 8 + 8) * 8); break;                                          // an offset
-        case 2: set_word(bytes, at, test::word_at(bytes, image + random() % ((bytes.size() - image) / 8) * 8)); break;      // another word
+        case 1: set_word(bytes, at, random() % (bytes.size() / 8 + 8) * 8); break;  // an offset
+        case 2:
+          set_word(bytes, at, test::word_at(bytes, image + random() % ((bytes.size() - image) / 8) * 8));
+          break;  // another word
         default: bytes[at + random() % 8] ^= static_cast<std::byte>(1 << random() % 8);
       }
     }
@@ -354,22 +364,27 @@ TEST_F(hostile_list, lies_as_the_grammar_says) {
   EXPECT_EQ(image_word(bytes, c), 0U);
 }
 TEST_F(hostile_list, pointers_outside) {
-  for (const std::uint64_t offset : {end + 8, end + 16, std::uint64_t{1} << 31, std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + a, std::uint64_t{1} << 61, std::uint64_t{1} << 63,
-                                     (std::uint64_t{1} << 63) + a, ~std::uint64_t{0} - 7})
-    for (const std::uint64_t at : {a, a + 8, b, c, c + 8}) ASSERT_THAT(with_pointer(at, offset), HasSubstr("no object starts")) << at << ' ' << offset;
+  for (const std::uint64_t offset :
+       {end + 8, end + 16, std::uint64_t{1} << 31, std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + a,
+        std::uint64_t{1} << 61, std::uint64_t{1} << 63, (std::uint64_t{1} << 63) + a, ~std::uint64_t{0} - 7})
+    for (const std::uint64_t at : {a, a + 8, b, c, c + 8})
+      ASSERT_THAT(with_pointer(at, offset), HasSubstr("no object starts")) << at << ' ' << offset;
   EXPECT_THAT(with_pointer(c, end), HasSubstr("reaches beyond"));
   message_bytes shorter = with_head(bytes, [](message_head& head) { head.image_bytes -= 16; });
   shorter.resize(shorter.size() - 16);
   EXPECT_THAT(refusal<list>(shorter), HasSubstr("reaches beyond"));
 }
 TEST_F(hostile_list, pointers_into_the_head_of_the_arena) {
-  for (std::uint64_t offset = 8; offset < first_offset; offset += 8) ASSERT_THAT(with_pointer(c, offset), HasSubstr("no object starts")) << offset;
+  for (std::uint64_t offset = 8; offset < first_offset; offset += 8)
+    ASSERT_THAT(with_pointer(c, offset), HasSubstr("no object starts")) << offset;
 }
 TEST_F(hostile_list, pointers_into_the_middle_of_objects) {
-  for (const std::uint64_t offset : {a + 8, a + 16, b + 8, c + 16}) ASSERT_THAT(with_pointer(c, offset), HasSubstr("no object starts")) << offset;
+  for (const std::uint64_t offset : {a + 8, a + 16, b + 8, c + 16})
+    ASSERT_THAT(with_pointer(c, offset), HasSubstr("no object starts")) << offset;
 }
 TEST_F(hostile_list, pointers_that_are_not_aligned) {
-  for (std::uint64_t shift = 1; shift < 8; ++shift) ASSERT_THAT(with_pointer(c, a + shift), HasSubstr("not a multiple of 8"));
+  for (std::uint64_t shift = 1; shift < 8; ++shift)
+    ASSERT_THAT(with_pointer(c, a + shift), HasSubstr("not a multiple of 8"));
 }
 TEST_F(hostile_list, objects_that_overlap_or_leave_gaps) {
   EXPECT_THAT(with_pointer(a, a + 8), HasSubstr("no object starts"));
@@ -398,36 +413,47 @@ TEST_F(hostile_list, roots_that_are_none) {
 TEST_F(hostile_list, heads) {
   const auto changed = [&](auto change) { return refusal<list>(with_head(bytes, change)); };
   EXPECT_THAT(changed([](message_head& head) { head.magic ^= 1; }), HasSubstr("it starts with"));
-  EXPECT_THAT(changed([](message_head& head) { head.version = 2; }), HasSubstr("version 2, where this program reads version 1"));
+  EXPECT_THAT(changed([](message_head& head) { head.version = 2; }),
+              HasSubstr("version 2, where this program reads version 1"));
   EXPECT_THAT(changed([](message_head& head) { head.root_count = 2; }), HasSubstr("2 roots, where 1 are expected"));
   EXPECT_THAT(changed([](message_head& head) { head.fingerprint ^= 1; }), HasSubstr("built from different sources"));
   EXPECT_THAT(changed([](message_head& head) { head.objects = 2; }), HasSubstr("3 objects, where the head says 2"));
-  EXPECT_THAT(changed([](message_head& head) { head.objects = std::uint64_t{1} << 63; }), HasSubstr("objects in an image"));
-  for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{71}, std::uint64_t{80}, std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0}})
-    EXPECT_THAT(changed([&](message_head& head) { head.image_bytes = wrong; }), HasSubstr("bytes hold no head")) << wrong;
+  EXPECT_THAT(changed([](message_head& head) { head.objects = std::uint64_t{1} << 63; }),
+              HasSubstr("objects in an image"));
+  for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{71}, std::uint64_t{80}, std::uint64_t{1} << 61,
+                                    std::uint64_t{1} << 63, ~std::uint64_t{0}})
+    EXPECT_THAT(changed([&](message_head& head) { head.image_bytes = wrong; }), HasSubstr("bytes hold no head"))
+        << wrong;
   for (const std::uint32_t wrong : {1U, 1U << 28, 1U << 31, UINT32_MAX})
-    EXPECT_THAT(changed([&](message_head& head) { head.tagged_count = wrong; }), HasSubstr("bytes hold no head")) << wrong;
+    EXPECT_THAT(changed([&](message_head& head) { head.tagged_count = wrong; }), HasSubstr("bytes hold no head"))
+        << wrong;
   EXPECT_THAT(changed([](message_head& head) {
-    head.tagged_count = 1;
-    head.image_bytes -= 16;
-  }), HasSubstr("no object starts"));
+                head.tagged_count = 1;
+                head.image_bytes -= 16;
+              }),
+              HasSubstr("no object starts"));
 }
 TEST_F(hostile_list, trailing_bytes) {
   message_bytes longer = bytes;
   longer.resize(longer.size() + 8);
   EXPECT_THAT(refusal<list>(longer), HasSubstr("bytes hold no head"));
-  EXPECT_THAT(refusal<list>(with_head(longer, [](message_head& head) { head.image_bytes += 8; })), HasSubstr("8 bytes follow the last object"));
+  EXPECT_THAT(refusal<list>(with_head(longer, [](message_head& head) { head.image_bytes += 8; })),
+              HasSubstr("8 bytes follow the last object"));
 }
 TEST_F(hostile_list, alignments) {
   for (const std::uint32_t wrong : {0U, 1U, 8U, 24U, 8192U, 1U << 31, UINT32_MAX})
-    EXPECT_THAT(refusal<list>(with_head(bytes, [&](message_head& head) { head.alignment = wrong; })), HasSubstr("an alignment of")) << wrong;
+    EXPECT_THAT(refusal<list>(with_head(bytes, [&](message_head& head) { head.alignment = wrong; })),
+                HasSubstr("an alignment of"))
+        << wrong;
 }
 TEST(hostile_message, alignment_that_is_less_than_an_object_needs) {
   const test::wide w{1, nullptr};
   const message_bytes bytes = message_of(&w);
   EXPECT_EQ(head_of(bytes).alignment, 64U);
   for (const std::uint32_t less : {16U, 32U})
-    EXPECT_THAT(refusal<test::wide>(with_head(bytes, [&](message_head& head) { head.alignment = less; })), HasSubstr("is aligned to 64 bytes")) << less;
+    EXPECT_THAT(refusal<test::wide>(with_head(bytes, [&](message_head& head) { head.alignment = less; })),
+                HasSubstr("is aligned to 64 bytes"))
+        << less;
 }
 
 struct left_type {
@@ -449,7 +475,8 @@ TEST(hostile_message, pointers_to_objects_of_another_type) {
   both.right = const_cast<right_type*>(&r);
   message_bytes bytes = message_of(&both);
   set_image_word(bytes, first_offset + 8, image_word(bytes, first_offset));
-  EXPECT_THAT(refusal<two_types>(bytes), AllOf(HasSubstr("a pointer to "), HasSubstr("right_type leads to a "), HasSubstr("left_type")));
+  EXPECT_THAT(refusal<two_types>(bytes),
+              AllOf(HasSubstr("a pointer to "), HasSubstr("right_type leads to a "), HasSubstr("left_type")));
 }
 
 struct tagged_first {
@@ -543,8 +570,12 @@ TEST(hostile_message, tags_of_objects_within_others) {
   original.either.emplace<test::circle>();
   const message_bytes bytes = message_of(static_cast<const has_figures*>(&original));
   ASSERT_EQ(read_one<has_figures>(bytes)->many.size(), 2U);
-  std::vector<std::uint64_t> headers{image_word(bytes, first_offset + sizeof(test::circle)) + sizeof(test::circle)};  // many[1]
-  const auto add = [&](const test::circle& part) { headers.push_back(first_offset + static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&part) - reinterpret_cast<const std::byte*>(&original))); };
+  // many[1]
+  std::vector<std::uint64_t> headers{image_word(bytes, first_offset + sizeof(test::circle)) + sizeof(test::circle)};
+  const auto add = [&](const test::circle& part) {
+    headers.push_back(first_offset + static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&part) -
+                                                                reinterpret_cast<const std::byte*>(&original)));
+  };
   add(original.one);
   add(*original.maybe);
   add(original.two[1]);
@@ -568,7 +599,8 @@ TEST_F(hostile_tags, in_the_middle_of_objects_do_not_show_addresses) {
     if (offset == first_offset) continue;
     message_bytes changed = bytes;
     set_image_word(changed, image_word(bytes, first_offset + 16) + 16, offset);  // the neighbour of the second
-    EXPECT_THAT(refusal<test::shape>(changed), AllOf(HasSubstr("no object starts"), testing::Not(HasSubstr("tag 0x")))) << offset;
+    EXPECT_THAT(refusal<test::shape>(changed), AllOf(HasSubstr("no object starts"), testing::Not(HasSubstr("tag 0x"))))
+        << offset;
   }
 }
 
@@ -589,8 +621,10 @@ class hostile_containers : public testing::Test {
 
 TEST_F(hostile_containers, counts_that_overflow_or_are_too_large) {
   for (const std::size_t field : {numbers, smalls, pointers, text, rest}) {
-    for (const std::uint64_t count : {std::uint64_t{1} << 32, std::uint64_t{1} << 59, std::uint64_t{1} << 60, (std::uint64_t{1} << 60) + 1, std::uint64_t{1} << 61,
-                                      (std::uint64_t{1} << 61) + 3, std::uint64_t{1} << 62, std::uint64_t{1} << 63, (std::uint64_t{1} << 63) + 2, ~std::uint64_t{0} - 1, ~std::uint64_t{0}}) {
+    for (const std::uint64_t count :
+         {std::uint64_t{1} << 32, std::uint64_t{1} << 59, std::uint64_t{1} << 60, (std::uint64_t{1} << 60) + 1,
+          std::uint64_t{1} << 61, (std::uint64_t{1} << 61) + 3, std::uint64_t{1} << 62, std::uint64_t{1} << 63,
+          (std::uint64_t{1} << 63) + 2, ~std::uint64_t{0} - 1, ~std::uint64_t{0}}) {
       message_bytes changed = bytes;
       set_image_word(changed, first_offset + field + 8, count);
       EXPECT_THAT(refusal<with_arrays>(changed), HasSubstr("more than the image")) << field << ' ' << count;
@@ -627,7 +661,8 @@ TEST_F(hostile_containers, pointers_into_a_container) {
   EXPECT_THAT(refusal<with_arrays>(changed), HasSubstr("no object starts"));
 }
 TEST_F(hostile_containers, capacities_and_terminators_are_not_believed) {
-  for (const std::size_t field : {numbers, smalls, pointers, text, rest}) set_image_word(bytes, first_offset + field + 16, ~std::uint64_t{0});
+  for (const std::size_t field : {numbers, smalls, pointers, text, rest})
+    set_image_word(bytes, first_offset + field + 16, ~std::uint64_t{0});
   const std::uint64_t characters = image_word(bytes, first_offset + text);
   set_image_word(bytes, characters, ~std::uint64_t{0} / 255 * 'x');
   const owned<with_arrays> arrived = read_one<with_arrays>(bytes);
@@ -646,7 +681,9 @@ struct choices {
 TEST(hostile_message, states_that_there_are_not) {
   choices original;
   const message_bytes bytes = message_of(static_cast<const choices*>(&original));
-  const auto state_at = [](const auto& field, std::size_t bytes_of_value) { return reinterpret_cast<const std::byte*>(&field) + bytes_of_value; };
+  const auto state_at = [](const auto& field, std::size_t bytes_of_value) {
+    return reinterpret_cast<const std::byte*>(&field) + bytes_of_value;
+  };
   const auto begin = reinterpret_cast<const std::byte*>(&original);
   const auto maybe = static_cast<std::size_t>(state_at(original.maybe, 8) - begin);
   const auto either = static_cast<std::size_t>(state_at(original.either, 24) - begin);
@@ -698,12 +735,14 @@ TEST(hostile_message, bools_that_are_neither_true_nor_false) {
     *each = false;
     message_bytes changed = message_of(static_cast<const truths*>(&original));
     *each = true;
-    const auto where = static_cast<std::size_t>(std::mismatch(bytes.begin(), bytes.end(), changed.begin()).first - bytes.begin());
+    const auto where =
+        static_cast<std::size_t>(std::mismatch(bytes.begin(), bytes.end(), changed.begin()).first - bytes.begin());
     ASSERT_LT(where, bytes.size());
     EXPECT_EQ(test::hostile_reading<truths>(changed), "");
     for (const int value : {2, 3, 128, 255}) {
       changed[where] = static_cast<std::byte>(value);
-      ASSERT_THAT(refusal<truths>(changed), AllOf(HasSubstr("a bool of a"), HasSubstr("is " + std::to_string(value)))) << each - bools[0];
+      ASSERT_THAT(refusal<truths>(changed), AllOf(HasSubstr("a bool of a"), HasSubstr("is " + std::to_string(value))))
+          << each - bools[0];
     }
   }
 }
@@ -715,7 +754,8 @@ template <class T>
 std::size_t memory_taken(const message_bytes& bytes) {
   const std::size_t before = test::live_allocated_bytes.load();
   test::peak_allocated_bytes.store(before);
-  std::size_t arena = bytes.size();  // at most, and with its finalizers; exactly what it takes is asked of the segment below
+  // at most, and with its finalizers; exactly what it takes is asked of the segment below
+  std::size_t arena = bytes.size();
   const memory_usage usage = memory_statistics();
   try {
     const owned<T> arrived = read_one<T>(bytes);
@@ -734,7 +774,8 @@ struct tree {
 TEST(message_memory, is_bounded_by_the_message) {
   const std::uint64_t seed = test::test_seed();
   const launch_result result = test::launch_on({launch_mode::threads, 1}, [&] {
-    // Of what costs the most memory for its bytes: containers of one container each. A bit more than a power of two of them.
+    // Of what costs the most memory for its bytes: containers of one container each. A bit more than a power of two of
+    // them.
     for (const std::size_t depth : {1U, 1000U, 4097U, 65537U}) {
       message_bytes bytes = [] {
         const tree leaf;
@@ -746,7 +787,8 @@ TEST(message_memory, is_bounded_by_the_message) {
         set_word(bytes, image + i * 24, first_offset + (i + 1) * 24);
         set_word(bytes, image + i * 24 + 8, 1);
       }
-      bytes = with_head(bytes, [&](message_head& head) { head.image_bytes = head.objects = depth * 24, head.objects = depth; });
+      bytes = with_head(
+          bytes, [&](message_head& head) { head.image_bytes = head.objects = depth * 24, head.objects = depth; });
       ASSERT_EQ(read_one<tree>(bytes).size().objects, depth);
       EXPECT_LE(memory_taken<tree>(bytes), test::most_memory_for(bytes.size())) << depth;
     }
@@ -754,7 +796,8 @@ TEST(message_memory, is_bounded_by_the_message) {
     std::mt19937_64 random{seed};
     for (int i = 0; i < test::rounds(5000); ++i) {
       message_bytes bytes = whole;
-      const std::uint64_t words[] = {std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0}, std::uint64_t{1} << 32, random()};
+      const std::uint64_t words[] = {std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0},
+                                     std::uint64_t{1} << 32, random()};
       set_word(bytes, random() % (bytes.size() / 8) * 8, words[random() % 5]);
       ASSERT_LE(memory_taken<node>(bytes), test::most_memory_for(bytes.size()));
     }

@@ -1,5 +1,5 @@
-// The offload agent where things go wrong: a reader dies, a graph cannot be measured, a call is not taken, a caller leaves at once. Its 16 entries
-// come back each time. Runs a second time with SITU_OFFLOAD_STAGED=1.
+// The offload agent where things go wrong: a reader dies, a graph cannot be measured, a call is not taken, a caller
+// leaves at once. Its 16 entries come back each time. Runs a second time with SITU_OFFLOAD_STAGED=1.
 #include "support/places.h"
 
 #include <situ/base/log.h>
@@ -62,14 +62,16 @@ TEST_P(offload, a_graph_that_cannot_be_measured_is_an_error_at_the_caller) {
     auto* const never_made = reinterpret_cast<shape*>(bytes);
     const std::uint32_t next = (here().index() + 1) % place_count();
     std::vector<future<std::uint64_t>> ids;
-    for (int i = 0; i < 2 * entries; ++i) ids.push_back(async_at(offload_to(next), [](shape* s) { return s->id; }, never_made));
+    for (int i = 0; i < 2 * entries; ++i)
+      ids.push_back(async_at(offload_to(next), [](shape* s) { return s->id; }, never_made));
     for (auto& each : ids) {
       const test::caught_error caught = test::error_of([&] { (void)each.get(); });
       EXPECT_EQ(caught.code, errc::bad_argument);
       EXPECT_TRUE(caught.says("names no type that derives from it")) << caught.text;
     }
     if (next != here().index()) {  // at the own place a call copies
-      EXPECT_EQ(test::error_of([&] { (void)at(offload_to(next), [](shape* s) { return s->id; }, never_made); }).code, errc::bad_argument);
+      EXPECT_EQ(test::error_of([&] { (void)at(offload_to(next), [](shape* s) { return s->id; }, never_made); }).code,
+                errc::bad_argument);
     }
     expect_all_entries(next);
     barrier();
@@ -98,8 +100,10 @@ TEST_P(offload, calls_that_do_not_decode_give_their_entries_back) {
     const std::uint32_t next = (here().index() + 1) % place_count();
     for (int round = 0; round < 3; ++round) {
       std::vector<future<std::uint64_t>> sums;
-      for (int i = 0; i < entries; ++i) sums.push_back(async_at(offload_to(next), [](item* l, unreadable) { return sum(l); }, head, unreadable{1}));
-      for (auto& each : sums) EXPECT_TRUE(test::error_of([&] { (void)each.get(); }).says("it does not decode, as it should"));
+      for (int i = 0; i < entries; ++i)
+        sums.push_back(async_at(offload_to(next), [](item* l, unreadable) { return sum(l); }, head, unreadable{1}));
+      for (auto& each : sums)
+        EXPECT_TRUE(test::error_of([&] { (void)each.get(); }).says("it does not decode, as it should"));
     }
     expect_all_entries(next);
     barrier();
@@ -112,14 +116,15 @@ TEST_P(offload, callers_may_leave_with_their_results) {
     run([] {
       if (here().index() != 0) return;
       item one{nullptr, 1};
-      for (std::uint32_t p = 0; p < place_count(); ++p) EXPECT_EQ(at(offload_to(p), [](item* l) { return l; }, &one)->value, 1U);
+      for (std::uint32_t p = 0; p < place_count(); ++p)
+        EXPECT_EQ(at(offload_to(p), [](item* l) { return l; }, &one)->value, 1U);
     });
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(layouts, offload, testing::ValuesIn(test::layouts({1, 2, 4})), test::layout_name);
 
-// --- with a loss ----------------------------------------------------------------------------------------------------------------------
+// --- with a loss -----------------------------------------------------------------------------------------------------
 
 void sleep_ms(int ms) { ::usleep(static_cast<useconds_t>(ms) * 1000); }
 
@@ -136,8 +141,7 @@ void learn_of_loss(bool serves = false) {
     if (!is_known && !serves) continue;
     try {
       progress();
-    } catch (const place_lost_error&) {
-    }
+    } catch (const place_lost_error&) {}
   }
 }
 
@@ -189,7 +193,8 @@ TEST_P(offload_loss, of_a_reader_gives_its_entries_back) {
          if (here().index() == 0) {
            item* const head = make_items(100);
            std::vector<future<std::uint64_t>> sums;
-           for (int i = 0; i < entries + 4; ++i) sums.push_back(async_at(offload_to(victim), [](item* l) { return sum(l); }, head));
+           for (int i = 0; i < entries + 4; ++i)
+             sums.push_back(async_at(offload_to(victim), [](item* l) { return sum(l); }, head));
            for (auto& each : sums) EXPECT_THROW(each.get(), place_lost_error);
          }
          use_all_entries();
@@ -206,7 +211,8 @@ TEST_P(offload_loss, of_a_reader_gives_what_was_handed_over_back) {
              (void)at(via(place{2}, how), [](item* l) { return sum(l); }, head);
              const std::uint64_t blocks = memory_statistics().live_blocks;
              std::vector<future<std::uint64_t>> sums;
-             for (int i = 0; i < entries; ++i) sums.push_back(async_at(via(place{victim}, how), [](item* l) { return sum(l); }, clone(head)));
+             for (int i = 0; i < entries; ++i)
+               sums.push_back(async_at(via(place{victim}, how), [](item* l) { return sum(l); }, clone(head)));
              EXPECT_GE(memory_statistics().live_blocks, blocks + entries);
              for (auto& each : sums) EXPECT_THROW(each.get(), place_lost_error);
              EXPECT_LE(memory_statistics().live_blocks, blocks);
@@ -238,7 +244,8 @@ TEST_P(offload_loss, between_measuring_and_copying_ends_the_copy) {
   lose([] { sleep_ms(50); },
        [] {
          if (here().index() == 0) {
-           EXPECT_THROW(async_at(offload_to(2), [](item* l) { return sum(l); }, make_items(100)).get(), place_lost_error);
+           EXPECT_THROW(
+               async_at(offload_to(2), [](item* l) { return sum(l); }, make_items(100)).get(), place_lost_error);
          } else {
            learn_of_loss();
          }

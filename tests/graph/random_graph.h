@@ -1,5 +1,5 @@
-// Random object graphs of every kind of field, and whether two graphs are the same: equal values, and pointers alike, so that sharing
-// and cycles correspond one to one.
+// Random object graphs of every kind of field, and whether two graphs are the same: equal values, and pointers alike,
+// so that sharing and cycles correspond one to one.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -93,7 +93,8 @@ class noisy_pool {
   std::vector<T*> objects_;
 };
 
-// Owns what it makes. One seed makes one graph, whatever lay in its memory; where there is noise, each object has held other values before.
+// Owns what it makes. One seed makes one graph, whatever lay in its memory; where there is noise, each object has held
+// other values before.
 class graph_maker {
  public:
   explicit graph_maker(std::uint64_t seed, std::byte noise = std::byte{0})
@@ -159,7 +160,8 @@ class graph_maker {
     n.rows.clear();
     for (std::size_t i = random_() % 4; i > 0; --i) n.friends.push_back(maybe_of(nodes_));
     for (std::size_t i = random_() % 3; i > 0; --i) n.parts.push_back({{1, maybe_of(smalls_)}, {2, maybe_of(smalls_)}});
-    for (std::size_t i = random_() % 3; i > 0; --i) n.rows.emplace_back(random_() % 6, static_cast<std::uint8_t>(random_()));
+    for (std::size_t i = random_() % 3; i > 0; --i)
+      n.rows.emplace_back(random_() % 6, static_cast<std::uint8_t>(random_()));
     n.cache = 42;
     n.maybe.reset();
     if (random_() % 2 == 0) n.maybe = maybe_of(smalls_);
@@ -242,10 +244,14 @@ class graph_comparison {
     }
   }
   void same(const node& a, const node& b) {
-    expect(a.value == b.value && a.name == b.name && a.numbers == b.numbers && a.rows == b.rows && b.tail[2] == a.tail[2], "node's data");
+    expect(
+        a.value == b.value && a.name == b.name && a.numbers == b.numbers && a.rows == b.rows && b.tail[2] == a.tail[2],
+        "node's data");
     expect(b.cache.value == 0, "a transient field did not arrive as zero");
     expect(a.friends.size() == b.friends.size() && a.parts.size() == b.parts.size(), "node's sizes");
-    expect(a.maybe.has_value() == b.maybe.has_value() && a.either.index() == b.either.index() && a.both.first == b.both.first, "node's choices");
+    expect(a.maybe.has_value() == b.maybe.has_value() && a.either.index() == b.either.index() &&
+               a.both.first == b.both.first,
+           "node's choices");
     if (!found_.empty()) return;
     for (std::size_t i = 0; i < 3; ++i) meet(a.next[i], b.next[i]);
     for (std::size_t i = 0; i < a.friends.size(); ++i) meet(a.friends[i], b.friends[i]);

@@ -32,7 +32,8 @@ std::string contents(const std::string& path) {
 
 class recorded : public testing::TestWithParam<const char*> {};
 
-// A recorded machine beside its golden tree. After a wanted change: situ topo --xml FILE.xml --all > FILE.txt, and read the difference.
+// A recorded machine beside its golden tree. After a wanted change: situ topo --xml FILE.xml --all > FILE.txt, and read
+// the difference.
 TEST_P(recorded, looks_as_its_golden_tree) {
   const std::string stem = fixtures + GetParam();
   const std::string golden = contents(stem + ".txt");
@@ -40,7 +41,8 @@ TEST_P(recorded, looks_as_its_golden_tree) {
   EXPECT_EQ(machine::draw(machine::read_hwloc_xml(stem + ".xml"), {.collapse_from = 0}), golden);
 }
 
-INSTANTIATE_TEST_SUITE_P(machines, recorded, testing::Values("vm-2-cores", "gpu-node", "knl-cache-like", "optane-like", "xeon-max-like"),
+INSTANTIATE_TEST_SUITE_P(machines, recorded,
+                         testing::Values("vm-2-cores", "gpu-node", "knl-cache-like", "optane-like", "xeon-max-like"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -105,7 +107,8 @@ TEST(discover, bad_input_is_an_error) {
   EXPECT_THROW((void)machine::from_synthetic(""), situ::error);
   EXPECT_THROW((void)machine::read_hwloc_xml(fixtures + "no-such.xml"), situ::error);
   const std::string path = testing::TempDir() + "situ_not_xml.xml";
-  for (const std::string& text : {std::string{"hello"}, std::string{}, contents(fixtures + "vm-2-cores.xml").substr(0, 900)}) {
+  for (const std::string& text :
+       {std::string{"hello"}, std::string{}, contents(fixtures + "vm-2-cores.xml").substr(0, 900)}) {
     std::ofstream{path} << text;
     try {
       (void)machine::read_hwloc_xml(path);
@@ -140,7 +143,8 @@ TEST(discover, a_bound_process_sees_what_it_is_bound_to) {
         cpu_set_t set;
         CPU_ZERO(&set);
         CPU_SET(only, &set);
-        for (const auto& thread : std::filesystem::directory_iterator{"/proc/self/task"})  // ThreadSanitizer has one of its own
+        for (const auto& thread :
+             std::filesystem::directory_iterator{"/proc/self/task"})  // ThreadSanitizer has one of its own
           if (sched_setaffinity(std::stoi(thread.path().filename().string()), sizeof set, &set) != 0) std::_Exit(2);
         const tree t = machine::discover({.devices = false, .within_affinity = true});
         std::_Exit(t.root().processors.size() == 1 && t.root().processors.contains(only) ? 0 : 1);

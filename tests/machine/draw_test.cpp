@@ -53,7 +53,8 @@ id = "big"
 kind = "core"
 count = 4
 clock = "3 GHz"
-)", "x.toml");
+)",
+                                              "x.toml");
   EXPECT_EQ(machine::draw(t, {.unicode = false}),
             "machine \"big and little\" (1 GiB, 8 processors)\n"
             "|- dram 0 1 GiB\n"
@@ -78,7 +79,8 @@ clock = "1.3 GHz"
 from = "c"
 to = "m"
 bandwidth = "314 GB/s"
-)", "x.toml")));
+)",
+                                                                               "x.toml")));
   EXPECT_EQ(json["name"], "x");
   ASSERT_EQ(json["nodes"].size(), 3u);
   const auto& memory = json["nodes"][1];

@@ -1,4 +1,5 @@
-// What can be said of measurements without trusting the machine: they exist, they are ordered, they leave nothing behind.
+// What can be said of measurements without trusting the machine: they exist, they are ordered, they leave nothing
+// behind.
 #include "machine/measure_kernels.h"
 
 #include <situ/machine/discover.h>
@@ -88,7 +89,9 @@ TEST(kernels, an_unreachable_processor_is_reported_and_nothing_hangs) {
   EXPECT_TRUE(machine::detail::ping_pong(here, nowhere, 0.01, 10).empty());
   EXPECT_TRUE(machine::detail::ping_pong(nowhere, here, 0.01, 10).empty());
   const std::uint32_t processors[] = {here, nowhere};
-  EXPECT_TRUE(machine::detail::stream_bandwidth(machine::detail::stream_kernel::read, processors, machine::detail::buffer::any_node, 1 << 20, 0.01).empty());
+  EXPECT_TRUE(machine::detail::stream_bandwidth(machine::detail::stream_kernel::read, processors,
+                                                machine::detail::buffer::any_node, 1 << 20, 0.01)
+                  .empty());
 }
 
 TEST(kernels, memory_on_a_node_that_is_not_there_is_not_had) {
@@ -118,7 +121,9 @@ TEST(measure, this_machine) {
   EXPECT_EQ(machine::processor_set::of_this_thread(), before);
   EXPECT_GT(steps, 0u);
   EXPECT_FALSE(m.latencies.empty() && m.skipped.empty());
-  const auto sane = [](const machine::distribution& d) { return d.samples > 0 && 0 < d.p10 && d.p10 <= d.median && d.median <= d.p90; };
+  const auto sane = [](const machine::distribution& d) {
+    return d.samples > 0 && 0 < d.p10 && d.p10 <= d.median && d.median <= d.p90;
+  };
   for (const auto& r : m.latencies) EXPECT_TRUE(sane(r.ns)) << t.label(r.where);
   for (const auto& r : m.bandwidths) EXPECT_TRUE(sane(r.read) && sane(r.copy) && sane(r.triad)) << t.label(r.memory);
   for (const auto& r : m.ping_pongs) {

@@ -113,7 +113,8 @@ distance = 16
 from = "package[0]"
 to = "ddr[3]"
 distance = 11
-)", "ring.toml");
+)",
+                                     "ring.toml");
   EXPECT_EQ(order(t, intent::latency, "0"), "0 3 2 1");
   EXPECT_EQ(order(t, intent::latency, "1"), "1 0=2=3") << "package 1 has no row";
 }
@@ -131,7 +132,8 @@ TEST(ordering, a_gpu_that_is_no_numa_node_is_listed_for_itself_only) {
   const tree t = machine::read_hwloc_xml(SITU_TEST_SOURCE_DIR "/fixtures/machine/gpu-node.xml");
   EXPECT_EQ(machine::ordering(t, intent::capacity, machine::root_node).size(), 1u);
   for (const machine::node_id device : t.all(machine::node_kind::device))
-    EXPECT_EQ(machine::ordering(t, intent::capacity, device).size(), t.at(device).device == machine::device_kind::gpu ? 2u : 1u);
+    EXPECT_EQ(machine::ordering(t, intent::capacity, device).size(),
+              t.at(device).device == machine::device_kind::gpu ? 2u : 1u);
 }
 
 TEST(ordering, lists_every_memory_once) {

@@ -47,7 +47,10 @@ class random_tree {
           facts.os_index = next_pu;
           next_pu += 1 + below(3);
           break;
-        default: facts.kind = node_kind::core; facts.os_index = 100000 + next_pu++; break;
+        default:
+          facts.kind = node_kind::core;
+          facts.os_index = 100000 + next_pu++;
+          break;
       }
       const node_id id = builder.add(parent, facts);
       if (facts.kind == node_kind::memory) {
@@ -81,7 +84,9 @@ class random_tree {
  private:
   std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(random_() % limit); }
   std::uint64_t amount() { return below(3) == 0 ? random_() : std::uint64_t{1 + below(64)} << (10 * below(4)); }
-  double time() { return below(2) == 0 ? 1.0 + below(300) : std::uniform_real_distribution<double>{0.001, 1e6}(random_); }
+  double time() {
+    return below(2) == 0 ? 1.0 + below(300) : std::uniform_real_distribution<double>{0.001, 1e6}(random_);
+  }
 
   // Few different figures, so that siblings are often alike.
   node_facts figures() {
@@ -97,7 +102,8 @@ class random_tree {
   }
 
   std::string text() {
-    static const char* const texts[] = {"eth0", "two words", "quote\"d", "back\\slash", "tab\there", "line\nbreak", "\u00b5-core \u96ea", "", "[0]", "#"};
+    static const char* const texts[] = {"eth0",        "two words",          "quote\"d", "back\\slash", "tab\there",
+                                        "line\nbreak", "\u00b5-core \u96ea", "",         "[0]",         "#"};
     return texts[below(10)];
   }
 

@@ -75,8 +75,9 @@ TEST(toml, families_expand_in_tree_order) {
   EXPECT_EQ(t.description(), "two tiles");
   std::string text;
   for (node_id id = 0; id < t.nodes().size(); ++id) text += t.label(id) + "; ";
-  EXPECT_EQ(text,
-            "machine; package 0; dram 0; hbm 1; L2 0; core 0; pu 0; pu 1; core 1; pu 2; pu 3; L2 1; core 2; pu 4; pu 5; ");
+  EXPECT_EQ(
+      text,
+      "machine; package 0; dram 0; hbm 1; L2 0; core 0; pu 0; pu 1; core 1; pu 2; pu 3; L2 1; core 2; pu 4; pu 5; ");
   EXPECT_EQ(t.at(3).bandwidth, 314'000'000'000u);
   EXPECT_EQ(t.at(5).hertz, 1'300'000'000u);
   std::vector<std::uint32_t> os;
@@ -142,10 +143,12 @@ latency = "1 ns"
   EXPECT_EQ(parse(base).accesses().size(), 4u);
   const tree local = parse(base + "pairs = \"local\"\n");
   ASSERT_EQ(local.accesses().size(), 2u);
-  for (const machine::access& a : local.accesses()) EXPECT_EQ(local.common_ancestor(a.from, a.memory), local.at(a.memory).parent);
+  for (const machine::access& a : local.accesses())
+    EXPECT_EQ(local.common_ancestor(a.from, a.memory), local.at(a.memory).parent);
   const tree remote = parse(base + "pairs = \"remote\"\n");
   ASSERT_EQ(remote.accesses().size(), 2u);
-  for (const machine::access& a : remote.accesses()) EXPECT_EQ(remote.common_ancestor(a.from, a.memory), machine::root_node);
+  for (const machine::access& a : remote.accesses())
+    EXPECT_EQ(remote.common_ancestor(a.from, a.memory), machine::root_node);
 }
 
 TEST(toml, every_machine_file_round_trips) {
@@ -169,7 +172,8 @@ TEST(toml, every_machine_file_round_trips) {
 
 TEST(toml, recorded_machines_and_this_one_round_trip) {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator{std::filesystem::path{SITU_TEST_SOURCE_DIR} / "fixtures/machine"}) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator{std::filesystem::path{SITU_TEST_SOURCE_DIR} / "fixtures/machine"}) {
     if (entry.path().extension() != ".xml") continue;
     const tree t = machine::read_hwloc_xml(entry.path().string());
     EXPECT_EQ(parse(machine::to_toml(t)), t) << entry.path();
@@ -203,30 +207,51 @@ TEST(toml, errors_name_file_line_and_key_and_say_what_to_write) {
       {"name = \"x\"\nnodes = 1\n", "m.toml:2: nodes: unknown key; did you mean \"node\"?"},
       {"name = \"x\"\n[[node]]\nid = \"a\"\n", "m.toml:2: node[0].kind: missing; write kind = \"...\""},
       {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"socket\"\n",
-       "m.toml:4: node[0].kind: \"socket\" is not known; write one of \"package\", \"group\", \"cache\", \"core\", \"processing_unit\", \"memory\", \"device\""},
+       "m.toml:4: node[0].kind: \"socket\" is not known; write one of \"package\", \"group\", \"cache\", \"core\", "
+       "\"processing_unit\", \"memory\", \"device\""},
       {"name = \"x\"\n[[node]]\nkind = \"core\"\n", "m.toml:2: node[0].id: missing; write id = \"...\""},
-      {"name = \"x\"\n[[node]]\nkind = \"core\"\nid = \"a[0]\"\n", "m.toml:4: node[0].id: an id is a word without brackets"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\n[[node]]\nid = \"a\"\nkind = \"core\"\n", "m.toml:6: node[1].id: \"a\" is taken"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nin = \"b\"\nkind = \"core\"\n", "m.toml:4: node[0].in: no [[node]] above has id = \"b\"; known: \"machine\""},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = -1\n", "m.toml:5: node[0].count: -1 nodes cannot be; write 0 or more"},
+      {"name = \"x\"\n[[node]]\nkind = \"core\"\nid = \"a[0]\"\n",
+       "m.toml:4: node[0].id: an id is a word without brackets"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\n[[node]]\nid = \"a\"\nkind = \"core\"\n",
+       "m.toml:6: node[1].id: \"a\" is taken"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nin = \"b\"\nkind = \"core\"\n",
+       "m.toml:4: node[0].in: no [[node]] above has id = \"b\"; known: \"machine\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = -1\n",
+       "m.toml:5: node[0].count: -1 nodes cannot be; write 0 or more"},
       {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 0\n", "m.toml:5: node[0].count: no nodes at all"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 99999999999\n", "m.toml:5: node[0].count: more than 1048576 nodes"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = [1, 1]\n", "m.toml:5: node[0].count: 2 numbers for 1 parents"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 2\nos = \"0\"\n", "m.toml:6: node[0].os: 1 indices for 2 nodes"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nos = \"a\"\n", "m.toml:5: node[0].os: \"a\" is no list of indices"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nos = \"0-4294967295\"\n", "m.toml:5: node[0].os: \"0-4294967295\" is no list of indices"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 99999999999\n",
+       "m.toml:5: node[0].count: more than 1048576 nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = [1, 1]\n",
+       "m.toml:5: node[0].count: 2 numbers for 1 parents"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\ncount = 2\nos = \"0\"\n",
+       "m.toml:6: node[0].os: 1 indices for 2 nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nos = \"a\"\n",
+       "m.toml:5: node[0].os: \"a\" is no list of indices"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nos = \"0-4294967295\"\n",
+       "m.toml:5: node[0].os: \"0-4294967295\" is no list of indices"},
       {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"cache\"\n", "m.toml:2: node[0].level: a cache has a level"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nlevel = 1\n", "m.toml:5: node[0].level: belongs to kind = \"cache\""},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nsize = \"16 gigs\"\n", "m.toml:5: node[0].size: \"16 gigs\" is no size in bytes; write it like \"96 GiB\""},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nlatencey = \"1 ns\"\n", "m.toml:5: node[0].latencey: unknown key; did you mean \"latency\"?"},
-      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\n[[node]]\nid = \"b\"\nin = \"a\"\nkind = \"core\"\n", "m.toml:8: node[1].kind: a core under a dram: nothing hangs under a memory"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"m\"\n", "m.toml:7: access[0].to: no [[node]] has id = \"m\"; known: \"c\", \"machine\""},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[3]\"\n", "m.toml:7: access[0].to: there is no c[3]; the last is c[0]"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[0\"\n", "m.toml:7: access[0].to: \"c[0\" does not select nodes"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\n", "m.toml:7: access[0].to: leads to a node that is no memory"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\npairs = \"near\"\n", "m.toml:8: access[0].pairs: \"near\" is not known"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nto = \"c\"\n", "m.toml:5: access[0].from: missing"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"processing_unit\"\nos = \"3,3\"\ncount = 2\n", "m.toml:1: pu 1 has the OS index 3 of another processor"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nlevel = 1\n",
+       "m.toml:5: node[0].level: belongs to kind = \"cache\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nsize = \"16 gigs\"\n",
+       "m.toml:5: node[0].size: \"16 gigs\" is no size in bytes; write it like \"96 GiB\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nlatencey = \"1 ns\"\n",
+       "m.toml:5: node[0].latencey: unknown key; did you mean \"latency\"?"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\n[[node]]\nid = \"b\"\nin = \"a\"\nkind = \"core\"\n",
+       "m.toml:8: node[1].kind: a core under a dram: nothing hangs under a memory"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"m\"\n",
+       "m.toml:7: access[0].to: no [[node]] has id = \"m\"; known: \"c\", \"machine\""},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[3]\"\n",
+       "m.toml:7: access[0].to: there is no c[3]; the last is c[0]"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[0\"\n",
+       "m.toml:7: access[0].to: \"c[0\" does not select nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\n",
+       "m.toml:7: access[0].to: leads to a node that is no memory"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\npairs = \"near\"\n",
+       "m.toml:8: access[0].pairs: \"near\" is not known"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nto = \"c\"\n",
+       "m.toml:5: access[0].from: missing"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"processing_unit\"\nos = \"3,3\"\ncount = 2\n",
+       "m.toml:1: pu 1 has the OS index 3 of another processor"},
       {"name = \"x\n", "m.toml:1: not valid TOML: "},
   };
   for (const mistake& m : mistakes) {
@@ -243,7 +268,8 @@ TEST(toml, errors_name_file_line_and_key_and_say_what_to_write) {
 TEST(toml, a_family_may_not_multiply_beyond_bounds) {
   std::string text = "name = \"bomb\"\n";
   for (int i = 0; i < 8; ++i)
-    text += "[[node]]\nid = \"g" + std::to_string(i) + "\"\nkind = \"group\"\ncount = 1000\n" + (i > 0 ? "in = \"g" + std::to_string(i - 1) + "\"\n" : "");
+    text += "[[node]]\nid = \"g" + std::to_string(i) + "\"\nkind = \"group\"\ncount = 1000\n" +
+            (i > 0 ? "in = \"g" + std::to_string(i - 1) + "\"\n" : "");
   EXPECT_THROW((void)parse(text), situ::error);
 }
 
@@ -261,7 +287,8 @@ TEST(toml, broken_bytes_are_an_error_and_no_crash) {
   }
   for (int i = 0; i < 500; ++i) {
     std::string text = whole;
-    for (int flips = 1 + static_cast<int>(random() % 4); flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());
+    for (int flips = 1 + static_cast<int>(random() % 4); flips > 0; --flips)
+      text[random() % text.size()] = static_cast<char>(random());
     try {
       (void)parse(text);
     } catch (const situ::error& error) {

@@ -75,7 +75,8 @@ TEST(topo_command, lists_orderings) {
 }
 
 TEST(topo_command, measures_within_one_processor) {
-  const outcome result = run("--measure --json --seconds 0.01", "taskset -c $(taskset -pc $$ | sed 's/.*: *//; s/[-,].*//')");
+  const outcome result =
+      run("--measure --json --seconds 0.01", "taskset -c $(taskset -pc $$ | sed 's/.*: *//; s/[-,].*//')");
   EXPECT_EQ(result.exit_code, 0) << result.text;
   const auto json = nlohmann::json::parse(result.text);
   EXPECT_TRUE(json["measured"]["ping_pongs"].empty());
@@ -86,7 +87,8 @@ TEST(topo_command, mistakes_are_explained) {
   const outcome missing = run("--machine /no/such.toml");
   EXPECT_NE(missing.exit_code, 0);
   EXPECT_NE(missing.text.find("/no/such.toml: cannot be read"), std::string::npos) << missing.text;
-  for (const char* arguments : {"--view tall", "--measure --xml x.xml", "--toml --json", "--machine a --xml b", "--cores 3", "--nonsense", "--measure --seconds -1", "--measure --json --view numa"})
+  for (const char* arguments : {"--view tall", "--measure --xml x.xml", "--toml --json", "--machine a --xml b",
+                                "--cores 3", "--nonsense", "--measure --seconds -1", "--measure --json --view numa"})
     EXPECT_NE(run(arguments).exit_code, 0) << arguments;
   const outcome help = run("--help");
   EXPECT_EQ(help.exit_code, 0);

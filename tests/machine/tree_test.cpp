@@ -48,7 +48,8 @@ TEST(tree, is_numbered_depth_first) {
   const tree t = two_packages();
   std::vector<std::string> labels;
   for (node_id id = 0; id < t.nodes().size(); ++id) labels.push_back(t.label(id));
-  EXPECT_EQ(labels, (std::vector<std::string>{"machine", "package 0", "dram 0", "core 0", "core 1", "package 1", "dram 1", "core 2", "core 3"}));
+  EXPECT_EQ(labels, (std::vector<std::string>{"machine", "package 0", "dram 0", "core 0", "core 1", "package 1",
+                                              "dram 1", "core 2", "core 3"}));
   EXPECT_EQ(t.root().descendants, 8u);
   EXPECT_EQ(t.at(5).descendants, 3u);
   EXPECT_EQ(t.at(5).children, (std::vector<node_id>{6, 7, 8}));
@@ -189,7 +190,8 @@ TEST(tree, os_indices_are_distinct_and_a_processor_is_needed) {
     builder.add(machine::root_node, facts(node_kind::processing_unit, 9));
     return std::move(builder).build();
   };
-  expect_refused([&] { (void)with(facts(node_kind::processing_unit, 3), facts(node_kind::processing_unit, 3)); }, "pu 1 has the OS index 3");
+  expect_refused([&] { (void)with(facts(node_kind::processing_unit, 3), facts(node_kind::processing_unit, 3)); },
+                 "pu 1 has the OS index 3");
   expect_refused([&] { (void)with(memory(1, 3), memory(1, 3)); }, "dram 1 has the OS index 3 of dram 0");
   EXPECT_NO_THROW((void)with(memory(1, 3), facts(node_kind::processing_unit, 3)));
 }
@@ -216,7 +218,9 @@ TEST(tree, invariants_hold_for_random_trees) {
         ASSERT_EQ(t.processor(n.os_index), id);
       }
     }
-    ASSERT_TRUE(std::is_sorted(t.accesses().begin(), t.accesses().end(), [](const auto& a, const auto& b) { return std::pair{a.from, a.memory} < std::pair{b.from, b.memory}; }));
+    ASSERT_TRUE(std::is_sorted(t.accesses().begin(), t.accesses().end(), [](const auto& a, const auto& b) {
+      return std::pair{a.from, a.memory} < std::pair{b.from, b.memory};
+    }));
   }
 }
 

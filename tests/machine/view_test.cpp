@@ -68,10 +68,12 @@ TEST(view, a_memory_side_cache_is_hidden_and_its_memory_kept) {
 }
 
 TEST(view, devices_stay_only_for_memory_that_can_be_allocated_from) {
-  const tree gpu = machine::view(machine::read_hwloc_xml(SITU_TEST_SOURCE_DIR "/fixtures/machine/gpu-node.xml"), view_kind::numa);
+  const tree gpu =
+      machine::view(machine::read_hwloc_xml(SITU_TEST_SOURCE_DIR "/fixtures/machine/gpu-node.xml"), view_kind::numa);
   EXPECT_TRUE(gpu.all(machine::node_kind::device).empty());
   const auto machines = std::filesystem::path{SITU_TEST_SOURCE_DIR}.parent_path() / "machines";
-  const tree hopper = machine::view(machine::read_toml((machines / "grace-hopper-gh200.toml").string()), view_kind::numa);
+  const tree hopper =
+      machine::view(machine::read_toml((machines / "grace-hopper-gh200.toml").string()), view_kind::numa);
   EXPECT_EQ(hopper.all(machine::node_kind::device).size(), 1u);
 }
 
@@ -104,7 +106,8 @@ latency = "90 ns"
 from = "thread[0]"
 to = "ddr"
 latency = "80 ns"
-)", "x.toml");
+)",
+                                     "x.toml");
   const tree numa = machine::view(t, view_kind::numa);
   // The record of the second L2 stands for its two cores, that of the first thread for its core.
   ASSERT_EQ(numa.accesses().size(), 3u);

@@ -87,9 +87,11 @@ TEST(allocate, running_out_says_what_to_do_and_the_place_goes_on) {
 TEST(allocate, overflowing_counts_are_refused) {
   local_places places{1};
   const acting_as place{places.context(0)};
-  EXPECT_THAT(message_of(errc::out_of_memory, [] { (void)allocate<double>(std::numeric_limits<std::size_t>::max() / 4); }),
-              HasSubstr("objects of 8 bytes"));
-  EXPECT_THAT(message_of(errc::out_of_memory, [] { (void)allocate<char>(std::numeric_limits<std::size_t>::max()); }), HasSubstr("cannot allocate"));
+  EXPECT_THAT(
+      message_of(errc::out_of_memory, [] { (void)allocate<double>(std::numeric_limits<std::size_t>::max() / 4); }),
+      HasSubstr("objects of 8 bytes"));
+  EXPECT_THAT(message_of(errc::out_of_memory, [] { (void)allocate<char>(std::numeric_limits<std::size_t>::max()); }),
+              HasSubstr("cannot allocate"));
 }
 
 TEST(allocate, alignment_must_be_a_power_of_two) {
@@ -113,8 +115,9 @@ TEST(deallocate, twice_is_an_error_that_names_the_block) {
   const acting_as place{places.context(0)};
   const ptr<int> block = allocate<int>(10);
   deallocate(block);
-  EXPECT_THAT(message_of(errc::bad_address, [&] { deallocate(block); }),
-              AllOf(HasSubstr(hex(block.address())), HasSubstr("place 0"), HasSubstr("48 bytes"), HasSubstr("already free")));
+  EXPECT_THAT(
+      message_of(errc::bad_address, [&] { deallocate(block); }),
+      AllOf(HasSubstr(hex(block.address())), HasSubstr("place 0"), HasSubstr("48 bytes"), HasSubstr("already free")));
   const ptr<int> far = allocate<int>(10);
   const acting_as other{places.context(1)};
   deallocate(far);
@@ -130,7 +133,8 @@ TEST(deallocate, within_a_block_names_its_start) {
     for (std::uint32_t from = 0; from < 2; ++from) {
       const acting_as freeing{places.context(from)};
       EXPECT_THAT(message_of(errc::bad_address, [&] { deallocate(block + 3); }),
-                  AllOf(HasSubstr(hex(block.address() + 12)), HasSubstr("12 bytes into a live block"), HasSubstr(hex(block.address()) )));
+                  AllOf(HasSubstr(hex(block.address() + 12)), HasSubstr("12 bytes into a live block"),
+                        HasSubstr(hex(block.address()))));
     }
     deallocate(block);
   }
@@ -140,10 +144,12 @@ TEST(deallocate, foreign_addresses_are_errors) {
   local_places places{2};
   const acting_as place{places.context(0)};
   int local = 0;
-  EXPECT_THAT(message_of(errc::bad_address, [&] { deallocate(ptr<int>{&local}); }), AllOf(HasSubstr(hex(reinterpret_cast<std::uintptr_t>(&local))), HasSubstr("no place")));
+  EXPECT_THAT(message_of(errc::bad_address, [&] { deallocate(ptr<int>{&local}); }),
+              AllOf(HasSubstr(hex(reinterpret_cast<std::uintptr_t>(&local))), HasSubstr("no place")));
   for (const std::uint32_t target : {0u, 1u}) {
     const auto nowhere = reinterpret_cast<int*>(places.heap(target) + 123'456);
-    EXPECT_THAT(message_of(errc::bad_address, [&] { deallocate(ptr<int>{nowhere}); }), HasSubstr("no live block of place " + std::to_string(target)));
+    EXPECT_THAT(message_of(errc::bad_address, [&] { deallocate(ptr<int>{nowhere}); }),
+                HasSubstr("no live block of place " + std::to_string(target)));
   }
 }
 

@@ -21,7 +21,8 @@ class second_mapping {
  public:
   explicit second_mapping(local_places& places)
       : places_{places}, bytes_{std::size_t{places.job().control().place_count} << places.job().control().slice_shift} {
-    void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, places.job().descriptor(), 0);
+    void* const at =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, places.job().descriptor(), 0);
     if (at != MAP_FAILED) base_ = reinterpret_cast<std::uintptr_t>(at);
     context_ = places.context_at(base_, 1);
   }
@@ -33,7 +34,9 @@ class second_mapping {
 
   [[nodiscard]] bool is_mapped() const { return base_ != 0; }
   [[nodiscard]] const place_context& context() const { return context_; }
-  [[nodiscard]] std::uintptr_t here(const void* block) const { return reinterpret_cast<std::uintptr_t>(block) - places_.slice(0) + base_; }
+  [[nodiscard]] std::uintptr_t here(const void* block) const {
+    return reinterpret_cast<std::uintptr_t>(block) - places_.slice(0) + base_;
+  }
 
  private:
   local_places& places_;
@@ -47,7 +50,9 @@ class find_block : public testing::Test {
   void SetUp() override {
     if (!other_.is_mapped()) GTEST_SKIP() << "no address space for a second mapping";
   }
-  std::optional<block> look(const void* at, std::size_t offset = 0) { return segment::find_block(other_.context(), other_.here(at) + offset); }
+  std::optional<block> look(const void* at, std::size_t offset = 0) {
+    return segment::find_block(other_.context(), other_.here(at) + offset);
+  }
 
   local_places places_{2};
   second_mapping other_{places_};
@@ -95,9 +100,9 @@ TEST_F(find_block, large_block_through_its_life) {
 TEST_F(find_block, nothing_where_nothing_was) {
   void* const made = owner_.allocate(100, 16);
   const std::uintptr_t heap = other_.here(reinterpret_cast<void*>(places_.heap(0)));
-  EXPECT_FALSE(segment::find_block(other_.context(), heap - 1).has_value());                       // metadata
+  EXPECT_FALSE(segment::find_block(other_.context(), heap - 1).has_value());                         // metadata
   EXPECT_FALSE(segment::find_block(other_.context(), heap + (std::uint64_t{1} << 28)).has_value());  // not open
-  EXPECT_FALSE(segment::find_block(other_.context(), heap + 500'000).has_value());                 // open, never used
+  EXPECT_FALSE(segment::find_block(other_.context(), heap + 500'000).has_value());                   // open, never used
   EXPECT_FALSE(segment::find_block(other_.context(), other_.context().base - 1).has_value());
   EXPECT_FALSE(segment::find_block(other_.context(), 0).has_value());
   EXPECT_TRUE(look(made).has_value());

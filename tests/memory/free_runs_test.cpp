@@ -60,7 +60,9 @@ TEST(free_runs, agrees_with_a_map) {
       for (const auto& [run, chunks] : model) exists = exists || chunks >= wanted;
       const std::uint32_t found = runs.find(wanted, no_chunk);
       ASSERT_EQ(found != no_chunk, exists) << "step " << step;
-      if (exists) { ASSERT_GE(model.at(found), wanted) << "step " << step; }
+      if (exists) {
+        ASSERT_GE(model.at(found), wanted) << "step " << step;
+      }
     }
   }
 }

@@ -64,7 +64,8 @@ TEST_P(heap_model, agrees_with_a_map) {
       ASSERT_EQ(address % alignment, 0u);
       const auto next = model.lower_bound(address);
       ASSERT_TRUE(next == model.end() || address + is.bytes <= next->first) << "step " << step;
-      ASSERT_TRUE(next == model.begin() || std::prev(next)->first + std::prev(next)->second.bytes <= address) << "step " << step;
+      ASSERT_TRUE(next == model.begin() || std::prev(next)->first + std::prev(next)->second.bytes <= address)
+          << "step " << step;
       write(block, is);
       ASSERT_TRUE(model.emplace(address, is).second) << "step " << step;
     } else {
@@ -91,7 +92,7 @@ TEST_P(heap_model, agrees_with_a_map) {
   EXPECT_GT(usage.remote_deallocations, 0u);
   EXPECT_TRUE(owner.is_valid());
   EXPECT_NE(owner.allocate(4u << 20, 16), nullptr);  // nothing is lost to fragments
-  EXPECT_GT(refused, 0);  // or this test has not seen what it should
+  EXPECT_GT(refused, 0);                             // or this test has not seen what it should
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, heap_model, testing::Values(1, 2, 3, 4, 5, 6));
@@ -124,7 +125,9 @@ TEST(heap_stress, places_free_each_others_blocks) {
         block[0] = words;
         for (std::uint64_t k = 1; k < words; ++k) block[k] = words ^ k;
         // Into a random box; what lay there is mine to free, whoever made it.
-        if (std::uint64_t* const found = boxes[random() % boxes.size()].letter.exchange(block, std::memory_order_acq_rel)) consume(found);
+        if (std::uint64_t* const found =
+                boxes[random() % boxes.size()].letter.exchange(block, std::memory_order_acq_rel))
+          consume(found);
       }
     });
   for (std::thread& thread : threads) thread.join();

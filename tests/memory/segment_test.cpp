@@ -27,7 +27,8 @@ TEST(segment, heap_starts_at_the_same_offset_above_the_metadata) {
   EXPECT_EQ(offset % (2 * MiB), 0u);
   EXPECT_GE(offset, local_places::private_bytes + heap_map::metadata_bytes(places.job().control().slice_shift));
   for (std::uint32_t i = 0; i < 3; ++i)
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(places.segment(i).allocate(64, 16)) & ~(chunk_bytes - 1), places.heap(i));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(places.segment(i).allocate(64, 16)) & ~(chunk_bytes - 1),
+              places.heap(i));
 }
 
 TEST(segment, private_bytes_are_left_alone) {
@@ -68,7 +69,8 @@ TEST(segment, blocks_are_aligned_and_apart) {
   segment& here = places.segment(0);
   std::vector<std::pair<std::uintptr_t, std::size_t>> blocks;
   for (std::size_t alignment = 1; alignment <= 8 * MiB; alignment *= 2)
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{24}, alignment - 1, alignment, alignment + 1, std::size_t{100'000}}) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{24}, alignment - 1, alignment,
+                                    alignment + 1, std::size_t{100'000}}) {
       void* const block = here.allocate(bytes, alignment);
       ASSERT_NE(block, nullptr) << bytes << " aligned to " << alignment;
       ASSERT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u) << bytes << " aligned to " << alignment;
@@ -76,8 +78,10 @@ TEST(segment, blocks_are_aligned_and_apart) {
     }
   ASSERT_TRUE(here.is_valid());
   std::sort(blocks.begin(), blocks.end());
-  for (std::size_t i = 1; i < blocks.size(); ++i) ASSERT_LE(blocks[i - 1].first + blocks[i - 1].second, blocks[i].first);
-  for (const auto& [block, bytes] : blocks) ASSERT_EQ(here.deallocate(reinterpret_cast<void*>(block)), free_status::done);
+  for (std::size_t i = 1; i < blocks.size(); ++i)
+    ASSERT_LE(blocks[i - 1].first + blocks[i - 1].second, blocks[i].first);
+  for (const auto& [block, bytes] : blocks)
+    ASSERT_EQ(here.deallocate(reinterpret_cast<void*>(block)), free_status::done);
   EXPECT_EQ(here.statistics().live_blocks, 0u);
   EXPECT_TRUE(here.is_valid());
 }
@@ -106,7 +110,8 @@ TEST(segment, exhaustion_is_an_answer_and_memory_comes_back) {
   local_places places{2, 16 * MiB};
   segment& here = places.segment(0);
   std::vector<void*> blocks;
-  for (void* block = here.allocate(1000, 16); block != nullptr; block = here.allocate(1000, 16)) blocks.push_back(block);
+  for (void* block = here.allocate(1000, 16); block != nullptr; block = here.allocate(1000, 16))
+    blocks.push_back(block);
   EXPECT_GT(blocks.size(), 16 * MiB / 1024 * 9 / 10);
   EXPECT_EQ(places.job().control().opened_bytes.load(), 16 * MiB);
   EXPECT_EQ(here.allocate(1000, 16), nullptr);
@@ -181,8 +186,9 @@ TEST(segment, an_idle_place_costs_little) {
   // mincore of the metadata's parts, each from its start: the rest is never touched.
   const heap_map map = heap_map::at(places.slice(0) + heap_offset, places.job().control().slice_shift);
   std::size_t pages = 0;
-  for (const void* const part : {static_cast<const void*>(map.header), static_cast<const void*>(map.map), static_cast<const void*>(map.regions),
-                                 static_cast<const void*>(map.links), static_cast<const void*>(map.states), static_cast<const void*>(map.bits)})
+  for (const void* const part :
+       {static_cast<const void*>(map.header), static_cast<const void*>(map.map), static_cast<const void*>(map.regions),
+        static_cast<const void*>(map.links), static_cast<const void*>(map.states), static_cast<const void*>(map.bits)})
     pages += resident_pages(reinterpret_cast<std::uintptr_t>(part), 64 * 4096);
   EXPECT_LE(pages, 20u);  // 80 KB
   EXPECT_LE(metadata, heap_offset);

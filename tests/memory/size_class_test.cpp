@@ -22,8 +22,12 @@ TEST(size_class, is_the_smallest_that_fits_and_wastes_at_most_a_fifth) {
     const unsigned c = class_of(bytes);
     ASSERT_LT(c, class_count);
     ASSERT_GE(size_classes[c].bytes, bytes);
-    if (c > 0) { ASSERT_LT(size_classes[c - 1].bytes, bytes); }
-    if (bytes > 128) { ASSERT_LE(size_classes[c].bytes - bytes, size_classes[c].bytes / 5); }
+    if (c > 0) {
+      ASSERT_LT(size_classes[c - 1].bytes, bytes);
+    }
+    if (bytes > 128) {
+      ASSERT_LE(size_classes[c].bytes - bytes, size_classes[c].bytes / 5);
+    }
   }
 }
 

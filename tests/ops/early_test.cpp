@@ -33,7 +33,8 @@ const ops_dat given = ops_decl_dat(declared.block, 2, size, base, none, none, mi
 void weigh(const ACC<double>& u, const ACC<double>& p, double* sum) { *sum += factor * u(0, 0) + p(1, 0, 0); }
 void sum_up() {
   ops_par_loop(weigh, "weigh", declared.block, 2, all, ops_arg_dat(declared.made, 1, declared.here, "double", OPS_READ),
-               ops_arg_dat(given, 2, declared.here, "double", OPS_READ), ops_arg_reduce(declared.sum, 1, "double", OPS_INC));
+               ops_arg_dat(given, 2, declared.here, "double", OPS_READ),
+               ops_arg_reduce(declared.sum, 1, "double", OPS_INC));
 }
 
 TEST(ops_early, declarations_survive_ops_init) {

@@ -61,7 +61,8 @@ TEST_P(ops_hdf5, what_the_program_says_must_stand_in_the_file) {
   EXPECT_THROW(ops_decl_dat_hdf5(grid, 2, "float", "p", file.name()), situ::error);
   EXPECT_THROW(ops_decl_dat_hdf5(grid, 2, "double", "q", file.name()), situ::error);
   const ops_dat larger = dat(grid, {4, 2}, "p", 2);
-  EXPECT_THROW(ops_fetch_dat_hdf5_file(larger, file.name()), situ::error) << "the dataset in the file has other extents";
+  EXPECT_THROW(ops_fetch_dat_hdf5_file(larger, file.name()), situ::error)
+      << "the dataset in the file has other extents";
   EXPECT_THROW(ops_decl_block_hdf5(2, "grid", "/does/not/exist.h5"), situ::error);
 }
 

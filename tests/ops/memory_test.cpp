@@ -1,5 +1,5 @@
-// Memory that a program can look at without a call: its own, raw pointers before their release, dat->data. OPS runs loops at once, so it is right
-// at any time; here, too (docs/decisions/0006-ops-memory.md).
+// Memory that a program can look at without a call: its own, raw pointers before their release, dat->data. OPS runs
+// loops at once, so it is right at any time; here, too (docs/decisions/0006-ops-memory.md).
 #define OPS_2D
 #include "ops_seq_v2.h"
 
@@ -25,18 +25,18 @@ void sum_two(const ACC<double>& u, double* sum) {
 void sum_one(const ACC<double>& u, double* sum) { sum[0] += u(0, 0); }
 
 struct ops_memory : ops_session {
-  void add(ops_dat u) {
-    ops_par_loop(add_one, "add", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_RW));
-  }
+  void add(ops_dat u) { ops_par_loop(add_one, "add", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_RW)); }
   void copy(ops_dat from, ops_dat to) {
-    ops_par_loop(copy_point, "copy", grid, 2, all, ops_arg_dat(from, 1, point, "double", OPS_READ), ops_arg_dat(to, 1, point, "double", OPS_WRITE));
+    ops_par_loop(copy_point, "copy", grid, 2, all, ops_arg_dat(from, 1, point, "double", OPS_READ),
+                 ops_arg_dat(to, 1, point, "double", OPS_WRITE));
   }
   int all[4] = {0, 2, 0, 2};
 };
 
 TEST_P(ops_memory, of_the_program_is_right_between_loops) {
   std::vector<double> a(16), b(16);  // 2 x 2 with ghost points
-  const ops_dat u = dat(grid, {2, 2}, "u", 1, a.data()), v = dat(grid, {2, 2}, "v", 1, b.data()), w = dat(grid, {2, 2}, "w");
+  const ops_dat u = dat(grid, {2, 2}, "u", 1, a.data()), v = dat(grid, {2, 2}, "v", 1, b.data()),
+                w = dat(grid, {2, 2}, "w");
   for (int step = 0; step < 3; ++step) {
     a[5] = 10 * step;
     copy(u, v);
@@ -118,7 +118,8 @@ TEST_P(ops_memory, looking_at_data) {
   EXPECT_EQ(std::fwrite(u->data, sizeof(double), at + 2, out), at + 2);
   std::fclose(out);
   std::vector<double> back(at + 2);
-  std::ifstream{file.path}.read(reinterpret_cast<char*>(back.data()), static_cast<std::streamsize>(back.size() * sizeof(double)));
+  std::ifstream{file.path}.read(reinterpret_cast<char*>(back.data()),
+                                static_cast<std::streamsize>(back.size() * sizeof(double)));
   EXPECT_EQ(back[at], 20);
   EXPECT_EQ(back[at + 1], 2);
   ops_free_dat(u);
@@ -130,12 +131,15 @@ TEST_P(ops_memory, what_is_summed_up_so_far) {
   const ops_reduction sum = ops_decl_reduction_handle(2 * sizeof(double), "double", "sum");
   EXPECT_EQ(static_cast<double*>(sum->data)[0], 0);
   add(u);
-  ops_par_loop(sum_two, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_reduce(sum, 2, "double", OPS_INC));
+  ops_par_loop(sum_two, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ),
+               ops_arg_reduce(sum, 2, "double", OPS_INC));
   EXPECT_EQ(static_cast<double*>(sum->data)[1], 4);
   add(u);
   // Of fewer values than before, which a queued loop still sums up.
-  ops_par_loop(sum_two, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_reduce(sum, 2, "double", OPS_INC));
-  ops_par_loop(sum_one, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_reduce(sum, 1, "double", OPS_INC));
+  ops_par_loop(sum_two, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ),
+               ops_arg_reduce(sum, 2, "double", OPS_INC));
+  ops_par_loop(sum_one, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ),
+               ops_arg_reduce(sum, 1, "double", OPS_INC));
   double got[2];
   ops_reduction_result(sum, got);
   EXPECT_EQ(got[0], 4 + 8 + 8);
@@ -156,14 +160,16 @@ TEST_P(ops_memory, component_major) {
   int range[] = {0, 5, 0, 4};
   const ops_dat given = dat(grid, {5, 4}, "given", 3, mine.data()), made = dat(grid, {5, 4}, "made", 3);
   const ops_reduction sum = ops_decl_reduction_handle(sizeof(double), "double", "sum");
-  ops_par_loop(weigh_components, "weigh", grid, 2, range, ops_arg_dat(given, 3, point, "double", OPS_READ), ops_arg_reduce(sum, 1, "double", OPS_INC));
+  ops_par_loop(weigh_components, "weigh", grid, 2, range, ops_arg_dat(given, 3, point, "double", OPS_READ),
+               ops_arg_reduce(sum, 1, "double", OPS_INC));
   double got, expected = 0;
   ops_reduction_result(sum, &got);
   for (int y = 1; y < 5; ++y) {
     for (int x = 1; x < 6; ++x) expected += 21 * (7 * y + x) + (7 + 2 * 13) * 7 * 6;
   }
   EXPECT_EQ(got, expected);
-  ops_par_loop(number_components, "number", grid, 2, range, ops_arg_dat(made, 3, point, "double", OPS_WRITE), ops_arg_idx());
+  ops_par_loop(number_components, "number", grid, 2, range, ops_arg_dat(made, 3, point, "double", OPS_WRITE),
+               ops_arg_idx());
   EXPECT_EQ(fetch(made)[8], 202) << "side by side in buffers, as in OPS";
   ops_memspace where = OPS_HOST;
   auto* const raw = reinterpret_cast<double*>(ops_dat_get_raw_pointer(made, 0, point, &where));

@@ -29,12 +29,14 @@ struct ops_names : ops_session {};
 
 TEST_P(ops_names, of_the_c_library_are_global) {
   const ops_dat u = dat(grid, {2, 2}, "u");
-  std::vector<double> values{-0.5, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), 0.25};
+  std::vector<double> values{-0.5, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(),
+                             0.25};
   ops_dat_set_data(u, 0, reinterpret_cast<char*>(values.data()));
   int all[] = {0, 2, 0, 2}, found[2];
-  const ops_reduction count = ops_decl_reduction_handle(2 * sizeof(int), "int", "count"), sum = ops_decl_reduction_handle(sizeof(double), "double", "sum");
-  ops_par_loop(classify, "classify", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_reduce(count, 2, "int", OPS_INC),
-               ops_arg_reduce(sum, 1, "double", OPS_INC));
+  const ops_reduction count = ops_decl_reduction_handle(2 * sizeof(int), "int", "count"),
+                      sum = ops_decl_reduction_handle(sizeof(double), "double", "sum");
+  ops_par_loop(classify, "classify", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ),
+               ops_arg_reduce(count, 2, "int", OPS_INC), ops_arg_reduce(sum, 1, "double", OPS_INC));
   ops_reduction_result(count, found);
   EXPECT_EQ(found[0], 1);
   EXPECT_EQ(found[1], 1);

@@ -1,4 +1,5 @@
-// OPS's API over situ::stencil, with programs of our own in its style. OPS's own programs are tried by hand (docs/ops.md).
+// OPS's API over situ::stencil, with programs of our own in its style. OPS's own programs are tried by hand
+// (docs/ops.md).
 #define OPS_2D
 #include "ops_seq_v2.h"
 
@@ -53,13 +54,17 @@ TEST_P(ops, loops_index_globals_and_reductions) {
   const ops_dat u = dat(grid, {5, 4}, "u"), v = dat(grid, {5, 4}, "v");
   int with_ghosts[] = {-1, 6, -1, 5}, inner[] = {0, 5, 0, 4};
   double scale = 2;
-  ops_par_loop(number, "number", grid, 2, with_ghosts, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&scale, 1, "double", OPS_READ));
+  ops_par_loop(number, "number", grid, 2, with_ghosts, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&scale, 1, "double", OPS_READ));
   scale = 3;  // the loop has taken its value
-  ops_par_loop(smooth, "smooth", grid, 2, inner, ops_arg_dat(u, 1, star, "double", OPS_READ), ops_arg_dat(v, 1, point, "double", OPS_WRITE));
-  const ops_reduction sum = ops_decl_reduction_handle(sizeof(double), "double", "sum"), least = ops_decl_reduction_handle(sizeof(double), "double", "least"),
+  ops_par_loop(smooth, "smooth", grid, 2, inner, ops_arg_dat(u, 1, star, "double", OPS_READ),
+               ops_arg_dat(v, 1, point, "double", OPS_WRITE));
+  const ops_reduction sum = ops_decl_reduction_handle(sizeof(double), "double", "sum"),
+                      least = ops_decl_reduction_handle(sizeof(double), "double", "least"),
                       most = ops_decl_reduction_handle(sizeof(double), "double", "most");
-  ops_par_loop(add_up, "add_up", grid, 2, inner, ops_arg_dat(v, 1, point, "double", OPS_READ), ops_arg_reduce(sum, 1, "double", OPS_INC),
-               ops_arg_reduce(least, 1, "double", OPS_MIN), ops_arg_reduce(most, 1, "double", OPS_MAX));
+  ops_par_loop(add_up, "add_up", grid, 2, inner, ops_arg_dat(v, 1, point, "double", OPS_READ),
+               ops_arg_reduce(sum, 1, "double", OPS_INC), ops_arg_reduce(least, 1, "double", OPS_MIN),
+               ops_arg_reduce(most, 1, "double", OPS_MAX));
   double s, lo, hi;
   ops_reduction_result(sum, &s);
   ops_reduction_result(least, &lo);
@@ -75,7 +80,8 @@ TEST_P(ops, constants_change_between_queued_loops) {
   double one = 1;
   factor = 2;
   ops_decl_const("factor", 1, "double", &factor);
-  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
+  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&one, 1, "double", OPS_READ));
   ops_par_loop(scale_by_factor, "scale", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_RW));
   factor = 10;  // the queued loop is still to use 2
   ops_update_const("factor", 1, "double", &factor);
@@ -95,19 +101,26 @@ TEST_P(ops, components_lie_side_by_side) {
 }
 
 TEST_P(ops, strided_stencils_read_columns_and_reduce_into_them) {
-  const ops_dat x = dat(grid, {4, 1}, "x"), y = dat(grid, {1, 3}, "y"), u = dat(grid, {4, 3}, "u"), s = dat(grid, {1, 3}, "s");
-  int along_x[] = {1, 0}, along_y[] = {0, 1}, pair[] = {0, 0, 1, 0}, columns[] = {-1, 5, 0, 1}, rows[] = {0, 1, 0, 3}, all[] = {0, 4, 0, 3};
-  const ops_stencil sx = ops_decl_strided_stencil(2, 2, pair, along_x, "x"), sy = ops_decl_strided_stencil(2, 1, zero, along_y, "y");
+  const ops_dat x = dat(grid, {4, 1}, "x"), y = dat(grid, {1, 3}, "y"), u = dat(grid, {4, 3}, "u"),
+                s = dat(grid, {1, 3}, "s");
+  int along_x[] = {1, 0}, along_y[] = {0, 1}, pair[] = {0, 0, 1, 0}, columns[] = {-1, 5, 0, 1}, rows[] = {0, 1, 0, 3},
+      all[] = {0, 4, 0, 3};
+  const ops_stencil sx = ops_decl_strided_stencil(2, 2, pair, along_x, "x"),
+                    sy = ops_decl_strided_stencil(2, 1, zero, along_y, "y");
   double one = 1, hundredth = 0.01;
-  ops_par_loop(number, "x", grid, 2, columns, ops_arg_dat(x, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
-  ops_par_loop(number, "y", grid, 2, rows, ops_arg_dat(y, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&hundredth, 1, "double", OPS_READ));
-  ops_par_loop(spread, "spread", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_dat(x, 1, sx, "double", OPS_READ),
-               ops_arg_dat(y, 1, sy, "double", OPS_READ));
+  ops_par_loop(number, "x", grid, 2, columns, ops_arg_dat(x, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&one, 1, "double", OPS_READ));
+  ops_par_loop(number, "y", grid, 2, rows, ops_arg_dat(y, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&hundredth, 1, "double", OPS_READ));
+  ops_par_loop(spread, "spread", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE),
+               ops_arg_dat(x, 1, sx, "double", OPS_READ), ops_arg_dat(y, 1, sy, "double", OPS_READ));
   EXPECT_EQ(fetch(u), (std::vector<double>{1, 3, 5, 7, 11, 13, 15, 17, 21, 23, 25, 27}));
   for (int repeat = 0; repeat < 2; ++repeat) {  // each starts anew after it was read
-    ops_par_loop(column_sum, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_dat(s, 1, sy, "double", OPS_INC));
+    ops_par_loop(column_sum, "sum", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ),
+                 ops_arg_dat(s, 1, sy, "double", OPS_INC));
     EXPECT_EQ(fetch(s), (std::vector<double>{16, 56, 96}));
-    ops_par_loop(column_max, "max", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_dat(s, 1, sy, "double", OPS_MAX));
+    ops_par_loop(column_max, "max", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_READ),
+                 ops_arg_dat(s, 1, sy, "double", OPS_MAX));
     EXPECT_EQ(fetch(s), (std::vector<double>{7, 17, 27}));
   }
 }
@@ -121,23 +134,28 @@ TEST_P(ops, optional_arguments_are_left_alone) {
   EXPECT_EQ(fetch(v), (std::vector<double>{1, 1}));
   // Left alone, written or not declared as such: the values stay.
   int neither[] = {0, 0};
-  ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(v, 1, point, "double", OPS_WRITE, 0), ops_arg_dat_opt(u, 1, point, "double", OPS_RW, 0),
-               ops_arg_gbl(neither, 2, "int", OPS_READ));
+  ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(v, 1, point, "double", OPS_WRITE, 0),
+               ops_arg_dat_opt(u, 1, point, "double", OPS_RW, 0), ops_arg_gbl(neither, 2, "int", OPS_READ));
   EXPECT_EQ(fetch(v), (std::vector<double>{1, 1}));
   // A wrong flag: the kernel writes.
-  ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(u, 1, point, "double", OPS_WRITE, 0), ops_arg_dat_opt(v, 1, point, "double", OPS_RW, 0),
-               ops_arg_gbl(flags + 1, 2, "int", OPS_READ));
+  ops_par_loop(maybe, "maybe", grid, 2, all, ops_arg_dat_opt(u, 1, point, "double", OPS_WRITE, 0),
+               ops_arg_dat_opt(v, 1, point, "double", OPS_RW, 0), ops_arg_gbl(flags + 1, 2, "int", OPS_READ));
   EXPECT_EQ(fetch(u), (std::vector<double>{1, 1}));
 }
 
 TEST_P(ops, restriction_and_prolongation) {
-  const ops_dat fine = dat(grid, {6, 1}, "fine"), coarse = dat(grid, {3, 1}, "coarse"), back = dat(grid, {6, 1}, "back");
+  const ops_dat fine = dat(grid, {6, 1}, "fine"), coarse = dat(grid, {3, 1}, "coarse"),
+                back = dat(grid, {6, 1}, "back");
   int by_two[] = {2, 1}, pair[] = {0, 0, 1, 0}, six[] = {0, 6, 0, 1}, three[] = {0, 3, 0, 1};
-  const ops_stencil down = ops_decl_restrict_stencil(2, 2, pair, by_two, "down"), up = ops_decl_prolong_stencil(2, 1, zero, by_two, "up");
+  const ops_stencil down = ops_decl_restrict_stencil(2, 2, pair, by_two, "down"),
+                    up = ops_decl_prolong_stencil(2, 1, zero, by_two, "up");
   double one = 1;
-  ops_par_loop(number, "number", grid, 2, six, ops_arg_dat(fine, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
-  ops_par_loop(coarsen, "coarsen", grid, 2, three, ops_arg_dat(fine, 1, down, "double", OPS_READ), ops_arg_dat(coarse, 1, point, "double", OPS_WRITE));
-  ops_par_loop(refine, "refine", grid, 2, six, ops_arg_dat(coarse, 1, up, "double", OPS_READ), ops_arg_dat(back, 1, point, "double", OPS_WRITE));
+  ops_par_loop(number, "number", grid, 2, six, ops_arg_dat(fine, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&one, 1, "double", OPS_READ));
+  ops_par_loop(coarsen, "coarsen", grid, 2, three, ops_arg_dat(fine, 1, down, "double", OPS_READ),
+               ops_arg_dat(coarse, 1, point, "double", OPS_WRITE));
+  ops_par_loop(refine, "refine", grid, 2, six, ops_arg_dat(coarse, 1, up, "double", OPS_READ),
+               ops_arg_dat(back, 1, point, "double", OPS_WRITE));
   EXPECT_EQ(fetch(back), (std::vector<double>{1, 1, 5, 5, 9, 9}));
 }
 
@@ -146,7 +164,8 @@ TEST_P(ops, halos_turn_and_flip_between_blocks) {
   const ops_dat u = dat(grid, {3, 4}, "u"), w = dat(other, {4, 3}, "w");
   int all[] = {0, 3, 0, 4};
   double one = 1;
-  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
+  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&one, 1, "double", OPS_READ));
   // The right column of u, upwards, becomes the lower row of w, from right to left.
   int size[] = {1, 4}, from[] = {2, 0}, to[] = {0, 0}, straight[] = {1, 2}, turned[] = {-2, 1};
   ops_halo halo = ops_decl_halo(u, w, size, from, to, straight, turned);
@@ -160,7 +179,8 @@ TEST_P(ops, programs_may_bring_memory_and_take_pointers) {
   const ops_dat u = dat(grid, {4, 3}, "u", 1, mine.data());
   int all[] = {0, 4, 0, 3};
   double one = 1;
-  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
+  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&one, 1, "double", OPS_READ));
   ops_memspace where = 0;
   auto* const raw = reinterpret_cast<double*>(ops_dat_get_raw_pointer(u, 0, point, &where));
   EXPECT_EQ(where, OPS_HOST);
@@ -180,14 +200,16 @@ TEST_P(ops, straight_halos_stay_in_their_chain) {
   const ops_stencil left = ops_decl_stencil(2, 2, here, "left");
   // The right column of u becomes the left ghost column of w, and the other way round.
   int size[] = {1, 4}, last[] = {2, 0}, before[] = {-1, 0}, first[] = {0, 0}, after[] = {3, 0}, straight[] = {1, 2};
-  ops_halo both[] = {ops_decl_halo(u, w, size, last, before, straight, straight), ops_decl_halo(w, u, size, first, after, straight, straight)};
+  ops_halo both[] = {ops_decl_halo(u, w, size, last, before, straight, straight),
+                     ops_decl_halo(w, u, size, first, after, straight, straight)};
   const ops_halo_group group = ops_decl_halo_group(2, both);
   const auto& statistics = grid->instance->situ().statistics();
   const auto chains = statistics.chains;
   ops_par_loop(two, "u", grid, 2, all, ops_arg_dat(u, 2, point, "double", OPS_WRITE), ops_arg_idx());
   ops_par_loop(two, "w", right, 2, all, ops_arg_dat(w, 2, point, "double", OPS_WRITE), ops_arg_idx());
   group->halo_transfer();
-  ops_par_loop(add_left, "add", right, 2, all, ops_arg_dat(w, 2, left, "double", OPS_READ), ops_arg_dat(sum, 1, point, "double", OPS_WRITE));
+  ops_par_loop(add_left, "add", right, 2, all, ops_arg_dat(w, 2, left, "double", OPS_READ),
+               ops_arg_dat(sum, 1, point, "double", OPS_WRITE));
   EXPECT_EQ(fetch(sum), (std::vector<double>{2, 0, 1, 1, -1, 0, 0, -2, -1, -1, -3, -2}));
   EXPECT_EQ(statistics.chains, chains + 1);
   int ghosts[] = {3, 4, 0, 4};
@@ -213,19 +235,23 @@ void times_y(const ACC<double>& a, const ACC<double>& b, const ACC<double>& c, c
 }
 
 TEST_P(ops, tridiagonal_systems) {
-  const ops_dat a = dat(grid, {5, 4}, "a"), b = dat(grid, {5, 4}, "b"), c = dat(grid, {5, 4}, "c"), x = dat(grid, {5, 4}, "x"), d = dat(grid, {5, 4}, "d");
+  const ops_dat a = dat(grid, {5, 4}, "a"), b = dat(grid, {5, 4}, "b"), c = dat(grid, {5, 4}, "c"),
+                x = dat(grid, {5, 4}, "x"), d = dat(grid, {5, 4}, "d");
   int all[] = {0, 5, 0, 4};
-  ops_par_loop(laplace_row, "rows", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_WRITE), ops_arg_dat(b, 1, point, "double", OPS_WRITE),
-               ops_arg_dat(c, 1, point, "double", OPS_WRITE), ops_arg_dat(x, 1, point, "double", OPS_WRITE), ops_arg_idx());
+  ops_par_loop(laplace_row, "rows", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_WRITE),
+               ops_arg_dat(b, 1, point, "double", OPS_WRITE), ops_arg_dat(c, 1, point, "double", OPS_WRITE),
+               ops_arg_dat(x, 1, point, "double", OPS_WRITE), ops_arg_idx());
   ops_tridsolver_params how{grid, ops_tridsolver_params::JACOBI};
   // x has zeros around it, so the first a and the last c do not count on either side.
-  ops_par_loop(times_x, "times x", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_READ), ops_arg_dat(b, 1, point, "double", OPS_READ),
-               ops_arg_dat(c, 1, point, "double", OPS_READ), ops_arg_dat(x, 1, star, "double", OPS_READ), ops_arg_dat(d, 1, point, "double", OPS_WRITE));
+  ops_par_loop(times_x, "times x", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_READ),
+               ops_arg_dat(b, 1, point, "double", OPS_READ), ops_arg_dat(c, 1, point, "double", OPS_READ),
+               ops_arg_dat(x, 1, star, "double", OPS_READ), ops_arg_dat(d, 1, point, "double", OPS_WRITE));
   ops_tridMultiDimBatch(2, 0, all, a, b, c, d, &how);
   const auto expected = fetch(x), along_x = fetch(d);
   for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_NEAR(along_x[n], expected[n], 1e-9) << n;
-  ops_par_loop(times_y, "times y", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_READ), ops_arg_dat(b, 1, point, "double", OPS_READ),
-               ops_arg_dat(c, 1, point, "double", OPS_READ), ops_arg_dat(x, 1, star, "double", OPS_READ), ops_arg_dat(d, 1, point, "double", OPS_WRITE));
+  ops_par_loop(times_y, "times y", grid, 2, all, ops_arg_dat(a, 1, point, "double", OPS_READ),
+               ops_arg_dat(b, 1, point, "double", OPS_READ), ops_arg_dat(c, 1, point, "double", OPS_READ),
+               ops_arg_dat(x, 1, star, "double", OPS_READ), ops_arg_dat(d, 1, point, "double", OPS_WRITE));
   ops_tridMultiDimBatch_Inc(2, 1, all, a, b, c, d, x, &how);
   const auto twice = fetch(x);
   for (std::size_t n = 0; n < expected.size(); ++n) EXPECT_NEAR(twice[n], 2 * expected[n], 1e-9) << n;
@@ -263,8 +289,10 @@ TEST_P(ops, several_instances) {
   const ops_stencil here = mine.decl_stencil(2, 1, zero, "here");
   const ops_reduction sum = mine.decl_reduction_handle(3 * sizeof(double), "double", "sum");
   double scale = 2;
-  ops_par_loop(number, "number", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&scale, 1, "double", OPS_READ));
-  ops_par_loop(count_three, "count", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_READ), ops_arg_reduce(sum, 3, "double", OPS_INC));
+  ops_par_loop(number, "number", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&scale, 1, "double", OPS_READ));
+  ops_par_loop(count_three, "count", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_READ),
+               ops_arg_reduce(sum, 3, "double", OPS_INC));
   double got[3];
   sum->get_result(got);
   EXPECT_EQ(got[0], 6);
@@ -332,7 +360,8 @@ TEST_P(ops, loops_run_at_once_on_request) {
   ops_dat_set_data(u, 0, reinterpret_cast<char*>(ones.data()));
   for (const double value : {2.0, 5.0}) {
     undeclared = value;
-    ops_par_loop(scale_by_undeclared, "scale", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_RW), ops_arg_gbl(&one, 1, "double", OPS_READ));
+    ops_par_loop(scale_by_undeclared, "scale", b, 2, all, ops_arg_dat(u, 1, here, "double", OPS_RW),
+                 ops_arg_gbl(&one, 1, "double", OPS_READ));
   }
   undeclared = 100;
   EXPECT_EQ(fetch(u)[0], 10);
@@ -353,7 +382,8 @@ TEST_P(ops, raw_memory_is_indexed_by_size) {
   const ops_dat u = dat(grid, {4, 3}, "u");
   int all[] = {0, 4, 0, 3};
   double one = 1;
-  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(), ops_arg_gbl(&one, 1, "double", OPS_READ));
+  ops_par_loop(number, "number", grid, 2, all, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx(),
+               ops_arg_gbl(&one, 1, "double", OPS_READ));
   for (int d = 0; d < 2; ++d) EXPECT_EQ(u->size[d] - u->d_p[d] + u->d_m[d], 4 - d) << d;
   EXPECT_EQ(u->d_p[0] - u->x_pad, 1);
   ops_memspace where = OPS_HOST;
@@ -387,8 +417,8 @@ TEST_P(ops, text_files) {
   std::ifstream in{file.path};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   const std::string zeros = " 0.0000000000 0.0000000000 0.0000000000 0.0000000000\n";
-  EXPECT_EQ(text, "ops_dat:  u \nops_dat dim:  1 \nblock Dims : 2 [4][3]\nelem size 8 \n" + zeros + " 0.0000000000 1.0000000000 2.0000000000 0.0000000000\n" + zeros +
-                      "\n");
+  EXPECT_EQ(text, "ops_dat:  u \nops_dat dim:  1 \nblock Dims : 2 [4][3]\nelem size 8 \n" + zeros +
+                      " 0.0000000000 1.0000000000 2.0000000000 0.0000000000\n" + zeros + "\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(executors, ops, all_executors());

@@ -1,5 +1,5 @@
-// Two places that call each other at the same time: an answer was taken in by the very look that also found a call to run, so the
-// wait went to sleep on an answer that had come.
+// Two places that call each other at the same time: an answer was taken in by the very look that also found a call to
+// run, so the wait went to sleep on an answer that had come.
 #include "support/places.h"
 
 namespace situ {

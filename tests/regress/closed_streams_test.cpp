@@ -1,6 +1,6 @@
-// With closed standard streams the job's memory file was descriptor 0, 1 or 2, and what a place printed was written into slice 0. So were
-// pipes, files and sockets of every kind: none may have these numbers, however the program was started. And a program that closes
-// all descriptors must not meet ours later, nor we what it opened instead.
+// With closed standard streams the job's memory file was descriptor 0, 1 or 2, and what a place printed was written
+// into slice 0. So were pipes, files and sockets of every kind: none may have these numbers, however the program was
+// started. And a program that closes all descriptors must not meet ours later, nor we what it opened instead.
 #include "runtime/launch_support.h"
 
 #include "base/descriptor.h"
@@ -24,11 +24,12 @@ namespace {
 
 constexpr unsigned in = 1, out = 2, err = 4;
 
-// --- what Situ opens --------------------------------------------------------------------------------------------------------------
+// --- what Situ opens -------------------------------------------------------------------------------------------------
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
-// Runs make() in a child whose standard streams are closed. It returns what it made, alive. 0: the streams are closed as before.
+// Runs make() in a child whose standard streams are closed. It returns what it made, alive. 0: the streams are closed
+// as before.
 template <class Make>
 int streams_taken_by(Make make) {
   const pid_t child = ::fork();
@@ -59,7 +60,8 @@ TEST(closed_streams, are_not_taken_by_what_a_job_opens) {
   EXPECT_EQ(streams_taken_by([] { return detail::job::create({.place_count = 2}); }), 0);
   EXPECT_EQ(streams_taken_by([] {
               auto shared = std::make_unique<detail::job>(detail::job::create({.place_count = 2}));
-              auto monitor = std::make_unique<detail::launch_monitor>(shared->control(), detail::launch_monitor::limits{}, -1);
+              auto monitor =
+                  std::make_unique<detail::launch_monitor>(shared->control(), detail::launch_monitor::limits{}, -1);
               const pid_t sleeper = ::fork();
               if (sleeper == 0) sleep_for_ever();
               monitor->watch(sleeper, 0, 1);
@@ -73,11 +75,14 @@ TEST(closed_streams, are_not_taken_by_what_a_job_opens) {
 TEST(closed_streams, are_not_taken_by_stores_files_and_libraries) {
   EXPECT_THAT(streams_taken_by([] { return stencil::make_file_store(folder); }), testing::AnyOf(0, 77));
   EXPECT_EQ(streams_taken_by([] { return stencil::mirrored_ring{1 << 16}; }), 0);
-  EXPECT_EQ(streams_taken_by([] { return stencil::hdf5_file{folder + "/file.h5", stencil::hdf5_file::open_mode::create}; }), 0);
+  EXPECT_EQ(
+      streams_taken_by([] { return stencil::hdf5_file{folder + "/file.h5", stencil::hdf5_file::open_mode::create}; }),
+      0);
   EXPECT_EQ(streams_taken_by([] { return machine::discover(); }), 0);
 }
 
-// A file that is open for a moment may be met by another thread that prints: the streams are filled meanwhile, and closed again.
+// A file that is open for a moment may be met by another thread that prints: the streams are filled meanwhile, and
+// closed again.
 TEST(closed_streams, are_filled_while_a_library_opens) {
   EXPECT_EQ(streams_taken_by([] {
               const detail::standard_streams_filled filled;
@@ -93,7 +98,7 @@ TEST(closed_streams, are_filled_while_a_library_opens) {
             0);
 }
 
-// --- programs ---------------------------------------------------------------------------------------------------------------------
+// --- programs --------------------------------------------------------------------------------------------------------
 
 const std::string situ_program = SITU_TEST_BIN_DIR "/situ";
 const std::string probe = SITU_TEST_BIN_DIR "/tests/launch_probe";
@@ -120,20 +125,25 @@ TEST_P(programs_with_closed_streams, run_as_with_open_ones) {
 
 INSTANTIATE_TEST_SUITE_P(
     , programs_with_closed_streams,
-    testing::Combine(testing::Values(start{"alone", {probe, "streams"}, {}}, start{"alone_by_srun", {probe, "streams"}, {"SLURM_STEP_NUM_TASKS=2", "SITU_ALONE=1"}},
-                                     start{"situ_run", {situ_program, "run", "-n", "2", probe, "streams"}, {}},
-                                     start{"in_process", {situ_program, "run", "-n", "2", "--in-process", probe, "streams"}, {}},
-                                     start{"labelled", {situ_program, "run", "-n", "2", "--tag", probe, "streams-labelled"}, {}},
-                                     start{"traced", {situ_program, "run", "-n", "2", "--trace", folder + "/trace.json", probe, "streams"}, {}},
-                                     start{"launch", {probe, "streams-launch"}, {}}, start{"launch_threads", {probe, "streams-launch-threads"}, {}}),
-                     testing::Values(out, in, err, in | out | err)),
+    testing::Combine(
+        testing::Values(
+            start{"alone", {probe, "streams"}, {}},
+            start{"alone_by_srun", {probe, "streams"}, {"SLURM_STEP_NUM_TASKS=2", "SITU_ALONE=1"}},
+            start{"situ_run", {situ_program, "run", "-n", "2", probe, "streams"}, {}},
+            start{"in_process", {situ_program, "run", "-n", "2", "--in-process", probe, "streams"}, {}},
+            start{"labelled", {situ_program, "run", "-n", "2", "--tag", probe, "streams-labelled"}, {}},
+            start{"traced", {situ_program, "run", "-n", "2", "--trace", folder + "/trace.json", probe, "streams"}, {}},
+            start{"launch", {probe, "streams-launch"}, {}},
+            start{"launch_threads", {probe, "streams-launch-threads"}, {}}),
+        testing::Values(out, in, err, in | out | err)),
     [](const auto& info) {
       return std::string{std::get<0>(info.param).name} + "_" + std::to_string(std::get<1>(info.param));
     });
 
 // A daemon closes whatever is open. The mappings are enough; and what it opens afterwards is not closed by us.
 TEST(closed_streams, a_place_may_close_all_descriptors_and_open_others) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{probe, "close-all"}, {situ_program, "run", "-n", "3", probe, "close-all"}}) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{probe, "close-all"}, {situ_program, "run", "-n", "3", probe, "close-all"}}) {
     const ended_program ended = run_program(arguments);
     EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
   }

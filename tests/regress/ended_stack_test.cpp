@@ -1,5 +1,5 @@
-// Workers' stacks were unmapped with AddressSanitizer's marks of their frames still on them: the next job's memory, mapped to the
-// same addresses, then looked like the inside of a frame, and a place died of it.
+// Workers' stacks were unmapped with AddressSanitizer's marks of their frames still on them: the next job's memory,
+// mapped to the same addresses, then looked like the inside of a frame, and a place died of it.
 #include "support/places.h"
 
 #if defined(__SANITIZE_ADDRESS__)

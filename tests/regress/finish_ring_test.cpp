@@ -1,5 +1,6 @@
-// finish() ended early where tasks called back with at() and both ends then started tasks: their nodes engaged each other in a ring
-// that the scope's home did not know of, because a blocking call was counted only once it had been answered.
+// finish() ended early where tasks called back with at() and both ends then started tasks: their nodes engaged each
+// other in a ring that the scope's home did not know of, because a blocking call was counted only once it had been
+// answered.
 #include "support/places.h"
 
 namespace situ {

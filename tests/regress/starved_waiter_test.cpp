@@ -1,5 +1,6 @@
-// A wait did not end while calls that wait themselves kept coming: each of them left the rest of its worker's turn undone, in which the
-// waiting are asked, and the next worker began another turn with another call. progress() took as long as there were calls.
+// A wait did not end while calls that wait themselves kept coming: each of them left the rest of its worker's turn
+// undone, in which the waiting are asked, and the next worker began another turn with another call. progress() took as
+// long as there were calls.
 #include "support/places.h"
 
 namespace situ {

@@ -55,7 +55,8 @@ TEST_P(calls, carry_values_of_every_kind) {
     expect_travels(std::tuple<int, std::string, std::vector<char>>{1, "two", {'3'}});
     expect_travels(std::pair<std::string, double>{"x", 1.5});
     expect_travels(std::array<std::string, 2>{"p", "q"});
-    expect_travels(std::optional<std::tuple<std::vector<std::optional<int>>, std::pair<int, std::string>>>{{{1, std::nullopt}, {2, "z"}}});
+    expect_travels(std::optional<std::tuple<std::vector<std::optional<int>>, std::pair<int, std::string>>>{
+        {{1, std::nullopt}, {2, "z"}}});
   });
 }
 
@@ -73,11 +74,16 @@ TEST_P(calls, take_functions_literals_and_nothing) {
       EXPECT_EQ(at(p, std::plus<>{}, 1, 2), 3);
       at(p, [] {});
       at(p, [](empty) {}, empty{});
-      EXPECT_EQ(at(p, [](int a, const std::string& b, std::vector<int> c, std::optional<char> d, plain e) { return a + static_cast<int>(b.size() + c.size()) + *d + e.a; }, 1, "ab",
-                   std::vector<int>(3), std::optional{'d'}, plain{5, 0}),
+      EXPECT_EQ(at(
+                    p,
+                    [](int a, const std::string& b, std::vector<int> c, std::optional<char> d, plain e) {
+                      return a + static_cast<int>(b.size() + c.size()) + *d + e.a;
+                    },
+                    1, "ab", std::vector<int>(3), std::optional{'d'}, plain{5, 0}),
                 1 + 2 + 3 + 'd' + 5);
       EXPECT_EQ(at(p, [] { return here(); }), p);
-      EXPECT_EQ(at(p, [] { return async([] { return 7; }); }), 7) << "a future that the body returns is waited for there";
+      EXPECT_EQ(at(p, [] { return async([] { return 7; }); }), 7)
+          << "a future that the body returns is waited for there";
     }
   });
 }
@@ -85,7 +91,15 @@ TEST_P(calls, take_functions_literals_and_nothing) {
 TEST_P(calls, work_on_copies) {
   run([] {
     std::vector<int> mine{1, 2, 3};
-    for (const place p : places()) EXPECT_EQ(at(p, [](std::vector<int> v) { v.clear(); return v.size(); }, mine), 0U);
+    for (const place p : places())
+      EXPECT_EQ(at(
+                    p,
+                    [](std::vector<int> v) {
+                      v.clear();
+                      return v.size();
+                    },
+                    mine),
+                0U);
     EXPECT_EQ(mine.size(), 3U) << "at the own place as well";
   });
 }
@@ -96,17 +110,20 @@ TEST_P(calls, see_memory_where_it_is) {
     put(cells[here().index()], static_cast<long>(here().index()));
     barrier();
     for (const place p : places())
-      EXPECT_EQ(at(p, [](ptr<long> cell) {
-                  EXPECT_TRUE(cell.is_here());
-                  return *cell.local();
-                }, cells[p.index()]),
+      EXPECT_EQ(at(
+                    p,
+                    [](ptr<long> cell) {
+                      EXPECT_TRUE(cell.is_here());
+                      return *cell.local();
+                    },
+                    cells[p.index()]),
                 p.index());
     barrier();
     deallocate(cells[here().index()]);
   });
 }
 
-// --- Nesting ----------------------------------------------------------------------------------------------------------------------
+// --- Nesting ---------------------------------------------------------------------------------------------------------
 
 std::uint32_t bounce(std::uint32_t depth, place other) {
   if (depth == 0) return 0;
@@ -123,7 +140,9 @@ TEST_P(calls, bounce_between_two_places_a_thousand_deep) {
   });
 }
 
-std::uint64_t go_round(std::uint32_t hops) { return hops == 0 ? here().index() : at(next_place(), &go_round, hops - 1) + here().index(); }
+std::uint64_t go_round(std::uint32_t hops) {
+  return hops == 0 ? here().index() : at(next_place(), &go_round, hops - 1) + here().index();
+}
 
 TEST_P(calls, go_round_all_places_at_once) {
   run([] {
@@ -140,11 +159,15 @@ TEST_P(calls, fan_out_in_two_levels) {
     std::vector<future<std::uint64_t>> sums;
     for (int round = 0; round < 5; ++round)
       for (const place p : places())
-        sums.push_back(async_at(p, [](int r) {
-          std::uint64_t sum = 0;
-          for (const place q : places()) sum += at(q, [](int s) { return std::uint64_t{here().index()} + static_cast<std::uint64_t>(s); }, r);
-          return sum;
-        }, round));
+        sums.push_back(async_at(
+            p,
+            [](int r) {
+              std::uint64_t sum = 0;
+              for (const place q : places())
+                sum += at(q, [](int s) { return std::uint64_t{here().index()} + static_cast<std::uint64_t>(s); }, r);
+              return sum;
+            },
+            round));
     const std::uint64_t n = place_count();
     for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i].get(), n * (n - 1) / 2 + n * (i / n));
     barrier();
@@ -155,7 +178,8 @@ TEST_P(calls, within_async_within_finish) {
   run([] {
     int sum = 0;
     finish([&] {
-      for (const place p : places()) async([&sum, p] { sum += at(p, [] { return at(next_place(), [] { return 1; }); }); });
+      for (const place p : places())
+        async([&sum, p] { sum += at(p, [] { return at(next_place(), [] { return 1; }); }); });
     });
     EXPECT_EQ(sum, static_cast<int>(place_count()));
     barrier();
@@ -173,7 +197,8 @@ TEST_P(calls, wait_by_the_thousand_at_their_target) {
     barrier();
     std::vector<future<int>> answers;
     for (const place p : places())
-      for (int i = 0; i < count; ++i) answers.push_back(async_at(p, [](int n) { return gate->get_future().get() + n; }, i));
+      for (int i = 0; i < count; ++i)
+        answers.push_back(async_at(p, [](int n) { return gate->get_future().get() + n; }, i));
     barrier();
     async([&] { opened.set_value(100); });
     for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i].get(), 100 + static_cast<int>(i) % count);
@@ -181,7 +206,7 @@ TEST_P(calls, wait_by_the_thousand_at_their_target) {
   });
 }
 
-// --- Sizes ------------------------------------------------------------------------------------------------------------------------
+// --- Sizes -----------------------------------------------------------------------------------------------------------
 
 TEST_P(calls, carry_payloads_of_every_size_and_give_memory_back) {
   run([] {
@@ -191,10 +216,13 @@ TEST_P(calls, carry_payloads_of_every_size_and_give_memory_back) {
     for (std::size_t near = 0; near < 40; ++near) sizes.push_back(edge - 20 + near);  // from the message into a buffer
     for (const std::size_t size : sizes) {
       const std::vector<std::byte> sent = pattern(size, mixed(size, here().index()));
-      const std::vector<std::byte> back = at(next_place(), [](std::vector<std::byte> v) {
-        std::reverse(v.begin(), v.end());
-        return v;
-      }, sent);
+      const std::vector<std::byte> back = at(
+          next_place(),
+          [](std::vector<std::byte> v) {
+            std::reverse(v.begin(), v.end());
+            return v;
+          },
+          sent);
       EXPECT_TRUE(std::equal(sent.rbegin(), sent.rend(), back.begin(), back.end())) << size;
     }
     const memory_usage after = test::settled_memory();
@@ -214,14 +242,16 @@ TEST_P(calls, of_large_payloads_from_all_sides_at_once) {
     const std::uint64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
     std::vector<future<std::uint64_t>> sums;
     for (int i = 0; i < test::rounds(60); ++i)
-      sums.push_back(async_at(place{static_cast<std::uint32_t>(i) % place_count()},
-                              [](const std::vector<std::uint32_t>& v) { return std::accumulate(v.begin(), v.end(), std::uint64_t{0}); }, numbers));
+      sums.push_back(async_at(
+          place{static_cast<std::uint32_t>(i) % place_count()},
+          [](const std::vector<std::uint32_t>& v) { return std::accumulate(v.begin(), v.end(), std::uint64_t{0}); },
+          numbers));
     for (const auto& each : sums) EXPECT_EQ(each.get(), sum);
     EXPECT_EQ(test::settled_memory().live_bytes, live);
   });
 }
 
-// --- Exceptions -------------------------------------------------------------------------------------------------------------------
+// --- Exceptions ------------------------------------------------------------------------------------------------------
 
 struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -250,7 +280,8 @@ TEST_P(calls, bring_exceptions_back) {
       EXPECT_EQ(e.remote_what(), "with 5");
       EXPECT_NE(e.type_name().find("own_error"), std::string::npos) << e.type_name();
       EXPECT_NE(std::string{e.what()}.find("with 5"), std::string::npos) << e.what();
-      const remote_error later = thrown_by([&] { (void)async_at(p, []() -> int { throw std::out_of_range{"far"}; }).get(); });
+      const remote_error later =
+          thrown_by([&] { (void)async_at(p, []() -> int { throw std::out_of_range{"far"}; }).get(); });
       EXPECT_EQ(later.type_name(), "std::out_of_range");
       EXPECT_EQ(later.remote_what(), "far");
     }
@@ -270,7 +301,8 @@ TEST_P(calls, bring_back_what_is_no_std_exception) {
 TEST_P(calls, name_the_place_where_it_was_first_thrown) {
   run([] {
     const place origin{(here().index() + 2) % place_count()};
-    const remote_error e = thrown_by([&] { at(next_place(), [] { at(next_place(), [] { throw own_error{"deep"}; }); }); });
+    const remote_error e =
+        thrown_by([&] { at(next_place(), [] { at(next_place(), [] { throw own_error{"deep"}; }); }); });
     EXPECT_EQ(e.place_index(), origin.index());
     EXPECT_EQ(e.remote_what(), "deep");
     EXPECT_NE(e.type_name().find("own_error"), std::string::npos) << "not remote_error: " << e.type_name();

@@ -1,4 +1,5 @@
-// Barriers: nobody leaves before all have come, and what was written before is seen after. Blocking and split, of one team or several.
+// Barriers: nobody leaves before all have come, and what was written before is seen after. Blocking and split, of one
+// team or several.
 #include "support/places.h"
 
 namespace situ {
@@ -65,11 +66,14 @@ TEST_P(barriers, of_several_teams_run_side_by_side) {
   run([seed] {
     const std::uint32_t n = place_count();
     std::vector<team> teams{world()};
-    for (std::uint32_t i = 0; i < 4; ++i) teams.push_back(world().split(static_cast<std::uint32_t>(mixed(seed, 100 * i + here().index()) % (i + 2)), n - here().index()));
+    for (std::uint32_t i = 0; i < 4; ++i)
+      teams.push_back(world().split(static_cast<std::uint32_t>(mixed(seed, 100 * i + here().index()) % (i + 2)),
+                                    n - here().index()));
     for (int round = 0; round < test::rounds(50); ++round) {
       // All at once, each place starting them in an order of its own.
       std::vector<future<>> open;
-      for (std::size_t i = 0; i < teams.size(); ++i) open.push_back(barrier_async(teams[(i + here().index() + static_cast<std::uint32_t>(round)) % teams.size()]));
+      for (std::size_t i = 0; i < teams.size(); ++i)
+        open.push_back(barrier_async(teams[(i + here().index() + static_cast<std::uint32_t>(round)) % teams.size()]));
       when_all(open).get();
     }
     for (const team& each : teams) barrier(each);
@@ -94,7 +98,8 @@ TEST_P(barriers, split_phases_overlap_with_work) {
 }
 
 // Flags for few places, a tree beyond: 9 is the first with two levels, 64 and 65 fill them.
-INSTANTIATE_TEST_SUITE_P(layouts, barriers, testing::ValuesIn(test::layouts({1, 2, 4, 7, 9, 64, 65})), test::layout_name);
+INSTANTIATE_TEST_SUITE_P(layouts, barriers, testing::ValuesIn(test::layouts({1, 2, 4, 7, 9, 64, 65})),
+                         test::layout_name);
 
 }  // namespace
 }  // namespace situ

@@ -1,5 +1,6 @@
-// Long random sequences of collectives: over the world, over teams of teams that come and go, in tasks side by side, with barriers left
-// open, calls and late members in between. A sequence comes of a seed, so each place knows what it must do, and what comes out.
+// Long random sequences of collectives: over the world, over teams of teams that come and go, in tasks side by side,
+// with barriers left open, calls and late members in between. A sequence comes of a seed, so each place knows what it
+// must do, and what comes out.
 //
 //   SITU_SEQUENCE_STEPS=n     steps a sequence; 2000 unless given
 #include "runtime/collective_values.h"
@@ -30,7 +31,8 @@ class sequence {
   void step(std::uint64_t number) {
     const std::uint64_t salt = mixed(seed_, number);
     for (std::uint64_t turns = late_() % 4; turns > 0; --turns) progress();
-    const team& t = teams_[mixed(salt, 1) % 2 == 0 ? 0 : mixed(salt, 7) % teams_.size()];  // teams of teams are soon small: the world as often as all of them
+    // teams of teams are soon small: the world as often as all of them
+    const team& t = teams_[mixed(salt, 1) % 2 == 0 ? 0 : mixed(salt, 7) % teams_.size()];
     switch (mixed(salt, 2) % 12) {
       case 0: return split(t, salt);
       case 1: return subset(salt);
@@ -39,7 +41,9 @@ class sequence {
       case 4: return leave_a_barrier_open(t);
       case 5: return side_by_side(salt);
       case 6: return call(salt);
-      default: return test::check_collective(static_cast<collective_kind>(mixed(salt, 3) % static_cast<std::uint32_t>(collective_kind::count)), t, salt);
+      default:
+        return test::check_collective(
+            static_cast<collective_kind>(mixed(salt, 3) % static_cast<std::uint32_t>(collective_kind::count)), t, salt);
     }
   }
 
@@ -70,7 +74,8 @@ class sequence {
 
   void forget(std::uint64_t salt) {
     finish_barriers();  // it may be of that team
-    if (teams_.size() > 1) teams_.erase(teams_.begin() + 1 + static_cast<std::ptrdiff_t>(mixed(salt, 4) % (teams_.size() - 1)));
+    if (teams_.size() > 1)
+      teams_.erase(teams_.begin() + 1 + static_cast<std::ptrdiff_t>(mixed(salt, 4) % (teams_.size() - 1)));
   }
 
   void leave_a_barrier_open(const team& t) {
@@ -90,7 +95,9 @@ class sequence {
       for (std::size_t i = 0; i < teams_.size(); ++i)
         async([this, i, salt] {
           for (std::uint64_t round = 0; round < 3; ++round)
-            test::check_collective(static_cast<collective_kind>(mixed(salt, 50 + round) % static_cast<std::uint32_t>(collective_kind::count)), teams_[i], mixed(salt, round));
+            test::check_collective(static_cast<collective_kind>(mixed(salt, 50 + round) %
+                                                                static_cast<std::uint32_t>(collective_kind::count)),
+                                   teams_[i], mixed(salt, round));
         });
     });
   }
@@ -113,7 +120,8 @@ TEST_P(collective_sequences, agree_with_what_every_place_computes_for_itself) {
         const std::uint64_t live = test::settled_memory().live_bytes;
         {
           sequence mine{seed};
-          for (int step = 0; step < steps_wanted() && !testing::Test::HasFatalFailure(); ++step) mine.step(static_cast<std::uint64_t>(step));
+          for (int step = 0; step < steps_wanted() && !testing::Test::HasFatalFailure(); ++step)
+            mine.step(static_cast<std::uint64_t>(step));
           mine.finish_barriers();
           barrier();
         }
@@ -122,7 +130,8 @@ TEST_P(collective_sequences, agree_with_what_every_place_computes_for_itself) {
       {.time_limit = std::chrono::minutes{20}});
 }
 
-INSTANTIATE_TEST_SUITE_P(layouts, collective_sequences, testing::ValuesIn(test::layouts({1, 2, 3, 5, 8})), test::layout_name);
+INSTANTIATE_TEST_SUITE_P(layouts, collective_sequences, testing::ValuesIn(test::layouts({1, 2, 3, 5, 8})),
+                         test::layout_name);
 
 }  // namespace
 }  // namespace situ

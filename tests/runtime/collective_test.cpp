@@ -1,5 +1,5 @@
-// Every collective against a sequential reference: each place can compute every other's value from the seed, so it knows what must
-// come out. Random teams, roots, types and sizes.
+// Every collective against a sequential reference: each place can compute every other's value from the seed, so it
+// knows what must come out. Random teams, roots, types and sizes.
 #include "runtime/collective_values.h"
 
 #include <functional>
@@ -29,7 +29,8 @@ TEST_P(collectives, agree_with_a_sequential_reference) {
   const std::uint64_t seed = test::test_seed();
   run([seed] {
     const int rounds = place_count() > 16 ? 2 : test::rounds(20);
-    for (int round = 0; round < rounds; ++round) check_all_types(world(), mixed(seed, static_cast<std::uint64_t>(round)));
+    for (int round = 0; round < rounds; ++round)
+      check_all_types(world(), mixed(seed, static_cast<std::uint64_t>(round)));
   });
 }
 
@@ -39,7 +40,8 @@ TEST_P(collectives, of_random_teams_agree_too) {
     const int rounds = place_count() > 16 ? 1 : test::rounds(10);
     for (int round = 0; round < rounds; ++round) {
       const std::uint64_t salt = mixed(seed, static_cast<std::uint64_t>(round));
-      const team part = world().split(static_cast<std::uint32_t>(mixed(salt, here().index()) % 3), static_cast<std::uint32_t>(mixed(salt, 100 + here().index()) % 1000));
+      const team part = world().split(static_cast<std::uint32_t>(mixed(salt, here().index()) % 3),
+                                      static_cast<std::uint32_t>(mixed(salt, 100 + here().index()) % 1000));
       check_all_types(part, mixed(salt, 17));
     }
   });
@@ -88,7 +90,8 @@ TEST_P(collectives, leave_no_memory_behind) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(layouts, collectives, testing::ValuesIn(test::layouts({1, 2, 3, 4, 7, 20})), test::layout_name);
+INSTANTIATE_TEST_SUITE_P(layouts, collectives, testing::ValuesIn(test::layouts({1, 2, 3, 4, 7, 20})),
+                         test::layout_name);
 
 }  // namespace
 }  // namespace situ

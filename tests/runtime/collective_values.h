@@ -1,5 +1,5 @@
-// Values that every place can compute of every other, and each collective of them against a sequential reference. The operations are
-// associative but do not commute.
+// Values that every place can compute of every other, and each collective of them against a sequential reference. The
+// operations are associative but do not commute.
 #pragma once
 
 #include "support/places.h"
@@ -16,16 +16,21 @@ template <class T>
 struct value_of;
 template <>
 struct value_of<std::int64_t> {
-  static std::int64_t make(std::uint64_t seed, std::uint64_t member) { return static_cast<std::int64_t>(mixed(seed, member) % 2000000) - 1000000; }
+  static std::int64_t make(std::uint64_t seed, std::uint64_t member) {
+    return static_cast<std::int64_t>(mixed(seed, member) % 2000000) - 1000000;
+  }
 };
 template <>
 struct value_of<double> {
-  static double make(std::uint64_t seed, std::uint64_t member) { return static_cast<double>(mixed(seed, member) % 1024) / 4; }
+  static double make(std::uint64_t seed, std::uint64_t member) {
+    return static_cast<double>(mixed(seed, member) % 1024) / 4;
+  }
 };
 template <>
 struct value_of<std::string> {
   static std::string make(std::uint64_t seed, std::uint64_t member) {
-    const std::size_t length = mixed(seed, 7) % 40 == 0 ? 30000 : mixed(seed, member) % 30;  // now and then beyond a message, once joined
+    // now and then beyond a message, once joined
+    const std::size_t length = mixed(seed, 7) % 40 == 0 ? 30000 : mixed(seed, member) % 30;
     return std::string(length, static_cast<char>('a' + member % 26)) + std::to_string(member);
   }
 };
@@ -56,7 +61,8 @@ struct combine {
     return a + b;  // numbers exactly (doubles here are multiples of 1/4), strings in order
   }
   matrix operator()(matrix a, matrix b) const {
-    return {{a.e[0] * b.e[0] + a.e[1] * b.e[2], a.e[0] * b.e[1] + a.e[1] * b.e[3], a.e[2] * b.e[0] + a.e[3] * b.e[2], a.e[2] * b.e[1] + a.e[3] * b.e[3]}};
+    return {{a.e[0] * b.e[0] + a.e[1] * b.e[2], a.e[0] * b.e[1] + a.e[1] * b.e[3], a.e[2] * b.e[0] + a.e[3] * b.e[2],
+             a.e[2] * b.e[1] + a.e[3] * b.e[3]}};
   }
   std::vector<std::uint32_t> operator()(std::vector<std::uint32_t> a, std::vector<std::uint32_t> b) const {
     a.insert(a.end(), b.begin(), b.end());
@@ -72,7 +78,18 @@ T reduced(std::uint64_t seed, std::uint32_t first, std::uint32_t end) {
 }
 
 // One collective of a team, with values of T; roots, sizes and contents come of the seed. All members call it.
-enum class collective_kind : std::uint32_t { broadcast, reduce, all_reduce, inclusive_scan, exclusive_scan, gather, all_gather, all_to_all, exchange, count };
+enum class collective_kind : std::uint32_t {
+  broadcast,
+  reduce,
+  all_reduce,
+  inclusive_scan,
+  exclusive_scan,
+  gather,
+  all_gather,
+  all_to_all,
+  exchange,
+  count
+};
 
 template <class T>
 void check_collective(collective_kind kind, const team& t, std::uint64_t seed) {
@@ -86,7 +103,9 @@ void check_collective(collective_kind kind, const team& t, std::uint64_t seed) {
     return all;
   };
   switch (kind) {
-    case collective_kind::broadcast: ASSERT_EQ(broadcast(me == root ? own : T{}, root, t), value_of<T>::make(seed, root)); break;
+    case collective_kind::broadcast:
+      ASSERT_EQ(broadcast(me == root ? own : T{}, root, t), value_of<T>::make(seed, root));
+      break;
     case collective_kind::reduce: {
       const T at_root = reduce(own, combine{}, root, t);
       if (me == root) {
@@ -95,13 +114,17 @@ void check_collective(collective_kind kind, const team& t, std::uint64_t seed) {
       break;
     }
     case collective_kind::all_reduce: ASSERT_EQ(all_reduce(own, combine{}, t), (reduced<T>(seed, 0, n))); break;
-    case collective_kind::inclusive_scan: ASSERT_EQ(inclusive_scan(own, combine{}, t), (reduced<T>(seed, 0, me + 1))); break;
+    case collective_kind::inclusive_scan:
+      ASSERT_EQ(inclusive_scan(own, combine{}, t), (reduced<T>(seed, 0, me + 1)));
+      break;
     case collective_kind::exclusive_scan: {
       const T first = value_of<T>::make(seed, 999);
       ASSERT_EQ(exclusive_scan(own, combine{}, first, t), me == 0 ? first : combine{}(first, reduced<T>(seed, 0, me)));
       break;
     }
-    case collective_kind::gather: ASSERT_EQ(gather(own, root, t), me == root ? of_everybody() : std::vector<T>{}); break;
+    case collective_kind::gather:
+      ASSERT_EQ(gather(own, root, t), me == root ? of_everybody() : std::vector<T>{});
+      break;
     case collective_kind::all_gather: ASSERT_EQ(all_gather(own, t), of_everybody()); break;
     case collective_kind::all_to_all: {
       std::vector<T> outgoing, expected;

@@ -49,10 +49,10 @@ TEST_P(finishes, waits_for_tasks_and_what_they_start) {
   });
 }
 
-// --- Random trees -----------------------------------------------------------------------------------------------------------------
+// --- Random trees ----------------------------------------------------------------------------------------------------
 
-// A tree of tasks that its seed describes: all places compute the same one. Each task runs at some place, counts itself in the
-// innermost finish scope's counter (an atomic word), and does what its children's seeds say.
+// A tree of tasks that its seed describes: all places compute the same one. Each task runs at some place, counts itself
+// in the innermost finish scope's counter (an atomic word), and does what its children's seeds say.
 enum class child_kind : std::uint64_t { async_here, async_there, finish_around, at_there, continuation, kinds };
 
 struct child {
@@ -66,7 +66,8 @@ std::vector<child> children_of(std::uint64_t seed, int depth, std::uint32_t plac
   if (depth == 0) return made;
   for (std::uint64_t i = 0, n = mixed(seed, 1) % 4; i < n; ++i) {
     const std::uint64_t own = mixed(seed, 10 + i);
-    made.push_back({own, static_cast<child_kind>(mixed(own, 2) % static_cast<std::uint64_t>(child_kind::kinds)), static_cast<std::uint32_t>(mixed(own, 3) % places)});
+    made.push_back({own, static_cast<child_kind>(mixed(own, 2) % static_cast<std::uint64_t>(child_kind::kinds)),
+                    static_cast<std::uint32_t>(mixed(own, 3) % places)});
   }
   return made;
 }
@@ -119,7 +120,8 @@ TEST_P(finishes, random_trees_are_counted_exactly) {
       atomic_store(counter, 0);
       finish([&] { run_node(root, 6, counter); });
       ASSERT_EQ(atomic_load(counter), size_of(root, 6, place_count())) << "tree " << i;
-      for (std::uint64_t p = 0; p < place_count(); ++p) expected_everywhere += size_of(mixed(seed, 1000 * p + static_cast<std::uint64_t>(i)), 6, place_count());
+      for (std::uint64_t p = 0; p < place_count(); ++p)
+        expected_everywhere += size_of(mixed(seed, 1000 * p + static_cast<std::uint64_t>(i)), 6, place_count());
     }
     barrier();
     EXPECT_EQ(all_reduce(runs, std::plus<>{}), expected_everywhere);
@@ -133,14 +135,16 @@ TEST_P(finishes, one_place_spawns_thousands) {
     barrier();
     const auto each = static_cast<std::uint64_t>(test::rounds(5000));
     finish([&] {
-      for (std::uint64_t i = 0; i < each; ++i) async_at(place{static_cast<std::uint32_t>(i % place_count())}, [] { ++runs; });
+      for (std::uint64_t i = 0; i < each; ++i)
+        async_at(place{static_cast<std::uint32_t>(i % place_count())}, [] { ++runs; });
     });
     barrier();
     EXPECT_EQ(all_reduce(runs, std::plus<>{}), each * place_count());
   });
 }
 
-// A chain of tasks, each started by the last one at another place: never more than one alive, so nothing but the chain holds the scope.
+// A chain of tasks, each started by the last one at another place: never more than one alive, so nothing but the chain
+// holds the scope.
 void hop(int left) {
   ++runs;
   if (left > 0) async_at(place{(here().index() + 1) % place_count()}, &hop, left - 1);
@@ -168,7 +172,7 @@ TEST_P(finishes, the_runtime_waits_for_what_main_started) {
   });
 }
 
-// --- Errors -----------------------------------------------------------------------------------------------------------------------
+// --- Errors ----------------------------------------------------------------------------------------------------------
 
 struct odd_number : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -206,7 +210,10 @@ TEST_P(finishes, throws_what_a_far_task_threw) {
     }
     // Two steps away: started there by a task from here, with nobody left who holds its future.
     try {
-      finish([&] { async_at(next, [] { async_at(place{(here().index() + 1) % place_count()}, [] { throw odd_number{"farther"}; }); }); });
+      finish([&] {
+        async_at(next,
+                 [] { async_at(place{(here().index() + 1) % place_count()}, [] { throw odd_number{"farther"}; }); });
+      });
       ADD_FAILURE() << "nothing was thrown";
     } catch (const remote_error& e) {
       EXPECT_EQ(e.remote_what(), "farther");
@@ -272,7 +279,8 @@ TEST_P(finishes, throws_what_a_continuation_threw) {
   run([] {
     EXPECT_THROW(finish([] { make_ready_future(1).then([](int) { throw odd_number{"in then"}; }); }), odd_number);
     EXPECT_THROW(finish([] { async([]() -> int { throw odd_number{"before then"}; }).then([](int) {}); }), odd_number);
-    EXPECT_THROW(finish([] { (void)when_all(async([] { throw odd_number{"in one of all"}; }), async([] {})); }), odd_number);
+    EXPECT_THROW(finish([] { (void)when_all(async([] { throw odd_number{"in one of all"}; }), async([] {})); }),
+                 odd_number);
     EXPECT_THROW(finish([] {
                    [](int) -> future<> {
                      co_await async([] {});
@@ -290,7 +298,8 @@ TEST_P(finishes, throws_what_a_continuation_threw) {
 
 INSTANTIATE_TEST_SUITE_P(layouts, finishes, testing::ValuesIn(test::all_layouts()), test::layout_name);
 
-// A task that nobody waited for fails: main's own scope throws, which ends the place, and the reason says what happened.
+// A task that nobody waited for fails: main's own scope throws, which ends the place, and the reason says what
+// happened.
 TEST(unheard, exceptions_at_the_end_of_main_lose_the_place) {
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
   for (const launch_mode mode : {launch_mode::processes, launch_mode::threads}) {

@@ -101,7 +101,9 @@ TEST_P(futures, of_values_that_only_move) {
 
 TEST_P(futures, continue_with_then) {
   run([] {
-    EXPECT_EQ(make_ready_future(3).then([](int n) { return n * 2; }).then([](int n) { return std::to_string(n); }).get(), "6");
+    EXPECT_EQ(
+        make_ready_future(3).then([](int n) { return n * 2; }).then([](int n) { return std::to_string(n); }).get(),
+        "6");
     promise<int> p;
     std::vector<int> order;
     const auto first = p.get_future().then([&](int n) { order.push_back(n); });
@@ -115,7 +117,8 @@ TEST_P(futures, continue_with_then) {
     // A continuation may wait, and its future's future is unwrapped.
     const place next{(here().index() + 1) % place_count()};
     EXPECT_EQ(make_ready_future(20).then([next](int n) { return at(next, [](int m) { return m + 1; }, n); }).get(), 21);
-    EXPECT_EQ(make_ready_future(20).then([next](int n) { return async_at(next, [](int m) { return m + 2; }, n); }).get(), 22);
+    EXPECT_EQ(
+        make_ready_future(20).then([next](int n) { return async_at(next, [](int m) { return m + 2; }, n); }).get(), 22);
   });
 }
 
@@ -174,9 +177,7 @@ future<int> add_at(place p, int a, int b) {
   co_await async([] { progress(); });
   co_return sum;
 }
-future<> set(int& to, int value) {
-  to = co_await make_ready_future(value);
-}
+future<> set(int& to, int value) { to = co_await make_ready_future(value); }
 future<int> fail_after_waiting() {
   co_await async([] {});
   throw std::runtime_error{"in a coroutine"};

@@ -52,9 +52,12 @@ class heard_log {
   log_sink before_;
 };
 
-// Watches one sleeping process as `places` places while drive(its pid) does things to it on another thread, until it has ended.
-launch_result watch_sleeper(detail::job& shared, detail::launch_monitor::limits limits, const std::function<void(pid_t)>& drive, std::uint32_t places = 1) {
-  for (std::uint32_t place = 0; place < places; ++place) shared.control().slot(place).state.store(detail::place_state::joined);
+// Watches one sleeping process as `places` places while drive(its pid) does things to it on another thread, until it
+// has ended.
+launch_result watch_sleeper(detail::job& shared, detail::launch_monitor::limits limits,
+                            const std::function<void(pid_t)>& drive, std::uint32_t places = 1) {
+  for (std::uint32_t place = 0; place < places; ++place)
+    shared.control().slot(place).state.store(detail::place_state::joined);
   detail::launch_monitor monitor{shared.control(), limits, -1};
   const pid_t sleeper = ::fork();
   if (sleeper == 0) sleep_for_ever();
@@ -102,7 +105,8 @@ TEST_F(launch_monitor_says, that_a_debugger_holds_all_places_of_a_process) {
   watch_sleeper(
       shared, {.stopped_after = 10ms},
       [&](pid_t sleeper) {
-        may_trace = ::ptrace(PTRACE_SEIZE, sleeper, nullptr, nullptr) == 0 && ::ptrace(PTRACE_INTERRUPT, sleeper, nullptr, nullptr) == 0;
+        may_trace = ::ptrace(PTRACE_SEIZE, sleeper, nullptr, nullptr) == 0 &&
+                    ::ptrace(PTRACE_INTERRUPT, sleeper, nullptr, nullptr) == 0;
         if (!may_trace) return;
         EXPECT_TRUE(heard.wait_for("is stopped by a debugger"));
         EXPECT_EQ(shared.control().failure_epoch.load(), 0U);
@@ -114,7 +118,7 @@ TEST_F(launch_monitor_says, that_a_debugger_holds_all_places_of_a_process) {
   EXPECT_THAT(heard.lines()[0], HasSubstr("the process of all places"));
 }
 
-// --- out of memory ----------------------------------------------------------------------------------------------------------------
+// --- out of memory ---------------------------------------------------------------------------------------------------
 
 std::atomic<std::uint64_t> told_kills{0};
 std::uint64_t told() { return told_kills.load(); }
@@ -125,7 +129,8 @@ TEST_F(launch_monitor_says, that_the_control_group_was_out_of_memory) {
   EXPECT_THAT(result.message(), HasSubstr("killed by signal 9 (SIGKILL), while the control group ran out of memory"));
   EXPECT_THAT(result.message(), HasSubstr("situ run --memory"));
   detail::job other = detail::job::create({.place_count = 1});
-  EXPECT_THAT(watch_sleeper(other, {.oom_kills = &told}, [](pid_t) {}).message(), Not(HasSubstr("memory"))) << "the count stands where it stood";
+  EXPECT_THAT(watch_sleeper(other, {.oom_kills = &told}, [](pid_t) {}).message(), Not(HasSubstr("memory")))
+      << "the count stands where it stood";
 }
 
 TEST(control_group, tells_its_kills_in_both_interfaces) {

@@ -20,7 +20,9 @@ namespace {
 
 using namespace situ::test;
 
-std::uint32_t number(int argc, char** argv, int index) { return argc > index ? static_cast<std::uint32_t>(std::stoul(argv[index])) : 0; }
+std::uint32_t number(int argc, char** argv, int index) {
+  return argc > index ? static_cast<std::uint32_t>(std::stoul(argv[index])) : 0;
+}
 
 // Which place this will be, before it has joined.
 std::uint32_t place_to_be() {
@@ -69,7 +71,8 @@ int print_environment() {
 
 void take_first_base() {
   const auto base = situ::detail::job::create({.place_count = 2}).control().candidates[0];
-  if (::mmap(reinterpret_cast<void*>(base), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+  if (::mmap(reinterpret_cast<void*>(base), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+             0) == MAP_FAILED)
     throw std::runtime_error{"cannot take the base"};
 }
 
@@ -85,8 +88,9 @@ bool fails_as_closed(int stream) {
   return ::write(stream, &byte, 1) < 0 && errno == EBADF && ::read(stream, &byte, 1) < 0 && errno == EBADF;
 }
 
-// Uses the closed streams (a bit each) while calls and barriers go on; what was in the job's memory is still there. Ends at once where
-// that is not so, with a code for each case. (Standard input is the first place's; the launcher gives the others an empty one.)
+// Uses the closed streams (a bit each) while calls and barriers go on; what was in the job's memory is still there.
+// Ends at once where that is not so, with a code for each case. (Standard input is the first place's; the launcher
+// gives the others an empty one.)
 int use_closed_streams(unsigned closed) {
   const situ::ptr<std::uint64_t> words = situ::allocate<std::uint64_t>(1 << 12);
   for (std::uint64_t i = 0; i < 1 << 12; ++i) words.local()[i] = i;

@@ -51,11 +51,12 @@ std::vector<pid_t> pids_in(const std::string& text) {
 }
 
 bool wait_for_pids(running_program& program, std::size_t count) {
-  for (int attempt = 0; attempt < 200 && pids_in(program.output()).size() < count; ++attempt) program.wait_for_output("no such text", 50ms);
+  for (int attempt = 0; attempt < 200 && pids_in(program.output()).size() < count; ++attempt)
+    program.wait_for_output("no such text", 50ms);
   return pids_in(program.output()).size() == count;
 }
 
-// --- exit codes -------------------------------------------------------------------------------------------------------------------
+// --- exit codes ------------------------------------------------------------------------------------------------------
 
 TEST(situ_run, exits_with_zero_when_every_place_does) {
   const ended_program ended = run_program(situ_run({"-n", "3"}, {"exit"}));
@@ -88,7 +89,7 @@ TEST(situ_run, the_launchers_variables_do_not_reach_the_places_children) {
   EXPECT_THAT(ended.out, Not(HasSubstr("still set")));
 }
 
-// --- losses -----------------------------------------------------------------------------------------------------------------------
+// --- losses ----------------------------------------------------------------------------------------------------------
 
 struct loss {
   const char* name;
@@ -109,15 +110,23 @@ TEST_P(situ_run_loses, and_names_place_and_reason) {
 
 INSTANTIATE_TEST_SUITE_P(
     , situ_run_loses,
-    testing::Values(loss{"killed", {"kill", "2", "9"}, 137, "place 2 is lost: killed by signal 9 (SIGKILL)"},
-                    loss{"crashed", {"kill", "0", "11"}, 139, "place 0 is lost: killed by signal 11 (SIGSEGV)"},
-                    loss{"left_early", {"leave", "1", "3"}, 3, "place 1 is lost: exited early with code 3"},
-                    loss{"left_early_with_zero", {"leave", "3", "0"}, 1, "place 3 is lost: exited early with code 0"},
-                    loss{"threw", {"throw", "2"}, 134, "place 2 is lost: uncaught exception: std::runtime_error: thrown on purpose"},
-                    loss{"left_by_unwinding", {"throw-inside", "1"}, 5, "place 1 is lost: left its runtime by an exception"},
-                    loss{"never_joined", {"no-join", "1", "0"}, 1, "place 1 is lost: exited before joining the job"},
-                    loss{"failed_before_joining", {"no-join", "1", "4"}, 4, "place 1 is lost: exited with code 4 before joining the job"},
-                    loss{"left_while_others_join", {"no-join", "3", "0", "300"}, 1, "place 3 is lost: exited before joining the job"}),
+    testing::Values(
+        loss{"killed", {"kill", "2", "9"}, 137, "place 2 is lost: killed by signal 9 (SIGKILL)"},
+        loss{"crashed", {"kill", "0", "11"}, 139, "place 0 is lost: killed by signal 11 (SIGSEGV)"},
+        loss{"left_early", {"leave", "1", "3"}, 3, "place 1 is lost: exited early with code 3"},
+        loss{"left_early_with_zero", {"leave", "3", "0"}, 1, "place 3 is lost: exited early with code 0"},
+        loss{
+            "threw", {"throw", "2"}, 134, "place 2 is lost: uncaught exception: std::runtime_error: thrown on purpose"},
+        loss{"left_by_unwinding", {"throw-inside", "1"}, 5, "place 1 is lost: left its runtime by an exception"},
+        loss{"never_joined", {"no-join", "1", "0"}, 1, "place 1 is lost: exited before joining the job"},
+        loss{"failed_before_joining",
+             {"no-join", "1", "4"},
+             4,
+             "place 1 is lost: exited with code 4 before joining the job"},
+        loss{"left_while_others_join",
+             {"no-join", "3", "0", "300"},
+             1,
+             "place 3 is lost: exited before joining the job"}),
     [](const auto& info) { return std::string{info.param.name}; });
 
 TEST(situ_run, says_that_main_has_used_up_its_stack) {
@@ -144,24 +153,28 @@ TEST(situ_run, gives_tasks_the_stack_that_is_asked_for) {
   EXPECT_THAT(default_stack.err, HasSubstr("a task has used up its stack of 256KiB"));
 }
 
-// --- in one process -------------------------------------------------------------------------------------------------------------
+// --- in one process --------------------------------------------------------------------------------------------------
 
 TEST(situ_run_in_process, places_are_threads_and_share_the_exit_code) {
   const ended_program ended = run_program(situ_run({"-n", "3", "--in-process"}, {"environment"}));
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(lines_of(ended.out), testing::UnorderedElementsAre("place 0 of 3, standard input open", "place 1 of 3, standard input open",
-                                                                 "place 2 of 3, standard input open"));
+  EXPECT_THAT(lines_of(ended.out),
+              testing::UnorderedElementsAre("place 0 of 3, standard input open", "place 1 of 3, standard input open",
+                                            "place 2 of 3, standard input open"));
   const ended_program failed = run_program(situ_run({"-n", "3", "--in-process"}, {"exit", "2", "17"}));
   EXPECT_EQ(failed.exit_code, 17);
   EXPECT_EQ(failed.err, "situ: the program exited with code 17\n");
 }
 
 TEST(situ_run_in_process, a_loss_is_named) {
-  const auto run = [](std::vector<std::string> action) { return run_program(situ_run({"-n", "3", "--in-process"}, std::move(action))); };
+  const auto run = [](std::vector<std::string> action) {
+    return run_program(situ_run({"-n", "3", "--in-process"}, std::move(action)));
+  };
   for (const char* const place : {"0", "2"}) {
     const ended_program threw = run({"throw", place});
     EXPECT_EQ(threw.exit_code, 128 + SIGABRT);
-    EXPECT_THAT(lines_of(threw.err), Contains(std::string{"situ: place "} + place + " is lost: uncaught exception: std::runtime_error: thrown on purpose"));
+    EXPECT_THAT(lines_of(threw.err), Contains(std::string{"situ: place "} + place +
+                                              " is lost: uncaught exception: std::runtime_error: thrown on purpose"));
   }
   const ended_program killed = run({"kill", "1", "9"});
   EXPECT_EQ(killed.exit_code, 128 + SIGKILL);
@@ -179,7 +192,7 @@ TEST(situ_run_in_process, what_needs_processes_is_refused) {
   }
 }
 
-// --- signals ----------------------------------------------------------------------------------------------------------------------
+// --- signals ---------------------------------------------------------------------------------------------------------
 
 TEST(situ_run_signals, one_sent_to_the_launcher_reaches_every_place) {
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -222,17 +235,17 @@ TEST(situ_run_signals, a_killed_launcher_takes_its_places_along) {
     program.send(SIGKILL);
     EXPECT_TRUE(are_gone_within(places, 2s));
   }
-  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-  }
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {}
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-// --- streams ----------------------------------------------------------------------------------------------------------------------
+// --- streams ---------------------------------------------------------------------------------------------------------
 
 TEST(situ_run_streams, standard_input_is_place_zeros) {
   const ended_program ended = run_program(situ_run({"-n", "3"}, {"cat"}), {}, "one\ntwo\n");
-  EXPECT_THAT(lines_of(ended.out), testing::UnorderedElementsAre("place 0 read one", "place 0 read two", "place 0 is through",
-                                                                 "place 1 is through", "place 2 is through"));
+  EXPECT_THAT(lines_of(ended.out),
+              testing::UnorderedElementsAre("place 0 read one", "place 0 read two", "place 0 is through",
+                                            "place 1 is through", "place 2 is through"));
 }
 
 TEST(situ_run_streams, tags_label_whole_lines_of_both_streams) {
@@ -245,9 +258,11 @@ TEST(situ_run_streams, tags_label_whole_lines_of_both_streams) {
     const std::string label = (place < 10 ? "[ " : "[") + std::to_string(place) + "] ";
     const std::string name = std::to_string(place);
     std::vector<std::string> mine;
-    std::copy_if(out.begin(), out.end(), std::back_inserter(mine), [&](const std::string& line) { return line.starts_with(label); });
+    std::copy_if(out.begin(), out.end(), std::back_inserter(mine),
+                 [&](const std::string& line) { return line.starts_with(label); });
     ASSERT_EQ(mine.size(), 201U);
-    for (int i = 0; i < 200; ++i) ASSERT_EQ(mine[i], label + "out " + std::to_string(i) + " of " + name + " " + std::string(300, 'x'));
+    for (int i = 0; i < 200; ++i)
+      ASSERT_EQ(mine[i], label + "out " + std::to_string(i) + " of " + name + " " + std::string(300, 'x'));
     EXPECT_EQ(mine[200], label + "no newline " + name);
     EXPECT_THAT(err, Contains(label + "err 199 of " + name));
   }
@@ -273,7 +288,8 @@ TEST(situ_run_streams, a_reader_that_does_not_read_hides_no_loss) {
   std::this_thread::sleep_for(500ms);  // by now the pipes are full
   std::size_t total = 0;
   char buffer[65536];
-  for (ssize_t length = 0; (length = ::read(ends[0], buffer, sizeof buffer)) > 0;) total += static_cast<std::size_t>(length);
+  for (ssize_t length = 0; (length = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    total += static_cast<std::size_t>(length);
   ::close(ends[0]);
   int status = 0;
   ::waitpid(launcher, &status, 0);
@@ -281,7 +297,7 @@ TEST(situ_run_streams, a_reader_that_does_not_read_hides_no_loss) {
   EXPECT_GE(total, 2U * 3000000);  // each line of two bytes has four more before it
 }
 
-// --- placement --------------------------------------------------------------------------------------------------------------------
+// --- placement -------------------------------------------------------------------------------------------------------
 
 TEST(situ_run_binding, binds_places_to_cores_in_turn) {
   const auto cores = situ::detail::binding_groups(situ::detail::binding::core);
@@ -315,10 +331,11 @@ TEST(situ_run_base, moves_for_the_whole_job_where_one_place_has_it_taken) {
   EXPECT_EQ(ended.out, "base of round 1\nbase of round 1\nbase of round 1\n");
 }
 
-// --- the command line -------------------------------------------------------------------------------------------------------------
+// --- the command line ------------------------------------------------------------------------------------------------
 
 TEST(situ_run_command, a_missing_program_is_named_with_where_it_was_sought) {
-  const ended_program ended = run_program({situ_program, "run", "-n", "2", "no_such_program"}, {"PATH=/first/folder:/second/folder"});
+  const ended_program ended =
+      run_program({situ_program, "run", "-n", "2", "no_such_program"}, {"PATH=/first/folder:/second/folder"});
   EXPECT_NE(ended.exit_code, 0);
   EXPECT_THAT(ended.err, HasSubstr("cannot find the program \"no_such_program\""));
   EXPECT_THAT(ended.err, HasSubstr("/first/folder, /second/folder"));
@@ -337,7 +354,11 @@ TEST(situ_run_command, a_file_of_no_executable_format_leaves_no_place_running) {
   const int file = ::mkstemp(path.data());
   ASSERT_GE(file, 0);
   ::fchmod(file, 0700);
-  ASSERT_EQ(::write(file, "\x7f" "ELF nonsense", 13), 13);
+  ASSERT_EQ(::write(file,
+                    "\x7f"
+                    "ELF nonsense",
+                    13),
+            13);
   ::close(file);
   const ended_program ended = run_program({situ_program, "run", "-n", "3", path});
   ::unlink(path.c_str());
@@ -358,7 +379,8 @@ TEST(situ_run_command, options_after_the_program_are_the_programs) {
 }
 
 TEST(situ_run_command, refuses_what_it_does_not_know) {
-  for (const auto& options : std::vector<std::vector<std::string>>{{"--no-such-option"}, {"-n", "0"}, {"-n", "many"}, {"--bind", "moon"}, {"--memory", "lots"}}) {
+  for (const auto& options : std::vector<std::vector<std::string>>{
+           {"--no-such-option"}, {"-n", "0"}, {"-n", "many"}, {"--bind", "moon"}, {"--memory", "lots"}}) {
     const ended_program ended = run_program(situ_run(options, {"exit"}));
     EXPECT_NE(ended.exit_code, 0) << options[0];
     EXPECT_NE(ended.err, "") << options[0];
@@ -393,10 +415,11 @@ TEST(situ_run_command, help_has_examples) {
   EXPECT_THAT(ended.out, HasSubstr("situ run -n 4 --tag ./program"));
 }
 
-// --- foreign launchers ------------------------------------------------------------------------------------------------------------
+// --- foreign launchers -----------------------------------------------------------------------------------------------
 
 TEST(foreign_launcher, one_of_several_tasks_is_refused) {
-  for (const char* const variable : {"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=2", "SLURM_STEP_NUM_TASKS=16", "PMIX_RANK=1"}) {
+  for (const char* const variable :
+       {"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=2", "SLURM_STEP_NUM_TASKS=16", "PMIX_RANK=1"}) {
     const ended_program ended = run_program({probe, "exit"}, {variable});
     EXPECT_NE(ended.exit_code, 0) << variable;
     EXPECT_THAT(ended.err, HasSubstr(variable));
@@ -407,7 +430,8 @@ TEST(foreign_launcher, one_of_several_tasks_is_refused) {
 
 TEST(foreign_launcher, alone_or_on_purpose_it_runs) {
   EXPECT_EQ(run_program({probe, "exit"}, {"OMPI_COMM_WORLD_SIZE=1", "PMIX_RANK=0"}).exit_code, 0);
-  EXPECT_EQ(run_program({probe, "exit"}, {"SLURM_NTASKS=4", "SLURM_PROCID=0"}).exit_code, 0) << "a batch script runs once";
+  EXPECT_EQ(run_program({probe, "exit"}, {"SLURM_NTASKS=4", "SLURM_PROCID=0"}).exit_code, 0)
+      << "a batch script runs once";
   EXPECT_EQ(run_program({probe, "exit"}, {"OMPI_COMM_WORLD_SIZE=4", "SITU_ALONE=1"}).exit_code, 0);
   EXPECT_EQ(run_program(situ_run({"-n", "2"}, {"exit"}), {"OMPI_COMM_WORLD_SIZE=1"}).exit_code, 0);
 }

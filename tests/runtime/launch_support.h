@@ -1,4 +1,5 @@
-// For the tests of launch: waits inside a place that need nothing of the runtime, other processes, and what they leave behind.
+// For the tests of launch: waits inside a place that need nothing of the runtime, other processes, and what they leave
+// behind.
 #pragma once
 
 #include "memory/job.h"
@@ -42,10 +43,13 @@ inline std::uint32_t my_place() { return detail::current->place; }
   for (;;) std::this_thread::sleep_for(1h);
 }
 
-// Memory that the test and its places share, as processes or threads: who is ready to see the victim die, and when it did.
+// Memory that the test and its places share, as processes or threads: who is ready to see the victim die, and when it
+// did.
 class witness {
  public:
-  witness() : shared_{static_cast<shared*>(::mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))} {}
+  witness()
+      : shared_{static_cast<shared*>(
+            ::mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))} {}
   ~witness() { ::munmap(shared_, sizeof(shared)); }
   witness(const witness&) = delete;
   witness& operator=(const witness&) = delete;
@@ -64,7 +68,8 @@ class witness {
   }
   // Since the death; the steady clock is the machine's.
   [[nodiscard]] std::chrono::nanoseconds since_death() const {
-    return std::chrono::steady_clock::now().time_since_epoch() - std::chrono::steady_clock::duration{shared_->died_at.load()};
+    return std::chrono::steady_clock::now().time_since_epoch() -
+           std::chrono::steady_clock::duration{shared_->died_at.load()};
   }
 
  private:
@@ -84,10 +89,12 @@ struct ended_program {
   std::chrono::milliseconds time{0};
 };
 
-// A program with its output in pipes, killed by the destructor. closed_streams: a bit for each of 0, 1, 2 that it starts without.
+// A program with its output in pipes, killed by the destructor. closed_streams: a bit for each of 0, 1, 2 that it
+// starts without.
 class running_program {
  public:
-  running_program(std::vector<std::string> arguments, std::vector<std::string> environment = {}, std::string input = {}, unsigned closed_streams = 0) {
+  running_program(std::vector<std::string> arguments, std::vector<std::string> environment = {}, std::string input = {},
+                  unsigned closed_streams = 0) {
     int in[2], out[2], err[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) std::abort();
     pid_ = ::fork();
@@ -172,7 +179,8 @@ class running_program {
   bool out_open_ = true, err_open_ = true;
 };
 
-inline ended_program run_program(std::vector<std::string> arguments, std::vector<std::string> environment = {}, std::string input = {}) {
+inline ended_program run_program(std::vector<std::string> arguments, std::vector<std::string> environment = {},
+                                 std::string input = {}) {
   return running_program{std::move(arguments), std::move(environment), std::move(input)}.wait();
 }
 

@@ -39,10 +39,13 @@ class launch_in_mode : public testing::TestWithParam<launch_mode> {
   leftovers before_;
 };
 INSTANTIATE_TEST_SUITE_P(, launch_in_mode, testing::Values(launch_mode::processes, launch_mode::threads),
-                         [](const auto& info) { return info.param == launch_mode::processes ? "processes" : "threads"; });
+                         [](const auto& info) {
+                           return info.param == launch_mode::processes ? "processes" : "threads";
+                         });
 
 TEST_P(launch_in_mode, runs_the_body_at_each_place) {
-  const launch_result result = launch(5, [] { return static_cast<int>(10 * my_place() + control().place_count); }, options());
+  const launch_result result =
+      launch(5, [] { return static_cast<int>(10 * my_place() + control().place_count); }, options());
   ASSERT_EQ(result.places.size(), 5U);
   for (int place = 0; place < 5; ++place) {
     EXPECT_EQ(result.places[place].exit_code, 10 * place + 5);
@@ -61,7 +64,9 @@ TEST_P(launch_in_mode, a_void_body_succeeds) {
   EXPECT_EQ(result.message(), "");
 }
 
-TEST_P(launch_in_mode, one_place) { EXPECT_TRUE(launch(1, [] {}, options()).ok()); }
+TEST_P(launch_in_mode, one_place) {
+  EXPECT_TRUE(launch(1, [] {}, options()).ok());
+}
 
 TEST_P(launch_in_mode, a_failing_exit_code_loses_nobody) {
   const launch_result result = launch(3, [] { return my_place() == 1 ? 42 : 0; }, options());
@@ -83,7 +88,8 @@ TEST_P(launch_in_mode, a_body_that_throws_is_lost_with_its_reason) {
     try {
       sleep_until_loss();
     } catch (const situ::place_lost_error& error) {
-      return error.place_index() == 2 && std::string_view{error.what()}.find("disk full") != std::string_view::npos ? 7 : 8;
+      return error.place_index() == 2 && std::string_view{error.what()}.find("disk full") != std::string_view::npos ? 7
+                                                                                                                    : 8;
     }
   };
   const launch_result result = launch(4, body, options());
@@ -160,19 +166,21 @@ TEST_P(launch_in_mode, moves_to_the_next_base_where_the_first_is_taken) {
 
 TEST_P(launch_in_mode, launches_at_the_same_time_do_not_meet) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  // The sanitizers of gcc 12 do not take their allocator's locks for a fork: a child may find one held by a thread that it does not have.
+  // The sanitizers of gcc 12 do not take their allocator's locks for a fork: a child may find one held by a thread that
+  // it does not have.
   if (GetParam() == launch_mode::processes) GTEST_SKIP() << "a sanitized program cannot fork beside other threads";
 #endif
   std::atomic<int> good{0};
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 3; ++i)
-      threads.emplace_back([&] { good += launch(2, [] { return control().place_count == 2 ? 0 : 1; }, options()).ok(); });
+      threads.emplace_back(
+          [&] { good += launch(2, [] { return control().place_count == 2 ? 0 : 1; }, options()).ok(); });
   }
   EXPECT_EQ(good, 3);
 }
 
-// --- what only processes can do -------------------------------------------------------------------------------------------------
+// --- what only processes can do --------------------------------------------------------------------------------------
 
 class launch_processes : public testing::Test {
  protected:
@@ -208,8 +216,7 @@ TEST_F(launch_processes, an_early_exit_is_a_loss_whatever_its_code) {
       if (my_place() == 0) std::_Exit(code);
       try {
         sleep_until_loss();
-      } catch (const situ::place_lost_error&) {
-      }
+      } catch (const situ::place_lost_error&) {}
     };
     const launch_result result = launch(2, body, options);
     EXPECT_EQ(result.message(), "place 0 is lost: exited early with code " + std::to_string(code));
@@ -225,8 +232,7 @@ TEST_F(launch_processes, an_uncaught_exception_is_the_reason) {
     if (my_place() == 1) cannot_throw();
     try {
       sleep_until_loss();
-    } catch (const situ::place_lost_error&) {
-    }
+    } catch (const situ::place_lost_error&) {}
   };
   testing::internal::CaptureStderr();  // the C++ runtime says it too
   const launch_result result = launch(2, body, options);
@@ -299,8 +305,7 @@ TEST_F(launch_processes, places_die_with_their_launcher) {
   ::kill(launcher, SIGKILL);
   EXPECT_TRUE(are_gone_within(places, 2s));
   ::close(ends[0]), ::close(ends[1]);
-  while (::waitpid(-1, nullptr, 0) > 0) {
-  }
+  while (::waitpid(-1, nullptr, 0) > 0) {}
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
@@ -319,8 +324,7 @@ TEST_F(launch_processes, the_outcome_is_known_where_the_program_ignores_sigchld)
     if (my_place() == 1) ::kill(::getpid(), SIGKILL);
     try {
       sleep_until_loss();
-    } catch (const situ::place_lost_error&) {
-    }
+    } catch (const situ::place_lost_error&) {}
   };
   const launch_result lost = launch(3, die, options);
   ASSERT_TRUE(lost.first_lost);

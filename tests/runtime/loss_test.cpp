@@ -1,5 +1,6 @@
-// A place dies while the others wait, each time in another kind of wait: they get place_lost_error within a second, with the place's
-// number, and the survivors can go on among themselves. As a process it is killed with SIGKILL, as a thread it throws out of its body.
+// A place dies while the others wait, each time in another kind of wait: they get place_lost_error within a second,
+// with the place's number, and the survivors can go on among themselves. As a process it is killed with SIGKILL, as a
+// thread it throws out of its body.
 #include "support/places.h"
 
 #include <situ/base/log.h>
@@ -32,7 +33,8 @@ void sleep_ms(int ms) {
 
 class loss : public test::on_places {
  protected:
-  // Every place but the victim waits in `wait`, which must not end otherwise than by the loss. The victim first runs `before_death`.
+  // Every place but the victim waits in `wait`, which must not end otherwise than by the loss. The victim first runs
+  // `before_death`.
   void lose(const std::function<void()>& wait, const std::function<void()>& before_death = [] { sleep_ms(50); }) {
     const log_sink before = set_log_sink([](log_level, std::string_view) {});
     const bool processes = GetParam().mode == launch_mode::processes;
@@ -51,7 +53,8 @@ class loss : public test::on_places {
       } catch (const place_lost_error& e) {
         EXPECT_EQ(e.place_index(), victim);
         EXPECT_EQ(e.code(), errc::place_lost);
-        EXPECT_NE(std::string{e.what()}.find(processes ? "SIGKILL" : "died as it should"), std::string::npos) << e.what();
+        EXPECT_NE(std::string{e.what()}.find(processes ? "SIGKILL" : "died as it should"), std::string::npos)
+            << e.what();
         EXPECT_LT(seconds_now() - get(time_of_death), test::with_sanitizer ? 4.0 : 1.0);
       }
       go_on_without_it();
@@ -78,7 +81,8 @@ class loss : public test::on_places {
     for (const std::uint32_t p : others) EXPECT_EQ(at(place{p}, [](int n) { return n + 1; }, 1), 2);
     std::uint32_t ran = 0;
     finish([&] {
-      for (const std::uint32_t p : others) async_at(place{p}, [] { return 1U; }).then([&ran](std::uint32_t n) { ran += n; });
+      for (const std::uint32_t p : others)
+        async_at(place{p}, [] { return 1U; }).then([&ran](std::uint32_t n) { ran += n; });
     });
     EXPECT_EQ(ran, others.size());
     const ptr<int> mine = allocate<int>();
@@ -109,12 +113,13 @@ TEST_P(loss, in_a_split_barrier) {
   lose([] { barrier_async().get(); });
 }
 TEST_P(loss, in_a_call_that_it_was_running) {
-  lose([] { (void)at(place{victim}, &answer_unless_victim); }, [] {
-    for (int i = 0; i < 50; ++i) {
-      progress();
-      sleep_ms(1);
-    }
-  });
+  lose([] { (void)at(place{victim}, &answer_unless_victim); },
+       [] {
+         for (int i = 0; i < 50; ++i) {
+           progress();
+           sleep_ms(1);
+         }
+       });
 }
 TEST_P(loss, in_a_call_that_it_had_not_seen) {
   lose([] { (void)at(place{victim}, &answer_unless_victim); });
@@ -197,7 +202,8 @@ TEST_P(loss, while_it_floods_the_others) {
 
 INSTANTIATE_TEST_SUITE_P(layouts, loss, testing::ValuesIn(test::layouts({2, 4, 7})), test::layout_name);
 
-// Tasks of a body that must not go on for ever: many fibers wait when the place is lost; each is told, none is forgotten.
+// Tasks of a body that must not go on for ever: many fibers wait when the place is lost; each is told, none is
+// forgotten.
 TEST(loss_of_one, ends_the_waits_of_all_tasks) {
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
   for (const launch_mode mode : {launch_mode::processes, launch_mode::threads}) {

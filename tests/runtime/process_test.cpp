@@ -26,15 +26,15 @@ struct shared_words {
   std::atomic<int> values[16];
 };
 shared_words& shared() {
-  static shared_words& made = *static_cast<shared_words*>(::mmap(nullptr, sizeof(shared_words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  static shared_words& made = *static_cast<shared_words*>(
+      ::mmap(nullptr, sizeof(shared_words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   return made;
 }
 
 // 128 + signal where one killed the child.
 int wait_for(pid_t child) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -56,7 +56,8 @@ child_answer in_child(const std::function<std::string()>& body, bool reads_stand
   ::close(ends[1]);
   child_answer answer{};
   char buffer[4096];
-  for (ssize_t length = 0; (length = ::read(ends[0], buffer, sizeof buffer)) > 0;) answer.text.append(buffer, static_cast<std::size_t>(length));
+  for (ssize_t length = 0; (length = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    answer.text.append(buffer, static_cast<std::size_t>(length));
   ::close(ends[0]);
   answer.code = wait_for(child);
   return answer;
@@ -70,27 +71,28 @@ class forks : public test::on_places {
   }
 };
 
-// --- a child that comes back ------------------------------------------------------------------------------------------------------
+// --- a child that comes back -----------------------------------------------------------------------------------------
 
-// The child unwinds the place's body, and its runtime with it: the others' barrier must not count it, nor may the place have left.
+// The child unwinds the place's body, and its runtime with it: the others' barrier must not count it, nor may the place
+// have left.
 TEST_P(forks, a_child_that_returns_from_the_body_does_not_leave_in_its_parents_name) {
-  const launch_result result = launch(
-      GetParam().places,
-      [] {
-        barrier();
-        if (here().index() == 0) {
-          const pid_t child = ::fork();
-          if (child == 0) return 7;
-          EXPECT_EQ(wait_for(child), 7);
-          EXPECT_EQ(shared().values[0], 0) << "somebody passed the barrier";
-          EXPECT_EQ(detail::current->job->slot(0).state.load(), detail::place_state::joined);
-          EXPECT_EQ(detail::current->job->slot(0).exit_code.load(), -1);
-        }
-        barrier();
-        ++shared().values[0];
-        return testing::Test::HasFailure() ? 1 : 0;
-      },
-      {.mode = GetParam().mode});
+  const launch_result result =
+      launch(GetParam().places,
+             [] {
+               barrier();
+               if (here().index() == 0) {
+                 const pid_t child = ::fork();
+                 if (child == 0) return 7;
+                 EXPECT_EQ(wait_for(child), 7);
+                 EXPECT_EQ(shared().values[0], 0) << "somebody passed the barrier";
+                 EXPECT_EQ(detail::current->job->slot(0).state.load(), detail::place_state::joined);
+                 EXPECT_EQ(detail::current->job->slot(0).exit_code.load(), -1);
+               }
+               barrier();
+               ++shared().values[0];
+               return testing::Test::HasFailure() ? 1 : 0;
+             },
+             {.mode = GetParam().mode});
   EXPECT_TRUE(result.ok()) << result.message();
 }
 
@@ -116,23 +118,26 @@ TEST_P(forks, a_child_that_returns_from_a_task_ends_with_an_error) {
   if (GetParam().places == 1) return;
   run([] {
     if (here().index() == 0) {
-      const int answer = at(place{1}, [](int n) {
-        int ends[2];
-        EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-        const pid_t child = ::fork();
-        if (child == 0) {
-          ::dup2(ends[1], STDERR_FILENO);
-          return 1000;  // from the task
-        }
-        ::close(ends[1]);
-        std::string text(4096, ' ');
-        EXPECT_GT(::read(ends[0], text.data(), text.size()), 0);
-        ::close(ends[0]);
-        EXPECT_NE(wait_for(child), 0);
-        EXPECT_THAT(text, HasSubstr("A forked child is no place"));
-        ++shared().values[1];
-        return n + 1;
-      }, 1);
+      const int answer = at(
+          place{1},
+          [](int n) {
+            int ends[2];
+            EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+            const pid_t child = ::fork();
+            if (child == 0) {
+              ::dup2(ends[1], STDERR_FILENO);
+              return 1000;  // from the task
+            }
+            ::close(ends[1]);
+            std::string text(4096, ' ');
+            EXPECT_GT(::read(ends[0], text.data(), text.size()), 0);
+            ::close(ends[0]);
+            EXPECT_NE(wait_for(child), 0);
+            EXPECT_THAT(text, HasSubstr("A forked child is no place"));
+            ++shared().values[1];
+            return n + 1;
+          },
+          1);
       EXPECT_EQ(answer, 2);
       EXPECT_EQ(shared().values[1], 1);
       EXPECT_EQ(at(place{1}, [](int n) { return n + 1; }, 1), 2);
@@ -141,7 +146,7 @@ TEST_P(forks, a_child_that_returns_from_a_task_ends_with_an_error) {
   });
 }
 
-// --- a child that goes on ---------------------------------------------------------------------------------------------------------
+// --- a child that goes on --------------------------------------------------------------------------------------------
 
 TEST_P(forks, a_child_that_calls_situ_gets_an_error) {
   run([] {
@@ -229,17 +234,21 @@ TEST_P(forks, a_child_may_start_programs_or_be_a_job_of_its_own) {
     EXPECT_EQ(wait_for(child), 0);
     const child_answer alone = in_child([] {
       const runtime joined;
-      return std::to_string(place_count()) + " " + std::to_string(at(here(), [](int n) { return async([n] { return n + 1; }); }, 41));
+      return std::to_string(place_count()) + " " +
+             std::to_string(at(here(), [](int n) { return async([n] { return n + 1; }); }, 41));
     });
     EXPECT_EQ(alone.text, "1 42") << alone.code;
     barrier();
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(layouts, forks, testing::ValuesIn(test::with_thread_sanitizer ? std::vector<test::layout>{{launch_mode::processes, 1}} : test::layouts({1, 3})),
+INSTANTIATE_TEST_SUITE_P(layouts, forks,
+                         testing::ValuesIn(test::with_thread_sanitizer
+                                               ? std::vector<test::layout>{{launch_mode::processes, 1}}
+                                               : test::layouts({1, 3})),
                          test::layout_name);
 
-// --- memory that the kernel refuses -----------------------------------------------------------------------------------------------
+// --- memory that the kernel refuses ----------------------------------------------------------------------------------
 
 struct refused_memory : testing::Test {
   void SetUp() override {
@@ -247,7 +256,8 @@ struct refused_memory : testing::Test {
   }
 };
 
-// A page that cannot be had, as one beyond a limit of the machine: of a file that is too short. SIGBUS, at the first touch.
+// A page that cannot be had, as one beyond a limit of the machine: of a file that is too short. SIGBUS, at the first
+// touch.
 void take_page_away(void* at) {
   const int empty = ::memfd_create("situ-test-empty", MFD_CLOEXEC);
   ASSERT_NE(::mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty, 0), MAP_FAILED);

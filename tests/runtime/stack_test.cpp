@@ -55,7 +55,8 @@ struct task_stacks : testing::Test {
   }
 };
 
-// The place whose stack is used up is lost with a reason that names the task; a sanitizer ends the process in its own way.
+// The place whose stack is used up is lost with a reason that names the task; a sanitizer ends the process in its own
+// way.
 void expect_overflow(const launch_result& result, std::uint32_t place_index, const std::string& name) {
   ASSERT_EQ(result.first_lost, place{place_index}) << result.message();
   EXPECT_THAT(result.message(), HasSubstr("a task has used up its stack of 256KiB"));
@@ -64,7 +65,7 @@ void expect_overflow(const launch_result& result, std::uint32_t place_index, con
   EXPECT_TRUE(result.places[place_index].signal == SIGSEGV || test::with_sanitizer);
 }
 
-// --- overflow ---------------------------------------------------------------------------------------------------------------------
+// --- overflow --------------------------------------------------------------------------------------------------------
 
 TEST_F(task_stacks, an_overflow_names_task_place_and_remedy) {
   const launch_result result = launch(2, [] {
@@ -82,8 +83,10 @@ TEST_F(task_stacks, an_overflow_of_a_plain_function_tells_where_it_lies) {
 }
 
 TEST_F(task_stacks, an_overflow_of_an_async_task_or_a_continuation_names_it) {
-  expect_overflow(launch(1, [] { finish([] { async([] { return recurse(2000); }).get(); }); }), 0, "TestBody()::<lambda()>");
-  expect_overflow(launch(1, [] { async([] { return 2000; }).then([](int depth) { return recurse(depth); }).get(); }), 0, "then");
+  expect_overflow(launch(1, [] { finish([] { async([] { return recurse(2000); }).get(); }); }), 0,
+                  "TestBody()::<lambda()>");
+  expect_overflow(launch(1, [] { async([] { return 2000; }).then([](int depth) { return recurse(depth); }).get(); }), 0,
+                  "then");
 }
 
 // Tasks that wait lie above and below: a frame that stepped over the guard would change them in silence.
@@ -123,13 +126,16 @@ TEST_F(task_stacks, an_overflow_of_main_is_told_apart) {
 TEST_F(task_stacks, other_faults_are_not_taken_for_overflows) {
   const launch_result result = launch(2, [] {
     volatile std::uint64_t nowhere = 64;
-    if (here().index() == 0) (void)at(place{1}, [](std::uint64_t address) { return *reinterpret_cast<volatile int*>(address); }, std::uint64_t{nowhere});
+    if (here().index() == 0)
+      (void)at(
+          place{1}, [](std::uint64_t address) { return *reinterpret_cast<volatile int*>(address); },
+          std::uint64_t{nowhere});
   });
   EXPECT_EQ(result.first_lost, place{1});
   EXPECT_THAT(result.message(), Not(HasSubstr("stack")));
 }
 
-// --- handlers of the program --------------------------------------------------------------------------------------------------------
+// --- handlers of the program -----------------------------------------------------------------------------------------
 
 // Runs body in a child, alone; its exit code (128 + signal) and what it wrote to standard error.
 std::pair<int, std::string> run_alone(const std::function<void()>& body) {
@@ -144,7 +150,8 @@ std::pair<int, std::string> run_alone(const std::function<void()>& body) {
   ::close(err[1]);
   std::string text;
   char buffer[4096];
-  for (ssize_t length = 0; (length = ::read(err[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(length));
+  for (ssize_t length = 0; (length = ::read(err[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(length));
   ::close(err[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -152,12 +159,14 @@ std::pair<int, std::string> run_alone(const std::function<void()>& body) {
 }
 
 void set_handler(void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_ONSTACK;
   ::sigaction(SIGSEGV, &action, nullptr);
 }
-void overflow_a_task() { (void)async([] { return recurse(2000); }).get(); }
+void overflow_a_task() {
+  (void)async([] { return recurse(2000); }).get();
+}
 
 TEST_F(task_stacks, a_handler_that_stood_before_is_called_after_the_report) {
   const auto [code, text] = run_alone([] {
@@ -183,8 +192,10 @@ TEST_F(task_stacks, a_handler_that_passes_on_to_ours_is_no_circle) {
   static struct sigaction ours;
   const auto [code, text] = run_alone([] {
     const auto install = [] {
-      struct sigaction action {};
-      action.sa_sigaction = [](int signal, siginfo_t* info, void* context) { ours.sa_sigaction(signal, info, context); };
+      struct sigaction action{};
+      action.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
+        ours.sa_sigaction(signal, info, context);
+      };
       action.sa_flags = SA_ONSTACK | SA_SIGINFO;
       ::sigaction(SIGSEGV, &action, &ours);
     };
@@ -204,7 +215,7 @@ TEST_F(task_stacks, the_handlers_go_with_the_last_place) {
   const auto [code, text] = run_alone([] {
     set_handler([](int) { ::_exit(44); });
     { const runtime joined; }
-    struct sigaction now {};
+    struct sigaction now{};
     ::sigaction(SIGSEGV, nullptr, &now);
     if ((now.sa_flags & SA_SIGINFO) != 0) ::_exit(1);
     ::raise(SIGSEGV);
@@ -222,18 +233,17 @@ TEST_F(task_stacks, a_signal_that_somebody_sends_ends_the_process) {
   EXPECT_EQ(code, 128 + SIGSEGV);
 }
 
-// --- more ---------------------------------------------------------------------------------------------------------------------------
+// --- more ------------------------------------------------------------------------------------------------------------
 
 TEST_F(task_stacks, are_as_large_as_the_launcher_says) {
-  const launch_result result = launch(
-      2,
-      [] {
-        const place next{1 - here().index()};
-        EXPECT_EQ(at(next, &recurse, 2000), 2000);
-        EXPECT_EQ(async([] { return recurse(2000); }).get(), 2000);
-        barrier();
-      },
-      {.stack_bytes = 16 * mib});
+  const launch_result result = launch(2,
+                                      [] {
+                                        const place next{1 - here().index()};
+                                        EXPECT_EQ(at(next, &recurse, 2000), 2000);
+                                        EXPECT_EQ(async([] { return recurse(2000); }).get(), 2000);
+                                        barrier();
+                                      },
+                                      {.stack_bytes = 16 * mib});
   EXPECT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(test::error_of([] { (void)launch(1, [] {}, {.stack_bytes = 1000}); }).code, errc::bad_argument);
 }
@@ -271,7 +281,8 @@ TEST_P(with_stack_tasks, have_the_stack_that_they_ask_for) {
   run([] {
     EXPECT_EQ(async(with_stack(16 * mib), &recurse, 3000).get(), 3000);
     EXPECT_EQ(async(with_stack(1), [] { return 5; }).get(), 5) << "less than all have";
-    for (const place p : places()) EXPECT_EQ(at(p, [](int depth) { return async(with_stack(16 * mib), &recurse, depth); }, 3000), 3000);
+    for (const place p : places())
+      EXPECT_EQ(at(p, [](int depth) { return async(with_stack(16 * mib), &recurse, depth); }, 3000), 3000);
     EXPECT_EQ(test::error_of([] { (void)async(with_stack(mib << 20), [] {}); }).code, errc::bad_argument);
   });
 }
@@ -325,7 +336,7 @@ TEST_F(task_stacks, that_cannot_be_had_are_an_error_of_the_task) {
   EXPECT_TRUE(result.ok()) << result.message();
 }
 
-// --- what was touched goes back -------------------------------------------------------------------------------------------------
+// --- what was touched goes back --------------------------------------------------------------------------------------
 
 std::uint64_t resident_private_bytes() { return (pages_of_process(1) - pages_of_process(2)) * 4096; }
 
@@ -336,7 +347,8 @@ template <std::size_t Bytes>
   return frame[0];
 }
 
-// Stacks of the usual size keep what they touched, for whoever comes next, until the place has had nothing to do for a while.
+// Stacks of the usual size keep what they touched, for whoever comes next, until the place has had nothing to do for a
+// while.
 TEST_F(task_stacks, give_back_what_they_touched_while_the_place_is_idle) {
   if (test::with_sanitizer) GTEST_SKIP() << "shadow memory counts, too";
   const launch_result result = launch(2, [] {

@@ -18,7 +18,8 @@ std::vector<std::uint32_t> members_of(const team& t) {
 
 // Who ought to be in `colour`'s team of `parent`, in order.
 template <class Colour, class Key>
-std::vector<std::uint32_t> expected_members(const std::vector<std::uint32_t>& parent, std::uint32_t own, Colour colour, Key key) {
+std::vector<std::uint32_t> expected_members(const std::vector<std::uint32_t>& parent, std::uint32_t own, Colour colour,
+                                            Key key) {
   std::vector<std::uint32_t> members;
   for (const std::uint32_t p : parent)
     if (colour(p) == colour(own)) members.push_back(p);
@@ -90,7 +91,8 @@ TEST_P(teams, subsets_involve_their_members_only) {
       EXPECT_EQ(members_of(evens), reversed_evens);
       for (int i = 0; i < 3; ++i) {  // the same subset again is another team: their messages must not mix
         const team again = world().subset(reversed_evens);
-        EXPECT_EQ(all_reduce(1, std::plus<>{}, again) + all_reduce(2, std::plus<>{}, evens), static_cast<int>(3 * reversed_evens.size()));
+        EXPECT_EQ(all_reduce(1, std::plus<>{}, again) + all_reduce(2, std::plus<>{}, evens),
+                  static_cast<int>(3 * reversed_evens.size()));
       }
     }
     // Places that were no members have made other teams meanwhile, or none: the world's collectives still agree.

@@ -79,8 +79,9 @@ void compare(int count) {
     tiled.small_points = static_cast<int>(seed / 16 % 2) * 20;
     const int scale = 1 + program.extent(0) / 50;
     for (int d = 0; d < D; ++d) tiled.tile[d] = static_cast<int>(draw() % 6) * scale;
-    ASSERT_EQ(program.play(tiled), expected) << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, tile " << tiled.tile[0] << " " << tiled.tile[1] << " "
-                                             << tiled.tile[2] << ", " << tiled.threads << " threads";
+    ASSERT_EQ(program.play(tiled), expected)
+        << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, tile " << tiled.tile[0] << " " << tiled.tile[1]
+        << " " << tiled.tile[2] << ", " << tiled.threads << " threads";
     if (seed % out_of_core_every != 0) continue;
     options away = plain;
     away.run_by = executor::out_of_core;
@@ -89,7 +90,8 @@ void compare(int count) {
     away.cache_bytes = (1 + draw() % 64) << 10;
     for (int d = 0; d < D && seed % 4 < 2; ++d) away.tile[d] = static_cast<int>(draw() % 6) * scale;
     ASSERT_EQ(play_out_of_core(program, away, seed % in_file_every == 0), expected)
-        << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, out of core, " << away.fast_bytes << " bytes, tile " << away.tile[D - 1];
+        << "SITU_TEST_SEED=" << seed << ", " << D << " dimensions, out of core, " << away.fast_bytes << " bytes, tile "
+        << away.tile[D - 1];
   }
 }
 
@@ -106,11 +108,15 @@ TEST(executors, plain_threads_help_one_that_is_slow) {
   constexpr int rows = 64, rows_of_a_piece = 2;  // sixteen pieces a thread
   const dataset<int, 2> u{grid, "u", {1, rows}};
   std::atomic<int> done{0};
-  par_loop("wait", grid, range(0, 1, 0, rows), [&done](auto x, const std::array<int, 2>& at) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-    while (at[1] == 0 && done.load() < rows - rows_of_a_piece && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    x(0, 0) = done.fetch_add(1);
-  }, write(u), index());
+  par_loop(
+      "wait", grid, range(0, 1, 0, rows),
+      [&done](auto x, const std::array<int, 2>& at) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+        while (at[1] == 0 && done.load() < rows - rows_of_a_piece && std::chrono::steady_clock::now() < deadline)
+          std::this_thread::yield();
+        x(0, 0) = done.fetch_add(1);
+      },
+      write(u), index());
   auto order = u.fetch();
   EXPECT_EQ(order[0], rows - rows_of_a_piece) << "rows done before the first";
   std::vector<int> each(rows);

@@ -33,7 +33,9 @@ TEST_P(stencil_hdf5, larger_than_the_buffer) {
   const int nx = 1000, ny = 1300;  // 10 MB: three pieces
   const block<2> plate{run, "plate"};
   const dataset<double, 2> u{plate, "u", {nx, ny}, 1}, v{plate, "v", {nx, ny}, 2};
-  par_loop("fill", plate, range(0, nx, 0, ny), [](auto x, const auto& at) { x(0, 0) = at[0] + 10000.0 * at[1]; }, write(u), index());
+  par_loop(
+      "fill", plate, range(0, nx, 0, ny), [](auto x, const auto& at) { x(0, 0) = at[0] + 10000.0 * at[1]; }, write(u),
+      index());
   hdf5_file out{path, hdf5_file::open_mode::create};
   out.write(u);  // executes the loop
   out.write(u, range(0, 3, 1298, 1300), "groups/are made/corner");
@@ -66,7 +68,8 @@ TEST_P(stencil_hdf5, components_lie_side_by_side) {
   EXPECT_EQ(v.fetch(), (std::vector<int>{1, 2, 3, 4, 10, 20, 30, 40}));
 }
 
-INSTANTIATE_TEST_SUITE_P(executors, stencil_hdf5, testing::Values(executor::plain, executor::tiled, executor::out_of_core));
+INSTANTIATE_TEST_SUITE_P(executors, stencil_hdf5,
+                         testing::Values(executor::plain, executor::tiled, executor::out_of_core));
 
 TEST(stencil_hdf5_errors, name_the_file_and_the_reason) {
   try {

@@ -1,5 +1,5 @@
-// A backing store in ordinary memory for tests: transfers happen when they are waited for, in an order that is drawn, so that what relies on
-// an earlier end of a transfer shows; and one can be made to fail.
+// A backing store in ordinary memory for tests: transfers happen when they are waited for, in an order that is drawn,
+// so that what relies on an earlier end of a transfer shows; and one can be made to fail.
 #pragma once
 
 #include <situ/base/error.h>
@@ -63,7 +63,8 @@ class memory_store final : public backing_store {
   std::mt19937_64 draw_{7};
 };
 
-// Of an error that says how much fast memory one loop needs: "... needs 8192 bytes ..."; 0 if it says nothing like that.
+// Of an error that says how much fast memory one loop needs: "... needs 8192 bytes ..."; 0 if it says nothing like
+// that.
 inline std::uint64_t least_bytes_named(const error& e) {
   const std::string text = e.what();
   const auto at = text.find(" alone needs ");

@@ -31,7 +31,7 @@ options small_budget(std::uint64_t fast_bytes) {
   return o;
 }
 
-constexpr int nx = 500, ny = 600;              // a slab is one page
+constexpr int nx = 500, ny = 600;  // a slab is one page
 constexpr std::uint64_t field_bytes = 4096ull * ny;
 
 struct fields {
@@ -46,7 +46,9 @@ struct fields {
 
 constexpr std::uint64_t half_a_field = field_bytes / 2;
 // After a chain the first tile of the next is read already.
-auto is_with_read_ahead(std::uint64_t bytes) { return ::testing::AllOf(::testing::Ge(bytes), ::testing::Le(bytes + field_bytes / 10)); }
+auto is_with_read_ahead(std::uint64_t bytes) {
+  return ::testing::AllOf(::testing::Ge(bytes), ::testing::Le(bytes + field_bytes / 10));
+}
 
 TEST(out_of_core, chains_larger_than_the_budget_run_in_tiles) {
   fields f{small_budget(field_bytes)};  // for two fields and more
@@ -54,8 +56,12 @@ TEST(out_of_core, chains_larger_than_the_budget_run_in_tiles) {
   const reduction<double> total{f.c, "total"};
   f.fill(f.a, 1);
   for (int step = 0; step < 4; ++step) {
-    par_loop("sum", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1); }, read(f.a, five), write(f.b));
-    par_loop("copy", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 0.25 * x(0, 0); }, read(f.b), write(f.a));
+    par_loop(
+        "sum", f.grid, range(1, nx - 1, 1, ny - 1),
+        [](auto x, auto y) { y(0, 0) = x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1); }, read(f.a, five), write(f.b));
+    par_loop(
+        "copy", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 0.25 * x(0, 0); }, read(f.b),
+        write(f.a));
   }
   par_loop("total", f.grid, range(0, nx, 0, ny), [](auto x, double& s) { s += x(0, 0); }, read(f.a), sum(total));
   EXPECT_EQ(total.value(), nx * ny);
@@ -70,7 +76,9 @@ TEST(out_of_core, what_is_written_first_is_not_read_and_what_is_read_is_not_writ
   EXPECT_EQ(f.c.statistics().bytes_read, 0u);
   EXPECT_EQ(f.c.statistics().bytes_written, field_bytes);
   par_loop("copy", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = x(0, 0); }, read(f.a), write(f.b));
-  par_loop("square", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = x(0, 0) * x(0, 0); }, read(f.b), write(f.d));
+  par_loop(
+      "square", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = x(0, 0) * x(0, 0); }, read(f.b),
+      write(f.d));
   f.c.execute();
   EXPECT_THAT(f.c.statistics().bytes_read, is_with_read_ahead(field_bytes));
   EXPECT_EQ(f.c.statistics().bytes_written, 3 * field_bytes);
@@ -86,17 +94,28 @@ TEST(out_of_core, what_several_loops_write_first_is_not_read) {
   dataset_core* const temporaries[] = {f.d.core()};
   f.c.begin_cyclic(temporaries);
   const auto before = f.c.statistics();
-  const shape left{"left", 2, {{1, 0}}}, right{"right", 2, {{-1, 0}}}, below{"below", 2, {{0, 1}}}, above{"above", 2, {{0, -1}}}, cross = shape::star(2, 1);
+  const shape left{"left", 2, {{1, 0}}}, right{"right", 2, {{-1, 0}}}, below{"below", 2, {{0, 1}}},
+      above{"above", 2, {{0, -1}}}, cross = shape::star(2, 1);
   const auto fill_to = [&](const dataset<double, 2>& to) {
-    par_loop("inside", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 2 * x(0, 0); }, read(f.a), write(to));
-    par_loop("left", f.grid, range(0, 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(1, 0); }, read(to, left), write(to));
-    par_loop("right", f.grid, range(nx - 1, nx, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(-1, 0); }, read(to, right), write(to));
+    par_loop(
+        "inside", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 2 * x(0, 0); }, read(f.a),
+        write(to));
+    par_loop(
+        "left", f.grid, range(0, 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(1, 0); }, read(to, left), write(to));
+    par_loop(
+        "right", f.grid, range(nx - 1, nx, 1, ny - 1), [](auto x, auto y) { y(0, 0) = x(-1, 0); }, read(to, right),
+        write(to));
   };
   fill_to(f.b);
-  par_loop("below", f.grid, range(0, nx, 0, 1), [](auto x, auto y) { y(0, 0) = x(0, 1); }, read(f.b, below), write(f.b));
-  par_loop("above", f.grid, range(0, nx, ny - 1, ny), [](auto x, auto y) { y(0, 0) = x(0, -1); }, read(f.b, above), write(f.b));
+  par_loop(
+      "below", f.grid, range(0, nx, 0, 1), [](auto x, auto y) { y(0, 0) = x(0, 1); }, read(f.b, below), write(f.b));
+  par_loop(
+      "above", f.grid, range(0, nx, ny - 1, ny), [](auto x, auto y) { y(0, 0) = x(0, -1); }, read(f.b, above),
+      write(f.b));
   fill_to(f.d);  // of its corners nothing is written, and nothing read
-  par_loop("sum", f.grid, range(1, nx - 1, 2, ny - 2), [](auto x, auto y) { y(0, 0) += x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1); }, read(f.d, cross), read_write(f.b));
+  par_loop(
+      "sum", f.grid, range(1, nx - 1, 2, ny - 2),
+      [](auto x, auto y) { y(0, 0) += x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1); }, read(f.d, cross), read_write(f.b));
   f.c.execute();
   EXPECT_THAT(f.c.statistics().bytes_read - before.bytes_read, is_with_read_ahead(field_bytes));
   EXPECT_EQ(f.c.statistics().bytes_written - before.bytes_written, field_bytes);
@@ -164,7 +183,8 @@ TEST(out_of_core, a_budget_too_small_for_one_loop_says_the_least_that_works) {
     EXPECT_THROW(
         try { f.c.execute(); } catch (const situ::error& e) {
           EXPECT_EQ(e.code(), situ::errc::out_of_memory);
-          EXPECT_THAT(e.what(), ::testing::AllOf(::testing::HasSubstr("kernel 'copy' alone needs 8192 bytes"), ::testing::HasSubstr("the budget is 8191 bytes"),
+          EXPECT_THAT(e.what(), ::testing::AllOf(::testing::HasSubstr("kernel 'copy' alone needs 8192 bytes"),
+                                                 ::testing::HasSubstr("the budget is 8191 bytes"),
                                                  ::testing::HasSubstr("options::fast_bytes (SITU_STENCIL_FAST)")));
           throw;
         },
@@ -183,7 +203,10 @@ TEST(out_of_core, what_fits_stays_in_memory_until_others_need_the_room) {
   const auto five = shape::star(2, 1);
   f.fill(f.a, 1);
   for (int step = 0; step < 3; ++step) {
-    par_loop("sum", f.grid, range(1, nx - 1, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 0.25 * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1)); }, read(f.a, five), write(f.b));
+    par_loop(
+        "sum", f.grid, range(1, nx - 1, 1, ny - 1),
+        [](auto x, auto y) { y(0, 0) = 0.25 * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1)); }, read(f.a, five),
+        write(f.b));
     f.c.execute();
   }
   EXPECT_EQ(f.a.fetch(range(0, 1, 5, 6)), (std::vector<double>{1}));
@@ -191,7 +214,9 @@ TEST(out_of_core, what_fits_stays_in_memory_until_others_need_the_room) {
   f.fill(f.d, 5);
   f.c.execute();  // a chain that fits, if the others leave
   EXPECT_EQ(f.c.statistics().bytes_written, 2 * field_bytes - 2 * 4096) << "b's first and last slab were never written";
-  par_loop("all", f.grid, range(0, nx, 0, ny), [](auto x, auto y, auto z) { z(0, 0) += x(0, 0) + y(0, 0); }, read(f.a), read(f.b), read_write(f.d));
+  par_loop(
+      "all", f.grid, range(0, nx, 0, ny), [](auto x, auto y, auto z) { z(0, 0) += x(0, 0) + y(0, 0); }, read(f.a),
+      read(f.b), read_write(f.d));
   EXPECT_EQ(f.d.fetch(range(0, 2, 5, 6)), (std::vector<double>{6, 7}));
   EXPECT_EQ(f.b.fetch(range(7, 8, 9, 10)), (std::vector<double>{1}));
 }
@@ -204,7 +229,8 @@ TEST(out_of_core, what_fits_beside_the_rings_of_a_larger_chain_stays) {
   f.c.execute();  // stays
   for (int step = 0; step < 3; ++step) {
     f.fill(f.a, 2);
-    par_loop("double", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = 2 * x(0, 0); }, read(f.a), write(f.b));
+    par_loop(
+        "double", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = 2 * x(0, 0); }, read(f.a), write(f.b));
     f.c.execute();
     par_loop("more", f.grid, range(0, nx, 0, ny), [](auto x) { x(0, 0) += 1; }, read_write(f.d));
     f.c.execute();
@@ -242,15 +268,20 @@ std::vector<double> heat(options how, std::int64_t& parts) {
   const block<3> cube{c, "cube"};
   const dataset<double, 3> u{cube, "u", {20, 24, 100}, 1}, v{cube, "v", {20, 24, 100}, 1};
   const auto seven = shape::star(3, 1);
-  const auto inside = range(0, 4, 0, 24, 0, 100);  // lines are as long as slabs need, and computed as far as the test does
-  par_loop("set", cube, range(-1, 21, -1, 25, -1, 101), [](auto x, auto y, const auto& i) { x(0, 0, 0) = i[0] + 2 * i[1] % 7 + i[2] % 3, y(0, 0, 0) = 0; }, write(u),
-           write(v), index());
+  // lines are as long as slabs need, and computed as far as the test does
+  const auto inside = range(0, 4, 0, 24, 0, 100);
+  par_loop(
+      "set", cube, range(-1, 21, -1, 25, -1, 101),
+      [](auto x, auto y, const auto& i) { x(0, 0, 0) = i[0] + 2 * i[1] % 7 + i[2] % 3, y(0, 0, 0) = 0; }, write(u),
+      write(v), index());
   for (int step = 0; step < 300; ++step) {
-    par_loop("step", cube, inside,
-             [](auto x, auto y) {
-               y(0, 0, 0) = x(0, 0, 0) + 0.1 * (x(1, 0, 0) + x(-1, 0, 0) + x(0, 1, 0) + x(0, -1, 0) + x(0, 0, 1) + x(0, 0, -1) - 6 * x(0, 0, 0));
-             },
-             read(step % 2 == 0 ? u : v, seven), write(step % 2 == 0 ? v : u));
+    par_loop(
+        "step", cube, inside,
+        [](auto x, auto y) {
+          y(0, 0, 0) = x(0, 0, 0) + 0.1 * (x(1, 0, 0) + x(-1, 0, 0) + x(0, 1, 0) + x(0, -1, 0) + x(0, 0, 1) +
+                                           x(0, 0, -1) - 6 * x(0, 0, 0));
+        },
+        read(step % 2 == 0 ? u : v, seven), write(step % 2 == 0 ? v : u));
   }
   auto all = u.fetch(u.valid());
   parts = c.statistics().last_parts;
@@ -286,7 +317,9 @@ TEST(out_of_core, parts_are_as_long_as_fits) {
   const auto before = f.c.statistics();
   constexpr int loops = 600;  // of which 150 slabs of two fields hold some 140
   for (int n = 0; n < loops; ++n) {
-    par_loop("mean", f.grid, range(0, 20, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 0.5 * (x(0, -1) + x(0, 1)); }, read(n % 2 ? f.b : f.a, three), write(n % 2 ? f.a : f.b));
+    par_loop(
+        "mean", f.grid, range(0, 20, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 0.5 * (x(0, -1) + x(0, 1)); },
+        read(n % 2 ? f.b : f.a, three), write(n % 2 ? f.a : f.b));
   }
   f.c.execute();
   const auto parts = f.c.statistics().last_parts;
@@ -308,7 +341,9 @@ TEST(out_of_core, cyclic_temporaries_are_carried_between_parts_of_a_chain) {
   for (int step = 0; step < 3; ++step) {
     const auto before = f.c.statistics();
     par_loop("half", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = x(0, 0) / 2; }, read(f.a), write(f.b));
-    par_loop("back", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { x(0, 0) += y(0, 0) + 1; }, read_write(f.a), read(f.b));
+    par_loop(
+        "back", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { x(0, 0) += y(0, 0) + 1; }, read_write(f.a),
+        read(f.b));
     par_loop("trace", f.grid, range(0, nx, 0, ny), [](auto x, auto y) { y(0, 0) = x(0, 0); }, read(f.a), write(f.d));
     f.c.execute();
     EXPECT_EQ(f.c.statistics().last_parts, 3);
@@ -318,9 +353,10 @@ TEST(out_of_core, cyclic_temporaries_are_carried_between_parts_of_a_chain) {
   EXPECT_EQ(f.a.fetch(range(0, 1, 0, 1)), (std::vector<double>{3 * 3.375 + 4.75}));
 }
 
-// Whatever write fails: the data is that of the chains before, small datasets in memory included, and the program goes on. In one part, in many, and
-// where the chains before have left the data in memory.
-// The budget, time steps of the chain, and in how many parts it runs at least: grids of other dimensions make a second one.
+// Whatever write fails: the data is that of the chains before, small datasets in memory included, and the program goes
+// on. In one part, in many, and where the chains before have left the data in memory.
+// The budget, time steps of the chain, and in how many parts it runs at least: grids of other dimensions make a second
+// one.
 struct failing_chains : ::testing::TestWithParam<std::tuple<std::uint64_t, int, int>> {};
 
 TEST_P(failing_chains, change_nothing) {
@@ -341,14 +377,21 @@ TEST_P(failing_chains, change_nothing) {
   const auto more = [&] { par_loop("more", grid, range(0, 500, 0, 60), [](auto x) { x(0, 0) += 1; }, read_write(v)); };
   const auto chain = [&] {
     for (int n = 0; n < steps; ++n) {
-      par_loop("ahead", grid, range(0, 500, 1, 59), [](auto x, auto y) { y(0, 0) += x(0, -1) + 2 * x(0, 0) - x(0, 1); }, read(u, three), read_write(v));
+      par_loop(
+          "ahead", grid, range(0, 500, 1, 59), [](auto x, auto y) { y(0, 0) += x(0, -1) + 2 * x(0, 0) - x(0, 1); },
+          read(u, three), read_write(v));
       par_loop("back", grid, range(0, 500, 1, 59), [](auto x, auto y) { x(0, 0) += y(0, 0); }, read_write(u), read(v));
     }
-    par_loop("trace", grid, range(0, 500, 0, 60), [](auto x, auto y) { y(0, 0) += x(0, 0); }, read(u), increment(small, flat));
+    par_loop(
+        "trace", grid, range(0, 500, 0, 60), [](auto x, auto y) { y(0, 0) += x(0, 0); }, read(u),
+        increment(small, flat));
     par_loop("aside", cube, range(0, 50, 0, 10, 0, 30), [](auto x) { x(0, 0, 0) += 1; }, read_write(w));
     c.execute();
   };
-  par_loop("start", grid, range(0, 500, 0, 60), [](auto x, auto y, const auto& i) { x(0, 0) = i[0] * 3 + i[1] * i[1], y(0, 0) = 1; }, write(u), write(v), index());
+  par_loop(
+      "start", grid, range(0, 500, 0, 60),
+      [](auto x, auto y, const auto& i) { x(0, 0) = i[0] * 3 + i[1] * i[1], y(0, 0) = 1; }, write(u), write(v),
+      index());
   chain();
   int failures = 0;
   int at = 0;
@@ -378,7 +421,8 @@ TEST_P(failing_chains, change_nothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(out_of_core, failing_chains,
-                         ::testing::Values(std::tuple{64u << 10, 1, 2}, std::tuple{64u << 10, 20, 7}, std::tuple{36u << 10, 4, 6}, std::tuple{300u << 10, 60, 4}));
+                         ::testing::Values(std::tuple{64u << 10, 1, 2}, std::tuple{64u << 10, 20, 7},
+                                           std::tuple{36u << 10, 4, 6}, std::tuple{300u << 10, 60, 4}));
 
 // The limit cuts one request short and refuses the rest, as a disk does that is full.
 TEST(out_of_core, a_full_disk_is_an_error_with_the_offset_and_the_data_stays) {
@@ -399,7 +443,9 @@ TEST(out_of_core, a_full_disk_is_an_error_with_the_offset_and_the_data_stays) {
   }
   setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, old_handler);
-  EXPECT_THAT(what, ::testing::AllOf(::testing::HasSubstr("cannot be written at offset " + std::to_string(tight.rlim_cur)), ::testing::HasSubstr("File too large")));
+  EXPECT_THAT(what,
+              ::testing::AllOf(::testing::HasSubstr("cannot be written at offset " + std::to_string(tight.rlim_cur)),
+                               ::testing::HasSubstr("File too large")));
   EXPECT_EQ(f.a.fetch(), std::vector<double>(nx * ny, 3.0));
   f.fill(f.a, 4);
   EXPECT_EQ(f.a.fetch(), std::vector<double>(nx * ny, 4.0));
@@ -424,20 +470,26 @@ TEST(out_of_core, memory_in_use_does_not_grow_with_the_data) {
   fields f{small_budget(budget)};
   const block<3> cube{f.c, "cube"};
   const dataset<double, 3> u{cube, "u", {x, y, z}}, v{cube, "v", {x, y, z}}, w{cube, "w", {x, y, z}};
-  if (!(std::ofstream{"/proc/self/clear_refs"} << 5 << std::flush) || memory_status("VmHWM:") == 0) GTEST_SKIP() << "the system does not count";
+  if (!(std::ofstream{"/proc/self/clear_refs"} << 5 << std::flush) || memory_status("VmHWM:") == 0)
+    GTEST_SKIP() << "the system does not count";
   const auto before = memory_status("VmRSS:");
-  par_loop("start", cube, range(0, x, 0, y, 0, z), [](auto a, auto b, const auto& i) { a(0, 0, 0) = i[2], b(0, 0, 0) = i[0]; }, write(u), write(v), index());
+  par_loop(
+      "start", cube, range(0, x, 0, y, 0, z),
+      [](auto a, auto b, const auto& i) { a(0, 0, 0) = i[2], b(0, 0, 0) = i[0]; }, write(u), write(v), index());
   f.c.execute();
   const reduction<double> total{f.c, "total"};
   for (int step = 0; step < 2; ++step) {
-    par_loop("add", cube, range(0, x, 0, y, 0, z), [](auto a, auto b, auto c) { c(0, 0, 0) = a(0, 0, 0) + b(0, 0, 0); }, read(u), read(v), write(w));
+    par_loop(
+        "add", cube, range(0, x, 0, y, 0, z), [](auto a, auto b, auto c) { c(0, 0, 0) = a(0, 0, 0) + b(0, 0, 0); },
+        read(u), read(v), write(w));
     par_loop("total", cube, range(0, x, 0, y, 0, z), [](auto c, double& s) { s += c(0, 0, 0); }, read(w), sum(total));
     EXPECT_EQ(total.value(), x * y * (z * (z - 1) / 2.0) + y * z * (x * (x - 1) / 2.0));
   }
   const auto data = u.core()->bytes + v.core()->bytes + w.core()->bytes;
   const auto grown = memory_status("VmHWM:") - before;
   EXPECT_GT(data, 11 * budget);
-  EXPECT_LT(grown, 2 * budget + 8 * mib) << "rings are mapped, and counted, twice; beside them queues of requests and the heap";
+  EXPECT_LT(grown, 2 * budget + 8 * mib)
+      << "rings are mapped, and counted, twice; beside them queues of requests and the heap";
 }
 
 TEST(out_of_core, memory_of_a_node_backs_as_well) {
@@ -476,9 +528,13 @@ TEST(out_of_core, lines_and_narrow_grids_have_slabs_of_many_points) {
   EXPECT_TRUE(u.core()->in_file && narrow.core()->in_file);
   EXPECT_LT(u.core()->bytes, 8ull * (n + 1000));
   EXPECT_LT(narrow.core()->bytes, 130ull * rows);
-  par_loop("start", line, range(-1, n + 1), [](auto x, auto y, const auto& i) { x(0) = i[0], y(0) = i[0]; }, write(u), write(v), index());
+  par_loop(
+      "start", line, range(-1, n + 1), [](auto x, auto y, const auto& i) { x(0) = i[0], y(0) = i[0]; }, write(u),
+      write(v), index());
   for (int sweep = 0; sweep < 4; ++sweep) {  // what is linear stays so
-    par_loop("mean", line, range(0, n), [](auto x, auto y) { y(0) = 0.5 * (x(1) + x(-1)); }, read(sweep % 2 ? v : u, shape::star(1, 1)), write(sweep % 2 ? u : v));
+    par_loop(
+        "mean", line, range(0, n), [](auto x, auto y) { y(0) = 0.5 * (x(1) + x(-1)); },
+        read(sweep % 2 ? v : u, shape::star(1, 1)), write(sweep % 2 ? u : v));
   }
   const auto got = u.fetch();
   EXPECT_GT(c.statistics().last_tiles, 5);
@@ -486,7 +542,9 @@ TEST(out_of_core, lines_and_narrow_grids_have_slabs_of_many_points) {
   for (int i = 0; i < n; ++i) wrong += got[static_cast<std::size_t>(i)] != i ? 1 : 0;
   EXPECT_EQ(wrong, 0);
   for (int step = 0; step < 2; ++step) {
-    par_loop("add", strip, range(0, 10, 3, rows), [](auto x, const auto& i) { x(0, 0) += i[1]; }, read_write(narrow), index());
+    par_loop(
+        "add", strip, range(0, 10, 3, rows), [](auto x, const auto& i) { x(0, 0) += i[1]; }, read_write(narrow),
+        index());
     c.execute();
   }
   EXPECT_EQ(narrow.fetch(range(9, 10, 2, 5)), (std::vector<double>{0, 6, 8}));

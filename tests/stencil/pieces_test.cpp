@@ -1,4 +1,5 @@
-// Threads that share work by pieces: each piece is done once, epochs follow each other, and nobody who is late is waited for, or does anything again.
+// Threads that share work by pieces: each piece is done once, epochs follow each other, and nobody who is late is
+// waited for, or does anything again.
 #include "stencil/pieces.h"
 
 #include <situ/machine/discover.h>
@@ -29,10 +30,14 @@ struct drawn_work {
   std::vector<std::atomic<int>> finished;
 
   drawn_work(std::mt19937_64& draw, int of_threads, int of_epochs)
-      : threads{of_threads}, epochs{of_epochs}, done(static_cast<std::size_t>(of_threads * of_epochs * most)), finished(static_cast<std::size_t>(of_epochs)) {
+      : threads{of_threads},
+        epochs{of_epochs},
+        done(static_cast<std::size_t>(of_threads * of_epochs * most)),
+        finished(static_cast<std::size_t>(of_epochs)) {
     for (int e = 0; e < epochs; ++e) {
       int total = 0;
-      for (int t = 0; t < threads; ++t) counts.push_back(draw() % 3 == 0 ? 0 : static_cast<int>(draw() % most)), total += counts.back();
+      for (int t = 0; t < threads; ++t)
+        counts.push_back(draw() % 3 == 0 ? 0 : static_cast<int>(draw() % most)), total += counts.back();
       if (total == 0) counts.back() = total = 1;
       totals.push_back(total);
     }
@@ -41,7 +46,8 @@ struct drawn_work {
   [[nodiscard]] int count(int e, int owner) const { return counts[static_cast<std::size_t>(e * threads + owner)]; }
   void run(int e, int owner, int piece) {
     if (e > 0) {
-      EXPECT_EQ(finished[static_cast<std::size_t>(e - 1)].load(), totals[static_cast<std::size_t>(e - 1)]) << "the epoch before is not over";
+      EXPECT_EQ(finished[static_cast<std::size_t>(e - 1)].load(), totals[static_cast<std::size_t>(e - 1)])
+          << "the epoch before is not over";
     }
     EXPECT_EQ(done[static_cast<std::size_t>((e * threads + owner) * most + piece)].fetch_add(1), 0) << "done twice";
     finished[static_cast<std::size_t>(e)].fetch_add(1);
@@ -57,13 +63,16 @@ void play(thread_pool& pool, shared_pieces& pieces, drawn_work& work, std::uint6
     };
     for (int e = 0; e < work.epochs; ++e) {
       if (thread > 0) loiter();
-      if (!pieces.finish(thread, first + static_cast<std::uint32_t>(e), work.totals[static_cast<std::size_t>(e)], [&](int owner) { return work.count(e, owner); },
-                         [&](int owner, int piece) { loiter(), work.run(e, owner, piece); })) {
+      if (!pieces.finish(
+              thread, first + static_cast<std::uint32_t>(e), work.totals[static_cast<std::size_t>(e)],
+              [&](int owner) { return work.count(e, owner); },
+              [&](int owner, int piece) { loiter(), work.run(e, owner, piece); })) {
         return;
       }
     }
   });
-  for (int e = 0; e < work.epochs; ++e) EXPECT_EQ(work.finished[static_cast<std::size_t>(e)].load(), work.totals[static_cast<std::size_t>(e)]) << e;
+  for (int e = 0; e < work.epochs; ++e)
+    EXPECT_EQ(work.finished[static_cast<std::size_t>(e)].load(), work.totals[static_cast<std::size_t>(e)]) << e;
 }
 
 TEST(pieces, are_done_once_in_the_order_of_epochs) {
@@ -92,13 +101,15 @@ TEST(pieces, that_one_thread_holds_are_all_that_is_waited_for) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
   std::atomic<int> held_at{-1};
   pool.run_open([&](int thread) {
-    (void)pieces.finish(thread, first, 3 * each, [each](int) { return each; }, [&](int owner, int piece) {
-      if (owner == 0 && piece == 0) {
-        while (done.load() < 3 * each - 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-        held_at.store(done.load());
-      }
-      done.fetch_add(1);
-    });
+    (void)pieces.finish(
+        thread, first, 3 * each, [each](int) { return each; },
+        [&](int owner, int piece) {
+          if (owner == 0 && piece == 0) {
+            while (done.load() < 3 * each - 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+            held_at.store(done.load());
+          }
+          done.fetch_add(1);
+        });
   });
   EXPECT_EQ(done.load(), 3 * each);
   EXPECT_EQ(held_at.load(), 3 * each - 1) << "some piece waited for another thread";
@@ -106,7 +117,10 @@ TEST(pieces, that_one_thread_holds_are_all_that_is_waited_for) {
 
 TEST(pieces, failures_of_open_jobs_are_told) {
   thread_pool pool{this_machine(), 2, false};
-  EXPECT_THROW(pool.run_open([](int thread) { if (thread == 0) throw std::runtime_error{"first"}; }), std::runtime_error);
+  EXPECT_THROW(pool.run_open([](int thread) {
+    if (thread == 0) throw std::runtime_error{"first"};
+  }),
+               std::runtime_error);
   std::atomic<int> came{0};
   pool.run_open([&](int) { came.fetch_add(1); });
   EXPECT_GE(came.load(), 1);

@@ -20,7 +20,8 @@ struct plans : testing::Test {
     const auto kernel = [](auto, auto) {};
     using parameter = detail::dataset_parameter<double, 1>;
     loops.push_back(std::make_unique<detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter, parameter>>(
-        "loop" + std::to_string(loops.size()), 1, over, kernel, parameter{from.core(), where, access::read}, parameter{to.core(), shape::point(1), access::write}));
+        "loop" + std::to_string(loops.size()), 1, over, kernel, parameter{from.core(), where, access::read},
+        parameter{to.core(), shape::point(1), access::write}));
   }
 };
 
@@ -50,7 +51,8 @@ TEST_F(plans, coarse_grids_count_their_own_coordinates) {
   add(range(0, 6), b, shape{"pair", 1, {{0}, {1}}, {2}}, coarse);
   add(range(0, 12), coarse, shape{"half", 1, {{0}}, {1, 1, 1, 1, 1}, {2, 1, 1, 1, 1}}, a);
   const auto p = make_plan(loops, {4});
-  // The last loop's indices below 4 read coarse points below 2, which come from b below 4; and overwrite a, which the first loop reads one beyond.
+  // The last loop's indices below 4 read coarse points below 2, which come from b below 4; and overwrite a, which the
+  // first loop reads one beyond.
   EXPECT_EQ((std::vector<int>{p.ends[0].begin(), p.ends[0].begin() + 3}), (std::vector<int>{8, 4, 4}));
 }
 

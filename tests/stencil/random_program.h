@@ -1,8 +1,8 @@
-// Random programs over the stencil model, for comparing executors. A program is drawn from a seed; played on a context it yields
-// everything one can observe of it: reductions in between and all datasets at the end, ghosts included.
+// Random programs over the stencil model, for comparing executors. A program is drawn from a seed; played on a context
+// it yields everything one can observe of it: reductions in between and all datasets at the end, ghosts included.
 //
-// Kernels mix what they read with integer arithmetic that is exact and depends on the order of any two dependent accesses; reductions
-// sum doubles, whose last bits show the order of the additions.
+// Kernels mix what they read with integer arithmetic that is exact and depends on the order of any two dependent
+// accesses; reductions sum doubles, whose last bits show the order of the additions.
 #pragma once
 
 #include <situ/stencil/stencil.h>
@@ -18,13 +18,13 @@ namespace situ::stencil::testing {
 struct random_dataset {
   int block;
   dataset_layout layout;
-  int scale;       // 0: one point thick in `thin`; 1; 2: coarse, half the points
+  int scale;  // 0: one point thick in `thin`; 1; 2: coarse, half the points
   int thin;
 };
 
 struct random_argument {
   int data;
-  int stencil;     // of random_program::stencils
+  int stencil;  // of random_program::stencils
   access mode;
 };
 
@@ -33,7 +33,7 @@ struct random_loop {
   box over;
   std::vector<random_argument> arguments;  // at most 4
   bool takes_index;
-  int reduction;   // -1: none; else sum, min, max
+  int reduction;       // -1: none; else sum, min, max
   bool result_wanted;  // takes the reduction's value afterwards
 };
 
@@ -55,7 +55,8 @@ class random_program {
       const auto& d = datasets_[i];
       data.emplace_back(blocks[static_cast<std::size_t>(d.block)], "d" + std::to_string(i), d.layout);
       const auto all = data.back().valid();
-      std::vector<std::uint32_t> values(static_cast<std::size_t>(all.points()) * static_cast<std::size_t>(d.layout.components));
+      std::vector<std::uint32_t> values(static_cast<std::size_t>(all.points()) *
+                                        static_cast<std::size_t>(d.layout.components));
       for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<std::uint32_t>(n * 2654435761u + i * 97);
       data.back().store(all, values);
     }
@@ -110,8 +111,10 @@ class random_program {
 
   void make_dataset() {
     random_dataset r{pick(0, block_count_ - 1), {}, 1, pick(0, D - 1)};
-    if (chance(15)) r.scale = 0;
-    else if (chance(15)) r.scale = 2;
+    if (chance(15))
+      r.scale = 0;
+    else if (chance(15))
+      r.scale = 2;
     for (int d = 0; d < D; ++d) {
       r.layout.inner.high[d] = r.scale == 2 ? (extent_[d] + 1) / 2 : r.scale == 0 && d == r.thin ? 1 : extent_[d];
       // Room for offsets at the edges of a coarse grid, too.
@@ -141,7 +144,8 @@ class random_program {
       const auto& d = datasets_[static_cast<std::size_t>(data)];
       if (d.block != l.block) continue;
       random_argument a{data, pick(0, 5), static_cast<access>(pick(0, 3))};
-      // Points of the loop are independent: what is written is touched by one argument only, at one point, which no other touches.
+      // Points of the loop are independent: what is written is touched by one argument only, at one point, which no
+      // other touches.
       bool is_used = false;
       for (const auto& o : l.arguments) is_used = is_used || o.data == data;
       if (a.mode != access::read) a.stencil = 0;
@@ -174,7 +178,9 @@ class random_program {
   }
   template <class View>
   static decltype(auto) at(const View& v, int c, const coordinates& o) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) -> decltype(auto) { return v.at(c, o[I]...); }(std::make_index_sequence<D>{});
+    return [&]<std::size_t... I>(std::index_sequence<I...>) -> decltype(auto) {
+      return v.at(c, o[I]...);
+    }(std::make_index_sequence<D>{});
   }
 
   struct kernel_argument {
@@ -200,15 +206,17 @@ class random_program {
     }
   }
 
-  // Loops have 0 to 4 arguments, an index always, and a reduction or none. Arguments that are missing are absent optional ones: kernels for each
-  // number of arguments would take five times as long to compile.
-  void play_loop(const random_loop& l, int n, const block<D>& on, const std::vector<dataset<word, D>>& data, const reduction<double>& sums,
-                 const reduction<double>& least, const reduction<double>& most) const {
+  // Loops have 0 to 4 arguments, an index always, and a reduction or none. Arguments that are missing are absent
+  // optional ones: kernels for each number of arguments would take five times as long to compile.
+  void play_loop(const random_loop& l, int n, const block<D>& on, const std::vector<dataset<word, D>>& data,
+                 const reduction<double>& sums, const reduction<double>& least, const reduction<double>& most) const {
     std::vector<kernel_argument> facts;
     std::vector<detail::dataset_argument<word, D>> arguments;
     for (const auto& a : l.arguments) {
       const auto where = shape_of(a);
-      facts.push_back({{where.points().begin(), where.points().end()}, datasets_[static_cast<std::size_t>(a.data)].layout.components, a.mode});
+      facts.push_back({{where.points().begin(), where.points().end()},
+                       datasets_[static_cast<std::size_t>(a.data)].layout.components,
+                       a.mode});
       arguments.push_back({data[static_cast<std::size_t>(a.data)].core(), where, a.mode});
     }
     for (std::size_t i = l.arguments.size(); i < max_arguments; ++i) {
@@ -226,7 +234,9 @@ class random_program {
       };
       const std::string name = "loop" + std::to_string(n);
       if (l.reduction < 0) {
-        par_loop(name, on, l.over, [body](const std::array<int, D>& here, const auto&... views) { body(here, views...); }, index(), arguments[I]...);
+        par_loop(
+            name, on, l.over, [body](const std::array<int, D>& here, const auto&... views) { body(here, views...); },
+            index(), arguments[I]...);
         return;
       }
       // Different magnitudes, so that each order of adding has its own last bits.

@@ -71,7 +71,8 @@ TEST(region, covers_what_its_boxes_cover_together) {
         covered_or_gap.in[n] = true;
       });
     }
-    points::each(asked, [&](std::size_t n) { ASSERT_TRUE(expected.in[n] || covered_or_gap.in[n]) << "trial " << trial; });
+    points::each(asked,
+                 [&](std::size_t n) { ASSERT_TRUE(expected.in[n] || covered_or_gap.in[n]) << "trial " << trial; });
     covered += !asked.empty() && set.covers(asked);
   }
   EXPECT_GT(covered, 100);

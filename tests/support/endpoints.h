@@ -1,4 +1,5 @@
-// Endpoints without a runtime: the places are contexts of this process, driven by hand from one thread or one thread each.
+// Endpoints without a runtime: the places are contexts of this process, driven by hand from one thread or one thread
+// each.
 #pragma once
 
 #include <situ/fabric/endpoint.h>
@@ -14,7 +15,11 @@ namespace situ::test {
 
 class local_endpoints {
  public:
-  explicit local_endpoints(std::uint32_t count) : job_{detail::job::create({.place_count = count})}, space_{detail::address_space::map(job_, count)}, limits_(count), contexts_(count) {
+  explicit local_endpoints(std::uint32_t count)
+      : job_{detail::job::create({.place_count = count})},
+        space_{detail::address_space::map(job_, count)},
+        limits_(count),
+        contexts_(count) {
     detail::job_control& control = job_.control();
     for (std::uint32_t i = 0; i < count; ++i) {
       detail::place_context& context = contexts_[i];
@@ -28,7 +33,8 @@ class local_endpoints {
       context.job = &control;
       limits_[i].resize(count);
       context.limit = limits_[i].data();
-      segments_.push_back(std::make_unique<detail::segment>(control, space_.base() + (std::uint64_t{i} << control.slice_shift), i, private_bytes(count)));
+      segments_.push_back(std::make_unique<detail::segment>(
+          control, space_.base() + (std::uint64_t{i} << control.slice_shift), i, private_bytes(count)));
       context.segment = segments_[i].get();
       endpoints_.push_back(std::make_unique<detail::endpoint>(context, 0));
       context.endpoint = endpoints_[i].get();
@@ -43,7 +49,9 @@ class local_endpoints {
   [[nodiscard]] detail::job_control& control() { return job_.control(); }
 
  private:
-  [[nodiscard]] static std::uint64_t private_bytes(std::uint32_t count) noexcept { return detail::endpoint::channel_bytes(count); }
+  [[nodiscard]] static std::uint64_t private_bytes(std::uint32_t count) noexcept {
+    return detail::endpoint::channel_bytes(count);
+  }
 
   detail::job job_;
   detail::address_space space_;

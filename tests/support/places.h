@@ -4,9 +4,10 @@
 //   TEST_P(rma, put) { run([] { ... EXPECT_EQ(...); }); }         // the body of each place, inside a situ::runtime
 //   INSTANTIATE_TEST_SUITE_P(layouts, rma, testing::ValuesIn(situ::test::all_layouts()), situ::test::layout_name);
 //
-// Assertions work in the body, also on fibers: a forked place prints its failures itself and ends with code 1, which fails the test;
-// after a fatal one (ASSERT_*) the place is lost, so that the others do not wait for it until the time limit, the watchdog.
-// What handlers and functions of at() write is thread_local: then it is the place's own in both modes.
+// Assertions work in the body, also on fibers: a forked place prints its failures itself and ends with code 1, which
+// fails the test; after a fatal one (ASSERT_*) the place is lost, so that the others do not wait for it until the time
+// limit, the watchdog. What handlers and functions of at() write is thread_local: then it is the place's own in both
+// modes.
 #pragma once
 
 #include <situ/situ.h>
@@ -47,7 +48,9 @@ struct layout {
   std::uint32_t places;
 };
 
-[[nodiscard]] inline std::string text_of(const layout& l) { return (l.mode == launch_mode::processes ? "processes_" : "threads_") + std::to_string(l.places); }
+[[nodiscard]] inline std::string text_of(const layout& l) {
+  return (l.mode == launch_mode::processes ? "processes_" : "threads_") + std::to_string(l.places);
+}
 inline void PrintTo(const layout& l, std::ostream* out) { *out << text_of(l); }
 [[nodiscard]] inline std::string layout_name(const testing::TestParamInfo<layout>& info) { return text_of(info.param); }
 
@@ -85,7 +88,8 @@ class failure_counter final : public testing::EmptyTestEventListener {
 
 }  // namespace detail
 
-// Launches the places of a layout; what goes wrong is in the result, and failed assertions are counted by the test as well.
+// Launches the places of a layout; what goes wrong is in the result, and failed assertions are counted by the test as
+// well.
 template <class Body>
 launch_result launch_on(const layout& where, Body body, launch_options options = {}) {
   detail::failure_counter::install();
@@ -96,7 +100,8 @@ launch_result launch_on(const layout& where, Body body, launch_options options =
       where.places,
       [&]() -> int {
         detail::failed_assertions = detail::fatal_assertions = 0;
-        const testing::ScopedTrace trace{__FILE__, __LINE__, "place " + std::to_string(here().index()) + " of " + text_of(where)};
+        const testing::ScopedTrace trace{__FILE__, __LINE__,
+                                         "place " + std::to_string(here().index()) + " of " + text_of(where)};
         body();
         if (detail::fatal_assertions != 0) throw std::runtime_error{"an assertion failed"};
         return detail::failed_assertions == 0 ? 0 : 1;

@@ -17,13 +17,15 @@
 
 int main(int argc, char** argv) {
   situ::detail::standard_streams_filled::for_good();  // in what it starts, too
-  CLI::App app{"Situ: one address space over every memory a program can reach, and work that moves to the data", "situ"};
+  CLI::App app{"Situ: one address space over every memory a program can reach, and work that moves to the data",
+               "situ"};
   app.set_version_flag("--version", "situ " SITU_VERSION);
   app.require_subcommand(1);
-  app.footer("Examples:\n"
-             "  situ run -n 4 ./program         four places on this machine\n"
-             "  situ topo                       the memories and processors of this machine\n"
-             "  situ COMMAND --help             what a command can do");
+  app.footer(
+      "Examples:\n"
+      "  situ run -n 4 ./program         four places on this machine\n"
+      "  situ topo                       the memories and processors of this machine\n"
+      "  situ COMMAND --help             what a command can do");
   add_run_command(app);
   add_topo_command(app);
 #if SITU_WITH_BENCH

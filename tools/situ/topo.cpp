@@ -87,25 +87,29 @@ machine::measurements measure(const machine::tree& tree, const topo_options& opt
 }
 
 std::string ns_text(const machine::distribution& d) {
-  return fmt::format("{:>9} {:>9} {:>9}", situ::format_nanoseconds(d.median), situ::format_nanoseconds(d.p10), situ::format_nanoseconds(d.p90));
+  return fmt::format("{:>9} {:>9} {:>9}", situ::format_nanoseconds(d.median), situ::format_nanoseconds(d.p10),
+                     situ::format_nanoseconds(d.p90));
 }
 
-std::string rate_text(const machine::distribution& d) { return situ::format_bandwidth(static_cast<std::uint64_t>(d.median)); }
+std::string rate_text(const machine::distribution& d) {
+  return situ::format_bandwidth(static_cast<std::uint64_t>(d.median));
+}
 
 void print_latencies(const machine::tree& tree, const machine::measurements& measured) {
   if (measured.latencies.empty()) return;
   fmt::print("\nLatency of one dependent load{:>21}{:>10}{:>10}\n", "median", "p10", "p90");
   for (const auto& result : measured.latencies)
-    fmt::print("  {:<12} from {:<8} over {:<9} {}\n", tree.label(result.where), tree.label(result.from), situ::format_bytes(result.working_set_bytes),
-               ns_text(result.ns));
+    fmt::print("  {:<12} from {:<8} over {:<9} {}\n", tree.label(result.where), tree.label(result.from),
+               situ::format_bytes(result.working_set_bytes), ns_text(result.ns));
 }
 
 void print_bandwidths(const machine::tree& tree, const machine::measurements& measured) {
   if (measured.bandwidths.empty()) return;
   fmt::print("\nBandwidth, median{:>33}{:>12}{:>12}\n", "read", "copy", "triad");
   for (const auto& result : measured.bandwidths)
-    fmt::print("  {:<12} {:>3} thread{} over {:<9} {:>12}{:>12}{:>12}\n", tree.label(result.memory), result.threads, result.threads == 1 ? " " : "s",
-               situ::format_bytes(result.working_set_bytes), rate_text(result.read), rate_text(result.copy), rate_text(result.triad));
+    fmt::print("  {:<12} {:>3} thread{} over {:<9} {:>12}{:>12}{:>12}\n", tree.label(result.memory), result.threads,
+               result.threads == 1 ? " " : "s", situ::format_bytes(result.working_set_bytes), rate_text(result.read),
+               rate_text(result.copy), rate_text(result.triad));
 }
 
 void print_ping_pongs(const machine::tree& tree, const machine::measurements& measured) {
@@ -123,7 +127,8 @@ void print_ping_pongs(const machine::tree& tree, const machine::measurements& me
       const auto found = std::find_if(measured.ping_pongs.begin(), measured.ping_pongs.end(), [&](const auto& result) {
         return (result.a == row && result.b == column) || (result.a == column && result.b == row);
       });
-      fmt::print("{:>8}", found == measured.ping_pongs.end() ? "-" : fmt::format("{:.0f}", found->round_trip_ns.median));
+      fmt::print("{:>8}",
+                 found == measured.ping_pongs.end() ? "-" : fmt::format("{:.0f}", found->round_trip_ns.median));
     }
     fmt::print("\n");
   }
@@ -131,11 +136,14 @@ void print_ping_pongs(const machine::tree& tree, const machine::measurements& me
     const std::string pair = fmt::format("os {} - os {}", tree.at(result.a).os_index, tree.at(result.b).os_index);
     const auto& d = result.round_trip_ns;
     if (ends.size() <= 4 || result.split)
-      fmt::print("  {:<14} p10 {:.0f}, median {:.0f}, p90 {:.0f} ns ({} samples)\n", pair, d.p10, d.median, d.p90, d.samples);
+      fmt::print("  {:<14} p10 {:.0f}, median {:.0f}, p90 {:.0f} ns ({} samples)\n", pair, d.p10, d.median, d.p90,
+                 d.samples);
     if (result.split)
-      fmt::print("  {:<14} two regimes: {:.0f} ns ({:.0f}..{:.0f}) in {:.0f}% of the samples, {:.0f} ns ({:.0f}..{:.0f}) in the others\n", "",
-                 result.split->low.median, result.split->low.p10, result.split->low.p90, 100 * result.split->low_share, result.split->high.median,
-                 result.split->high.p10, result.split->high.p90);
+      fmt::print(
+          "  {:<14} two regimes: {:.0f} ns ({:.0f}..{:.0f}) in {:.0f}% of the samples, {:.0f} ns ({:.0f}..{:.0f}) in "
+          "the others\n",
+          "", result.split->low.median, result.split->low.p10, result.split->low.p90, 100 * result.split->low_share,
+          result.split->high.median, result.split->high.p10, result.split->high.p90);
   }
 }
 
@@ -180,7 +188,8 @@ std::string ordering_text(const machine::tree& tree, situ::intent what, machine:
   return text;
 }
 
-constexpr situ::intent intents[] = {situ::intent::normal, situ::intent::latency, situ::intent::bandwidth, situ::intent::capacity};
+constexpr situ::intent intents[] = {situ::intent::normal, situ::intent::latency, situ::intent::bandwidth,
+                                    situ::intent::capacity};
 
 void print_orderings(const machine::tree& tree, bool all) {
   constexpr std::size_t few = 4;
@@ -189,18 +198,23 @@ void print_orderings(const machine::tree& tree, bool all) {
   if (!all) from_each.resize(std::min(count, few));
   for (const machine::node_id from : from_each) {
     fmt::print("\nOrderings seen from {}\n", tree.label(from));
-    for (const situ::intent what : intents) fmt::print("  {:<10} {}\n", situ::name(what), ordering_text(tree, what, from));
+    for (const situ::intent what : intents)
+      fmt::print("  {:<10} {}\n", situ::name(what), ordering_text(tree, what, from));
   }
-  if (from_each.size() < count) fmt::print("\n... and from {} more parts; --all lists them\n", count - from_each.size());
+  if (from_each.size() < count)
+    fmt::print("\n... and from {} more parts; --all lists them\n", count - from_each.size());
 }
 
-ordered_json json_of(const machine::distribution& d) { return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}}; }
+ordered_json json_of(const machine::distribution& d) {
+  return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}};
+}
 
 ordered_json json_of(const machine::measurements& measured) {
   ordered_json out;
   out["latencies"] = ordered_json::array();
   for (const auto& r : measured.latencies)
-    out["latencies"].push_back({{"node", r.where}, {"from", r.from}, {"working_set_bytes", r.working_set_bytes}, {"ns", json_of(r.ns)}});
+    out["latencies"].push_back(
+        {{"node", r.where}, {"from", r.from}, {"working_set_bytes", r.working_set_bytes}, {"ns", json_of(r.ns)}});
   out["bandwidths"] = ordered_json::array();
   for (const auto& r : measured.bandwidths)
     out["bandwidths"].push_back({{"memory", r.memory},
@@ -212,7 +226,9 @@ ordered_json json_of(const machine::measurements& measured) {
   out["ping_pongs"] = ordered_json::array();
   for (const auto& r : measured.ping_pongs) {
     ordered_json row{{"a", r.a}, {"b", r.b}, {"round_trip_ns", json_of(r.round_trip_ns)}};
-    if (r.split) row["regimes"] = {{"low", json_of(r.split->low)}, {"high", json_of(r.split->high)}, {"low_share", r.split->low_share}};
+    if (r.split)
+      row["regimes"] = {
+          {"low", json_of(r.split->low)}, {"high", json_of(r.split->high)}, {"low_share", r.split->low_share}};
     out["ping_pongs"].push_back(std::move(row));
   }
   out["skipped"] = measured.skipped;
@@ -224,7 +240,8 @@ ordered_json orderings_json(const machine::tree& tree) {
   for (const machine::node_id from : initiators(tree))
     for (const situ::intent what : intents) {
       ordered_json memories = ordered_json::array();
-      for (const machine::ranked_memory& memory : machine::ordering(tree, what, from)) memories.push_back({{"memory", memory.memory}, {"rank", memory.rank}});
+      for (const machine::ranked_memory& memory : machine::ordering(tree, what, from))
+        memories.push_back({{"memory", memory.memory}, {"rank", memory.rank}});
       out.push_back({{"from", from}, {"intent", situ::name(what)}, {"memories", std::move(memories)}});
     }
   return out;
@@ -233,7 +250,8 @@ ordered_json orderings_json(const machine::tree& tree) {
 void topo(const topo_options& options) {
   // Measurements name nodes of the full tree by id, and a view renumbers them.
   if (options.measure && options.json && options.view != machine::view_kind::full)
-    throw CLI::ValidationError("--view", "is full in JSON with measurements, whose ids are the full tree's; leave --view or --json out");
+    throw CLI::ValidationError(
+        "--view", "is full in JSON with measurements, whose ids are the full tree's; leave --view or --json out");
   machine::tree tree = load(options);
   machine::measurements measured;
   if (options.measure) {
@@ -250,7 +268,8 @@ void topo(const topo_options& options) {
     if (options.measure) out["measured"] = json_of(measured);
     fmt::print("{}\n", out.dump(2));
   } else {
-    fmt::print("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(), .collapse_from = options.all ? 0U : 4U}));
+    fmt::print("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(),
+                                           .collapse_from = options.all ? 0U : 4U}));
     if (options.orderings) print_orderings(shown, options.all);
     if (options.measure) print_measurements(tree, measured);
   }
@@ -259,30 +278,46 @@ void topo(const topo_options& options) {
 }  // namespace
 
 void add_topo_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("topo", "Show the memories, caches and processors of a machine; measure this one");
+  CLI::App* command =
+      app.add_subcommand("topo", "Show the memories, caches and processors of a machine; measure this one");
   auto options = std::make_shared<topo_options>();
-  command->add_option("--view", options->view, "How much detail: full; numa: memories and cores; flat: cores in front of one memory (full)")
+  command
+      ->add_option("--view", options->view,
+                   "How much detail: full; numa: memories and cores; flat: cores in front of one memory (full)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, machine::view_kind>{{"full", machine::view_kind::full},
-                                                                                  {"numa", machine::view_kind::numa},
-                                                                                  {"flat", machine::view_kind::flat}})
+                                                                                    {"numa", machine::view_kind::numa},
+                                                                                    {"flat", machine::view_kind::flat}})
                       .description(""))
       ->type_name("VIEW");
-  auto* from_file = command->add_option("--machine", options->machine_file, "Show the machine that a TOML file specifies")->type_name("FILE");
-  auto* from_xml = command->add_option("--xml", options->xml_file, "Show a machine recorded with `lstopo FILE.xml`")->type_name("FILE");
-  auto* synthetic = command->add_option("--synthetic", options->synthetic, "Show a machine in hwloc's synthetic notation")->type_name("TEXT");
+  auto* from_file =
+      command->add_option("--machine", options->machine_file, "Show the machine that a TOML file specifies")
+          ->type_name("FILE");
+  auto* from_xml = command->add_option("--xml", options->xml_file, "Show a machine recorded with `lstopo FILE.xml`")
+                       ->type_name("FILE");
+  auto* synthetic =
+      command->add_option("--synthetic", options->synthetic, "Show a machine in hwloc's synthetic notation")
+          ->type_name("TEXT");
   from_file->excludes(from_xml)->excludes(synthetic);
   from_xml->excludes(synthetic);
   auto* toml = command->add_flag("--toml", options->toml, "Write a machine file instead of a drawing");
   auto* json = command->add_flag("--json", options->json, "Write JSON instead of a drawing");
   toml->excludes(json);
-  command->add_flag("--orderings", options->orderings, "List the memories in the order that each intent takes them")->excludes(toml);
-  auto* measure = command->add_flag("--measure", options->measure, "Measure latency, bandwidth and core-to-core round trips of this machine");
+  command->add_flag("--orderings", options->orderings, "List the memories in the order that each intent takes them")
+      ->excludes(toml);
+  auto* measure = command->add_flag("--measure", options->measure,
+                                    "Measure latency, bandwidth and core-to-core round trips of this machine");
   measure->excludes(from_file)->excludes(from_xml)->excludes(synthetic);
-  command->add_option("--cores", options->max_cores, "Round trips between the first N cores only (16)")->type_name("N")->needs(measure);
-  command->add_option("--seconds", options->seconds, "Time for each pair of cores (0.5)")->check(CLI::Range(0.001, 3600.0))->type_name("S")->needs(measure);
+  command->add_option("--cores", options->max_cores, "Round trips between the first N cores only (16)")
+      ->type_name("N")
+      ->needs(measure);
+  command->add_option("--seconds", options->seconds, "Time for each pair of cores (0.5)")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->type_name("S")
+      ->needs(measure);
   command->add_flag("--all", options->all, "Draw every node, also those that look alike; list every ordering");
   command->add_flag("--ascii", options->ascii, "Draw with ASCII characters; the default where the locale is not UTF-8");
-  command->add_flag("--bound", options->within_affinity, "Only the processors this command may run on, as set by taskset")
+  command
+      ->add_flag("--bound", options->within_affinity, "Only the processors this command may run on, as set by taskset")
       ->excludes(from_file)
       ->excludes(from_xml)
       ->excludes(synthetic);

@@ -1,5 +1,6 @@
-// ACC<T>: what an OPS kernel of API version 2 sees of a dataset. u(x, y) is the value at an offset, u(c, x, y) component c of it; how
-// many offsets there are is said by OPS_1D ... OPS_5D, defined before the first OPS header of a source file.
+// ACC<T>: what an OPS kernel of API version 2 sees of a dataset. u(x, y) is the value at an offset, u(c, x, y)
+// component c of it; how many offsets there are is said by OPS_1D ... OPS_5D, defined before the first OPS header of a
+// source file.
 #pragma once
 
 #include <cstddef>
@@ -27,34 +28,57 @@ class acc {
   using value_type = T;
   static constexpr int dims = D;
 
-  acc(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept : at_{at}, component_stride_{component_stride} {
+  acc(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept
+      : at_{at}, component_stride_{component_stride} {
     for (int d = 0; d < D; ++d) stride_[d] = stride[d];
   }
 
   template <class... Offset>
     requires(sizeof...(Offset) == D)
-  [[gnu::always_inline]] T& operator()(Offset... o) noexcept { return at_[distance(o...)]; }
+  [[gnu::always_inline]] T& operator()(Offset... o) noexcept {
+    return at_[distance(o...)];
+  }
   template <class... Offset>
     requires(sizeof...(Offset) == D)
-  [[gnu::always_inline]] const T& operator()(Offset... o) const noexcept { return at_[distance(o...)]; }
+  [[gnu::always_inline]] const T& operator()(Offset... o) const noexcept {
+    return at_[distance(o...)];
+  }
   template <class... Offset>
     requires(sizeof...(Offset) == D)
-  [[gnu::always_inline]] T& operator()(int c, Offset... o) noexcept { return at_[distance(o...) + c * component_stride_]; }
+  [[gnu::always_inline]] T& operator()(int c, Offset... o) noexcept {
+    return at_[distance(o...) + c * component_stride_];
+  }
   template <class... Offset>
     requires(sizeof...(Offset) == D)
-  [[gnu::always_inline]] const T& operator()(int c, Offset... o) const noexcept { return at_[distance(o...) + c * component_stride_]; }
+  [[gnu::always_inline]] const T& operator()(int c, Offset... o) const noexcept {
+    return at_[distance(o...) + c * component_stride_];
+  }
 
-  // combine_inc(x, y, v) and likewise: accumulation into a dataset that many points of the loop share. The executors never run two such
-  // points at the same time, so no atomics are needed.
+  // combine_inc(x, y, v) and likewise: accumulation into a dataset that many points of the loop share. The executors
+  // never run two such points at the same time, so no atomics are needed.
   template <class... A>
     requires(sizeof...(A) >= D + 1)
-  void combine_inc(A... a) noexcept { combine([](T& to, const T& v) { to += v; }, a...); }
+  void combine_inc(A... a) noexcept {
+    combine([](T& to, const T& v) { to += v; }, a...);
+  }
   template <class... A>
     requires(sizeof...(A) >= D + 1)
-  void combine_min(A... a) noexcept { combine([](T& to, const T& v) { if (v < to) to = v; }, a...); }
+  void combine_min(A... a) noexcept {
+    combine(
+        [](T& to, const T& v) {
+          if (v < to) to = v;
+        },
+        a...);
+  }
   template <class... A>
     requires(sizeof...(A) >= D + 1)
-  void combine_max(A... a) noexcept { combine([](T& to, const T& v) { if (to < v) to = v; }, a...); }
+  void combine_max(A... a) noexcept {
+    combine(
+        [](T& to, const T& v) {
+          if (to < v) to = v;
+        },
+        a...);
+  }
 
  private:
   template <class... Offset>

@@ -1,7 +1,7 @@
-// Blocks, datasets, stencils, halos and constants to and from HDF5 files, as OPS stores them: a block is a group, with its datasets in it
-// (ghost points included); what else there is to know stands in attributes. Files that OPS wrote can be read, and the other way round.
-// A file is made where there is none; an object of that name is overwritten if it has the same extents. Out of core data move slab by
-// slab. Errors throw situ::error (bad_file).
+// Blocks, datasets, stencils, halos and constants to and from HDF5 files, as OPS stores them: a block is a group, with
+// its datasets in it (ghost points included); what else there is to know stands in attributes. Files that OPS wrote can
+// be read, and the other way round. A file is made where there is none; an object of that name is overwritten if it has
+// the same extents. Out of core data move slab by slab. Errors throw situ::error (bad_file).
 #pragma once
 
 #include "ops_lib_core.h"
@@ -29,16 +29,21 @@ void ops_get_const_hdf5(char const* name, int dim, char const* type, char* const
 
 // A part of a dataset, without attributes, under a name that may contain groups ("block/step/name").
 void ops_write_data_slab_hdf5(const ops_dat dat, const int* range, const char* file_name, const char* data_name);
-void ops_write_data_slab_hdf5(const ops_dat dat, const int* range, const char* file_name, const char* data_name, REAL_PRECISION real_precision);
+void ops_write_data_slab_hdf5(const ops_dat dat, const int* range, const char* file_name, const char* data_name,
+                              REAL_PRECISION real_precision);
 // The plane with index `pos` in direction 0, 1 or 2; the file's dataset has one dimension less.
-void ops_write_plane_hdf5(const ops_dat dat, const int cross_section_dir, const int pos, char const* file_name, const char* data_name);
-void ops_write_plane_hdf5(const ops_dat dat, const int cross_section_dir, const int pos, char const* file_name, const char* data_name,
-                          REAL_PRECISION real_precision);
-// Each plane (direction, index) to a file of its own, named in plane_names or I<pos>.h5, J<pos>.h5, K<pos>.h5, the datasets as block/key/name.
-void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, const std::string& key, const std::vector<std::vector<ops_dat>>& data_list);
-void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, std::vector<std::string>& plane_names, const std::string& key,
+void ops_write_plane_hdf5(const ops_dat dat, const int cross_section_dir, const int pos, char const* file_name,
+                          const char* data_name);
+void ops_write_plane_hdf5(const ops_dat dat, const int cross_section_dir, const int pos, char const* file_name,
+                          const char* data_name, REAL_PRECISION real_precision);
+// Each plane (direction, index) to a file of its own, named in plane_names or I<pos>.h5, J<pos>.h5, K<pos>.h5, the
+// datasets as block/key/name.
+void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, const std::string& key,
                                 const std::vector<std::vector<ops_dat>>& data_list);
-void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, const std::string& key, const std::vector<std::vector<ops_dat>>& data_list,
-                                REAL_PRECISION real_precision);
-void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, std::vector<std::string>& plane_names, const std::string& key,
+void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, std::vector<std::string>& plane_names,
+                                const std::string& key, const std::vector<std::vector<ops_dat>>& data_list);
+void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, const std::string& key,
                                 const std::vector<std::vector<ops_dat>>& data_list, REAL_PRECISION real_precision);
+void ops_write_plane_group_hdf5(const std::vector<std::pair<int, int>>& planes, std::vector<std::string>& plane_names,
+                                const std::string& key, const std::vector<std::vector<ops_dat>>& data_list,
+                                REAL_PRECISION real_precision);

@@ -1,5 +1,5 @@
-// OPS's API (version 2, C++) over situ::stencil: what programs declare and ask for. Parallel loops are in ops_seq_v2.h. The behaviour is
-// that of OPS's documentation; docs/ops.md lists what is not there.
+// OPS's API (version 2, C++) over situ::stencil: what programs declare and ask for. Parallel loops are in ops_seq_v2.h.
+// The behaviour is that of OPS's documentation; docs/ops.md lists what is not there.
 //
 // All calls are made by one thread. Loops are queued; what returns data executes them first (situ/stencil/context.h).
 #pragma once
@@ -105,8 +105,9 @@ typedef ops_reduction_core* ops_reduction;
 typedef ops_halo_core* ops_halo;
 typedef ops_halo_group_core* ops_halo_group;
 
-// The address of memory that loops change. Whoever takes it has the queued loops executed first; and since the program may look there at any time from
-// then on, loops over such a dataset run at once. Converts to whatever pointer the program asks for. (reinterpret_cast does not convert.)
+// The address of memory that loops change. Whoever takes it has the queued loops executed first; and since the program
+// may look there at any time from then on, loops over such a dataset run at once. Converts to whatever pointer the
+// program asks for. (reinterpret_cast does not convert.)
 class situ_ops_address {
  public:
   situ_ops_address(char* (*look)(void* owner), void* owner) noexcept : look_{look}, owner_{owner} {}
@@ -137,14 +138,15 @@ class ops_block_core {
   std::string situ_name;
 
   template <class T>
-  ops_dat decl_dat(int dim, int* size, int* base, int* d_m, int* d_p, int* stride, T* data, char const* type, char const* name);
+  ops_dat decl_dat(int dim, int* size, int* base, int* d_m, int* d_p, int* stride, T* data, char const* type,
+                   char const* name);
   template <class T>
   ops_dat decl_dat(int dim, int* size, int* base, int* d_m, int* d_p, T* data, char const* type, char const* name);
 };
 
 struct ops_reduction_core {
   static char* situ_look(void* reduction);
-  situ_ops_address data{situ_look, this};   // what was summed up so far
+  situ_ops_address data{situ_look, this};  // what was summed up so far
   int size = 0;
   int initialized = 0;
   int index = 0;
@@ -185,25 +187,27 @@ class ops_dat_core {
   int size[OPS_MAX_DIM] = {1, 1, 1, 1, 1};  // with ghost points and padding
   int base[OPS_MAX_DIM] = {};
   int d_m[OPS_MAX_DIM] = {};
-  int d_p[OPS_MAX_DIM] = {};                // with padding
+  int d_p[OPS_MAX_DIM] = {};  // with padding
   int x_pad = 0;
   int stride[OPS_MAX_DIM] = {1, 1, 1, 1, 1};
-  situ_ops_address data{situ_look, this};   // the lowest ghost point; out of core, of a copy that follows each loop
+  situ_ops_address data{situ_look, this};  // the lowest ghost point; out of core, of a copy that follows each loop
   char const* name = nullptr;
   char const* type = nullptr;
   int user_managed = 0;
-  int is_hdf5 = 0;                          // declared from a file
+  int is_hdf5 = 0;  // declared from a file
   char const* hdf5_file = "none";
   size_t mem = 0;
   situ::stencil::dataset_core* core = nullptr;
-  int reduced_by = -1;                      // the access mode of the last reduction into it, while nobody has read it
+  int reduced_by = -1;  // the access mode of the last reduction into it, while nobody has read it
   std::string situ_name, situ_type, situ_file;
   situ::stencil::dataset_layout situ_layout;
-  bool situ_is_seen = false;                // the program has an address into it
-  bool situ_is_lent = false;                // until the program releases it
-  std::vector<char> situ_copy;              // out of core: what the program sees
+  bool situ_is_seen = false;    // the program has an address into it
+  bool situ_is_lent = false;    // until the program releases it
+  std::vector<char> situ_copy;  // out of core: what the program sees
 
-  int ghosts_above(int d) const { return core->valid.high[static_cast<std::size_t>(d)] - core->inner.high[static_cast<std::size_t>(d)]; }
+  int ghosts_above(int d) const {
+    return core->valid.high[static_cast<std::size_t>(d)] - core->inner.high[static_cast<std::size_t>(d)];
+  }
   int get_local_npartitions() { return 1; }
   int get_global_npartitions() { return 1; }
   void get_extents(int part, int* disp, int* sizes);
@@ -275,12 +279,17 @@ class OPS_instance {
   ops_stencil decl_restrict_stencil(int dims, int points, int* stencil, int* stride, char const* name);
   ops_stencil decl_prolong_stencil(int dims, int points, int* stencil, int* stride, char const* name);
   ops_reduction decl_reduction_handle(int size, const char* type, const char* name);
-  ops_halo decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir, int* to_dir);
+  ops_halo decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir,
+                     int* to_dir);
   ops_halo_group decl_halo_group(int nhalos, ops_halo* halos);
   template <class T>
-  void decl_const(char const* name, int dim, char const*, T* data) { note_constant(name, data, static_cast<std::size_t>(dim) * sizeof(T)); }
+  void decl_const(char const* name, int dim, char const*, T* data) {
+    note_constant(name, data, static_cast<std::size_t>(dim) * sizeof(T));
+  }
   template <class T>
-  void update_const(char const* name, int dim, char const*, T* data) { note_constant(name, data, static_cast<std::size_t>(dim) * sizeof(T)); }
+  void update_const(char const* name, int dim, char const*, T* data) {
+    note_constant(name, data, static_cast<std::size_t>(dim) * sizeof(T));
+  }
   void partition(const char*) {}
   void diagnostic_output();
   void timing_output(std::ostream& to);
@@ -295,25 +304,28 @@ class OPS_instance {
   // The rest is for the templates of the headers, and for other files of this library.
   void init(int argc, const char* const* argv, int diags_level);
   situ::stencil::context& situ();
-  // What executors are told of an argument. Kernels declared with OPS_WRITE may leave points or components out, which keep their values in OPS: so what
-  // lies in a store is read first, unless the program says that it never does that (SITU_WRITE_ALL).
+  // What executors are told of an argument. Kernels declared with OPS_WRITE may leave points or components out, which
+  // keep their values in OPS: so what lies in a store is read first, unless the program says that it never does that
+  // (SITU_WRITE_ALL).
   [[nodiscard]] situ::stencil::access access_of(const ops_arg& a) const;
   // Takes a loop into the queue. A loop over memory that the program can see runs at once.
   void enqueue(std::unique_ptr<situ::stencil::loop> l);
   // Between a dataset and a buffer with the components of a point side by side. Execute what is queued.
   void fetch(ops_dat dat, const situ::stencil::box& what, void* to);
   void store(ops_dat dat, const situ::stencil::box& what, const void* from);
-  // Before and after data is read or changed in another way than by these: what the program sees of it is what the dataset holds.
+  // Before and after data is read or changed in another way than by these: what the program sees of it is what the
+  // dataset holds.
   void begin_access(ops_dat dat);
   void end_access(ops_dat dat);
   // The lowest valid element, for the program to look at and to change until it says otherwise.
   char* show(ops_dat dat);
   void show_no_more(ops_dat dat);
-  ops_dat add_dat(ops_block block, int dim, const int* size, const int* base, const int* d_m, const int* d_p, const int* stride, char* data, int type_size,
-                  char const* type, char const* name);
+  ops_dat add_dat(ops_block block, int dim, const int* size, const int* base, const int* d_m, const int* d_p,
+                  const int* stride, char* data, int type_size, char const* type, char const* name);
   void free_dat(ops_dat dat);
   ops_dat copy_dat(ops_dat dat);
-  // Constants are global variables that kernels read when they run, so queued loops must run with the values they were queued with.
+  // Constants are global variables that kernels read when they run, so queued loops must run with the values they were
+  // queued with.
   void note_constant(const std::string& name, void* at, std::size_t bytes);
   void keep_constants();
   void execute();
@@ -348,7 +360,9 @@ class OPS_instance {
 };
 
 void ops_init(int argc, const char* const argv[], int diags_level);
-inline void ops_init(int argc, char** argv, int diags_level) { ops_init(argc, const_cast<const char* const*>(argv), diags_level); }
+inline void ops_init(int argc, char** argv, int diags_level) {
+  ops_init(argc, const_cast<const char* const*>(argv), diags_level);
+}
 void ops_exit();
 void _ops_init(OPS_instance* instance, int argc, const char* const argv[], int diags_level);
 void ops_set_soa(int soa);
@@ -366,7 +380,8 @@ ops_stencil ops_decl_stencil(int dims, int points, int* stencil, char const* nam
 ops_stencil ops_decl_strided_stencil(int dims, int points, int* stencil, int* stride, char const* name);
 ops_stencil ops_decl_restrict_stencil(int dims, int points, int* stencil, int* stride, char const* name);
 ops_stencil ops_decl_prolong_stencil(int dims, int points, int* stencil, int* stride, char const* name);
-ops_halo ops_decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir, int* to_dir);
+ops_halo ops_decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir,
+                       int* to_dir);
 ops_halo_group ops_decl_halo_group(int nhalos, ops_halo* halos);
 void ops_halo_transfer(ops_halo_group group);
 void ops_partition(const char* method);
@@ -444,31 +459,44 @@ situ_ops_arg_gbl ops_arg_gbl(T* data, int dim, char const*, ops_access acc) {
 
 void situ_ops_reduction_result(ops_reduction handle, void* to, std::size_t element_bytes);
 template <class T>
-void ops_reduction_result(ops_reduction handle, T* to) { situ_ops_reduction_result(handle, to, sizeof(T)); }
-template <class T>
-void ops_reduction_core::get_result(T* to) { ops_reduction_result(this, to); }
-
-template <class T>
-ops_dat ops_decl_dat(ops_block block, int dim, int* size, int* base, int* d_m, int* d_p, int* stride, T* data, char const* type, char const* name) {
-  return block->instance->add_dat(block, dim, size, base, d_m, d_p, stride, reinterpret_cast<char*>(data), static_cast<int>(sizeof(T)), type, name);
+void ops_reduction_result(ops_reduction handle, T* to) {
+  situ_ops_reduction_result(handle, to, sizeof(T));
 }
 template <class T>
-ops_dat ops_decl_dat(ops_block block, int dim, int* size, int* base, int* d_m, int* d_p, T* data, char const* type, char const* name) {
+void ops_reduction_core::get_result(T* to) {
+  ops_reduction_result(this, to);
+}
+
+template <class T>
+ops_dat ops_decl_dat(ops_block block, int dim, int* size, int* base, int* d_m, int* d_p, int* stride, T* data,
+                     char const* type, char const* name) {
+  return block->instance->add_dat(block, dim, size, base, d_m, d_p, stride, reinterpret_cast<char*>(data),
+                                  static_cast<int>(sizeof(T)), type, name);
+}
+template <class T>
+ops_dat ops_decl_dat(ops_block block, int dim, int* size, int* base, int* d_m, int* d_p, T* data, char const* type,
+                     char const* name) {
   return ops_decl_dat(block, dim, size, base, d_m, d_p, static_cast<int*>(nullptr), data, type, name);
 }
 template <class T>
-ops_dat ops_block_core::decl_dat(int n, int* size, int* base, int* d_m, int* d_p, int* stride, T* data, char const* type, char const* label) {
+ops_dat ops_block_core::decl_dat(int n, int* size, int* base, int* d_m, int* d_p, int* stride, T* data,
+                                 char const* type, char const* label) {
   return ops_decl_dat(this, n, size, base, d_m, d_p, stride, data, type, label);
 }
 template <class T>
-ops_dat ops_block_core::decl_dat(int n, int* size, int* base, int* d_m, int* d_p, T* data, char const* type, char const* label) {
+ops_dat ops_block_core::decl_dat(int n, int* size, int* base, int* d_m, int* d_p, T* data, char const* type,
+                                 char const* label) {
   return ops_decl_dat(this, n, size, base, d_m, d_p, data, type, label);
 }
 
 template <class T>
-void ops_decl_const(char const* name, int dim, char const* type, T* data) { OPS_instance::getOPSInstance()->decl_const(name, dim, type, data); }
+void ops_decl_const(char const* name, int dim, char const* type, T* data) {
+  OPS_instance::getOPSInstance()->decl_const(name, dim, type, data);
+}
 template <class T>
-void ops_update_const(char const* name, int dim, char const* type, T* data) { OPS_instance::getOPSInstance()->update_const(name, dim, type, data); }
+void ops_update_const(char const* name, int dim, char const* type, T* data) {
+  OPS_instance::getOPSInstance()->update_const(name, dim, type, data);
+}
 
 #include "ops_hdf5.h"
 #include "ops_tridiag.h"

@@ -1,4 +1,5 @@
-// For programs of OPS's first API, whose kernels take bare pointers and compute offsets with macros by the number of the argument:
+// For programs of OPS's first API, whose kernels take bare pointers and compute offsets with macros by the number of
+// the argument:
 //     void smooth(const double* u, double* v) { v[OPS_ACC1(0, 0)] = 0.5 * (u[OPS_ACC0(-1, 0)] + u[OPS_ACC0(1, 0)]); }
 // With several components, OPS_ACC_MD0(component, x, y). Kernels that take ACC<T>& work with this header as well.
 #pragma once

@@ -25,8 +25,9 @@ struct pointer_view {
   operator T*() const noexcept { return at; }  // NOLINT
 };
 
-// Distances in the dataset of argument n of the loop that this thread runs, in elements, the last one between components: what the macros
-// OPS_ACC0 ... of ops_seq.h compute with. Kernels that take bare pointers have no other place to find them.
+// Distances in the dataset of argument n of the loop that this thread runs, in elements, the last one between
+// components: what the macros OPS_ACC0 ... of ops_seq.h compute with. Kernels that take bare pointers have no other
+// place to find them.
 inline constexpr int max_raw_arguments = 100;
 inline thread_local constinit std::ptrdiff_t raw_stride[max_raw_arguments][OPS_MAX_DIM + 1] = {};
 
@@ -36,7 +37,8 @@ struct raw_view {
   raw_view(T* p, const std::ptrdiff_t*, std::ptrdiff_t) noexcept : at{p} {}
   operator T*() const noexcept { return at; }  // NOLINT
 };
-// A dataset that the kernel sees as a bare pointer to the point. For any number of dimensions: what is lacking has distance 0.
+// A dataset that the kernel sees as a bare pointer to the point. For any number of dimensions: what is lacking has
+// distance 0.
 template <class T>
 class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, raw_view<T>> {
   using base = stencil::detail::dataset_parameter<T, OPS_MAX_DIM, raw_view<T>>;
@@ -61,12 +63,14 @@ class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, 
 };
 
 [[nodiscard]] inline stencil::reduction_kind reduction_kind_of(ops_access acc) {
-  return acc == OPS_MIN ? stencil::reduction_kind::min : acc == OPS_MAX ? stencil::reduction_kind::max : stencil::reduction_kind::sum;
+  return acc == OPS_MIN   ? stencil::reduction_kind::min
+         : acc == OPS_MAX ? stencil::reduction_kind::max
+                          : stencil::reduction_kind::sum;
 }
 // Throws where OPS_ACC has no number any more.
 void check_raw_argument(const char* kernel, std::size_t index);
-// Refuses elements of another size. True before the first of several reductions into a dataset whose points are shared by many of the
-// loop: it starts from the identity then.
+// Refuses elements of another size. True before the first of several reductions into a dataset whose points are shared
+// by many of the loop: it starts from the identity then.
 [[nodiscard]] bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes);
 [[nodiscard]] stencil::box range_of(int dims, const int* range);
 
@@ -80,16 +84,20 @@ void fill(OPS_instance& i, ops_dat dat, T value) {
   };
   const int dims = dat->block->dims;
   i.enqueue(std::make_unique<stencil::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter>>(
-      "identity", dims, dat->core->valid, kernel, parameter{dat->core, stencil::shape::point(dims), stencil::access::write}));
+      "identity", dims, dat->core->valid, kernel,
+      parameter{dat->core, stencil::shape::point(dims), stencil::access::write}));
 }
 
 template <class T, int D, class View>
 stencil::detail::dataset_parameter<T, D, View> dataset(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a) {
   using value = std::remove_const_t<T>;
   if (a.dat == nullptr) return {nullptr, *a.stencil->shape, stencil::access::read};
-  // The kernel is to leave it alone; but programs pass wrong flags (CloverLeaf 3D does), and OPS's dataset is there all the same.
-  if (a.opt == 0) return {a.dat->core, *a.stencil->shape, a.acc == OPS_READ ? stencil::access::read : stencil::access::read_write};
-  if (starts_reduction(kernel, a, sizeof(T))) fill<value, D>(i, a.dat, stencil::identity<value>(reduction_kind_of(a.acc)));
+  // The kernel is to leave it alone; but programs pass wrong flags (CloverLeaf 3D does), and OPS's dataset is there all
+  // the same.
+  if (a.opt == 0)
+    return {a.dat->core, *a.stencil->shape, a.acc == OPS_READ ? stencil::access::read : stencil::access::read_write};
+  if (starts_reduction(kernel, a, sizeof(T)))
+    fill<value, D>(i, a.dat, stencil::identity<value>(reduction_kind_of(a.acc)));
   return {a.dat->core, *a.stencil->shape, i.access_of(a)};
 }
 
@@ -97,7 +105,9 @@ template <class P>
 struct parameter_of;  // no kernel takes such a parameter: ACC<T>& and pointers are possible
 template <class T, int D>
 struct parameter_of<acc<T, D>> {
-  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a, std::size_t) { return dataset<T, D, acc<T, D>>(i, kernel, a); }
+  static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a, std::size_t) {
+    return dataset<T, D, acc<T, D>>(i, kernel, a);
+  }
 };
 template <class T>
 struct parameter_of<T*> {
@@ -106,10 +116,13 @@ struct parameter_of<T*> {
     check_raw_argument(kernel, index);
     return raw_parameter<T>{dataset<T, OPS_MAX_DIM, raw_view<T>>(i, kernel, a), index};
   }
-  static auto make(OPS_instance&, const char*, const situ_ops_arg_idx&, std::size_t) { return stencil::detail::index_parameter<index_view>{}; }
+  static auto make(OPS_instance&, const char*, const situ_ops_arg_idx&, std::size_t) {
+    return stencil::detail::index_parameter<index_view>{};
+  }
   static auto make(OPS_instance&, const char*, const situ_ops_arg_gbl& a, std::size_t) {
     const auto* const first = reinterpret_cast<const value*>(a.data);
-    return stencil::detail::global_parameter<std::vector<value>, pointer_view<value>>{std::vector<value>(first, first + a.dim)};
+    return stencil::detail::global_parameter<std::vector<value>, pointer_view<value>>{
+        std::vector<value>(first, first + a.dim)};
   }
   static auto make(OPS_instance& i, const char* kernel, const situ_ops_arg_reduce& a, std::size_t) {
     const auto kind = reduction_kind_of(a.acc);
@@ -123,12 +136,15 @@ struct parameter_of<T*> {
 };
 
 template <class... P, class Kernel, class... A>
-void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, int, const int* range, const A&... arguments) {
-  static_assert(sizeof...(P) == sizeof...(A), "the kernel has another number of parameters than ops_par_loop has arguments");
+void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, int, const int* range,
+              const A&... arguments) {
+  static_assert(sizeof...(P) == sizeof...(A),
+                "the kernel has another number of parameters than ops_par_loop has arguments");
   OPS_instance& instance = *block->instance;
   instance.keep_constants();
   auto parameters = [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-    return std::tuple{parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, Index)...};
+    return std::tuple{
+        parameter_of<std::remove_cv_t<std::remove_reference_t<P>>>::make(instance, name, arguments, Index)...};
   }(std::index_sequence_for<P...>{});
   instance.enqueue(std::apply(
       [&](auto&... p) -> std::unique_ptr<stencil::loop> {
@@ -140,5 +156,7 @@ void par_loop(void (*)(P...), Kernel kernel, char const* name, ops_block block, 
 
 }  // namespace situ::ops
 
-#define ops_par_loop(kernel, name, block, dims, range, ...) \
-  ::situ::ops::par_loop(kernel, [](auto&&... situ_a) __attribute__((always_inline)) { kernel(situ_a...); }, name, block, dims, range __VA_OPT__(, ) __VA_ARGS__)
+#define ops_par_loop(kernel, name, block, dims, range, ...)                                                  \
+  ::situ::ops::par_loop(                                                                                     \
+      kernel, [](auto&&... situ_a) __attribute__((always_inline)) { kernel(situ_a...); }, name, block, dims, \
+      range __VA_OPT__(, ) __VA_ARGS__)

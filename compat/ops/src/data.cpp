@@ -30,7 +30,8 @@ void fetch(ops_dat dat, const int* slab, char* to) {
 
 void store(ops_dat dat, const int* slab, const char* from) { instance_of(dat).store(dat, box_of(dat, slab), from); }
 
-// One side of a halo: the box in its dataset, and where a point of the box lies in the buffer, whose dimension 0 runs fastest.
+// One side of a halo: the box in its dataset, and where a point of the box lies in the buffer, whose dimension 0 runs
+// fastest.
 struct halo_side {
   st::box where;
   std::ptrdiff_t start = 0;
@@ -85,9 +86,10 @@ void enqueue_copy(const ops_halo_core& h, const st::box& range, const st::shape&
     for (int c = 0; c < n; ++c) to.at(c, 0, 0, 0, 0, 0) = from.at(c, at[0], at[1], at[2], at[3], at[4]);
   };
   const int dims = h.to->block->dims;
-  instance_of(h.to).enqueue(std::make_unique<st::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, read, write>>(
-      fmt::format("halo {}", h.to->name), dims, range, kernel, read{h.from->core, offset, st::access::read},
-      write{h.to->core, st::shape::point(dims), st::access::write}));
+  instance_of(h.to).enqueue(
+      std::make_unique<st::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, read, write>>(
+          fmt::format("halo {}", h.to->name), dims, range, kernel, read{h.from->core, offset, st::access::read},
+          write{h.to->core, st::shape::point(dims), st::access::write}));
 }
 
 // Skewed tiles must be as high as the offset in the outermost dimension: a chain with a farther copy gains nothing.
@@ -118,7 +120,8 @@ bool enqueue(const ops_halo_core& h, const halo_side& from, const halo_side& to)
 void check_inside(const ops_halo_core& h, ops_dat dat, const st::box& where) {
   if (where.empty() || st::intersection(where, dat->core->valid) == where) return;
   situ::throw_error(situ::errc::bad_argument,
-                    fmt::format("halo from '{}' to '{}' leaves dataset '{}' and its ghost points", h.from->name, h.to->name, dat->name));
+                    fmt::format("halo from '{}' to '{}' leaves dataset '{}' and its ghost points", h.from->name,
+                                h.to->name, dat->name));
 }
 
 void transfer(const ops_halo_core& h) {
@@ -133,10 +136,12 @@ void transfer(const ops_halo_core& h) {
   std::vector<char> there(points * bytes), buffer(points * bytes);
   instance_of(h.from).fetch(h.from, from.where, there.data());
   for_each_point(from.where, [&](const st::coordinates& at, std::int64_t n) {
-    std::memcpy(buffer.data() + static_cast<std::size_t>(from.position(at)) * bytes, there.data() + static_cast<std::size_t>(n) * bytes, bytes);
+    std::memcpy(buffer.data() + static_cast<std::size_t>(from.position(at)) * bytes,
+                there.data() + static_cast<std::size_t>(n) * bytes, bytes);
   });
   for_each_point(to.where, [&](const st::coordinates& at, std::int64_t n) {
-    std::memcpy(there.data() + static_cast<std::size_t>(n) * bytes, buffer.data() + static_cast<std::size_t>(to.position(at)) * bytes, bytes);
+    std::memcpy(there.data() + static_cast<std::size_t>(n) * bytes,
+                buffer.data() + static_cast<std::size_t>(to.position(at)) * bytes, bytes);
   });
   instance_of(h.to).store(h.to, to.where, there.data());
 }
@@ -158,15 +163,18 @@ void fill_random(ops_dat dat, Distribution distribution) {
   }
 }
 [[noreturn]] void refuse_random(ops_dat dat) {
-  situ::throw_error(situ::errc::not_supported, fmt::format("dataset '{}' of type {} cannot be filled with random numbers", dat->name, dat->type));
+  situ::throw_error(situ::errc::not_supported,
+                    fmt::format("dataset '{}' of type {} cannot be filled with random numbers", dat->name, dat->type));
 }
 
 }  // namespace
 
-ops_halo OPS_instance::decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir, int* to_dir) {
+ops_halo OPS_instance::decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir,
+                                 int* to_dir) {
   if (from->elem_size != to->elem_size) {
-    situ::throw_error(situ::errc::bad_argument, fmt::format("halo between '{}' and '{}': their points have {} and {} bytes", from->name, to->name, from->elem_size,
-                                                            to->elem_size));
+    situ::throw_error(situ::errc::bad_argument,
+                      fmt::format("halo between '{}' and '{}': their points have {} and {} bytes", from->name, to->name,
+                                  from->elem_size, to->elem_size));
   }
   auto& h = halos_.emplace_back();
   h.from = from;
@@ -192,7 +200,8 @@ ops_halo_group OPS_instance::decl_halo_group(int nhalos, ops_halo* halos) {
   return &g;
 }
 
-ops_halo ops_decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir, int* to_dir) {
+ops_halo ops_decl_halo(ops_dat from, ops_dat to, int* iter_size, int* from_base, int* to_base, int* from_dir,
+                       int* to_dir) {
   return instance_of(from).decl_halo(from, to, iter_size, from_base, to_base, from_dir, to_dir);
 }
 ops_halo_group ops_decl_halo_group(int nhalos, ops_halo* halos) {
@@ -208,15 +217,22 @@ void ops_halo_group_core::halo_transfer() { ops_halo_transfer(this); }
 
 void ops_randomgen_init(unsigned int seed, int) { generator.seed(seed); }
 void ops_fill_random_uniform(ops_dat dat) {
-  if (dat->situ_type == "double") fill_random<double>(dat, std::uniform_real_distribution<double>{});
-  else if (dat->situ_type == "float") fill_random<float>(dat, std::uniform_real_distribution<float>{});
-  else if (dat->situ_type == "int") fill_random<int>(dat, std::uniform_int_distribution<int>{0, INT_MAX});
-  else refuse_random(dat);
+  if (dat->situ_type == "double")
+    fill_random<double>(dat, std::uniform_real_distribution<double>{});
+  else if (dat->situ_type == "float")
+    fill_random<float>(dat, std::uniform_real_distribution<float>{});
+  else if (dat->situ_type == "int")
+    fill_random<int>(dat, std::uniform_int_distribution<int>{0, INT_MAX});
+  else
+    refuse_random(dat);
 }
 void ops_fill_random_normal(ops_dat dat) {
-  if (dat->situ_type == "double") fill_random<double>(dat, std::normal_distribution<double>{});
-  else if (dat->situ_type == "float") fill_random<float>(dat, std::normal_distribution<float>{});
-  else refuse_random(dat);
+  if (dat->situ_type == "double")
+    fill_random<double>(dat, std::normal_distribution<double>{});
+  else if (dat->situ_type == "float")
+    fill_random<float>(dat, std::normal_distribution<float>{});
+  else
+    refuse_random(dat);
 }
 
 void ops_free_dat(ops_dat dat) { instance_of(dat).free_dat(dat); }
@@ -265,30 +281,42 @@ char* ops_dat_get_raw_pointer(ops_dat dat, int, ops_stencil, ops_memspace* memsp
 }
 void ops_dat_release_raw_data(ops_dat dat, int, ops_access acc) {
   if (!dat->situ_is_lent) {
-    situ::throw_error(situ::errc::bad_argument, fmt::format("ops_dat_release_raw_data: the program has no raw pointer into dataset '{}'", dat->name));
+    situ::throw_error(
+        situ::errc::bad_argument,
+        fmt::format("ops_dat_release_raw_data: the program has no raw pointer into dataset '{}'", dat->name));
   }
   dat->reduced_by = -1;
   dat->situ_is_lent = false;
   if (acc != OPS_READ) instance_of(dat).begin_access(dat);
   if (!dat->situ_is_seen) instance_of(dat).show_no_more(dat);
 }
-void ops_dat_release_raw_data_memspace(ops_dat dat, int part, ops_access acc, ops_memspace*) { ops_dat_release_raw_data(dat, part, acc); }
+void ops_dat_release_raw_data_memspace(ops_dat dat, int part, ops_access acc, ops_memspace*) {
+  ops_dat_release_raw_data(dat, part, acc);
+}
 void ops_dat_fetch_data(ops_dat dat, int, char* data) { fetch(dat, nullptr, data); }
 void ops_dat_fetch_data_memspace(ops_dat dat, int, char* data, ops_memspace) { fetch(dat, nullptr, data); }
-void ops_dat_fetch_data_slab_memspace(ops_dat dat, int, char* data, int* range, ops_memspace) { fetch(dat, range, data); }
+void ops_dat_fetch_data_slab_memspace(ops_dat dat, int, char* data, int* range, ops_memspace) {
+  fetch(dat, range, data);
+}
 void ops_dat_set_data(ops_dat dat, int, char* data) { store(dat, nullptr, data); }
 void ops_dat_set_data_memspace(ops_dat dat, int, char* data, ops_memspace) { store(dat, nullptr, data); }
 void ops_dat_set_data_slab_memspace(ops_dat dat, int, char* data, int* range, ops_memspace) { store(dat, range, data); }
 void ops_get_data(ops_dat dat) { instance_of(dat).execute(); }
 
 void ops_dat_core::get_extents(int part, int* disp, int* sizes) { ops_dat_get_extents(this, part, disp, sizes); }
-size_t ops_dat_core::get_slab_extents(int part, int* disp, int* sizes, int* slab) { return ops_dat_get_slab_extents(this, part, disp, sizes, slab); }
+size_t ops_dat_core::get_slab_extents(int part, int* disp, int* sizes, int* slab) {
+  return ops_dat_get_slab_extents(this, part, disp, sizes, slab);
+}
 void ops_dat_core::get_raw_metadata(int part, int* disp, int* sizes, int* strides, int* m, int* p) {
   ops_dat_get_raw_metadata(this, part, disp, sizes, strides, m, p);
 }
-char* ops_dat_core::get_raw_pointer(int part, ops_stencil stencil, ops_memspace* memspace) { return ops_dat_get_raw_pointer(this, part, stencil, memspace); }
+char* ops_dat_core::get_raw_pointer(int part, ops_stencil stencil, ops_memspace* memspace) {
+  return ops_dat_get_raw_pointer(this, part, stencil, memspace);
+}
 void ops_dat_core::release_raw_data(int part, ops_access acc) { ops_dat_release_raw_data(this, part, acc); }
-void ops_dat_core::release_raw_data(int part, ops_access acc, ops_memspace* m) { ops_dat_release_raw_data_memspace(this, part, acc, m); }
+void ops_dat_core::release_raw_data(int part, ops_access acc, ops_memspace* m) {
+  ops_dat_release_raw_data_memspace(this, part, acc, m);
+}
 void ops_dat_core::fetch_data(int, char* to, ops_memspace) { fetch(this, nullptr, to); }
 void ops_dat_core::fetch_data_slab(int, char* to, int* range, ops_memspace) { fetch(this, range, to); }
 void ops_dat_core::set_data(int, char* from, ops_memspace) { store(this, nullptr, from); }

@@ -37,12 +37,14 @@ bool says(std::string_view argument, std::string_view name) {
 
 OPS_instance::OPS_instance() : OPS_instance{0, nullptr, 1} {}
 
-OPS_instance::OPS_instance(int argc, const char* const* argv, int diags_level, std::ostream& out) : OPS_diags{diags_level}, out_{&out} {
+OPS_instance::OPS_instance(int argc, const char* const* argv, int diags_level, std::ostream& out)
+    : OPS_diags{diags_level}, out_{&out} {
   how_ = parse(argc, argv);
   ++instances;
 }
 
-// Static initializers may have declared things before: they stay, as in OPS, and what they said is valid (also OPS_soa).
+// Static initializers may have declared things before: they stay, as in OPS, and what they said is valid (also
+// OPS_soa).
 void OPS_instance::init(int argc, const char* const* argv, int diags_level) {
   OPS_diags = diags_level;
   how_ = parse(argc, argv);
@@ -67,7 +69,9 @@ void OPS_instance::move_to_new_context() {
     if (dat.core == nullptr) continue;
     const auto& from = *dat.core;
     if (!from.is_foreign && std::find(seen_.begin(), seen_.end(), &dat) != seen_.end()) {
-      situ::throw_error(situ::errc::bad_argument, fmt::format("ops_init after the program took the address of dataset '{}', which may move now", dat.name));
+      situ::throw_error(
+          situ::errc::bad_argument,
+          fmt::format("ops_init after the program took the address of dataset '{}', which may move now", dat.name));
     }
     place(&dat);
     if (from.is_foreign) continue;
@@ -97,17 +101,28 @@ st::options OPS_instance::parse(int argc, const char* const* argv) {
   for (int n = 0; n < argc; ++n) {
     const std::string_view a = argv[n];
     int value = 0;
-    if (says(a, "OPS_TILING")) how.run_by = st::executor::tiled;
-    else if (says(a, "SITU_OUT_OF_CORE")) how.run_by = st::executor::out_of_core;
-    else if (says(a, "SITU_AT_ONCE")) at_once_ = true;
-    else if (says(a, "SITU_WRITE_ALL")) writes_all_ = true;
-    else if (takes(a, "OPS_DIAGS=", value)) OPS_diags = value;
-    else if (takes(a, "OPS_CACHE_SIZE=", value)) how.cache_bytes = static_cast<std::uint64_t>(value) << 20;
-    else if (takes(a, "OPS_TILESIZE_X=", value)) how.tile[0] = value;
-    else if (takes(a, "OPS_TILESIZE_Y=", value)) how.tile[1] = value;
-    else if (takes(a, "OPS_TILESIZE_Z=", value)) how.tile[2] = value;
-    else if (takes(a, "OPS_TILESIZE_U=", value)) how.tile[3] = value;
-    else if (takes(a, "OPS_TILESIZE_V=", value)) how.tile[4] = value;
+    if (says(a, "OPS_TILING"))
+      how.run_by = st::executor::tiled;
+    else if (says(a, "SITU_OUT_OF_CORE"))
+      how.run_by = st::executor::out_of_core;
+    else if (says(a, "SITU_AT_ONCE"))
+      at_once_ = true;
+    else if (says(a, "SITU_WRITE_ALL"))
+      writes_all_ = true;
+    else if (takes(a, "OPS_DIAGS=", value))
+      OPS_diags = value;
+    else if (takes(a, "OPS_CACHE_SIZE=", value))
+      how.cache_bytes = static_cast<std::uint64_t>(value) << 20;
+    else if (takes(a, "OPS_TILESIZE_X=", value))
+      how.tile[0] = value;
+    else if (takes(a, "OPS_TILESIZE_Y=", value))
+      how.tile[1] = value;
+    else if (takes(a, "OPS_TILESIZE_Z=", value))
+      how.tile[2] = value;
+    else if (takes(a, "OPS_TILESIZE_U=", value))
+      how.tile[3] = value;
+    else if (takes(a, "OPS_TILESIZE_V=", value))
+      how.tile[4] = value;
   }
   how.report = OPS_diags > 1;
   return st::options::from_environment(how);
@@ -118,8 +133,12 @@ OPS_instance* OPS_instance::getOPSInstance() {
   return global.get();
 }
 
-void ops_init(int argc, const char* const argv[], int diags_level) { OPS_instance::getOPSInstance()->init(argc, argv, diags_level); }
-void _ops_init(OPS_instance* instance, int argc, const char* const argv[], int diags_level) { instance->init(argc, argv, diags_level); }
+void ops_init(int argc, const char* const argv[], int diags_level) {
+  OPS_instance::getOPSInstance()->init(argc, argv, diags_level);
+}
+void _ops_init(OPS_instance* instance, int argc, const char* const argv[], int diags_level) {
+  instance->init(argc, argv, diags_level);
+}
 void ops_exit() { global.reset(); }
 void ops_set_soa(int soa) { OPS_instance::getOPSInstance()->OPS_soa = soa; }
 
@@ -134,8 +153,9 @@ ops_block OPS_instance::decl_block(int dims, const char* name) {
   return &b;
 }
 
-ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const int* base, const int* d_m, const int* d_p, const int* stride, char* data,
-                              int type_size, char const* type, char const* name) {
+ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const int* base, const int* d_m,
+                              const int* d_p, const int* stride, char* data, int type_size, char const* type,
+                              char const* name) {
   st::dataset_layout layout;
   for (int d = 0; d < block->dims; ++d) {
     layout.inner.low[static_cast<std::size_t>(d)] = base[d];
@@ -176,13 +196,17 @@ ops_dat OPS_instance::add_dat(ops_block block, int dim, const int* size, const i
 void OPS_instance::place(ops_dat dat) {
   const auto& layout = dat->situ_layout;
   const auto& type = dat->situ_type;
-  dat->core = situ().add_dataset(dat->block->situ_block, dat->situ_name, dat->block->dims, layout, static_cast<std::size_t>(dat->type_size),
-                                 type == "double" ? typeid(double).name() : type == "float" ? typeid(float).name() : type);
+  dat->core = situ().add_dataset(dat->block->situ_block, dat->situ_name, dat->block->dims, layout,
+                                 static_cast<std::size_t>(dat->type_size),
+                                 type == "double"  ? typeid(double).name()
+                                 : type == "float" ? typeid(float).name()
+                                                   : type);
   const auto& core = *dat->core;
   for (int d = 0; d < dat->block->dims; ++d) {
     const auto n = static_cast<std::size_t>(d);
     // As in OPS, what rows are padded with counts as ghost points: programs index memory by size.
-    const int room = d + 1 < dat->block->dims && !core.in_file ? static_cast<int>(core.stride[n + 1] / core.stride[n]) : core.valid.extent(d);
+    const int room = d + 1 < dat->block->dims && !core.in_file ? static_cast<int>(core.stride[n + 1] / core.stride[n])
+                                                               : core.valid.extent(d);
     dat->size[d] = room;
     dat->d_p[d] = layout.above[n] + room - core.valid.extent(d);
     if (d == 0) dat->x_pad = room - core.valid.extent(d);
@@ -204,18 +228,22 @@ ops_dat OPS_instance::copy_dat(ops_dat from) {
     size[d] = from->core->inner.extent(d);
     d_p[d] = from->ghosts_above(d);
   }
-  const ops_dat made = add_dat(from->block, from->dim, size, base, from->d_m, d_p, from->stride, nullptr, from->type_size, from->type, from->name);
+  const ops_dat made = add_dat(from->block, from->dim, size, base, from->d_m, d_p, from->stride, nullptr,
+                               from->type_size, from->type, from->name);
   ops_dat_deep_copy(made, from);
   return made;
 }
 
-ops_stencil OPS_instance::add_stencil(int dims, int points, int* stencil, const int* stride, char const* name, int type) {
+ops_stencil OPS_instance::add_stencil(int dims, int points, int* stencil, const int* stride, char const* name,
+                                      int type) {
   std::vector<st::coordinates> offsets(static_cast<std::size_t>(points));
   for (int p = 0; p < points; ++p) {
-    for (int d = 0; d < dims; ++d) offsets[static_cast<std::size_t>(p)][static_cast<std::size_t>(d)] = stencil[p * dims + d];
+    for (int d = 0; d < dims; ++d)
+      offsets[static_cast<std::size_t>(p)][static_cast<std::size_t>(d)] = stencil[p * dims + d];
   }
   st::coordinates multiplier{1, 1, 1, 1, 1}, divisor{1, 1, 1, 1, 1};
-  for (int d = 0; d < dims && stride != nullptr; ++d) (type == 2 ? divisor : multiplier)[static_cast<std::size_t>(d)] = stride[d];
+  for (int d = 0; d < dims && stride != nullptr; ++d)
+    (type == 2 ? divisor : multiplier)[static_cast<std::size_t>(d)] = stride[d];
   auto& s = stencils_.emplace_back();
   s.index = static_cast<int>(stencils_.size()) - 1;
   s.dims = dims;
@@ -260,8 +288,8 @@ ops_reduction OPS_instance::decl_reduction_handle(int size, const char* type, co
 
 namespace {
 
-// Whether it is a global variable of the program or a library. Kernels can read no others by name, and other memory may be gone when we look
-// again: programs pass temporaries to ops_update_const.
+// Whether it is a global variable of the program or a library. Kernels can read no others by name, and other memory may
+// be gone when we look again: programs pass temporaries to ops_update_const.
 bool is_global_variable(const void* at) {
   struct search {
     std::uintptr_t at;
@@ -272,7 +300,9 @@ bool is_global_variable(const void* at) {
                for (int n = 0; n < object->dlpi_phnum; ++n) {
                  const auto& segment = object->dlpi_phdr[n];
                  const std::uintptr_t first = object->dlpi_addr + segment.p_vaddr;
-                 if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0 && address >= first && address < first + segment.p_memsz) return 1;
+                 if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0 && address >= first &&
+                     address < first + segment.p_memsz)
+                   return 1;
                }
                return 0;
              },
@@ -329,7 +359,9 @@ ops_stencil ops_decl_prolong_stencil(int dims, int points, int* stencil, int* st
   return OPS_instance::getOPSInstance()->decl_prolong_stencil(dims, points, stencil, stride, name);
 }
 void ops_partition(const char* method) { OPS_instance::getOPSInstance()->partition(method); }
-void ops_execute(OPS_instance* instance) { (instance != nullptr ? instance : OPS_instance::getOPSInstance())->execute(); }
+void ops_execute(OPS_instance* instance) {
+  (instance != nullptr ? instance : OPS_instance::getOPSInstance())->execute();
+}
 
 namespace {
 void* checked(void* at, std::size_t bytes) {

@@ -38,7 +38,9 @@ situ_ops_arg_reduce ops_arg_reduce(ops_reduction handle, int dim, const char*, o
 
 void situ_ops_check_global(ops_access acc) {
   if (acc == OPS_READ) return;
-  situ::throw_error(situ::errc::bad_argument, "ops_arg_gbl with another access mode than OPS_READ: what a loop sums up needs a reduction handle, ops_arg_reduce");
+  situ::throw_error(situ::errc::bad_argument,
+                    "ops_arg_gbl with another access mode than OPS_READ: what a loop sums up needs a reduction handle, "
+                    "ops_arg_reduce");
 }
 
 void situ_ops_reduction_result(ops_reduction handle, void* to, std::size_t) {
@@ -76,17 +78,22 @@ stencil::box range_of(int dims, const int* range) {
 
 void check_raw_argument(const char* kernel, std::size_t index) {
   if (index < max_raw_arguments) return;
-  throw_error(errc::bad_argument, fmt::format("kernel '{}' takes argument {} as a bare pointer: OPS_ACC has numbers 0 to {} only; let it take ACC<T>&", kernel,
-                                              index, max_raw_arguments - 1));
+  throw_error(
+      errc::bad_argument,
+      fmt::format(
+          "kernel '{}' takes argument {} as a bare pointer: OPS_ACC has numbers 0 to {} only; let it take ACC<T>&",
+          kernel, index, max_raw_arguments - 1));
 }
 
 bool starts_reduction(const char* kernel, const situ_ops_arg_dat& a, std::size_t element_bytes) {
   if (a.dat->core->element_bytes != element_bytes) {
-    throw_error(errc::bad_argument, fmt::format("kernel '{}' sees elements of {} bytes in dataset '{}', which has {} of {} bytes", kernel, element_bytes,
-                                                a.dat->name, a.dat->type, a.dat->core->element_bytes));
+    throw_error(errc::bad_argument,
+                fmt::format("kernel '{}' sees elements of {} bytes in dataset '{}', which has {} of {} bytes", kernel,
+                            element_bytes, a.dat->name, a.dat->type, a.dat->core->element_bytes));
   }
   bool is_shared = false;
-  for (int d = 0; d < a.stencil->dims; ++d) is_shared = is_shared || (a.stencil->shape->multiplier(d) == 0 && a.dat->core->inner.extent(d) == 1);
+  for (int d = 0; d < a.stencil->dims; ++d)
+    is_shared = is_shared || (a.stencil->shape->multiplier(d) == 0 && a.dat->core->inner.extent(d) == 1);
   const bool reduces = is_shared && (a.acc == OPS_INC || a.acc == OPS_MIN || a.acc == OPS_MAX);
   if (!reduces) {
     a.dat->reduced_by = -1;

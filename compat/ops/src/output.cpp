@@ -44,7 +44,8 @@ void OPS_instance::diagnostic_output() {
   if (OPS_diags <= 1) return;
   for (const auto& d : dats_) {
     if (d.core == nullptr) continue;
-    *out_ << fmt::format("dat {} of {} [{}] on block {}: {} x {} bytes\n", d.name, d.type, d.dim, d.block->name, d.core->valid.points(), d.elem_size);
+    *out_ << fmt::format("dat {} of {} [{}] on block {}: {} x {} bytes\n", d.name, d.type, d.dim, d.block->name,
+                         d.core->valid.points(), d.elem_size);
   }
 }
 void ops_diagnostic_output() { OPS_instance::getOPSInstance()->diagnostic_output(); }
@@ -68,21 +69,28 @@ std::string number(const char* at, const std::string& type) {
   if (type == "double" || type == "real(8)") return fmt::format(" {:3.10f}", *reinterpret_cast<const double*>(at));
   if (type == "float" || type == "real(4)") return fmt::format("{:e} ", *reinterpret_cast<const float*>(at));
   if (type == "int" || type == "integer(4)") return fmt::format("{} ", *reinterpret_cast<const int*>(at));
-  if (type == "long" || type == "ll" || type == "long long") return fmt::format("{} ", *reinterpret_cast<const long*>(at));
+  if (type == "long" || type == "ll" || type == "long long")
+    return fmt::format("{} ", *reinterpret_cast<const long*>(at));
   if (type == "complexd" || type == "complexf") {
     const bool is_double = type == "complexd";
-    const auto part = [&](int n) { return is_double ? reinterpret_cast<const double*>(at)[n] : static_cast<double>(reinterpret_cast<const float*>(at)[n]); };
-    return is_double ? fmt::format("{:3.10f}+{:3.10f}i ", part(0), part(1)) : fmt::format("{:e}+{:e}i ", part(0), part(1));
+    const auto part = [&](int n) {
+      return is_double ? reinterpret_cast<const double*>(at)[n]
+                       : static_cast<double>(reinterpret_cast<const float*>(at)[n]);
+    };
+    return is_double ? fmt::format("{:3.10f}+{:3.10f}i ", part(0), part(1))
+                     : fmt::format("{:e}+{:e}i ", part(0), part(1));
   }
   situ::throw_error(situ::errc::not_supported, fmt::format("elements of type '{}' cannot be written as text", type));
 }
 
 }  // namespace
 
-// All points, ghosts included: a line of text for each line of points, an empty line after each plane, and so on. Appends, as OPS does.
+// All points, ghosts included: a line of text for each line of points, an empty line after each plane, and so on.
+// Appends, as OPS does.
 void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   auto& i = *dat->block->instance;
-  std::string text = fmt::format("ops_dat:  {} \nops_dat dim:  {} \nblock Dims : {} ", dat->name, dat->dim, dat->block->dims);
+  std::string text =
+      fmt::format("ops_dat:  {} \nops_dat dim:  {} \nblock Dims : {} ", dat->name, dat->dim, dat->block->dims);
   for (int d = 0; d < dat->block->dims; ++d) text += fmt::format("[{}]", dat->core->valid.extent(d));
   text += fmt::format("\nelem size {} \n", dat->elem_size);
   const situ::detail::standard_streams_filled kept_off;
@@ -114,7 +122,8 @@ void ops_print_dat_to_txtfile(ops_dat dat, const char* file) {
   }
   if (good && all.extent(static_cast<int>(last)) > 1) good = std::fputc('\n', to) != EOF;
   if (to == nullptr || std::fclose(to) != 0 || !good) {
-    situ::throw_error(situ::errc::bad_file, fmt::format("dataset '{}' cannot be written to '{}': {}", dat->name, file, std::strerror(errno)));
+    situ::throw_error(situ::errc::bad_file,
+                      fmt::format("dataset '{}' cannot be written to '{}': {}", dat->name, file, std::strerror(errno)));
   }
 }
 void ops_print_dat_to_txtfile_core(ops_dat dat, const char* file) { ops_print_dat_to_txtfile(dat, file); }
@@ -126,8 +135,9 @@ void ops_NaNcheck(ops_dat dat) {
   i.fetch(dat, all, values.data());
   for (std::size_t n = 0; n * static_cast<std::size_t>(dat->type_size) < values.size(); ++n) {
     const char* const at = values.data() + n * static_cast<std::size_t>(dat->type_size);
-    const bool found = dat->situ_type == "double" ? std::isnan(*reinterpret_cast<const double*>(at))
-                                                  : dat->situ_type == "float" && std::isnan(*reinterpret_cast<const float*>(at));
+    const bool found = dat->situ_type == "double"
+                           ? std::isnan(*reinterpret_cast<const double*>(at))
+                           : dat->situ_type == "float" && std::isnan(*reinterpret_cast<const float*>(at));
     if (!found) continue;
     std::fprintf(stderr, "Error: NaN in dataset %s, at element %zu\n", dat->name, n);
     std::exit(2);

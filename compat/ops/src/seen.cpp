@@ -1,6 +1,6 @@
-// What the program can see of a dataset without a call: memory that it brought, raw pointers that it has not released, dat->data. Loops over such
-// data run at once (docs/decisions/0006-ops-memory.md). Where the data is in a store, the program sees a copy, which is taken back before such a
-// loop and made again after it.
+// What the program can see of a dataset without a call: memory that it brought, raw pointers that it has not released,
+// dat->data. Loops over such data run at once (docs/decisions/0006-ops-memory.md). Where the data is in a store, the
+// program sees a copy, which is taken back before such a loop and made again after it.
 #include "ops_lib_core.h"
 
 #include <situ/base/error.h>
@@ -15,7 +15,8 @@ namespace st = situ::stencil;
 
 // Of the copy. Components as the program has them in its own memory.
 st::component_order order_of(ops_dat dat) {
-  return dat->situ_layout.order == st::component_order::interleaved ? st::component_order::interleaved : st::component_order::separate;
+  return dat->situ_layout.order == st::component_order::interleaved ? st::component_order::interleaved
+                                                                    : st::component_order::separate;
 }
 
 }  // namespace
@@ -38,7 +39,9 @@ char* ops_reduction_core::situ_look(void* reduction) {
 char* OPS_instance::show(ops_dat dat) {
   execute();
   if (std::find(seen_.begin(), seen_.end(), dat) == seen_.end()) {
-    if (dat->core->in_file) dat->situ_copy.resize(static_cast<std::size_t>(dat->core->valid.points()) * static_cast<std::size_t>(dat->elem_size));
+    if (dat->core->in_file)
+      dat->situ_copy.resize(static_cast<std::size_t>(dat->core->valid.points()) *
+                            static_cast<std::size_t>(dat->elem_size));
     seen_.push_back(dat);
     end_access(dat);
   }

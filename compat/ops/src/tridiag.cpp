@@ -70,18 +70,22 @@ void solve(int ndim, int solvedim, const int* range, const std::array<ops_dat, 5
     what.high[static_cast<std::size_t>(d)] = range[2 * d + 1];
   }
   if (ndim != dats[0]->block->dims || solvedim < 0 || solvedim >= ndim) {
-    situ::throw_error(situ::errc::bad_argument, fmt::format("tridiagonal systems along dimension {} of {} on block '{}', which has {} dimensions", solvedim,
-                                                            ndim, dats[0]->block->name, dats[0]->block->dims));
+    situ::throw_error(situ::errc::bad_argument,
+                      fmt::format("tridiagonal systems along dimension {} of {} on block '{}', which has {} dimensions",
+                                  solvedim, ndim, dats[0]->block->name, dats[0]->block->dims));
   }
   if (what.empty()) return;
   for (const ops_dat dat : dats) {
     if (dat->dim != 1 || dat->situ_type != dats[0]->situ_type) {
       situ::throw_error(situ::errc::bad_argument,
-                        fmt::format("tridiagonal systems: '{}' has {} components of type {}, '{}' has {} of {}: each must have one, of the same type", dat->name,
-                                    dat->dim, dat->type, dats[0]->name, dats[0]->dim, dats[0]->type));
+                        fmt::format("tridiagonal systems: '{}' has {} components of type {}, '{}' has {} of {}: each "
+                                    "must have one, of the same type",
+                                    dat->name, dat->dim, dat->type, dats[0]->name, dats[0]->dim, dats[0]->type));
     }
     if (st::intersection(what, dat->core->valid) != what) {
-      situ::throw_error(situ::errc::bad_argument, fmt::format("tridiagonal systems: the range leaves dataset '{}' and its ghost points", dat->name));
+      situ::throw_error(
+          situ::errc::bad_argument,
+          fmt::format("tridiagonal systems: the range leaves dataset '{}' and its ghost points", dat->name));
     }
     dat->reduced_by = -1;
   }
@@ -89,14 +93,17 @@ void solve(int ndim, int solvedim, const int* range, const std::array<ops_dat, 5
   const auto axis = static_cast<std::size_t>(solvedim);
   if (dats[0]->situ_type == "double") return enqueue<double>(dats, what, {points, axis, adds});
   if (dats[0]->situ_type == "float") return enqueue<float>(dats, what, {points, axis, adds});
-  situ::throw_error(situ::errc::not_supported, fmt::format("tridiagonal systems of type {}: double and float are possible", dats[0]->type));
+  situ::throw_error(situ::errc::not_supported,
+                    fmt::format("tridiagonal systems of type {}: double and float are possible", dats[0]->type));
 }
 
 }  // namespace
 
-void ops_tridMultiDimBatch(int ndim, int solvedim, int* range, ops_dat a, ops_dat b, ops_dat c, ops_dat d, ops_tridsolver_params*) {
+void ops_tridMultiDimBatch(int ndim, int solvedim, int* range, ops_dat a, ops_dat b, ops_dat c, ops_dat d,
+                           ops_tridsolver_params*) {
   solve(ndim, solvedim, range, {a, b, c, d, d}, false);
 }
-void ops_tridMultiDimBatch_Inc(int ndim, int solvedim, int* range, ops_dat a, ops_dat b, ops_dat c, ops_dat d, ops_dat u, ops_tridsolver_params*) {
+void ops_tridMultiDimBatch_Inc(int ndim, int solvedim, int* range, ops_dat a, ops_dat b, ops_dat c, ops_dat d,
+                               ops_dat u, ops_tridsolver_params*) {
   solve(ndim, solvedim, range, {a, b, c, d, u}, true);
 }

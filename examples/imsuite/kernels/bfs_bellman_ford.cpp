@@ -1,9 +1,10 @@
-// Breadth-first search by relaxation, asynchronous: a node that learns of a shorter way tells its neighbours at once. There are no rounds; the
-// `finish` around the root's turn ends when the last word has been said.
+// Breadth-first search by relaxation, asynchronous: a node that learns of a shorter way tells its neighbours at once.
+// There are no rounds; the `finish` around the root's turn ends when the last word has been said.
 //
-// R. Bellman, On a routing problem (1958); L. R. Ford, Network flow theory (1956); as a distributed algorithm for breadth-first trees in
-// D. Peleg, Distributed Computing: A Locality-Sensitive Approach (2000), section 5.2.
-// Up to one message for each link and each shorter way; of equal parents the lowest is kept, so the order of arrival does not matter.
+// R. Bellman, On a routing problem (1958); L. R. Ford, Network flow theory (1956); as a distributed algorithm for
+// breadth-first trees in D. Peleg, Distributed Computing: A Locality-Sensitive Approach (2000), section 5.2.
+// Up to one message for each link and each shorter way; of equal parents the lowest is kept, so the order of arrival
+// does not matter.
 #include "engine.h"
 
 #include <limits>

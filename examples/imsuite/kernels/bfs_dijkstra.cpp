@@ -1,9 +1,10 @@
-// Breadth-first search layer by layer: in phase p the root sends a pulse down the tree so far; the nodes of layer p explore their links; whoever
-// is found for the first time accepts its parent, others reject; and what was found is echoed up to the root, which starts phase p + 1
-// while anything was.
+// Breadth-first search layer by layer: in phase p the root sends a pulse down the tree so far; the nodes of layer p
+// explore their links; whoever is found for the first time accepts its parent, others reject; and what was found is
+// echoed up to the root, which starts phase p + 1 while anything was.
 //
-// E. W. Dijkstra's shortest paths (1959), distributed as in D. Peleg, Distributed Computing: A Locality-Sensitive Approach (2000), section
-// 5.2. Phases as many as there are layers; two messages for each link, and two for each node of the tree and phase.
+// E. W. Dijkstra's shortest paths (1959), distributed as in D. Peleg, Distributed Computing: A Locality-Sensitive
+// Approach (2000), section 5.2. Phases as many as there are layers; two messages for each link, and two for each node
+// of the tree and phase.
 #include "engine.h"
 
 #include <vector>
@@ -85,8 +86,7 @@ struct bfs_dijkstra {
     }
   }
   static void run(driver<bfs_dijkstra>& d) {
-    for (std::int32_t phase = 0; d.settle(0, phase).report != 0; ++phase) {
-    }
+    for (std::int32_t phase = 0; d.settle(0, phase).report != 0; ++phase) {}
   }
   static row result(const node& n) { return {n.distance, n.parent}; }
 };

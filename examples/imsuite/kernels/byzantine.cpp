@@ -1,15 +1,18 @@
-// Agreement of generals, of whom some are traitors, by signed messages. Every general signs its proposal and sends it to its neighbours; who hears
-// a value of a general for the first time signs it as well and passes it on. A value counts in round k with k different signatures, the general's own
-// first. If exactly one value of a general came up, that is what it proposed; if two did, it is a traitor, and counts for nobody. When all
-// is quiet, all loyal generals know the same values, and take what most of them say.
+// Agreement of generals, of whom some are traitors, by signed messages. Every general signs its proposal and sends it
+// to its neighbours; who hears a value of a general for the first time signs it as well and passes it on. A value
+// counts in round k with k different signatures, the general's own first. If exactly one value of a general came up,
+// that is what it proposed; if two did, it is a traitor, and counts for nobody. When all is quiet, all loyal generals
+// know the same values, and take what most of them say.
 //
-// L. Lamport, R. Shostak, M. Pease, The Byzantine Generals Problem (1982): SM(m), section 4, for each general at once, and theorem 4 of section 5: any
-// network will do in which the loyal generals are connected. Why they agree: the first loyal general to hear a value hears it by round t, for
-// all its signatures are traitors'; from there it takes a round for each link on the way to any other, who finds one signature more in each.
-// Rounds by: D. Dolev, H. Strong, Authenticated algorithms for Byzantine agreement (1983).
+// L. Lamport, R. Shostak, M. Pease, The Byzantine Generals Problem (1982): SM(m), section 4, for each general at once,
+// and theorem 4 of section 5: any network will do in which the loyal generals are connected. Why they agree: the first
+// loyal general to hear a value hears it by round t, for all its signatures are traitors'; from there it takes a round
+// for each link on the way to any other, who finds one signature more in each. Rounds by: D. Dolev, H. Strong,
+// Authenticated algorithms for Byzantine agreement (1983).
 //
-// A signature is a number drawn from a secret of the signer's; that everybody can draw it stands for the public key. Traitors use no secret but their
-// own. They propose different values to different neighbours, keep silent, pass on what they heard to some only, and change what they pass on.
+// A signature is a number drawn from a secret of the signer's; that everybody can draw it stands for the public key.
+// Traitors use no secret but their own. They propose different values to different neighbours, keep silent, pass on
+// what they heard to some only, and change what they pass on.
 #include "engine.h"
 
 #include <vector>
@@ -36,7 +39,8 @@ struct byzantine {
   };
   using turn_type = turn<byzantine>;
   static node make(const problem& p, vertex v) {
-    return {p.is_traitor[static_cast<std::size_t>(v)] != 0, p.proposals[static_cast<std::size_t>(v)], std::vector<std::uint8_t>(2 * static_cast<std::size_t>(p.size()), 0)};
+    return {p.is_traitor[static_cast<std::size_t>(v)] != 0, p.proposals[static_cast<std::size_t>(v)],
+            std::vector<std::uint8_t>(2 * static_cast<std::size_t>(p.size()), 0)};
   }
 
   // What `by` puts under a message after the signatures there are before `count`.
@@ -52,11 +56,13 @@ struct byzantine {
   [[nodiscard]] static bool is_signed_by(const message& m, vertex v) {
     return std::any_of(m.signatures.begin(), m.signatures.end(), [v](const signature& s) { return s.by == v; });
   }
-  // Whether it is what it should be in this round: as many signatures, all different, none forged, the origin's first and the sender's last.
+  // Whether it is what it should be in this round: as many signatures, all different, none forged, the origin's first
+  // and the sender's last.
   [[nodiscard]] static bool is_valid(const turn_type& t, const message& m, vertex sender) {
     const std::size_t count = m.signatures.size();
     if (count == 0 || count != static_cast<std::size_t>(t.beat()) || (m.value != 0 && m.value != 1)) return false;
-    if (m.origin < 0 || m.origin >= t.nodes() || m.signatures[0].by != m.origin || m.signatures.back().by != sender) return false;
+    if (m.origin < 0 || m.origin >= t.nodes() || m.signatures[0].by != m.origin || m.signatures.back().by != sender)
+      return false;
     for (std::size_t i = 0; i < count; ++i) {
       const signature& s = m.signatures[i];
       if (s.by < 0 || s.by >= t.nodes() || s.mark != mark_of(t, m, s.by, i)) return false;
@@ -84,12 +90,16 @@ struct byzantine {
       return t.send_to_all(sign(t, own));
     }
     for (const link& l : t.links())
-      if (const std::uint64_t lie = whim(t, l.to, 0); lie != 3) t.send(l.to, sign(t, {t.self(), static_cast<std::int32_t>(lie), {}}));  // 2 is no value; 3: silence
+      if (const std::uint64_t lie = whim(t, l.to, 0); lie != 3)
+        t.send(l.to, sign(t, {t.self(), static_cast<std::int32_t>(lie), {}}));  // 2 is no value; 3: silence
   }
   static void pass_on(turn_type& t, const node& n, const message& m) {
     for (const link& l : t.links()) {
       if (is_signed_by(m, l.to)) continue;
-      const std::uint64_t lie = n.is_traitor ? whim(t, l.to, 2 * static_cast<std::uint64_t>(m.origin) + static_cast<std::uint64_t>(m.value) + 1) : 0;
+      const std::uint64_t lie =
+          n.is_traitor
+              ? whim(t, l.to, 2 * static_cast<std::uint64_t>(m.origin) + static_cast<std::uint64_t>(m.value) + 1)
+              : 0;
       if (lie == 3) continue;
       message next = m;
       if (lie == 2) next.value = 1 - next.value;  // the other signatures tell
@@ -98,7 +108,9 @@ struct byzantine {
   }
   // A traitor's, from 0 to 3.
   static std::uint64_t whim(const turn_type& t, vertex whom, std::uint64_t what) {
-    return draw(draw(t.what().seed, static_cast<std::uint64_t>(t.self()), static_cast<std::uint64_t>(whom)), what, static_cast<std::uint64_t>(t.beat())) % 4;
+    return draw(draw(t.what().seed, static_cast<std::uint64_t>(t.self()), static_cast<std::uint64_t>(whom)), what,
+                static_cast<std::uint64_t>(t.beat())) %
+           4;
   }
 
   static void run(driver<byzantine>& d) { (void)d.settle(tell); }

@@ -1,5 +1,6 @@
-// Routing tables: every node runs Dijkstra's algorithm with itself as the source, and asks each node that it settles for its links, since it
-// knows only its own. All nodes at the same time; of equally short ways the one by the lowest neighbour is taken.
+// Routing tables: every node runs Dijkstra's algorithm with itself as the source, and asks each node that it settles
+// for its links, since it knows only its own. All nodes at the same time; of equally short ways the one by the lowest
+// neighbour is taken.
 //
 // E. W. Dijkstra, A note on two problems in connexion with graphs (1959). n - 1 questions for each of n nodes.
 #include "engine.h"
@@ -30,7 +31,8 @@ struct dijkstra_routing {
   static node make(const problem& p, vertex v) {
     const std::vector<link>& links = p.net.links[static_cast<std::size_t>(v)];
     node n{make_in_segment<shown>(situ::array<road>(links.size())), {}};
-    for (std::size_t i = 0; i < links.size(); ++i) n.open->roads[i] = {links[i].to, static_cast<std::int32_t>(links[i].weight)};
+    for (std::size_t i = 0; i < links.size(); ++i)
+      n.open->roads[i] = {links[i].to, static_cast<std::int32_t>(links[i].weight)};
     return n;
   }
   static const shown* show(const node& n, std::int32_t) { return n.open.get(); }
@@ -40,7 +42,8 @@ struct dijkstra_routing {
     std::vector<std::int64_t> distance(nodes, infinity);
     std::vector<vertex> next(nodes, no_vertex);
     std::vector<bool> is_settled(nodes);
-    std::priority_queue<std::pair<std::int64_t, vertex>, std::vector<std::pair<std::int64_t, vertex>>, std::greater<>> nearest;
+    std::priority_queue<std::pair<std::int64_t, vertex>, std::vector<std::pair<std::int64_t, vertex>>, std::greater<>>
+        nearest;
     const auto relax = [&](vertex by, const situ::array<road>& roads) {
       for (const road& r : roads) {
         const auto to = static_cast<std::size_t>(r.to);

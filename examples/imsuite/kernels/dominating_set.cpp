@@ -1,10 +1,11 @@
-// A dominating set by the distributed greedy choice: a node's span is how many nodes it would newly cover, of itself and its neighbours.
-// Whoever has the largest span of all within two links (of equals the highest node) joins, and covers them; until all are covered.
-// It finds the very set that the sequential greedy algorithm finds, which is within ln(degree) of the smallest.
+// A dominating set by the distributed greedy choice: a node's span is how many nodes it would newly cover, of itself
+// and its neighbours. Whoever has the largest span of all within two links (of equals the highest node) joins, and
+// covers them; until all are covered. It finds the very set that the sequential greedy algorithm finds, which is within
+// ln(degree) of the smallest.
 //
-// Distributed greedy: B. Liang, Z. Haas, Virtual backbone generation and maintenance in ad hoc networks (2000); F. Kuhn, R. Wattenhofer,
-// Constant-time distributed dominating set approximation (2003), introduction. Neighbours are asked; a node shows one object for each
-// stage, so that nobody reads what is being changed.
+// Distributed greedy: B. Liang, Z. Haas, Virtual backbone generation and maintenance in ad hoc networks (2000); F.
+// Kuhn, R. Wattenhofer, Constant-time distributed dominating set approximation (2003), introduction. Neighbours are
+// asked; a node shows one object for each stage, so that nobody reads what is being changed.
 #include "engine.h"
 
 #include <array>
@@ -21,7 +22,9 @@ struct dominating_set {
     std::int32_t is_covered = 0;
     std::int32_t span = 0;
     vertex who = no_vertex;
-    friend bool operator<(const shown& a, const shown& b) noexcept { return std::pair{a.span, a.who} < std::pair{b.span, b.who}; }
+    friend bool operator<(const shown& a, const shown& b) noexcept {
+      return std::pair{a.span, a.who} < std::pair{b.span, b.who};
+    }
   };
   struct node {
     std::array<segment_owner<shown>, 3> open;  // by the stage that reads it: measure, compare, join

@@ -1,9 +1,11 @@
-// Committees of at most k nodes: a node that has the lowest identity of all within k - 1 links leads. In each of k turns every node learns the
-// lowest free identity within k - 1 links, and each leader invites the one that it learnt of: first itself. Who is invited joins the
-// leader with the lowest identity. Whoever is left over after k turns is alone.
+// Committees of at most k nodes: a node that has the lowest identity of all within k - 1 links leads. In each of k
+// turns every node learns the lowest free identity within k - 1 links, and each leader invites the one that it learnt
+// of: first itself. Who is invited joins the leader with the lowest identity. Whoever is left over after k turns is
+// alone.
 //
-// The problem, and the scheme of polling and invitations, as IMSuite states them: S. Gupta, V. K. Nandivada, IMSuite: A benchmark suite for
-// simulating distributed algorithms (2015). 2 k (k - 1) rounds; invitations of one round travel together.
+// The problem, and the scheme of polling and invitations, as IMSuite states them: S. Gupta, V. K. Nandivada, IMSuite: A
+// benchmark suite for simulating distributed algorithms (2015). 2 k (k - 1) rounds; invitations of one round travel
+// together.
 #include "engine.h"
 
 #include <limits>

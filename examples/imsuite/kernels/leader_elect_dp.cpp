@@ -1,10 +1,12 @@
-// The leader of any network, in a time linear in its diameter, which nobody knows: in every round each node tells its neighbours the highest
-// identity that it knows of, and the last round, as far as it knows, in which that identity reached a node that had not known it.
-// A node that still knows none higher than its own waits: while its identity spreads, news of round d is with it by round 2d. So when
-// 2(d + 1) rounds have passed without later news, its identity has nowhere left to go.
+// The leader of any network, in a time linear in its diameter, which nobody knows: in every round each node tells its
+// neighbours the highest identity that it knows of, and the last round, as far as it knows, in which that identity
+// reached a node that had not known it. A node that still knows none higher than its own waits: while its identity
+// spreads, news of round d is with it by round 2d. So when 2(d + 1) rounds have passed without later news, its identity
+// has nowhere left to go.
 //
-//   Could a node w stop while a higher one, m, is on its way? Let m be the nearest higher, D links away. All nodes less than D/2 from w on the
-//   way to m are reached by w before any higher, and say so in time; so w waits beyond round D, in which it hears of m.
+//   Could a node w stop while a higher one, m, is on its way? Let m be the nearest higher, D links away. All nodes less
+//   than D/2 from w on the way to m are reached by w before any higher, and say so in time; so w waits beyond round D,
+//   in which it hears of m.
 //
 // After D. Peleg, Time-optimal leader election in general networks (1990).
 #include "engine.h"

@@ -1,9 +1,9 @@
-// The leader of a ring in which messages go both ways: in phase i a candidate sends its identity 2^i links out in both directions. A higher node on
-// the way swallows it; else it turns and comes back. With both back the candidate goes on to the next phase; whose identity comes
-// around to it has beaten all, and tells them. O(n log n) messages.
+// The leader of a ring in which messages go both ways: in phase i a candidate sends its identity 2^i links out in both
+// directions. A higher node on the way swallows it; else it turns and comes back. With both back the candidate goes on
+// to the next phase; whose identity comes around to it has beaten all, and tells them. O(n log n) messages.
 //
-// D. Hirschberg, J. Sinclair, Decentralized extrema-finding in circular configurations of processors (1980); in rounds as in N. Lynch,
-// Distributed Algorithms (1996), section 3.4.
+// D. Hirschberg, J. Sinclair, Decentralized extrema-finding in circular configurations of processors (1980); in rounds
+// as in N. Lynch, Distributed Algorithms (1996), section 3.4.
 #include "engine.h"
 
 namespace imsuite {

@@ -1,8 +1,9 @@
-// The leader of a ring in which messages go one way: every node sends its identity on; who receives a higher one passes it on, a lower one is
-// swallowed; whose own identity comes back has beaten all, and tells them.
+// The leader of a ring in which messages go one way: every node sends its identity on; who receives a higher one passes
+// it on, a lower one is swallowed; whose own identity comes back has beaten all, and tells them.
 //
-// G. Le Lann, Distributed systems: towards a formal approach (1977); E. Chang, R. Roberts, An improved algorithm for decentralized
-// extrema-finding in circular configurations of processes (1979); in rounds as in N. Lynch, Distributed Algorithms (1996), section 3.3.
+// G. Le Lann, Distributed systems: towards a formal approach (1977); E. Chang, R. Roberts, An improved algorithm for
+// decentralized extrema-finding in circular configurations of processes (1979); in rounds as in N. Lynch, Distributed
+// Algorithms (1996), section 3.3.
 #include "engine.h"
 
 namespace imsuite {

@@ -1,8 +1,9 @@
-// A maximal independent set by lot: in each phase every undecided node draws a ticket and shows it to its undecided neighbours; the lowest
-// around joins; its neighbours are out. O(log n) phases with high probability.
+// A maximal independent set by lot: in each phase every undecided node draws a ticket and shows it to its undecided
+// neighbours; the lowest around joins; its neighbours are out. O(log n) phases with high probability.
 //
-// M. Luby, A simple parallel algorithm for the maximal independent set problem (1986), in the form of Y. Metivier et al., An optimal bit
-// complexity randomized distributed MIS algorithm (2011). Tickets are functions of seed, node and phase.
+// M. Luby, A simple parallel algorithm for the maximal independent set problem (1986), in the form of Y. Metivier et
+// al., An optimal bit complexity randomized distributed MIS algorithm (2011). Tickets are functions of seed, node and
+// phase.
 #include "engine.h"
 
 #include <set>
@@ -42,7 +43,8 @@ struct mis {
         break;
       case join:
         for (const auto& c : t.received())
-          if (c->message.what == kind::ticket && std::pair{c->message.ticket, c->from} < std::pair{n.ticket, t.self()}) return;
+          if (c->message.what == kind::ticket && std::pair{c->message.ticket, c->from} < std::pair{n.ticket, t.self()})
+            return;
         n.state = 1;
         tell(t, n, {kind::joined, 0});
         break;

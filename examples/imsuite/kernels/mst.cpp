@@ -1,9 +1,11 @@
-// The minimum spanning tree by growing fragments: every node asks its neighbours for their fragments, and knows its lightest link that leaves
-// its own; each fragment's tree carries the lightest of all to its root, which has it connected. One link of the fragments that merge was
-// chosen from both ends: its higher end becomes the root, and tells all. About log2 n phases.
+// The minimum spanning tree by growing fragments: every node asks its neighbours for their fragments, and knows its
+// lightest link that leaves its own; each fragment's tree carries the lightest of all to its root, which has it
+// connected. One link of the fragments that merge was chosen from both ends: its higher end becomes the root, and tells
+// all. About log2 n phases.
 //
-// O. Boruvka (1926); R. Gallager, P. Humblet, P. Spira, A distributed algorithm for minimum-weight spanning trees (1983), with phases in step.
-// Links are ordered by weight, then by their ends, so there is one minimum, and choices never close a cycle.
+// O. Boruvka (1926); R. Gallager, P. Humblet, P. Spira, A distributed algorithm for minimum-weight spanning trees
+// (1983), with phases in step. Links are ordered by weight, then by their ends, so there is one minimum, and choices
+// never close a cycle.
 #include "engine.h"
 
 #include <limits>
@@ -23,7 +25,9 @@ struct mst {
     vertex inner = no_vertex;  // which of the two is in the fragment that found it
     [[nodiscard]] bool is_none() const noexcept { return low == no_vertex; }
     [[nodiscard]] vertex outer() const noexcept { return inner == low ? high : low; }
-    friend bool operator<(const edge& a, const edge& b) noexcept { return std::tuple{a.weight, a.low, a.high} < std::tuple{b.weight, b.low, b.high}; }
+    friend bool operator<(const edge& a, const edge& b) noexcept {
+      return std::tuple{a.weight, a.low, a.high} < std::tuple{b.weight, b.low, b.high};
+    }
   };
   struct message {
     kind what = kind::lightest;
@@ -58,7 +62,8 @@ struct mst {
     n.lightest = {};
     n.connected_to = no_vertex;
     for (const link& l : t.links())
-      if (t.ask(l.to)->fragment != n.open->fragment) n.lightest = std::min(n.lightest, edge{l.weight, std::min(t.self(), l.to), std::max(t.self(), l.to), t.self()});
+      if (t.ask(l.to)->fragment != n.open->fragment)
+        n.lightest = std::min(n.lightest, edge{l.weight, std::min(t.self(), l.to), std::max(t.self(), l.to), t.self()});
     n.pending = static_cast<std::int64_t>(n.tree.size()) - (n.parent == no_vertex ? 0 : 1);
   }
   static void step_collect(turn_type& t, node& n) {

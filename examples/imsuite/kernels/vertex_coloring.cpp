@@ -1,9 +1,10 @@
-// Three colours for a rooted tree: every node starts with its number as its colour and gets its parent's, compares the two in binary, and takes
-// (position of the lowest bit in which they differ, its own bit there) as its next colour; log* n rounds leave six. Then, for each of the
-// three to go: all take their parent's colour, so that siblings are alike, and the nodes of that colour take one that is free.
+// Three colours for a rooted tree: every node starts with its number as its colour and gets its parent's, compares the
+// two in binary, and takes (position of the lowest bit in which they differ, its own bit there) as its next colour;
+// log* n rounds leave six. Then, for each of the three to go: all take their parent's colour, so that siblings are
+// alike, and the nodes of that colour take one that is free.
 //
-// R. Cole, U. Vishkin, Deterministic coin tossing with applications to optimal parallel list ranking (1986); from six to three as in
-// A. Goldberg, S. Plotkin, G. Shannon, Parallel symmetry-breaking in sparse graphs (1987).
+// R. Cole, U. Vishkin, Deterministic coin tossing with applications to optimal parallel list ranking (1986); from six
+// to three as in A. Goldberg, S. Plotkin, G. Shannon, Parallel symmetry-breaking in sparse graphs (1987).
 #include "engine.h"
 
 #include <bit>

@@ -1,15 +1,19 @@
-// The compressible Euler equations of a perfect gas in 2 or 3 dimensions, by a Lagrangian step and a remap on a staggered grid: velocities at
-// nodes, all else in cells. The kind of scheme that hydrodynamics codes and their mini-applications use; some 25 datasets, 100 loops a step.
+// The compressible Euler equations of a perfect gas in 2 or 3 dimensions, by a Lagrangian step and a remap on a
+// staggered grid: velocities at nodes, all else in cells. The kind of scheme that hydrodynamics codes and their
+// mini-applications use; some 25 datasets, 100 loops a step.
 //
-//   Lagrangian step  the artificial viscosity of von Neumann and Richtmyer with Landshoff's linear term; a predictor to the middle of the time
-//                    step, and a corrector with its pressure. Work and acceleration use the same areas, so the sum of internal and kinetic
-//                    energy is kept to rounding (von Neumann, Richtmyer, J. Appl. Phys. 21, 1950; Benson, Comp. Meth. Appl. Mech. Eng. 99, 1992).
-//   remap            directions one after the other, in the reverse order every other step; mass, energy and momentum move by second-order
-//                    upwind fluxes with van Leer's limiter (J. Comput. Phys. 32, 1979). Keeps mass and momentum; of the kinetic energy some
-//                    is lost where velocities jump, as in all schemes of this kind.
+//   Lagrangian step  the artificial viscosity of von Neumann and Richtmyer with Landshoff's linear term; a predictor to
+//                    the middle of the time step, and a corrector with its pressure. Work and acceleration use the same
+//                    areas, so the sum of internal and kinetic energy is kept to rounding (von Neumann, Richtmyer, J.
+//                    Appl. Phys. 21, 1950; Benson, Comp. Meth. Appl. Mech. Eng. 99, 1992).
+//   remap            directions one after the other, in the reverse order every other step; mass, energy and momentum
+//                    move by second-order upwind fluxes with van Leer's limiter (J. Comput. Phys. 32, 1979). Keeps mass
+//                    and momentum; of the kinetic energy some is lost where velocities jump, as in all schemes of this
+//                    kind.
 //
-// The box is closed by symmetry planes (walls without friction). Indices: cell i lies between nodes i and i+1; face i of direction E is the one
-// between cells i-1 and i in E. Fields have two ghost layers: cells -2 to n+1, nodes -2 to n+2.
+// The box is closed by symmetry planes (walls without friction). Indices: cell i lies between nodes i and i+1; face i
+// of direction E is the one between cells i-1 and i in E. Fields have two ghost layers: cells -2 to n+1, nodes -2 to
+// n+2.
 //
 // One step is one chain: its length needs the minimum over all cells, which ends the chain.
 #pragma once
@@ -39,7 +43,8 @@ class euler_solver {
   static constexpr double gamma = 1.4;
 
   // Cubic cells of the given width. The gas is at rest; `start` gives its state in a cell.
-  euler_solver(situ::stencil::context& run, const std::array<int, D>& cells, double width, const std::function<gas_state(const std::array<int, D>&)>& start);
+  euler_solver(situ::stencil::context& run, const std::array<int, D>& cells, double width,
+               const std::function<gas_state(const std::array<int, D>&)>& start);
 
   // Takes one step, at most so long, and returns its length.
   double step(double at_most);
@@ -48,7 +53,8 @@ class euler_solver {
   [[nodiscard]] const field& energy() const noexcept { return energy0_; }
   [[nodiscard]] const std::vector<field>& velocity() const noexcept { return velocity0_; }
   [[nodiscard]] int datasets() const noexcept { return 15 + 4 * D; }
-  // What a chain hands to the next one: density, energy, velocity, pressure and viscosity, to be read once and written once.
+  // What a chain hands to the next one: density, energy, velocity, pressure and viscosity, to be read once and written
+  // once.
   [[nodiscard]] double bytes_that_must_move() const;
 
  private:
@@ -58,7 +64,8 @@ class euler_solver {
   [[nodiscard]] std::vector<field> make_vector(const char* name, bool at_nodes) const;
 
   void mirror_cells(const field& f);
-  void mirror_velocity(const std::vector<field>& velocity, int component, const situ::stencil::box& across, int direction);
+  void mirror_velocity(const std::vector<field>& velocity, int component, const situ::stencil::box& across,
+                       int direction);
   void mirror_state();
   void find_pressure(const field& density, const field& energy, bool also_sound);
   void find_limit();
@@ -78,8 +85,8 @@ class euler_solver {
   situ::stencil::reduction<double> limit_;
   situ::stencil::reduction<double, 3> totals_;
   field density0_, density1_, energy0_, energy1_, pressure_, viscosity_, sound_;
-  field volume_before_, volume_after_, mass_after_, energy_flux_;                   // of the remap, in cells and at faces
-  field node_flux_, node_mass_before_, node_mass_after_, momentum_flux_;            // and at nodes
+  field volume_before_, volume_after_, mass_after_, energy_flux_;         // of the remap, in cells and at faces
+  field node_flux_, node_mass_before_, node_mass_after_, momentum_flux_;  // and at nodes
   std::vector<field> velocity0_, velocity1_, volume_flux_, mass_flux_;
   long steps_ = 0;
 };

@@ -17,7 +17,8 @@ double shock_velocity(const gas_state& s, double p, double gamma) {
 
 }  // namespace
 
-shock_tube::shock_tube(const gas_state& left, const gas_state& right, double gamma) : left_{left}, right_{right}, gamma_{gamma} {
+shock_tube::shock_tube(const gas_state& left, const gas_state& right, double gamma)
+    : left_{left}, right_{right}, gamma_{gamma} {
   // Both velocities are monotonous in p: halve the interval.
   double low = right.pressure, high = left.pressure;
   for (int i = 0; i < 200; ++i) {

@@ -1,5 +1,5 @@
-// The exact solution of the Riemann problem of a perfect gas at rest on both sides (a shock tube), after Toro, "Riemann Solvers and Numerical
-// Methods for Fluid Dynamics", chapter 4. Values; thread-safe.
+// The exact solution of the Riemann problem of a perfect gas at rest on both sides (a shock tube), after Toro, "Riemann
+// Solvers and Numerical Methods for Fluid Dynamics", chapter 4. Values; thread-safe.
 #pragma once
 
 #include "euler_solver.h"

@@ -1,15 +1,17 @@
-// The Taylor-Green vortex: the compressible Navier-Stokes equations of a perfect gas in a box of symmetry planes, in 29 datasets and 66 loops a
-// step. Nothing is read back during a step, so as many steps as one likes make a chain.
+// The Taylor-Green vortex: the compressible Navier-Stokes equations of a perfect gas in a box of symmetry planes, in 29
+// datasets and 66 loops a step. Nothing is read back during a step, so as many steps as one likes make a chain.
 //
-//   space      4th-order central differences. The convective terms in the split form of Feiereisen, D(m f) -> (D(m f) + m D f + f D m) / 2, by its
-//              fluxes d_k (m_0 + m_k) (f_0 + f_k) / 2: it keeps mass, momentum and energy, and does not make kinetic energy by itself
-//              (Pirozzoli, J. Comput. Phys. 229, 2010). Second derivatives are compact where they can be, viscosity is constant.
+//   space      4th-order central differences. The convective terms in the split form of Feiereisen, D(m f) -> (D(m f) +
+//              m D f + f D m) / 2, by its fluxes d_k (m_0 + m_k) (f_0 + f_k) / 2: it keeps mass, momentum and energy,
+//              and does not make kinetic energy by itself (Pirozzoli, J. Comput. Phys. 229, 2010). Second derivatives
+//              are compact where they can be, viscosity is constant.
 //   time       the third-order Runge-Kutta scheme of Williamson in two registers (J. Comput. Phys. 35, 1980)
-//   start      u = sin x cos y cos z, v = -cos x sin y cos z, w = 0 (Taylor, Green, Proc. R. Soc. A 158, 1937) or the same without z, at
-//              one temperature, with the pressure of the incompressible flow
+//   start      u = sin x cos y cos z, v = -cos x sin y cos z, w = 0 (Taylor, Green, Proc. R. Soc. A 158, 1937) or the
+//              same without z, at one temperature, with the pressure of the incompressible flow
 //
-// The periodic box of side 2 pi is symmetric to the planes x, y, z = 0 and pi, and stays so: only [0, pi]^3 is computed. Lengths are in units of
-// the inverse wave number, velocities in that of the start, density in that of the mean; the sound then has the speed 1 / mach.
+// The periodic box of side 2 pi is symmetric to the planes x, y, z = 0 and pi, and stays so: only [0, pi]^3 is
+// computed. Lengths are in units of the inverse wave number, velocities in that of the start, density in that of the
+// mean; the sound then has the speed 1 / mach.
 #pragma once
 
 #include "reflection.h"
@@ -21,10 +23,10 @@ namespace stencil_programs {
 enum class vortex { three_dimensional, two_dimensional };
 
 struct flow_totals {
-  double mass;             // means over the box, in units of the start's density
-  double energy;           // total
-  double kinetic_energy;   // of density u^2 / 2
-  double enstrophy;        // of vorticity^2: twice what is often called so
+  double mass;            // means over the box, in units of the start's density
+  double energy;          // total
+  double kinetic_energy;  // of density u^2 / 2
+  double enstrophy;       // of vorticity^2: twice what is often called so
 };
 
 class taylor_green_solver {
@@ -34,7 +36,8 @@ class taylor_green_solver {
 
   // pi / cells[0] is the spacing in all directions. cells[1] and cells[2]: multiples of cells[0], or of the
   // two-dimensional vortex cells[2] anything from 2.
-  taylor_green_solver(situ::stencil::context& run, const std::array<int, 3>& cells, vortex start, double mach, double reynolds);
+  taylor_green_solver(situ::stencil::context& run, const std::array<int, 3>& cells, vortex start, double mach,
+                      double reynolds);
   taylor_green_solver(const taylor_green_solver&) = delete;
   taylor_green_solver& operator=(const taylor_green_solver&) = delete;
 
@@ -67,8 +70,9 @@ class taylor_green_solver {
   std::vector<situ::stencil::shape> five_;  // along each direction
   situ::stencil::shape star_ = situ::stencil::shape::star(3, 2);
   situ::stencil::reduction<double, 4> totals_;
-  std::vector<field> state_, change_, residual_, velocity_, gradient_;  // gradient_[3 * e + c]: of component c in direction e
-  field pressure_, temperature_;                                        // temperature: pressure / density
+  std::vector<field> state_, change_, residual_, velocity_,
+      gradient_;                  // gradient_[3 * e + c]: of component c in direction e
+  field pressure_, temperature_;  // temperature: pressure / density
 };
 
 }  // namespace stencil_programs

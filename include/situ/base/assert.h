@@ -11,10 +11,10 @@ namespace situ::detail {
 [[noreturn]] void assertion_failed(const char* condition, const char* fix, const char* file, int line) noexcept;
 }
 
-#define SITU_ASSERT(level, condition, fix)                                                    \
-  do {                                                                                        \
-    if constexpr ((level) <= SITU_ASSERT_LEVEL) {                                             \
-      if (!(condition)) [[unlikely]]                                                          \
-        ::situ::detail::assertion_failed(#condition, fix, __FILE__, __LINE__);                \
-    }                                                                                         \
+#define SITU_ASSERT(level, condition, fix)                                     \
+  do {                                                                         \
+    if constexpr ((level) <= SITU_ASSERT_LEVEL) {                              \
+      if (!(condition)) [[unlikely]]                                           \
+        ::situ::detail::assertion_failed(#condition, fix, __FILE__, __LINE__); \
+    }                                                                          \
   } while (false)

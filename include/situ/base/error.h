@@ -14,10 +14,10 @@ enum class error_scope : std::uint8_t { operation, link, place, job };
 
 enum class errc : std::uint8_t {
   // operation: nothing else is affected; the caller may go on
-  bad_argument,      // an argument outside its documented domain
-  bad_address,       // an address outside every segment, or not allocated
-  misaligned,        // an address not aligned for the operation
-  out_of_memory,     // a segment or the machine has no room
+  bad_argument,   // an argument outside its documented domain
+  bad_address,    // an address outside every segment, or not allocated
+  misaligned,     // an address not aligned for the operation
+  out_of_memory,  // a segment or the machine has no room
   access_denied,
   not_supported,
   bad_message,       // received bytes that do not decode
@@ -26,7 +26,7 @@ enum class errc : std::uint8_t {
   // link
   link_lost,
   // place
-  place_lost,        // a place has died, exited early, or left by an exception; see place_lost_error
+  place_lost,  // a place has died, exited early, or left by an exception; see place_lost_error
   // job
   no_runtime,        // called outside the life of a situ::runtime
   bad_launch,        // the job could not be formed

@@ -1,7 +1,9 @@
-// Padding: the bytes (of bit-fields: bits) of a trivially copyable object that are no part of its value, and hold whatever was there before.
+// Padding: the bytes (of bit-fields: bits) of a trivially copyable object that are no part of its value, and hold
+// whatever was there before.
 //
-// What leaves the process is written without it. Classes whose fields the compiler tells (aggregate.h) are walked; of others gcc says
-// what is padding. Where neither helps (a class with private members and padding, another compiler), the bytes go as they are.
+// What leaves the process is written without it. Classes whose fields the compiler tells (aggregate.h) are walked; of
+// others gcc says what is padding. Where neither helps (a class with private members and padding, another compiler),
+// the bytes go as they are.
 #pragma once
 
 #include <situ/base/aggregate.h>
@@ -71,7 +73,8 @@ void set_value_bits(std::byte* bits) noexcept {
 #endif
 }
 
-// Writes the sizeof(T) bytes of a value, zeroes for its padding. `to` need not be aligned. cost: memcpy, where T has no padding.
+// Writes the sizeof(T) bytes of a value, zeroes for its padding. `to` need not be aligned. cost: memcpy, where T has no
+// padding.
 template <class T>
 void write_value(std::byte* to, const T& value) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -80,7 +83,8 @@ void write_value(std::byte* to, const T& value) noexcept {
 #if defined(SITU_DETAIL_CLEARS_PADDING)
   } else {
     std::memcpy(to, &value, sizeof(T));
-    __builtin_clear_padding(reinterpret_cast<T*>(to));  // stores bytes; the compiler knows nothing of the address but what it sees
+    __builtin_clear_padding(
+        reinterpret_cast<T*>(to));  // stores bytes; the compiler knows nothing of the address but what it sees
 #else
   } else if constexpr (std::is_bounded_array_v<T>) {
     for (std::size_t i = 0; i < std::extent_v<T>; ++i) write_value(to + i * sizeof(value[0]), value[i]);
@@ -92,7 +96,9 @@ void write_value(std::byte* to, const T& value) noexcept {
   } else if constexpr (has_addressable_fields<T>) {
     std::memset(to, 0, sizeof(T));
     const auto* const from = reinterpret_cast<const std::byte*>(&value);
-    visit_fields(value, [&](const auto& field) { write_value(to + (reinterpret_cast<const std::byte*>(&field) - from), field); });
+    visit_fields(value, [&](const auto& field) {
+      write_value(to + (reinterpret_cast<const std::byte*>(&field) - from), field);
+    });
   } else {
     std::memcpy(to, &value, sizeof(T));
 #endif

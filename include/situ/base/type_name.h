@@ -8,9 +8,11 @@ namespace situ::detail {
 
 template <class T>
 [[nodiscard]] consteval std::string_view type_name() noexcept {
-  std::string_view text = __PRETTY_FUNCTION__;  // "... type_name() [with T = NAME; std::string_view = ...]", or "... [T = NAME]"
+  // "... type_name() [with T = NAME; std::string_view = ...]", or "... [T = NAME]"
+  std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("T = ") + 4);
-  const std::size_t end = text.rfind("; std::string_view") != std::string_view::npos ? text.rfind("; std::string_view") : text.rfind(']');
+  const std::size_t end =
+      text.rfind("; std::string_view") != std::string_view::npos ? text.rfind("; std::string_view") : text.rfind(']');
   return text.substr(0, end);
 }
 
@@ -21,7 +23,8 @@ template <auto Value>
 }
 
 // FNV-1a, 64 bits.
-[[nodiscard]] constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325) noexcept {
+[[nodiscard]] constexpr std::uint64_t hash_text(std::string_view text,
+                                                std::uint64_t seed = 0xcbf29ce484222325) noexcept {
   for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return seed;
 }

@@ -1,4 +1,5 @@
-// Active messages: a message that runs a handler where it arrives. Three categories, as in GASNet (paper 003, section 2.2):
+// Active messages: a message that runs a handler where it arrives. Three categories, as in GASNet (paper 003, section
+// 2.2):
 //
 //   short    up to 16 arguments of at most eight bytes
 //   medium   also a payload of up to max_medium_bytes(), handed to the handler in a buffer of the runtime
@@ -8,10 +9,11 @@
 //   void on_ping(situ::am::token& t, int n) { t.reply_short<on_pong>(n + 1); }
 //   situ::am::request_short<on_ping>(place, 41);
 //
-// A request's handler may answer once; a reply's handler answers nothing (its token type has no way to). Handlers run when
-// their place makes progress (in any call that waits, or situ::progress()), on its thread, one after another; they must not
-// block, send requests or throw. Messages between two places arrive in the order in which they were sent, requests and
-// replies each on their own. Delivery never waits behind a third place. One-sided; not thread-safe (a place is one thread).
+// A request's handler may answer once; a reply's handler answers nothing (its token type has no way to). Handlers run
+// when their place makes progress (in any call that waits, or situ::progress()), on its thread, one after another; they
+// must not block, send requests or throw. Messages between two places arrive in the order in which they were sent,
+// requests and replies each on their own. Delivery never waits behind a third place. One-sided; not thread-safe (a
+// place is one thread).
 #pragma once
 
 #include <situ/base/assert.h>
@@ -83,7 +85,8 @@ struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...)> {
 template <class Token, class... Arguments>
 struct handler_traits<void (*)(Token&, Arguments...) noexcept> : handler_traits<void (*)(Token&, Arguments...)> {};
 template <class Token, class... Arguments>
-struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...) noexcept> : handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...)> {};
+struct handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...) noexcept>
+    : handler_traits<void (*)(Token&, std::span<std::byte>, Arguments...)> {};
 
 [[noreturn]] void handler_threw(const message& m) noexcept;
 [[noreturn]] void throw_no_such_place(std::uint32_t index);
@@ -96,11 +99,13 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
   const place_context& context = *current;
   if (target.index() >= context.place_count) [[unlikely]]
     throw_no_such_place(target.index());
-  SITU_ASSERT(1, !context.endpoint->in_handler(), "an active-message handler may only reply: start an async task to send requests from");
+  SITU_ASSERT(1, !context.endpoint->in_handler(),
+              "an active-message handler may only reply: start an async task to send requests from");
   return context.endpoint->requests_to(target.index());
 }
 
-// What a channel calls: unpacks the arguments and runs the user's handler. Throws bad_message where they are not the handler's.
+// What a channel calls: unpacks the arguments and runs the user's handler. Throws bad_message where they are not the
+// handler's.
 template <auto Handler>
 void run_handler(message& m) {
   using traits = handler_traits<decltype(Handler)>;
@@ -112,7 +117,8 @@ void run_handler(message& m) {
   try {
     [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       if constexpr (traits::form == handler_form::payload_form) {
-        Handler(token, std::span<std::byte>{m.payload, m.payload_bytes}, from_word<std::tuple_element_t<Index, arguments>>(m.argument(Index))...);
+        Handler(token, std::span<std::byte>{m.payload, m.payload_bytes},
+                from_word<std::tuple_element_t<Index, arguments>>(m.argument(Index))...);
       } else {
         Handler(token, from_word<std::tuple_element_t<Index, arguments>>(m.argument(Index))...);
       }
@@ -124,17 +130,25 @@ void run_handler(message& m) {
 
 // Named once, before main; sending then costs a load.
 template <auto Handler>
-inline const function_id handler_id = name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_handler<Handler>)));
+inline const function_id handler_id =
+    name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_handler<Handler>)));
 
 template <auto Handler, class Token, handler_form Form, class... Arguments>
 consteval void check_handler() {
   using traits = handler_traits<decltype(Handler)>;
-  static_assert(std::is_same_v<typename traits::token_type, Token>,
-                "situ: the handler of a request takes a situ::am::token&, the handler of a reply a situ::am::reply_token&");
-  static_assert(traits::form == Form, "situ: the handler of a medium or long message takes (token&, std::span<std::byte>, arguments...); of a short one (token&, arguments...)");
-  static_assert(sizeof...(Arguments) <= max_arguments, "situ: an active message takes at most 16 arguments: send the rest as a medium payload");
-  static_assert((am::argument<Arguments> && ...), "situ: an argument of an active message is trivially copyable and at most 8 bytes: send larger values as a medium payload");
-  static_assert(sizeof...(Arguments) == std::tuple_size_v<typename traits::arguments>, "situ: the handler takes another number of arguments than the message carries");
+  static_assert(
+      std::is_same_v<typename traits::token_type, Token>,
+      "situ: the handler of a request takes a situ::am::token&, the handler of a reply a situ::am::reply_token&");
+  static_assert(traits::form == Form,
+                "situ: the handler of a medium or long message takes (token&, std::span<std::byte>, arguments...); of "
+                "a short one (token&, arguments...)");
+  static_assert(sizeof...(Arguments) <= max_arguments,
+                "situ: an active message takes at most 16 arguments: send the rest as a medium payload");
+  static_assert((am::argument<Arguments> && ...),
+                "situ: an argument of an active message is trivially copyable and at most 8 bytes: send larger values "
+                "as a medium payload");
+  static_assert(sizeof...(Arguments) == std::tuple_size_v<typename traits::arguments>,
+                "situ: the handler takes another number of arguments than the message carries");
 }
 
 // Arguments as the handler declares them, so that an int passed for a double is converted, not reinterpreted.
@@ -142,7 +156,8 @@ template <auto Handler, class... Given>
 [[nodiscard]] auto words_for(Given... given) noexcept {
   using declared = typename handler_traits<decltype(Handler)>::arguments;
   return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-    return std::array<std::uint64_t, sizeof...(Given)>{to_word(static_cast<std::tuple_element_t<Index, declared>>(given))...};
+    return std::array<std::uint64_t, sizeof...(Given)>{
+        to_word(static_cast<std::tuple_element_t<Index, declared>>(given))...};
   }(std::index_sequence_for<Given...>{});
 }
 
@@ -171,8 +186,8 @@ void send_medium(outgoing& out, std::span<const std::byte> payload, Arguments...
   self.send(message, message_kind::medium_message, handler_id<Handler>, static_cast<std::uint32_t>(payload.size()));
 }
 
-// Where a long message's payload lies: its address and size stand behind the arguments' words. Throws bad_message unless that is
-// open memory of this place.
+// Where a long message's payload lies: its address and size stand behind the arguments' words. Throws bad_message
+// unless that is open memory of this place.
 void take_long_payload(message& m);
 
 template <auto Handler>
@@ -181,7 +196,8 @@ void run_long_handler(message& m) {
   run_handler<Handler>(m);
 }
 template <auto Handler>
-inline const function_id long_handler_id = name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_long_handler<Handler>)));
+inline const function_id long_handler_id =
+    name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_long_handler<Handler>)));
 
 template <auto Handler, class... Arguments>
 void send_long(outgoing& out, ptr<void> destination, std::span<const std::byte> payload, Arguments... arguments) {
@@ -226,7 +242,8 @@ class token {
 
  private:
   detail::outgoing& answer() {
-    SITU_ASSERT(1, !message_.answered, "a request is answered at most once: gather the answer and reply at the end of the handler");
+    SITU_ASSERT(1, !message_.answered,
+                "a request is answered at most once: gather the answer and reply at the end of the handler");
     message_.answered = true;
     return message_.self.replies_to(message_.source);
   }

@@ -1,9 +1,9 @@
-// Atomic operations on words of any place's segment: 32- and 64-bit integers (all operations) and double (load, store, exchange,
-// compare_exchange, fetch_add, fetch_min, fetch_max). Atomic against each other from every place of the job.
+// Atomic operations on words of any place's segment: 32- and 64-bit integers (all operations) and double (load, store,
+// exchange, compare_exchange, fetch_add, fetch_min, fetch_max). Atomic against each other from every place of the job.
 //
-// Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Each throws bad_address
-// outside every segment (null included) and misaligned where the address is no multiple of the size. cost: the processor's own
-// locked instruction; and, or, xor, min, max and double use a compare-exchange loop.
+// Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Each throws
+// bad_address outside every segment (null included) and misaligned where the address is no multiple of the size. cost:
+// the processor's own locked instruction; and, or, xor, min, max and double use a compare-exchange loop.
 #pragma once
 
 #include <situ/fabric/rma.h>
@@ -17,7 +17,8 @@
 namespace situ {
 
 template <class T>
-concept atomic_integer = std::integral<T> && !std::is_same_v<T, bool> && !std::is_const_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept atomic_integer =
+    std::integral<T> && !std::is_same_v<T, bool> && !std::is_const_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 concept atomic_word = atomic_integer<T> || std::is_same_v<T, double>;
 
@@ -39,8 +40,7 @@ template <class T, class Change>
 T fetch_change(ptr<T> target, Change change) {
   const std::atomic_ref<T> word = atomic_at(target);
   T old = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(old, change(old), std::memory_order_acq_rel, std::memory_order_relaxed)) {
-  }
+  while (!word.compare_exchange_weak(old, change(old), std::memory_order_acq_rel, std::memory_order_relaxed)) {}
   return old;
 }
 
@@ -66,7 +66,8 @@ T atomic_exchange(ptr<T> target, std::type_identity_t<T> value) {
 // Writes `desired` if the word equals `expected`; returns what was found (equal to `expected` exactly if it wrote).
 template <class T>
 T atomic_compare_exchange(ptr<T> target, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-  detail::atomic_at(target).compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
+  detail::atomic_at(target).compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                                    std::memory_order_acquire);
   return expected;
 }
 // The fetch forms return the value before.

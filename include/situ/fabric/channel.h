@@ -8,8 +8,9 @@
 //   cell:  | sequence:32 kind:8 arguments:8 source:16 | handler:48 spare:16 ... see cell_header | word 0 .. word 5 |
 //
 // Invariants
-//   1. Cells are numbered from 0 without end; number n lies in cell n % cell_count and carries sequence n + 1 (mod 2^32).
-//      The consumer waits for exactly that value, so cells are never cleared and it writes to no line of the ring.
+//   1. Cells are numbered from 0 without end; number n lies in cell n % cell_count and carries sequence n + 1 (mod
+//      2^32). The consumer waits for exactly that value, so cells are never cleared and it writes to no line of the
+//      ring.
 //   2. The producer writes the rest of a cell and its data record before the header (release); the consumer reads the
 //      header first (acquire).
 //   3. The producer never has more than cell_count cells or data_bytes bytes unconsumed. It learns of consumption from
@@ -17,8 +18,8 @@
 //   4. Both ends compute a record's position by the same rule (next_record), so positions are never sent and a corrupt
 //      message cannot direct the consumer outside the ring.
 //
-// Follows GASNet's message categories (paper 003, section 2.2); the one-line cell is what makes a short message cost one
-// cache line crossing (bench/core).
+// Follows GASNet's message categories (paper 003, section 2.2); the one-line cell is what makes a short message cost
+// one cache line crossing (bench/core).
 #pragma once
 
 #include <atomic>
@@ -50,20 +51,23 @@ struct channel {
     std::atomic<std::uint64_t> data{0};
   };
 
-  alignas(64) progress consumed;                         // written by the consumer
-  alignas(64) std::atomic<std::uint32_t> producer_waits; // 1 while the producer sleeps for room; set by it, cleared by the consumer
+  alignas(64) progress consumed;                          // written by the consumer
+  alignas(64) std::atomic<std::uint32_t> producer_waits;  // 1 while the producer sleeps for room; set by it, cleared by
+                                                          // the consumer
   alignas(64) cell cells[cell_count];
   alignas(64) std::byte data[data_bytes];
 };
 static_assert(sizeof(channel) == 128 + 16 * 1024 + 128 * 1024);
 
-// The two channels of an ordered pair of places. Replies have their own, so that a flood of requests cannot hold them up.
+// The two channels of an ordered pair of places. Replies have their own, so that a flood of requests cannot hold them
+// up.
 struct alignas(4096) channel_pair {
   channel request;
   channel reply;
 };
 
-// Where a record of `bytes` goes when `position` bytes were written before it: at the ring's start rather than across its end.
+// Where a record of `bytes` goes when `position` bytes were written before it: at the ring's start rather than across
+// its end.
 struct record_place {
   std::uint64_t begin;  // absolute position; offset in the ring is begin % data_bytes
   std::uint64_t end;

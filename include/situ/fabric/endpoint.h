@@ -1,12 +1,14 @@
 // A place's end of all its channels: sends active messages, polls for those that arrive, sleeps when there are none.
 //
-// This is the shared-memory fabric. Not thread-safe: an endpoint belongs to its place's thread. Two rules keep it free of deadlock:
-//   1. Requests and replies travel apart. A handler of a reply sends nothing, so replies always drain; a request's handler may
-//      send one reply, and while there is no room for it takes in replies only.
-//   2. Whoever waits for room to send a request goes on taking in everything (room_waiter_, which the runtime replaces by one
-//      that suspends the fiber).
-// Sleep: the place sets slot.sleeping, makes that visible (membarrier, or senders fence: see job_control::sender_fences), looks
-// once more, and only then waits on it. A sender publishes first and looks at `sleeping` after. One of the two sees the other.
+// This is the shared-memory fabric. Not thread-safe: an endpoint belongs to its place's thread. Two rules keep it free
+// of deadlock:
+//   1. Requests and replies travel apart. A handler of a reply sends nothing, so replies always drain; a request's
+//      handler may send one reply, and while there is no room for it takes in replies only.
+//   2. Whoever waits for room to send a request goes on taking in everything (room_waiter_, which the runtime replaces
+//      by one that suspends the fiber).
+// Sleep: the place sets slot.sleeping, makes that visible (membarrier, or senders fence: see
+// job_control::sender_fences), looks once more, and only then waits on it. A sender publishes first and looks at
+// `sleeping` after. One of the two sees the other.
 #pragma once
 
 #include <situ/base/test_points.h>
@@ -34,12 +36,12 @@ struct outgoing {
   std::uint64_t data_seen = 0;
   std::uint32_t target = 0;
   bool is_reply = false;
-  bool closed = false;          // the target is lost
+  bool closed = false;  // the target is lost
 };
 
 // The consumer's end of a channel.
 struct incoming {
-  const cell* next = nullptr;      // the cell looked at, and the sequence number that makes it a message
+  const cell* next = nullptr;  // the cell looked at, and the sequence number that makes it a message
   std::uint32_t expected = 1;
   channel* from = nullptr;
   std::uint64_t taken = 0;  // cells
@@ -49,7 +51,8 @@ struct incoming {
 
   explicit incoming(channel& c) noexcept : next{c.cells}, from{&c} {}
   [[nodiscard]] bool is_ready() const noexcept {
-    return static_cast<std::uint32_t>(next->header.load(std::memory_order_acquire) >> 32) == expected;  // invariant 2 of channel.h
+    // invariant 2 of channel.h
+    return static_cast<std::uint32_t>(next->header.load(std::memory_order_acquire) >> 32) == expected;
   }
 };
 
@@ -110,14 +113,18 @@ class endpoint {
   endpoint& operator=(const endpoint&) = delete;
 
   // Bytes at the start of every slice that the channels of a job of this size take.
-  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count) noexcept { return sizeof(channel_pair) * place_count; }
+  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count) noexcept {
+    return sizeof(channel_pair) * place_count;
+  }
 
   [[nodiscard]] outgoing& requests_to(std::uint32_t place) noexcept { return peers_[place].request_out; }
   [[nodiscard]] outgoing& replies_to(std::uint32_t place) noexcept { return peers_[place].reply_out; }
 
-  // Room for a message; waits for it where there is none. pre: arguments <= max_arguments, payload_bytes <= max_medium_bytes.
-  // Throws place_lost_error when the target is lost (a reply to a lost place is dropped: room in a scratch cell is returned).
-  [[nodiscard]] draft begin(outgoing& out, std::uint32_t arguments, std::uint32_t payload_bytes, std::uint32_t words_in_cell = cell::word_count);
+  // Room for a message; waits for it where there is none. pre: arguments <= max_arguments, payload_bytes <=
+  // max_medium_bytes. Throws place_lost_error when the target is lost (a reply to a lost place is dropped: room in a
+  // scratch cell is returned).
+  [[nodiscard]] draft begin(outgoing& out, std::uint32_t arguments, std::uint32_t payload_bytes,
+                            std::uint32_t words_in_cell = cell::word_count);
   void send(const draft& message, message_kind kind, function_id handler, std::uint32_t payload_bytes) noexcept;
 
   // The common case, without a draft. pre: arguments <= cell::word_count.
@@ -130,9 +137,11 @@ class endpoint {
     publish(out, c, message_kind::short_message, count, false, 0);
   }
 
-  // A message whose words and payload fit one cell, without a draft: write(std::byte*) fills the payload. pre: Words words and `bytes` do.
+  // A message whose words and payload fit one cell, without a draft: write(std::byte*) fills the payload. pre: Words
+  // words and `bytes` do.
   template <std::size_t Words, class Write>
-  void send_in_cell(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words, std::uint32_t bytes, Write write) {
+  void send_in_cell(outgoing& out, message_kind kind, function_id handler,
+                    const std::array<std::uint64_t, Words>& words, std::uint32_t bytes, Write write) {
     if (out.sent - out.seen >= channel::cell_count) [[unlikely]]
       wait_for_room(out, 0);
     cell& c = out.to->cells[out.sent % channel::cell_count];
@@ -142,10 +151,11 @@ class endpoint {
     publish(out, c, kind, Words, true, bytes);
   }
 
-  // Runs the handlers of what has arrived; true if anything had. `all`: look at every channel, not only at the likely ones.
+  // Runs the handlers of what has arrived; true if anything had. `all`: look at every channel, not only at the likely
+  // ones.
   bool poll(bool all = false);
-  // The same for messages that are no calls, so on any stack; stops at the first call of each channel. Looks at every channel: for
-  // small jobs.
+  // The same for messages that are no calls, so on any stack; stops at the first call of each channel. Looks at every
+  // channel: for small jobs.
   enum class found { nothing, messages, call };
   found poll_handlers();
   // Takes in replies only: for a handler that waits for room.
@@ -167,10 +177,13 @@ class endpoint {
   [[nodiscard]] std::uint32_t failure_epoch() const noexcept { return failure_epoch_; }
   [[nodiscard]] bool is_lost(std::uint32_t place) const noexcept { return peers_[place].request_out.closed; }
   // Messages sent to a place so far, requests and replies together.
-  [[nodiscard]] std::uint64_t messages_sent(std::uint32_t place) const noexcept { return peers_[place].request_out.sent + peers_[place].reply_out.sent; }
+  [[nodiscard]] std::uint64_t messages_sent(std::uint32_t place) const noexcept {
+    return peers_[place].request_out.sent + peers_[place].reply_out.sent;
+  }
   using room_waiter = void (*)(endpoint&, outgoing&, std::uint32_t record_bytes);
   void set_room_waiter(room_waiter waiter) noexcept { room_waiter_ = waiter; }
-  // Handles calls to code of modules that this place does not have: says so to the caller. Until then they are taken for damaged.
+  // Handles calls to code of modules that this place does not have: says so to the caller. Until then they are taken
+  // for damaged.
   void set_missing_code_handler(message_handler handler) noexcept { missing_code_handler_ = handler; }
 
   // Depth of active-message handlers on the stack: inside one nothing may block or send a request.
@@ -195,7 +208,8 @@ class endpoint {
     outgoing request_out, reply_out;
   };
 
-  void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell, std::uint32_t payload_bytes) noexcept;
+  void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+               std::uint32_t payload_bytes) noexcept;
   void observe(const outgoing& out, std::uint64_t bytes) noexcept;
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
@@ -203,7 +217,8 @@ class endpoint {
   void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
-  [[nodiscard]] message_handler handler_for_missing(function_id function, message_kind kind, std::uint32_t source) const;
+  [[nodiscard]] message_handler handler_for_missing(function_id function, message_kind kind,
+                                                    std::uint32_t source) const;
 
   place_context& context_;
   job_control* job_;
@@ -217,7 +232,7 @@ class endpoint {
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // senders heard from lately
   bool fences_ = false;
-  bool met_call_ = false;  // poll_handlers has left a call in its channel
+  bool met_call_ = false;                                    // poll_handlers has left a call in its channel
   std::vector<const std::atomic<std::uint32_t>*> sleeping_;  // each place's futex word
 };
 
@@ -228,8 +243,10 @@ inline void message::release() noexcept {
   in.next = in.from->cells + in.taken % channel::cell_count;
   in.expected = static_cast<std::uint32_t>(in.taken + 1);
   in.data_taken = data_end;
-  // A quarter of a ring at a time: the line is then written once in 64 messages, and the producer still always finds room.
-  if (in.taken - in.published >= channel::cell_count / 4 || in.data_taken - in.data_published >= channel::data_bytes / 4) [[unlikely]]
+  // A quarter of a ring at a time: the line is then written once in 64 messages, and the producer still always finds
+  // room.
+  if (in.taken - in.published >= channel::cell_count / 4 ||
+      in.data_taken - in.data_published >= channel::data_bytes / 4) [[unlikely]]
     self.publish_consumed(in, source);
 }
 
@@ -237,11 +254,13 @@ inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::ui
                               std::uint32_t payload_bytes) noexcept {
   SITU_POINT(cell_filled);
   const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
-  const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
+  const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 |
+                               std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
   c.header.store(header, std::memory_order_release);  // invariant 2 of channel.h
   SITU_POINT(header_published);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // publish, then look at `sleeping`: the sleeper's membarrier orders the processor,
-  if (fences_) [[unlikely]]                             // this the compiler
+  std::atomic_signal_fence(
+      std::memory_order_seq_cst);  // publish, then look at `sleeping`: the sleeper's membarrier orders the processor,
+  if (fences_) [[unlikely]]        // this the compiler
     std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sleeping_[out.target]->load(std::memory_order_relaxed) != 0) [[unlikely]] {
     SITU_POINT(sleeper_met);

@@ -1,8 +1,9 @@
 // Names for functions that hold in every process of a job, whatever address the loader chose: module and offset.
 //
-// Module 0 is the executable; others have a hash of their build id as their number, so places may load them in any order. Which module has a
-// number is agreed on in the job (src/fabric/modules.h): code of a second one with the same number is refused, and a name finds code of exactly
-// that module or none. Received names are checked against the module's executable bytes before they are called. Thread-safe.
+// Module 0 is the executable; others have a hash of their build id as their number, so places may load them in any
+// order. Which module has a number is agreed on in the job (src/fabric/modules.h): code of a second one with the same
+// number is refused, and a name finds code of exactly that module or none. Received names are checked against the
+// module's executable bytes before they are called. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@ namespace situ::detail {
 // module in the upper 16 bits of the low 48: | 0:16 | module:16 | offset:32 |
 using function_id = std::uint64_t;
 
-// Where the executable's code lies. Asked of the loader: the linker's symbols for it (__executable_start, etext) mean another thing
-// in each module, or nothing.
+// Where the executable's code lies. Asked of the loader: the linker's symbols for it (__executable_start, etext) mean
+// another thing in each module, or nothing.
 struct alignas(32) executable_code {
-  std::uintptr_t base;   // of the executable's image: offsets count from here
-  std::uint64_t begin;   // offsets of its executable bytes
-  std::uint64_t bytes;   // 0 while static initialisers before ours run: then the slow ways find it
+  std::uintptr_t base;  // of the executable's image: offsets count from here
+  std::uint64_t begin;  // offsets of its executable bytes
+  std::uint64_t bytes;  // 0 while static initialisers before ours run: then the slow ways find it
 };
 extern const executable_code own_code;
 

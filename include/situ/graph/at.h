@@ -1,16 +1,18 @@
 // Calls whose arguments and results are object graphs.
 //
-//   long s = situ::at(p, [](node* head) { return sum(head); }, head);            // all that head reaches travels; *head lives for the call
-//   situ::at(p, [](situ::owned<node> mine) { keep(std::move(mine)); }, head);    // or stays at p
+//   long s = situ::at(p, [](node* head) { return sum(head); }, head);         // all that head reaches travels
+//   situ::at(p, [](situ::owned<node> mine) { keep(std::move(mine)); }, head); // or stays at p
 //   situ::owned<node> answer = situ::at(p, [](node* n) { return n->next; }, head);
-//   situ::at(situ::via(p, situ::transfer::pull), work, head);                    // by this transfer
-//   situ::at(p, work, situ::by_reference(head));                                 // the address alone
-//   situ::async_at(p, work, situ::clone(head));                                  // handed over: the call keeps it until its future is ready
-//   situ::async_at(p, work, head);                                               // lent: *head must stay as it is until then
+//   situ::at(situ::via(p, situ::transfer::pull), work, head);                 // by this transfer
+//   situ::at(p, work, situ::by_reference(head));                              // the address alone
+//   situ::async_at(p, work, situ::clone(head));                               // handed over, until the future is ready
+//   situ::async_at(p, work, head);                                            // lent: *head must stay as it is until
+//   then
 //
-// A graph is a pointer to a described class, an owned<T>, or a described class by value that holds pointers or containers (it arrives as
-// an lvalue). Graphs of one call that share objects share their copies. Results arrive as owned<T>. What a null pointer points
-// to is a null pointer. Errors: as at(), bad_message, and those of situ::clone; out_of_memory at the receiver arrives at the caller.
+// A graph is a pointer to a described class, an owned<T>, or a described class by value that holds pointers or
+// containers (it arrives as an lvalue). Graphs of one call that share objects share their copies. Results arrive as
+// owned<T>. What a null pointer points to is a null pointer. Errors: as at(), bad_message, and those of situ::clone;
+// out_of_memory at the receiver arrives at the caller.
 #pragma once
 
 #include <situ/graph/transfer.h>
@@ -25,7 +27,8 @@
 
 namespace situ {
 
-// Passes the address of an object, not the object: the body gets a pointer to the original, which lies in another place's memory.
+// Passes the address of an object, not the object: the body gets a pointer to the original, which lies in another
+// place's memory.
 template <class T>
 class reference_to {
  public:
@@ -84,8 +87,8 @@ inline constexpr bool is_owned<owned<T>> = true;
 template <class T>
 concept graph_pointer = std::is_pointer_v<T> && std::is_class_v<std::remove_cv_t<std::remove_pointer_t<T>>>;
 template <class T>
-concept graph_value = std::is_class_v<T> && !is_owned<T> && !sum<T> && !product<T> && !fixed<T> && !is_data<T> && (container<T> || declared<T> || is_open_aggregate<T>) &&
-                      (!is_plain<T> || holds_pointers<T>());
+concept graph_value = std::is_class_v<T> && !is_owned<T> && !sum<T> && !product<T> && !fixed<T> && !is_data<T> &&
+                      (container<T> || declared<T> || is_open_aggregate<T>) && (!is_plain<T> || holds_pointers<T>());
 template <class T>
 concept graph_argument = graph_pointer<T> || is_owned<T> || graph_value<T>;
 
@@ -111,14 +114,17 @@ class arrived_graph {
  public:
   arrived_graph(const arena_reference& memory, T* object) noexcept : memory_{memory}, object_{object} {}
   [[nodiscard]] operator T*() const noexcept { return object_; }
-  [[nodiscard]] operator owned<T>() const noexcept { return object_ == nullptr ? owned<T>{} : owned<T>{memory_, object_}; }
+  [[nodiscard]] operator owned<T>() const noexcept {
+    return object_ == nullptr ? owned<T>{} : owned<T>{memory_, object_};
+  }
 
  private:
   const arena_reference& memory_;
   T* object_;
 };
 
-// What is passed for an argument: data as it arrived; a graph as a pointer or a reference, or, `kept`, as something that can become its owner.
+// What is passed for an argument: data as it arrived; a graph as a pointer or a reference, or, `kept`, as something
+// that can become its owner.
 template <class A, bool Kept>
 struct passed {
   using type = A;
@@ -143,7 +149,8 @@ struct passed<A, Kept> {
 template <class A, bool Kept>
 using passed_t = typename passed<A, Kept>::type;
 
-// What a call holds of its arguments while they may be read: owners, and values, where any transfer finds them; with All, the others as well.
+// What a call holds of its arguments while they may be read: owners, and values, where any transfer finds them; with
+// All, the others as well.
 struct not_held {
   template <class Given>
   explicit not_held(const Given&) noexcept {}
@@ -207,10 +214,13 @@ consteval void check_given() {
   using A = std::remove_cvref_t<Given>;
   if constexpr (is_owned<A>) {
     static_assert(std::is_constructible_v<A, Given>,
-                  "situ: async_at() returns before the graph is read: hand its owner over with std::move(x), or share it with x.adopt(x.get()), and the call keeps "
+                  "situ: async_at() returns before the graph is read: hand its owner over with std::move(x), or share "
+                  "it with x.adopt(x.get()), and the call keeps "
                   "it; or lend it with x.get(), and keep it as it is until the future is ready");
   } else if constexpr (graph_value<A>) {
-    static_assert(std::is_constructible_v<A, Given>, "situ: async_at() returns before this value is read, and it cannot be copied: hand it over with std::move(x), or pass a pointer");
+    static_assert(std::is_constructible_v<A, Given>,
+                  "situ: async_at() returns before this value is read, and it cannot be copied: hand it over with "
+                  "std::move(x), or pass a pointer");
   }
 }
 
@@ -225,14 +235,15 @@ template <class... Arguments>
   requires(graph_argument<Arguments> || ...)
 class call_pack<Arguments...> {
   static constexpr std::size_t graph_count = (std::size_t{graph_argument<Arguments>} + ...);
-  static_assert(graph_count <= most_roots, "situ: at most 16 arguments of a call may be object graphs: put them into one object");
+  static_assert(graph_count <= most_roots,
+                "situ: at most 16 arguments of a call may be object graphs: put them into one object");
   using roots_array = std::array<graph_root, graph_count>;
 
  public:
   static constexpr bool may_lend = true;
 
-  // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed over, and
-  // values. By offload the agent's measure is waited for, in a task, which has all arguments.
+  // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed
+  // over, and values. By offload the agent's measure is waited for, in a task, which has all arguments.
   template <class F, class... Given>
   static auto start(route target, F f, Given&&... given) {
     (check_given<Given>(), ...);
@@ -262,9 +273,12 @@ class call_pack<Arguments...> {
     return outcome;
   }
 
-  call_pack(route target, const Arguments&... arguments) : arguments_{arguments...}, graphs_{target, gather(arguments...), false} {}
+  call_pack(route target, const Arguments&... arguments)
+      : arguments_{arguments...}, graphs_{target, gather(arguments...), false} {}
   // What the call is to hold until it is over.
-  [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments) { return graphs_.lend(std::move(arguments)); }
+  [[nodiscard]] std::unique_ptr<held_by_call> lend(std::unique_ptr<held_by_call> arguments) {
+    return graphs_.lend(std::move(arguments));
+  }
   [[nodiscard]] std::size_t size() const {
     std::size_t bytes = graphs_.size();
     for_each_datum([&]<class A>(const A& value) { bytes += wire<A>::size(value); });
@@ -281,7 +295,8 @@ class call_pack<Arguments...> {
     template <class F>
     decltype(auto) invoke(F& f) {
       return [&]<std::size_t... Index>(std::index_sequence<Index...>) -> decltype(auto) {
-        return f(pass<Arguments, !std::is_invocable_v<F, passed_t<Arguments, false>...>>(std::integral_constant<std::size_t, Index>{})...);
+        return f(pass<Arguments, !std::is_invocable_v<F, passed_t<Arguments, false>...>>(
+            std::integral_constant<std::size_t, Index>{})...);
       }(std::index_sequence_for<Arguments...>{});
     }
 
@@ -310,7 +325,9 @@ class call_pack<Arguments...> {
         return std::move(*std::get<Index>(data_));
       }
     }
-    [[nodiscard]] const arena_reference& memory() const noexcept { return local_.get() != nullptr ? local_ : graphs_.memory(); }
+    [[nodiscard]] const arena_reference& memory() const noexcept {
+      return local_.get() != nullptr ? local_ : graphs_.memory();
+    }
 
     template <class A>
     struct datum {
@@ -333,7 +350,8 @@ class call_pack<Arguments...> {
     [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       (
           [&] {
-            if constexpr (!graph_argument<Arguments>) std::get<Index>(result.data_).emplace(wire<Arguments>::read(reader));
+            if constexpr (!graph_argument<Arguments>)
+              std::get<Index>(result.data_).emplace(wire<Arguments>::read(reader));
           }(),
           ...);
     }(std::index_sequence_for<Arguments...>{});
@@ -354,9 +372,11 @@ class call_pack<Arguments...> {
   }
 
   template <class F>
-  static constexpr bool accepts = std::is_invocable_v<F, passed_t<Arguments, false>...> || std::is_invocable_v<F, passed_t<Arguments, true>...>;
+  static constexpr bool accepts =
+      std::is_invocable_v<F, passed_t<Arguments, false>...> || std::is_invocable_v<F, passed_t<Arguments, true>...>;
   template <class F>
-  using returned = typename std::conditional_t<std::is_invocable_v<F, passed_t<Arguments, false>...>, std::invoke_result<F, passed_t<Arguments, false>...>,
+  using returned = typename std::conditional_t<std::is_invocable_v<F, passed_t<Arguments, false>...>,
+                                               std::invoke_result<F, passed_t<Arguments, false>...>,
                                                std::invoke_result<F, passed_t<Arguments, true>...>>::type;
   static consteval void check() {
     (
@@ -365,7 +385,8 @@ class call_pack<Arguments...> {
             static_assert(check_class<typename graph_of<Arguments>::object>());
           } else {
             static_assert(travels<Arguments>,
-                          "situ: this argument cannot travel: at() takes pointers to described classes, described classes, trivially copyable values, std::string, and "
+                          "situ: this argument cannot travel: at() takes pointers to described classes, described "
+                          "classes, trivially copyable values, std::string, and "
                           "std::vector, std::tuple, std::pair, std::optional and std::array of such values");
           }
         }(),
@@ -407,7 +428,8 @@ class call_pack<Arguments...> {
     std::size_t i = 0;
     (
         [&] {
-          if constexpr (graph_argument<Arguments>) roots[i++] = {nullptr, &descriptor_of<typename graph_of<Arguments>::object>()};
+          if constexpr (graph_argument<Arguments>)
+            roots[i++] = {nullptr, &descriptor_of<typename graph_of<Arguments>::object>()};
         }(),
         ...);
     return roots;
@@ -438,7 +460,8 @@ class result_pack<Result> {
   using arrives = owned<object>;
   static constexpr bool is_routed = true;
   static constexpr bool may_be_late = true;
-  result_pack(const Result& value, route back) : root_{graph_of<Result>::root(value)}, graph_{back, {&root_, 1}, true} {}
+  result_pack(const Result& value, route back)
+      : root_{graph_of<Result>::root(value)}, graph_{back, {&root_, 1}, true} {}
   [[nodiscard]] std::size_t size() const noexcept { return graph_.size(); }
   void write(wire_writer& writer) const { graph_.write(writer); }
   void complete() { graph_.wait_until_taken(); }

@@ -1,11 +1,13 @@
-// Copies of object graphs: everything that can be reached from a root, once each, with cycles and sharing, as one block of memory.
+// Copies of object graphs: everything that can be reached from a root, once each, with cycles and sharing, as one block
+// of memory.
 //
 //   situ::owned<node> copy = situ::clone(head);       // copy->next, ... are ordinary pointers
 //   situ::graph_size size = situ::measure(head);      // objects, bytes
 //
-// The copy lies in the calling place's segment (outside a runtime: on the heap) and goes when its owner goes. The original is only
-// read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 32 GiB and for objects whose
-// header names no known type. cost: docs/graph.md. Source: NEMESYS, sections 4.3 to 4.6; docs/decisions/0004.
+// The copy lies in the calling place's segment (outside a runtime: on the heap) and goes when its owner goes. The
+// original is only read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 32 GiB
+// and for objects whose header names no known type. cost: docs/graph.md. Source: NEMESYS, sections 4.3 to 4.6;
+// docs/decisions/0004.
 #pragma once
 
 #include <situ/graph/describe.h>
@@ -24,8 +26,8 @@ struct graph_size {
   friend bool operator==(const graph_size&, const graph_size&) = default;
 };
 
-// How originals are found again: by linear search, in a table hashed by H3 (both as in the paper), in a table beside the source memory,
-// or what suits the size: a few by search, more in the side table.
+// How originals are found again: by linear search, in a table hashed by H3 (both as in the paper), in a table beside
+// the source memory, or what suits the size: a few by search, more in the side table.
 enum class copy_map : std::uint8_t { automatic, linear, hash, side_table };
 
 struct clone_options {
@@ -36,12 +38,13 @@ namespace detail {
 
 // The head of a copied graph: its first 32 bytes.
 struct arena {
-  std::uint64_t bytes = 0;            // of the whole, this head included
+  std::uint64_t bytes = 0;  // of the whole, this head included
   std::uint64_t objects = 0;
-  std::uint64_t* finalizers = nullptr;  // objects that may own something: offset in units, type << 48, and, of blocks, how many elements
+  // objects that may own something: offset in units, type << 48, and, of blocks, how many elements
+  std::uint64_t* finalizers = nullptr;
   std::uint32_t references = 1;
-  std::uint16_t flags = 0;            // 1: in a segment; finalizers likewise
-  std::uint16_t lead_bytes = 0;       // unused, before this head
+  std::uint16_t flags = 0;       // 1: in a segment; finalizers likewise
+  std::uint16_t lead_bytes = 0;  // unused, before this head
 };
 static_assert(sizeof(arena) == 32);
 void free_arena(arena* a) noexcept;
@@ -80,7 +83,8 @@ struct cloned {
 
 template <class T>
 [[nodiscard]] graph_root root_of(const T* object) {
-  static_assert(std::is_class_v<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>, "situ::clone copies described objects");
+  static_assert(std::is_class_v<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>,
+                "situ::clone copies described objects");
   static_assert(check_class<std::remove_cv_t<T>>());
   return {object, &descriptor_of<std::remove_cv_t<T>>()};
 }
@@ -106,9 +110,13 @@ class owned {
   [[nodiscard]] T& operator*() const noexcept { return *root_; }
   [[nodiscard]] T* operator->() const noexcept { return root_; }
   [[nodiscard]] explicit operator bool() const noexcept { return root_ != nullptr; }
-  [[nodiscard]] graph_size size() const noexcept { return memory_.get() == nullptr ? graph_size{} : graph_size{memory_.get()->objects, memory_.get()->bytes - sizeof(detail::arena)}; }
+  [[nodiscard]] graph_size size() const noexcept {
+    return memory_.get() == nullptr ? graph_size{}
+                                    : graph_size{memory_.get()->objects, memory_.get()->bytes - sizeof(detail::arena)};
+  }
 
-  // Shares in the ownership of one object of this graph: the memory of the whole graph stays until the last holder goes.
+  // Shares in the ownership of one object of this graph: the memory of the whole graph stays until the last holder
+  // goes.
   // pre: `object` is part of this graph.
   template <class U>
   [[nodiscard]] owned<U> adopt(U* object) const noexcept {

@@ -1,12 +1,15 @@
-// Containers that travel: situ::array<T> (as long as it was made), situ::vector<T> (grows), situ::string; and situ::transient<T>.
+// Containers that travel: situ::array<T> (as long as it was made), situ::vector<T> (grows), situ::string; and
+// situ::transient<T>.
 //
-// Their elements are data, pointers to described types, or described objects. Each is three words, the array descriptor of NEMESYS:
+// Their elements are data, pointers to described types, or described objects. Each is three words, the array descriptor
+// of NEMESYS:
 //
 //   | where the elements lie | how many there are | their capacity in bytes, and two flags |
 //
-// They own their elements, which lie in the place's segment (outside a runtime: on the heap), as every object that may be fetched by another
-// place must. In a copy of a graph the elements lie in the graph's arena; a container that grows there moves to a store of its own,
-// which is given back when the arena goes. Not thread-safe. Interfaces as in std; at() throws std-like errors through situ::error.
+// They own their elements, which lie in the place's segment (outside a runtime: on the heap), as every object that may
+// be fetched by another place must. In a copy of a graph the elements lie in the graph's arena; a container that grows
+// there moves to a store of its own, which is given back when the arena goes. Not thread-safe. Interfaces as in std;
+// at() throws std-like errors through situ::error.
 #pragma once
 
 #include <situ/memory/allocate.h>
@@ -82,7 +85,9 @@ class array_base {
   [[nodiscard]] operator std::span<T>() noexcept { return {data(), size()}; }
   [[nodiscard]] operator std::span<const T>() const noexcept { return {data(), size()}; }
 
-  friend bool operator==(const array_base& a, const array_base& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(const array_base& a, const array_base& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
   friend auto operator<=>(const array_base& a, const array_base& b)
     requires std::three_way_comparable<T>
   {
@@ -278,7 +283,9 @@ class string {
 // A value that stays behind: caches and the like, which the copy starts without. Arrives with all bytes zero.
 template <class T>
 struct alignas(8) transient {
-  static_assert(std::is_trivially_copyable_v<T>, "situ::transient<T>: the copy starts with zero bytes, so T must be trivially copyable (a pointer, a number, a plain struct)");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "situ::transient<T>: the copy starts with zero bytes, so T must be trivially copyable (a pointer, a "
+                "number, a plain struct)");
   T value{};
 
   transient() noexcept = default;

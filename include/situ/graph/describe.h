@@ -1,6 +1,8 @@
-// How the descriptor of a type is made, from its fields (field_kinds.h says which fields can travel, and how a class lists them).
+// How the descriptor of a type is made, from its fields (field_kinds.h says which fields can travel, and how a class
+// lists them).
 //
-// All at run time, once for each type, on first use: the offsets are those of an object that is never read. Thread-safe.
+// All at run time, once for each type, on first use: the offsets are those of an object that is never read.
+// Thread-safe.
 #pragma once
 
 #include <situ/base/padding.h>
@@ -20,14 +22,21 @@ namespace detail {
 
 class layout_builder {
  public:
-  explicit layout_builder(type_descriptor& into) noexcept : into_{into}, ops_{into.others}, headers_{into.headers}, bools_{into.bools}, values_{into.values} {}
+  explicit layout_builder(type_descriptor& into) noexcept
+      : into_{into}, ops_{into.others}, headers_{into.headers}, bools_{into.bools}, values_{into.values} {}
   // For the parts of one alternative of a choice.
   layout_builder(type_descriptor& into, detail::choice& cases, std::size_t alternative) noexcept
-      : into_{into}, ops_{cases.alternatives[alternative]}, headers_{cases.headers[alternative]}, bools_{cases.bools[alternative]}, values_{cases.values[alternative]} {}
+      : into_{into},
+        ops_{cases.alternatives[alternative]},
+        headers_{cases.headers[alternative]},
+        bools_{cases.bools[alternative]},
+        values_{cases.values[alternative]} {}
   void pointer(std::size_t offset, const type_descriptor& target);
   void array(std::size_t offset, const type_descriptor& block, bool terminated);
   void transient(std::size_t offset, std::size_t bytes);
-  void header(std::size_t offset, const type_descriptor& type) { headers_.push_back({static_cast<std::uint32_t>(offset), &type}); }
+  void header(std::size_t offset, const type_descriptor& type) {
+    headers_.push_back({static_cast<std::uint32_t>(offset), &type});
+  }
   void boolean(std::size_t offset);
   // Bytes that belong to the value: all, or those bits.
   void value(std::size_t offset, std::size_t bytes, std::uint8_t bits = 0xff);
@@ -57,7 +66,8 @@ struct type_facts {
   std::size_t alignment;
   bool is_tagged;
 };
-// Fills the entry by fill() and what that asks for, and numbers them. The others of the calling thread's see it meanwhile.
+// Fills the entry by fill() and what that asks for, and numbers them. The others of the calling thread's see it
+// meanwhile.
 void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_descriptor&));
 
 // Never destroyed: objects may go later than statics. Functions, since static initialisers ask for descriptors, too.
@@ -79,7 +89,8 @@ const T& fake_object() noexcept {
 }
 template <class Owner, class Part>
 std::size_t offset_in(const Owner& owner, const Part& part) noexcept {
-  return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(part)) - reinterpret_cast<const std::byte*>(std::addressof(owner)));
+  return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(part)) -
+                                  reinterpret_cast<const std::byte*>(std::addressof(owner)));
 }
 
 [[nodiscard]] std::string take_name(std::string_view& names);
@@ -105,22 +116,29 @@ void visit_parts(Visit visit) {
   if constexpr (declared<T>) {
     using description_type = typename get_description<T>::type;
     [&]<class... Bases>(type_list<Bases...>) {
-      static_assert((std::is_base_of_v<Bases, T> && ...), "SITU_DESCRIBE_DERIVED(type, (bases), fields...): one of these is not a base of the type");
-      (visit(std::string{base_name}, offset_in(fake, static_cast<const Bases&>(fake)), std::type_identity<Bases>{}), ...);
+      static_assert((std::is_base_of_v<Bases, T> && ...),
+                    "SITU_DESCRIBE_DERIVED(type, (bases), fields...): one of these is not a base of the type");
+      (visit(std::string{base_name}, offset_in(fake, static_cast<const Bases&>(fake)), std::type_identity<Bases>{}),
+       ...);
     }(typename description_type::bases{});
     std::string_view names = description_type::names;
     [&]<auto... Members>(member_list<Members...>) {
-      (visit(take_name(names), offset_in(fake, fake.*Members), std::type_identity<std::remove_cvref_t<decltype(fake.*Members)>>{}), ...);
+      (visit(take_name(names), offset_in(fake, fake.*Members),
+             std::type_identity<std::remove_cvref_t<decltype(fake.*Members)>>{}),
+       ...);
     }(typename description_type::members{});
   } else {
     auto names = names_of_fields<T>(std::make_index_sequence<field_count<T>>{});
     std::size_t i = 0;
-    visit_fields(fake, [&]<class F>(const F& field) { visit(names[i++], offset_in(fake, field), std::type_identity<F>{}); });
+    visit_fields(fake,
+                 [&]<class F>(const F& field) { visit(names[i++], offset_in(fake, field), std::type_identity<F>{}); });
   }
 }
 
-// Constructs each alternative and compares the bytes: the flag is the byte behind the payload that holds the alternative's number.
-[[nodiscard]] std::size_t find_flag(std::string_view type, const std::vector<std::vector<std::byte>>& images, std::size_t payload_bytes);
+// Constructs each alternative and compares the bytes: the flag is the byte behind the payload that holds the
+// alternative's number.
+[[nodiscard]] std::size_t find_flag(std::string_view type, const std::vector<std::vector<std::byte>>& images,
+                                    std::size_t payload_bytes);
 
 template <class Sum>
 std::vector<std::byte> image_of(Sum (*make)()) {
@@ -132,16 +150,21 @@ std::vector<std::byte> image_of(Sum (*make)()) {
 }
 template <class T>
 std::size_t flag_offset_of(std::type_identity<std::optional<T>>) {
-  static_assert(std::is_default_constructible_v<T>, "situ: a std::optional in a graph holds a type with a default constructor");
-  return find_flag(type_name<std::optional<T>>(), {image_of<std::optional<T>>([] { return std::optional<T>{}; }), image_of<std::optional<T>>([] { return std::optional<T>{T{}}; })},
+  static_assert(std::is_default_constructible_v<T>,
+                "situ: a std::optional in a graph holds a type with a default constructor");
+  return find_flag(type_name<std::optional<T>>(),
+                   {image_of<std::optional<T>>([] { return std::optional<T>{}; }),
+                    image_of<std::optional<T>>([] { return std::optional<T>{T{}}; })},
                    sizeof(T));
 }
 template <class... Ts>
 std::size_t flag_offset_of(std::type_identity<std::variant<Ts...>>) {
-  static_assert((std::is_default_constructible_v<Ts> && ...), "situ: a std::variant in a graph holds types with default constructors");
+  static_assert((std::is_default_constructible_v<Ts> && ...),
+                "situ: a std::variant in a graph holds types with default constructors");
   using V = std::variant<Ts...>;
   return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-    return find_flag(type_name<V>(), {image_of<V>([] { return V{std::in_place_index<Index>}; })...}, std::max({sizeof(Ts)...}));
+    return find_flag(type_name<V>(), {image_of<V>([] { return V{std::in_place_index<Index>}; })...},
+                     std::max({sizeof(Ts)...}));
   }(std::make_index_sequence<sizeof...(Ts)>{});
 }
 
@@ -182,9 +205,13 @@ void describe_bytes(layout_builder to, std::size_t offset) {
     for (std::size_t i = 0; i < fixed_array<T>::count; ++i) describe_bytes<element>(to, offset + i * sizeof(element));
   } else if constexpr (product<T>) {
     const T& fake = fake_object<T>();
-    std::apply([&]<class... Parts>(const Parts&... parts) { (describe_bytes<Parts>(to, offset + offset_in(fake, parts)), ...); }, fake);
+    std::apply([&]<class... Parts>(
+                   const Parts&... parts) { (describe_bytes<Parts>(to, offset + offset_in(fake, parts)), ...); },
+               fake);
   } else if constexpr (has_addressable_fields<T>) {
-    visit_parts<T>([&]<class F>(const std::string&, std::size_t at, std::type_identity<F>) { describe_bytes<F>(to, offset + at); });
+    visit_parts<T>([&]<class F>(const std::string&, std::size_t at, std::type_identity<F>) {
+      describe_bytes<F>(to, offset + at);
+    });
   } else {
     std::vector<std::byte> bits(sizeof(T));
     set_value_bits<T>(bits.data());
@@ -203,9 +230,12 @@ void describe_data(layout_builder to, std::size_t offset) {
     for (std::size_t i = 0; i < fixed_array<T>::count; ++i) describe_data<element>(to, offset + i * sizeof(element));
   } else if constexpr (product<T>) {
     const T& fake = fake_object<T>();
-    std::apply([&]<class... Parts>(const Parts&... parts) { (describe_data<Parts>(to, offset + offset_in(fake, parts)), ...); }, fake);
+    std::apply([&]<class... Parts>(
+                   const Parts&... parts) { (describe_data<Parts>(to, offset + offset_in(fake, parts)), ...); },
+               fake);
   } else {
-    visit_parts<T>([&]<class F>(const std::string&, std::size_t at, std::type_identity<F>) { describe_data<F>(to, offset + at); });
+    visit_parts<T>(
+        [&]<class F>(const std::string&, std::size_t at, std::type_identity<F>) { describe_data<F>(to, offset + at); });
   }
 }
 
@@ -238,14 +268,17 @@ void describe_value(layout_builder to, std::size_t offset) {
       std::size_t i = 0;
       (
           [&] {
-            if constexpr (!std::is_void_v<Ts>) describe_part<std::remove_cv_t<Ts>>(layout_builder{to.into(), cases, i}, offset);
+            if constexpr (!std::is_void_v<Ts>)
+              describe_part<std::remove_cv_t<Ts>>(layout_builder{to.into(), cases, i}, offset);
             ++i;
           }(),
           ...);
     }(typename sum_alternatives<T>::type{});
   } else if constexpr (product<T>) {
     const T& fake = fake_object<T>();
-    std::apply([&]<class... Parts>(const Parts&... parts) { (describe_part<Parts>(to, offset + offset_in(fake, parts)), ...); }, fake);
+    std::apply([&]<class... Parts>(
+                   const Parts&... parts) { (describe_part<Parts>(to, offset + offset_in(fake, parts)), ...); },
+               fake);
   } else if constexpr (std::is_same_v<T, object>) {
     to.value(offset, sizeof(T));
   } else {
@@ -261,8 +294,9 @@ void describe_value(layout_builder to, std::size_t offset) {
 }
 
 template <class T>
-inline constexpr bool has_parts = std::is_class_v<T> && !container<T> && !is_transient<T> && !fixed<T> && !sum<T> && !product<T> && !is_data<T> && !std::is_same_v<T, object> &&
-                                  (declared<T> || has_known_fields<T>);
+inline constexpr bool has_parts =
+    std::is_class_v<T> && !container<T> && !is_transient<T> && !fixed<T> && !sum<T> && !product<T> && !is_data<T> &&
+    !std::is_same_v<T, object> && (declared<T> || has_known_fields<T>);
 
 // A part at offset 0 of an object that is not tagged. (Of a tagged one, every pointer finds the whole.)
 template <class F>
@@ -289,7 +323,8 @@ void fill_descriptor(type_descriptor& type) {
       if constexpr (!std::is_base_of_v<object, T>) {
         if (at == 0) describe_first_part<F>(type);
       }
-      if constexpr (std::is_base_of_v<object, F> && std::is_base_of_v<F, T> && !std::is_same_v<F, object>) to.base(descriptor_of<F>());
+      if constexpr (std::is_base_of_v<object, F> && std::is_base_of_v<F, T> && !std::is_same_v<F, object>)
+        to.base(descriptor_of<F>());
     });
   }
 }

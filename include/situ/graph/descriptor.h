@@ -1,10 +1,12 @@
 // What is known of a type at run time: its layout, as the graph copy, the message decoder and the printer use it.
 //
-// Made once for each type by descriptor_of<T>() (describe.h), then constant; any thread may read it. Types are numbered in the order
-// in which they are first used, so numbers differ between processes: what leaves a process names types by tag and fingerprint.
+// Made once for each type by descriptor_of<T>() (describe.h), then constant; any thread may read it. Types are numbered
+// in the order in which they are first used, so numbers differ between processes: what leaves a process names types by
+// tag and fingerprint.
 //
 // The pointer mask is that of NEMESYS (section 4.3): two bits for each word of 8 bytes.
-//   00 data   01 pointer   10 transient: arrives zeroed   11 the first word of an array descriptor, which takes three words:
+//   00 data   01 pointer   10 transient: arrives zeroed   11 the first word of an array descriptor, which takes three
+//             words:
 //   where its elements lie; how many there are (00 for data, 01 for pointers or objects); their capacity in bytes
 #pragma once
 
@@ -62,11 +64,11 @@ struct word_gap {
 
 // An optional or a variant: which of its alternatives is there decides what follows.
 struct choice {
-  std::uint32_t flag_offset = 0;            // within the object, of the byte that holds the number of the alternative
-  std::uint32_t offset = 0;                 // of the whole, within the object
+  std::uint32_t flag_offset = 0;  // within the object, of the byte that holds the number of the alternative
+  std::uint32_t offset = 0;       // of the whole, within the object
   std::uint32_t bytes = 0;
-  std::vector<std::vector<value_run>> values;     // of each alternative; once the type is known,
-  std::vector<std::vector<gap>> gaps;             // what else there is
+  std::vector<std::vector<value_run>> values;  // of each alternative; once the type is known,
+  std::vector<std::vector<gap>> gaps;          // what else there is
   std::vector<std::vector<op>> alternatives;
   std::vector<std::vector<part_header>> headers;  // likewise
   std::vector<std::vector<bool_run>> bools;       // likewise
@@ -91,29 +93,32 @@ struct type_descriptor {
   detail::shape shape = shape::object;
   bool is_tagged = false;       // derives from situ::object: the type of the object itself is in its header
   bool has_containers = false;  // holds arrays, so something may have to be given back with it
-  bool has_gaps = false;        // has bytes that are no value (padding, alternatives that are not there): a message has zeroes for them
+  // has bytes that are no value (padding, alternatives that are not there): a message has zeroes for them
+  bool has_gaps = false;
   bool has_choices = false;
   bool starts_with_class = false;  // an object of another class may have the same address: the first member, or a base
-  std::uint16_t index = 0;      // in the table of types, from 1
-  std::uint32_t size = 0;       // of an object, or of one element of a block
+  std::uint16_t index = 0;         // in the table of types, from 1
+  std::uint32_t size = 0;          // of an object, or of one element of a block
   std::uint32_t alignment = 1;
-  std::uint32_t units = 0;      // of 8 bytes, of an object in a copy
+  std::uint32_t units = 0;  // of 8 bytes, of an object in a copy
   std::uint32_t alignment_units = 1;
   std::vector<simple_pointer> pointers;  // in every object of the type, in order of offset
   std::vector<op> others;
-  std::vector<part_header> headers;      // of parts that are in every object of the type
-  std::vector<bool_run> bools;           // likewise; of a block of data: in each element
-  std::vector<value_run> values;         // in every object, with all of each choice; of a block of data: in each element
-  std::vector<word_gap> gaps;            // padding, in every `gap_period` bytes: an object, or elements up to a multiple of 8
+  std::vector<part_header> headers;  // of parts that are in every object of the type
+  std::vector<bool_run> bools;       // likewise; of a block of data: in each element
+  std::vector<value_run> values;     // in every object, with all of each choice; of a block of data: in each element
+  std::vector<word_gap> gaps;  // padding, in every `gap_period` bytes: an object, or elements up to a multiple of 8
   std::uint64_t gap_period = 0;
-  const type_descriptor* element = nullptr;       // of a block of pointers: what they point to; of objects: their type
-  std::vector<const type_descriptor*> first_parts;  // the classes at offset 0, but those that lie within a first part, and alternatives
-  std::vector<const type_descriptor*> bases;      // of a tagged type: what pointers to it may be declared as, itself included
-  std::uint64_t tag = 0;                          // of the name
-  std::uint64_t fingerprint = 0;                  // of the layout of this type alone
+  const type_descriptor* element = nullptr;  // of a block of pointers: what they point to; of objects: their type
+  // the classes at offset 0, but those that lie within a first part, and alternatives
+  std::vector<const type_descriptor*> first_parts;
+  std::vector<const type_descriptor*>
+      bases;                      // of a tagged type: what pointers to it may be declared as, itself included
+  std::uint64_t tag = 0;          // of the name
+  std::uint64_t fingerprint = 0;  // of the layout of this type alone
   std::string name;
   std::vector<field_description> fields;
-  std::vector<std::uint8_t> mask;                 // one entry for each word
+  std::vector<std::uint8_t> mask;  // one entry for each word
 };
 
 // All types of the process by number; entry 0 is none.

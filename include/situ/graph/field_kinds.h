@@ -6,12 +6,14 @@
 //    public:
 //     SITU_DESCRIBE(account, balance, whose)
 //   };
-//   struct circle : situ::derived<circle, shape> { double r; SITU_DESCRIBE_DERIVED(circle, (shape), r) };   // with its bases
+//   struct circle : situ::derived<circle, shape> { double r; SITU_DESCRIBE_DERIVED(circle, (shape), r) };  // and its
+//   bases
 //
-// A field is: trivially copyable data; a pointer to a described class; situ::ptr (a reference, not followed); situ::array, vector or string;
-// situ::transient; a described class; std::array, optional, variant, pair or tuple of those. Everything else is a compile error that
-// names the field. A class that is data although its fields cannot be seen says so: template <> inline constexpr bool situ::is_data<T> = true.
-// A pointer points to the start of an object: not into an array, nor at a member of another object.
+// A field is: trivially copyable data; a pointer to a described class; situ::ptr (a reference, not followed);
+// situ::array, vector or string; situ::transient; a described class; std::array, optional, variant, pair or tuple of
+// those. Everything else is a compile error that names the field. A class that is data although its fields cannot be
+// seen says so: template <> inline constexpr bool situ::is_data<T> = true. A pointer points to the start of an object:
+// not into an array, nor at a member of another object.
 #pragma once
 
 #include <situ/base/aggregate.h>
@@ -35,7 +37,8 @@
 
 namespace situ {
 
-// Trivially copyable classes that hold no address: their bytes are their value. Specialise for your own where they are no aggregates.
+// Trivially copyable classes that hold no address: their bytes are their value. Specialise for your own where they are
+// no aggregates.
 template <class T>
 inline constexpr bool is_data = false;
 template <class T>
@@ -166,7 +169,8 @@ consteval bool carries_only_data() {
   } else if constexpr (!std::is_class_v<T> || declared<T> || is_transient<T> || container<T> || sum<T>) {
     return false;
   } else if constexpr (is_data<T>) {
-    static_assert(std::is_trivially_copyable_v<T>, "situ::is_data<T> is said of a class that is not trivially copyable");
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "situ::is_data<T> is said of a class that is not trivially copyable");
     return true;
   } else if constexpr (product<T>) {
     return carry_only_data(typename product_parts<T>::type{});
@@ -180,16 +184,21 @@ consteval bool carries_only_data() {
 
 // Classes whose parts are known.
 template <class T>
-concept describable = std::is_class_v<T> && (declared<T> || carries_only_data<T>() || has_known_fields<T> || container<T> || is_transient<T> || sum<T> || product<T> || fixed<T>);
+concept describable = std::is_class_v<T> && (declared<T> || carries_only_data<T>() || has_known_fields<T> ||
+                                             container<T> || is_transient<T> || sum<T> || product<T> || fixed<T>);
 
 // Those, and classes that check_class has more to say about.
 template <class T>
-concept has_told_of_itself = describable<T> || std::is_aggregate_v<T> || std::is_polymorphic_v<T> || std::is_base_of_v<object, T>;
+concept has_told_of_itself =
+    describable<T> || std::is_aggregate_v<T> || std::is_polymorphic_v<T> || std::is_base_of_v<object, T>;
 
 template <class T>
 inline constexpr bool is_standard_container = false;
 template <template <class...> class Template, class... Ts>
-  requires(requires(Template<Ts...> c) { c.begin(); c.get_allocator(); })
+  requires(requires(Template<Ts...> c) {
+            c.begin();
+            c.get_allocator();
+          })
 inline constexpr bool is_standard_container<Template<Ts...>> = true;
 template <class T>
 inline constexpr bool is_smart_pointer = false;
@@ -208,38 +217,66 @@ consteval bool check_field() {
   } else if constexpr (fixed<T>) {
     check_field<Owner, Field, typename fixed_array<T>::type>();
   } else if constexpr (std::is_reference_v<T>) {
-    static_assert(!std::is_reference_v<T>, "situ: a reference cannot travel: make this field a pointer to a described class, or a situ::ptr (which is not followed)");
+    static_assert(!std::is_reference_v<T>,
+                  "situ: a reference cannot travel: make this field a pointer to a described class, or a situ::ptr "
+                  "(which is not followed)");
   } else if constexpr (std::is_pointer_v<T>) {
     using To = std::remove_cv_t<std::remove_pointer_t<T>>;
-    static_assert(!std::is_function_v<To>, "situ: a pointer to a function cannot travel: make this field situ::transient, or store a number that both sides understand");
-    static_assert(!std::is_void_v<To>, "situ: void* cannot travel, since nobody knows what it points to: make this field situ::transient<void*>, or a pointer to a described class");
-    static_assert(!std::is_same_v<To, char>, "situ: char* cannot travel, since nobody knows how long the text is: make this field a situ::string");
-    static_assert(!std::is_pointer_v<To>, "situ: a pointer to a pointer cannot travel: make this field a situ::array of pointers");
-    static_assert(!std::is_arithmetic_v<To> && !std::is_enum_v<To>, "situ: a pointer to numbers cannot travel, since nobody knows how many there are: make this field a situ::array or situ::vector");
-    static_assert(!std::is_union_v<To>, "situ: a pointer to a union cannot travel, since nobody knows what it holds: use std::variant");
+    static_assert(!std::is_function_v<To>,
+                  "situ: a pointer to a function cannot travel: make this field situ::transient, or store a number "
+                  "that both sides understand");
+    static_assert(!std::is_void_v<To>,
+                  "situ: void* cannot travel, since nobody knows what it points to: make this field "
+                  "situ::transient<void*>, or a pointer to a described class");
+    static_assert(!std::is_same_v<To, char>,
+                  "situ: char* cannot travel, since nobody knows how long the text is: make this field a situ::string");
+    static_assert(!std::is_pointer_v<To>,
+                  "situ: a pointer to a pointer cannot travel: make this field a situ::array of pointers");
+    static_assert(!std::is_arithmetic_v<To> && !std::is_enum_v<To>,
+                  "situ: a pointer to numbers cannot travel, since nobody knows how many there are: make this field a "
+                  "situ::array or situ::vector");
+    static_assert(!std::is_union_v<To>,
+                  "situ: a pointer to a union cannot travel, since nobody knows what it holds: use std::variant");
     if constexpr (std::is_class_v<To>) {
-      static_assert(requires { sizeof(To); }, "situ: a pointer to a class that is only declared cannot travel: include its definition, or make this field situ::transient");
+      static_assert(
+          requires { sizeof(To); },
+          "situ: a pointer to a class that is only declared cannot travel: include its definition, or make this field "
+          "situ::transient");
       if constexpr (requires { sizeof(To); })
-        static_assert(has_told_of_itself<To>, "situ: a pointer to a class of which nothing is known cannot travel: list the fields of that class once with "
-                                              "SITU_DESCRIBE(type, fields...), or make this field situ::transient");
+        static_assert(has_told_of_itself<To>,
+                      "situ: a pointer to a class of which nothing is known cannot travel: list the fields of that "
+                      "class once with "
+                      "SITU_DESCRIBE(type, fields...), or make this field situ::transient");
     }
   } else if constexpr (is_transient<T>) {
   } else if constexpr (container<T>) {
     check_field<Owner, Field, typename container_element<T>::type>();
   } else if constexpr (sum<T> || product<T>) {
-    return []<class... Ts>(type_list<Ts...>) { return (check_field<Owner, Field, std::conditional_t<std::is_void_v<Ts>, int, Ts>>() && ...); }(
-        [] {
-          if constexpr (sum<T>) return typename sum_alternatives<T>::type{};
-          else return typename product_parts<T>::type{};
-        }());
+    return []<class... Ts>(type_list<Ts...>) {
+      return (check_field<Owner, Field, std::conditional_t<std::is_void_v<Ts>, int, Ts>>() && ...);
+    }([] {
+      if constexpr (sum<T>)
+        return typename sum_alternatives<T>::type{};
+      else
+        return typename product_parts<T>::type{};
+    }());
   } else {
-    static_assert(!is_standard_container<T>, "situ: a standard container cannot travel in a graph, for its elements lie behind pointers of its own: make this field a situ::vector, situ::array or situ::string");
-    static_assert(!is_smart_pointer<T>, "situ: a smart pointer cannot travel: make this field a plain pointer (whoever receives the graph owns all of it), or situ::transient");
-    static_assert(!std::is_union_v<T>, "situ: a union cannot travel, since nobody knows what it holds: use std::variant");
-    static_assert(!std::is_member_pointer_v<T>, "situ: a pointer to a member cannot travel: make this field situ::transient");
-    if constexpr (!is_standard_container<T> && !is_smart_pointer<T> && !std::is_union_v<T> && !std::is_member_pointer_v<T>)
-      static_assert(describable<T>, "situ: nothing is known of this field's class: list its fields once with SITU_DESCRIBE(type, fields...), or, where it holds no "
-                                    "address, say situ::is_data<type> = true (a lambda with captures: store what it captures)");
+    static_assert(!is_standard_container<T>,
+                  "situ: a standard container cannot travel in a graph, for its elements lie behind pointers of its "
+                  "own: make this field a situ::vector, situ::array or situ::string");
+    static_assert(!is_smart_pointer<T>,
+                  "situ: a smart pointer cannot travel: make this field a plain pointer (whoever receives the graph "
+                  "owns all of it), or situ::transient");
+    static_assert(!std::is_union_v<T>,
+                  "situ: a union cannot travel, since nobody knows what it holds: use std::variant");
+    static_assert(!std::is_member_pointer_v<T>,
+                  "situ: a pointer to a member cannot travel: make this field situ::transient");
+    if constexpr (!is_standard_container<T> && !is_smart_pointer<T> && !std::is_union_v<T> &&
+                  !std::is_member_pointer_v<T>)
+      static_assert(describable<T>,
+                    "situ: nothing is known of this field's class: list its fields once with SITU_DESCRIBE(type, "
+                    "fields...), or, where it holds no "
+                    "address, say situ::is_data<type> = true (a lambda with captures: store what it captures)");
   }
   return true;
 }
@@ -277,18 +314,30 @@ consteval bool check_members(member_list<Members...>) {
 // Checks a class whose objects shall travel, field by field.
 template <class T>
 consteval bool check_class() {
-  if constexpr (std::is_class_v<T> && !carries_only_data<T>() && !container<T> && !is_transient<T> && !sum<T> && !product<T> && !fixed<T>) {
-    static_assert(!std::is_polymorphic_v<T>, "situ: a class with virtual functions cannot travel, for its vtable lies elsewhere in another process: derive it from situ::derived instead");
+  if constexpr (std::is_class_v<T> && !carries_only_data<T>() && !container<T> && !is_transient<T> && !sum<T> &&
+                !product<T> && !fixed<T>) {
+    static_assert(!std::is_polymorphic_v<T>,
+                  "situ: a class with virtual functions cannot travel, for its vtable lies elsewhere in another "
+                  "process: derive it from situ::derived instead");
     if constexpr (declared<T>) {
       return check_members<T>(typename get_description<T>::type::members{});
     } else {
-      static_assert(!std::is_base_of_v<object, T>, "situ: list the fields and bases of this class with SITU_DESCRIBE_DERIVED(type, (bases), fields...)");
-      static_assert(!aggregate_has_base<T>(), "situ: an aggregate with a base must list both: SITU_DESCRIBE_DERIVED(type, (bases), fields...)");
-      static_assert(std::is_aggregate_v<T>, "situ: nothing is known of this class: list its fields once with SITU_DESCRIBE(type, fields...)");
-      static_assert(!has_unopenable_field<T>, "situ: a reference, or a field without a default constructor (a lambda that captures), cannot travel: make it a pointer to a described "
-                                              "class, or list the fields with SITU_DESCRIBE(type, fields...)");
-      static_assert(field_count<T> <= most_fields, "situ: more fields than are found by themselves (48): list them with SITU_DESCRIBE(type, fields...)");
-      if constexpr (has_known_fields<T>) return check_fields<T>(field_types<T>{}, std::make_index_sequence<field_count<T>>{});
+      static_assert(
+          !std::is_base_of_v<object, T>,
+          "situ: list the fields and bases of this class with SITU_DESCRIBE_DERIVED(type, (bases), fields...)");
+      static_assert(!aggregate_has_base<T>(),
+                    "situ: an aggregate with a base must list both: SITU_DESCRIBE_DERIVED(type, (bases), fields...)");
+      static_assert(std::is_aggregate_v<T>,
+                    "situ: nothing is known of this class: list its fields once with SITU_DESCRIBE(type, fields...)");
+      static_assert(!has_unopenable_field<T>,
+                    "situ: a reference, or a field without a default constructor (a lambda that captures), cannot "
+                    "travel: make it a pointer to a described "
+                    "class, or list the fields with SITU_DESCRIBE(type, fields...)");
+      static_assert(
+          field_count<T> <= most_fields,
+          "situ: more fields than are found by themselves (48): list them with SITU_DESCRIBE(type, fields...)");
+      if constexpr (has_known_fields<T>)
+        return check_fields<T>(field_types<T>{}, std::make_index_sequence<field_count<T>>{});
     }
   }
   return true;
@@ -302,20 +351,26 @@ consteval bool check_class() {
 // The same for a class with described bases: SITU_DESCRIBE_DERIVED(circle, (shape), radius).
 #define SITU_DESCRIBE_DERIVED(type, bases, ...) SITU_DETAIL_DESCRIPTION(type, bases, __VA_ARGS__)
 
-#define SITU_DETAIL_DESCRIPTION(type, bases, ...)                                                                                             \
-  [[maybe_unused]] inline constexpr auto situ_description(std::type_identity<type>) {                                                         \
-    return ::situ::detail::description<SITU_DETAIL_LIST bases, ::situ::detail::member_list<SITU_DETAIL_MEMBERS(type, __VA_ARGS__)>, #__VA_ARGS__>{}; \
+#define SITU_DETAIL_DESCRIPTION(type, bases, ...)                                                                     \
+  [[maybe_unused]] inline constexpr auto situ_description(std::type_identity<type>) {                                 \
+    return ::situ::detail::description<                                                                               \
+        SITU_DETAIL_LIST bases, ::situ::detail::member_list<SITU_DETAIL_MEMBERS(type, __VA_ARGS__)>, #__VA_ARGS__>{}; \
   }
 #define SITU_DETAIL_LIST(...) ::situ::detail::type_list<__VA_ARGS__>
 
-// &type::a, &type::b, ... for up to 255 fields: a macro may not expand itself, so it leaves a call of itself behind that the next of 256
-// rescans expands.
+// &type::a, &type::b, ... for up to 255 fields: a macro may not expand itself, so it leaves a call of itself behind
+// that the next of 256 rescans expands.
 #define SITU_DETAIL_MEMBERS(type, ...) __VA_OPT__(SITU_DETAIL_RESCAN(SITU_DETAIL_MEMBER(type, __VA_ARGS__)))
-#define SITU_DETAIL_MEMBER(type, field, ...) &type::field __VA_OPT__(, SITU_DETAIL_AGAIN SITU_DETAIL_PARENTHESES(type, __VA_ARGS__))
+#define SITU_DETAIL_MEMBER(type, field, ...) \
+  &type::field __VA_OPT__(, SITU_DETAIL_AGAIN SITU_DETAIL_PARENTHESES(type, __VA_ARGS__))
 #define SITU_DETAIL_AGAIN() SITU_DETAIL_MEMBER
 #define SITU_DETAIL_PARENTHESES ()
-#define SITU_DETAIL_RESCAN(...) SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_64(...) SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_16(...) SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_4(...) SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN(...) \
+  SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_64(...) \
+  SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_16(...) \
+  SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(__VA_ARGS__))))
+#define SITU_DETAIL_RESCAN_4(...) \
+  SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(__VA_ARGS__))))
 #define SITU_DETAIL_RESCAN_1(...) __VA_ARGS__

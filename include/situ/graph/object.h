@@ -4,8 +4,9 @@
 //   struct circle : situ::derived<circle, shape> { double radius = 0; SITU_DESCRIBE_DERIVED(circle, (shape), radius) };
 //   shape* s = ...; if (circle* c = situ::cast<circle>(s)) ...
 //
-// The header is 8 bytes: a tag made of the type's name, equal in every process. It stands in the place of a vtable pointer, which would
-// mean nothing elsewhere: such classes have no virtual functions. The header is the first base, so pointers to all bases are equal.
+// The header is 8 bytes: a tag made of the type's name, equal in every process. It stands in the place of a vtable
+// pointer, which would mean nothing elsewhere: such classes have no virtual functions. The header is the first base, so
+// pointers to all bases are equal.
 #pragma once
 
 #include <situ/base/type_name.h>
@@ -42,10 +43,12 @@ class object {
   std::uint64_t tag_ = 0;
 };
 
-// The base of a polymorphic class: Derived itself, and what it derives from. Sets the tag, as a constructor sets a vtable pointer.
+// The base of a polymorphic class: Derived itself, and what it derives from. Sets the tag, as a constructor sets a
+// vtable pointer.
 template <class Derived, class Base = object>
 class derived : public Base {
-  static_assert(std::is_base_of_v<object, Base>, "situ::derived<Derived, Base>: Base is situ::object or derives from it");
+  static_assert(std::is_base_of_v<object, Base>,
+                "situ::derived<Derived, Base>: Base is situ::object or derives from it");
 
  public:
   template <class... Arguments>
@@ -66,8 +69,11 @@ class derived : public Base {
 // `p` as a pointer to T if it points to one (or to what derives from T), else null.
 template <class T, class From>
 [[nodiscard]] T* cast(From* p) noexcept {
-  static_assert(std::is_base_of_v<object, T> && std::is_base_of_v<From, T>, "situ::cast<T>(p): T derives from what p points to");
-  return p != nullptr && detail::is_instance(p->type_tag(), detail::descriptor_of<std::remove_const_t<T>>()) ? static_cast<T*>(p) : nullptr;
+  static_assert(std::is_base_of_v<object, T> && std::is_base_of_v<From, T>,
+                "situ::cast<T>(p): T derives from what p points to");
+  return p != nullptr && detail::is_instance(p->type_tag(), detail::descriptor_of<std::remove_const_t<T>>())
+             ? static_cast<T*>(p)
+             : nullptr;
 }
 
 }  // namespace situ

@@ -1,13 +1,13 @@
-// How graphs get from place to place; at.h uses it. The three transfers have one meaning: the receiver gets a copy, isomorphic to the
-// graph at the sender, in its own segment.
+// How graphs get from place to place; at.h uses it. The three transfers have one meaning: the receiver gets a copy,
+// isomorphic to the graph at the sender, in its own segment.
 //
 //   message   sender: flattens, sends bytes          receiver: checks, fixes pointers       any memory of the sender's
 //   pull      sender: sends the roots' addresses     receiver: copies                       a graph in segments
 //   offload   sender: asks its agent to measure      receiver: allocates, asks the          any memory of the sender's
 //             and sends the size on                  sender's agent to copy, waits
 //
-// `automatic` takes message for small graphs and for those whose roots lie outside the sender's segment, else pull; what the receiver of that cannot read, it
-// asks the sender to flatten.
+// `automatic` takes message for small graphs and for those whose roots lie outside the sender's segment, else pull;
+// what the receiver of that cannot read, it asks the sender to flatten.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -21,26 +21,29 @@
 
 namespace situ {
 
-// What `automatic` means for calls from this place: a transfer, or automatic again. At first $SITU_TRANSFER (auto, message, pull, offload).
+// What `automatic` means for calls from this place: a transfer, or automatic again. At first $SITU_TRANSFER (auto,
+// message, pull, offload).
 void set_default_transfer(transfer how);
 [[nodiscard]] transfer default_transfer();
 
-// One graph that was copied to this place, by a call's arguments or result. At the own place a call copies, too: `how` is automatic then.
+// One graph that was copied to this place, by a call's arguments or result. At the own place a call copies, too: `how`
+// is automatic then.
 struct graph_copy_event {
   graph_size size;
   transfer how = transfer::automatic;
   place from;
 };
-// Calls `log` for each graph that arrives at this place from now on, from whatever runs there then: it must not wait. Empty: no longer.
-// A place serves calls while its runtime's constructor waits for the others, so a barrier must follow before the first graph is sent if none may be missed.
+// Calls `log` for each graph that arrives at this place from now on, from whatever runs there then: it must not wait.
+// Empty: no longer. A place serves calls while its runtime's constructor waits for the others, so a barrier must follow
+// before the first graph is sent if none may be missed.
 void on_graph_copy(std::function<void(const graph_copy_event&)> log);
 
 namespace detail {
 
 inline constexpr std::size_t most_roots = 16;  // graphs among the arguments of one call
 
-// The sending end of the graphs of one call, from the roots to the bytes in the call's message. Making it may wait (offload).
-// To a place; is_result: wait_until_taken() will be called.
+// The sending end of the graphs of one call, from the roots to the bytes in the call's message. Making it may wait
+// (offload). To a place; is_result: wait_until_taken() will be called.
 class graph_sender {
  public:
   graph_sender(route to, std::span<const graph_root> roots, bool is_result);
@@ -59,7 +62,8 @@ class graph_sender {
   std::unique_ptr<implementation> self_;
 };
 
-// The receiving end: read() within the message, complete() afterwards, which may wait. The types of the roots are given, their objects set.
+// The receiving end: read() within the message, complete() afterwards, which may wait. The types of the roots are
+// given, their objects set.
 class graph_receiver {
  public:
   graph_receiver() noexcept = default;
@@ -78,8 +82,8 @@ class graph_receiver {
   transfer how_ = transfer::message;
   std::uint32_t source_ = 0;
   bool is_complete_ = true;
-  // pull: the flag that says we have them; the sender's failure epoch, and whether we may ask for a message; the roots, with the numbers of their types
-  // at the sender. offload: the agent's entry, and which of its uses.
+  // pull: the flag that says we have them; the sender's failure epoch, and whether we may ask for a message; the roots,
+  // with the numbers of their types at the sender. offload: the agent's entry, and which of its uses.
   std::uint64_t words_[most_roots + 2]{};
 };
 

@@ -8,11 +8,13 @@
 namespace situ::machine {
 
 struct discovery_options {
-  bool devices = true;          // network interfaces, disks and GPUs, with what memory they tell of
-  bool within_affinity = false; // only the processors that the calling thread may run on (taskset), and memories near them
+  bool devices = true;  // network interfaces, disks and GPUs, with what memory they tell of
+  // only the processors that the calling thread may run on (taskset), and memories near them
+  bool within_affinity = false;
 };
 
-// This machine, as far as its container or control group lets the process use it. Throws bad_file if hwloc cannot read it.
+// This machine, as far as its container or control group lets the process use it. Throws bad_file if hwloc cannot read
+// it.
 [[nodiscard]] tree discover(const discovery_options& options = {});
 // A machine recorded with `lstopo machine.xml`. Throws bad_file.
 [[nodiscard]] tree read_hwloc_xml(const std::string& path, const discovery_options& options = {});

@@ -1,9 +1,9 @@
-// Measured figures of the machine the program runs on: latency of each cache level and memory, bandwidth of each memory, and the
-// round trip between cores. Each function pins threads it starts itself; the caller's affinity stays. Not thread-safe with itself:
-// two measurements at once disturb each other.
+// Measured figures of the machine the program runs on: latency of each cache level and memory, bandwidth of each
+// memory, and the round trip between cores. Each function pins threads it starts itself; the caller's affinity stays.
+// Not thread-safe with itself: two measurements at once disturb each other.
 //
-// Virtual machines wander between regimes (a near and a far core-to-core round trip, changing over seconds), so results are
-// distributions, and two regimes are told apart when they are there (split_regimes).
+// Virtual machines wander between regimes (a near and a far core-to-core round trip, changing over seconds), so results
+// are distributions, and two regimes are told apart when they are there (split_regimes).
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -31,28 +31,29 @@ struct regimes {
   distribution high;
   double low_share = 0;  // of the samples
 };
-// The split that explains most of the spread, if the groups' medians differ by more than 1.5 times, each holds at least 3% of the
-// samples (and 3 of them), and the gap between them is wider than either group's p10..p90. Nothing where one group explains all.
+// The split that explains most of the spread, if the groups' medians differ by more than 1.5 times, each holds at least
+// 3% of the samples (and 3 of them), and the gap between them is wider than either group's p10..p90. Nothing where one
+// group explains all.
 [[nodiscard]] std::optional<regimes> split_regimes(std::vector<double> samples);
 
 struct latency_result {
-  node_id where = no_node;      // a cache or a memory
-  node_id from = no_node;       // the processor that measured
+  node_id where = no_node;  // a cache or a memory
+  node_id from = no_node;   // the processor that measured
   std::uint64_t working_set_bytes = 0;
-  distribution ns;              // one dependent load
+  distribution ns;  // one dependent load
 };
 
 struct bandwidth_result {
   node_id memory = no_node;
   std::uint32_t threads = 0;
   std::uint64_t working_set_bytes = 0;
-  distribution read;            // bytes per second
-  distribution copy;            // b[i] = a[i]; bytes read and written
-  distribution triad;           // c[i] = a[i] + s * b[i]; bytes read and written
+  distribution read;   // bytes per second
+  distribution copy;   // b[i] = a[i]; bytes read and written
+  distribution triad;  // c[i] = a[i] + s * b[i]; bytes read and written
 };
 
 struct ping_pong_result {
-  node_id a = no_node;          // processors
+  node_id a = no_node;  // processors
   node_id b = no_node;
   distribution round_trip_ns;
   std::optional<regimes> split;
@@ -68,9 +69,9 @@ struct measurements {
 struct measure_options {
   // Told what is being measured, for a progress line.
   std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;
-  std::uint32_t max_cores = 16;        // of the ping-pong matrix: the first so many
+  std::uint32_t max_cores = 16;  // of the ping-pong matrix: the first so many
   double seconds_per_pair = 0.5;
-  double seconds_per_point = 0.3;      // of latency and bandwidth
+  double seconds_per_point = 0.3;  // of latency and bandwidth
   std::uint64_t max_working_set_bytes = std::uint64_t{1} << 30;
 };
 

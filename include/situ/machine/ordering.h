@@ -1,16 +1,16 @@
 // Orderings: the memories of a machine sorted for one intent, as seen from an initiator.
 //
-// Paper 001 (Williams, Ionkov, Lang: NUMA distance for heterogeneous memory): one distance cannot say whether HBM is nearer than
-// DRAM; several orderings, one for each intent, can. An allocation goes to the first memory of its ordering that has room and
-// spills to the next (section 3.3), so an ordering lists every memory that can be allocated from.
+// Paper 001 (Williams, Ionkov, Lang: NUMA distance for heterogeneous memory): one distance cannot say whether HBM is
+// nearer than DRAM; several orderings, one for each intent, can. An allocation goes to the first memory of its ordering
+// that has room and spills to the next (section 3.3), so an ordering lists every memory that can be allocated from.
 //
 // What decides, in this order:
 //   latency    the figures, if every memory has one seen from the initiator; else the kind of memory and nearness
 //   bandwidth  likewise
 //   capacity   the bytes
 //   normal     DRAM first, then the other kinds: fast but small memories are for those who ask (section 1)
-// then nearness (SLIT distances if every memory has one, else steps in the tree). Memories equal in all of it share a rank: a
-// distance implies only a partial order.
+// then nearness (SLIT distances if every memory has one, else steps in the tree). Memories equal in all of it share a
+// rank: a distance implies only a partial order.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -34,8 +34,8 @@ struct ranked_memory {
   friend bool operator==(const ranked_memory&, const ranked_memory&) = default;
 };
 
-// Best first. `from` is any node with processors, or a device; the memories of a device are listed for itself, and for others
-// if they have an OS index (Grace Hopper's GPU memory is a NUMA node).
+// Best first. `from` is any node with processors, or a device; the memories of a device are listed for itself, and for
+// others if they have an OS index (Grace Hopper's GPU memory is a NUMA node).
 [[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id from);
 // As seen from the smallest node that has these processors.
 [[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, intent what, const processor_set& from);

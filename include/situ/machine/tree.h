@@ -1,15 +1,15 @@
 // The place tree: a machine as a tree of packages, caches, cores, processors, memories and devices.
 //
-// It is the hierarchical place tree of paper 001 (Yan et al., MCHPC'17, section 3.1): what a program, a compiler or a runtime
-// knows of a machine, with as much detail as it asks for (view.h). Sources: this machine or a recorded one (discover.h), or a
-// specification (toml.h).
+// It is the hierarchical place tree of paper 001 (Yan et al., MCHPC'17, section 3.1): what a program, a compiler or a
+// runtime knows of a machine, with as much detail as it asks for (view.h). Sources: this machine or a recorded one
+// (discover.h), or a specification (toml.h).
 //
 // Invariants of a tree
-//   1. Nodes lie in one array in depth-first order; the root is node 0 and the only node of kind machine. So node ids grow
-//      downwards, and the nodes under n are n+1 .. n+descendants.
+//   1. Nodes lie in one array in depth-first order; the root is node 0 and the only node of kind machine. So node ids
+//      grow downwards, and the nodes under n are n+1 .. n+descendants.
 //   2. A memory hangs under the node whose processors are near to it, beside that node's caches and cores.
-//   3. A processor is a processing_unit, or a core that has none. processors(n) is the set of those under n; for a node with
-//      none under it (memories, devices, memory-side caches) that of its parent: the processors it is local to.
+//   3. A processor is a processing_unit, or a core that has none. processors(n) is the set of those under n; for a node
+//      with none under it (memories, devices, memory-side caches) that of its parent: the processors it is local to.
 //   4. OS indices of processors are distinct; so are those of memories.
 //   5. Accesses are sorted by (from, memory) and name each pair at most once.
 //
@@ -54,26 +54,28 @@ inline constexpr std::uint32_t no_index = ~std::uint32_t{0};
 // What a source says of a node. Zero means unknown for every figure.
 struct node_facts {
   node_kind kind = node_kind::group;
-  memory_kind memory = memory_kind::dram;    // of a memory
-  cache_kind cache = cache_kind::unified;    // of a cache
-  device_kind device = device_kind::other;   // of a device
-  std::uint32_t level = 0;                   // of a cache: 1 is nearest to the core
-  std::uint32_t os_index = no_index;         // what the operating system calls it; memories that have one can be allocated from
-  std::string name;                          // model, interface or local name: "Xeon Max 9480", "eth0", "mcdram"
-  std::uint64_t bytes = 0;                   // capacity of a memory or cache
-  std::uint32_t line_bytes = 0;              // of a cache
-  std::uint32_t ways = 0;                    // of a cache: associativity
-  std::uint64_t hertz = 0;                   // clock of a core or processor
-  double latency_ns = 0;                     // of a memory or cache: one dependent load, seen from a near core
-  std::uint64_t bandwidth = 0;               // bytes per second that all its near cores together can read, or a device's link carries
+  memory_kind memory = memory_kind::dram;   // of a memory
+  cache_kind cache = cache_kind::unified;   // of a cache
+  device_kind device = device_kind::other;  // of a device
+  std::uint32_t level = 0;                  // of a cache: 1 is nearest to the core
+  std::uint32_t os_index =
+      no_index;                  // what the operating system calls it; memories that have one can be allocated from
+  std::string name;              // model, interface or local name: "Xeon Max 9480", "eth0", "mcdram"
+  std::uint64_t bytes = 0;       // capacity of a memory or cache
+  std::uint32_t line_bytes = 0;  // of a cache
+  std::uint32_t ways = 0;        // of a cache: associativity
+  std::uint64_t hertz = 0;       // clock of a core or processor
+  double latency_ns = 0;         // of a memory or cache: one dependent load, seen from a near core
+  // bytes per second that all its near cores together can read, or a device's link carries
+  std::uint64_t bandwidth = 0;
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };
 
 struct node : node_facts {
   node_id parent = no_node;
-  std::uint32_t depth = 0;         // the root's is 0
-  std::uint32_t index = 0;         // counts the nodes of its kind (for caches: of its level and kind) in tree order
+  std::uint32_t depth = 0;  // the root's is 0
+  std::uint32_t index = 0;  // counts the nodes of its kind (for caches: of its level and kind) in tree order
   std::uint32_t descendants = 0;
   std::vector<node_id> children;
   processor_set processors;
@@ -83,19 +85,21 @@ struct node : node_facts {
 
 // How one part of the machine sees one memory. Zero means unknown.
 struct access {
-  node_id from = no_node;            // any node with processors, or a device
+  node_id from = no_node;  // any node with processors, or a device
   node_id memory = no_node;
-  double latency_ns = 0;             // of reads and writes alike, or their mean
+  double latency_ns = 0;  // of reads and writes alike, or their mean
   double read_latency_ns = 0;
   double write_latency_ns = 0;
-  std::uint64_t bandwidth = 0;       // bytes per second
+  std::uint64_t bandwidth = 0;  // bytes per second
   std::uint64_t read_bandwidth = 0;
   std::uint64_t write_bandwidth = 0;
-  std::uint32_t distance = 0;        // as in ACPI's SLIT: 10 is local
+  std::uint32_t distance = 0;  // as in ACPI's SLIT: 10 is local
 
   // Reads come first in placement, since loads wait and stores do not.
   [[nodiscard]] double latency() const noexcept { return read_latency_ns > 0 ? read_latency_ns : latency_ns; }
-  [[nodiscard]] std::uint64_t best_bandwidth() const noexcept { return read_bandwidth > 0 ? read_bandwidth : bandwidth; }
+  [[nodiscard]] std::uint64_t best_bandwidth() const noexcept {
+    return read_bandwidth > 0 ? read_bandwidth : bandwidth;
+  }
   friend bool operator==(const access&, const access&) = default;
 };
 
@@ -111,7 +115,9 @@ class tree {
   // "package 0", "L2 3", "hbm 1", "core 5": unique within the tree.
   [[nodiscard]] std::string label(node_id id) const;
 
-  [[nodiscard]] bool is_under(node_id id, node_id ancestor) const noexcept { return id >= ancestor && id <= ancestor + nodes_[ancestor].descendants; }
+  [[nodiscard]] bool is_under(node_id id, node_id ancestor) const noexcept {
+    return id >= ancestor && id <= ancestor + nodes_[ancestor].descendants;
+  }
   [[nodiscard]] node_id common_ancestor(node_id a, node_id b) const noexcept;
   // The smallest node with all of these processors, of several alike the uppermost; the root where none has.
   [[nodiscard]] node_id covering(const processor_set& processors) const;
@@ -126,8 +132,9 @@ class tree {
   [[nodiscard]] bool is_addressable(node_id memory) const;
 
   [[nodiscard]] std::span<const access> accesses() const noexcept { return accesses_; }
-  // What is known of a memory seen from a node: the record of the node itself (or one with the same processors), or else of its
-  // nearest ancestor that has one; what that leaves open is taken, for memories local to the node, from the memory's own figures.
+  // What is known of a memory seen from a node: the record of the node itself (or one with the same processors), or
+  // else of its nearest ancestor that has one; what that leaves open is taken, for memories local to the node, from the
+  // memory's own figures.
   [[nodiscard]] access figures(node_id from, node_id memory) const;
 
   friend bool operator==(const tree&, const tree&) = default;
@@ -152,8 +159,8 @@ class tree_builder {
   void add_access(access record);
   [[nodiscard]] const node_facts& facts(node_id id) const { return nodes_.at(id).facts; }
   [[nodiscard]] node_facts& facts(node_id id) { return nodes_.at(id).facts; }
-  // Numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an OS index get
-  // their index in the tree. Throws bad_argument with the offending node's label.
+  // Numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an OS index
+  // get their index in the tree. Throws bad_argument with the offending node's label.
   [[nodiscard]] tree build() &&;
 
  private:

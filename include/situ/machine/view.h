@@ -11,8 +11,8 @@ namespace situ::machine {
 
 enum class view_kind : std::uint8_t { full, numa, flat };
 
-// A node that a view hides hands its children to its parent. Accesses survive in the numa view; a record from a hidden node
-// becomes one from each of the cores that stand in its place.
+// A node that a view hides hands its children to its parent. Accesses survive in the numa view; a record from a hidden
+// node becomes one from each of the cores that stand in its place.
 [[nodiscard]] tree view(const tree& machine, view_kind kind);
 
 }  // namespace situ::machine

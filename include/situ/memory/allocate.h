@@ -12,28 +12,29 @@
 
 namespace situ {
 
-// How to allocate. The alignment is a power of two, 0 for the type's own; huge pages are a wish, granted where the kernel
-// allows them for shared memory (memory_usage::huge_pages_available), and imply an alignment of 2 MiB.
+// How to allocate. The alignment is a power of two, 0 for the type's own; huge pages are a wish, granted where the
+// kernel allows them for shared memory (memory_usage::huge_pages_available), and imply an alignment of 2 MiB.
 struct allocation {
   std::size_t alignment = 0;
   bool huge_pages = false;
 };
 
-// What the calling place has allocated. Bytes are those of whole blocks, so rounding is included. Deallocations by other
-// places count from the moment that this place takes its blocks back.
+// What the calling place has allocated. Bytes are those of whole blocks, so rounding is included. Deallocations by
+// other places count from the moment that this place takes its blocks back.
 struct memory_usage {
   std::uint64_t live_bytes = 0;
   std::uint64_t live_blocks = 0;
-  std::uint64_t peak_bytes = 0;            // the most that was live at once, with the free blocks kept at hand (64 KiB a size at most)
+  // the most that was live at once, with the free blocks kept at hand (64 KiB a size at most)
+  std::uint64_t peak_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t deallocations = 0;         // all of them
   std::uint64_t remote_deallocations = 0;  // of those, the ones made by other places
   std::uint64_t opened_bytes = 0;          // the segment's extent: accessible from every place; only grows
-  std::uint64_t charged_bytes = 0;         // of the job's memory budget: blocks, and free memory not given back to the system
-  std::uint64_t returned_bytes = 0;        // given back to the system so far, summed up
-  std::uint64_t capacity_bytes = 0;        // what the address space leaves to one place
-  std::uint64_t huge_page_bytes = 0;       // allocated with huge_pages
-  bool huge_pages_available = false;       // known after the first allocation with huge_pages
+  std::uint64_t charged_bytes = 0;   // of the job's memory budget: blocks, and free memory not given back to the system
+  std::uint64_t returned_bytes = 0;  // given back to the system so far, summed up
+  std::uint64_t capacity_bytes = 0;  // what the address space leaves to one place
+  std::uint64_t huge_page_bytes = 0;  // allocated with huge_pages
+  bool huge_pages_available = false;  // known after the first allocation with huge_pages
 };
 
 namespace detail {
@@ -48,14 +49,16 @@ void deallocate_bytes(void* block);
 }
 }  // namespace detail
 
-// `n` objects of type T in this place's segment; their values are indeterminate, as from std::malloc (n == 0 allocates a
-// block of its own, too). Errors: out_of_memory (the place goes on), bad_argument for an alignment that is no power of two.
+// `n` objects of type T in this place's segment; their values are indeterminate, as from std::malloc (n == 0 allocates
+// a block of its own, too). Errors: out_of_memory (the place goes on), bad_argument for an alignment that is no power
+// of two.
 // cost: about 6 ns up to 64 KiB.
 template <class T>
 [[nodiscard]] ptr<T> allocate(std::size_t n = 1, allocation how = {}) {
   static_assert(!std::is_void_v<T>, "situ::allocate: to allocate plain bytes use situ::allocate_bytes(bytes)");
   static_assert(std::is_trivially_destructible_v<T>,
-                "situ::allocate: T must be trivially destructible: situ::deallocate may run at any place and calls no destructor. "
+                "situ::allocate: T must be trivially destructible: situ::deallocate may run at any place and calls no "
+                "destructor. "
                 "Store plain data or situ::ptr members, not std::string or std::vector");
   const std::size_t bytes = detail::bytes_for(n, sizeof(T));
   const std::size_t alignment = how.alignment == 0 ? alignof(T) : std::max(how.alignment, alignof(T));
@@ -64,11 +67,13 @@ template <class T>
 
 // The same for bytes without a type, aligned to 16 or to what is asked for.
 [[nodiscard]] inline ptr<std::byte> allocate_bytes(std::size_t bytes, allocation how = {}) {
-  return ptr<std::byte>{static_cast<std::byte*>(detail::allocate_bytes(bytes, how.alignment == 0 ? 16 : how.alignment, how.huge_pages))};
+  return ptr<std::byte>{
+      static_cast<std::byte*>(detail::allocate_bytes(bytes, how.alignment == 0 ? 16 : how.alignment, how.huge_pages))};
 }
 
-// Gives a block back, at any place; null does nothing. A block of another place returns to its owner when the owner next
-// runs short. Errors: bad_address where `block` is not the start of a live block (freed twice, foreign, or within one).
+// Gives a block back, at any place; null does nothing. A block of another place returns to its owner when the owner
+// next runs short. Errors: bad_address where `block` is not the start of a live block (freed twice, foreign, or within
+// one).
 // cost: about 6 ns for a block of this place; one atomic operation on a line of the owner's for another place's.
 template <class T>
 void deallocate(ptr<T> block) {

@@ -11,7 +11,8 @@
 //   2. limit[p] bytes from heap_offset on in slice p may be accessed without further checks. It is a cached lower bound
 //      of what the owner has opened (extents only grow); 0 sends every access the slow way, which looks the extent up
 //      again and, when the job is observed, counts and traces.
-//   3. Outside a runtime, and in a forked child, `current` points to a context with no places, so that the hot path needs no null check.
+//   3. Outside a runtime, and in a forked child, `current` points to a context with no places, so that the hot path
+//      needs no null check.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +23,11 @@ namespace situ {
 class error;
 namespace detail {
 
-struct job_control;   // memory: the block all places of a host share
-class segment;        // memory: this place's slice
-class endpoint;       // fabric: this place's end of its channels
-class scheduler;      // runtime: fibers and ready tasks
-struct runtime_state; // runtime: teams, finish scopes, pending calls
+struct job_control;    // memory: the block all places of a host share
+class segment;         // memory: this place's slice
+class endpoint;        // fabric: this place's end of its channels
+class scheduler;       // runtime: fibers and ready tasks
+struct runtime_state;  // runtime: teams, finish scopes, pending calls
 
 struct alignas(64) place_context {
   std::uintptr_t base = 0;
@@ -37,7 +38,8 @@ struct alignas(64) place_context {
   std::uint32_t place_count = 0;
   std::uint32_t place = 0;
   bool observed = false;  // statistics or a trace are wanted: limits stay 0
-  std::uint32_t told_of = 0;  // ends of places that the running task has been told of; the scheduler changes it with the task
+  // ends of places that the running task has been told of; the scheduler changes it with the task
+  std::uint32_t told_of = 0;
 
   job_control* job = nullptr;
   detail::segment* segment = nullptr;

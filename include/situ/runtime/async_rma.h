@@ -1,5 +1,6 @@
-// One-sided access without waiting. On one host the data moves at once, so the futures are ready; elsewhere they become so. The
-// source may be reused, and the destination read, once the future is ready. Errors as for the waiting forms, thrown at the call.
+// One-sided access without waiting. On one host the data moves at once, so the futures are ready; elsewhere they become
+// so. The source may be reused, and the destination read, once the future is ready. Errors as for the waiting forms,
+// thrown at the call.
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -38,24 +39,30 @@ future<> copy_async(ptr<T> destination, ptr<const std::type_identity_t<T>> sourc
   return make_ready_future();
 }
 template <class T, std::size_t Dimensions>
-future<> put_strided_async(ptr<T> destination, const std::array<std::ptrdiff_t, Dimensions>& destination_strides, const std::type_identity_t<T>* source,
-                           const std::array<std::ptrdiff_t, Dimensions>& source_strides, const std::array<std::size_t, Dimensions>& extents) {
+future<> put_strided_async(ptr<T> destination, const std::array<std::ptrdiff_t, Dimensions>& destination_strides,
+                           const std::type_identity_t<T>* source,
+                           const std::array<std::ptrdiff_t, Dimensions>& source_strides,
+                           const std::array<std::size_t, Dimensions>& extents) {
   put_strided(destination, destination_strides, source, source_strides, extents);
   return make_ready_future();
 }
 template <class T, std::size_t Dimensions>
-[[nodiscard]] future<> get_strided_async(std::type_identity_t<T>* destination, const std::array<std::ptrdiff_t, Dimensions>& destination_strides, ptr<T> source,
-                                         const std::array<std::ptrdiff_t, Dimensions>& source_strides, const std::array<std::size_t, Dimensions>& extents) {
+[[nodiscard]] future<> get_strided_async(std::type_identity_t<T>* destination,
+                                         const std::array<std::ptrdiff_t, Dimensions>& destination_strides,
+                                         ptr<T> source, const std::array<std::ptrdiff_t, Dimensions>& source_strides,
+                                         const std::array<std::size_t, Dimensions>& extents) {
   get_strided(destination, destination_strides, source, source_strides, extents);
   return make_ready_future();
 }
 template <class T>
-future<> put_indexed_async(ptr<T> destination, std::span<const std::size_t> indices, const std::type_identity_t<T>* source) {
+future<> put_indexed_async(ptr<T> destination, std::span<const std::size_t> indices,
+                           const std::type_identity_t<T>* source) {
   put_indexed(destination, indices, source);
   return make_ready_future();
 }
 template <class T>
-[[nodiscard]] future<> get_indexed_async(std::type_identity_t<T>* destination, ptr<T> source, std::span<const std::size_t> indices) {
+[[nodiscard]] future<> get_indexed_async(std::type_identity_t<T>* destination, ptr<T> source,
+                                         std::span<const std::size_t> indices) {
   get_indexed(destination, source, indices);
   return make_ready_future();
 }

@@ -2,14 +2,16 @@
 //
 //   long n = situ::at(p, [](const std::string& name) { return count(name); }, name);
 //
-// f is a captureless lambda, a function object without state, or a function: it travels by name, so every place runs the same
-// executable (checked when a place joins). Arguments and results travel by value (serialize.h). The body runs as a task of p: it may
-// wait, call at again (also back to here), start tasks; they are counted in the caller's finish scope. An exception from it arrives
-// here as remote_error, with its type's name and message (place_lost_error as itself). Errors besides: place_lost_error, out_of_memory for arguments too large
-// for a message, bad_argument where there is no such place. cost: two messages; arguments are copied once into the message, and
-// once out of it. At the own place f runs at once, on copies.
+// f is a captureless lambda, a function object without state, or a function: it travels by name, so every place runs
+// the same executable (checked when a place joins). Arguments and results travel by value (serialize.h). The body runs
+// as a task of p: it may wait, call at again (also back to here), start tasks; they are counted in the caller's finish
+// scope. An exception from it arrives here as remote_error, with its type's name and message (place_lost_error as
+// itself). Errors besides: place_lost_error, out_of_memory for arguments too large for a message, bad_argument where
+// there is no such place. cost: two messages; arguments are copied once into the message, and once out of it. At the
+// own place f runs at once, on copies.
 //
-// Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does): it specialises call_pack and result_pack.
+// Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does): it specialises
+// call_pack and result_pack.
 #pragma once
 
 #include <situ/base/error.h>
@@ -56,7 +58,8 @@ struct travelling {
   using type = std::decay_t<T>;
 };
 template <class T>
-  requires(std::is_convertible_v<T, std::string_view> && !std::is_same_v<std::decay_t<T>, std::string> && !std::is_null_pointer_v<std::decay_t<T>>)
+  requires(std::is_convertible_v<T, std::string_view> && !std::is_same_v<std::decay_t<T>, std::string> &&
+           !std::is_null_pointer_v<std::decay_t<T>>)
 struct travelling<T> {
   using type = std::string;
 };
@@ -71,15 +74,17 @@ struct held_by_call {
   virtual ~held_by_call() = default;
 };
 
-// The arguments of one call, at its sender: size() and write() make the message. read() gives `received` at the target, where complete()
-// may wait and invoke(f) passes the arguments on. Here: every argument by its wire<T>.
+// The arguments of one call, at its sender: size() and write() make the message. read() gives `received` at the target,
+// where complete() may wait and invoke(f) passes the arguments on. Here: every argument by its wire<T>.
 template <class... Arguments>
 class call_pack {
  public:
-  static constexpr bool may_lend = false;  // whether the target may read the caller's memory: then start() is async_at, and lend() says what to hold
+  // whether the target may read the caller's memory: then start() is async_at, and lend() says what to hold
+  static constexpr bool may_lend = false;
   call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
   [[nodiscard]] std::size_t size() const {
-    return std::apply([](const Arguments&... each) { return (std::size_t{0} + ... + wire<Arguments>::size(each)); }, arguments_);
+    return std::apply([](const Arguments&... each) { return (std::size_t{0} + ... + wire<Arguments>::size(each)); },
+                      arguments_);
   }
   void write(wire_writer& writer) const {
     std::apply([&](const Arguments&... each) { (wire<Arguments>::write(writer, each), ...); }, arguments_);
@@ -103,8 +108,10 @@ class call_pack {
   using returned = std::invoke_result_t<F, Arguments...>;
   static consteval void check() {
     static_assert((travels<Arguments> && ...),
-                  "situ: this argument cannot travel: at() takes trivially copyable values (no raw pointers or references: use situ::ptr), std::string, "
-                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with situ/graph/at.h, pointers to described classes");
+                  "situ: this argument cannot travel: at() takes trivially copyable values (no raw pointers or "
+                  "references: use situ::ptr), std::string, "
+                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with "
+                  "situ/graph/at.h, pointers to described classes");
   }
 
  private:
@@ -131,8 +138,10 @@ class result_pack {
   static Result copy(Result&& value) { return std::move(value); }
   static consteval void check() {
     static_assert(travels<Result>,
-                  "situ: this result cannot travel: at() returns void, trivially copyable values (no raw pointers or references: use situ::ptr), std::string, "
-                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with situ/graph/at.h, pointers to described classes");
+                  "situ: this result cannot travel: at() returns void, trivially copyable values (no raw pointers or "
+                  "references: use situ::ptr), std::string, "
+                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with "
+                  "situ/graph/at.h, pointers to described classes");
   }
 
  private:
@@ -151,9 +160,12 @@ class result_pack<void> {
 template <class F, class... Arguments>
 consteval void check_call() {
   static_assert(is_function_pointer<F> || std::is_empty_v<F>,
-                "situ: a lambda that runs at another place must not capture, since a captured reference or pointer means nothing there: pass what it needs as arguments of at()");
+                "situ: a lambda that runs at another place must not capture, since a captured reference or pointer "
+                "means nothing there: pass what it needs as arguments of at()");
   call_pack<Arguments...>::check();
-  static_assert(call_pack<Arguments...>::template accepts<F>, "situ: the function cannot be called with these arguments (they arrive by value: take them by value or const reference)");
+  static_assert(call_pack<Arguments...>::template accepts<F>,
+                "situ: the function cannot be called with these arguments (they arrive by value: take them by value or "
+                "const reference)");
 }
 template <class F, class... Arguments>
 using call_result_t = settled_t<typename call_pack<Arguments...>::template returned<F>>;
@@ -164,7 +176,8 @@ using accept_answer = bool (*)(future_state_base&, arrived_answer&);
 struct open_answer;
 class arrived_answer {
  public:
-  arrived_answer(wire_reader& reader, std::uint32_t source, open_answer& open) noexcept : reader_{reader}, source_{source}, open_{open} {}
+  arrived_answer(wire_reader& reader, std::uint32_t source, open_answer& open) noexcept
+      : reader_{reader}, source_{source}, open_{open} {}
   [[nodiscard]] wire_reader& reader() const noexcept { return reader_; }
   [[nodiscard]] std::uint32_t source() const noexcept { return source_; }
   // Takes the answer over: finish() runs as a task of this place, sets the state (or throws), and the call is over.
@@ -213,8 +226,8 @@ void arrived_answer::finish_later(Finish finish) {
 
 using call_id = std::uint64_t;
 
-// Registers a call; the answer, or the loss of `target`, sets `state` (which stays the caller's) and forgets the call. A detached
-// call owns one reference of its state. The call is counted in the running finish scope from now on.
+// Registers a call; the answer, or the loss of `target`, sets `state` (which stays the caller's) and forgets the call.
+// A detached call owns one reference of its state. The call is counted in the running finish scope from now on.
 call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t target, bool detached);
 void forget_call(call_id id) noexcept;
 // Keeps `what` (or nothing) until the call is answered, forgotten, or its target is lost. pre: the call is open.
@@ -338,14 +351,16 @@ void run_call(message& m) {
   }
 }
 template <class F, class... Arguments>
-inline const function_id call_handler_id = name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_call<F, Arguments...>)));
+inline const function_id call_handler_id =
+    name_function(reinterpret_cast<const void*>(static_cast<message_handler>(&run_call<F, Arguments...>)));
 
 template <class F, class... Arguments>
 void send_call(route target, call_id id, const F& f, const call_pack<Arguments...>& arguments) {
   constexpr bool is_routed = result_pack<call_result_t<F, Arguments...>>::is_routed;
   const std::size_t bytes = travelling_function<F>::size + (is_routed ? 1 : 0) + arguments.size();
   SITU_POINT(call_opened);
-  send_parcel(call_channel(target.to), message_kind::call, call_handler_id<F, Arguments...>, std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
+  send_parcel(call_channel(target.to), message_kind::call, call_handler_id<F, Arguments...>,
+              std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
               [&](wire_writer& writer) {
                 travelling_function<F>::write(writer, f);
                 if constexpr (is_routed) writer.write(&target.how, 1);
@@ -388,7 +403,8 @@ auto call_here(F& f, const Arguments&... arguments) {
 template <class F, class... Arguments>
 using call_arrives_t = typename result_pack<call_result_t<F, Arguments...>>::arrives;
 template <class F, class... Arguments>
-future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack, std::unique_ptr<held_by_call> held = nullptr);
+future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack,
+                                                   std::unique_ptr<held_by_call> held = nullptr);
 
 template <class F, class... Arguments>
 auto at_decayed(route target, F f, const Arguments&... arguments) {
@@ -418,7 +434,8 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
 
 // Sends the call, which holds `held` and what the pack lends until it is over. pre: checked by check_call.
 template <class F, class... Arguments>
-future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack, std::unique_ptr<held_by_call> held) {
+future<call_arrives_t<F, Arguments...>> start_call(route target, F f, call_pack<Arguments...>& pack,
+                                                   std::unique_ptr<held_by_call> held) {
   using result = call_result_t<F, Arguments...>;
   result_pack<result>::check();
   auto state = make_state<typename result_pack<result>::arrives>();
@@ -460,22 +477,27 @@ decltype(auto) as_travelling(T&& value) {
 
 template <class F, class... Arguments>
 auto at(route target, F f, const Arguments&... arguments) {
-  return detail::at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f, detail::as_travelling(arguments)...);
+  return detail::at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f,
+                                                                          detail::as_travelling(arguments)...);
 }
 
 // A place is not its number, nor its number in a team.
 template <std::integral Index, class F, class... Arguments>
 void at(Index, F, const Arguments&...) {
-  static_assert(!std::is_integral_v<Index>, "situ: at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
+  static_assert(!std::is_integral_v<Index>,
+                "situ: at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
 }
 template <std::integral Index, class F, class... Arguments>
 void async_at(Index, F, Arguments&&...) {
-  static_assert(!std::is_integral_v<Index>, "situ: async_at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
+  static_assert(
+      !std::is_integral_v<Index>,
+      "situ: async_at() goes to a situ::place: say situ::place{i}, or, for a member of a team, team.member(i)");
 }
 
-// As at, without waiting. A failure goes to the future, or, where nobody holds it, to the enclosing finish scope. Values are taken when the
-// call returns. Of a graph, a pointer is lent: what it leads to must stay as it is until the future is ready (by message it has been taken
-// down when the call returns); an owned<T> is handed over by std::move, and the call keeps it that long.
+// As at, without waiting. A failure goes to the future, or, where nobody holds it, to the enclosing finish scope.
+// Values are taken when the call returns. Of a graph, a pointer is lent: what it leads to must stay as it is until the
+// future is ready (by message it has been taken down when the call returns); an owned<T> is handed over by std::move,
+// and the call keeps it that long.
 template <class F, class... Arguments>
 auto async_at(route target, F f, Arguments&&... arguments) {
   detail::check_call<F, detail::travelling_t<Arguments>...>();

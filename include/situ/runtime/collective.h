@@ -1,8 +1,11 @@
-// Collectives: every member of a team calls the same one, in the same order. Values are of any type that travels (serialize.h).
+// Collectives: every member of a team calls the same one, in the same order. Values are of any type that travels
+// (serialize.h).
 //
-// Reductions combine in the order of the members' indices along a binomial tree, so the same values give the same bits on every run,
-// and the operation need be associative only. Errors: place_lost_error where a member is lost. They wait; the place goes on working.
-// cost: with n members, log2(n) message latencies for broadcast, reduce and scan, n - 1 messages a member for all_to_all and exchange.
+// Reductions combine in the order of the members' indices along a binomial tree, so the same values give the same bits
+// on every run, and the operation need be associative only. Errors: place_lost_error where a member is lost. They wait;
+// the place goes on working.
+// cost: with n members, log2(n) message latencies for broadcast, reduce and scan, n - 1 messages a member for
+// all_to_all and exchange.
 #pragma once
 
 #include <situ/base/assert.h>
@@ -30,7 +33,8 @@ class collective {
 
   template <class T>
   void send(std::uint32_t to, std::uint32_t step, const T& value) {
-    send_parcel(channel_to(to), message_kind::medium_message, part_handler(), words(step), wire<T>::size(value), [&](wire_writer& writer) { wire<T>::write(writer, value); });
+    send_parcel(channel_to(to), message_kind::medium_message, part_handler(), words(step), wire<T>::size(value),
+                [&](wire_writer& writer) { wire<T>::write(writer, value); });
     SITU_POINT(part_sent);
   }
   template <class T>
@@ -52,14 +56,14 @@ class collective {
   std::uint32_t index_;
 };
 
-// Binomial tree: each member has the value once its parent, the member whose index lacks the lowest set bit, has sent it.
+// Binomial tree: each member has the value once its parent, the member whose index lacks the lowest set bit, has sent
+// it.
 template <class T>
 T broadcast_in(collective& group, std::optional<T> value, std::uint32_t root, std::uint32_t step) {
   const std::uint32_t n = group.size();
   const std::uint32_t relative = (group.index() + n - root) % n;
   std::uint32_t bit = 1;
-  for (; bit < n && (relative & bit) == 0; bit <<= 1) {
-  }
+  for (; bit < n && (relative & bit) == 0; bit <<= 1) {}
   if (relative != 0) value.emplace(group.receive<T>((relative - bit + root) % n, step));
   for (bit >>= 1; bit != 0; bit >>= 1)
     if (relative + bit < n) group.send((relative + bit + root) % n, step, *value);
@@ -90,14 +94,17 @@ std::vector<T> gather_in(collective& group, const T& value, std::uint32_t root, 
     return values;
   }
   values.reserve(group.size());
-  for (std::uint32_t from = 0; from < group.size(); ++from) values.push_back(from == root ? value : group.receive<T>(from, step));
+  for (std::uint32_t from = 0; from < group.size(); ++from)
+    values.push_back(from == root ? value : group.receive<T>(from, step));
   return values;
 }
 
 template <class T>
 consteval void check_collective() {
-  static_assert(travels<T>, "situ: collectives move trivially copyable values (no raw pointers: use situ::ptr), std::string, and std::vector, std::tuple, std::pair, "
-                            "std::optional and std::array of those");
+  static_assert(travels<T>,
+                "situ: collectives move trivially copyable values (no raw pointers: use situ::ptr), std::string, and "
+                "std::vector, std::tuple, std::pair, "
+                "std::optional and std::array of those");
 }
 inline void check_root(const team& members, std::uint32_t root) {
   SITU_ASSERT(1, root < members.size(), "the root of a collective is an index within its team, less than team.size()");
@@ -152,7 +159,8 @@ template <class T, class Operation>
 
 // At member i, operation(...) over `identity` and the values of members 0 .. i-1.
 template <class T, class Operation>
-[[nodiscard]] T exclusive_scan(T value, Operation operation, std::type_identity_t<T> identity, const team& members = world()) {
+[[nodiscard]] T exclusive_scan(T value, Operation operation, std::type_identity_t<T> identity,
+                               const team& members = world()) {
   T inclusive = inclusive_scan(std::move(value), operation, members);
   detail::collective group{members};
   if (group.index() + 1 < group.size()) group.send(group.index() + 1, 0, inclusive);
@@ -182,9 +190,11 @@ template <class T>
 template <class T>
 [[nodiscard]] std::vector<T> all_to_all(std::vector<T> values, const team& members = world()) {
   detail::check_collective<T>();
-  SITU_ASSERT(1, values.size() == members.size(), "all_to_all and exchange take one element for each member of the team");
+  SITU_ASSERT(1, values.size() == members.size(),
+              "all_to_all and exchange take one element for each member of the team");
   detail::collective group{members};
-  for (std::uint32_t i = 1; i < group.size(); ++i) {  // each starts with its neighbour, so that no member is everybody's first
+  for (std::uint32_t i = 1; i < group.size();
+       ++i) {  // each starts with its neighbour, so that no member is everybody's first
     const std::uint32_t to = (group.index() + i) % group.size();
     group.send(to, 0, static_cast<const T&>(values[to]));
   }

@@ -5,8 +5,9 @@
 //   auto g = f.then([](int n) { return 2 * n; });
 //   int m = co_await g;                    // in a coroutine that returns situ::future<...>
 //
-// A future is a handle: copies share the value. It belongs to the place (thread) that made it and must not be sent. A value, or
-// an exception, is set once. Errors: get() throws what the producer threw; place_lost_error when a place is lost while waiting.
+// A future is a handle: copies share the value. It belongs to the place (thread) that made it and must not be sent. A
+// value, or an exception, is set once. Errors: get() throws what the producer threw; place_lost_error when a place is
+// lost while waiting.
 #pragma once
 
 #include <situ/base/assert.h>
@@ -42,7 +43,7 @@ struct future_state_base {
   std::uint32_t references = 1;
   bool ready = false;
   std::exception_ptr error;
-  waiter* waiters = nullptr;          // stacks set aside
+  waiter* waiters = nullptr;            // stacks set aside
   ready_task* continuations = nullptr;  // in reverse order
 
   virtual ~future_state_base() = default;
@@ -167,9 +168,11 @@ class future {
     }
   }
 
-  // Runs f(value) as a task of this place once the value is there; an exception passes by f. Returns f's result to come.
+  // Runs f(value) as a task of this place once the value is there; an exception passes by f. Returns f's result to
+  // come.
   template <class F>
-  auto then(F f) const -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type>;
+  auto then(F f) const
+      -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type>;
 
   // co_await: the awaiting coroutine goes on, as a task, once the value is there.
   [[nodiscard]] bool await_ready() const { return is_ready(); }
@@ -179,7 +182,11 @@ class future {
   [[nodiscard]] const detail::state_reference<T>& state() const noexcept { return state_; }
 
  private:
-  void check() const { SITU_ASSERT(1, state_, "this future was default-constructed or moved from: assign one that async, async_at or a promise returned"); }
+  void check() const {
+    SITU_ASSERT(
+        1, state_,
+        "this future was default-constructed or moved from: assign one that async, async_at or a promise returned");
+  }
   void settle() const {
     wait();
     if (state_->error) detail::rethrow(state_->error);
@@ -199,7 +206,8 @@ class promise {
   [[nodiscard]] future<T> get_future() const { return future<T>{state_}; }
   template <class... Value>
   void set_value(Value&&... value) {
-    static_assert(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1), "situ: promise<T>::set_value takes one value, promise<void>::set_value none");
+    static_assert(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1),
+                  "situ: promise<T>::set_value takes one value, promise<void>::set_value none");
     check();
     if constexpr (!std::is_void_v<T>) state_->value.emplace(std::forward<Value>(value)...);
     state_->fulfil();
@@ -210,7 +218,9 @@ class promise {
   }
 
  private:
-  void check() const { SITU_ASSERT(1, state_ && !state_->ready, "a promise is set exactly once, and not after it was moved from"); }
+  void check() const {
+    SITU_ASSERT(1, state_ && !state_->ready, "a promise is set exactly once, and not after it was moved from");
+  }
   detail::state_reference<T> state_;
 };
 
@@ -227,7 +237,8 @@ template <class T>
   return future<void>{std::move(state)};
 }
 
-// A future that is ready when all given ones are: of a tuple of their values (those of future<void> left out; void if none is left).
+// A future that is ready when all given ones are: of a tuple of their values (those of future<void> left out; void if
+// none is left).
 template <class... Ts>
 [[nodiscard]] auto when_all(future<Ts>... futures);
 // Of a vector of their values, in order; future<void> for futures of void.

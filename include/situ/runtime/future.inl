@@ -5,8 +5,8 @@ namespace situ {
 namespace detail {
 
 [[nodiscard]] std::exception_ptr broken_promise();
-// Reports a failure to the finish scope of `context` (null: to the log), unless somebody holds a future for it: more references
-// than the caller's own.
+// Reports a failure to the finish scope of `context` (null: to the log), unless somebody holds a future for it: more
+// references than the caller's own.
 void report_unheard(future_state_base& state, task_context* context, std::uint32_t own_references = 1) noexcept;
 
 template <class T, class Body>
@@ -60,7 +60,8 @@ void on_ready(const state_reference<T>& state, Run run) {
 
 template <class T>
 template <class F>
-auto future<T>::then(F f) const -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type> {
+auto future<T>::then(F f) const
+    -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type> {
   using result = typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type;
   check();
   auto outcome = detail::make_state<result>();
@@ -98,7 +99,8 @@ struct coroutine_promise_base {
   void unhandled_exception() {
     outcome.set_exception(std::current_exception());
     const state_reference<T> state = outcome.get_future().state();
-    report_unheard(*state.get(), current->scheduler != nullptr ? current->scheduler->task() : nullptr, 2);  // the promise's and this one
+    report_unheard(*state.get(), current->scheduler != nullptr ? current->scheduler->task() : nullptr,
+                   2);  // the promise's and this one
   }
 };
 
@@ -133,7 +135,8 @@ struct gathering {
     std::apply([&](const auto&... input) { ((error = error ? error : input->error), ...); }, inputs);
     if (error) return fail(std::move(error), context);
     if constexpr (!std::is_void_v<Result>)
-      outcome->value.emplace(std::apply([](const auto&... input) { return std::tuple_cat(value_tuple(input)...); }, inputs));
+      outcome->value.emplace(
+          std::apply([](const auto&... input) { return std::tuple_cat(value_tuple(input)...); }, inputs));
     outcome->fulfil();
   }
   void fail(std::exception_ptr error, task_context& context) {
@@ -174,7 +177,8 @@ struct future<T>::promise_type : detail::coroutine_promise<T> {};
 
 template <class... Ts>
 auto when_all(future<Ts>... futures) {
-  using result = detail::tuple_or_void<decltype(std::tuple_cat(detail::value_tuple(std::declval<const detail::state_reference<Ts>&>())...))>;
+  using result = detail::tuple_or_void<decltype(std::tuple_cat(
+      detail::value_tuple(std::declval<const detail::state_reference<Ts>&>())...))>;
   auto gather = std::make_shared<detail::gathering<result, Ts...>>();
   gather->inputs = std::tuple{futures.state()...};
   auto outcome = gather->outcome;
@@ -188,7 +192,8 @@ auto when_all(future<Ts>... futures) {
 
 template <class T>
 auto when_all(std::vector<future<T>> futures) {
-  using result = std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, char, T>>>;
+  using result =
+      std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, char, T>>>;
   auto gather = std::make_shared<detail::vector_gathering<result, T>>();
   auto outcome = gather->outcome;
   gather->missing = futures.size();
@@ -197,7 +202,8 @@ auto when_all(std::vector<future<T>> futures) {
     if constexpr (!std::is_void_v<result>) outcome->value.emplace();
     outcome->fulfil();
   }
-  for (const auto& f : futures) detail::on_ready(f.state(), [gather](detail::task_context& context) { gather->arrived(context); });
+  for (const auto& f : futures)
+    detail::on_ready(f.state(), [gather](detail::task_context& context) { gather->arrived(context); });
   return future<result>{std::move(outcome)};
 }
 

@@ -1,10 +1,10 @@
-// situ::launch: starts the places of a job on this machine from inside a program or a test, waits for them, and says how each
-// ended. The command `situ run` does the same for another program.
+// situ::launch: starts the places of a job on this machine from inside a program or a test, waits for them, and says
+// how each ended. The command `situ run` does the same for another program.
 //
 //   situ::launch_result result = situ::launch(4, [] { situ::barrier(); });
 //
-// Each place runs the body inside a situ::runtime of its own. The calling thread is no place; it watches the places until the last
-// has ended. Nothing outlives the call, and where the calling program is killed its places die with it.
+// Each place runs the body inside a situ::runtime of its own. The calling thread is no place; it watches the places
+// until the last has ended. Nothing outlives the call, and where the calling program is killed its places die with it.
 // Thread-safe: independent calls may run at the same time. Not callable from a place.
 #pragma once
 
@@ -34,8 +34,8 @@ struct launch_options {
   bool stats = false;               // count bytes, messages and waits between places; see launch_result::statistics
   std::string trace_file;           // where to write a Chrome/Perfetto trace; empty: none
   bool checked = false;             // hold every access against the page map
-  // After the first place is lost the others have this long to end by themselves; then they get SIGTERM, and a second later SIGKILL.
-  // Threads cannot be killed: their places only get place_lost_error.
+  // After the first place is lost the others have this long to end by themselves; then they get SIGTERM, and a second
+  // later SIGKILL. Threads cannot be killed: their places only get place_lost_error.
   std::chrono::milliseconds grace{5000};
   // Places that still run after this time are lost and ended as above, without grace. 0: no limit.
   std::chrono::milliseconds time_limit{0};
@@ -58,8 +58,8 @@ struct launch_result {
   [[nodiscard]] bool ok() const noexcept { return !first_failed; }
   // The first lost place and why; else the first failed one; empty when ok().
   [[nodiscard]] std::string message() const;
-  // For the shell: 0 when ok(), else what the first lost (else the first failed) place exited with, 128 + signal where one killed it;
-  // never 0 then.
+  // For the shell: 0 when ok(), else what the first lost (else the first failed) place exited with, 128 + signal where
+  // one killed it; never 0 then.
   [[nodiscard]] int exit_code() const noexcept;
 };
 

@@ -1,5 +1,6 @@
-// A parcel: serialised values in one message, or, where they are too large for one, in a buffer of the sender's segment that the
-// message names; the receiver reads it in place and gives it back. Internal to the runtime; at, async_at and the collectives use it.
+// A parcel: serialised values in one message, or, where they are too large for one, in a buffer of the sender's segment
+// that the message names; the receiver reads it in place and gives it back. Internal to the runtime; at, async_at and
+// the collectives use it.
 #pragma once
 
 #include <situ/fabric/endpoint.h>
@@ -12,10 +13,11 @@
 
 namespace situ::detail {
 
-// Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Throws out_of_memory where a buffer is needed and there
-// is no room, place_lost_error.
+// Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Throws out_of_memory where a buffer is
+// needed and there is no room, place_lost_error.
 template <std::size_t Words, class Pack>
-void send_parcel(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words, std::size_t bytes, Pack pack) {
+void send_parcel(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words,
+                 std::size_t bytes, Pack pack) {
   endpoint& self = *current->endpoint;
   if (bytes <= (cell::word_count - Words) * sizeof(std::uint64_t)) {
     return self.send_in_cell(out, kind, handler, words, static_cast<std::uint32_t>(bytes), [&](std::byte* payload) {
@@ -51,7 +53,8 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
 // The receiver's view of a parcel; gives the buffer back at the end, if there is one.
 class parcel {
  public:
-  // pre: sent by send_parcel with this many words. Throws bad_message where the buffer does not lie in the sender's segment.
+  // pre: sent by send_parcel with this many words. Throws bad_message where the buffer does not lie in the sender's
+  // segment.
   parcel(const message& m, std::uint32_t words) : bytes_{m.payload}, size_{m.payload_bytes} {
     if (m.argument_count == words + 2) open_buffer(m, words);
   }

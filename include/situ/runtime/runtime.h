@@ -3,11 +3,13 @@
 //   int main(int argc, char** argv) {
 //     situ::runtime rt{argc, argv};     // joins; alone the program is a job of one place
 //     ...
-//   }                                   // leaves, after everything that this place has started is done, and all others are here
+//   }                                   // leaves, after everything that this place has started is done, and all others
+//                                       are here
 //
-// Construction and destruction are collective. `situ run -n 4 prog` starts the places as processes; with --in-process as threads, each
-// of which runs main. One runtime a place at a time. Errors: bad_launch, version_mismatch (a place runs another executable),
-// place_lost_error. A runtime left by an exception makes its place lost: the others learn it, and are not waited for.
+// Construction and destruction are collective. `situ run -n 4 prog` starts the places as processes; with --in-process
+// as threads, each of which runs main. One runtime a place at a time. Errors: bad_launch, version_mismatch (a place
+// runs another executable), place_lost_error. A runtime left by an exception makes its place lost: the others learn it,
+// and are not waited for.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -20,8 +22,9 @@ namespace situ {
 
 // What a program asks for its place. Whoever starts the job may say otherwise.
 struct runtime_options {
-  // Of each task's stack; 0: 256 KiB. `situ run --stack`, launch_options::stack_bytes and SITU_STACK in the environment (in this order) come
-  // before it. Addresses only: pages are taken as they are touched. For single tasks see with_stack (task.h).
+  // Of each task's stack; 0: 256 KiB. `situ run --stack`, launch_options::stack_bytes and SITU_STACK in the environment
+  // (in this order) come before it. Addresses only: pages are taken as they are touched. For single tasks see
+  // with_stack (task.h).
   std::uint64_t stack_bytes = 0;
 };
 
@@ -44,7 +47,8 @@ class runtime {
 [[nodiscard]] std::uint32_t place_count();
 // All places, in order: for (situ::place p : situ::places()).
 [[nodiscard]] inline auto places() {
-  return std::views::iota(std::uint32_t{0}, place_count()) | std::views::transform([](std::uint32_t index) { return place{index}; });
+  return std::views::iota(std::uint32_t{0}, place_count()) |
+         std::views::transform([](std::uint32_t index) { return place{index}; });
 }
 
 }  // namespace situ

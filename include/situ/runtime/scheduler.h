@@ -1,7 +1,8 @@
 // Fibers, ready tasks and waiting: how a place goes on working while its code waits.
 //
-// Tasks run inline, as plain calls, on the stack of a worker: a fiber whose loop polls the channels, runs ready tasks and looks
-// after those that wait. Code that must wait is set aside with the whole stack it runs on, and another worker takes over:
+// Tasks run inline, as plain calls, on the stack of a worker: a fiber whose loop polls the channels, runs ready tasks
+// and looks after those that wait. Code that must wait is set aside with the whole stack it runs on, and another worker
+// takes over:
 //
 //   main ---- wait ------------------------------ resumed ----
 //                \ worker 1: poll, task ------------ task goes on ...
@@ -9,10 +10,10 @@
 //
 // So what never blocks costs no switch, and a nested `at` cannot deadlock. Invariants
 //   1. At any moment exactly one fiber of a place runs; all others are in `waiting`, `resumable` or idle workers.
-//   2. Only a worker at the top of its loop takes in calls and runs tasks, so none ever runs on top of waiting code's stack. Handlers of
-//      active messages, which cannot wait, run on any stack.
-//   3. A task is told of each end of a place once: by place_lost_error out of the wait that it is in, or else out of its next one, unless
-//      what that wait is for has come (docs/runtime.md, "How a wait learns of a loss").
+//   2. Only a worker at the top of its loop takes in calls and runs tasks, so none ever runs on top of waiting code's
+//      stack. Handlers of active messages, which cannot wait, run on any stack.
+//   3. A task is told of each end of a place once: by place_lost_error out of the wait that it is in, or else out of
+//      its next one, unless what that wait is for has come (docs/runtime.md, "How a wait learns of a loss").
 // Not thread-safe: everything belongs to the place's thread.
 #pragma once
 
@@ -27,19 +28,21 @@ namespace situ::detail {
 struct finish_node;
 struct stack_bounds;  // src/runtime/stack.h
 
-// What a running task knows of itself. `key` names the finish scope that it is counted in, 0 for none; `node` is this place's
-// record of that scope, made when the task first spawns something.
+// What a running task knows of itself. `key` names the finish scope that it is counted in, 0 for none; `node` is this
+// place's record of that scope, made when the task first spawns something.
 struct task_context {
   std::uint64_t finish_key = 0;
   finish_node* node = nullptr;
   std::uint32_t source = 0;  // the place that sent the task
   bool engaging = false;     // the task's own message is acknowledged only when the node is done (finish.h)
-  // What it runs, for whoever tells of its end: text with the type's name in it, and the function where the type is only a pointer.
+  // What it runs, for whoever tells of its end: text with the type's name in it, and the function where the type is
+  // only a pointer.
   const char* code_name = nullptr;
   const void* code = nullptr;
 };
 
-// Names F in what the compiler writes: "... [with F = main()::<lambda(int)>]". A constant, so that a task carries one pointer.
+// Names F in what the compiler writes: "... [with F = main()::<lambda(int)>]". A constant, so that a task carries one
+// pointer.
 template <class F>
 [[nodiscard]] constexpr const char* code_name_of() noexcept {
   return __PRETTY_FUNCTION__;
@@ -59,7 +62,8 @@ struct ready_task {
   void (*run)(ready_task*) = nullptr;
   ready_task* next = nullptr;
   std::uint32_t told_of = as_its_maker;  // ends of places (place_context::told_of) when it begins
-  std::uint32_t stack_pages = 0;         // that its stack has at least (task.h: with_stack); no_stack once there is none to be had
+  // that its stack has at least (task.h: with_stack); no_stack once there is none to be had
+  std::uint32_t stack_pages = 0;
   static constexpr std::uint32_t no_stack = ~std::uint32_t{0};
   static constexpr std::size_t stack_page_bytes = 4096;
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_pages * stack_page_bytes; }
@@ -72,16 +76,17 @@ struct waits_for {
   bool outlives_losses = false;   // losses of others do not end it: what it waits for comes
 };
 
-// Code that waits. Lives on the waiting stack. pending(this) is asked in each turn where it is set; else make_resumable ends it.
+// Code that waits. Lives on the waiting stack. pending(this) is asked in each turn where it is set; else make_resumable
+// ends it.
 struct waiter {
   bool (*is_done)(waiter*) = nullptr;
   waiter* next = nullptr;
   waiter* previous = nullptr;
-  waiter* chain = nullptr;  // others that wait for the same, for whoever ends the wait
-  void* fiber = nullptr;    // scheduler::fiber that is set aside
-  std::uint32_t told_of = 0;      // ends of places that the waiting task knew of when it began to wait
+  waiter* chain = nullptr;    // others that wait for the same, for whoever ends the wait
+  void* fiber = nullptr;      // scheduler::fiber that is set aside
+  std::uint32_t told_of = 0;  // ends of places that the waiting task knew of when it began to wait
   bool resumable = false;
-  bool failed = false;            // ended by the loss of a place, not by what it waits for
+  bool failed = false;  // ended by the loss of a place, not by what it waits for
   waits_for whom;
 };
 
@@ -95,21 +100,23 @@ class scheduler {
   // Runs `task` on a worker, in order, when the running code waits or ends.
   void spawn(ready_task* task) noexcept;
 
-  // Sets the running stack aside until `w` is resumable. Throws place_lost_error when a place is lost meanwhile, or was lost without
-  // the running task having been told.
+  // Sets the running stack aside until `w` is resumable. Throws place_lost_error when a place is lost meanwhile, or was
+  // lost without the running task having been told.
   void wait(waiter& w);
   // The same; false in place of the exception. The task counts as told only where its caller throws.
   [[nodiscard]] bool wait_unless_lost(waiter& w);
   // Ends a wait; the code runs when the worker next comes round. pre: w is waiting.
   void make_resumable(waiter& w) noexcept;
 
-  // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or wait.
+  // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or
+  // wait.
   template <class Done>
   void wait_until(Done done, waits_for whom = {}) {
     if (done() || spin_until_done(done, 16)) return;
     struct condition : waiter {
       Done& done;
-      explicit condition(Done& d) : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
+      explicit condition(Done& d)
+          : waiter{.is_done = [](waiter* w) { return static_cast<condition*>(w)->done(); }}, done{d} {}
     } w{done};
     w.whom = whom;
     wait(w);
@@ -118,8 +125,9 @@ class scheduler {
   // Lets messages and tasks run once.
   void progress();
 
-  // A short look for what usually comes soon, before the price of a switch; ends at once where a call or a task wants to run.
-  // `looks`: how often to ask done() for each look into the channels; more than once where something else than messages decides.
+  // A short look for what usually comes soon, before the price of a switch; ends at once where a call or a task wants
+  // to run. `looks`: how often to ask done() for each look into the channels; more than once where something else than
+  // messages decides.
   template <class Done>
   bool spin_until_done(Done& done, std::uint32_t looks = 1) {
     for (std::uint32_t turn = 0; turn < spin_turns_; ++turn) {

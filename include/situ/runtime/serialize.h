@@ -1,13 +1,14 @@
 // How values travel: measured, written to bytes at one place, read back (with every bound checked) at another.
 //
-// Here for trivially copyable types, std::string, std::vector, std::tuple, std::pair, std::optional, std::variant and std::array of those.
-// Object graphs get their own specialisation of wire<T>; at() asks for nothing else. Layout: the value's bytes in host order
-// (both ends run the same build), containers behind a 64-bit count. Not self-describing: the function that travels along knows
-// the types.
+// Here for trivially copyable types, std::string, std::vector, std::tuple, std::pair, std::optional, std::variant and
+// std::array of those. Object graphs get their own specialisation of wire<T>; at() asks for nothing else. Layout: the
+// value's bytes in host order (both ends run the same build), containers behind a 64-bit count. Not self-describing:
+// the function that travels along knows the types.
 //
-// Nothing but values leaves: padding is zero, and optionals, variants and aggregates that hold such travel by parts, so that what is not there
-// any more stays behind. Equal values give equal bytes. Unions, and aggregates that hold addresses, do not travel. What no compiler
-// tells (private members) goes as base/padding.h says: such a class that holds an optional has a wire<T> of its own.
+// Nothing but values leaves: padding is zero, and optionals, variants and aggregates that hold such travel by parts, so
+// that what is not there any more stays behind. Equal values give equal bytes. Unions, and aggregates that hold
+// addresses, do not travel. What no compiler tells (private members) goes as base/padding.h says: such a class that
+// holds an optional has a wire<T> of its own.
 #pragma once
 
 #include <situ/base/padding.h>
@@ -36,7 +37,7 @@ namespace situ {
 namespace detail {
 [[noreturn]] void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes);
 [[noreturn]] void throw_bad_alternative(std::size_t index, std::size_t alternatives);
-}
+}  // namespace detail
 
 // Writes into a buffer that was measured beforehand.
 class wire_writer {
@@ -72,7 +73,8 @@ class wire_reader {
     left_ -= count;
     return std::exchange(at_, at_ + count);
   }
-  // A count of things that take at least `least_bytes` each, so that a false count cannot make us allocate beyond the message.
+  // A count of things that take at least `least_bytes` each, so that a false count cannot make us allocate beyond the
+  // message.
   [[nodiscard]] std::size_t read_count(std::size_t least_bytes) {
     std::uint64_t count = 0;
     read(&count, sizeof(count));
@@ -92,7 +94,8 @@ struct wire;
 
 namespace detail {
 template <class T>
-inline constexpr bool is_pointer_like = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T>;
+inline constexpr bool is_pointer_like =
+    std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T>;
 template <class T>
 inline constexpr bool is_optional = false;  // their bytes beyond the flag may be indeterminate, so they travel by parts
 template <class T>
@@ -150,12 +153,14 @@ consteval bool hold_choice(type_list<Ts...>);
 // Trivially copyable, and no address of this process, as far as the compiler tells.
 template <class T>
 consteval bool is_plain_value() {
-  if constexpr (!std::is_trivially_copyable_v<T> || is_optional<T> || is_variant<T> || is_view<T> || is_pointer_like<T> || std::is_reference_v<T> || std::is_array_v<T> || std::is_union_v<T>) {
+  if constexpr (!std::is_trivially_copyable_v<T> || is_optional<T> || is_variant<T> || is_view<T> ||
+                is_pointer_like<T> || std::is_reference_v<T> || std::is_array_v<T> || std::is_union_v<T>) {
     return false;
   } else if constexpr (std_array_size<T> != 0) {
     return is_plain<std::remove_cv_t<typename T::value_type>>;
   } else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
-    if constexpr (has_known_fields<T>) return are_plain_fields(field_types<T>{}) && (has_addressable_fields<T> || !hold_choice(field_types<T>{}));
+    if constexpr (has_known_fields<T>)
+      return are_plain_fields(field_types<T>{}) && (has_addressable_fields<T> || !hold_choice(field_types<T>{}));
     return true;
   } else {
     return true;
@@ -280,7 +285,8 @@ struct wire<std::string> {
 
 namespace detail {
 
-// Built straight from the message where that is aligned (it is, but for odd sizes before it), so that nothing is zeroed first.
+// Built straight from the message where that is aligned (it is, but for odd sizes before it), so that nothing is zeroed
+// first.
 template <class T>
 std::vector<T> read_plain_elements(wire_reader& reader) {
   const std::size_t count = reader.read_count(sizeof(T));
@@ -295,7 +301,8 @@ std::vector<T> read_plain_elements(wire_reader& reader) {
 }
 
 template <class T>
-inline constexpr bool copies_in_bulk = is_plain<T> && !holds_choice<T>() && !std::is_empty_v<T> && !std::is_same_v<T, bool> && std::is_default_constructible_v<T>;
+inline constexpr bool copies_in_bulk = is_plain<T> && !holds_choice<T>() && !std::is_empty_v<T> &&
+                                       !std::is_same_v<T, bool> && std::is_default_constructible_v<T>;
 
 // In a vector each element takes a byte at least, so that every count can be held against the bytes that are left.
 template <class T>
@@ -332,7 +339,8 @@ struct wire<std::vector<T>> {
     } else {
       const std::size_t count = reader.read_count(1);
       std::vector<T> elements;
-      elements.reserve(std::min(count, reader.left() / sizeof(T) + 1));  // elements may be larger than what announces them
+      elements.reserve(
+          std::min(count, reader.left() / sizeof(T) + 1));  // elements may be larger than what announces them
       for (std::size_t i = 0; i < count; ++i) {
         const std::size_t before = reader.left();
         elements.push_back(wire<T>::read(reader));
@@ -374,7 +382,8 @@ struct wire<std::variant<Ts...>> {
     reader.read(&index, 1);
     if (index >= sizeof...(Ts)) detail::throw_bad_alternative(index, sizeof...(Ts));
     return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-      static constexpr value_type (*read_alternative[])(wire_reader&) = {[](wire_reader& from) { return value_type{std::in_place_index<Index>, wire<Ts>::read(from)}; }...};
+      static constexpr value_type (*read_alternative[])(wire_reader&) = {
+          [](wire_reader& from) { return value_type{std::in_place_index<Index>, wire<Ts>::read(from)}; }...};
       return read_alternative[index](reader);
     }(std::index_sequence_for<Ts...>{});
   }
@@ -387,13 +396,17 @@ struct wire<std::tuple<Ts...>> {
   static void write(wire_writer& writer, const std::tuple<Ts...>& values) {
     std::apply([&](const Ts&... each) { (wire<Ts>::write(writer, each), ...); }, values);
   }
-  static std::tuple<Ts...> read([[maybe_unused]] wire_reader& reader) { return std::tuple<Ts...>{wire<Ts>::read(reader)...}; }
+  static std::tuple<Ts...> read([[maybe_unused]] wire_reader& reader) {
+    return std::tuple<Ts...>{wire<Ts>::read(reader)...};
+  }
 };
 
 template <travels A, travels B>
   requires(!detail::is_plain<std::pair<A, B>>)
 struct wire<std::pair<A, B>> {
-  static std::size_t size(const std::pair<A, B>& value) { return wire<A>::size(value.first) + wire<B>::size(value.second); }
+  static std::size_t size(const std::pair<A, B>& value) {
+    return wire<A>::size(value.first) + wire<B>::size(value.second);
+  }
   static void write(wire_writer& writer, const std::pair<A, B>& value) {
     wire<A>::write(writer, value.first);
     wire<B>::write(writer, value.second);
@@ -416,7 +429,9 @@ struct wire<std::array<T, N>> {
     for (const T& element : elements) wire<T>::write(writer, element);
   }
   static std::array<T, N> read(wire_reader& reader) {
-    return [&]<std::size_t... Index>(std::index_sequence<Index...>) { return std::array<T, N>{((void)Index, wire<T>::read(reader))...}; }(std::make_index_sequence<N>{});
+    return [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      return std::array<T, N>{((void)Index, wire<T>::read(reader))...};
+    }(std::make_index_sequence<N>{});
   }
 };
 

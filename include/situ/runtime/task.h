@@ -1,16 +1,17 @@
 // Tasks and finish scopes.
 //
 //   situ::finish([&] {
-//     for (situ::place p : situ::places()) situ::async_at(p, work);   // at.h
-//     situ::async([&] { ... });                                       // at this place
-//   });                                                               // all done, with everything they started anywhere
+//     for (situ::place p : situ::places()) situ::async_at(p, work); // at.h
+//     situ::async([&] { ... });                                 // at this place
+//   });                                                         // all done, with all they started anywhere
 //
-// A task is a fiber's worth of work at its place: it may wait, and the place goes on with others meanwhile. Tasks of a place never
-// run at the same time, so they need no locks against each other; they are switched only where one waits.
-// finish() waits for every task started in its body, at any place, and for those that they started. Termination detection is
-// Dijkstra and Scholten's: each message is acknowledged once what it caused is done, so there are no global counters to poll.
-// Errors: an exception that leaves a task goes to its future; where nobody holds that, finish() throws it (remote_error for tasks
-// of other places). place_lost_error when a place is lost meanwhile. Main itself stands in a finish scope, which ends in ~runtime.
+// A task is a fiber's worth of work at its place: it may wait, and the place goes on with others meanwhile. Tasks of a
+// place never run at the same time, so they need no locks against each other; they are switched only where one waits.
+// finish() waits for every task started in its body, at any place, and for those that they started. Termination
+// detection is Dijkstra and Scholten's: each message is acknowledged once what it caused is done, so there are no
+// global counters to poll. Errors: an exception that leaves a task goes to its future; where nobody holds that,
+// finish() throws it (remote_error for tasks of other places). place_lost_error when a place is lost meanwhile. Main
+// itself stands in a finish scope, which ends in ~runtime.
 #pragma once
 
 #include <situ/runtime/future.h>
@@ -30,7 +31,7 @@ namespace detail {
 // One finish scope as this place sees it.
 class finish_scope {
  public:
-  finish_scope();   // opens a scope of the running task
+  finish_scope();  // opens a scope of the running task
   ~finish_scope();
   finish_scope(const finish_scope&) = delete;
   finish_scope& operator=(const finish_scope&) = delete;
@@ -47,7 +48,8 @@ class finish_scope {
 
 }  // namespace detail
 
-// Runs body() and waits for all tasks that it starts, transitively, anywhere. An exception from body is thrown after the wait.
+// Runs body() and waits for all tasks that it starts, transitively, anywhere. An exception from body is thrown after
+// the wait.
 template <std::invocable Body>
 void finish(Body&& body) {
   detail::finish_scope scope;
@@ -69,12 +71,14 @@ struct stack_request {
   std::uint64_t bytes;
 };
 
-// For one task that needs more stack than the job's tasks have (situ run --stack, launch_options, runtime_options; 256 KiB unless given):
+// For one task that needs more stack than the job's tasks have (situ run --stack, launch_options, runtime_options; 256
+// KiB unless given):
 //
 //   situ::async(situ::with_stack(16 << 20), parse_deeply, text).get();
 //   situ::at(p, [](int n) { return situ::async(situ::with_stack(64 << 20), deep, n); }, n);   // and for a call
 //
-// Pages are taken as they are touched, and given back when the task is done. cost: a switch of stacks; the first time a new one.
+// Pages are taken as they are touched, and given back when the task is done. cost: a switch of stacks; the first time a
+// new one.
 [[nodiscard]] constexpr stack_request with_stack(std::uint64_t bytes) noexcept { return {bytes}; }
 
 namespace detail {
@@ -84,23 +88,29 @@ namespace detail {
 [[noreturn]] void throw_no_stack();
 
 template <bool HasOwnStack, class F, class... Arguments>
-auto start_task(std::uint32_t stack_pages, F&& f, Arguments&&... arguments) -> future<typename unwrap_future<std::invoke_result_t<F, Arguments...>>::type>;
+auto start_task(std::uint32_t stack_pages, F&& f, Arguments&&... arguments)
+    -> future<typename unwrap_future<std::invoke_result_t<F, Arguments...>>::type>;
 
 }  // namespace detail
 
 // Runs f(args...) as a task of this place, later; f and args are moved or copied into it. Returns its result to come.
 template <class F, class... Arguments>
-auto async(F f, Arguments... arguments) -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+auto async(F f, Arguments... arguments)
+    -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
   return detail::start_task<false, F, Arguments...>(0, std::move(f), std::move(arguments)...);
 }
-// The same, on a stack of at least so many bytes. Throws bad_argument for one that cannot be; the future has out_of_memory where there was none.
+// The same, on a stack of at least so many bytes. Throws bad_argument for one that cannot be; the future has
+// out_of_memory where there was none.
 template <class F, class... Arguments>
-auto async(stack_request stack, F f, Arguments... arguments) -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
-  return detail::start_task<true, F, Arguments...>(detail::stack_pages_of(stack), std::move(f), std::move(arguments)...);
+auto async(stack_request stack, F f, Arguments... arguments)
+    -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+  return detail::start_task<true, F, Arguments...>(detail::stack_pages_of(stack), std::move(f),
+                                                   std::move(arguments)...);
 }
 
 template <bool HasOwnStack, class F, class... Arguments>
-auto detail::start_task([[maybe_unused]] std::uint32_t stack_pages, F&& f, Arguments&&... arguments) -> future<typename unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+auto detail::start_task([[maybe_unused]] std::uint32_t stack_pages, F&& f, Arguments&&... arguments)
+    -> future<typename unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
   using result = typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type;
   struct task final : detail::continuation {
     F f;

@@ -1,7 +1,8 @@
 // Teams: ordered groups of places that synchronise and communicate together. world() is all of them.
 //
-// A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team: every member calls
-// the same ones in the same order. A team belongs to its place and is not sent. Errors: place_lost_error where a member is lost.
+// A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team: every
+// member calls the same ones in the same order. A team belongs to its place and is not sent. Errors: place_lost_error
+// where a member is lost.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -29,9 +30,11 @@ class team {
   [[nodiscard]] place member(std::uint32_t i) const;
   [[nodiscard]] std::optional<std::uint32_t> index_of(place p) const noexcept;
 
-  // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: a gather and a broadcast.
+  // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: a gather and a
+  // broadcast.
   [[nodiscard]] team split(std::uint32_t colour, std::uint32_t key = 0) const;
-  // The team of these members of this one, in this order. Collective over those members only, each of which names the same.
+  // The team of these members of this one, in this order. Collective over those members only, each of which names the
+  // same.
   [[nodiscard]] team subset(std::span<const std::uint32_t> members) const;
 
   [[nodiscard]] detail::team_state& state() const noexcept { return *state_; }
@@ -43,8 +46,9 @@ class team {
 // All places of the job.
 [[nodiscard]] const team& world();
 
-// Waits until every member has come to the barrier; what they wrote before it is seen after it. The place goes on with messages and
-// tasks meanwhile. cost: one cache line crossing for few places with a processor each; else a tree (docs/runtime.md).
+// Waits until every member has come to the barrier; what they wrote before it is seen after it. The place goes on with
+// messages and tasks meanwhile. cost: one cache line crossing for few places with a processor each; else a tree
+// (docs/runtime.md).
 void barrier(const team& members);
 void barrier();
 

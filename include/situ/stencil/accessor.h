@@ -1,9 +1,9 @@
-// What a kernel sees of a dataset at one point: u(0, 0) is the value at the point itself, u(1, 0) its right neighbour. With several
-// components u.component(c)(1, 0), or u.at(c, 1, 0). A value of a pointer and strides that the compiler keeps in registers; it
-// lives as long as the call of the kernel.
+// What a kernel sees of a dataset at one point: u(0, 0) is the value at the point itself, u(1, 0) its right neighbour.
+// With several components u.component(c)(1, 0), or u.at(c, 1, 0). A value of a pointer and strides that the compiler
+// keeps in registers; it lives as long as the call of the kernel.
 //
-// Compiled with SITU_STENCIL_CHECKED=1 every access is compared with the declared stencil and access mode (checked.h). All files of a
-// program that queue loops must be compiled alike; the library itself serves both.
+// Compiled with SITU_STENCIL_CHECKED=1 every access is compared with the declared stencil and access mode (checked.h).
+// All files of a program that queue loops must be compiled alike; the library itself serves both.
 #pragma once
 
 #include <situ/stencil/checked.h>
@@ -23,7 +23,8 @@ class accessor {
   using value_type = std::remove_const_t<T>;
   static constexpr int dims = D;
 
-  accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept : at_{at}, component_stride_{component_stride} {
+  accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept
+      : at_{at}, component_stride_{component_stride} {
     for (int d = 0; d < D; ++d) stride_[d] = stride[d];
   }
 
@@ -37,7 +38,9 @@ class accessor {
   [[gnu::always_inline]] T& at(int c, Offsets... offsets) const noexcept {
     return at_[distance(offsets...) + c * component_stride_];
   }
-  [[gnu::always_inline]] accessor component(int c) const noexcept { return {at_ + c * component_stride_, stride_, component_stride_}; }
+  [[gnu::always_inline]] accessor component(int c) const noexcept {
+    return {at_ + c * component_stride_, stride_, component_stride_};
+  }
 
  private:
   template <class... Offsets>
@@ -58,7 +61,8 @@ class accessor<T, D, true> {
   using value_type = std::remove_const_t<T>;
   static constexpr int dims = D;
 
-  accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride, check_site* site, int component = 0) noexcept
+  accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride, check_site* site,
+           int component = 0) noexcept
       : at_{at}, component_stride_{component_stride}, site_{site}, component_{component} {
     for (int d = 0; d < D; ++d) stride_[d] = stride[d];
   }

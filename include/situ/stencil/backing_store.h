@@ -1,10 +1,10 @@
-// Where the out-of-core executor keeps datasets: a file, memory of another NUMA node, or what a program supplies (a device, say). Give
-// one to options::store; without one an unnamed file is made.
+// Where the out-of-core executor keeps datasets: a file, memory of another NUMA node, or what a program supplies (a
+// device, say). Give one to options::store; without one an unnamed file is made.
 //
-// A store is a range of bytes, zero until they are written. Transfers are started and go on by themselves; each belongs to a queue,
-// and a queue is waited for as a whole. Offsets, sizes and addresses are multiples of page_bytes. Transfers in progress at the same
-// time may read the same bytes, but never write what another reads or writes. A store serves one context, and is called by the
-// thread that uses it only.
+// A store is a range of bytes, zero until they are written. Transfers are started and go on by themselves; each belongs
+// to a queue, and a queue is waited for as a whole. Offsets, sizes and addresses are multiples of page_bytes. Transfers
+// in progress at the same time may read the same bytes, but never write what another reads or writes. A store serves
+// one context, and is called by the thread that uses it only.
 #pragma once
 
 #include <cstddef>
@@ -28,21 +28,24 @@ class backing_store {
 
   // For reports: "file in /scratch, past the page cache".
   [[nodiscard]] virtual std::string description() const = 0;
-  // Whether transfers can fail once the space is allocated. If so, what a chain writes goes to a second version of the data, which takes twice
-  // the space, and becomes current when all of it has arrived.
+  // Whether transfers can fail once the space is allocated. If so, what a chain writes goes to a second version of the
+  // data, which takes twice the space, and becomes current when all of it has arrived.
   [[nodiscard]] virtual bool may_fail() const = 0;
   // The offset of so many bytes that nobody has. Throws situ::error.
   [[nodiscard]] virtual std::uint64_t allocate(std::uint64_t bytes) = 0;
   // Starts a transfer between memory and store. Failures are told by wait().
   virtual void start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) = 0;
-  // Until all transfers of a queue have ended. Then throws situ::error if one has failed, with the offset, and forgets the failure.
+  // Until all transfers of a queue have ended. Then throws situ::error if one has failed, with the offset, and forgets
+  // the failure.
   virtual void wait(int queue) = 0;
 };
 
-// A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened past the page cache
-// (O_DIRECT) where the file system can; transfers go through an io_uring. Throws bad_file, or not_supported where there is no io_uring.
+// A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened
+// past the page cache (O_DIRECT) where the file system can; transfers go through an io_uring. Throws bad_file, or
+// not_supported where there is no io_uring.
 [[nodiscard]] std::shared_ptr<backing_store> make_file_store(std::string directory = {});
-// Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node, out_of_memory where it has no room.
+// Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node, out_of_memory
+// where it has no room.
 [[nodiscard]] std::shared_ptr<backing_store> make_node_store(int node);
 
 }  // namespace situ::stencil

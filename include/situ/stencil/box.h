@@ -1,7 +1,8 @@
 // Points and boxes of up to five dimensions. Values; as thread-safe as an array of int.
 //
-// Dimension 0 is the innermost: its neighbours lie side by side in memory. Boxes are half open, [low, high) in each dimension.
-// What has fewer than five dimensions is [0, 1) in those it lacks, so that the analysis need not ask how many there are.
+// Dimension 0 is the innermost: its neighbours lie side by side in memory. Boxes are half open, [low, high) in each
+// dimension. What has fewer than five dimensions is [0, 1) in those it lacks, so that the analysis need not ask how
+// many there are.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,6 @@ struct box {
   coordinates low{};
   coordinates high{1, 1, 1, 1, 1};
   int dims = 0;  // that whoever wrote it had in mind; 0: not said. What takes a box compares it with its own
-
 
   [[nodiscard]] int extent(int d) const noexcept { return std::max(0, high[d] - low[d]); }
   [[nodiscard]] bool empty() const noexcept {
@@ -75,7 +75,8 @@ template <class... Bounds>
 template <int D, class Box>
 constexpr void require_dims() noexcept {
   if constexpr (requires(const Box& b) { []<int N>(const range_box<N>&) {}(b); }) {
-    static_assert(std::is_same_v<Box, range_box<D>>, "the range has other dimensions than what it is a range of; it takes two bounds for each dimension");
+    static_assert(std::is_same_v<Box, range_box<D>>,
+                  "the range has other dimensions than what it is a range of; it takes two bounds for each dimension");
   }
 }
 

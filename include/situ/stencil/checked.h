@@ -1,5 +1,6 @@
-// Checked mode: each access of a kernel is compared with what the loop declared. A violation throws bad_argument, which names kernel,
-// argument, offset and point, out of the call that forces the execution. Slow (no vectorization), and meant for tests.
+// Checked mode: each access of a kernel is compared with what the loop declared. A violation throws bad_argument, which
+// names kernel, argument, offset and point, out of the call that forces the execution. Slow (no vectorization), and
+// meant for tests.
 #pragma once
 
 #include <situ/stencil/dataset.h>
@@ -26,7 +27,8 @@ struct check_site {
     point = to;
     is_at_point = true;
   }
-  // What is declared as written is taken to be written at each point, in all components, unless several points of a stencil leave gaps anyway.
+  // What is declared as written is taken to be written at each point, in all components, unless several points of a
+  // stencil leave gaps anyway.
   void leave_point() {
     if (is_at_point && mode == access::write && where->points().size() == 1) check_all_written();
     written.clear();
@@ -46,7 +48,8 @@ template <class T>
 class checked_reference {
  public:
   using value_type = std::remove_const_t<T>;
-  checked_reference(T* at, check_site* site, const coordinates& offset, int component) : at_{at}, site_{site}, offset_{offset}, component_{component} {}
+  checked_reference(T* at, check_site* site, const coordinates& offset, int component)
+      : at_{at}, site_{site}, offset_{offset}, component_{component} {}
   checked_reference(const checked_reference&) = default;
 
   operator value_type() const {  // NOLINT: it stands for a reference
@@ -59,7 +62,9 @@ class checked_reference {
     *at_ = v;
     return *this;
   }
-  const checked_reference& operator=(const checked_reference& other) const { return *this = static_cast<value_type>(other); }
+  const checked_reference& operator=(const checked_reference& other) const {
+    return *this = static_cast<value_type>(other);
+  }
   const checked_reference& operator+=(const value_type& v) const {
     site_->check_write(offset_, component_);
     if (site_->mode != access::increment) site_->check_read(offset_, component_);

@@ -1,10 +1,10 @@
-// A context owns blocks, datasets and the queue of loops. Loops are queued, and executed when something needs their results: a
-// reduction's value, a fetch, raw access, execute(). In between the whole chain of loops is analysed and executed in tiles, or
-// out of core (docs/stencil.md).
+// A context owns blocks, datasets and the queue of loops. Loops are queued, and executed when something needs their
+// results: a reduction's value, a fetch, raw access, execute(). In between the whole chain of loops is analysed and
+// executed in tiles, or out of core (docs/stencil.md).
 //
-// A context is used by one thread at a time; it runs loops on threads of its own. Handles (block, dataset, reduction) are small values
-// and valid as long as their context. Kernels must not throw and must not call into the context; their order over the points
-// is open, so a kernel must not depend on it.
+// A context is used by one thread at a time; it runs loops on threads of its own. Handles (block, dataset, reduction)
+// are small values and valid as long as their context. Kernels must not throw and must not call into the context; their
+// order over the points is open, so a kernel must not depend on it.
 #pragma once
 
 #include <situ/stencil/backing_store.h>
@@ -29,36 +29,36 @@ enum class executor : std::uint8_t {
 
 struct options {
   executor run_by = executor::tiled;
-  int threads = 0;                   // 0: one for each processor the process may use
-  bool bind_threads = true;          // to processors, in the order of the place tree
-  int small_points = 2048;           // parts of loops below that are run by one thread: handing them out costs more, about 1 us
-  std::uint64_t cache_bytes = 0;     // what a tile may fill; 0: the last-level caches of the place tree
-  coordinates tile{};                // points of a tile in each dimension; 0: chosen
-  bool tune = true;                  // compare tile sizes, and one thread with all, over the first repeats of a chain
-  std::uint64_t fast_bytes = 0;      // out of core: memory for all slots; 0: half of the memory of the place tree
+  int threads = 0;           // 0: one for each processor the process may use
+  bool bind_threads = true;  // to processors, in the order of the place tree
+  int small_points = 2048;   // parts of loops below that are run by one thread: handing them out costs more, about 1 us
+  std::uint64_t cache_bytes = 0;  // what a tile may fill; 0: the last-level caches of the place tree
+  coordinates tile{};             // points of a tile in each dimension; 0: chosen
+  bool tune = true;               // compare tile sizes, and one thread with all, over the first repeats of a chain
+  std::uint64_t fast_bytes = 0;   // out of core: memory for all slots; 0: half of the memory of the place tree
   std::shared_ptr<backing_store> store;  // out of core: where datasets lie; null: a file
-  std::string directory;             // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
+  std::string directory;                 // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
   std::uint64_t resident_bytes = 1 << 20;  // out of core: smaller datasets stay in memory
-  int max_chain_loops = 1000;        // so many are executed without being asked for; whole time steps of them, if they repeat
-  bool check_bounds = true;          // that each loop with its stencils stays inside its datasets
-  bool find_nan = false;             // after each chain; throws with dataset and point
-  bool report = false;               // collect what report() prints
+  int max_chain_loops = 1000;  // so many are executed without being asked for; whole time steps of them, if they repeat
+  bool check_bounds = true;    // that each loop with its stencils stays inside its datasets
+  bool find_nan = false;       // after each chain; throws with dataset and point
+  bool report = false;         // collect what report() prints
 
-  // What the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS, SITU_STENCIL_CACHE (bytes, "16 MiB"),
-  // SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT (bytes),
-  // SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
+  // What the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS,
+  // SITU_STENCIL_CACHE (bytes, "16 MiB"), SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT
+  // (bytes), SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };
 
 struct dataset_layout {
   box inner;
-  coordinates below{};               // ghost points before and after inner, in each dimension
+  coordinates below{};  // ghost points before and after inner, in each dimension
   coordinates above{};
   int components = 1;
   component_order order = component_order::separate;
-  bool rows_apart = true;            // rows padded such that each starts at a cache line
-  void* memory = nullptr;            // the program's own, without padding
+  bool rows_apart = true;  // rows padded such that each starts at a cache line
+  void* memory = nullptr;  // the program's own, without padding
 };
 
 // What became of the last chains, for reports and tests.
@@ -70,12 +70,13 @@ struct chain_statistics {
   double plan_seconds = 0;
   double run_seconds = 0;
   std::int64_t last_tiles = 0;
-  std::int64_t last_parts = 0;       // out of core: those that the chain was cut into since it did not fit; last_tiles is of the last of them
+  // out of core: those that the chain was cut into since it did not fit; last_tiles is of the last of them
+  std::int64_t last_parts = 0;
   std::uint64_t last_footprint_bytes = 0;  // of one tile in the middle
-  std::uint64_t bytes_read = 0;      // out of core: from and to the store
+  std::uint64_t bytes_read = 0;            // out of core: from and to the store
   std::uint64_t bytes_written = 0;
-  double compute_seconds = 0;        // in kernels, and waiting of threads for each other
-  double wait_seconds = 0;           // out of core: for transfers
+  double compute_seconds = 0;  // in kernels, and waiting of threads for each other
+  double wait_seconds = 0;     // out of core: for transfers
 };
 
 class context {
@@ -88,26 +89,27 @@ class context {
   [[nodiscard]] const options& how() const noexcept;
   [[nodiscard]] int threads() const noexcept;
 
-  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a transfer out of core fails (the disk is
-  // full, say), the data is what it was before the chain.
+  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a transfer out of
+  // core fails (the disk is full, say), the data is what it was before the chain.
   void execute();
-  // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the out-of-core
-  // executor neither reads nor writes them. With every executor a chain that reads one before it writes it throws, and so do fetch() and
-  // store() of one: bad_argument, with dataset and kernel.
+  // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the
+  // out-of-core executor neither reads nor writes them. With every executor a chain that reads one before it writes it
+  // throws, and so do fetch() and store() of one: bad_argument, with dataset and kernel.
   void begin_cyclic(std::span<dataset_core* const> temporaries);
   [[nodiscard]] const chain_statistics& statistics() const noexcept;
   void report(std::ostream& to) const;
 
   // The untyped layer, for par_loop and compatibility layers.
   [[nodiscard]] int add_block(std::string name, int dims);
-  [[nodiscard]] dataset_core* add_dataset(int block, std::string name, int dims, const dataset_layout& layout, std::size_t element_bytes,
-                                          std::string type_name);
+  [[nodiscard]] dataset_core* add_dataset(int block, std::string name, int dims, const dataset_layout& layout,
+                                          std::size_t element_bytes, std::string type_name);
   void remove_dataset(dataset_core* data);
   [[nodiscard]] reduction_core* add_reduction(std::string name, std::size_t element_bytes, int count);
   // Takes the loop into the queue. Throws bad_argument if it leaves its datasets.
   void enqueue(std::unique_ptr<loop> l);
   // Called while a loop is made: sets a reduction's kind, and its value if it is fresh.
-  void use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities, std::size_t bytes);
+  void use(reduction_core* r, reduction_kind kind, const std::string& loop_name, const void* identities,
+           std::size_t bytes);
   [[nodiscard]] bool is_queued() const noexcept;
   // Between the inner points of a box and a buffer: dimension 0 fastest, components slowest, or fastest if interleaved.
   void fetch(const dataset_core& data, const box& what, component_order order, void* to);
@@ -138,7 +140,8 @@ class block {
 
 template <class T, int D>
 class dataset {
-  static_assert(std::is_trivially_copyable_v<T>, "datasets are copied between memories and files: T must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "datasets are copied between memories and files: T must be trivially copyable");
 
  public:
   using value_type = T;

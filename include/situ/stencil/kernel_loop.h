@@ -1,14 +1,17 @@
 // A loop with its types: runs a kernel over a part of the range such that the compiler inlines and vectorizes it.
 //
 // Invariants
-//   1. A line (the points that differ in dimension 0 only) is one inner loop. In its fast form all datasets advance by one element a
-//      point, which the compiler sees as a constant; that is what makes gcc vectorize it.
-//   2. Iterations of a parallel loop are independent by contract, so the fast form says so (ivdep). It is not used where iterations
-//      meet: with reductions, and where a written dataset is touched beside the point, or at one address by many points.
-//   3. An argument that stands still along the line (a column of y coordinates, say) is spread out into a short row first, so that
-//      it advances too. The row is as long as a strip of the line; all strips of the line use the same one.
-//   4. What an argument is at a line is computed once for a plane (the lines that differ in dimension 1 only); from line to line it moves by a
-//      constant distance. Those that do not (spread out, or advancing by fractions) begin anew with each line.
+//   1. A line (the points that differ in dimension 0 only) is one inner loop. In its fast form all datasets advance by
+//      one element a point, which the compiler sees as a constant; that is what makes gcc vectorize it.
+//   2. Iterations of a parallel loop are independent by contract, so the fast form says so (ivdep). It is not used
+//      where iterations meet: with reductions, and where a written dataset is touched beside the point, or at one
+//      address by many points.
+//   3. An argument that stands still along the line (a column of y coordinates, say) is spread out into a short row
+//      first, so that it advances too. The row is as long as a strip of the line; all strips of the line use the same
+//      one.
+//   4. What an argument is at a line is computed once for a plane (the lines that differ in dimension 1 only); from
+//      line to line it moves by a constant distance. Those that do not (spread out, or advancing by fractions) begin
+//      anew with each line.
 #pragma once
 
 #include <situ/stencil/accessor.h>
@@ -20,23 +23,30 @@
 
 namespace situ::stencil::detail {
 
-inline constexpr int strip_points = 256;  // 2 KiB of doubles: a few spread-out rows lie in the first-level cache beside the data
+// 2 KiB of doubles: a few spread-out rows lie in the first-level cache beside the data
+inline constexpr int strip_points = 256;
 
-// What a kernel reads in one branch only is a masked load, and gcc leaves in its other lanes what the register held when the function was entered. Addresses,
-// often: as numbers they are denormal, and each operation on one takes many times as long, until a point of each lane takes the branch. Zeros cost nothing.
-// Called before the function with the loop, not in it: there, gcc keeps such a register on the stack, with what lies there.
+// What a kernel reads in one branch only is a masked load, and gcc leaves in its other lanes what the register held
+// when the function was entered. Addresses, often: as numbers they are denormal, and each operation on one takes many
+// times as long, until a point of each lane takes the branch. Zeros cost nothing. Called before the function with the
+// loop, not in it: there, gcc keeps such a register on the stack, with what lies there.
 [[gnu::always_inline]] inline void clear_vector_registers() noexcept {
 #if defined(__AVX512F__)
   asm volatile(
       "vzeroall\n\t"
-      "vpxord %%zmm16, %%zmm16, %%zmm16\n\tvpxord %%zmm17, %%zmm17, %%zmm17\n\tvpxord %%zmm18, %%zmm18, %%zmm18\n\tvpxord %%zmm19, %%zmm19, %%zmm19\n\t"
-      "vpxord %%zmm20, %%zmm20, %%zmm20\n\tvpxord %%zmm21, %%zmm21, %%zmm21\n\tvpxord %%zmm22, %%zmm22, %%zmm22\n\tvpxord %%zmm23, %%zmm23, %%zmm23\n\t"
-      "vpxord %%zmm24, %%zmm24, %%zmm24\n\tvpxord %%zmm25, %%zmm25, %%zmm25\n\tvpxord %%zmm26, %%zmm26, %%zmm26\n\tvpxord %%zmm27, %%zmm27, %%zmm27\n\t"
-      "vpxord %%zmm28, %%zmm28, %%zmm28\n\tvpxord %%zmm29, %%zmm29, %%zmm29\n\tvpxord %%zmm30, %%zmm30, %%zmm30\n\tvpxord %%zmm31, %%zmm31, %%zmm31"
+      "vpxord %%zmm16, %%zmm16, %%zmm16\n\tvpxord %%zmm17, %%zmm17, %%zmm17\n\tvpxord %%zmm18, %%zmm18, "
+      "%%zmm18\n\tvpxord %%zmm19, %%zmm19, %%zmm19\n\t"
+      "vpxord %%zmm20, %%zmm20, %%zmm20\n\tvpxord %%zmm21, %%zmm21, %%zmm21\n\tvpxord %%zmm22, %%zmm22, "
+      "%%zmm22\n\tvpxord %%zmm23, %%zmm23, %%zmm23\n\t"
+      "vpxord %%zmm24, %%zmm24, %%zmm24\n\tvpxord %%zmm25, %%zmm25, %%zmm25\n\tvpxord %%zmm26, %%zmm26, "
+      "%%zmm26\n\tvpxord %%zmm27, %%zmm27, %%zmm27\n\t"
+      "vpxord %%zmm28, %%zmm28, %%zmm28\n\tvpxord %%zmm29, %%zmm29, %%zmm29\n\tvpxord %%zmm30, %%zmm30, "
+      "%%zmm30\n\tvpxord %%zmm31, %%zmm31, %%zmm31"
       :
       :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17",
-        "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+        "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",
+        "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
 #endif
 }
 
@@ -51,16 +61,19 @@ class dataset_parameter {
  public:
   using value_type = std::remove_const_t<T>;
   static constexpr bool is_reduction = false;
-  static constexpr bool is_checked = std::is_constructible_v<View, T*, const std::ptrdiff_t*, std::ptrdiff_t, check_site*>;
+  static constexpr bool is_checked =
+      std::is_constructible_v<View, T*, const std::ptrdiff_t*, std::ptrdiff_t, check_site*>;
 
-  dataset_parameter(dataset_core* data, shape where, access mode) noexcept : data_{data}, where_{std::move(where)}, mode_{mode} {}
+  dataset_parameter(dataset_core* data, shape where, access mode) noexcept
+      : data_{data}, where_{std::move(where)}, mode_{mode} {}
   [[nodiscard]] argument describe() const noexcept { return {data_, &where_, mode_, nullptr}; }
   void name_site(const std::string* loop_name, int index) noexcept { loop_name_ = loop_name, index_ = index; }
 
   // Recomputed for each point of the line, since the dataset advances by fractions.
   [[nodiscard]] bool is_mapped() const noexcept { return data_ != nullptr && where_.divisor(0) != 1; }
   [[nodiscard]] bool stands_still() const noexcept {
-    return data_ != nullptr && where_.multiplier(0) == 0 && mode_ == access::read && where_.lowest(0) == 0 && where_.highest(0) == 0;
+    return data_ != nullptr && where_.multiplier(0) == 0 && mode_ == access::read && where_.lowest(0) == 0 &&
+           where_.highest(0) == 0;
   }
   [[nodiscard]] bool is_fast() const noexcept {
     if (data_ == nullptr || stands_still()) return !is_checked;
@@ -114,7 +127,8 @@ class dataset_parameter {
   };
 
   template <bool Fast>
-  [[nodiscard]] row<Fast> begin(const coordinates& from, const box&, int strip, std::byte*& replica, check_site& site) const {
+  [[nodiscard]] row<Fast> begin(const coordinates& from, const box&, int strip, std::byte*& replica,
+                                check_site& site) const {
     row<Fast> r{};
     if (data_ == nullptr) return r;  // an optional argument that is absent: the kernel does not touch it
     coordinates at{};
@@ -255,7 +269,8 @@ class reduction_parameter : public plain_parameter {
   void end_loop() {
     auto* const result = reinterpret_cast<T*>(into_->value.data());
     const auto count = static_cast<std::size_t>(into_->count);
-    for (std::size_t i = 0; i < accumulators_.size(); ++i) result[i % count] = combine(kind_, result[i % count], accumulators_[i]);
+    for (std::size_t i = 0; i < accumulators_.size(); ++i)
+      result[i % count] = combine(kind_, result[i % count], accumulators_[i]);
     accumulators_ = {};
   }
 
@@ -265,17 +280,23 @@ class reduction_parameter : public plain_parameter {
     std::ptrdiff_t count;
     bool single;
     T value;  // of a single accumulator: in a register during the line
-    void enter() noexcept { if (single) value = *line; }
-    void leave() noexcept { if (single) *line = value; }
+    void enter() noexcept {
+      if (single) value = *line;
+    }
+    void leave() noexcept {
+      if (single) *line = value;
+    }
     void advance(std::ptrdiff_t) noexcept {}
     void next_line() noexcept { line += count; }
     [[gnu::always_inline]] View view(std::ptrdiff_t) noexcept { return View{Fast ? &value : line}; }
   };
   // Fast here: one accumulator.
   template <bool Fast>
-  [[nodiscard]] row<Fast> begin(const coordinates& from, const box& range, int, std::byte*&, check_site&) const noexcept {
+  [[nodiscard]] row<Fast> begin(const coordinates& from, const box& range, int, std::byte*&,
+                                check_site&) const noexcept {
     std::size_t n = 0;
-    for (int d = max_dims - 1; d >= 1; --d) n = n * static_cast<std::size_t>(range.extent(d)) + static_cast<std::size_t>(from[d] - range.low[d]);
+    for (int d = max_dims - 1; d >= 1; --d)
+      n = n * static_cast<std::size_t>(range.extent(d)) + static_cast<std::size_t>(from[d] - range.low[d]);
     return {const_cast<T*>(accumulators_.data()) + n * static_cast<std::size_t>(into_->count), into_->count, Fast, T{}};
   }
   [[nodiscard]] bool is_fast() const noexcept { return into_->count == 1; }
@@ -294,12 +315,14 @@ class kernel_loop final : public loop {
  public:
   kernel_loop(std::string name, int dims, const box& range, Kernel kernel, Parameters... parameters)
       : loop{std::move(name), dims, range}, kernel_{std::move(kernel)}, parameters_{std::move(parameters)...} {
-    std::apply([&](auto&... p) {
-      int index = 0;
-      ((p.name_site(&this->name(), index++), arguments_.push_back(p.describe())), ...);
-      fast_ = (p.is_fast() && ...);
-      mapped_ = (p.is_mapped() || ...);
-    }, parameters_);
+    std::apply(
+        [&](auto&... p) {
+          int index = 0;
+          ((p.name_site(&this->name(), index++), arguments_.push_back(p.describe())), ...);
+          fast_ = (p.is_fast() && ...);
+          mapped_ = (p.is_mapped() || ...);
+        },
+        parameters_);
     std::erase_if(arguments_, [](const argument& a) { return a.data == nullptr && a.into == nullptr; });
   }
 
@@ -347,7 +370,8 @@ class kernel_loop final : public loop {
         replicas = memory.reserve(bytes);
       }
     }
-    const std::array<bool, sizeof...(Parameters) + 1> steps{std::get<Index>(parameters_).template steps<Fast>()..., true};
+    const std::array<bool, sizeof...(Parameters) + 1> steps{std::get<Index>(parameters_).template steps<Fast>()...,
+                                                            true};
     const bool all_step = (steps[Index] && ... && true);
     const int lines = part.extent(1);
     std::array<check_site, sizeof...(Parameters) + 1> sites;
@@ -360,7 +384,8 @@ class kernel_loop final : public loop {
         run_lines<Fast>(kernel_, rows, 0, points, lines, all);
       } else {
         while (true) {
-          for (int from = 0; from < points; from += strip) run_lines<Fast>(kernel_, rows, from, std::min(strip, points - from), 1, all);
+          for (int from = 0; from < points; from += strip)
+            run_lines<Fast>(kernel_, rows, from, std::min(strip, points - from), 1, all);
           if (++at[1] == part.high[1]) break;
           replica = replicas;
           (next_line<Fast, Index>(rows, steps[Index], at, strip, replica, sites[Index]), ...);
@@ -388,14 +413,16 @@ class kernel_loop final : public loop {
   }
 
   template <bool Fast, class Rows, std::size_t... Index>
-  static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<Index...> all) {
+  static void run_lines(Kernel& kernel, const Rows& first, int from, int points, int lines,
+                        std::index_sequence<Index...> all) {
     if constexpr (Fast) clear_vector_registers();
     run_kernel<Fast>(kernel, first, from, points, lines, all);
   }
 
   // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel.
   template <bool Fast, class Rows, std::size_t... Index>
-  [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points, int lines, std::index_sequence<Index...>) {
+  [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points,
+                                                         int lines, std::index_sequence<Index...>) {
     Rows rows = first;
     (std::get<Index>(rows).advance(from), ...);
     for (int line = 0; line < lines; ++line) {

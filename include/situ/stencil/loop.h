@@ -1,7 +1,7 @@
 // A parallel loop in the queue, without its types: what the analysis and the executors work with.
 //
-// run() may be called from several threads at once for parts that do not overlap; each part at most once. The parts of one line
-// come in ascending order (reductions rely on it).
+// run() may be called from several threads at once for parts that do not overlap; each part at most once. The parts of
+// one line come in ascending order (reductions rely on it).
 #pragma once
 
 #include <situ/stencil/dataset.h>
@@ -15,7 +15,7 @@
 namespace situ::stencil {
 
 struct argument {
-  dataset_core* data = nullptr;      // null for reductions
+  dataset_core* data = nullptr;  // null for reductions
   const shape* where = nullptr;
   access mode = access::read;
   reduction_core* into = nullptr;

@@ -1,7 +1,9 @@
 // par_loop: a kernel over a range of a block.
 //
 //     par_loop("heat", grid, range(0, nx, 0, ny),
-//              [c](auto u, auto v) { v(0, 0) = u(0, 0) + c * (u(1, 0) + u(-1, 0) + u(0, 1) + u(0, -1) - 4 * u(0, 0)); },
+//              [c](auto u, auto v) {
+//                v(0, 0) = u(0, 0) + c * (u(1, 0) + u(-1, 0) + u(0, 1) + u(0, -1) - 4 * u(0, 0));
+//              },
 //              read(u, five_points), write(v));
 //
 // What the kernel gets for each argument:
@@ -10,9 +12,9 @@
 //   sum(r), min(r), max(r)             T&, or std::span<T, N> for N values
 //   global(value)                      const T& (what a lambda captures by value does as well)
 //   index()                            const std::array<int, D>&
-// The stencil may be left out where only the point itself is touched. A kernel with other parameters does not compile, nor does a range of
-// other dimensions than the block's. Throws bad_argument what is known at run time only: a box or a stencil of other dimensions, points outside
-// a dataset, a dataset or a reduction of another context.
+// The stencil may be left out where only the point itself is touched. A kernel with other parameters does not compile,
+// nor does a range of other dimensions than the block's. Throws bad_argument what is known at run time only: a box or a
+// stencil of other dimensions, points outside a dataset, a dataset or a reduction of another context.
 // cost: queuing, an allocation and a copy of the kernel; the loop runs later (context.h).
 #pragma once
 
@@ -66,13 +68,21 @@ struct span_view {
 
 // What a view hands to the kernel.
 template <class V>
-[[gnu::always_inline]] inline const V& unwrap(const V& v) noexcept { return v; }
+[[gnu::always_inline]] inline const V& unwrap(const V& v) noexcept {
+  return v;
+}
 template <class T>
-[[gnu::always_inline]] inline T& unwrap(const reference_view<T>& v) noexcept { return *v.to; }
+[[gnu::always_inline]] inline T& unwrap(const reference_view<T>& v) noexcept {
+  return *v.to;
+}
 template <int D>
-[[gnu::always_inline]] inline const std::array<int, D>& unwrap(const index_view<D>& v) noexcept { return v.at; }
+[[gnu::always_inline]] inline const std::array<int, D>& unwrap(const index_view<D>& v) noexcept {
+  return v.at;
+}
 template <class T, int N>
-[[gnu::always_inline]] inline std::span<T, N> unwrap(const span_view<T, N>& v) noexcept { return std::span<T, N>{v.first, N}; }
+[[gnu::always_inline]] inline std::span<T, N> unwrap(const span_view<T, N>& v) noexcept {
+  return std::span<T, N>{v.first, N};
+}
 
 template <class Kernel>
 struct unwrapping {
@@ -82,7 +92,9 @@ struct unwrapping {
     if constexpr (std::is_invocable_v<Kernel&, decltype(unwrap(views))...>) {
       kernel(unwrap(views)...);
     } else {
-      static_assert(sizeof(Kernel) == 0, "the kernel must take one parameter for each argument of the loop, of the types that situ/stencil/par_loop.h lists");
+      static_assert(sizeof(Kernel) == 0,
+                    "the kernel must take one parameter for each argument of the loop, of the types that "
+                    "situ/stencil/par_loop.h lists");
     }
   }
 };
@@ -153,7 +165,8 @@ void par_loop(std::string name, const block<D>& on, const Range& over, Kernel ke
   auto parameters = std::tuple{detail::make_parameter<D>(on.owner(), name, arguments)...};
   auto made = std::apply(
       [&](auto&... p) -> std::unique_ptr<loop> {
-        return std::make_unique<detail::kernel_loop<detail::unwrapping<Kernel>, std::remove_reference_t<decltype(p)>...>>(
+        return std::make_unique<
+            detail::kernel_loop<detail::unwrapping<Kernel>, std::remove_reference_t<decltype(p)>...>>(
             std::move(name), D, over, detail::unwrapping<Kernel>{std::move(kernel)}, std::move(p)...);
       },
       parameters);

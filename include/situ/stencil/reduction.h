@@ -1,6 +1,6 @@
-// Reductions over the points of loops. A result is the same bit for bit whatever the executor, the threads and the tiles: each line
-// of a loop (the points that differ in dimension 0 only) has an accumulator of its own, which its points enter in ascending
-// order, tile after tile; the lines are then combined in their order.
+// Reductions over the points of loops. A result is the same bit for bit whatever the executor, the threads and the
+// tiles: each line of a loop (the points that differ in dimension 0 only) has an accumulator of its own, which its
+// points enter in ascending order, tile after tile; the lines are then combined in their order.
 //
 // Loops that use the same reduction between two results accumulate into one value. Taking the result starts it anew.
 #pragma once
@@ -24,9 +24,9 @@ struct reduction_core {
   reduction_kind kind = reduction_kind::none;  // of the loops since the last result
   std::size_t element_bytes = 0;
   int count = 1;
-  bool is_fresh = true;              // no loop since the last result
-  std::vector<std::byte> value;      // count elements
-  std::string used_by;               // the loop that set the kind
+  bool is_fresh = true;          // no loop since the last result
+  std::vector<std::byte> value;  // count elements
+  std::string used_by;           // the loop that set the kind
 };
 
 template <class T>

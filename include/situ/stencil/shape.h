@@ -1,12 +1,12 @@
-// A named stencil: which points of a dataset a kernel touches, seen from the point of the loop. An immutable value that is cheap to
-// copy (queued loops keep one); thread-safe.
+// A named stencil: which points of a dataset a kernel touches, seen from the point of the loop. An immutable value that
+// is cheap to copy (queued loops keep one); thread-safe.
 //
 // At loop index i and offset o the coordinate touched in dimension d is
 //
 //     i[d] * multiplier[d] / divisor[d] + o[d]        (division rounds towards minus infinity)
 //
-// Multiplier 2 reads a fine grid from a coarse one (restriction), divisor 2 a coarse grid from a fine one (prolongation),
-// multiplier 0 a dataset that is one point thick in d, such as a column of x coordinates in a 2-D loop.
+// Multiplier 2 reads a fine grid from a coarse one (restriction), divisor 2 a coarse grid from a fine one
+// (prolongation), multiplier 0 a dataset that is one point thick in d, such as a column of x coordinates in a 2-D loop.
 #pragma once
 
 #include <situ/stencil/box.h>
@@ -22,11 +22,11 @@ namespace situ::stencil {
 class shape {
  public:
   // Throws bad_argument: no points, a dimension count outside 1..5, a negative multiplier, a divisor below 1.
-  shape(std::string name, int dims, std::span<const coordinates> points, const coordinates& multiplier = {1, 1, 1, 1, 1},
-        const coordinates& divisor = {1, 1, 1, 1, 1});
+  shape(std::string name, int dims, std::span<const coordinates> points,
+        const coordinates& multiplier = {1, 1, 1, 1, 1}, const coordinates& divisor = {1, 1, 1, 1, 1});
   // shape{"five_points", 2, {{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}}}
-  shape(std::string name, int dims, std::initializer_list<coordinates> points, const coordinates& multiplier = {1, 1, 1, 1, 1},
-        const coordinates& divisor = {1, 1, 1, 1, 1});
+  shape(std::string name, int dims, std::initializer_list<coordinates> points,
+        const coordinates& multiplier = {1, 1, 1, 1, 1}, const coordinates& divisor = {1, 1, 1, 1, 1});
 
   // The point of the loop itself.
   [[nodiscard]] static const shape& point(int dims);

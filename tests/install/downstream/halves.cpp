@@ -16,11 +16,13 @@ int main(int argc, char** argv) {
   const ops_reduction sum = ops_decl_reduction_handle(sizeof(double), "double", "sum");
   ops_partition("");
   ops_par_loop(squares, "squares", line, 1, range, ops_arg_dat(u, 1, point, "double", OPS_WRITE), ops_arg_idx());
-  ops_par_loop(halve, "halve", line, 1, range, ops_arg_dat(u, 1, point, "double", OPS_READ), ops_arg_dat(v, 1, point, "double", OPS_WRITE));
+  ops_par_loop(halve, "halve", line, 1, range, ops_arg_dat(u, 1, point, "double", OPS_READ),
+               ops_arg_dat(v, 1, point, "double", OPS_WRITE));
   ops_fetch_block_hdf5_file(line, argv[1]);
   ops_fetch_dat_hdf5_file(v, argv[1]);
   const ops_dat w = ops_decl_dat_hdf5(line, 1, "double", "v", argv[1]);
-  ops_par_loop(add_up, "add_up", line, 1, range, ops_arg_dat(w, 1, point, "double", OPS_READ), ops_arg_reduce(sum, 1, "double", OPS_INC));
+  ops_par_loop(add_up, "add_up", line, 1, range, ops_arg_dat(w, 1, point, "double", OPS_READ),
+               ops_arg_reduce(sum, 1, "double", OPS_INC));
   double result = 0;
   ops_reduction_result(sum, &result);
   ops_printf("sum %g\n", result);

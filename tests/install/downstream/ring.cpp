@@ -1,4 +1,5 @@
-// A program of a user of the installed Situ: every place hands its index to the next one, and all add up what they were given.
+// A program of a user of the installed Situ: every place hands its index to the next one, and all add up what they were
+// given.
 #include <situ/situ.h>
 
 #include <cstdio>
@@ -12,7 +13,6 @@ int main(int argc, char** argv) {
   situ::put(everyones[(me + 1) % situ::place_count()], me);
   situ::barrier();
   const std::uint32_t sum = situ::all_reduce(situ::get(given), std::plus<>{});
-  if (me == 0)
-    std::printf("%u places, sum %u\n", situ::place_count(), sum);
+  if (me == 0) std::printf("%u places, sum %u\n", situ::place_count(), sum);
   situ::deallocate(given);
 }
