@@ -3,8 +3,8 @@
 // taken.
 #include "../support/sampling.h"
 
-#include <sys/prctl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cstdint>

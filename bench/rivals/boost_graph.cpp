@@ -1,7 +1,7 @@
 // Boost.Serialization as a subject of `situ bench graph`: saved to memory and loaded from it. It follows pointers by
 // recursion, so all of it runs on a large stack; giving the copies back is not timed.
-#include "../graph/shapes.h"
 #include "../graph/large_stack.h"
+#include "../graph/shapes.h"
 
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>

@@ -1,7 +1,7 @@
 // cereal as a subject of `situ bench graph`: saved to memory and loaded from it. It knows smart pointers only, and
 // follows them by recursion, so all of it runs on a large stack; giving the copies back is not timed.
-#include "../graph/shapes.h"
 #include "../graph/large_stack.h"
+#include "../graph/shapes.h"
 
 #include <cereal/archives/binary.hpp>
 #include <cereal/types/array.hpp>

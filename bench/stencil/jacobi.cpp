@@ -4,8 +4,8 @@
 
 #include <situ/stencil/stencil.h>
 
-#include <cmath>
 #include <unistd.h>
+#include <cmath>
 
 namespace stencil_bench {
 

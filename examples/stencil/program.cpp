@@ -5,8 +5,8 @@
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <chrono>

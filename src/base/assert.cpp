@@ -1,4 +1,4 @@
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 
 #include <cstdio>
 #include <cstdlib>

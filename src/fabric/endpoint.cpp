@@ -1,6 +1,6 @@
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
-#include <situ/fabric/endpoint.h>
+#include <situ/fabric/detail/endpoint.h>
 
 #include <fmt/format.h>
 #include <linux/membarrier.h>

@@ -1,5 +1,5 @@
 #include <situ/base/error.h>
-#include <situ/fabric/function_id.h>
+#include <situ/fabric/detail/function_id.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "fabric/modules.h"
 
 #include <situ/base/error.h>
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <elf.h>
 #include <fmt/format.h>

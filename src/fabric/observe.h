@@ -8,7 +8,7 @@
 // Counting costs nothing where it is off: an unobserved place never comes here (place_context.h, invariant 2).
 #pragma once
 
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <array>
 #include <atomic>

@@ -1,10 +1,10 @@
 #include "graph/agent.h"
 
+#include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
-#include <situ/base/test_points.h>
 #include <situ/fabric/rma.h>
 #include <situ/memory/allocate.h>
-#include <situ/runtime/scheduler.h>
+#include <situ/runtime/detail/scheduler.h>
 
 #include <fmt/format.h>
 

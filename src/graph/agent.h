@@ -24,7 +24,7 @@
 #pragma once
 
 #include <situ/graph/clone.h>
-#include <situ/graph/transfer.h>
+#include <situ/graph/detail/graph_call.h>
 
 #include <array>
 #include <atomic>

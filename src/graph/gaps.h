@@ -2,7 +2,7 @@
 // them as they are.
 #pragma once
 
-#include <situ/graph/descriptor.h>
+#include <situ/graph/detail/descriptor.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // outside.
 #pragma once
 
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <cstddef>
 

@@ -1,10 +1,12 @@
 #include <situ/graph/transfer.h>
 
+#include <situ/graph/detail/graph_call.h>
+
+#include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
-#include <situ/base/test_points.h>
 #include <situ/base/log.h>
 #include <situ/fabric/rma.h>
-#include <situ/runtime/scheduler.h>
+#include <situ/runtime/detail/scheduler.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "machine/measure_kernels.h"
 
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 #include <situ/base/units.h>
 #include <situ/machine/measure.h>
 

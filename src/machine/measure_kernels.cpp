@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <barrier>
+#include <cerrno>
 #include <chrono>
 #include <numeric>
 #include <random>

@@ -5,8 +5,8 @@
 #include <sched.h>
 
 #include <bit>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 
 namespace situ::machine {
 namespace {

@@ -20,7 +20,7 @@
 //   5. needed_chunks_ = chunks of slabs and large blocks + dirty chunks of free runs; that many are charged.
 #pragma once
 
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 
 #include "memory/free_runs.h"
 #include "memory/heap_map.h"

@@ -1,6 +1,6 @@
 #include "memory/heap_map.h"
 
-#include <situ/base/test_points.h>
+#include <situ/base/detail/test_points.h>
 
 namespace situ::detail {
 

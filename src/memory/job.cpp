@@ -1,7 +1,7 @@
 #include "memory/job.h"
 
+#include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
-#include <situ/base/test_points.h>
 
 #include "base/descriptor.h"
 

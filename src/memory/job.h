@@ -10,7 +10,7 @@
 // Thread-safe: everything shared is atomic; each field says who writes.
 #pragma once
 
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <atomic>
 #include <cstddef>

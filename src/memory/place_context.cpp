@@ -1,4 +1,4 @@
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <situ/base/error.h>
 #include <situ/memory/ptr.h>

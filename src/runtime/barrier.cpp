@@ -1,7 +1,7 @@
 #include "runtime/barrier.h"
 
-#include <situ/base/assert.h>
-#include <situ/base/test_points.h>
+#include <situ/base/detail/assert.h>
+#include <situ/base/detail/test_points.h>
 
 #include <algorithm>
 #include <utility>

@@ -14,7 +14,7 @@
 //   3. The block goes when the last member lets it go; whoever that is deallocates it.
 #pragma once
 
-#include <situ/fabric/endpoint.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/memory/ptr.h>
 
 #include <atomic>

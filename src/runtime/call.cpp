@@ -1,5 +1,5 @@
 // Calls in flight: what at() and async_at() leave at the caller, and what their messages find at the target.
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/fabric/am.h>

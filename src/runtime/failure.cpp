@@ -1,7 +1,7 @@
 #include "runtime/failure.h"
 
 #include <situ/base/error.h>
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <cxxabi.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // library.
 #include "runtime/process.h"
 
-#include <situ/runtime/scheduler.h>
+#include <situ/runtime/detail/scheduler.h>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@
 #include "memory/job.h"
 #include "runtime/stack.h"
 
-#include <situ/fabric/function_id.h>
+#include <situ/fabric/detail/function_id.h>
 
 namespace situ::detail {
 namespace {

@@ -16,8 +16,8 @@
 //      bits).
 #pragma once
 
+#include <situ/runtime/detail/scheduler.h>
 #include <situ/runtime/future.h>
-#include <situ/runtime/scheduler.h>
 
 #include <cstdint>
 #include <exception>

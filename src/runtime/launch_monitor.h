@@ -13,8 +13,8 @@
 
 #include <situ/runtime/launch.h>
 
-#include <chrono>
 #include <sys/types.h>
+#include <chrono>
 #include <vector>
 
 namespace situ::detail {

@@ -12,7 +12,7 @@
 // exec, leave by _exit or exit, return from main, or make a situ::runtime of its own.
 #pragma once
 
-#include <situ/memory/place_context.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
-#include <situ/fabric/endpoint.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/runtime/task.h>
 #include <situ/runtime/team.h>
 

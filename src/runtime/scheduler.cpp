@@ -1,17 +1,17 @@
-#include <situ/runtime/scheduler.h>
+#include <situ/runtime/detail/scheduler.h>
 
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
-#include <situ/fabric/endpoint.h>
-#include <situ/memory/place_context.h>
+#include <situ/fabric/detail/endpoint.h>
+#include <situ/memory/detail/place_context.h>
 
-#include <boost/context/fiber.hpp>
 #include <cxxabi.h>
 #include <fmt/format.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
+#include <boost/context/fiber.hpp>
 
 #include <algorithm>
 #include <iterator>

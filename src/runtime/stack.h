@@ -10,7 +10,7 @@
 // by page, and none can step over it.
 #pragma once
 
-#include <situ/runtime/scheduler.h>
+#include <situ/runtime/detail/scheduler.h>
 
 #include <boost/context/stack_context.hpp>
 

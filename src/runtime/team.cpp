@@ -1,4 +1,4 @@
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/memory/allocate.h>

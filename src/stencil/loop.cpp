@@ -1,7 +1,7 @@
-#include <situ/stencil/loop.h>
+#include <situ/stencil/detail/loop.h>
 
 #include <situ/base/error.h>
-#include <situ/stencil/checked.h>
+#include <situ/stencil/detail/checked.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

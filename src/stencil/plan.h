@@ -20,7 +20,7 @@
 // "Beyond 16GB", section 3, and Reguly et al., TPDS 2017.)
 #pragma once
 
-#include <situ/stencil/loop.h>
+#include <situ/stencil/detail/loop.h>
 
 #include <cstdint>
 #include <span>

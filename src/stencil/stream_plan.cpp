@@ -2,7 +2,7 @@
 
 #include "stencil/mirrored_ring.h"
 
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // The level is this file's own: a condition above it must not be evaluated.
 #undef SITU_ASSERT_LEVEL
 #define SITU_ASSERT_LEVEL 2
-#include <situ/base/assert.h>
+#include <situ/base/detail/assert.h>
 
 #include <gtest/gtest.h>
 

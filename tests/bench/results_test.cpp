@@ -1,8 +1,8 @@
 // From samples to rows to JSON and the table: literal samples in, literal results out.
+#include "results.h"
 #include "cases.h"
 #include "core_bench.h"
 #include "report.h"
-#include "results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

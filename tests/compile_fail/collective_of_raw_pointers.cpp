@@ -1,6 +1,6 @@
 // expect: collectives move trivially copyable values \(no raw pointers: use situ::ptr\)
-#include <situ/runtime/collective.h>
 #include <situ/memory/ptr.h>
+#include <situ/runtime/collective.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL
 using pointer = situ::ptr<int>;

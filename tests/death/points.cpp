@@ -1,12 +1,12 @@
 #include "death/points.h"
 
-#include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
-#include <new>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <new>
 
 namespace situ::test_points {
 namespace {

@@ -1,8 +1,8 @@
-// At which point of the code a place dies (situ/base/test_points.h), and what the survivors saw of it: memory that the
-// test shares with the places it forks.
+// At which point of the code a place dies (situ/base/detail/test_points.h), and what the survivors saw of it: memory
+// that the test shares with the places it forks.
 #pragma once
 
-#include <situ/base/test_points.h>
+#include <situ/base/detail/test_points.h>
 
 #include <array>
 #include <atomic>

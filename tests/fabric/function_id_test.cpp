@@ -4,7 +4,7 @@
 
 #include "fabric/modules.h"
 
-#include <situ/fabric/function_id.h>
+#include <situ/fabric/detail/function_id.h>
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // What the gdb test looks at: an address space with known numbers (four slices of 4 KiB, seen from place 1), and
 // pointers into it.
+#include <situ/memory/detail/place_context.h>
 #include <situ/memory/place.h>
-#include <situ/memory/place_context.h>
 #include <situ/memory/ptr.h>
 
 #include <new>

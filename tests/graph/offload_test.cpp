@@ -4,10 +4,10 @@
 
 #include <situ/base/log.h>
 
+#include <unistd.h>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
-#include <unistd.h>
 
 #include "graph/graph_state.h"
 

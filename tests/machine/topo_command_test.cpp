@@ -1,7 +1,7 @@
 // `situ topo` as a person or a script calls it.
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstdio>

@@ -7,9 +7,9 @@
 
 #include <ctime>
 
+#include <unistd.h>
 #include <csignal>
 #include <functional>
-#include <unistd.h>
 
 namespace situ {
 namespace {

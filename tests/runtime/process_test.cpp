@@ -3,8 +3,8 @@
 
 #include "memory/job.h"
 
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

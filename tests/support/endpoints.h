@@ -2,7 +2,7 @@
 // each.
 #pragma once
 
-#include <situ/fabric/endpoint.h>
+#include <situ/fabric/detail/endpoint.h>
 
 #include "memory/job.h"
 #include "memory/segment.h"

@@ -6,9 +6,9 @@
 #include "graph_bench.h"
 #include "stencil_bench.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>

@@ -4,7 +4,7 @@
 
 #include "ops_lib_core.h"
 
-#include <situ/stencil/kernel_loop.h>
+#include <situ/stencil/detail/kernel_loop.h>
 
 namespace situ::ops {
 

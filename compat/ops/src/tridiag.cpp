@@ -2,7 +2,7 @@
 #include "ops_tridiag.h"
 
 #include <situ/base/error.h>
-#include <situ/stencil/kernel_loop.h>
+#include <situ/stencil/detail/kernel_loop.h>
 
 #include <fmt/format.h>
 

@@ -15,6 +15,7 @@
 // out_of_memory at the receiver arrives at the caller.
 #pragma once
 
+#include <situ/graph/detail/graph_call.h>
 #include <situ/graph/transfer.h>
 #include <situ/runtime/at.h>
 

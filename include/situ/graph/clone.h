@@ -11,6 +11,7 @@
 #pragma once
 
 #include <situ/graph/describe.h>
+#include <situ/graph/detail/arena.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,58 +37,12 @@ struct clone_options {
 
 namespace detail {
 
-// The head of a copied graph: its first 32 bytes.
-struct arena {
-  std::uint64_t bytes = 0;  // of the whole, this head included
-  std::uint64_t objects = 0;
-  // objects that may own something: offset in units, type << 48, and, of blocks, how many elements
-  std::uint64_t* finalizers = nullptr;
-  std::uint32_t references = 1;
-  std::uint16_t flags = 0;       // 1: in a segment; finalizers likewise
-  std::uint16_t lead_bytes = 0;  // unused, before this head
-};
-static_assert(sizeof(arena) == 32);
-void free_arena(arena* a) noexcept;
-
-class arena_reference {
- public:
-  arena_reference() noexcept = default;
-  explicit arena_reference(arena* a) noexcept : arena_{a} {}  // takes over one reference
-  arena_reference(const arena_reference& other) noexcept : arena_{other.arena_} {
-    if (arena_ != nullptr) ++arena_->references;
-  }
-  arena_reference(arena_reference&& other) noexcept : arena_{std::exchange(other.arena_, nullptr)} {}
-  arena_reference& operator=(arena_reference other) noexcept {
-    std::swap(arena_, other.arena_);
-    return *this;
-  }
-  ~arena_reference() {
-    if (arena_ != nullptr && --arena_->references == 0) free_arena(arena_);
-  }
-  [[nodiscard]] arena* get() const noexcept { return arena_; }
-
- private:
-  arena* arena_ = nullptr;
-};
-
-struct graph_root {
-  const void* object = nullptr;
-  const type_descriptor* type = nullptr;
-};
 struct cloned {
   arena_reference memory;
   void* root = nullptr;
 };
 [[nodiscard]] cloned clone_graph(graph_root root, copy_map map);
 [[nodiscard]] graph_size measure_graph(graph_root root, copy_map map);
-
-template <class T>
-[[nodiscard]] graph_root root_of(const T* object) {
-  static_assert(std::is_class_v<T> || std::is_arithmetic_v<T> || std::is_enum_v<T>,
-                "situ::clone copies described objects");
-  static_assert(check_class<std::remove_cv_t<T>>());
-  return {object, &descriptor_of<std::remove_cv_t<T>>()};
-}
 
 }  // namespace detail
 

@@ -9,7 +9,7 @@
 // pointers to all bases are equal.
 #pragma once
 
-#include <situ/base/type_name.h>
+#include <situ/base/detail/type_name.h>
 
 #include <cstdint>
 #include <type_traits>

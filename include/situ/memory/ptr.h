@@ -2,8 +2,8 @@
 // Trivially copyable; arithmetic, comparison and hash as for T*. Thread-safe as a T* is.
 #pragma once
 
+#include <situ/memory/detail/place_context.h>
 #include <situ/memory/place.h>
-#include <situ/memory/place_context.h>
 
 #include <compare>
 #include <cstddef>

@@ -14,10 +14,10 @@
 // call_pack and result_pack.
 #pragma once
 
+#include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
-#include <situ/base/test_points.h>
+#include <situ/runtime/detail/parcel.h>
 #include <situ/runtime/future.h>
-#include <situ/runtime/parcel.h>
 #include <situ/runtime/serialize.h>
 #include <situ/runtime/task.h>
 

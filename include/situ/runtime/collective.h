@@ -8,8 +8,8 @@
 // all_to_all and exchange.
 #pragma once
 
-#include <situ/base/assert.h>
-#include <situ/runtime/parcel.h>
+#include <situ/base/detail/assert.h>
+#include <situ/runtime/detail/parcel.h>
 #include <situ/runtime/serialize.h>
 #include <situ/runtime/team.h>
 

@@ -10,9 +10,9 @@
 // lost while waiting.
 #pragma once
 
-#include <situ/base/assert.h>
-#include <situ/memory/place_context.h>
-#include <situ/runtime/scheduler.h>
+#include <situ/base/detail/assert.h>
+#include <situ/memory/detail/place_context.h>
+#include <situ/runtime/detail/scheduler.h>
 
 #include <coroutine>
 #include <exception>
@@ -247,4 +247,4 @@ template <class T>
 
 }  // namespace situ
 
-#include <situ/runtime/future.inl>
+#include <situ/runtime/detail/future.inl>

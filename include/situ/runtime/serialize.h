@@ -7,17 +7,17 @@
 //
 // Nothing but values leaves: padding is zero, and optionals, variants and aggregates that hold such travel by parts, so
 // that what is not there any more stays behind. Equal values give equal bytes. Unions, and aggregates that hold
-// addresses, do not travel. What no compiler tells (private members) goes as base/padding.h says: such a class that
-// holds an optional has a wire<T> of its own.
+// addresses, do not travel. What no compiler tells (private members) goes as base/detail/padding.h says: such a class
+// that holds an optional has a wire<T> of its own.
 #pragma once
 
-#include <situ/base/padding.h>
+#include <situ/base/detail/padding.h>
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <concepts>
 #include <cstring>
 #include <functional>
 #include <initializer_list>

@@ -6,7 +6,7 @@
 // All files of a program that queue loops must be compiled alike; the library itself serves both.
 #pragma once
 
-#include <situ/stencil/checked.h>
+#include <situ/stencil/detail/checked.h>
 
 #include <cstddef>
 #include <type_traits>

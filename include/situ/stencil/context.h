@@ -8,15 +8,12 @@
 #pragma once
 
 #include <situ/stencil/backing_store.h>
-#include <situ/stencil/loop.h>
+#include <situ/stencil/detail/loop.h>
 
-#include <concepts>
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <optional>
 #include <span>
-#include <typeinfo>
 
 namespace situ::stencil {
 
@@ -123,98 +120,6 @@ class context {
   void require_own(const dataset_core& data) const;
   struct parts;
   std::unique_ptr<parts> parts_;
-};
-
-template <int D>
-class block {
- public:
-  static constexpr int dims = D;
-  block(context& owner, std::string name) : owner_{&owner}, index_{owner.add_block(std::move(name), D)} {}
-  [[nodiscard]] context& owner() const noexcept { return *owner_; }
-  [[nodiscard]] int index() const noexcept { return index_; }
-
- private:
-  context* owner_;
-  int index_;
-};
-
-template <class T, int D>
-class dataset {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "datasets are copied between memories and files: T must be trivially copyable");
-
- public:
-  using value_type = T;
-  static constexpr int dims = D;
-
-  // A template, so that {nx, ny} can only mean extents.
-  template <std::same_as<dataset_layout> Layout>
-  dataset(const block<D>& on, std::string name, const Layout& layout)
-      : core_{on.owner().add_dataset(on.index(), std::move(name), D, layout, sizeof(T), typeid(T).name())} {}
-  // Points [0, extents[d]), with the same number of ghost points on all sides.
-  dataset(const block<D>& on, std::string name, const std::array<int, D>& extents, int ghosts = 0, int components = 1)
-      : dataset{on, std::move(name), make_layout(extents, ghosts, components)} {}
-  // {nx, ny}: how many there are is checked, which an array would fill up with zeros.
-  template <int N>
-  dataset(const block<D>& on, std::string name, const int (&extents)[N], int ghosts = 0, int components = 1)
-      : dataset{on, std::move(name), std::to_array(extents), ghosts, components} {
-    static_assert(N == D, "the dataset has other dimensions than its block; it takes one extent for each dimension");
-  }
-
-  [[nodiscard]] dataset_core* core() const noexcept { return core_; }
-  [[nodiscard]] const box& inner() const noexcept { return core_->inner; }
-  [[nodiscard]] const box& valid() const noexcept { return core_->valid; }
-
-  // Executes what is queued. Dimension 0 fastest, components slowest.
-  [[nodiscard]] std::vector<T> fetch() const { return fetch(core_->inner); }
-  template <std::derived_from<box> Range = box>
-  [[nodiscard]] std::vector<T> fetch(const Range& what) const {
-    require_dims<D, Range>();
-    std::vector<T> to(static_cast<std::size_t>(what.points()) * static_cast<std::size_t>(core_->components));
-    core_->owner->fetch(*core_, what, component_order::separate, to.data());
-    return to;
-  }
-  // Throws bad_argument unless there are as many values as points and components.
-  template <std::derived_from<box> Range = box>
-  void store(const Range& what, std::span<const T> from) const {
-    require_dims<D, Range>();
-    core_->owner->check_count(*core_, what, from.size());
-    core_->owner->store(*core_, what, component_order::separate, from.data());
-  }
-
- private:
-  static dataset_layout make_layout(const std::array<int, D>& extents, int ghosts, int components) {
-    dataset_layout l;
-    for (int d = 0; d < D; ++d) {
-      l.inner.high[d] = extents[d];
-      l.below[d] = l.above[d] = ghosts;
-    }
-    l.components = components;
-    return l;
-  }
-  dataset_core* core_;
-};
-
-template <class T, int N = 1>
-class reduction {
- public:
-  explicit reduction(context& owner, std::string name) : core_{owner.add_reduction(std::move(name), sizeof(T), N)} {}
-  [[nodiscard]] reduction_core* core() const noexcept { return core_; }
-  // Executes what is queued; the next loop starts anew. Without a loop since the last call, T{}.
-  [[nodiscard]] auto value() const {
-    core_->owner->execute();
-    std::array<T, N> all{};
-    if (!core_->is_fresh) std::copy_n(reinterpret_cast<const T*>(core_->value.data()), N, all.begin());
-    core_->is_fresh = true;
-    if constexpr (N == 1) {
-      return all[0];
-    } else {
-      return all;
-    }
-  }
-
- private:
-  reduction_core* core_;
 };
 
 }  // namespace situ::stencil

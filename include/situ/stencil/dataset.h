@@ -1,63 +1,76 @@
-// A dataset: values at each point of a box, with a margin of ghost points around it. This header holds what executors
-// and the analysis know of one, whatever its type; the typed handle that programs use is in context.h.
-//
-// Element (c; x, y, z, ...) lies at origin + c * component_stride + x * stride[0] + y * stride[1] + ..., counted in
-// elements. The origin is the address that coordinates 0 would have; it may lie outside the memory. An executor that
-// keeps only a window of the data in memory moves the origin while it runs, so kernels read it anew for each part of a
-// loop.
+// A dataset: values of type T at the points of a block, with ghost points around them. A small value that is valid as
+// long as its context. What executors know of one is in detail/dataset_core.h.
 #pragma once
 
-#include <situ/stencil/box.h>
+#include <situ/stencil/block.h>
 
+#include <array>
+#include <concepts>
 #include <cstddef>
+#include <span>
 #include <string>
-#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
 
 namespace situ::stencil {
 
-class context;
+template <class T, int D>
+class dataset {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "datasets are copied between memories and files: T must be trivially copyable");
 
-enum class access : std::uint8_t { read, write, read_write, increment };
+ public:
+  using value_type = T;
+  static constexpr int dims = D;
 
-[[nodiscard]] constexpr bool reads(access a) noexcept { return a != access::write; }
-[[nodiscard]] constexpr bool writes(access a) noexcept { return a != access::read; }
-[[nodiscard]] std::string_view name(access a) noexcept;
-
-// How components of one point lie: each component a field of its own, or side by side at each point (what C structs
-// do). Only the former vectorizes without shuffling, so it is the default. A dataset's separate components lie apart
-// within each step of the outermost dimension, so that a step is contiguous; planar ones are whole fields one after the
-// other, as a program's own array may be. In a store a planar dataset lies as a separate one.
-enum class component_order : std::uint8_t { separate, interleaved, planar };
-
-struct dataset_core {
-  std::string name;
-  std::string type_name;
-  context* owner = nullptr;
-  int index = 0;  // in its context
-  int block = 0;
-  int dims = 1;
-  int components = 1;
-  std::size_t element_bytes = 0;                  // of one component
-  box inner;                                      // without ghost points
-  box valid;                                      // with ghost points
-  std::array<std::ptrdiff_t, max_dims> stride{};  // in elements
-  std::ptrdiff_t component_stride = 0;            // in elements
-  std::byte* origin = nullptr;
-  std::byte* memory = nullptr;  // where the lowest valid element lies; null if the data is in a store
-  std::size_t bytes = 0;        // of the whole
-  // of one step in the outermost dimension; in a store, of a slab: some steps that make whole pages
-  std::size_t slab_bytes = 0;
-  int slab_points = 1;         // how many
-  std::size_t lead_bytes = 0;  // in a store: before the first element of a slab
-  bool in_file = false;  // in a backing store: origin is set while a chain or a fetch runs, and points to a window
-  bool is_cyclic_temporary = false;  // carries nothing from one chain to the next (context::begin_cyclic)
-  bool is_foreign = false;           // the memory belongs to the program
-
-  [[nodiscard]] std::ptrdiff_t offset(const coordinates& at) const noexcept {
-    std::ptrdiff_t n = 0;
-    for (int d = 0; d < max_dims; ++d) n += at[d] * stride[d];
-    return n;
+  // A template, so that {nx, ny} can only mean extents.
+  template <std::same_as<dataset_layout> Layout>
+  dataset(const block<D>& on, std::string name, const Layout& layout)
+      : core_{on.owner().add_dataset(on.index(), std::move(name), D, layout, sizeof(T), typeid(T).name())} {}
+  // Points [0, extents[d]), with the same number of ghost points on all sides.
+  dataset(const block<D>& on, std::string name, const std::array<int, D>& extents, int ghosts = 0, int components = 1)
+      : dataset{on, std::move(name), make_layout(extents, ghosts, components)} {}
+  // {nx, ny}: how many there are is checked, which an array would fill up with zeros.
+  template <int N>
+  dataset(const block<D>& on, std::string name, const int (&extents)[N], int ghosts = 0, int components = 1)
+      : dataset{on, std::move(name), std::to_array(extents), ghosts, components} {
+    static_assert(N == D, "the dataset has other dimensions than its block; it takes one extent for each dimension");
   }
+
+  [[nodiscard]] dataset_core* core() const noexcept { return core_; }
+  [[nodiscard]] const box& inner() const noexcept { return core_->inner; }
+  [[nodiscard]] const box& valid() const noexcept { return core_->valid; }
+
+  // Executes what is queued. Dimension 0 fastest, components slowest.
+  [[nodiscard]] std::vector<T> fetch() const { return fetch(core_->inner); }
+  template <std::derived_from<box> Range = box>
+  [[nodiscard]] std::vector<T> fetch(const Range& what) const {
+    require_dims<D, Range>();
+    std::vector<T> to(static_cast<std::size_t>(what.points()) * static_cast<std::size_t>(core_->components));
+    core_->owner->fetch(*core_, what, component_order::separate, to.data());
+    return to;
+  }
+  // Throws bad_argument unless there are as many values as points and components.
+  template <std::derived_from<box> Range = box>
+  void store(const Range& what, std::span<const T> from) const {
+    require_dims<D, Range>();
+    core_->owner->check_count(*core_, what, from.size());
+    core_->owner->store(*core_, what, component_order::separate, from.data());
+  }
+
+ private:
+  static dataset_layout make_layout(const std::array<int, D>& extents, int ghosts, int components) {
+    dataset_layout l;
+    for (int d = 0; d < D; ++d) {
+      l.inner.high[d] = extents[d];
+      l.below[d] = l.above[d] = ghosts;
+    }
+    l.components = components;
+    return l;
+  }
+  dataset_core* core_;
 };
 
 }  // namespace situ::stencil

@@ -11,7 +11,7 @@
 // object. One thread at a time.
 #pragma once
 
-#include <situ/stencil/context.h>
+#include <situ/stencil/dataset.h>
 
 #include <memory>
 #include <span>

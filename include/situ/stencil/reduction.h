@@ -1,51 +1,37 @@
-// Reductions over the points of loops. A result is the same bit for bit whatever the executor, the threads and the
-// tiles: each line of a loop (the points that differ in dimension 0 only) has an accumulator of its own, which its
-// points enter in ascending order, tile after tile; the lines are then combined in their order.
-//
-// Loops that use the same reduction between two results accumulate into one value. Taking the result starts it anew.
+// A reduction over the points of loops: a sum, a minimum or a maximum of N values. The result is the same bit for bit
+// whatever the executor, the threads and the tiles. Loops that use the same reduction between two results accumulate
+// into one value.
 #pragma once
 
-#include <situ/stencil/box.h>
+#include <situ/stencil/context.h>
 
-#include <cstddef>
-#include <limits>
+#include <algorithm>
+#include <array>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace situ::stencil {
 
-class context;
+template <class T, int N = 1>
+class reduction {
+ public:
+  explicit reduction(context& owner, std::string name) : core_{owner.add_reduction(std::move(name), sizeof(T), N)} {}
+  [[nodiscard]] reduction_core* core() const noexcept { return core_; }
+  // Executes what is queued; the next loop starts anew. Without a loop since the last call, T{}.
+  [[nodiscard]] auto value() const {
+    core_->owner->execute();
+    std::array<T, N> all{};
+    if (!core_->is_fresh) std::copy_n(reinterpret_cast<const T*>(core_->value.data()), N, all.begin());
+    core_->is_fresh = true;
+    if constexpr (N == 1) {
+      return all[0];
+    } else {
+      return all;
+    }
+  }
 
-enum class reduction_kind : std::uint8_t { none, sum, min, max };
-
-struct reduction_core {
-  std::string name;
-  context* owner = nullptr;
-  reduction_kind kind = reduction_kind::none;  // of the loops since the last result
-  std::size_t element_bytes = 0;
-  int count = 1;
-  bool is_fresh = true;          // no loop since the last result
-  std::vector<std::byte> value;  // count elements
-  std::string used_by;           // the loop that set the kind
+ private:
+  reduction_core* core_;
 };
-
-template <class T>
-[[nodiscard]] constexpr T identity(reduction_kind kind) {
-  if constexpr (requires { std::numeric_limits<T>::max(); }) {
-    using limits = std::numeric_limits<T>;
-    if (kind == reduction_kind::min) return limits::has_infinity ? limits::infinity() : limits::max();
-    if (kind == reduction_kind::max) return limits::has_infinity ? -limits::infinity() : limits::lowest();
-  }
-  return T{};
-}
-
-template <class T>
-[[nodiscard]] constexpr T combine(reduction_kind kind, const T& a, const T& b) {
-  if constexpr (requires { a < b; }) {
-    if (kind == reduction_kind::min) return b < a ? b : a;
-    if (kind == reduction_kind::max) return a < b ? b : a;
-  }
-  return a + b;
-}
 
 }  // namespace situ::stencil

@@ -12,13 +12,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace situ {
-namespace detail {
+namespace situ::detail {
 
 struct type_descriptor;
 struct choice;
@@ -131,22 +129,4 @@ extern const type_descriptor* type_table[65536];
 // Whether there is a `part` at the address of every object of the type.
 [[nodiscard]] bool starts_with(const type_descriptor& type, const type_descriptor& part) noexcept;
 
-}  // namespace detail
-
-// How a type lies in memory, word by word. Prints as a table.
-class type_layout {
- public:
-  explicit type_layout(const detail::type_descriptor& type) noexcept : type_{&type} {}
-  [[nodiscard]] std::string_view name() const noexcept { return type_->name; }
-  [[nodiscard]] std::size_t size_bytes() const noexcept { return type_->size; }
-  // The pointer mask as text, two digits for each word: "01 01 00".
-  [[nodiscard]] std::string mask() const;
-  // A heading, then one line for each field: offset, bytes, mask, name, type.
-  [[nodiscard]] std::string text() const;
-  friend std::ostream& operator<<(std::ostream& out, const type_layout& layout);
-
- private:
-  const detail::type_descriptor* type_;
-};
-
-}  // namespace situ
+}  // namespace situ::detail

@@ -11,10 +11,10 @@
 // `sleeping` after. One of the two sees the other.
 #pragma once
 
-#include <situ/base/test_points.h>
-#include <situ/fabric/channel.h>
-#include <situ/fabric/function_id.h>
-#include <situ/memory/place_context.h>
+#include <situ/base/detail/test_points.h>
+#include <situ/fabric/detail/channel.h>
+#include <situ/fabric/detail/function_id.h>
+#include <situ/memory/detail/place_context.h>
 
 #include <array>
 #include <atomic>

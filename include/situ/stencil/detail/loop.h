@@ -4,8 +4,8 @@
 // one line come in ascending order (reductions rely on it).
 #pragma once
 
-#include <situ/stencil/dataset.h>
-#include <situ/stencil/reduction.h>
+#include <situ/stencil/detail/dataset_core.h>
+#include <situ/stencil/detail/reduction_core.h>
 #include <situ/stencil/shape.h>
 
 #include <memory>

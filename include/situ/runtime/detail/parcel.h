@@ -3,7 +3,7 @@
 // the collectives use it.
 #pragma once
 
-#include <situ/fabric/endpoint.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/serialize.h>
 

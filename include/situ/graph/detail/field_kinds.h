@@ -1,32 +1,15 @@
-// What can travel, decided by the compiler: kinds of fields, SITU_DESCRIBE, and the errors for what cannot.
-//
-//   struct node { int value; node* next; };                     // an aggregate: nothing to declare
-//   class account {                                             // any other class lists its fields, inside or after it
-//     double balance; owner* whose;
-//    public:
-//     SITU_DESCRIBE(account, balance, whose)
-//   };
-//   struct circle : situ::derived<circle, shape> { double r; SITU_DESCRIBE_DERIVED(circle, (shape), r) };  // and its
-//   bases
-//
-// A field is: trivially copyable data; a pointer to a described class; situ::ptr (a reference, not followed);
-// situ::array, vector or string; situ::transient; a described class; std::array, optional, variant, pair or tuple of
-// those. Everything else is a compile error that names the field. A class that is data although its fields cannot be
-// seen says so: template <> inline constexpr bool situ::is_data<T> = true. A pointer points to the start of an object:
-// not into an array, nor at a member of another object.
+// What can travel, decided by the compiler: kinds of fields, what SITU_DESCRIBE leaves behind, and the errors for what
+// cannot. describe.h says it for people.
 #pragma once
 
-#include <situ/base/aggregate.h>
-#include <situ/base/type_name.h>
+#include <situ/base/detail/aggregate.h>
+#include <situ/base/detail/type_name.h>
 #include <situ/graph/containers.h>
+#include <situ/graph/is_data.h>
 #include <situ/graph/object.h>
-#include <situ/memory/place.h>
-#include <situ/memory/ptr.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <complex>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -35,24 +18,7 @@
 #include <utility>
 #include <variant>
 
-namespace situ {
-
-// Trivially copyable classes that hold no address: their bytes are their value. Specialise for your own where they are
-// no aggregates.
-template <class T>
-inline constexpr bool is_data = false;
-template <class T>
-inline constexpr bool is_data<ptr<T>> = true;
-template <>
-inline constexpr bool is_data<place> = true;
-template <class Rep, class Period>
-inline constexpr bool is_data<std::chrono::duration<Rep, Period>> = true;
-template <class Clock, class Duration>
-inline constexpr bool is_data<std::chrono::time_point<Clock, Duration>> = true;
-template <class T>
-inline constexpr bool is_data<std::complex<T>> = true;
-
-namespace detail {
+namespace situ::detail {
 
 // --- what SITU_DESCRIBE leaves behind ---
 
@@ -343,13 +309,7 @@ consteval bool check_class() {
   return true;
 }
 
-}  // namespace detail
-}  // namespace situ
-
-// Lists the fields of a class, once: inside it (then private ones, too), or after it in its namespace.
-#define SITU_DESCRIBE(type, ...) SITU_DETAIL_DESCRIPTION(type, (), __VA_ARGS__)
-// The same for a class with described bases: SITU_DESCRIBE_DERIVED(circle, (shape), radius).
-#define SITU_DESCRIBE_DERIVED(type, bases, ...) SITU_DETAIL_DESCRIPTION(type, bases, __VA_ARGS__)
+}  // namespace situ::detail
 
 #define SITU_DETAIL_DESCRIPTION(type, bases, ...)                                                                     \
   [[maybe_unused]] inline constexpr auto situ_description(std::type_identity<type>) {                                 \

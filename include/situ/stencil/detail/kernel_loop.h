@@ -15,7 +15,7 @@
 #pragma once
 
 #include <situ/stencil/accessor.h>
-#include <situ/stencil/loop.h>
+#include <situ/stencil/detail/loop.h>
 
 #include <tuple>
 #include <type_traits>

@@ -3,7 +3,7 @@
 // meant for tests.
 #pragma once
 
-#include <situ/stencil/dataset.h>
+#include <situ/stencil/detail/dataset_core.h>
 #include <situ/stencil/shape.h>
 
 #include <type_traits>

@@ -6,7 +6,7 @@
 // the bytes go as they are.
 #pragma once
 
-#include <situ/base/aggregate.h>
+#include <situ/base/detail/aggregate.h>
 
 #include <array>
 #include <complex>
