@@ -8,7 +8,7 @@
 
 #include "raw_loops.h"
 
-#include <situ/stencil/context.h>
+#include <situ/stencil/dataset.h>
 
 #include <chrono>
 #include <cstdio>

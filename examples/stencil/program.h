@@ -2,7 +2,7 @@
 // exit code.
 #pragma once
 
-#include <situ/stencil/context.h>
+#include <situ/stencil/dataset.h>
 
 #include <cstdint>
 #include <cstring>

@@ -4,15 +4,15 @@
 
 #include <fmt/format.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 
 namespace situ::detail {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::uint32_t rotation_step = 8;  // beyond, this many besides the lik
 
 void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   while (!self.has_room(out, record_bytes)) {
-    if (!self.poll(true)) sched_yield();
+    if (!self.poll(true)) give_way();
   }
 }
 
@@ -79,7 +79,7 @@ void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
               "an active-message handler may only reply: start an async task to send requests from");
   while (!out.closed && !has_room(out, record_bytes)) {  // again, since another fiber may have taken the room first
     if (in_handler()) {
-      if (!poll_replies()) sched_yield();
+      if (!poll_replies()) give_way();
     } else {
       room_waiter_(*this, out, record_bytes);
     }
@@ -127,7 +127,7 @@ void endpoint::observe(const outgoing& out, std::uint64_t bytes) noexcept {
   pair_counts& counts = counts_towards(context_, out.target);
   ++counts.messages;
   counts.message_bytes += bytes;
-  record_event(context_, event_kind::message, out.target, bytes, now_ns());
+  record_event(context_, event_kind::message, out.target, bytes, steady_ns());
 }
 
 void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
@@ -311,7 +311,7 @@ void endpoint::cancel_sleep() noexcept { job_->slot(context_.place).sleeping.sto
 
 bool endpoint::sleep(std::int64_t timeout_ns) noexcept {
   SITU_POINT(about_to_sleep);
-  futex_wait(job_->slot(context_.place).sleeping, 1, timeout_ns);
+  wait_on_word(job_->slot(context_.place).sleeping, 1, timeout_ns);
   SITU_POINT(woken);
   const bool slept_on = timeout_ns >= 0 && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0;
   cancel_sleep();

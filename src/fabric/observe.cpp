@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -57,12 +56,6 @@ std::uint64_t observation_bytes(std::uint32_t place_count, bool trace) noexcept 
          (trace ? trace_event_capacity * sizeof(trace_event) : 0);
 }
 
-std::uint64_t now_ns() noexcept {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
-
 pair_counts& counts_towards(const place_context& context, std::uint32_t peer) noexcept {
   return counts_of(*context.job, context.place)[peer];
 }
@@ -74,7 +67,7 @@ void record_event(const place_context& context, event_kind kind, std::uint32_t p
   const std::uint64_t index = header.events++;
   if (index >= trace_event_capacity) return;
   const std::uint64_t duration =
-      std::min<std::uint64_t>(now_ns() - begin_ns, std::numeric_limits<std::uint32_t>::max());
+      std::min<std::uint64_t>(steady_ns() - begin_ns, std::numeric_limits<std::uint32_t>::max());
   events_of(*context.job, context.place)[index] = {.begin_ns = begin_ns,
                                                    .bytes = bytes,
                                                    .duration_ns = static_cast<std::uint32_t>(duration),
@@ -87,7 +80,7 @@ void observed_span::finish() noexcept {
   if (kind_ == event_kind::wait) {
     pair_counts& counts = counts_towards(context_, peer_);
     ++counts.waits;
-    counts.wait_ns += now_ns() - begin_ns_;
+    counts.wait_ns += steady_ns() - begin_ns_;
   }
   record_event(context_, kind_, peer_, bytes_, begin_ns_);
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/host.h"
 #include "memory/job.h"
 
 namespace situ::detail {
@@ -59,8 +60,6 @@ inline constexpr std::uint64_t trace_event_capacity = 1 << 18;  // 8 MiB a place
 // Size of a place's row for a job of these options.
 [[nodiscard]] std::uint64_t observation_bytes(std::uint32_t place_count, bool trace) noexcept;
 
-[[nodiscard]] std::uint64_t now_ns() noexcept;
-
 // The calling place's counts towards `peer`. pre: the context is observed.
 [[nodiscard]] pair_counts& counts_towards(const place_context& context, std::uint32_t peer) noexcept;
 void record_event(const place_context& context, event_kind kind, std::uint32_t peer, std::uint64_t bytes,
@@ -70,7 +69,7 @@ void record_event(const place_context& context, event_kind kind, std::uint32_t p
 class observed_span {
  public:
   observed_span(event_kind kind, std::uint32_t peer, std::uint64_t bytes = 0) noexcept
-      : context_{*current}, begin_ns_{context_.observed ? now_ns() : 0}, bytes_{bytes}, peer_{peer}, kind_{kind} {}
+      : context_{*current}, begin_ns_{context_.observed ? steady_ns() : 0}, bytes_{bytes}, peer_{peer}, kind_{kind} {}
   observed_span(const observed_span&) = delete;
   observed_span& operator=(const observed_span&) = delete;
   ~observed_span() {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "fabric/observe.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "memory/segment.h"
 
 namespace situ::detail {
@@ -65,7 +65,7 @@ void count(place_context& context, access how, std::uint32_t target, std::size_t
     ++counts.gets;
     counts.get_bytes += bytes;
   }
-  record_event(context, how == access::put ? event_kind::put : event_kind::get, target, bytes, now_ns());
+  record_event(context, how == access::put ? event_kind::put : event_kind::get, target, bytes, steady_ns());
 }
 
 }  // namespace

@@ -14,6 +14,9 @@
 #include <new>
 #include <string_view>
 
+#include "base/host.h"
+#include "memory/liveness.h"
+
 namespace situ::detail {
 namespace {
 
@@ -68,7 +71,7 @@ bool offload_queue::request(offload_entry& entry, offload_state from, offload_st
 
 void offload_queue::ring() noexcept {
   bell.fetch_add(1, std::memory_order_seq_cst);
-  if (asleep.load(std::memory_order_seq_cst) != 0) futex_wake(bell, 1);
+  if (asleep.load(std::memory_order_seq_cst) != 0) wake_on_word(bell, 1);
 }
 
 offload_agent::offload_agent(place_context& context) : control_{*context.job}, place_{context.place} {
@@ -103,7 +106,7 @@ void offload_agent::run() {
     }
     if (++looks < looks_before_sleep && !control_.oversubscribed) continue;
     queue.asleep.store(1, std::memory_order_seq_cst);
-    if (queue.bell.load(std::memory_order_seq_cst) == seen) futex_wait(queue.bell, seen, -1);
+    if (queue.bell.load(std::memory_order_seq_cst) == seen) wait_on_word(queue.bell, seen, -1);
     queue.asleep.store(0, std::memory_order_relaxed);
   }
 }

@@ -17,12 +17,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/host.h"
 #include "fabric/observe.h"
 #include "graph/agent.h"
 #include "graph/graph_state.h"
 #include "graph/message.h"
 #include "graph/plan.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 
 namespace situ {
 namespace detail {
@@ -310,7 +311,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
   const std::uint64_t how = take_word();
   source_ = source;
   if (how == static_cast<std::uint64_t>(transfer::message)) {
-    const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
+    const std::uint64_t begin_ns = current->observed ? steady_ns() : 0;
     const std::size_t bytes = reader.read_count(1);
     memory_ = read_message({reader.take(bytes), bytes}, roots);
     SITU_POINT(graph_read);
@@ -335,7 +336,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
 
 void graph_receiver::complete(std::span<graph_root> roots) {
   if (std::exchange(is_complete_, true)) return;
-  const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
+  const std::uint64_t begin_ns = current->observed ? steady_ns() : 0;
   if (how_ == transfer::pull) {
     pull(roots);
   } else {
@@ -381,7 +382,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
 }
 
 arena_reference copy_roots(std::span<graph_root> roots) {
-  const std::uint64_t begin_ns = current->observed ? now_ns() : 0;
+  const std::uint64_t begin_ns = current->observed ? steady_ns() : 0;
   arena_reference made = copy_graph(roots, copy_map::automatic, source_check::none);
   report_copy(*made.get(), transfer::automatic, current->place, begin_ns);
   return made;

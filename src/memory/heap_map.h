@@ -32,12 +32,13 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/host.h"
+
 namespace situ::detail {
 
 inline constexpr unsigned chunk_shift = 14;  // 1024 blocks of the smallest class, 16 words of bits
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << chunk_shift;
 inline constexpr std::uint32_t region_chunks = 512;  // their map entries fill a page
-inline constexpr std::uint64_t huge_page_bytes = std::uint64_t{1} << 21;
 inline constexpr std::uint32_t no_chunk = 0xffffffff;
 
 // --- size classes: multiples of 16 up to 128, then four to each doubling, up to 64 KiB ---

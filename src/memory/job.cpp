@@ -4,6 +4,8 @@
 #include <situ/base/error.h>
 
 #include "base/descriptor.h"
+#include "base/host.h"
+#include "memory/liveness.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -31,8 +33,6 @@
 
 namespace situ::detail {
 namespace {
-
-constexpr std::uint64_t page_bytes = 4096;
 
 #if defined(__SANITIZE_THREAD__)
 constexpr bool under_tsan = true;
@@ -89,47 +89,6 @@ void fill_candidates(job_control& control) {
     *next++ = 0x2000'0000'0000 + reversed * 0x0100'0000'0000;
   }
   if (!under_tsan) std::copy(std::begin(narrow), std::end(narrow), next);
-}
-
-// The limit in a control group file, or no limit.
-std::uint64_t read_limit(const std::string& path) {
-  std::ifstream file{path};
-  std::uint64_t limit = 0;
-  return file >> limit ? limit : std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
-}
-
-// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of
-// the interface.
-template <class Visit>
-void for_each_memory_group(Visit visit) {
-  std::ifstream groups{"/proc/self/cgroup"};
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool unified = controllers == ",,";
-    if (!unified && controllers.find(",memory,") == std::string::npos) continue;
-    const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    for (std::string group = line.substr(second + 1);; group.erase(group.rfind('/'))) {
-      visit(root + (group == "/" ? "" : group), unified);
-      if (group.empty() || group.rfind('/') == std::string::npos) break;
-    }
-  }
-}
-
-std::uint64_t control_group_limit() {
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  for_each_memory_group([&](const std::string& folder, bool unified) {
-    least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")));
-  });
-  return least;
-}
-
-std::uint64_t machine_memory() {
-  const std::uint64_t physical =
-      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return std::min(physical, control_group_limit());
 }
 
 // Asks for this process to take part in the barriers that a sleeper sends in place of every sender's fence.
@@ -204,65 +163,8 @@ void await_votes(job_control& control, std::uint32_t round) {
     if (seen >= control.place_count) return;
     if (SITU_LOSS_CHECK(votes) && control.failure_epoch.load(std::memory_order_acquire) != 0)
       throw_place_lost(control, job_control::no_place);
-    futex_wait(votes, seen, look_up_ns);
+    wait_on_word(votes, seen, look_up_ns);
   }
-}
-
-// A read does not wait for anything, so this ends soon; a reader that was killed in the middle ends it by its state.
-void await_readers(job_control& control, std::uint32_t self) noexcept {
-  std::atomic_thread_fence(
-      std::memory_order_seq_cst);  // the new epoch was seen before; now the marks, see reading_guard
-  for (std::uint32_t i = 0; i < control.place_count; ++i) {
-    const place_slot& slot = control.slot(i);
-    while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 &&
-           !(SITU_LOSS_CHECK(readers_end) && has_ended(slot.state.load(std::memory_order_acquire))))
-      sched_yield();
-  }
-  while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
-}
-
-// Brings failure_epoch to the number of places that have ended, and returns that.
-std::uint32_t raise_failure_epoch(job_control& control) noexcept {
-  std::uint32_t ended = 0;
-  for (std::uint32_t i = 0; i < control.place_count; ++i) {
-    const place_state state = control.slot(i).state.load();
-    ended += has_ended(state);
-    std::uint32_t nobody = job_control::no_place;
-    // before the epoch, as mark_lost does
-    if (state == place_state::lost) control.first_lost.compare_exchange_strong(nobody, i);
-  }
-  std::uint32_t epoch = control.failure_epoch.load();
-  while (epoch < ended && !control.failure_epoch.compare_exchange_weak(epoch, ended)) {}
-  return ended;
-}
-
-// Raises failure_epoch and wakes everybody. Every caller of mark_lost does it, also one
-// that finds the place marked already: who marked it may have been killed before this point.
-void publish_ends(job_control& control) noexcept {
-  raise_failure_epoch(control);
-  SITU_POINT(epoch_raised);
-  // The exchange orders this against a sleeper that looks at failure_epoch before it sleeps. The wake-up does not
-  // depend on it: who cleared `sleeping` to wake the place may have been killed before it did.
-  for (std::uint32_t i = 0; i < control.place_count; ++i) {
-    const bool is_marked = control.slot(i).sleeping.exchange(0) != 0;
-    if (is_marked || SITU_LOSS_CHECK(sleepers_of_dead_wakers)) futex_wake(control.slot(i).sleeping, INT_MAX);
-  }
-}
-
-bool is_lost_soon(place_slot& slot) noexcept {
-  constexpr int attempts = 100;
-  for (int i = 0; i < attempts; ++i) {
-    if (slot.state.load() == place_state::lost) return true;
-    const timespec pause{0, 1'000'000};
-    ::nanosleep(&pause, nullptr);
-  }
-  return false;
-}
-
-void write_reason(place_slot& slot, std::string_view reason) noexcept {
-  const std::size_t length = std::min(reason.size(), sizeof slot.reason - 1);
-  std::memcpy(slot.reason, reason.data(), length);
-  slot.reason[length] = '\0';
 }
 
 }  // namespace
@@ -295,7 +197,7 @@ job job::create(const job_options& options) {
   control->slice_shift = shift;
   control->observation_bytes = row_bytes;
   fill_candidates(*control);
-  control->memory_budget = options.memory_budget != 0 ? options.memory_budget : machine_memory();
+  control->memory_budget = options.memory_budget != 0 ? options.memory_budget : usable_memory_bytes();
   control->stack_bytes = options.stack_bytes;
   control->oversubscribed = places > allowed_processors();
   control->sender_fences = control->oversubscribed || !register_for_membarrier();
@@ -371,7 +273,8 @@ address_space address_space::map(const job& job, std::uint32_t votes) {
     SITU_POINT(base_mapped);
     address_space space{mapped ? base : 0, mapped ? bytes : 0};
     if (!mapped) control.rejections[round].fetch_add(votes);
-    if (control.votes[round].fetch_add(votes) + votes >= control.place_count) futex_wake(control.votes[round], INT_MAX);
+    if (control.votes[round].fetch_add(votes) + votes >= control.place_count)
+      wake_on_word(control.votes[round], INT_MAX);
     SITU_POINT(vote_cast);
     await_votes(control, round);
     if (control.rejections[round].load() != 0) continue;
@@ -397,118 +300,6 @@ address_space& address_space::operator=(address_space&& other) noexcept {
 
 address_space::~address_space() {
   if (bytes_ != 0) ::munmap(reinterpret_cast<void*>(base_), bytes_);
-}
-
-void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept {
-  place_slot& slot = control.slot(place);
-  const place_state now = slot.state.load();
-  if (now == place_state::left) return;
-  if (now == place_state::gone) return publish_ends(control);  // the place may have died before it did
-  // Who loses the claim waits for the winner's mark. Where none comes the winner was killed in the middle, and this
-  // reason stands.
-  if (slot.reason_claimed.exchange(1) == 0 || (SITU_LOSS_CHECK(half_marked) && !is_lost_soon(slot))) {
-    SITU_POINT(reason_claimed);
-    write_reason(slot, reason);
-    place_state before = slot.state.load();
-    while (before < place_state::left && !slot.state.compare_exchange_weak(before, place_state::lost)) {}
-    if (before == place_state::left || before == place_state::gone) return;
-  }
-  SITU_POINT(loss_marked);
-  std::uint32_t nobody = job_control::no_place;
-  control.first_lost.compare_exchange_strong(nobody, place);
-  publish_ends(control);
-}
-
-void leave_broken_job(job_control& control, std::uint32_t place) noexcept {
-  place_state joined = place_state::joined;
-  if (SITU_LOSS_CHECK(gone)) control.slot(place).state.compare_exchange_strong(joined, place_state::gone);
-  SITU_POINT(place_gone);
-  publish_ends(control);
-}
-
-std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept {
-  place_slot& slot = control.slot(place);
-  switch (slot.state.load(std::memory_order_acquire)) {
-    case place_state::lost: return slot.reason;
-    case place_state::gone: return "has left the job, after another place was lost";
-    default: return {};
-  }
-}
-
-reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
-                             std::uint32_t source, std::uint32_t epoch)
-    : mark_{control.slot(self).*mark} {
-  mark_.store(source + 1, std::memory_order_seq_cst);
-  SITU_POINT(reading_marked);
-  if (!SITU_LOSS_CHECK(readers_mark) || control.failure_epoch.load(std::memory_order_seq_cst) == epoch) return;
-  mark_.store(0, std::memory_order_release);
-  throw_place_lost(control, self);
-}
-
-place_lost_error loss_error(job_control& control, std::uint32_t place) {
-  const std::uint32_t first = control.first_lost.load();
-  const bool has_gone = control.slot(place).state.load(std::memory_order_acquire) == place_state::gone;
-  const std::uint32_t cause = has_gone && first != job_control::no_place ? first : place;
-  return place_lost_error{cause, lost_reason(control, cause)};
-}
-
-void note_told() noexcept {
-  job_control* const control = current->job;
-  if (control == nullptr) return;
-  current->told_of = raise_failure_epoch(*control);
-  await_readers(*control, current->place);
-}
-
-void throw_loss_of(job_control& control, std::uint32_t place) {
-  note_told();
-  throw loss_error(control, place);
-}
-
-void throw_place_lost(job_control& control, std::uint32_t self) {
-  if (self != job_control::no_place) note_told();
-  std::uint32_t place = control.first_lost.load();
-  if (place == job_control::no_place) place = 0;  // only where the precondition does not hold
-  throw place_lost_error{place, lost_reason(control, place)};
-}
-
-void wake_slow(place_slot& slot) noexcept {
-  if (slot.sleeping.exchange(0) == 0) return;
-  SITU_POINT(sleeper_claimed);
-  futex_wake(slot.sleeping, 1);
-}
-
-std::uint64_t read_oom_kills(const std::string& path) {
-  std::ifstream file{path};
-  std::string key;
-  std::uint64_t value = 0;
-  while (file >> key >> value)
-    if (key == "oom_kill") return value;
-  return 0;
-}
-
-std::uint64_t control_group_oom_kills() {
-  std::uint64_t most = 0;  // groups above count what happened below them, or not: whichever has seen it
-  for_each_memory_group([&](const std::string& folder, bool unified) {
-    most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control")));
-  });
-  return most;
-}
-
-std::uint32_t allowed_processors() noexcept {
-  cpu_set_t sets[8];  // 8192 processors, the most that Linux is built for on x86-64
-  if (::sched_getaffinity(0, sizeof sets, sets) != 0)
-    return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  return static_cast<std::uint32_t>(CPU_COUNT_S(sizeof sets, sets));
-}
-
-// Never the PRIVATE form: sleepers and wakers are different processes that share the page.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
-  const timespec time{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, timeout_ns < 0 ? nullptr : &time, nullptr, 0);
-}
-
-void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
 }  // namespace situ::detail

@@ -7,7 +7,8 @@
 //
 // Slices are sparse: a page exists once it is touched. The size is sealed, so no place can cut the file under the
 // others. The footer names the offset of the control block, for a process that has nothing but the descriptor.
-// Thread-safe: everything shared is atomic; each field says who writes.
+// Thread-safe: everything shared is atomic; each field says who writes. Who has ended, and how others hear of it, is in
+// liveness.h.
 #pragma once
 
 #include <situ/memory/detail/place_context.h>
@@ -16,12 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
-
-namespace situ {
-class place_lost_error;
-}
 
 namespace situ::detail {
 
@@ -32,11 +27,6 @@ enum class place_state : std::uint32_t {
   lost,  // died, exited early, or left by an exception; `reason` says which
   gone,  // left after another place was lost, not waiting for the rest; nobody's fault, but it answers no more
 };
-
-// Whether others must no longer wait for the place. Not for `left`: then nobody waits.
-[[nodiscard]] constexpr bool has_ended(place_state state) noexcept {
-  return state == place_state::lost || state == place_state::gone;
-}
 
 // What every other place reads of a place. Separate lines, because senders read `sleeping` with every message.
 struct alignas(64) place_slot {
@@ -167,70 +157,5 @@ class address_space {
   std::uintptr_t base_ = 0;
   std::size_t bytes_ = 0;
 };
-
-// Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in
-// order. Of a place that is marked already, whoever marked it, it makes sure that the others are told. Callable from
-// any process of the job and its launcher. cost: a system call for each sleeping place.
-void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
-
-// Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once
-// nobody reads objects of that place any more (reading_guard): whoever catches it may free what it had offered. The
-// running task has then been told of every end so far (note_told). pre: failure_epoch > 0.
-[[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
-
-// The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of
-// these ends its next wait (docs/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and who reads
-// objects of this place under an earlier one is awaited. cost: a look at each place.
-void note_told() noexcept;
-
-// While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws
-// place_lost_error where a place was lost since: then that task may have given up waiting, and freed them. Either the
-// reader sees the new epoch, or the task, which is told only after that epoch was raised, sees the mark and waits. What
-// is done under it must not wait. cost: two fenced stores.
-class reading_guard {
- public:
-  reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
-                std::uint32_t source, std::uint32_t epoch);
-  ~reading_guard() { mark_.store(0, std::memory_order_release); }
-  reading_guard(const reading_guard&) = delete;
-  reading_guard& operator=(const reading_guard&) = delete;
-
- private:
-  std::atomic<std::uint32_t>& mark_;
-};
-
-// The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is
-// the cause.
-[[nodiscard]] place_lost_error loss_error(job_control& control, std::uint32_t place);
-// Throws it; the running task has then been told.
-[[noreturn]] void throw_loss_of(job_control& control, std::uint32_t place);
-
-// Wakes a place if it sleeps. cost: one load where it does not.
-void wake_slow(place_slot& slot) noexcept;
-inline void wake(place_slot& slot) noexcept {
-  if (slot.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    wake_slow(slot);
-}
-
-// A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place
-// stays lost.
-void leave_broken_job(job_control& control, std::uint32_t place) noexcept;
-
-// The reason of a lost place; that a place has gone; else empty.
-[[nodiscard]] std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept;
-
-// How many processes the kernel has ended in this process's memory control group because it was out of memory; 0 where
-// that is not told.
-[[nodiscard]] std::uint64_t control_group_oom_kills();
-// The count in such a file: memory.events, or memory.oom_control of the older interface.
-[[nodiscard]] std::uint64_t read_oom_kills(const std::string& path);
-
-// Processors this process may run on.
-[[nodiscard]] std::uint32_t allowed_processors() noexcept;
-
-// Sleeps until *word != expected, a wake-up, a signal, or the time is over; a negative time is no limit. The word may
-// lie in memory shared between processes.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
-void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept;
 
 }  // namespace situ::detail

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "memory/liveness.h"
+
 namespace situ::detail {
 namespace {
 

@@ -3,13 +3,15 @@
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/fabric/am.h>
+#include <situ/fabric/detail/access.h>
 #include <situ/runtime/at.h>
 
 #include <fmt/format.h>
 
+#include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "runtime/failure.h"
 #include "runtime/finish.h"
 #include "runtime/runtime_state.h"
@@ -210,7 +212,7 @@ arrived_call::arrived_call(message& m, const char* code_name)
     : context_{.finish_key = m.argument(1), .source = m.source, .code_name = code_name},
       before_{current->scheduler->task()},
       call_{m.argument(0)},
-      begin_ns_{current->observed ? now_ns() : 0} {
+      begin_ns_{current->observed ? steady_ns() : 0} {
   current->told_of = current->endpoint->failure_epoch();
   if (!is_valid_finish_key(context_.finish_key))
     throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));

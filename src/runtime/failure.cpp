@@ -8,7 +8,7 @@
 
 #include <typeinfo>
 
-#include "memory/job.h"
+#include "memory/liveness.h"
 
 namespace situ::detail {
 

@@ -17,7 +17,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "runtime/stack.h"
 
 #include <situ/fabric/detail/function_id.h>

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "runtime/failure.h"
 #include "runtime/runtime_state.h"
 

@@ -2,7 +2,7 @@
 
 #include <situ/base/error.h>
 
-#include "memory/job.h"
+#include "memory/liveness.h"
 
 namespace situ::detail {
 

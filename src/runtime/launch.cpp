@@ -2,6 +2,7 @@
 #include "runtime/launch.h"
 
 #include "fabric/observe.h"
+#include "memory/liveness.h"
 #include "runtime/launch_monitor.h"
 #include "runtime/stack.h"
 

@@ -1,6 +1,7 @@
 #include "runtime/launch_monitor.h"
 
 #include "base/descriptor.h"
+#include "memory/liveness.h"
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>

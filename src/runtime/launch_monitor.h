@@ -17,6 +17,8 @@
 #include <chrono>
 #include <vector>
 
+#include "base/host.h"
+
 namespace situ::detail {
 
 class launch_monitor {
@@ -25,7 +27,7 @@ class launch_monitor {
     std::chrono::milliseconds grace{5000};
     std::chrono::milliseconds time_limit{0};        // 0: none
     std::chrono::milliseconds stopped_after{3000};  // that a place has been stopped before this is said
-    std::uint64_t (*oom_kills)() = &control_group_oom_kills;
+    std::uint64_t (*oom_kills)() = &out_of_memory_kills;
   };
 
   // signal_descriptor: a signalfd of signals to pass on to the places, or -1. The caller keeps it.

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "memory/liveness.h"
+
 namespace situ::detail {
 namespace {
 

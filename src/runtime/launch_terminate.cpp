@@ -1,4 +1,5 @@
 // The reason of a place that ends by an exception: written while the exception still says what it is.
+#include "memory/liveness.h"
 #include "runtime/launch.h"
 #include "runtime/process.h"
 

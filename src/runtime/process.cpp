@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/host.h"
 #include "memory/job.h"
 #include "runtime/launch.h"
 
@@ -24,7 +25,6 @@ std::mutex list_mutex;
 std::atomic<place_in_process*> newest{nullptr};
 
 constexpr std::size_t least_fault_stack_bytes = std::size_t{64} << 10;
-constexpr std::size_t page_bytes = 4096;
 
 // In the child, before fork returns there.
 void leave_job_in_child() {

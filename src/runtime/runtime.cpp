@@ -20,7 +20,7 @@
 
 #include "fabric/modules.h"
 #include "fabric/observe.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "memory/segment.h"
 #include "runtime/launch.h"
 #include "runtime/process.h"

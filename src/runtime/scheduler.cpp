@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <immintrin.h>
 #include <pthread.h>
-#include <sched.h>
 #include <boost/context/fiber.hpp>
 
 #include <algorithm>
@@ -18,8 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/host.h"
 #include "fabric/observe.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "runtime/runtime_state.h"
 #include "runtime/stack.h"
 
@@ -300,7 +300,7 @@ struct scheduler::implementation {
       return true;
     }
     if (control.oversubscribed) {
-      sched_yield();
+      give_way();
     } else if (idle_turns > idle_turns_hot) {
       _mm_pause();
     }
@@ -533,7 +533,7 @@ void scheduler::take_a_turn() {
   w.end = self_->turns + 1;
   w.is_done = [](waiter* each) { return *static_cast<one_turn*>(each)->turns >= static_cast<one_turn*>(each)->end; };
   wait(w);
-  if (self_->control.oversubscribed) sched_yield();
+  if (self_->control.oversubscribed) give_way();
 }
 
 bool scheduler::may_spin_on() {

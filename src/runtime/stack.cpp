@@ -11,17 +11,13 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/host.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
 
 namespace situ::detail {
-namespace {
-
-constexpr std::size_t page_bytes = ready_task::stack_page_bytes;
-constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-
-}  // namespace
 
 std::size_t checked_stack_bytes(std::uint64_t bytes, const char* what) {
   if (bytes < least_stack_bytes || bytes > most_stack_bytes)

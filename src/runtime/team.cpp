@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "fabric/observe.h"
-#include "memory/job.h"
+#include "memory/liveness.h"
 #include "runtime/runtime_state.h"
 #include "runtime/team_state.h"
 

@@ -2,7 +2,8 @@
 // behind.
 #pragma once
 
-#include "memory/job.h"
+#include "base/host.h"
+#include "memory/liveness.h"
 
 #include <atomic>
 #include <chrono>
@@ -33,7 +34,7 @@ inline std::uint32_t my_place() { return detail::current->place; }
   for (;;) {
     slot.sleeping.store(1);
     if (control().failure_epoch.load() != 0) break;
-    detail::futex_wait(slot.sleeping, 1, -1);
+    detail::wait_on_word(slot.sleeping, 1, -1);
   }
   slot.sleeping.store(0);
   detail::throw_place_lost(control(), my_place());

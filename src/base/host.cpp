@@ -1,0 +1,101 @@
+#include "base/host.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <limits>
+
+namespace situ::detail {
+namespace {
+
+// The limit in a control group file, or no limit.
+std::uint64_t read_limit(const std::string& path) {
+  std::ifstream file{path};
+  std::uint64_t limit = 0;
+  return file >> limit ? limit : std::numeric_limits<std::uint64_t>::max();  // "max" does not parse
+}
+
+// Calls visit(folder, is_unified) for this process's memory control group and the groups above it, in either version of
+// the interface.
+template <class Visit>
+void for_each_memory_group(Visit visit) {
+  std::ifstream groups{"/proc/self/cgroup"};
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool unified = controllers == ",,";
+    if (!unified && controllers.find(",memory,") == std::string::npos) continue;
+    const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    for (std::string group = line.substr(second + 1);; group.erase(group.rfind('/'))) {
+      visit(root + (group == "/" ? "" : group), unified);
+      if (group.empty() || group.rfind('/') == std::string::npos) break;
+    }
+  }
+}
+
+std::uint64_t control_group_limit() {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for_each_memory_group([&](const std::string& folder, bool unified) {
+    least = std::min(least, read_limit(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes")));
+  });
+  return least;
+}
+
+}  // namespace
+
+std::uint64_t usable_memory_bytes() {
+  const std::uint64_t physical =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::min(physical, control_group_limit());
+}
+
+std::uint64_t read_oom_kills(const std::string& path) {
+  std::ifstream file{path};
+  std::string key;
+  std::uint64_t value = 0;
+  while (file >> key >> value)
+    if (key == "oom_kill") return value;
+  return 0;
+}
+
+std::uint64_t out_of_memory_kills() {
+  std::uint64_t most = 0;  // groups above count what happened below them, or not: whichever has seen it
+  for_each_memory_group([&](const std::string& folder, bool unified) {
+    most = std::max(most, read_oom_kills(folder + (unified ? "/memory.events" : "/memory.oom_control")));
+  });
+  return most;
+}
+
+std::uint64_t steady_ns() noexcept {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+std::uint32_t allowed_processors() noexcept {
+  cpu_set_t sets[8];  // 8192 processors, the most that Linux is built for on x86-64
+  if (::sched_getaffinity(0, sizeof sets, sets) != 0)
+    return static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  return static_cast<std::uint32_t>(CPU_COUNT_S(sizeof sets, sets));
+}
+
+// Never the PRIVATE form: sleepers and wakers are different processes that share the page.
+void wait_on_word(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+  const timespec time{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, timeout_ns < 0 ? nullptr : &time, nullptr, 0);
+}
+
+void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+
+void give_way() noexcept { ::sched_yield(); }
+
+}  // namespace situ::detail

@@ -1,0 +1,40 @@
+// The host: what Situ asks of the system that a process runs on. Time, sleeping on a word, processors, pages, memory.
+//
+// One seam for all of it, so that a modelled machine can stand behind it. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace situ::detail {
+
+inline constexpr std::size_t page_bytes = 4096;
+inline constexpr std::size_t huge_page_bytes = std::size_t{1} << 21;
+
+// Time since some fixed point, the same in all processes of the host. Never goes back.
+[[nodiscard]] std::uint64_t steady_ns() noexcept;
+
+// Sleeps until *word != expected, a wake-up, a signal, or the time is over; a negative time is no limit. The word may
+// lie in memory shared between processes.
+void wait_on_word(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
+// Ends the sleep of at most `count` of those that sleep on the word.
+void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept;
+
+// Lets others run that are ready on this processor.
+void give_way() noexcept;
+
+// Processors this process may run on.
+[[nodiscard]] std::uint32_t allowed_processors() noexcept;
+
+// The machine's memory, or the limit of this process's control groups where that is less.
+[[nodiscard]] std::uint64_t usable_memory_bytes();
+
+// How many processes the kernel has ended in this process's memory control group because it was out of memory; 0 where
+// that is not told.
+[[nodiscard]] std::uint64_t out_of_memory_kills();
+// The count in such a file: memory.events, or memory.oom_control of the older interface.
+[[nodiscard]] std::uint64_t read_oom_kills(const std::string& path);
+
+}  // namespace situ::detail

@@ -1,0 +1,76 @@
+// Which places of a job are still there, and how the others hear that one has ended.
+//
+// Whoever learns of a loss first marks the place, raises failure_epoch (the number of ends so far) and wakes everybody.
+// A task is told of each end once (docs/runtime.md, "How a wait learns of a loss"). Callable from any process of the
+// job, and from its launcher, where nothing else is said.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "memory/job.h"
+
+namespace situ {
+class place_lost_error;
+}
+
+namespace situ::detail {
+
+// Whether others must no longer wait for the place. Not for `left`: then nobody waits.
+[[nodiscard]] constexpr bool has_ended(place_state state) noexcept {
+  return state == place_state::lost || state == place_state::gone;
+}
+
+// Marks a place as lost (the first reason stands) and wakes every place; does nothing to a place that has left in
+// order. Of a place that is marked already, whoever marked it, it makes sure that the others are told. Callable from
+// any process of the job and its launcher. cost: a system call for each sleeping place.
+void mark_lost(job_control& control, std::uint32_t place, std::string_view reason) noexcept;
+
+// Throws place_lost_error for the first lost place, at place `self` (no_place: one that has not joined yet), once
+// nobody reads objects of that place any more (reading_guard): whoever catches it may free what it had offered. The
+// running task has then been told of every end so far (note_told). pre: failure_epoch > 0.
+[[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
+
+// The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of
+// these ends its next wait (docs/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and who reads
+// objects of this place under an earlier one is awaited. cost: a look at each place.
+void note_told() noexcept;
+
+// While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws
+// place_lost_error where a place was lost since: then that task may have given up waiting, and freed them. Either the
+// reader sees the new epoch, or the task, which is told only after that epoch was raised, sees the mark and waits. What
+// is done under it must not wait. cost: two fenced stores.
+class reading_guard {
+ public:
+  reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
+                std::uint32_t source, std::uint32_t epoch);
+  ~reading_guard() { mark_.store(0, std::memory_order_release); }
+  reading_guard(const reading_guard&) = delete;
+  reading_guard& operator=(const reading_guard&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& mark_;
+};
+
+// The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is
+// the cause.
+[[nodiscard]] place_lost_error loss_error(job_control& control, std::uint32_t place);
+// Throws it; the running task has then been told.
+[[noreturn]] void throw_loss_of(job_control& control, std::uint32_t place);
+
+// Wakes a place if it sleeps. cost: one load where it does not.
+void wake_slow(place_slot& slot) noexcept;
+inline void wake(place_slot& slot) noexcept {
+  if (slot.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake_slow(slot);
+}
+
+// A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place
+// stays lost.
+void leave_broken_job(job_control& control, std::uint32_t place) noexcept;
+
+// The reason of a lost place; that a place has gone; else empty.
+[[nodiscard]] std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept;
+
+}  // namespace situ::detail
