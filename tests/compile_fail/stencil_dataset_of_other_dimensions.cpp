@@ -1,5 +1,6 @@
 // A loop over a plane cannot take a dataset of three dimensions; a column or a plane of a larger one is a dataset with
-// extent 1 there. expect: the dataset has other dimensions than the block
+// extent 1 there.
+// expect: the dataset has other dimensions than the block
 #include <situ/stencil/stencil.h>
 
 using namespace situ::stencil;
