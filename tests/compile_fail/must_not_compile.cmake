@@ -1,7 +1,12 @@
 # See CMakeLists.txt. Compiles CASE twice: with the control it must succeed, without it must fail for each expected reason.
 cmake_minimum_required(VERSION 3.25)
 
-file(STRINGS ${CASE} expectations REGEX "^// expect: ")
+# An expectation goes on in the comment's lines below it.
+file(READ ${CASE} text)
+string(REPLACE ";" "." text "\n${text}")  # no list; as a pattern it matches the same
+string(REPLACE "\n// expect: " "\n@expect: " text "${text}")
+string(REPLACE "\n// " " " text "${text}")
+string(REGEX MATCHALL "\n@expect: [^\n]*" expectations "${text}")
 if(NOT expectations)
   message(FATAL_ERROR "It gives no reason, add '// expect: <regular expression>': ${CASE}")
 endif()
@@ -19,7 +24,7 @@ if(status EQUAL 0)
   message(FATAL_ERROR "It compiled, and must not: ${CASE}")
 endif()
 foreach(expectation IN LISTS expectations)
-  string(REGEX REPLACE "^// expect: " "" expected "${expectation}")
+  string(REGEX REPLACE "^\n@expect: " "" expected "${expectation}")
   if(NOT output MATCHES "${expected}")
     message(FATAL_ERROR "It failed for another reason than '${expected}': ${CASE}\n${output}")
   endif()
