@@ -67,46 +67,58 @@ static void check(const dataset_core& data, const dataset_layout& layout) {
   }
 }
 
-void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
-  check(data, layout);
-  const int last = data.dims - 1;
+namespace {
+
+void set_boxes(dataset_core& data, const dataset_layout& layout) {
   data.inner = data.valid = layout.inner;
-  data.components = layout.components;
   data.inner.dims = data.valid.dims = data.dims;
-  for (int d = 0; d < max_dims; ++d) {
-    if (d >= data.dims) {
-      data.inner.low[d] = data.valid.low[d] = 0;
-      data.inner.high[d] = data.valid.high[d] = 1;
-      continue;
-    }
+  for (int d = 0; d < data.dims; ++d) {
     data.valid.low[d] -= layout.below[d];
     data.valid.high[d] += layout.above[d];
   }
-  const bool interleaved = layout.order == component_order::interleaved;
-  const bool lies_in_steps = !interleaved && last > 0 && (layout.order == component_order::separate || file_slabs);
-  const auto components = static_cast<std::size_t>(data.components);
+  for (int d = data.dims; d < max_dims; ++d) {
+    data.inner.low[d] = data.valid.low[d] = 0;
+    data.inner.high[d] = data.valid.high[d] = 1;
+  }
+}
+
+// From the innermost dimension outwards. Components lie, by the order: at a point, within each step of the outermost
+// dimension, or behind one another. Returns the elements of the whole.
+std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
+  const int last = data.dims - 1;
   const std::size_t element = data.element_bytes;
-  std::size_t step = interleaved ? components : 1;  // in elements
+  const auto components = static_cast<std::size_t>(data.components);
+  const bool at_a_point = layout.order == component_order::interleaved;
+  const bool within_steps = !at_a_point && last > 0 && (layout.order == component_order::separate || file_slabs);
+  const bool pads_rows = last > 0 && layout.rows_apart && layout.memory == nullptr && line_bytes % element == 0;
+  std::size_t step = at_a_point ? components : 1;  // in elements
   data.component_stride = 1;
+  const auto put_components_here = [&] {
+    data.component_stride = static_cast<std::ptrdiff_t>(step);
+    step *= components;
+  };
   for (int d = 0; d < data.dims; ++d) {
-    if (d == last && lies_in_steps) {
-      data.component_stride = static_cast<std::ptrdiff_t>(step);
-      step *= components;
-    }
+    if (d == last && within_steps) put_components_here();
     if (d == last && file_slabs) step = lay_out_slabs(data, step * element) / element;
     data.stride[d] = static_cast<std::ptrdiff_t>(step);
     step *= static_cast<std::size_t>(data.valid.extent(d));
-    if (d == 0 && last > 0 && layout.rows_apart && layout.memory == nullptr && line_bytes % element == 0) {
-      step = round_up(step * element, line_bytes) / element;
-    }
+    if (d == 0 && pads_rows) step = round_up(step * element, line_bytes) / element;
   }
-  if (!interleaved && !lies_in_steps) {
-    data.component_stride = static_cast<std::ptrdiff_t>(step);
-    step *= components;
-  }
+  if (!at_a_point && !within_steps) put_components_here();
   for (int d = data.dims; d < max_dims; ++d) data.stride[d] = static_cast<std::ptrdiff_t>(step);
-  data.slab_bytes = static_cast<std::size_t>(data.stride[last]) * element * static_cast<std::size_t>(data.slab_points);
-  data.bytes = file_slabs ? round_up(step * element, data.slab_bytes) : step * element;
+  return step;
+}
+
+}  // namespace
+
+void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
+  check(data, layout);
+  data.components = layout.components;
+  set_boxes(data, layout);
+  const std::size_t bytes = set_strides(data, layout, file_slabs) * data.element_bytes;
+  const auto steps_of_slab = static_cast<std::size_t>(data.slab_points);
+  data.slab_bytes = static_cast<std::size_t>(data.stride[data.dims - 1]) * data.element_bytes * steps_of_slab;
+  data.bytes = file_slabs ? round_up(bytes, data.slab_bytes) : bytes;
 }
 
 pages::pages(std::size_t bytes) : bytes_{round_up(bytes, bytes >= huge_bytes ? huge_bytes : page_bytes)} {

@@ -190,30 +190,47 @@ void slot_runner::evict(std::span<const dataset_core* const> all) {
 }
 
 bool slot_runner::make_resident(std::span<const data_use> uses) {
-  if (uses.empty()) return true;
-  std::size_t needed = 0, missing = 0, rings = 0, held = 0;
+  std::size_t needed = 0, missing = 0;
   for (const auto& u : uses) {
     needed += u.data->bytes;
     if (!stored_.at(u.data).is_resident) missing += u.data->bytes;
   }
+  if (uses.empty()) return true;
   const bool fits = needed <= fast_bytes_;
   const bool fitted_before = std::exchange(fitted_before_, fits);
   if (!fits) return false;
   if (missing == 0) return true;
-  for (const auto& [data, d] : stored_) {
-    rings += d.ring.bytes();
-    if (d.is_resident) held += data->bytes;
-  }
   settle();
-  if (held + missing + rings > fast_bytes_) {
-    if (!fitted_before) return false;
-    auto others = residents();
-    std::erase_if(others, [&](const dataset_core* data) {
-      return std::any_of(uses.begin(), uses.end(), [&](const data_use& u) { return u.data == data; });
-    });
-    evict(others);
-    for (auto& [data, d] : stored_) d.drop_ring();
+  if (!has_room_for(missing)) {
+    if (!fitted_before) return false;  // one exceptional chain drives nothing out
+    evict_all_but(uses);
   }
+  for (auto& [data, memory] : load_whole(uses)) {
+    auto& d = stored_.at(data);
+    d.whole = std::move(memory);
+    d.is_resident = true;
+    d.drop_ring();
+    set_origin(*data, 0, d.whole.data());
+  }
+  return true;
+}
+
+bool slot_runner::has_room_for(std::size_t bytes) const {
+  for (const auto& [data, d] : stored_) bytes += d.ring.bytes() + (d.is_resident ? data->bytes : 0);
+  return bytes <= fast_bytes_;
+}
+
+void slot_runner::evict_all_but(std::span<const data_use> uses) {
+  auto others = residents();
+  std::erase_if(others, [&](const dataset_core* data) {
+    return std::any_of(uses.begin(), uses.end(), [&](const data_use& u) { return u.data == data; });
+  });
+  evict(others);
+  for (auto& [data, d] : stored_) d.drop_ring();
+}
+
+// Those that are not resident, with what of them is defined and will be read before it is written.
+std::vector<std::pair<dataset_core*, pages>> slot_runner::load_whole(std::span<const data_use> uses) {
   std::vector<std::pair<dataset_core*, pages>> loaded;
   try {
     for (const auto& u : uses) {
@@ -236,14 +253,7 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
     wait_for_all();
     throw;
   }
-  for (auto& [data, memory] : loaded) {
-    auto& d = stored_.at(data);
-    d.whole = std::move(memory);
-    d.is_resident = true;
-    d.drop_ring();
-    set_origin(*data, 0, d.whole.data());
-  }
-  return true;
+  return loaded;
 }
 
 void slot_runner::note_changes(std::span<const data_use> uses) {

@@ -155,6 +155,9 @@ class slot_runner {
                 int queue);
   void make_current(const dataset_core& data, slabs which);
   void evict(std::span<const dataset_core* const> all);
+  [[nodiscard]] bool has_room_for(std::size_t bytes) const;  // beside what is resident, and the rings
+  void evict_all_but(std::span<const data_use> uses);
+  [[nodiscard]] std::vector<std::pair<dataset_core*, pages>> load_whole(std::span<const data_use> uses);
   [[nodiscard]] std::vector<const dataset_core*> residents() const;
   void settle();  // what was read ahead has arrived
   void wait_for_all() noexcept;
