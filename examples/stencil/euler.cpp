@@ -114,7 +114,7 @@ outcome play(const request& asked) {
   }
   o.checksum = checksum_of(gas.energy(), checksum_of(gas.density()));
   for (const auto& v : gas.velocity()) o.checksum = checksum_of(v, o.checksum);
-  o.field = picture_of(gas.density());
+  o.field = picture_of(gas.density(), "density", width);
   add_statistics(o, run);
   return o;
 }

@@ -53,7 +53,7 @@ outcome play(const request& asked) {
   outcome o{.grid = fmt::format("{} x {} points", n, n)};
   o.checks.push_back({"largest error against the discrete solution", worst.value(), 1e-12});
   o.figures.push_back({"amplitude left", expected_amplitude(n, steps, c)});
-  add_result(o, run, end);
+  add_result(o, run, end, "temperature", 1.0 / (n + 1));
   return o;
 }
 

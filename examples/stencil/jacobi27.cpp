@@ -76,7 +76,7 @@ outcome play(const request& asked) {
   o.figures.push_back({"rate of convergence, measured", measured});
   o.checks.push_back({"largest error against the known iterate", worst.value(), 1e-13});
   o.checks.push_back({"rate, measured less expected", std::abs(measured - rate), 1e-10});
-  add_result(o, run, end);
+  add_result(o, run, end, "potential, middle plane", 1.0 / (n + 1));
   return o;
 }
 

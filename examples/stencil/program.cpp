@@ -1,7 +1,5 @@
 #include "program.h"
 
-#include "png.h"
-
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
@@ -111,7 +109,7 @@ std::string to_json(const facts& about, const request& asked, const outcome& o, 
 
 void write_results(const settings& s, const facts& about, const outcome& o, double seconds) {
   if (s.json != "-") std::fputs(to_text(about, s.asked, o, seconds).c_str(), stdout);
-  if (!s.png.empty()) write_png(s.png, o.field.width, o.field.height, o.field.values);
+  if (!s.png.empty()) draw_png(s.png, o.field, fmt::format("{}: {}, {} steps", about.name, o.grid, s.asked.steps));
   if (s.json.empty()) return;
   const std::string text = to_json(about, s.asked, o, seconds);
   if (s.json == "-") {

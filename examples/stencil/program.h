@@ -4,12 +4,16 @@
 
 #include <situ/stencil/dataset.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "picture.h"
 
 namespace stencil_programs {
 
@@ -57,13 +61,6 @@ struct check {
   [[nodiscard]] bool passes() const noexcept { return value <= limit; }
 };
 
-// Rows of `width`, the lowest first.
-struct picture {
-  int width = 0;
-  int height = 0;
-  std::vector<double> values;
-};
-
 struct outcome {
   std::string grid;  // "500 x 500 points"
   std::vector<figure> figures;
@@ -98,22 +95,24 @@ std::uint64_t checksum_of(const situ::stencil::dataset<T, D>& data, std::uint64_
   return before;
 }
 
-// The plane in the middle of the third dimension, or all of two.
+// The plane in the middle of the third dimension, or all of two. `spacing` is the length between points.
 template <int D>
-picture picture_of(const situ::stencil::dataset<double, D>& data) {
+picture picture_of(const situ::stencil::dataset<double, D>& data, std::string quantity, double spacing) {
   auto plane = data.inner();
   if constexpr (D == 3) {
     plane.low[2] = (plane.low[2] + plane.high[2]) / 2;
     plane.high[2] = plane.low[2] + 1;
   }
-  return {plane.extent(0), plane.extent(1), data.fetch(plane)};
+  const std::array<double, 2> lengths{spacing * plane.extent(0), spacing * plane.extent(1)};
+  return {plane.extent(0), plane.extent(1), data.fetch(plane), std::move(quantity), lengths};
 }
 
 // Of a program whose result is one field.
 template <int D>
-void add_result(outcome& to, const situ::stencil::context& run, const situ::stencil::dataset<double, D>& field) {
+void add_result(outcome& to, const situ::stencil::context& run, const situ::stencil::dataset<double, D>& field,
+                std::string quantity, double spacing) {
   to.checksum = checksum_of(field);
-  to.field = picture_of(field);
+  to.field = picture_of(field, std::move(quantity), spacing);
   add_statistics(to, run);
 }
 

@@ -63,7 +63,7 @@ outcome play_3d(const request& asked) {
                         0.02 * time * time * time * time + 0.1 * mach * mach + spacing * spacing * spacing * spacing});
   }
   o.checksum = checksum(flow);
-  o.field = picture_of(flow.state()[1]);
+  o.field = picture_of(flow.state()[1], "momentum along x, middle plane", 3.14159 / n);
   add_statistics(o, run);
   return o;
 }
@@ -92,7 +92,7 @@ outcome play_2d(const request& asked) {
     time = dt * asked.steps;
     if (grid < 2) continue;
     o.checksum = checksum(flow);
-    o.field = picture_of(flow.state()[1]);
+    o.field = picture_of(flow.state()[1], "momentum along x, middle plane", 3.14159 / n);
     add_statistics(o, run);
   }
   const double order = std::log2(std::abs((energies[0] - energies[1]) / (energies[1] - energies[2])));

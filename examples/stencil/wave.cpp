@@ -73,7 +73,7 @@ outcome play(const request& asked) {
   // The frequency is off by w k^2 h^2 (1 - r^2) / 24 at most.
   const double k = std::sqrt(kx * kx + ky * ky);
   o.checks.push_back({"largest error against the equation", found[1], k * k * k * h * h / 24 * dt * steps + 1e-9});
-  add_result(o, run, end);
+  add_result(o, run, end, "displacement", h);
   return o;
 }
 

@@ -100,7 +100,7 @@ TEST(stencil_program, draws_its_field) {
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
   ASSERT_GT(bytes.size(), 1600u);
   EXPECT_EQ(bytes.substr(1, 3), "PNG");
-  EXPECT_EQ(bytes.substr(16, 8), std::string("\0\0\0\x28\0\0\0\x28", 8)) << "40 x 40";
+  EXPECT_EQ(bytes.substr(16, 8), std::string("\0\0\3\x5c\0\0\3\2", 8)) << "860 x 770, the field and what is around it";
 }
 
 TEST(stencil_program, fails_where_its_check_does) {
