@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t at(std::int64_t v) noexcept { return static_cast<std::size_t>(v); }
 constexpr std::int64_t infinity = std::numeric_limits<std::int64_t>::max() / 4;
 
-answer rows(const problem& p, row value) { return answer(at(p.size()), std::move(value)); }
+answer rows(const problem& p, const row& value) { return answer(at(p.size()), value); }
 
 // A queue, as in every textbook.
 std::vector<std::int64_t> hops_from(const network& net, vertex from) {

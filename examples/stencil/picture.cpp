@@ -59,10 +59,12 @@ std::uint32_t colour_at(const range& r, double value) {
 // Round numbers, some five of them, fewer where there is no room for their text.
 std::vector<double> ticks_of(const range& r, double pixels) {
   if (!(r.high > r.low)) return {r.low};
-  const double rough = (r.high - r.low) / std::clamp(pixels / 40, 1.0, 5.0), power = std::pow(10, std::floor(std::log10(rough)));
+  const double rough = (r.high - r.low) / std::clamp(pixels / 40, 1.0, 5.0),
+               power = std::pow(10, std::floor(std::log10(rough)));
   const double step = power * (rough < 1.5 * power ? 1 : rough < 3.5 * power ? 2 : rough < 7.5 * power ? 5 : 10);
   std::vector<double> at;
-  for (double n = std::ceil(r.low / step - 1e-9); n * step <= r.high + 1e-9 * step; ++n) at.push_back(n * step + 0.0);  // no -0
+  for (double n = std::ceil(r.low / step - 1e-9); n * step <= r.high + 1e-9 * step; ++n)
+    at.push_back(n * step + 0.0);  // no -0
   return at;
 }
 
@@ -107,7 +109,8 @@ class drawing {
     line(x + width, y, x + width, y + height);
   }
   // Pixels, the upper row first, stretched to a rectangle.
-  void image(double x, double y, double width, double height, int columns, int rows, std::vector<std::uint32_t> pixels) {
+  void image(double x, double y, double width, double height, int columns, int rows,
+             std::vector<std::uint32_t> pixels) {
     const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> source{
         cairo_image_surface_create_for_data(reinterpret_cast<unsigned char*>(pixels.data()), CAIRO_FORMAT_RGB24,
                                             columns, rows, 4 * columns),

@@ -116,7 +116,7 @@ std::string exact(std::uint64_t value, std::span<const unit> units) {
 
 // Three or four digits: "4.51", "37.5", "314".
 std::string digits(double value) {
-  const std::string text = fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 999.95 ? 1 : 0);
+  std::string text = fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 999.95 ? 1 : 0);
   if (text.find('.') == std::string::npos) return text;
   const auto last = text.find_last_not_of('0');
   return text.substr(0, text[last] == '.' ? last : last + 1);

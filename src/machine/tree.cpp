@@ -227,7 +227,7 @@ void number_nodes(std::vector<node>& nodes) {
   std::vector<char> in_device(nodes.size(), 0);
   for (node_id id = 0; id < nodes.size(); ++id) {
     node& n = nodes[id];
-    in_device[id] = n.kind == node_kind::device || (n.parent != no_node && in_device[n.parent] != 0);
+    in_device[id] = n.kind == node_kind::device || (n.parent != no_node && in_device[n.parent] != 0) ? 1 : 0;
     n.index = next[family_of(n)]++;
     if (n.parent != no_node) n.depth = nodes[n.parent].depth + 1;
     const bool numbered = n.kind == node_kind::processing_unit || n.kind == node_kind::core ||

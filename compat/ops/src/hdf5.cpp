@@ -166,7 +166,8 @@ void ops_fetch_dat_hdf5_file(ops_dat dat, char const* file_name) {
 
 void ops_fetch_stencil_hdf5_file(ops_stencil stencil, char const* file_name) {
   auto file = to_change(file_name);
-  file.write_array(stencil->name, element_type::int32, static_cast<std::size_t>(stencil->dims * stencil->points),
+  file.write_array(stencil->name, element_type::int32,
+                   static_cast<std::size_t>(stencil->dims) * static_cast<std::size_t>(stencil->points),
                    stencil->stencil);
   file.set_attribute(stencil->name, "ops_type", "ops_stencil");
   file.set_attribute(stencil->name, "dims", first(&stencil->dims, 1));

@@ -59,7 +59,7 @@ struct vertex_coloring {
     d.round(tell);
     for (std::int32_t colours = d.what().nodes; colours > 6;) {
       d.round(reduce);
-      colours = 2 * std::bit_width(static_cast<std::uint32_t>(colours - 1));
+      colours = 2 * static_cast<std::int32_t>(std::bit_width(static_cast<std::uint32_t>(colours - 1)));
     }
     for (const std::int32_t gone : {5, 4, 3}) {
       d.round(shift);

@@ -61,7 +61,7 @@ constexpr rk_stage stages[] = {{0, 1.0 / 3}, {-5.0 / 9, 15.0 / 16}, {-153.0 / 12
 
 shape line_shape(int e) {
   std::vector<coordinates> points(5);
-  for (int k = -2; k <= 2; ++k) points[static_cast<std::size_t>(k + 2)][static_cast<std::size_t>(e)] = k;
+  for (std::size_t k = 0; k < points.size(); ++k) points[k][static_cast<std::size_t>(e)] = static_cast<int>(k) - 2;
   return {"line", 3, points};
 }
 

@@ -160,7 +160,8 @@ template <class A>
 class held_value {
  public:
   template <class Given>
-  explicit held_value(Given&& given) : bytes_{situ::allocate_bytes(sizeof(A), {.alignment = alignof(A)})} {
+  explicit held_value(Given&& given)  // NOLINT(bugprone-forwarding-reference-overload): made of one A
+      : bytes_{situ::allocate_bytes(sizeof(A), {.alignment = alignof(A)})} {
     try {
       object_ = std::construct_at(reinterpret_cast<A*>(bytes_.local()), std::forward<Given>(given));
     } catch (...) {
@@ -263,7 +264,7 @@ class call_pack<Arguments...> {
       constexpr bool has_values = (graph_value<Arguments> || ...);
       if (how == transfer::pull || (how == transfer::automatic && !has_values)) {
         auto held = std::make_unique<held_arguments<false>>(std::forward<Given>(given)...);
-        call_pack pack = held->pack(target, given...);
+        call_pack pack = held->pack(target, given...);  // NOLINT(bugprone-use-after-move): only what is not held
         return start_call<F, Arguments...>(target, f, pack, std::move(held));
       }
       way.how = transfer::message;

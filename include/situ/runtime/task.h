@@ -133,7 +133,7 @@ auto detail::start_task([[maybe_unused]] std::uint32_t stack_pages, F&& f, Argum
       };
     }
   };
-  auto ready = std::make_unique<task>(std::move(f), std::move(arguments)...);
+  auto ready = std::make_unique<task>(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   future<result> outcome{ready->outcome};
   detail::adopt_into_scope(ready->context);
   ready->context.code_name = code_name_of<F>();

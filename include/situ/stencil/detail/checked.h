@@ -62,7 +62,7 @@ class checked_reference {
     *at_ = v;
     return *this;
   }
-  const checked_reference& operator=(const checked_reference& other) const {
+  const checked_reference& operator=(const checked_reference& other) const {  // NOLINT: to itself is an assignment, too
     return *this = static_cast<value_type>(other);
   }
   const checked_reference& operator+=(const value_type& v) const {
