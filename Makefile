@@ -42,7 +42,7 @@ reference: packages-lint  ## make the reference out of the headers: build/refere
 	@mkdir -p build && doxygen docs/reference/Doxyfile
 
 format: packages-lint  ## lay out the sources as .clang-format says
-	@git ls-files '*.h' '*.cpp' '*.inl' '*.c' | xargs clang-format-19 -i
+	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.inl' '*.c' | xargs clang-format-19 -i
 
 lint: packages-lint  ## check the layout of the sources
 	@.ci/lint
