@@ -86,6 +86,8 @@ std::uint32_t allowed_processors() noexcept {
   return static_cast<std::uint32_t>(CPU_COUNT_S(sizeof sets, sets));
 }
 
+std::uint32_t running_processor() noexcept { return static_cast<std::uint32_t>(::sched_getcpu()); }
+
 // Never the PRIVATE form: sleepers and wakers are different processes that share the page.
 void wait_on_word(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
   const timespec time{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};

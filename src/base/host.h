@@ -27,6 +27,8 @@ void give_way() noexcept;
 
 // Processors this process may run on.
 [[nodiscard]] std::uint32_t allowed_processors() noexcept;
+// The number of the processor that the calling thread runs on, for the moment. cost: a load.
+[[nodiscard]] std::uint32_t running_processor() noexcept;
 
 // The machine's memory, or the limit of this process's control groups where that is less.
 [[nodiscard]] std::uint64_t usable_memory_bytes();

@@ -33,6 +33,8 @@ struct alignas(64) place_slot {
   // 1 while the place sleeps on it (a futex), 0 else. A sleeper sets it; whoever makes work for the place clears it and
   // wakes.
   std::atomic<std::uint32_t> sleeping{0};
+  // The processor that the last waker ran on (runtime/idle_policy.h).
+  std::atomic<std::uint32_t> woken_from{~std::uint32_t{0}};
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
   std::atomic<std::int32_t> pid{0};      // 0: a thread of a process that another slot names

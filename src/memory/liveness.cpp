@@ -147,6 +147,7 @@ void throw_place_lost(job_control& control, std::uint32_t self) {
 void wake_slow(place_slot& slot) noexcept {
   if (slot.sleeping.exchange(0) == 0) return;
   SITU_POINT(sleeper_claimed);
+  slot.woken_from.store(running_processor(), std::memory_order_relaxed);
   wake_on_word(slot.sleeping, 1);
 }
 

@@ -20,6 +20,7 @@
 #include "base/host.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "runtime/idle_policy.h"
 #include "runtime/runtime_state.h"
 #include "runtime/stack.h"
 
@@ -35,13 +36,6 @@ namespace {
 
 namespace ctx = boost::context;
 
-// How long an idle place looks for work before it sleeps. With a processor of its own: about 50 us of looking, several
-// times what a sleep and a wake-up cost. Where places share processors: it steps aside a few times, so that others can
-// make its work, then sleeps.
-constexpr std::uint32_t idle_turns_alone = 4000;
-// of these without a pause instruction, which costs as much as four looks
-constexpr std::uint32_t idle_turns_hot = 200;
-constexpr std::uint32_t idle_turns_shared = 3;
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
 constexpr std::uint32_t spin_turns_alone = 256;
 constexpr std::uint32_t ready_tasks_a_turn = 64;
@@ -57,6 +51,8 @@ constexpr std::int64_t idle_before_give_back_ns = -1;  // tests/death: nothing b
 constexpr std::int64_t idle_before_give_back_ns = 100'000'000;
 #endif
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
+
+std::int64_t monotonic_ns() noexcept { return static_cast<std::int64_t>(steady_ns()); }
 
 // What the C++ runtime keeps for the exceptions in flight on a stack (Itanium C++ ABI, 2.2.2); it belongs to the fiber.
 struct exceptions_in_flight {
@@ -104,9 +100,16 @@ struct scheduler::implementation {
   bool late_wait = false;            // a task waits that has not been told of one of those
   bool is_ending = false;            // no further wait begins
   bool stopping = false;
+  idle_policy idling;
+  std::uint32_t spin_turns;  // of a place that is not crowded
 
   implementation(scheduler& scheduler_, std::size_t bytes)
-      : outer{scheduler_}, fabric{*current->endpoint}, control{*current->job}, stack_bytes{bytes} {
+      : outer{scheduler_},
+        fabric{*current->endpoint},
+        control{*current->job},
+        stack_bytes{bytes},
+        idling{control.oversubscribed, monotonic_ns()},
+        spin_turns{!control.oversubscribed && current->place_count <= places_to_spin_on ? spin_turns_alone : 0} {
     waiting.next = waiting.previous = &waiting;
     seen_failures = fabric.failure_epoch();
 #if defined(__SANITIZE_ADDRESS__)
@@ -269,7 +272,7 @@ struct scheduler::implementation {
         continue;
       }
       if (std::exchange(about_to_sleep, false)) {
-        if (fabric.sleep(stacks_are_touched ? idle_before_give_back_ns : -1)) give_back_idle_stacks();
+        sleep();
         idle_turns = 0;
       } else {
         about_to_sleep = step_aside(++idle_turns);
@@ -295,16 +298,32 @@ struct scheduler::implementation {
 
   // Returns true where the place should sleep unless one more look finds something.
   bool step_aside(std::uint32_t idle_turns) {
-    if (idle_turns > (control.oversubscribed ? idle_turns_shared : idle_turns_alone)) {
-      fabric.prepare_sleep();
-      return true;
+    const idle_policy::step step = idling.next(idle_turns, monotonic_ns);
+    adapt_spinning();
+    switch (step) {
+      case idle_policy::step::look: return false;
+      case idle_policy::step::pause: _mm_pause(); return false;
+      case idle_policy::step::give_way: let_others_run(); return false;
+      case idle_policy::step::sleep: break;
     }
-    if (control.oversubscribed) {
-      give_way();
-    } else if (idle_turns > idle_turns_hot) {
-      _mm_pause();
-    }
-    return false;
+    fabric.prepare_sleep();
+    return true;
+  }
+
+  void let_others_run() {
+    const std::uint64_t begin = __rdtsc();
+    give_way();
+    idling.came_back(__rdtsc() - begin, monotonic_ns);
+  }
+
+  // Who answers cannot run while a place looks on that shares its processor.
+  void adapt_spinning() noexcept { outer.spin_turns_ = idling.is_crowded() ? 0 : spin_turns; }
+
+  void sleep() {
+    if (fabric.sleep(stacks_are_touched ? idle_before_give_back_ns : -1)) return give_back_idle_stacks();
+    const std::uint32_t waker = control.slot(current->place).woken_from.load(std::memory_order_relaxed);
+    idling.woken(waker == running_processor(), monotonic_ns);
+    adapt_spinning();
   }
 
   bool run_ready_tasks() {
@@ -478,8 +497,7 @@ stack_bounds scheduler::running_stack() const noexcept {
 }
 
 scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implementation>(*this, stack_bytes)} {
-  const bool alone = !self_->control.oversubscribed && current->place_count <= places_to_spin_on;
-  spin_turns_ = alone ? spin_turns_alone : 0;
+  self_->adapt_spinning();
 }
 
 scheduler::~scheduler() {
@@ -502,7 +520,8 @@ void scheduler::spawn(ready_task* task) noexcept {
 
 bool scheduler::wait_unless_lost(waiter& w) {
   SITU_ASSERT(1, !self_->fabric.in_handler(),
-              "an active-message handler must not wait: start an async task, or use situ::at");
+              "a handler of an active message, and a call that takes a situ::payload, must not wait: start an async "
+              "task, or use situ::at with a std::vector");
   if (!self_->is_ending) self_->wait(w);
   return !w.failed && !self_->is_ending;
 }
@@ -539,7 +558,8 @@ void scheduler::take_a_turn() {
 bool scheduler::may_spin_on() {
   // Before the look, which would find the message that is being handled again.
   SITU_ASSERT(1, !self_->fabric.in_handler(),
-              "an active-message handler must not wait: start an async task, or use situ::at");
+              "a handler of an active message, and a call that takes a situ::payload, must not wait: start an async "
+              "task, or use situ::at with a std::vector");
   if (self_->fabric.poll_handlers() == endpoint::found::call) return false;
   return self_->ready_first == nullptr && self_->resumable_first == nullptr &&
          self_->fabric.failure_epoch() == self_->seen_failures;

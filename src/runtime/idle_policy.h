@@ -1,0 +1,98 @@
+// How long a place that finds nothing to do looks on before it sleeps.
+//
+// With a processor of its own it looks for about 50 us, several times what a sleep and a wake-up cost. Where places
+// share processors it gives way a few times, so that others can make its work, then sleeps. Both are wrong beside
+// programs that compute:
+//   - The kernel may put two places on one processor. Then neither can do anything while the other looks, and what
+//     both spend on it goes to the programs beside them as their fair share. The sign: whoever wakes a place runs where
+//     that place wakes up.
+//   - A place that gives way hands a whole slice to a program that never does. The sign: it comes back much later.
+// A place that has seen such signs is crowded: it sleeps at once, which costs a few microseconds and lets the kernel
+// run it as soon as it is woken. After a while it looks on again as before, since that alone lets the kernel see that
+// there are two to be placed, and crowding that goes on comes back with longer whiles.
+//
+// Knows no clock and makes no system call; a clock is passed in, and read where the place is about to sleep or has
+// slept. Belongs to the place's thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace situ::detail {
+
+class idle_policy {
+ public:
+  enum class step : std::uint8_t { look, pause, give_way, sleep };
+
+  static constexpr std::uint32_t turns_alone = 4000;  // about 50 us
+  static constexpr std::uint32_t turns_hot = 200;     // without a pause instruction, which costs as much as four looks
+  static constexpr std::uint32_t turns_shared = 3;
+  // Of wake-ups by a waker on the same processor. One alone is how a kernel that finds no idle processor begins.
+  static constexpr std::uint32_t signs_of_crowding = 4;
+  // A third of a millisecond at 3 GHz: less than any scheduler's slice, more than a round over 64 idle places.
+  static constexpr std::uint64_t long_absence_cycles = std::uint64_t{1} << 20;
+  // The kernel moves one of two that share a processor when its clock ticks, every 4 ms or less.
+  static constexpr std::int64_t settling_ns = 5'000'000;
+  static constexpr std::int64_t first_while_ns = 50'000'000;
+  static constexpr std::int64_t longest_while_ns = 800'000'000;
+
+  idle_policy(bool oversubscribed, std::int64_t now_ns) noexcept
+      : oversubscribed_{oversubscribed}, settled_at_ns_{now_ns + settling_ns} {}
+
+  // What to do after so many turns in which nothing was found.
+  template <class Clock>
+  [[nodiscard]] step next(std::uint32_t idle_turns, Clock now_ns) noexcept {
+    if (crowded_) [[unlikely]] {
+      if (is_crowded_still(now_ns())) return step::sleep;
+    }
+    if (oversubscribed_) return idle_turns > turns_shared ? step::sleep : step::give_way;
+    if (idle_turns > turns_alone) return step::sleep;
+    return idle_turns > turns_hot ? step::pause : step::look;
+  }
+
+  // The place was woken; whether its waker's processor is the one that it runs on now.
+  template <class Clock>
+  void woken(bool on_same_processor, Clock now_ns) noexcept {
+    if (crowded_) return;
+    if (!on_same_processor) {
+      signs_ = 0;
+    } else if (++signs_ >= signs_of_crowding) {
+      const std::int64_t now = now_ns();
+      if (now >= settled_at_ns_) begin_crowded(now);
+    }
+  }
+
+  // The place gave way, and is back after so many cycles.
+  template <class Clock>
+  void came_back(std::uint64_t cycles, Clock now_ns) noexcept {
+    if (cycles >= long_absence_cycles) [[unlikely]]
+      begin_crowded(now_ns());
+  }
+
+  [[nodiscard]] bool is_crowded() const noexcept { return crowded_; }
+
+ private:
+  void begin_crowded(std::int64_t now) noexcept {
+    const bool goes_on = now - settled_at_ns_ < longest_while_ns / 8;
+    while_ns_ = goes_on && while_ns_ != 0 ? std::min(2 * while_ns_, longest_while_ns) : first_while_ns;
+    crowded_until_ns_ = now + while_ns_;
+    crowded_ = true;
+  }
+
+  bool is_crowded_still(std::int64_t now) noexcept {
+    if (now < crowded_until_ns_) return true;
+    crowded_ = false;
+    signs_ = 0;
+    settled_at_ns_ = now + settling_ns;
+    return false;
+  }
+
+  bool oversubscribed_;
+  bool crowded_ = false;
+  std::uint32_t signs_ = 0;
+  std::int64_t settled_at_ns_;  // signs do not count before: the kernel is given the time to place the two
+  std::int64_t crowded_until_ns_ = 0;
+  std::int64_t while_ns_ = 0;  // the last one's length
+};
+
+}  // namespace situ::detail
