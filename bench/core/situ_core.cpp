@@ -90,7 +90,7 @@ void at_doubles(bench_session*, std::uint64_t n) {
   static const std::vector<double> values(BENCH_DOUBLES, 1.5);
   for (std::uint64_t i = 0; i < n; ++i)
     bench_keep(static_cast<std::uint64_t>(
-        situ::at(peer, [](const std::vector<double>& received) { return received.back(); }, values)));
+        situ::at(peer, [](situ::payload<double> received) { return received.back(); }, situ::payload{values})));
 }
 
 // ---- barriers ----

@@ -76,7 +76,8 @@ void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
     return;
   }
   SITU_ASSERT(1, out.is_reply || !in_handler(),
-              "an active-message handler may only reply: start an async task to send requests from");
+              "a handler of an active message may only reply, and a call that takes a situ::payload send nothing: "
+              "start an async task to send requests from");
   while (!out.closed && !has_room(out, record_bytes)) {  // again, since another fiber may have taken the room first
     if (in_handler()) {
       if (!poll_replies()) give_way();

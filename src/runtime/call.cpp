@@ -143,6 +143,7 @@ void parcel::close_buffer() noexcept {
     log(log_level::error,
         fmt::format("place {}: the buffer of a parcel cannot be given back: {}", current->place, e.what()));
   }
+  buffer_ = {};
 }
 
 outgoing& call_channel(place target) { return request_channel(target); }

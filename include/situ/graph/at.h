@@ -239,10 +239,13 @@ class call_pack<Arguments...> {
   static constexpr std::size_t graph_count = (std::size_t{graph_argument<Arguments>} + ...);
   static_assert(graph_count <= most_roots,
                 "situ: at most 16 arguments of a call may be object graphs: put them into one object");
+  static_assert(!(is_payload<Arguments> || ...),
+                "situ: a call takes object graphs or a situ::payload, not both: pass a std::vector");
   using roots_array = std::array<graph_root, graph_count>;
 
  public:
   static constexpr bool may_lend = true;
+  static constexpr bool reads_in_place = false;
 
   // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed
   // over, and values. By offload the agent's measure is waited for, in a task, which has all arguments.

@@ -9,6 +9,7 @@
 // itself). Errors besides: place_lost_error, out_of_memory for arguments too large for a message, bad_argument where
 // there is no such place. cost: two messages; arguments are copied once into the message, and once out of it. At the
 // own place f runs at once, on copies.
+// A long range is read where it lies in the message, without the second copy, as a situ::payload (payload.h).
 //
 // Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does): it specialises
 // call_pack and result_pack.
@@ -18,6 +19,7 @@
 #include <situ/base/error.h>
 #include <situ/runtime/detail/parcel.h>
 #include <situ/runtime/future.h>
+#include <situ/runtime/payload.h>
 #include <situ/runtime/serialize.h>
 #include <situ/runtime/task.h>
 
@@ -81,13 +83,16 @@ class call_pack {
  public:
   // whether the target may read the caller's memory: then start() is async_at, and lend() says what to hold
   static constexpr bool may_lend = false;
+  // whether the function reads arguments where they lie in the message, which stays until it has returned
+  static constexpr bool reads_in_place = (is_payload<Arguments> || ...);
   call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
   [[nodiscard]] std::size_t size() const {
-    return std::apply([](const Arguments&... each) { return (std::size_t{0} + ... + wire<Arguments>::size(each)); },
-                      arguments_);
+    return std::apply(
+        [](const Arguments&... each) { return (std::size_t{0} + ... + argument_wire<Arguments>::size(each)); },
+        arguments_);
   }
   void write(wire_writer& writer) const {
-    std::apply([&](const Arguments&... each) { (wire<Arguments>::write(writer, each), ...); }, arguments_);
+    std::apply([&](const Arguments&... each) { (argument_wire<Arguments>::write(writer, each), ...); }, arguments_);
   }
 
   struct received {
@@ -98,7 +103,9 @@ class call_pack {
       return std::apply(f, std::move(arguments));
     }
   };
-  static received read(wire_reader& reader, std::uint32_t) { return {wire<std::tuple<Arguments...>>::read(reader)}; }
+  static received read([[maybe_unused]] wire_reader& reader, std::uint32_t) {
+    return {std::tuple<Arguments...>{argument_wire<Arguments>::read(reader)...}};
+  }
   // For a call at the own place.
   static received copy(const Arguments&... arguments) { return {std::tuple<Arguments...>{arguments...}}; }
 
@@ -107,10 +114,10 @@ class call_pack {
   template <class F>
   using returned = std::invoke_result_t<F, Arguments...>;
   static consteval void check() {
-    static_assert((travels<Arguments> && ...),
+    static_assert((travels_as_argument<Arguments> && ...),
                   "situ: this argument cannot travel: at() takes trivially copyable values (no raw pointers or "
                   "references: use situ::ptr), std::string, "
-                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with "
+                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, situ::payload, and, with "
                   "situ/graph/at.h, pointers to described classes");
   }
 
@@ -166,6 +173,10 @@ consteval void check_call() {
   static_assert(call_pack<Arguments...>::template accepts<F>,
                 "situ: the function cannot be called with these arguments (they arrive by value: take them by value or "
                 "const reference)");
+  if constexpr (call_pack<Arguments...>::reads_in_place)
+    static_assert(!is_future<std::decay_t<typename call_pack<Arguments...>::template returned<F>>>,
+                  "situ: a function that takes a situ::payload cannot return a future, since the payload is gone once "
+                  "it has returned: take a std::vector");
 }
 template <class F, class... Arguments>
 using call_result_t = settled_t<typename call_pack<Arguments...>::template returned<F>>;
@@ -308,42 +319,71 @@ struct travelling_function<F> {
 
 [[nodiscard]] transfer read_transfer(wire_reader& reader);
 
-// Runs a received call: takes the arguments out of the message, gives its room back, then calls f.
+// Calls f and sends the answer; ended() is called between the two.
+template <class F, class Received, class Ended>
+void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer how, Ended ended) {
+  using returned = decltype(arguments.invoke(f));
+  using result = settled_t<returned>;
+  if constexpr (std::is_void_v<result>) {
+    if constexpr (is_future<std::decay_t<returned>>) {
+      arguments.invoke(f).get();
+    } else {
+      arguments.invoke(f);
+    }
+    ended();
+    call.answer(0, [](wire_writer&) {});
+  } else {
+    const result value = [&]() -> result {
+      if constexpr (is_future<std::decay_t<returned>>) {
+        return arguments.invoke(f).get();
+      } else {
+        return arguments.invoke(f);
+      }
+    }();
+    ended();
+    result_pack<result> answer{value, {call.caller(), how}};
+    call.answer(answer.size(), [&](wire_writer& writer) { answer.write(writer); });
+    call.complete(answer);
+  }
+}
+
+// What a call's message says, in order: the function, how its result is to travel, its arguments.
+template <class F, class Pack, bool IsRouted>
+struct received_call {
+  F f;
+  transfer how;
+  typename Pack::received arguments;
+  received_call(wire_reader reader, std::uint32_t source)
+      : f{travelling_function<F>::read(reader)},
+        how{IsRouted ? read_transfer(reader) : transfer::automatic},
+        arguments{Pack::read(reader, source)} {}
+};
+
+// Runs a received call. Its arguments are taken out of the message, whose room is given back before f is called; where
+// f reads some in place, after it has returned.
 template <class F, class... Arguments>
 void run_call(message& m) {
   using pack = call_pack<Arguments...>;
-  using returned = typename pack::template returned<F>;
-  using result = settled_t<returned>;
+  using result = settled_t<typename pack::template returned<F>>;
+  using received_type = received_call<F, pack, result_pack<result>::is_routed>;
   arrived_call call{m, code_name_of<F>()};
   try {
-    transfer how = transfer::automatic;
-    auto [f, arguments] = [&] {
-      const parcel received{m, arrived_call::words};
-      wire_reader reader = received.reader();
-      F function = travelling_function<F>::read(reader);
-      if constexpr (result_pack<result>::is_routed) how = read_transfer(reader);
-      return std::pair<F, typename pack::received>{function, pack::read(reader, m.source)};
-    }();
-    if constexpr (is_function_pointer<F>) call.set_code(code_of(f));
-    m.release();
-    arguments.complete();
-    if constexpr (std::is_void_v<returned>) {
-      arguments.invoke(f);
-      call.answer(0, [](wire_writer&) {});
-    } else if constexpr (std::is_void_v<result>) {  // a future of nothing
-      arguments.invoke(f).get();
-      call.answer(0, [](wire_writer&) {});
+    if constexpr (pack::reads_in_place) {
+      parcel carried{m, arrived_call::words};
+      received_type received{carried.reader(), m.source};
+      if constexpr (is_function_pointer<F>) call.set_code(code_of(received.f));
+      std::optional<endpoint::handler_scope> as_handler{m.self};
+      invoke_and_answer(call, received.f, received.arguments, received.how, [&] {
+        as_handler.reset();
+        carried.close();
+        m.release();
+      });
     } else {
-      const result value = [&]() -> result {
-        if constexpr (is_future<std::decay_t<returned>>) {
-          return arguments.invoke(f).get();
-        } else {
-          return arguments.invoke(f);
-        }
-      }();
-      result_pack<result> answer{value, {call.caller(), how}};
-      call.answer(answer.size(), [&](wire_writer& writer) { answer.write(writer); });
-      call.complete(answer);
+      received_type received{parcel{m, arrived_call::words}.reader(), m.source};
+      if constexpr (is_function_pointer<F>) call.set_code(code_of(received.f));
+      m.release();
+      received.arguments.complete();
+      invoke_and_answer(call, received.f, received.arguments, received.how, [] {});
     }
   } catch (...) {
     m.release();  // before anything that may wait: else another worker would find the message again
@@ -381,11 +421,17 @@ struct open_call_guard {
   }
 };
 
-// A call at the own place: at once, on copies.
+struct no_scope {
+  explicit no_scope(endpoint&) noexcept {}
+};
+
+// A call at the own place: at once, on copies, and on the caller's range where that is a payload.
 template <class F, class... Arguments>
 auto call_here(F& f, const Arguments&... arguments) {
   using result = call_result_t<F, Arguments...>;
   auto copies = call_pack<Arguments...>::copy(arguments...);
+  using scope = std::conditional_t<call_pack<Arguments...>::reads_in_place, endpoint::handler_scope, no_scope>;
+  [[maybe_unused]] const scope as_there{*current->endpoint};
   using returned = typename call_pack<Arguments...>::template returned<F>;
   if constexpr (is_future<std::decay_t<returned>>) {
     if constexpr (std::is_void_v<result>) {

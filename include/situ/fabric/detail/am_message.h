@@ -76,7 +76,8 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
   if (target.index() >= context.place_count) [[unlikely]]
     throw_no_such_place(target.index());
   SITU_ASSERT(1, !context.endpoint->in_handler(),
-              "an active-message handler may only reply: start an async task to send requests from");
+              "a handler of an active message may only reply, and a call that takes a situ::payload send nothing: "
+              "start an async task to send requests from");
   return context.endpoint->requests_to(target.index());
 }
 

@@ -60,7 +60,9 @@ class parcel {
   }
   parcel(const parcel&) = delete;
   parcel& operator=(const parcel&) = delete;
-  ~parcel() {
+  ~parcel() { close(); }
+  // Gives the buffer back; nothing is read after it.
+  void close() noexcept {
     if (buffer_) close_buffer();
   }
   [[nodiscard]] wire_reader reader() const noexcept { return {bytes_, size_}; }
