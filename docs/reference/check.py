@@ -1,58 +1,71 @@
 #!/usr/bin/env python3
-"""check.py XML_FOLDER: names each public function, class, type and macro that says nothing of itself, and each function
-for which neither its own comment nor its header's says what it costs. Fails if there are any."""
+"""check.py XML_FOLDER: holds the public names against the reference, as Doxygen wrote it. Each class, function, type,
+macro and variable must say what it is (overloads share what one of them says), and each function what it costs: in its
+own comment, its class's or its header's. Names those that do not, and fails if there are any.
+
+Not asked: constructors, operators and members that are variables; specialisations, which are what their template is."""
 import collections
 import glob
 import sys
 import xml.etree.ElementTree as xml
 
-
-def text(node, tag):
-    found = node.find(tag)
-    return '' if found is None else ' '.join(''.join(found.itertext()).split())
+CLASSES = ('class', 'struct', 'union', 'concept')
+MEMBERS = ('function', 'typedef', 'enum', 'define', 'variable')
 
 
-def comment(node):
-    return text(node, 'briefdescription') + ' ' + text(node, 'detaileddescription')
+def name_of(node):
+    return node.findtext('compoundname') or node.findtext('name')
+
+
+def words_of(node):
+    return ''.join(''.join(node.find(tag).itertext()) for tag in ('briefdescription', 'detaileddescription')).strip()
+
+
+def tells_cost(node):
+    titles = (title.text for tag in ('briefdescription', 'detaileddescription') for title in node.find(tag).iter('title'))
+    return 'Cost' in titles
+
+
+def is_asked(owner, member):
+    name, kind = name_of(member), member.get('kind')
+    if '<' in owner or '<' in name or kind not in MEMBERS or member.get('prot') != 'public' or '@' in name:
+        return False
+    if kind == 'function':
+        return not name.startswith(('operator', '~')) and name != owner.split('::')[-1]
+    return kind != 'variable' or not member.get('id').startswith(('class', 'struct', 'union'))
 
 
 def main():
-    headers, members, classes = {}, {}, []
-    for path in sorted(glob.glob(sys.argv[1] + '/*.xml')):
-        compound = xml.parse(path).getroot().find('compounddef')
-        if compound is None:
-            continue
-        kind = compound.get('kind')
-        if kind == 'file':
-            headers[compound.find('location').get('file')] = comment(compound)
-        if kind in ('class', 'struct', 'concept', 'union'):
-            classes.append(compound)
-        for member in compound.iter('memberdef'):
-            if member.get('prot') != 'private':
-                members.setdefault(member.get('id'), (text(compound, 'compoundname') if kind != 'file' else '', member))
-    costs = {header for header, words in headers.items() if 'Cost' in words}
-    silent, free = collections.defaultdict(set), collections.defaultdict(set)
-    for compound in classes:
-        if not comment(compound).strip():
-            silent[compound.find('location').get('file')].add(text(compound, 'compoundname'))
-    said = collections.defaultdict(str)  # overloads share what the first of them says
-    for owner, member in members.values():
-        said[(member.find('location').get('file'), owner, text(member, 'name'))] += comment(member)
-    for owner, member in members.values():
-        name, header = text(member, 'name'), member.find('location').get('file')
-        if header is None or '/detail/' in header or name.startswith(('operator', '~')) or name == owner.split('::')[-1]:
-            continue
-        words = said[(header, owner, name)]
-        full = f'{owner}::{name}' if owner else name
-        if not words.strip() and member.get('kind') in ('function', 'typedef', 'define', 'enum'):
-            silent[header].add(full)
-        if member.get('kind') == 'function' and 'Cost' not in words and header not in costs:
-            free[header].add(full)
+    compounds = [xml.parse(path).getroot().find('compounddef') for path in glob.glob(sys.argv[1] + '/*.xml')]
+    compounds = [each for each in compounds if each is not None]
+    headers_with_cost = {each.find('location').get('file') for each in compounds
+                         if each.get('kind') == 'file' and tells_cost(each)}
+    silent, free, asked = collections.defaultdict(set), collections.defaultdict(set), 0
+    overloads = collections.defaultdict(list)
+    for compound in compounds:
+        is_class, owner = compound.get('kind') in CLASSES, name_of(compound)
+        if is_class and '<' not in owner and compound.get('prot', 'public') == 'public':
+            asked += 1
+            if not words_of(compound):
+                silent[compound.find('location').get('file')].add(owner)
+        if is_class or compound.get('kind') in ('namespace', 'file'):
+            for member in compound.iter('memberdef'):
+                place = '' if compound.get('kind') == 'file' else owner
+                if is_asked(place, member):
+                    header = member.find('location').get('file')
+                    has_cost = header in headers_with_cost or (is_class and tells_cost(compound))
+                    overloads[header, f'{place}::{name_of(member)}'.removeprefix('::')].append((member, has_cost))
+    for (header, name), members in overloads.items():
+        asked += 1
+        if not any(words_of(member) for member, _ in members):
+            silent[header].add(name)
+        if members[0][0].get('kind') == 'function' and not any(cost or tells_cost(member) for member, cost in members):
+            free[header].add(name)
     for what, found in (('says nothing of itself', silent), ('says not what it costs, nor does its header', free)):
         for header, names in sorted(found.items()):
             print(f'{header}: {what}: {", ".join(sorted(names))}')
-    print(sum(map(len, silent.values())), 'silent,', sum(map(len, free.values())), 'without a cost')
-    return 1 if silent or free else 0
+    print(asked, 'public names;', sum(map(len, silent.values())), 'silent,', sum(map(len, free.values())), 'without a cost')
+    return 1 if silent or free or not asked else 0
 
 
 sys.exit(main())
