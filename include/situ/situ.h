@@ -16,3 +16,4 @@
 #include <situ/runtime/runtime.h>
 #include <situ/runtime/task.h>
 #include <situ/runtime/team.h>
+#include <situ/version.h>

@@ -4,6 +4,7 @@
 #include "base/descriptor.h"
 
 #include <situ/base/error.h>
+#include <situ/version.h>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -11,15 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#ifndef SITU_VERSION
-#error "tools/situ/CMakeLists.txt passes SITU_VERSION"
-#endif
-
 int main(int argc, char** argv) {
   situ::detail::standard_streams_filled::for_good();  // in what it starts, too
   CLI::App app{"Situ: one address space over every memory a program can reach, and work that moves to the data",
                "situ"};
-  app.set_version_flag("--version", "situ " SITU_VERSION);
+  app.set_version_flag("--version", "situ " SITU_VERSION_STRING);
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
