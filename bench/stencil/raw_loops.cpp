@@ -1,6 +1,8 @@
 #include "raw_loops.h"
 
 #include <fcntl.h>
+#include <omp.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -48,6 +50,21 @@ bool move_all(int file, bool is_write, std::size_t offset, std::size_t bytes, st
   return true;
 }
 
+// Situ binds each thread but the first to a processor: so do these, where there are enough.
+void bind_threads(int threads) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads) return;
+#pragma omp parallel num_threads(threads)
+  {
+    int left = omp_get_thread_num(), processor = 0;
+    while (!CPU_ISSET(processor, &allowed) || left-- > 0) ++processor;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(processor, &own);
+    if (omp_get_thread_num() > 0) sched_setaffinity(0, sizeof own, &own);
+  }
+}
+
 }  // namespace
 
 huge_array::huge_array(std::size_t count, int threads)
@@ -56,6 +73,7 @@ huge_array::huge_array(std::size_t count, int threads)
           std::aligned_alloc(huge_page, (count * sizeof(double) + huge_page - 1) / huge_page * huge_page))} {
   if (at_ == nullptr) throw std::bad_alloc{};
   madvise(at_, count * sizeof(double), MADV_HUGEPAGE);
+  bind_threads(threads);
   double* const at = at_;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::size_t i = 0; i < count; ++i) at[i] = 0;

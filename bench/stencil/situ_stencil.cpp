@@ -30,6 +30,10 @@ const std::pair<const char*, std::function<void(const session&)>> cases[] = {
     {"plan_cached", [](const session& s) { measure_planning(s, false); }},
     {"beyond_memory", measure_beyond_memory},
     {"cloverleaf_3840", [](const session& s) { measure_programs(s, "cloverleaf_3840"); }},
+    {"devito_heat", [](const session& s) { measure_devito(s, "devito_heat"); }},
+    {"devito_wave", [](const session& s) { measure_devito(s, "devito_wave"); }},
+    {"cloverleaf_192", [](const session& s) { measure_programs(s, "cloverleaf_192"); }},
+    {"mb_shsgc", [](const session& s) { measure_programs(s, "mb_shsgc"); }},
     {"cloverleaf_960", [](const session& s) { measure_programs(s, "cloverleaf_960"); }},
 };
 

@@ -62,6 +62,14 @@ std::optional<double> in_unit_of(const case_info& info, const figures& measured,
   return std::nullopt;
 }
 
+bool is_idle(const case_info& info) { return info.aim && info.aim->unit == share_of_core; }
+
+std::optional<bool> meets_aim(const case_info& info, const figures& measured, double switch_ns) {
+  const std::optional<double> value = in_unit_of(info, measured, switch_ns);
+  if (!value) return std::nullopt;
+  return *value <= info.aim->at_most && (!is_idle(info) || measured.bytes <= idle_bytes_at_most);
+}
+
 std::string describe(const case_info& info, const target& aim) {
   switch (aim.unit) {
     case nanoseconds: return fmt::format("<= {:g} ns", aim.at_most);

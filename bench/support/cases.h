@@ -43,6 +43,12 @@ struct case_info {
 // A median in the target's unit. switch_ns: what one context switch costs on this machine, 0 where it is not known.
 [[nodiscard]] std::optional<double> in_unit_of(const case_info& info, const figures& measured, double switch_ns);
 
+// Whether the aim is met, memory of an idle place included; nothing where that cannot be said.
+[[nodiscard]] std::optional<bool> meets_aim(const case_info& info, const figures& measured, double switch_ns);
+
+// Whether the case is one of waiting places, whose figures are CPU time and memory.
+[[nodiscard]] bool is_idle(const case_info& info);
+
 // As printed: "<= 2.5 ns", "<= 1.6 x", "<= 2 x 8 switches", "<= 1% of a core".
 [[nodiscard]] std::string describe(const case_info& info, const target& aim);
 

@@ -1,6 +1,7 @@
 #include "conditions.h"
 
 #include "provenance.h"
+#include "recorded_flags.h"
 #include "rivals.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -40,22 +42,28 @@ bool check_outcome(const std::string& name, const subject_outcome& outcome) {
   return false;
 }
 
-// One after the other, saying how far it is and what went wrong, until the user interrupts it.
-std::vector<sample> run_all(std::span<const requested_run> runs, bool& missing) {
+struct measured {
   std::vector<sample> samples;
+  std::map<std::string, std::string> flags;  // of subjects that say theirs
+};
+
+// One after the other, saying how far it is and what went wrong, until the user interrupts it.
+measured run_all(std::span<const requested_run> runs, bool& missing) {
+  measured all;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     say(fmt::format("run {} of {}: {}", i + 1, runs.size(), runs[i].name));
     subject_outcome outcome = run_subject(runs[i].request);
     const bool interrupted = interruption_guard::interrupted() || outcome.end == subject_end::interrupted;
-    if (!interrupted && !check_outcome(runs[i].name, outcome) && !is_rival(runs[i].subject)) missing = true;
-    samples.insert(samples.end(), std::make_move_iterator(outcome.samples.begin()),
-                   std::make_move_iterator(outcome.samples.end()));
+    if (!interrupted && !check_outcome(runs[i].name, outcome) && !runs[i].is_rival) missing = true;
+    all.samples.insert(all.samples.end(), std::make_move_iterator(outcome.samples.begin()),
+                       std::make_move_iterator(outcome.samples.end()));
+    for (flags_line& each : outcome.flags) all.flags[each.subject] = std::move(each.flags);
     if (interrupted) {
       say("interrupted: the table holds what was measured until then");
       break;
     }
   }
-  return samples;
+  return all;
 }
 
 void write_json(const std::string& path, std::span<const row> rows, const provenance& from) {
@@ -76,6 +84,24 @@ std::vector<std::string> prepare_subjects(const bench& what, const fs::path& dir
       missing = true;
   }
   return ready;
+}
+
+subject_terms terms_of(const bench& what, const std::string& subject, const fs::path& directory) {
+  if (is_rival(subject)) return rival_terms(subject, directory);
+  const auto program = find_subject_program(what.own_program(subject));
+  if (!program) return {};
+  return {flags_text(*program), "this build, " + program->filename().string()};
+}
+
+void note_terms(const bench& what, const fs::path& directory, const std::map<std::string, std::string>& told,
+                std::vector<row>& rows) {
+  std::map<std::string, subject_terms> known;
+  for (row& r : rows) {
+    auto other = what.other_terms ? what.other_terms(r) : std::nullopt;
+    if (!other && !known.contains(r.subject)) known[r.subject] = terms_of(what, r.subject, directory);
+    r.terms = other ? std::move(*other) : known[r.subject];
+    if (const auto flags = told.find(r.subject); flags != told.end()) r.terms.flags = flags->second;
+  }
 }
 
 // Table order, whatever order the rounds gave; what is no row of the table goes.
@@ -109,8 +135,10 @@ int run_bench(const bench& what) {
   const temporary_directory directory;
   bool missing = false;
   const std::vector<std::string> ready = prepare_subjects(what, directory.path(), missing);
-  std::vector<row> rows = summarize(run_all(what.plan(ready, directory.path()), missing), what.split_ns);
+  const measured all = run_all(what.plan(ready, directory.path()), missing);
+  std::vector<row> rows = summarize(all.samples, what.split_ns);
   sort_rows(what, rows);
+  note_terms(what, directory.path(), all.flags, rows);
   const provenance from = provenance_of_this_run();
   fmt::print("{}", what.table(rows, from));
   if (!what.json_file.empty()) write_json(what.json_file, rows, from);

@@ -29,6 +29,7 @@ struct requested_run {
   std::string subject;
   std::string name;
   subject_request request;
+  bool is_rival = false;  // its failure is no failure of the bench
 };
 
 // What a bench is besides its runs.
@@ -45,6 +46,9 @@ struct bench {
   // Where the case stands in the table; nothing where it does not.
   std::function<std::optional<std::size_t>(std::string_view case_name)> position;
   std::function<std::string(std::span<const row> rows, const provenance& from)> table;
+  // The terms of a row whose program is neither one of ours nor a rival's that we compile; nothing where it is. May be
+  // empty.
+  std::function<std::optional<subject_terms>(const row&)> other_terms;
 };
 
 // Prepares the subjects, runs one run after the other, prints the table, writes the JSON file. The exit code: 0; 1

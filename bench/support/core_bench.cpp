@@ -2,6 +2,7 @@
 
 #include "cases.h"
 #include "conditions.h"
+#include "recorded_flags.h"
 #include "report.h"
 #include "rivals.h"
 #include "subject_run.h"
@@ -62,6 +63,29 @@ std::vector<std::string> cases_of(const core_options& options, const std::string
   return cases;
 }
 
+// Rivals that were built elsewhere, of two places.
+struct named_program {
+  std::string name, program;
+};
+std::vector<named_program> programs_of(const core_options& options) {
+  std::vector<named_program> programs;
+  for (const std::string& each : options.rivals) {
+    const std::size_t at = each.find('=');
+    const std::string program = at == each.npos ? "" : each.substr(at + 1);
+    if (program.empty() || at == 0 || access(program.c_str(), X_OK) != 0)
+      throw std::runtime_error{
+          fmt::format("situ bench: --rival {}: it is NAME=PROGRAM, and the program must be there", each)};
+    programs.push_back({each.substr(0, at), fs::absolute(program).string()});
+  }
+  return programs;
+}
+
+std::optional<std::string> program_of(const std::vector<named_program>& programs, std::string_view subject) {
+  for (const named_program& each : programs)
+    if (each.name == subject) return each.program;
+  return std::nullopt;
+}
+
 subject_request own_request(const std::string& subject, unsigned places) {
   subject_request request;
   const std::string count = std::to_string(places);
@@ -83,13 +107,19 @@ void check_names(const core_options& options) {
           fmt::format("situ bench: no subject '{}'; there are raw, situ, openmpi and oshmem", name)};
 }
 
-requested_run request_of(const planned_run& run, const fs::path& directory) {
-  subject_request request =
-      is_rival(run.subject) ? rival_request(run.subject, directory, run.places) : own_request(run.subject, run.places);
+requested_run request_of(const planned_run& run, const fs::path& directory,
+                         const std::vector<named_program>& programs) {
+  subject_request request;
+  if (const auto program = program_of(programs, run.subject))
+    request.command = {*program, std::to_string(run.places)};
+  else
+    request = is_rival(run.subject) ? rival_request(run.subject, directory, run.places)
+                                    : own_request(run.subject, run.places);
   request.cases = run.cases;
   request.seconds = run.seconds;
   request.timeout = std::chrono::seconds{90 + static_cast<int>(run.seconds)};
-  return {run.subject, fmt::format("{}, {} places", run.subject, run.places), std::move(request)};
+  return {run.subject, fmt::format("{}, {} places", run.subject, run.places), std::move(request),
+          is_rival(run.subject) || program_of(programs, run.subject)};
 }
 
 }  // namespace
@@ -114,16 +144,25 @@ std::vector<planned_run> plan_core(const core_options& options, std::span<const 
 
 int run_core_bench(const core_options& options) {
   check_names(options);
+  const std::vector<named_program> programs = programs_of(options);
   bench core{.own_program = [](const std::string& subject) { return "situ_bench_" + subject; },
              .may_install = options.may_install,
              .json_file = options.json_file,
              .split_ns = options.split_ns};
   for (const std::string_view name : subject_names)
     if (options.subjects.empty() || contains(options.subjects, name)) core.subjects.emplace_back(name);
-  core.plan = [&](const std::vector<std::string>& ready, const fs::path& directory) {
+  core.plan = [&](std::vector<std::string> ready, const fs::path& directory) {
+    for (const named_program& each : programs) ready.push_back(each.name);
     std::vector<requested_run> runs;
-    for (const planned_run& each : plan_core(options, ready)) runs.push_back(request_of(each, directory));
+    for (const planned_run& each : plan_core(options, ready))
+      if (each.places == 2 || !program_of(programs, each.subject))
+        runs.push_back(request_of(each, directory, programs));
     return runs;
+  };
+  core.other_terms = [&](const row& r) -> std::optional<subject_terms> {
+    const auto program = program_of(programs, r.subject);
+    if (!program) return std::nullopt;
+    return terms_of_program(*program);
   };
   core.position = [](std::string_view name) -> std::optional<std::size_t> {
     const case_info* const found = find_case(name);

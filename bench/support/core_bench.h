@@ -13,6 +13,7 @@ namespace situ::bench {
 struct core_options {
   std::vector<std::string> cases;     // empty: all
   std::vector<std::string> subjects;  // empty: all
+  std::vector<std::string> rivals;    // built elsewhere: NAME=PROGRAM
   double seconds = 60;                // of samples, over all runs
   double split_ns = default_split_ns;
   bool quick = false;  // one round, 4 seconds unless `seconds` says otherwise

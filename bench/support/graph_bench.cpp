@@ -69,7 +69,7 @@ requested_run request_of(const planned_graph_run& run, const fs::path& directory
   return {run.subject,
           fmt::format("{}, {} cases{}", run.subject, run.cases.size(),
                       run.places > 1 ? fmt::format(" with {} places", run.places) : ""),
-          std::move(request)};
+          std::move(request), is_rival(run.subject)};
 }
 
 }  // namespace

@@ -38,16 +38,13 @@ std::string idle_text(const std::optional<figures>& f) {
   return fmt::format("{:.3g}% of a core, {:.3g} MB", f->ratio_to_raw * 100, f->bytes / 1e6);
 }
 
-bool is_idle(const case_info& info) { return info.aim && info.aim->unit == target_unit::share_of_core; }
-
 std::string verdict_in(const case_info& info, const char* regime, const std::optional<figures>& f, double switch_ns) {
   if (!f) return {};
   const std::optional<double> value = in_unit_of(info, *f, switch_ns);
   if (!value) return {};
-  const bool met = *value <= info.aim->at_most && (!is_idle(info) || f->bytes <= idle_bytes_at_most);
   std::string figure;
   if (info.aim->unit == target_unit::context_switches) figure = fmt::format(" {:.2g} x", *value);
-  return fmt::format("; {}{} {}", regime, figure, met ? "met" : "MISSED");
+  return fmt::format("; {}{} {}", regime, figure, *meets_aim(info, *f, switch_ns) ? "met" : "MISSED");
 }
 
 // Beside raw: the best rival known when the goals were set. Beside Situ: its target.
@@ -63,6 +60,11 @@ std::string remark(const case_info& info, const row& r, double switch_ns) {
 std::string time_text(double ns) {
   const time_unit unit = unit_for(ns);
   return number_text(ns / unit.ns) + " " + unit.name;
+}
+
+std::string spread_text(const spread& s) {
+  const time_unit unit = unit_for(s.median);
+  return fmt::format("{} [{}, {}]", time_text(s.median), number_text(s.p10 / unit.ns), number_text(s.p90 / unit.ns));
 }
 
 std::string to_table(std::span<const row> rows, const provenance& from) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 
 namespace situ::bench {
 namespace {
@@ -57,6 +58,21 @@ void put_figures(ordered_json& object, const figures& f) {
   if (f.bytes != 0) object["bytes"] = static_cast<std::uint64_t>(f.bytes);
 }
 
+figures figures_from(const json& object) {
+  figures f;
+  f.ns = {object.at("median_ns"), object.at("p10_ns"), object.at("p90_ns")};
+  f.ratio_to_raw = object.at("ratio_to_raw");
+  f.samples = object.at("samples");
+  f.calibration_ns = object.at("calibration_ns");
+  f.bytes = object.value("bytes", 0.0);
+  return f;
+}
+
+std::optional<figures> regime_from(const json& value) {
+  if (value.is_null()) return std::nullopt;
+  return figures_from(value);
+}
+
 ordered_json regime(const std::optional<figures>& f) {
   if (!f) return nullptr;
   ordered_json object;
@@ -86,6 +102,13 @@ std::optional<sample> parse_sample(std::string_view line) {
 bool is_end_line(std::string_view line) {
   const json parsed = json::parse(line, nullptr, false);
   return parsed.is_object() && parsed.contains("end");
+}
+
+std::optional<flags_line> parse_flags_line(std::string_view line) {
+  const json parsed = json::parse(line, nullptr, false);
+  if (!parsed.is_object() || !parsed.contains("terms") || !parsed.contains("flags")) return std::nullopt;
+  if (!parsed["terms"].is_string() || !parsed["flags"].is_string()) return std::nullopt;
+  return flags_line{parsed["terms"], parsed["flags"]};
 }
 
 spread spread_of(std::vector<double> values) {
@@ -128,6 +151,8 @@ std::string to_json(std::span<const row> rows, const provenance& from) {
     put_figures(object, r.all);
     object["near"] = regime(r.near);
     object["far"] = regime(r.far);
+    if (!r.terms.flags.empty()) object["flags"] = r.terms.flags;
+    if (!r.terms.built.empty()) object["built"] = r.terms.built;
     object["commit"] = from.commit;
     object["machine"] = from.machine;
     object["build"] = from.build;
@@ -136,6 +161,27 @@ std::string to_json(std::span<const row> rows, const provenance& from) {
     text += object.dump();
   }
   return text + "\n]\n";
+}
+
+recorded_run from_json(std::string_view text) {
+  recorded_run run;
+  try {
+    for (const json& object : json::parse(text)) {
+      const provenance from{object.at("commit"), object.at("machine"), object.at("build"), object.at("date")};
+      if (!run.rows.empty() && !(from == run.from)) throw std::runtime_error{"its rows are of several runs"};
+      run.from = from;
+      run.rows.push_back({object.at("case"),
+                          object.at("subject"),
+                          figures_from(object),
+                          regime_from(object.at("near")),
+                          regime_from(object.at("far")),
+                          {object.value("flags", ""), object.value("built", "")}});
+    }
+  } catch (const json::exception& e) {
+    throw std::runtime_error{std::string{"it is no result of `situ bench`: "} + e.what()};
+  }
+  if (run.rows.empty()) throw std::runtime_error{"it holds no row"};
+  return run;
 }
 
 }  // namespace situ::bench

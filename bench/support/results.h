@@ -32,6 +32,12 @@ struct sample {
 // Whether the line is the one that a subject prints after its last sample.
 [[nodiscard]] bool is_end_line(std::string_view line);
 
+// A subject's word on its flags, {"terms":"devito","flags":"-O3"}; nothing where the line is none.
+struct flags_line {
+  std::string subject, flags;
+};
+[[nodiscard]] std::optional<flags_line> parse_flags_line(std::string_view line);
+
 struct spread {
   double median = 0;
   double p10 = 0;
@@ -50,12 +56,19 @@ struct figures {
   std::size_t samples = 0;
 };
 
+// On what terms a subject was measured.
+struct subject_terms {
+  std::string flags = {};  // what it was compiled with; "unknown" where nobody can say
+  std::string built = {};  // how, in words
+};
+
 struct row {
   std::string case_name;
   std::string subject;
   figures all;
   std::optional<figures> near;  // nothing where no sample was taken in the regime
   std::optional<figures> far;
+  subject_terms terms = {};
 };
 
 // One row for each case and subject, cases and subjects in the order in which the samples first name them.
@@ -69,9 +82,18 @@ struct provenance {
   std::string machine;
   std::string build;
   std::string date;  // UTC, ISO 8601
+  friend bool operator==(const provenance&, const provenance&) = default;
 };
 
 // The form that every benchmark of Situ keeps: a JSON array, one row a line (docs/benchmarks.md).
 [[nodiscard]] std::string to_json(std::span<const row> rows, const provenance& from);
+
+struct recorded_run {
+  provenance from;
+  std::vector<row> rows;
+};
+// What to_json() wrote. Throws std::runtime_error where the text is no such thing, holds no row, or its rows are not of
+// one run.
+[[nodiscard]] recorded_run from_json(std::string_view text);
 
 }  // namespace situ::bench

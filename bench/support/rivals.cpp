@@ -1,5 +1,7 @@
 #include "rivals.h"
 
+#include "devito.h"
+#include "recorded_flags.h"
 #include "rival_sources.h"
 
 #include <unistd.h>
@@ -21,17 +23,29 @@ struct rival {
   std::string_view subject;
   std::string_view source;  // file name below rivals/
   std::string_view compiler;
-  std::string_view launcher;  // empty: the program is started as it is
-  std::string_view header;    // that must be there; empty: none
-  std::vector<std::string> options;
+  std::string_view launcher;          // empty: the program is started as it is
+  std::string_view header;            // that must be there; empty: none
+  std::vector<std::string> options;   // besides those that every subject gets
   std::vector<std::string> packages;  // Debian's
+  std::string_view words = {};        // about how it is run
 };
 
-const std::vector<std::string> c_options{"-std=gnu11", "-O3", "-falign-loops=64"};
-const std::vector<std::string> cpp_options{"-std=c++20", "-O3", "-falign-loops=64", "-pthread"};
+// Those of this build of Situ (its protection of the stack apart, which only costs), and those of our own subjects.
+std::vector<std::string> equal_flags() {
+  std::istringstream build{SITU_BENCH_FLAGS};
+  std::vector<std::string> flags;
+  for (std::string flag; build >> flag;) flags.push_back(flag);
+  flags.insert(flags.end(), {"-falign-loops=64", "-frecord-gcc-switches"});
+  return flags;
+}
+
+const std::vector<std::string> c_options{"-std=gnu11"};
+const std::vector<std::string> cpp_options{"-std=c++20", "-pthread"};
+constexpr std::string_view mpi_words =
+    "; one-sided access by osc sm, its fastest way on one host; ranks pin themselves as Situ's places do";
 const std::array rivals{
-    rival{"openmpi", "openmpi_core.c", "mpicc", "mpirun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}},
-    rival{"oshmem", "oshmem_core.c", "oshcc", "oshrun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}},
+    rival{"openmpi", "openmpi_core.c", "mpicc", "mpirun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}, mpi_words},
+    rival{"oshmem", "oshmem_core.c", "oshcc", "oshrun", "", c_options, {"openmpi-bin", "libopenmpi-dev"}, mpi_words},
     rival{"boost",
           "boost_graph.cpp",
           "c++",
@@ -81,7 +95,13 @@ bool install_packages(const rival& r) {
   return apt(install) || (apt({"update"}) && apt(install));
 }
 
-void write_sources(const fs::path& directory) {
+fs::path program_of(const rival& r, const fs::path& directory) {
+  return directory / (std::string{r.subject} + "_rival");
+}
+
+}  // namespace
+
+void write_rival_sources(const fs::path& directory) {
   for (const rival_source& source : rival_sources) {
     const fs::path path = directory / source.path;
     fs::create_directories(path.parent_path());
@@ -90,12 +110,6 @@ void write_sources(const fs::path& directory) {
     if (!file.flush()) throw std::runtime_error{"situ bench: cannot write " + path.string()};
   }
 }
-
-fs::path program_of(const rival& r, const fs::path& directory) {
-  return directory / (std::string{r.subject} + "_rival");
-}
-
-}  // namespace
 
 temporary_directory::temporary_directory() {
   std::string pattern = (fs::temp_directory_path() / "situ-bench-XXXXXX").string();
@@ -108,10 +122,26 @@ temporary_directory::~temporary_directory() {
   fs::remove_all(path_, ignored);
 }
 
-bool is_rival(const std::string& subject) { return find_rival(subject) != nullptr; }
+bool is_rival(const std::string& subject) { return subject == "devito" || find_rival(subject) != nullptr; }
+
+std::string package_with_version(const std::string& package) {
+  const std::string version = output_of({"dpkg-query", "-W", "-f", "${Version}", package});
+  return package + (version.empty() ? "" : " " + version);
+}
+
+subject_terms rival_terms(const std::string& subject, const fs::path& directory) {
+  if (subject == "devito") return devito_terms();
+  const rival& r = *find_rival(subject);
+  std::string built =
+      "bench/rivals/" + std::string{r.source} + ", compiled by " + std::string{r.compiler} + " against Debian's ";
+  for (std::size_t i = 0; i < r.packages.size(); ++i)
+    built += (i == 0 ? "" : ", ") + package_with_version(r.packages[i]);
+  return {flags_text(program_of(r, directory)), built + std::string{r.words}};
+}
 
 bool prepare_rival(const std::string& subject, const fs::path& directory, bool may_install,
                    const std::function<void(const std::string&)>& say) {
+  if (subject == "devito") return prepare_devito(directory, may_install, say);
   const rival& r = *find_rival(subject);
   const auto skip = [&](const std::string& why) {
     say(subject + " is skipped: " + why);
@@ -124,10 +154,12 @@ bool prepare_rival(const std::string& subject, const fs::path& directory, bool m
     say("installing Debian's " + packages_text(r) + " for the rivals (--no-install goes without)");
     if (!install_packages(r) || !is_installed(r)) return skip("its packages could not be installed");
   }
-  write_sources(directory);
+  write_rival_sources(directory);
   const std::string source = (directory / "rivals" / r.source).string();
   std::vector<std::string> compile{std::string{r.compiler}};
   compile.insert(compile.end(), r.options.begin(), r.options.end());
+  const std::vector<std::string> equal = equal_flags();
+  compile.insert(compile.end(), equal.begin(), equal.end());
   compile.insert(compile.end(), {"-o", program_of(r, directory).string(), source});
   if (r.subject == "boost") compile.emplace_back("-lboost_serialization");
   if (run_quietly(compile) != 0) return skip(std::string{r.compiler} + " could not compile its program");

@@ -23,13 +23,22 @@ class temporary_directory {
   std::filesystem::path path_;
 };
 
-// "openmpi" and "oshmem" of the core bench, "boost" and "cereal" of the graph bench.
+// "openmpi" and "oshmem" of the core bench, "boost" and "cereal" of the graph bench, "devito" of the stencil bench.
 [[nodiscard]] bool is_rival(const std::string& subject);
 
 // Makes the rival's program in the directory, installing Debian's packages first where they are absent and
 // `may_install`. Says what it does; where the rival cannot be had says why, and returns false.
 [[nodiscard]] bool prepare_rival(const std::string& subject, const std::filesystem::path& directory, bool may_install,
                                  const std::function<void(const std::string&)>& say);
+
+// Writes bench/rivals, and what it includes, into the directory.
+void write_rival_sources(const std::filesystem::path& directory);
+
+// What a prepared rival's program was compiled with, and how it was built, in words.
+[[nodiscard]] subject_terms rival_terms(const std::string& subject, const std::filesystem::path& directory);
+
+// "openmpi-bin 4.1.4-3+b1": a Debian package and its version.
+[[nodiscard]] std::string package_with_version(const std::string& package);
 
 // The command and environment that run a prepared rival over so many ranks (those of the graph bench have one).
 [[nodiscard]] subject_request rival_request(const std::string& subject, const std::filesystem::path& directory,

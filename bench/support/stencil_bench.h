@@ -36,6 +36,7 @@ struct stencil_case {
   double share = 1;          // of the time
   bool is_large = false;     // only where it is named or --large is given
   bool is_programs = false;  // only where --programs is given
+  bool is_devito = false;    // beside Devito, where it can be had
 };
 
 [[nodiscard]] std::span<const stencil_case> all_stencil_cases();
@@ -45,9 +46,10 @@ struct stencil_case {
 
 struct stencil_options {
   std::vector<std::string> cases;  // names, or beginnings of names; empty: all but those by request
-  double seconds = 120;   // of samples, over all runs; making the data and the first repeats of each chain come on top
-  bool quick = false;     // small grids and one sample of each
-  bool large = false;     // what exceeds the machine's memory, too
+  double seconds = 120;  // of samples, over all runs; making the data and the first repeats of each chain come on top
+  bool quick = false;    // small grids and one sample of each
+  bool large = false;    // what exceeds the machine's memory, too
+  bool may_install = true;
   std::string programs;   // folder of programs built elsewhere; empty: none
   std::string json_file;  // empty: none
 };

@@ -120,6 +120,8 @@ void take_lines(std::string& text, subject_outcome& outcome) {
     const std::string_view line{text.data() + begin, end - begin};
     if (auto s = parse_sample(line))
       outcome.samples.push_back(std::move(*s));
+    else if (auto flags = parse_flags_line(line))
+      outcome.flags.push_back(std::move(*flags));
     else if (is_end_line(line))
       outcome.end = subject_end::complete;
   }
@@ -223,14 +225,34 @@ interruption_guard::~interruption_guard() {
 
 bool interruption_guard::interrupted() noexcept { return interruption != 0; }
 
-int run_quietly(const std::vector<std::string>& command) {
-  const descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};
-  const pid_t child = start(command, {}, nowhere.get(), nowhere.get());
+namespace {
+
+// Waits for the command; an interruption ends it.
+int status_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     if (interruption != 0) kill(-child, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+int run_quietly(const std::vector<std::string>& command) {
+  const descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};
+  return status_of(start(command, {}, nowhere.get(), nowhere.get()));
+}
+
+int run_saying(const std::vector<std::string>& command) { return status_of(start(command, {}, 2, 2)); }
+
+std::string output_of(const std::vector<std::string>& command) {
+  const descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};
+  pipe_ends output = make_pipe();
+  const pid_t child = start(command, {}, output.write.get(), nowhere.get());
+  output.write.reset();
+  std::string text;
+  while (read_into(output.read, text)) {}
+  return status_of(child) == 0 ? text : "";
 }
 
 }  // namespace situ::bench

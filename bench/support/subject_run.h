@@ -29,7 +29,8 @@ enum class subject_end {
 struct subject_outcome {
   subject_end end = subject_end::failed;
   std::vector<sample> samples;
-  std::string error_output;  // the last few thousand characters that it wrote to standard error
+  std::vector<flags_line> flags;  // of subjects that say theirs
+  std::string error_output;       // the last few thousand characters that it wrote to standard error
 };
 
 // Starts the command with a fresh page (see page.h), reads its samples and waits until it and its process group are
@@ -48,5 +49,11 @@ class interruption_guard {
 
 // Runs a command with its output thrown away; its exit code, or -1 where it could not be run or was killed.
 [[nodiscard]] int run_quietly(const std::vector<std::string>& command);
+
+// The same, with its output on this process's standard error.
+[[nodiscard]] int run_saying(const std::vector<std::string>& command);
+
+// What it writes to standard output; nothing where it cannot be run or fails.
+[[nodiscard]] std::string output_of(const std::vector<std::string>& command);
 
 }  // namespace situ::bench

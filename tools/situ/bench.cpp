@@ -4,6 +4,7 @@
 #include "cases.h"
 #include "core_bench.h"
 #include "graph_bench.h"
+#include "results_report.h"
 #include "stencil_bench.h"
 
 #include <fmt/format.h>
@@ -14,6 +15,26 @@
 #include <string>
 
 namespace {
+
+// Where the results go, besides the table.
+struct output_options {
+  std::string json_file, out;
+  bool with_plots = true;
+};
+
+std::shared_ptr<output_options> add_output(CLI::App& bench) {
+  auto output = std::make_shared<output_options>();
+  bench.add_option("--json", output->json_file, "Also write the rows to this file")->type_name("FILE");
+  bench.add_option("--out", output->out, "Also write a page of results into this folder, with plots and the JSON file")
+      ->type_name("FOLDER");
+  bench.add_flag("!--no-plots", output->with_plots, "A page without plots: these need python3-matplotlib");
+  return output;
+}
+
+// A benchmark's exit code is the command's.
+void end_with(int code) {
+  if (code != 0) throw CLI::RuntimeError(code);
+}
 
 std::string core_footer() {
   std::string text = "Cases:\n";
@@ -39,14 +60,22 @@ void add_core(CLI::App& bench) {
   core->add_option("--split-ns", options->split_ns,
                    "A sample is near where the raw round trip takes less, else far (227)")
       ->check(CLI::PositiveNumber);
+  core->add_option("--rival", options->rivals,
+                   "A rival built elsewhere, of two places: PROGRAM 2 starts its ranks, which take samples as "
+                   "bench/support/sampling.h says; gasnetex=PROGRAM is held against the aims for it")
+      ->type_name("NAME=PROGRAM");
   core->add_flag("--quick", options->quick, "One round with few samples");
   core->add_flag("!--no-install", options->may_install,
                  "Do not install the rivals' Debian packages where they are absent");
-  core->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");
+  const auto output = add_output(*core);
   core->footer(core_footer());
-  core->callback([options, seconds] {
+  core->callback([options, seconds, output] {
     if (options->quick && seconds->count() == 0) options->seconds = 4;
-    if (const int code = situ::bench::run_core_bench(*options); code != 0) throw CLI::RuntimeError(code);
+    end_with(situ::bench::measure_and_report("core", output->json_file, output->out, output->with_plots,
+                                             [&](const std::string& json_file) {
+                                               options->json_file = json_file;
+                                               return situ::bench::run_core_bench(*options);
+                                             }));
   });
 }
 
@@ -81,11 +110,15 @@ void add_graph(CLI::App& bench) {
   graph->add_flag("--quick", options->quick, "One round, graphs of up to 1e4 objects");
   graph->add_flag("!--no-install", options->may_install,
                   "Do not install the rivals' Debian packages where they are absent");
-  graph->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");
+  const auto output = add_output(*graph);
   graph->footer(graph_footer());
-  graph->callback([options, seconds] {
+  graph->callback([options, seconds, output] {
     if (options->quick && seconds->count() == 0) options->seconds = 2;
-    if (const int code = situ::bench::run_graph_bench(*options); code != 0) throw CLI::RuntimeError(code);
+    end_with(situ::bench::measure_and_report("graph", output->json_file, output->out, output->with_plots,
+                                             [&](const std::string& json_file) {
+                                               options->json_file = json_file;
+                                               return situ::bench::run_graph_bench(*options);
+                                             }));
   });
 }
 
@@ -123,12 +156,46 @@ void add_stencil(CLI::App& bench) {
                    "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/benchmarks.md)")
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
-  stencil->add_option("--json", options->json_file, "Also write the rows to this file")->type_name("FILE");
+  const auto output = add_output(*stencil);
+  stencil->add_flag("!--no-install", options->may_install, "Do not install Devito from PyPI where it is absent");
   stencil->footer(stencil_footer());
-  stencil->callback([options, seconds] {
+  stencil->callback([options, seconds, output] {
     if (options->quick && seconds->count() == 0) options->seconds = 1;
-    if (const int code = situ::bench::run_stencil_bench(*options); code != 0) throw CLI::RuntimeError(code);
+    end_with(situ::bench::measure_and_report("stencil", output->json_file, output->out, output->with_plots,
+                                             [&](const std::string& json_file) {
+                                               options->json_file = json_file;
+                                               return situ::bench::run_stencil_bench(*options);
+                                             }));
   });
+}
+
+// All benches with their defaults, and one page of them: one run, one page.
+void add_all(CLI::App& bench) {
+  auto options = std::make_shared<situ::bench::all_options>();
+  CLI::App* all = bench.add_subcommand("all", "All of these, one after the other, and one page of results of the run");
+  all->add_option("--out", options->out, "The folder of the page (docs/results)")->type_name("FOLDER");
+  all->add_flag("--quick", options->quick, "As for each of them");
+  all->add_flag("!--no-install", options->may_install, "As for each of them");
+  all->add_flag("!--no-plots", options->with_plots, "A page without plots: these need python3-matplotlib");
+  all->add_flag("--large", options->large, "As for stencil");
+  all->add_option("--programs", options->programs, "As for stencil")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("FOLDER");
+  all->add_option("--rival", options->rivals, "As for core")->type_name("NAME=PROGRAM");
+  all->callback([options] { end_with(situ::bench::run_all_benches(*options)); });
+}
+
+void add_report(CLI::App& bench) {
+  auto options = std::make_shared<situ::bench::report_options>();
+  CLI::App* report = bench.add_subcommand("report", "A page of results from the JSON files of one run");
+  report->add_option("files", options->files, "What `situ bench ... --json FILE` wrote")->required()->type_name("FILE");
+  report->add_option("--out", options->out, "The folder of the page (docs/results)")->type_name("FOLDER");
+  report->add_option("--name", options->name, "The page's name, without .md (the day, the benches, the commit)");
+  report->add_flag("!--no-plots", options->with_plots, "A page without plots: these need python3-matplotlib");
+  report->footer(
+      "The page: what is aimed at against rivals and what limits each miss, a table and plots for each bench, and the\n"
+      "terms: what each subject was compiled with and how it was built. The files must be of one machine and commit.");
+  report->callback([options] { end_with(situ::bench::run_report(*options)); });
 }
 
 }  // namespace
@@ -139,4 +206,6 @@ void add_bench_command(CLI::App& app) {
   add_core(*bench);
   add_graph(*bench);
   add_stencil(*bench);
+  add_all(*bench);
+  add_report(*bench);
 }
