@@ -1,4 +1,4 @@
-# The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, and the packages
+# The umbrella target situ::situ, and what `cmake --install` puts where: libraries, headers, machine files, the gdb script, the licence, and the packages
 # that find_package(Situ) and pkg-config read. The programs are installed where they are built.
 #
 # Each module is an export set of its own, and each module apart a component of find_package(Situ): what it needs is looked for only where
@@ -102,6 +102,7 @@ install(DIRECTORY include/situ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MAT
 install(DIRECTORY compat/ops/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/situ/compat/ops)
 install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/situ FILES_MATCHING PATTERN "*.toml")
 install(FILES tools/gdb/situ_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/situ/gdb)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(cmake/SituConfig.cmake.in ${PROJECT_BINARY_DIR}/cmake/SituConfig.cmake
   INSTALL_DESTINATION ${SITU_PACKAGE_DIR})

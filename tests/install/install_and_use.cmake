@@ -21,6 +21,10 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 
+if(NOT EXISTS ${prefix}/share/doc/Situ/LICENSE)
+  message(FATAL_ERROR "the licence was not installed")
+endif()
+
 # The install can be moved: nothing in the package names the tree it came from.
 file(GLOB_RECURSE cmake_files ${prefix}/*.cmake)
 file(GLOB_RECURSE pkgconfig_files ${prefix}/*.pc)
