@@ -1,5 +1,5 @@
 # situ_module(NAME [APART] [SOURCES ...] [LINKS ...] [PRIVATE_LINKS ...]): one static library `situ_NAME`, alias `situ::NAME`.
-# Static, so that the thread-local place pointer is a plain %fs-relative load (docs/decisions/0001).
+# Static, so that the thread-local place pointer is a plain %fs-relative load (docs/decisions/0001-one-memory-file.md).
 # A private link to a library of headers alone is not exported: who uses an installed Situ needs none of those.
 # APART: installed, but not part of situ::situ, because few programs need it and what it links.
 
@@ -29,7 +29,7 @@ target_compile_options(situ_options INTERFACE -Wall -Wextra -Wno-missing-field-i
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 if(SITU_SANITIZE)
   string(REPLACE "," ";" sanitizers "${SITU_SANITIZE}")
-  # gcc warns that ThreadSanitizer does not model fences; docs/fabric.md says where we use them and why that is sound.
+  # gcc warns that ThreadSanitizer does not model fences; docs/design/fabric.md says where we use them and why that is sound.
   target_compile_options(situ_options INTERFACE -fsanitize=${SITU_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1
     # With AddressSanitizer, half of the compile time goes into making tests and programs faster by less than that.
     $<IF:$<AND:$<IN_LIST:address,${sanitizers}>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SITU_IS_MODULE>>>>,-O0,-O1>
@@ -86,7 +86,7 @@ function(situ_program name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-# situ_stencil_kernels(TARGET): its stencil kernels are compiled for this machine (docs/stencil.md, "Kernels").
+# situ_stencil_kernels(TARGET): its stencil kernels are compiled for this machine (docs/design/stencil.md, "Kernels").
 function(situ_stencil_kernels target)
   target_link_libraries(${target} PRIVATE situ::stencil_kernels)
   if(NOT SITU_SANITIZE)

@@ -117,7 +117,7 @@ void measure_programs(const session& s, const char* case_name) {
       if (const auto seconds = run_fastest(folder, c.subject)) ns[c.subject] = *seconds * 1e9;
     }
     if (ns.empty())
-      throw std::runtime_error{folder.string() + ": holds no program of a name that docs/benchmarks.md gives"};
+      throw std::runtime_error{folder.string() + ": holds no program of a name that docs/results/README.md gives"};
     for (const auto& c : all) {
       if (ns.contains(c.subject) && ns.contains(c.counterpart)) samples.print(c.row, ns[c.subject], ns[c.counterpart]);
     }

@@ -85,7 +85,7 @@ struct provenance {
   friend bool operator==(const provenance&, const provenance&) = default;
 };
 
-// The form that every benchmark of Situ keeps: a JSON array, one row a line (docs/benchmarks.md).
+// The form that every benchmark of Situ keeps: a JSON array, one row a line (docs/results/README.md).
 [[nodiscard]] std::string to_json(std::span<const row> rows, const provenance& from);
 
 struct recorded_run {

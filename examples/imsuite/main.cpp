@@ -3,7 +3,7 @@
 //   situ run -n 4 imsuite mis                      one kernel, on the paper's input
 //   situ run -n 4 imsuite all --log-graphs         all twelve, and which graphs they copied
 //
-// engine.h is the part worth reading first, then a file in kernels/. docs/imsuite.md explains what is computed.
+// engine.h is the part worth reading first, then a file in kernels/. docs/results/imsuite.md explains what is computed.
 #include "copy_log.h"
 #include "kernels/kernels.h"
 #include "network.h"

@@ -7,8 +7,8 @@
 // Place 0 reads the list; the graph is then partitioned over the places, each holding a range of the names in its
 // segment. Every facility is used where it fits: puts hand the graph out and renew the ghosts of PageRank, active
 // messages carry the frontier of the breadth-first search, `at` looks up names where they lie, gets read results back,
-// collectives add up. docs/package_rank.md explains how; placed_graph.h, placed_ranks.h and placed_search.h are the
-// parts worth reading.
+// collectives add up. docs/results/package_rank.md explains how; placed_graph.h, placed_ranks.h and placed_search.h are
+// the parts worth reading.
 #include "input.h"
 #include "placed_graph.h"
 #include "placed_ranks.h"

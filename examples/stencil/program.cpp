@@ -64,7 +64,7 @@ void declare(CLI::App& app, const facts& about, settings& s) {
   app.add_flag("--report", s.report, "Time, bytes and GB/s of each loop");
   std::string text = "Examples:\n";
   for (const std::string& e : about.examples) text += "  " + about.name + " " + e + "\n";
-  app.footer(text + "The variables SITU_STENCIL_* are those of docs/stencil.md.");
+  app.footer(text + "The variables SITU_STENCIL_* are those of docs/design/stencil.md.");
 }
 
 void apply(settings& s) {

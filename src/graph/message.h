@@ -45,7 +45,7 @@ void write_message(const graph_plan& plan, std::span<const graph_root> roots, st
 // Reads a message into an arena of its own. `roots` names the declared types; their objects are set, to null where it
 // throws. Nothing in `bytes` is trusted: the content is copied first and checked then, and no more memory is taken than
 // four times the message and 64 KiB. Throws bad_message, which says what is wrong and where; out_of_memory. cost:
-// docs/graph.md.
+// docs/design/graph.md.
 [[nodiscard]] arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_root> roots);
 
 }  // namespace situ::detail

@@ -1,10 +1,10 @@
 // The plan of a copy: the copy itself, in working memory, with offsets for pointers; and of what types it consists.
 //
-// Two passes (docs/decisions/0004). discover() is Cheney's: each object is appended to the image when it is first met,
-// and the image is scanned from its start, which replaces each pointer by the place of its target; the image is the
-// queue. Objects of one type that lie side by side are one run, so types cost a record only where they change. write()
-// goes along the runs and moves the image to where the copy shall lie, making addresses of places on the way. Large
-// plain data is left where it is until then.
+// Two passes (docs/decisions/0004-graph-copy.md). discover() is Cheney's: each object is appended to the image when it
+// is first met, and the image is scanned from its start, which replaces each pointer by the place of its target; the
+// image is the queue. Objects of one type that lie side by side are one run, so types cost a record only where they
+// change. write() goes along the runs and moves the image to where the copy shall lie, making addresses of places on
+// the way. Large plain data is left where it is until then.
 //
 //   runs     | units 4 to 7: list | 7 to 9: leaf | 9 to 512009: block of doubles, left | ...    16 bytes each
 //   image    | head, 4 units | object 1 | object 2 | room for a block | ...

@@ -1,4 +1,4 @@
-// Trees from TOML; docs/machine.md describes the format.
+// Trees from TOML; docs/design/machine.md describes the format.
 #include <situ/base/error.h>
 #include <situ/base/spec_file.h>
 #include <situ/machine/toml.h>

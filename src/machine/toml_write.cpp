@@ -1,4 +1,4 @@
-// Trees as TOML. Nodes alike in all but their place become one [[node]] table, a family; see docs/machine.md.
+// Trees as TOML. Nodes alike in all but their place become one [[node]] table, a family; see docs/design/machine.md.
 #include <situ/base/units.h>
 #include <situ/machine/toml.h>
 

@@ -1,4 +1,5 @@
-// OPS's HDF5 files. That OPS reads ours and the other way round was tried by hand with OPS's own library (docs/ops.md).
+// OPS's HDF5 files. That OPS reads ours and the other way round was tried by hand with OPS's own library
+// (docs/results/ops_programs.md).
 #define OPS_2D
 #include "ops_seq_v2.h"
 

@@ -1,5 +1,5 @@
 // OPS's API over situ::stencil, with programs of our own in its style. OPS's own programs are tried by hand
-// (docs/ops.md).
+// (docs/guide/ops.md).
 #define OPS_2D
 #include "ops_seq_v2.h"
 

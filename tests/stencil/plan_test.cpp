@@ -1,4 +1,4 @@
-// Plans against figures worked out by hand; the first is the example of docs/stencil.md.
+// Plans against figures worked out by hand; the first is the example of docs/design/stencil.md.
 #include "stencil/plan.h"
 
 #include <situ/stencil/stencil.h>

@@ -42,7 +42,7 @@ std::string core_footer() {
     text += fmt::format("  {:<16} {}\n", info.name, info.operation);
   return text +
          "Subjects: raw (shared memory with nothing in between), situ, openmpi, oshmem.\nFigures, definitions and "
-         "limits: docs/benchmarks.md.";
+         "limits: docs/results/README.md.";
 }
 
 void add_core(CLI::App& bench) {
@@ -87,7 +87,7 @@ std::string graph_footer() {
         fmt::format("  {:<16} {}; subjects {}\n", operation.name, operation.words, fmt::join(operation.subjects, ", "));
   for (const situ::bench::graph_shape& shape : situ::bench::graph_shapes())
     text += fmt::format("  {:<16} {}\n", shape.name, shape.words);
-  return text + "Figures, definitions and limits: docs/benchmarks.md.";
+  return text + "Figures, definitions and limits: docs/results/README.md.";
 }
 
 void add_graph(CLI::App& bench) {
@@ -131,7 +131,7 @@ std::string stencil_footer() {
                                            : "");
   return text +
          "Files go to SITU_STENCIL_DIRECTORY, else TMPDIR or /tmp. Figures, definitions and limits: "
-         "docs/benchmarks.md.";
+         "docs/results/README.md.";
 }
 
 void add_stencil(CLI::App& bench) {
@@ -152,8 +152,9 @@ void add_stencil(CLI::App& bench) {
   stencil->add_flag("--quick", options->quick, "Small grids, few samples");
   stencil->add_flag("--large", options->large, "Also the case with more data than memory: 30 GB of disk, some minutes");
   stencil
-      ->add_option("--programs", options->programs,
-                   "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/benchmarks.md)")
+      ->add_option(
+          "--programs", options->programs,
+          "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/results/README.md)")
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
   const auto output = add_output(*stencil);

@@ -1,5 +1,5 @@
 // OPS's API (version 2, C++) over situ::stencil: what programs declare and ask for. Parallel loops are in ops_seq_v2.h.
-// The behaviour is that of OPS's documentation; docs/ops.md lists what is not there.
+// The behaviour is that of OPS's documentation; docs/guide/ops.md lists what is not there.
 //
 // All calls are made by one thread. Loops are queued; what returns data executes them first (situ/stencil/context.h).
 #pragma once

@@ -1,4 +1,4 @@
-// Trees as TOML: machines/*.toml, and back. docs/machine.md describes the format. Thread-safe.
+// Trees as TOML: machines/*.toml, and back. docs/design/machine.md describes the format. Thread-safe.
 //
 // parse_toml(to_toml(t), "") == t for every tree t.
 #pragma once

@@ -48,7 +48,7 @@ class team {
 
 // Waits until every member has come to the barrier; what they wrote before it is seen after it. The place goes on with
 // messages and tasks meanwhile. cost: one cache line crossing for few places with a processor each; else a tree
-// (docs/runtime.md).
+// (docs/design/runtime.md).
 void barrier(const team& members);
 void barrier();
 

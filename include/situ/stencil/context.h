@@ -1,6 +1,6 @@
 // A context owns blocks, datasets and the queue of loops. Loops are queued, and executed when something needs their
 // results: a reduction's value, a fetch, raw access, execute(). In between the whole chain of loops is analysed and
-// executed in tiles, or out of core (docs/stencil.md).
+// executed in tiles, or out of core (docs/design/stencil.md).
 //
 // A context is used by one thread at a time; it runs loops on threads of its own. Handles (block, dataset, reduction)
 // are small values and valid as long as their context. Kernels must not throw and must not call into the context; their

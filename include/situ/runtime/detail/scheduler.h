@@ -13,7 +13,7 @@
 //   2. Only a worker at the top of its loop takes in calls and runs tasks, so none ever runs on top of waiting code's
 //      stack. Handlers of active messages, which cannot wait, run on any stack.
 //   3. A task is told of each end of a place once: by place_lost_error out of the wait that it is in, or else out of
-//      its next one, unless what that wait is for has come (docs/runtime.md, "How a wait learns of a loss").
+//      its next one, unless what that wait is for has come (docs/design/runtime.md, "How a wait learns of a loss").
 // Not thread-safe: everything belongs to the place's thread.
 #pragma once
 
