@@ -1,8 +1,8 @@
 // The Taylor-Green vortex. taylor_green_solver.h says how it is computed; here is what it is compared with.
 //
 //   3d   the vortex breaks up. Its vorticity is known for short times, as a series in t (Taylor and Green 1937,
-//        equation 48), with R the Reynolds number:  W / W0 = 1 - 6 t / R + (5/48 + 18/R^2) t^2 - (5/3 + 36/R^2) t^3 / R
-//        + ...
+//        equation 48), with R the Reynolds number:
+//          W / W0 = 1 - 6 t / R + (5/48 + 18/R^2) t^2 - (5/3 + 36/R^2) t^3 / R + ...
 //        and what the motion loses is what viscosity takes, viscosity * W.
 //   2d   the vortex keeps its form and decays: kinetic energy ~ exp(-4 t / R). On three grids, each with half the
 //        spacing of the one before, the differences between their energies tell the order of the scheme.

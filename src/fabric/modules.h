@@ -5,8 +5,7 @@
 // module:
 //
 //   place 0 names code of x.so          job_control::modules                 place 1 gets a call to 7 : 0x1139
-//   number 7, identity 0xab...  ------> { 0xab..., "x.so" }, ...  ---------> 7 is 0xab...: is just that module loaded
-//   here?
+//   number 7, identity 0xab...  ------> { 0xab..., "x.so" }, ...  ---------> 7 is 0xab...: is that module loaded here?
 //
 // Invariants
 //   1. Entries are only added, at the first empty one, and never change. Of entries with the same number the first has

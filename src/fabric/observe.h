@@ -52,7 +52,7 @@ struct trace_event {
 static_assert(sizeof(trace_event) == 32);
 
 struct alignas(64) row_header {
-  std::uint64_t events;  // recorded, whether kept or not: beyond event_capacity they are only counted
+  std::uint64_t events;  // recorded, whether kept or not: beyond trace_event_capacity they are only counted
 };
 
 inline constexpr std::uint64_t trace_event_capacity = 1 << 18;  // 8 MiB a place, touched as it fills

@@ -5,18 +5,21 @@
 // Its requests lie in the place's segment, where the receiver finds them: a FIFO of 16. Who waits for a free entry
 // waits as a task.
 //
-//   free - caller -> measure - agent -> measured - receiver -> claimed -> copy - agent -> done - receiver -> free
-//                        \--------------> failed                             \------------> failed
+//   free -> reserved -> measure   by the caller
+//   measure -> measured, failed   by the agent
+//   measured -> claimed -> copy   by the receiver
+//   copy -> done, failed          by the agent
+//   done, failed -> free          by the receiver; a failed `measure` by the caller
 //
 // Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost
 // receiver left behind; the receiver one that it has claimed. While the agent copies, an entry that is given up is
 // `abandoned`, and the agent frees it.
 //
 // Invariants
-//   1. Whoever may take the next step owns the entry's other fields; the change is a release, the look an acquire.
-//      Where two may take it, each by compare-exchange.
-//   2. A state holds the number of the entry's use, which grows each time that it is freed: an old name of an entry
-//      finds nothing.
+//   1. Whoever may take the next step owns the entry's other fields. Steps are taken by compare-exchange, since two may
+//      try (sequentially consistent, because who waits is looked for afterwards); the look is an acquire.
+//   2. `state` holds the step and the number of the entry's use, which grows each time that it is freed: an old name of
+//      an entry finds nothing.
 //   3. The agent takes requests in the order of their tickets.
 //   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
 //      wakes them.

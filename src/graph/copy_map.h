@@ -1,7 +1,7 @@
 // Copy maps: which originals have been met, and where their copies lie. One interface, three ways:
 //
-//   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh)  // what is known of it, or `fresh`, known from
-//   then on void clear()                                                    // before each graph
+//   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh)  // what is known of it, or `fresh` from now on
+//   void clear()                                                     // before each graph
 //
 // Values are places in the copy, in units of 8 bytes, from 1 on; `fresh` is larger than every value before it, so that
 // whoever gets it back knows the original is new. Not thread-safe.

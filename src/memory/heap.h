@@ -4,7 +4,7 @@
 //
 //   bytes <= 64 KiB, alignment <= 16 KiB: a block of a slab       else: a run of chunks
 //
-//   bins_[class] --> magazine: up to 64 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
+//   bins_[class] --> magazine: up to 60 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
 //
 // The magazine makes a pair of calls short (no search, and what it hands out is warm) and counts the slabs' blocks in
 // batches. Everything about a block lies out of line, in the bits of heap_map: free blocks are not written to, a stray

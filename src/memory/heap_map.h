@@ -75,7 +75,7 @@ struct size_class_info {
   std::array<size_class_info, class_count> classes{};
   for (unsigned i = 0; i < class_count; ++i) {
     const std::uint32_t bytes = i < 8 ? 16 * (i + 1) : (128u << ((i - 8) / 4)) / 4 * (5 + (i - 8) % 4);
-    // At least 16 blocks (8 of the largest), so that a new slab pays off.
+    // At least 16 blocks (8 to 12 above 32 KiB), so that a new slab pays off.
     const std::uint32_t chunks =
         bytes <= 1024 ? 1 : std::min<std::uint32_t>(std::bit_ceil(bytes) * 16 / chunk_bytes, 32);
     const std::uint64_t reciprocal = ((std::uint64_t{1} << 40) + bytes - 1) / bytes;

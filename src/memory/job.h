@@ -77,7 +77,7 @@ struct job_control {
   bool sender_fences = false;  // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
   bool trace = false;
-  bool checked = false;                    // every access is held against the page map
+  bool checked = false;                    // puts, gets and atomics are held against the live blocks
   std::atomic<std::uint64_t> build_id{0};  // of the first place that joins
 
   // Agreement on the base address: in round r every place tries candidate r and votes; a base without a rejection is

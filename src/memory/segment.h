@@ -2,8 +2,8 @@
 // budget.
 //
 //   slice_base                        heap_offset (2 MiB aligned, the same in every slice of a job)
-//   | private: channels | heap metadata |  heap ...  opened ->            | never opened |
-//                                       |<- slot.extent bytes ->|
+//   | private: channels, barrier | heap metadata |  heap ...  opened ->   | never opened |
+//                                                |<- slot.extent bytes ->|
 //
 // The metadata lies below the heap and is not part of the extent, so that a stray put of another place cannot reach it.
 //

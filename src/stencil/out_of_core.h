@@ -1,5 +1,5 @@
 // The out-of-core executor: chains over datasets that lie in a backing store, tile by tile through windows in fast
-// memory. Follows algorithm 1 of paper 001, "Beyond 16GB" (section 4), with one change.
+// memory. Follows algorithm 1 of Reguly, Mudalige and Giles (Beyond 16GB, MCHPC 2017, section 4), with one change.
 //
 // A tile here is a group of the plan's tiles, which are cut for the cache: as many rows of them as the budget allows.
 //
@@ -17,12 +17,12 @@
 //                          | back   |                         | ahead |
 //                      first(t-1) first(t)                 last(t)  last(t+1)
 //
-// [first, last) is the paper's full footprint; [first(t), first(t+1)) its left footprint, which is written back after
+// [first, last) is their full footprint; [first(t), first(t+1)) its left footprint, which is written back after
 // tile t; [last(t-1), last(t)) its right footprint, which is read before; what tiles t and t+1 share is the right edge
 // of the one and the left edge of the other. While tile t runs, the store gets the left footprint of tile t-1 and gives
 // the right footprint of tile t+1: three slots.
 //
-// The change: the paper copies right edges to left edges, since its slots are separate buffers. Here the slots are
+// The change: they copy right edges to left edges, since their slots are separate buffers. Here the slots are
 // consecutive parts of one ring for each dataset, mapped twice in a row, so that each window is contiguous and an edge
 // is already where the next tile wants it. Slab s lies at (s * slab bytes + shift) modulo the ring. And where the
 // budget has room, transfers are `depth` tiles ahead and behind, not one, so that neither a slow transfer nor a slow

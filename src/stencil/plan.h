@@ -16,8 +16,8 @@
 // to the first, with two numbers for each dataset (the highest coordinate read so far, and written so far), gives the
 // smallest ends. That they hold in each dimension alone suffices: of two tiles in the wrong order, the first dimension
 // in which they differ keeps their accesses apart. A tile's loops thus start the further to the right, the later they
-// come in the chain: the skew. Boundary loops end where their range does and ask for no more than that. (Paper 001,
-// "Beyond 16GB", section 3, and Reguly et al., TPDS 2017.)
+// come in the chain: the skew. Boundary loops end where their range does and ask for no more than that. (Reguly,
+// Mudalige and Giles: Beyond 16GB, MCHPC 2017, section 3, and TPDS 2017.)
 #pragma once
 
 #include <situ/stencil/detail/loop.h>

@@ -18,13 +18,13 @@ enum class errc : std::uint8_t {
   bad_address,    // an address outside every segment, or not allocated
   misaligned,     // an address not aligned for the operation
   out_of_memory,  // a segment or the machine has no room
-  access_denied,
+  access_denied,  // reserved: nothing throws it yet
   not_supported,
   bad_message,       // received bytes that do not decode
   bad_file,          // a file that cannot be read, written or parsed
   remote_exception,  // the body of an `at` threw; see remote_error
   // link
-  link_lost,
+  link_lost,  // reserved for fabrics between hosts: nothing throws it yet
   // place
   place_lost,  // a place has died, exited early, or left by an exception; see place_lost_error
   // job

@@ -2,9 +2,9 @@
 // write.
 //
 //   const situ::spec_table spec = situ::read_spec("study.toml");
-//   spec.allow_only({"machine", "blocks", "size"});              // a misspelt key is an error, with the nearest known
-//   key const std::uint64_t size = spec.bytes("size");               // size = "64 MiB" for (const situ::spec_table&
-//   block : spec.tables("blocks"))  // [[blocks]]
+//   spec.allow_only({"machine", "blocks", "size"});              // a misspelt key is an error, with the nearest one
+//   const std::uint64_t size = spec.bytes("size");               // size = "64 MiB"
+//   for (const situ::spec_table& block : spec.tables("blocks"))  // [[blocks]]
 //     use(block.text("name"), block.integer("count", 1));
 //
 // A spec_table is a handle on an immutable document and keeps it alive: cheap to copy, thread-safe to read.

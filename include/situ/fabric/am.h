@@ -1,5 +1,4 @@
-// Active messages: a message that runs a handler where it arrives. Three categories, as in GASNet (paper 003, section
-// 2.2):
+// Active messages: a message that runs a handler where it arrives. Three categories, as in GASNet (Bonachea, 2002):
 //
 //   short    up to 16 arguments of at most eight bytes
 //   medium   also a payload of up to max_medium_bytes(), handed to the handler in a buffer of the runtime

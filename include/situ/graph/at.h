@@ -6,8 +6,7 @@
 //   situ::at(situ::via(p, situ::transfer::pull), work, head);                 // by this transfer
 //   situ::at(p, work, situ::by_reference(head));                              // the address alone
 //   situ::async_at(p, work, situ::clone(head));                               // handed over, until the future is ready
-//   situ::async_at(p, work, head);                                            // lent: *head must stay as it is until
-//   then
+//   situ::async_at(p, work, head);                                            // lent: *head stays as it is until then
 //
 // A graph is a pointer to a described class, an owned<T>, or a described class by value that holds pointers or
 // containers (it arrives as an lvalue). Graphs of one call that share objects share their copies. Results arrive as

@@ -5,7 +5,7 @@
 //   situ::graph_size size = situ::measure(head);      // objects, bytes
 //
 // The copy lies in the calling place's segment (outside a runtime: on the heap) and goes when its owner goes. The
-// original is only read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 32 GiB
+// original is only read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 31 GiB
 // and for objects whose header names no known type. cost: docs/design/graph.md. Source: NEMESYS, sections 4.3 to 4.6;
 // docs/decisions/0004-graph-copy.md.
 #pragma once

@@ -1,8 +1,9 @@
 // Orderings: the memories of a machine sorted for one intent, as seen from an initiator.
 //
-// Paper 001 (Williams, Ionkov, Lang: NUMA distance for heterogeneous memory): one distance cannot say whether HBM is
-// nearer than DRAM; several orderings, one for each intent, can. An allocation goes to the first memory of its ordering
-// that has room and spills to the next (section 3.3), so an ordering lists every memory that can be allocated from.
+// Williams, Ionkov and Lang (NUMA distance for heterogeneous memory, MCHPC 2017): one distance cannot say whether HBM
+// is nearer than DRAM; several orderings, one for each intent, can. An allocator is to take the first memory of an
+// ordering that has room and to go on to the next (section 3.3), so an ordering lists every memory that can be
+// allocated from. situ::allocate does not look at orderings: its memory is where the kernel puts it.
 //
 // What decides, in this order:
 //   latency    the figures, if every memory has one seen from the initiator; else the kind of memory and nearness

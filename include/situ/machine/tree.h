@@ -1,7 +1,7 @@
 // The place tree: a machine as a tree of packages, caches, cores, processors, memories and devices.
 //
-// It is the hierarchical place tree of paper 001 (Yan et al., MCHPC'17, section 3.1): what a program, a compiler or a
-// runtime knows of a machine, with as much detail as it asks for (view.h). Sources: this machine or a recorded one
+// It is the hierarchical place tree of Yan, Brightwell and Sun (MCHPC 2017, section 3.1): what a program, a compiler or
+// a runtime knows of a machine, with as much detail as it asks for (view.h). Sources: this machine or a recorded one
 // (discover.h), or a specification (toml.h).
 //
 // Invariants of a tree

@@ -1,4 +1,4 @@
-// Views: the same machine with less detail (paper 001, Yan et al., figure 2). Pure functions.
+// Views: the same machine with less detail (Yan, Brightwell and Sun, MCHPC 2017, figure 2). Pure functions.
 //
 //   full  everything: caches for tiling and sharing, threads, devices          (figure 2a)
 //   numa  memories and the cores near them; caches and devices are hidden       (figure 2b)

@@ -15,7 +15,7 @@ namespace situ::detail {
 
 enum class access : std::uint8_t { put, get, atomic };
 
-// Looks the extent up again, counts and traces when observed, holds the access against the page map in checked mode.
+// Looks the extent up again, counts and traces when observed, in checked mode asks whether a live block is there.
 // Throws where the range is not open.
 void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes);
 

@@ -5,7 +5,8 @@
 //   cells  [cell_count]   one cache line a message: header, handler, up to six arguments or a short payload
 //   data   [data_bytes]   what does not fit a cell: further arguments, then the payload; each record contiguous
 //
-//   cell:  | sequence:32 kind:8 arguments:8 source:16 | handler:48 spare:16 ... see cell_header | word 0 .. word 5 |
+//   cell:  | sequence:32 . payload_in_cell:1 kind:8 arguments:8 | payload_bytes:16 function_id:48 | word 0 .. word 5 |
+//          (two words of 64 bits, the highest bits first, and six more)
 //
 // Invariants
 //   1. Cells are numbered from 0 without end; number n lies in cell n % cell_count and carries sequence n + 1 (mod
@@ -14,12 +15,13 @@
 //   2. The producer writes the rest of a cell and its data record before the header (release); the consumer reads the
 //      header first (acquire).
 //   3. The producer never has more than cell_count cells or data_bytes bytes unconsumed. It learns of consumption from
-//      `consumed`, which the consumer publishes at least every quarter ring.
+//      `consumed`. The consumer publishes that after a quarter of the cells or of the data, and, where some of the data
+//      is not told yet, when it leaves the channel: up to a quarter of the cells, but no data, stays untold.
 //   4. Both ends compute a record's position by the same rule (next_record), so positions are never sent and a corrupt
 //      message cannot direct the consumer outside the ring.
 //
-// Follows GASNet's message categories (paper 003, section 2.2); the one-line cell is what makes a short message cost
-// one cache line crossing (bench/core).
+// The categories of messages are GASNet's (Bonachea, 2002; Willenberg and Chow, 2013, section 2.2). A cell is one cache
+// line, so a short message costs one crossing (bench/core).
 #pragma once
 
 #include <atomic>
@@ -34,9 +36,8 @@ enum class message_kind : std::uint8_t { short_message = 1, medium_message, long
 struct alignas(64) cell {
   static constexpr std::uint32_t word_count = 6;
 
-  // | argument count:8 | kind:8 | payload in cell:16 (0 or 1) | sequence:32 |
-  std::atomic<std::uint64_t> header;
-  std::uint64_t handler;  // | payload bytes, low 16 bits:16 | function_id:48 |
+  std::atomic<std::uint64_t> header;  // | sequence:32 | 0:15 | payload in cell:1 | kind:8 | argument count:8 |
+  std::uint64_t handler;              // | payload bytes:16 | function_id:48 |
   std::uint64_t words[word_count];
 };
 static_assert(sizeof(cell) == 64);

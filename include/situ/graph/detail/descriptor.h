@@ -5,9 +5,11 @@
 // tag and fingerprint.
 //
 // The pointer mask is that of NEMESYS (section 4.3): two bits for each word of 8 bytes.
-//   00 data   01 pointer   10 transient: arrives zeroed   11 the first word of an array descriptor, which takes three
-//             words:
-//   where its elements lie; how many there are (00 for data, 01 for pointers or objects); their capacity in bytes
+//
+//   00 data   01 pointer   10 transient: arrives zeroed   11 the first word of an array descriptor
+//
+// An array descriptor takes three words: where its elements lie; how many there are (its mask is 00 for data, 01 for
+// pointers or objects); their capacity in bytes.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 //
 //   base                                                   the same address in every process of the host
 //   |<------ slice of place 0 ------>|<------ slice of place 1 ------>|  ...      slice = 1 << slice_shift bytes
-//   | private: channels, page map | heap, grows ->   | unused         |
-//                                 ^ heap_offset      ^ heap_offset + limit[0]
+//   | channels | barrier | heap metadata | heap, grows -> | unused    |
+//                                        ^ heap_offset    ^ heap_offset + limit[0]
 //
 // Invariants
 //   1. place of an address = (address - base) >> slice_shift.

@@ -28,8 +28,8 @@ namespace situ::detail {
 struct finish_node;
 struct stack_bounds;  // src/runtime/stack.h
 
-// What a running task knows of itself. `key` names the finish scope that it is counted in, 0 for none; `node` is this
-// place's record of that scope, made when the task first spawns something.
+// What a running task knows of itself. `finish_key` names the finish scope that it is counted in, 0 for none; `node` is
+// this place's record of that scope, made when the task first spawns something.
 struct task_context {
   std::uint64_t finish_key = 0;
   finish_node* node = nullptr;
@@ -76,8 +76,8 @@ struct waits_for {
   bool outlives_losses = false;   // losses of others do not end it: what it waits for comes
 };
 
-// Code that waits. Lives on the waiting stack. pending(this) is asked in each turn where it is set; else make_resumable
-// ends it.
+// Code that waits. Lives on the waiting stack. is_done(this) is asked in each turn where it is set; else make_resumable
+// ends the wait.
 struct waiter {
   bool (*is_done)(waiter*) = nullptr;
   waiter* next = nullptr;
