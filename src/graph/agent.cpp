@@ -163,7 +163,8 @@ void offload_agent::serve(std::size_t i, offload_state state) {
   wake(control_.slot(place_));  // whose tasks may wait for an entry
 }
 
-// Section 4.2: between memories, the copy is made beside the originals, with pointers that are right where it goes.
+// NEMESYS, section 4.2: between memories, the copy is made beside the originals, with pointers that are right where it
+// goes.
 void offload_agent::copy(offload_entry& entry, const graph_plan& plan) {
   auto* const destination = reinterpret_cast<std::byte*>(entry.destination);
   auto* const finalizers = reinterpret_cast<std::uint64_t*>(entry.finalizers);

@@ -49,9 +49,9 @@ class linear_map {
   std::size_t size_ = 0;
 };
 
-// Section 4.5: a table of 2^(ceil(log2 n) + 1) places for n objects, linear probing, hashed by H3 (Carter and Wegman):
-// the exclusive or of one random word for each bit of the address that is set. Here eight bits at a time, from tables
-// of their sums.
+// NEMESYS, section 4.5: a table of 2^(ceil(log2 n) + 1) places for n objects, linear probing, hashed by H3 (Carter and
+// Wegman): the exclusive or of one random word for each bit of the address that is set. Here eight bits at a time, from
+// tables of their sums.
 class hash_map {
  public:
   std::uint32_t put(std::uintptr_t original, std::uint32_t fresh) {

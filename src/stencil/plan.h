@@ -5,12 +5,10 @@
 // order, dimension 0 fastest; within a tile loops run in program order. For loops p before l of the chain and a dataset
 // they share this is correct if
 //
-//   1. what l reads or overwrites, p has written:    each index at which p writes a coordinate that l touches below
-//      e(t, l)
-//                                                    is below e(t, p);
-//   2. what p still has to read, l leaves alone:     each index at which p reads a coordinate that l writes below e(t,
-//      l)
-//                                                    is below e(t, p).
+//   1. what l reads or overwrites, p has written:
+//      each index at which p writes a coordinate that l touches below e(t, l) is below e(t, p);
+//   2. what p still has to read, l leaves alone:
+//      each index at which p reads a coordinate that l writes below e(t, l) is below e(t, p).
 //
 // Both ask the same of p: "be done with every index that touches coordinates below c". So one walk from the last loop
 // to the first, with two numbers for each dataset (the highest coordinate read so far, and written so far), gives the

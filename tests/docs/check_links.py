@@ -4,6 +4,8 @@
   links      [text](path#heading) in Markdown: the file, and the heading within it
   paths      docs/..., src/..., tests/... anywhere in Markdown outside code blocks, and in comments of sources
   files      graph/plan.h, plan.cpp, situ/fabric/rma.h: some file of the tree ends so
+  names      `place_context::told_of` in comments, and in the documents but for decisions, results and notes, which name what is gone or
+             others have: the code has each of its words
 
 Prints file:line: what is not there, and fails.
 """
@@ -19,6 +21,10 @@ HASHES = (".cmake", ".sh", ".awk", ".py", ".toml", "CMakeLists.txt", "Makefile",
 TOPS = "bench|cmake|compat|development|docs|examples|include|machines|src|tests|tools"
 # What other projects, the reader's own programs and builds call their files.
 FOREIGN = {"first.cpp", "count.cpp", "study.toml", "m.toml", "complex.h", "ops_dummy_singlenode.cpp", "SituConfig.cmake", "PREFIX.cpp"}
+
+FOREIGN_NAMES = {"fallocate", "uN", "OPS_CPP_API"}
+NAMED = re.compile(r"`[$~]?((?:[A-Za-z]\w*)(?:(?:::|\.)~?[A-Za-z]\w*)*)(?:\(\))?`")
+UNCHECKED = ("docs/decisions/", "docs/results/", "development/", "CHANGELOG.md", "CONTRIBUTING.md")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(rf"(?<![\w./<$}}~-])(?:{TOPS})/[\w./*-]*[\w*]")
@@ -90,8 +96,27 @@ def missing_paths(root, name, text, ends):
             yield path
 
 
+def missing_names(text, words):
+    for match in NAMED.finditer(text):
+        if match[1] not in FOREIGN_NAMES and not FILE.fullmatch(match[1]) and not match[1].endswith("_"):
+            if any(word not in words for word in re.findall(r"\w+", match[1])):
+                yield match[1]
+
+
+def words_of(root, names):
+    """All words of the code, without its comments."""
+    words = set()
+    for name in names:
+        if name.endswith((*SLASHES, *HASHES)) and not name.endswith("check_links.py"):
+            with open(os.path.join(root, name), encoding="utf-8") as file:
+                text = file.read()
+            words.update(re.findall(r"\w+", re.sub(r"//[^\n]*", "", text) if name.endswith(SLASHES) else text))
+    return words
+
+
 def check(root):
     names = list(files_of(root))
+    words = words_of(root, names)
     ends = set()  # of each path every end, from the whole to the name alone; without detail/ as well, since a module's headers are named without it
     for name in names:
         for parts in (name.split("/"), [p for p in name.split("/") if p != "detail"]):
@@ -105,6 +130,8 @@ def check(root):
         for number, text in prose_of(name, lines):
             wrong = list(missing_links(root, name, text)) if name.endswith(MARKED) else []
             wrong += missing_paths(root, name, text, ends)
+            if not name.startswith(UNCHECKED):
+                wrong += missing_names(text, words)
             found += [f"{name}:{number}: there is no {what}" for what in wrong]
     return found
 
@@ -114,10 +141,11 @@ def self_test():
         os.makedirs(os.path.join(root, "docs"))
         os.makedirs(os.path.join(root, "src/graph"))
         contents = {
-            "docs/a.md": "# One `word`, two\n[b](b.md) [c](c.md) [h](#one-word-two) [x](#no-such)\n`src/graph/plan.h`\n"
+            "docs/a.md": "# One `f`, two\n[b](b.md) [c](c.md) [h](#one-f-two) [x](#no-such)\n`src/graph/plan.h`\n"
             "src/graph/gone.h\n```\ndocs/in_code.md\n```\n",
-            "docs/b.md": "[a](a.md#one-word-two)\n[a](a.md#two)\n",
-            "src/graph/plan.h": "// docs/a.md, docs/z.md, graph/plan.h, plan.cpp\n#include <no/such.h>\n",
+            "docs/b.md": "[a](a.md#one-f-two)\n[a](a.md#two)\n",
+            "src/graph/plan.h": "// docs/a.md, docs/z.md, graph/plan.h, plan.cpp\n#include <no/such.h>\n"
+            "int f;  // `f()`, `f::g`, `n > 0`\n",
         }
         for name, text in contents.items():
             with open(os.path.join(root, name), "w", encoding="utf-8") as file:
@@ -129,6 +157,7 @@ def self_test():
             "docs/b.md:2: there is no a.md#two",
             "src/graph/plan.h:1: there is no docs/z.md",
             "src/graph/plan.h:1: there is no plan.cpp",
+            "src/graph/plan.h:3: there is no f::g",
         ]
         found = check(root)
         return [] if found == expected else ["expected:", *expected, "found:", *found]

@@ -1,8 +1,8 @@
 // How values travel: measured, written to bytes at one place, read back (with every bound checked) at another.
 //
 // Here for trivially copyable types, std::string, std::vector, std::tuple, std::pair, std::optional, std::variant and
-// std::array of those. A program adds a type of its own by specialising wire<T>. Object graphs travel in another way
-// (graph/at.h). Layout: the
+// std::array of those. A class of a program's own that is none of these, and no aggregate, gets a specialisation of
+// wire<T>. An aggregate that is not plain travels as an object graph (graph/at.h), whatever wire<T> says. Layout: the
 // value's bytes in host order (both ends run the same build), containers behind a 64-bit count. Not self-describing:
 // the function that travels along knows the types.
 //

@@ -1,6 +1,6 @@
 // What is known of a type at run time: its layout, as the graph copy, the message decoder and the printer use it.
 //
-// Made once for each type by descriptor_of<T>() (describe.h), then constant; any thread may read it. Types are numbered
+// Made once for each type by descriptor_of<T>() (make_descriptor.h), then constant; any thread may read it. Types are numbered
 // in the order in which they are first used, so numbers differ between processes: what leaves a process names types by
 // tag and fingerprint.
 //
