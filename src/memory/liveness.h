@@ -1,8 +1,8 @@
 // Which places of a job are still there, and how the others hear that one has ended.
 //
 // Whoever learns of a loss first marks the place, raises failure_epoch (the number of ends so far) and wakes everybody.
-// A task is told of each end once (docs/design/runtime.md, "How a wait learns of a loss"). Callable from any process of the
-// job, and from its launcher, where nothing else is said.
+// A task is told of each end once (docs/design/runtime.md, "How a wait learns of a loss"). Callable from any process of
+// the job, and from its launcher, where nothing else is said.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
 [[noreturn]] void throw_place_lost(job_control& control, std::uint32_t self);
 
 // The running task learns, by an exception that is about to reach it, of every place that has ended so far: none of
-// these ends its next wait (docs/design/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and who reads
-// objects of this place under an earlier one is awaited. cost: a look at each place.
+// these ends its next wait (docs/design/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and
+// who reads objects of this place under an earlier one is awaited. cost: a look at each place.
 void note_told() noexcept;
 
 // While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws

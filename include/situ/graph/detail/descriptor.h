@@ -1,8 +1,8 @@
 // What is known of a type at run time: its layout, as the graph copy, the message decoder and the printer use it.
 //
-// Made once for each type by descriptor_of<T>() (make_descriptor.h), then constant; any thread may read it. Types are numbered
-// in the order in which they are first used, so numbers differ between processes: what leaves a process names types by
-// tag and fingerprint.
+// Made once for each type by descriptor_of<T>() (make_descriptor.h), then constant; any thread may read it. Types are
+// numbered in the order in which they are first used, so numbers differ between processes: what leaves a process names
+// types by tag and fingerprint.
 //
 // The pointer mask is that of NEMESYS (section 4.3): two bits for each word of 8 bytes.
 //
