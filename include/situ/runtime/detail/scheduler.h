@@ -83,7 +83,7 @@ struct waiter {
   waiter* next = nullptr;
   waiter* previous = nullptr;
   waiter* chain = nullptr;    // others that wait for the same, for whoever ends the wait
-  void* fiber = nullptr;      // scheduler::fiber that is set aside
+  void* fiber = nullptr;      // the detail::fiber that is set aside
   std::uint32_t told_of = 0;  // ends of places that the waiting task knew of when it began to wait
   bool resumable = false;
   bool failed = false;  // ended by the loss of a place, not by what it waits for
@@ -145,7 +145,6 @@ class scheduler {
   void set_task(task_context* task) noexcept { task_ = task; }
 
  private:
-  struct fiber;
   struct implementation;
   friend struct implementation;
 

@@ -1,0 +1,64 @@
+// The code of a place that waits: all of it in a ring, and in a queue what may go on. A waiter lies on the stack that
+// waits, so neither allocates. Belongs to the place's thread.
+#pragma once
+
+#include <situ/runtime/detail/scheduler.h>
+
+namespace situ::detail {
+
+class waiter_lists {
+ public:
+  waiter_lists() noexcept { ring_.next = ring_.previous = &ring_; }
+  waiter_lists(const waiter_lists&) = delete;
+  waiter_lists& operator=(const waiter_lists&) = delete;
+
+  void add(waiter& w) noexcept {
+    w.previous = ring_.previous;
+    w.next = &ring_;
+    w.previous->next = &w;
+    ring_.previous = &w;
+  }
+
+  // From the ring to the queue.
+  void make_resumable(waiter& w) noexcept {
+    w.previous->next = w.next;
+    w.next->previous = w.previous;
+    w.next = nullptr;
+    w.resumable = true;
+    if (last_ == nullptr) {
+      first_ = &w;
+    } else {
+      last_->next = &w;
+    }
+    last_ = &w;
+  }
+
+  // Makes resumable those in the ring for which end(w) holds. end() may do so with others, not with w.
+  template <class End>
+  void end_if(End end) {
+    for (waiter* w = ring_.next; w != &ring_;) {
+      waiter* const next = w->next;
+      if (end(*w)) make_resumable(*w);
+      w = next;
+    }
+  }
+
+  // pre: has_resumable()
+  [[nodiscard]] waiter& take_resumable() noexcept {
+    waiter& w = *first_;
+    first_ = w.next;
+    if (first_ == nullptr) last_ = nullptr;
+    return w;
+  }
+
+  [[nodiscard]] bool has_resumable() const noexcept { return first_ != nullptr; }
+  [[nodiscard]] bool has_waiting() const noexcept { return ring_.next != &ring_; }
+  [[nodiscard]] bool has_waiting_beside(const waiter& w) const noexcept { return ring_.next != &w || w.next != &ring_; }
+
+ private:
+  waiter ring_;
+  waiter* first_ = nullptr;  // singly linked through `next`
+  waiter* last_ = nullptr;
+};
+
+}  // namespace situ::detail
