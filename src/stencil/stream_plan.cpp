@@ -251,6 +251,40 @@ rows_of_tiles rows_that_fit(chain loops, int height, std::uint64_t fast_bytes) {
   return r;
 }
 
+// Low rows, so that groups of them can have any height.
+void cut_low(rows_of_tiles& r, int extent) {
+  if (r.height <= 1) return;
+  const int wanted = std::min(r.height / 8, extent / (2 * wanted_groups));
+  r.cut(std::max({1, std::min(r.height, least_height(r.loops)), wanted}));
+}
+
+// Groups of a store's liking: some wanted_groups of them, not too small. Blocks are run by threads of their own where a
+// group has a row for each (execute.h), so rows are cut for that, and a group has as many for each thread.
+int choose_rows_of_group(rows_of_tiles& r, bool are_blocks, std::uint64_t fast_bytes, int threads) {
+  int most = r.most_rows(fast_bytes);
+  while (are_blocks && most < threads && r.height >= 2 * least_block_height) {
+    r.cut(r.height / 2);
+    most = r.most_rows(fast_bytes);
+  }
+  const int share = are_blocks && most >= threads ? threads : 1;
+  most -= most % share;
+  int chosen = std::clamp((r.rows / wanted_groups + share - 1) / share * share, share, most);
+  while (chosen < most && r.group(chosen).bytes < 3 * least_group_bytes) chosen += share;
+  return chosen;
+}
+
+// Transfers go as far ahead as there is room, and what the next chain reads first is read at the end, if that fits.
+stream_plan with_transfers_ahead(const rows_of_tiles& r, int rows_of_group, std::uint64_t fast_bytes) {
+  stream_plan p = r.group(rows_of_group);
+  while (p.depth < most_depth) {
+    stream_plan deeper = group_rows(r.windows, r.rows, p.rows, p.depth + 1);
+    if (deeper.bytes > fast_bytes) break;
+    p = std::move(deeper);
+  }
+  stream_plan generous = group_rows(r.windows, r.rows, p.rows, p.depth, true);
+  return generous.bytes <= fast_bytes ? generous : p;
+}
+
 }  // namespace
 
 std::size_t least_bytes(chain loops, int depth) {
@@ -263,33 +297,14 @@ stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wante
                              int threads) {
   const int outer = outermost(loops);
   const int extent = std::max(1, bounds(loops).extent(outer));
-  auto r = rows_that_fit(loops, tile[outer] > 0 ? tile[outer] : extent, fast_bytes);
+  rows_of_tiles r = rows_that_fit(loops, tile[outer] > 0 ? tile[outer] : extent, fast_bytes);
   int rows_of_group = 1;
   if (!is_wanted) {
-    // Low rows, so that groups of them can have any height.
-    if (tile[outer] == 0 && r.height > 1)
-      r.cut(
-          std::max({1, std::min(r.height, least_height(loops)), std::min(r.height / 8, extent / (2 * wanted_groups))}));
-    int most = r.most_rows(fast_bytes);
-    // Threads run blocks of their own where a group has a row for each (execute.h).
-    while (is_block(tile, outer) && most < threads && r.height >= 2 * least_block_height) {
-      r.cut(r.height / 2);
-      most = r.most_rows(fast_bytes);
-    }
-    const int share = is_block(tile, outer) && most >= threads ? threads : 1;  // as many for each thread
-    most -= most % share;
-    rows_of_group = std::clamp((r.rows / wanted_groups + share - 1) / share * share, share, most);
-    while (rows_of_group < most && r.group(rows_of_group).bytes < 3 * least_group_bytes) rows_of_group += share;
+    if (tile[outer] == 0) cut_low(r, extent);
+    rows_of_group = choose_rows_of_group(r, is_block(tile, outer), fast_bytes, threads);
   }
-  auto p = r.group(rows_of_group);
-  while (p.depth < most_depth) {
-    auto deeper = group_rows(r.windows, r.rows, p.rows, p.depth + 1);
-    if (deeper.bytes > fast_bytes) break;
-    p = std::move(deeper);
-  }
-  if (auto generous = group_rows(r.windows, r.rows, p.rows, p.depth, true); generous.bytes <= fast_bytes)
-    p = std::move(generous);
-  auto cells = tile;
+  stream_plan p = with_transfers_ahead(r, rows_of_group, fast_bytes);
+  coordinates cells = tile;
   cells[outer] = r.height;
   p.tiles = make_plan(loops, cells);
   for (int d = 0; d < outer; ++d) p.row *= p.tiles.tiles[d];
