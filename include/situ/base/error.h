@@ -1,5 +1,6 @@
 // What can happen to a correct program, as exceptions: a place is lost, bytes are bad, memory is out, access is denied.
-// A caller's bug is an assertion instead (assert.h). Thread-safe: errors are values.
+// A caller's bug is an assertion instead: it ends the program and names the fix. Thread-safe: errors are values.
+// cost: making an error formats its text, which allocates; reading one is a load.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +13,43 @@ namespace situ {
 // What is damaged by an error: only this operation, the link to one place, a place, or the whole job.
 enum class error_scope : std::uint8_t { operation, link, place, job };
 
+// What went wrong. In the order of what is damaged (error_scope): up to remote_exception only the operation, so the
+// caller may go on; then the link, the place, and from no_runtime on the job.
 enum class errc : std::uint8_t {
-  // operation: nothing else is affected; the caller may go on
-  bad_argument,   // an argument outside its documented domain
-  bad_address,    // an address outside every segment, or not allocated
-  misaligned,     // an address not aligned for the operation
-  out_of_memory,  // a segment or the machine has no room
-  access_denied,  // reserved: nothing throws it yet
-  not_supported,
+  bad_argument,      // an argument outside its documented domain
+  bad_address,       // an address outside every segment, or not allocated
+  misaligned,        // an address not aligned for the operation
+  out_of_memory,     // a segment or the machine has no room
+  access_denied,     // reserved: nothing throws it yet
+  not_supported,     // this build, kernel or machine cannot do it
   bad_message,       // received bytes that do not decode
   bad_file,          // a file that cannot be read, written or parsed
   remote_exception,  // the body of an `at` threw; see remote_error
-  // link
+
   link_lost,  // reserved for fabrics between hosts: nothing throws it yet
-  // place
+
   place_lost,  // a place has died, exited early, or left by an exception; see place_lost_error
-  // job
+
   no_runtime,        // called outside the life of a situ::runtime
   bad_launch,        // the job could not be formed
   version_mismatch,  // places of one job run different builds
 };
 
+// What an error of this code damages.
 [[nodiscard]] error_scope scope(errc code) noexcept;
+// The code in words: "out of memory".
 [[nodiscard]] std::string_view name(errc code) noexcept;
 
 // Base of everything Situ throws. what() is "situ: <code name>: <what, where, what to do>".
 class error : public std::exception {
  public:
   error(errc code, std::string_view message);
+  // The code, and what it says is damaged.
   [[nodiscard]] errc code() const noexcept { return code_; }
   [[nodiscard]] error_scope scope() const noexcept { return situ::scope(code_); }
   // The message without the "situ: <code>: " prefix.
   [[nodiscard]] std::string_view message() const noexcept { return std::string_view{what_}.substr(prefix_length_); }
+  // The whole text, zero-terminated; valid as long as the error.
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
 
  private:
@@ -56,6 +62,7 @@ class error : public std::exception {
 class place_lost_error : public error {
  public:
   place_lost_error(std::uint32_t place_index, std::string_view reason);
+  // The index of the lost place in the job.
   [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
 
  private:
@@ -66,8 +73,11 @@ class place_lost_error : public error {
 class remote_error : public error {
  public:
   remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what);
+  // The index of the place where it was thrown.
   [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
+  // The demangled name of the exception's type.
   [[nodiscard]] const std::string& type_name() const noexcept { return type_name_; }
+  // Its what().
   [[nodiscard]] const std::string& remote_what() const noexcept { return remote_what_; }
 
  private:
@@ -79,7 +89,7 @@ class remote_error : public error {
 // Throws situ::error; out of line, so that hot functions keep no string code.
 [[noreturn]] void throw_error(errc code, std::string_view message);
 
-// The demangled name of a type, as from typeid(x).name().
+// What typeid(x).name() gave, as it is written in a program; what does not demangle comes back as it is.
 [[nodiscard]] std::string demangle(const char* mangled_name);
 
 }  // namespace situ

@@ -1,5 +1,6 @@
 // The log: libraries print nothing, they write here. The default sink writes warnings and errors to standard error;
-// set_log_sink replaces it (process-wide, thread-safe: a sink may be called from any thread).
+// set_log_sink replaces it. Process-wide and thread-safe: a sink may be called from any thread, also by two at once.
+// cost: a lock, a copy of the sink, and what the sink itself takes.
 #pragma once
 
 #include <functional>
@@ -7,13 +8,16 @@
 
 namespace situ {
 
+// How much a message matters, the least first.
 enum class log_level { debug, info, warning, error };
 
+// Takes each message, which is one line without its end.
 using log_sink = std::function<void(log_level, std::string_view message)>;
 
 // Replaces the sink; an empty function restores the default. Returns the sink that was set before.
 log_sink set_log_sink(log_sink sink);
 
+// Gives a message to the sink. Throws what the sink throws.
 void log(log_level level, std::string_view message);
 
 }  // namespace situ

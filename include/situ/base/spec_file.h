@@ -7,8 +7,7 @@
 //   for (const situ::spec_table& block : spec.tables("blocks"))  // [[blocks]]
 //     use(block.text("name"), block.integer("count", 1));
 //
-// A spec_table is a handle on an immutable document and keeps it alive: cheap to copy, thread-safe to read.
-// Forms with a second argument return it where the key is absent; forms without demand the key.
+// cost: a key is found by linear search; a value is copied out.
 #pragma once
 
 #include <cstdint>
@@ -25,33 +24,44 @@ struct spec_document;
 struct spec_value;
 }  // namespace detail
 
+// A table of a specification: a handle on an immutable document, which it keeps alive. Cheap to copy, thread-safe to
+// read. Forms with a second argument return it where the key is absent; the others demand the key, but for tables().
 class spec_table {
  public:
+  // Whether the key is there.
   [[nodiscard]] bool has(std::string_view key) const;
+  // Whether the key is there and its value is an array; never throws.
   [[nodiscard]] bool is_array(std::string_view key) const;
 
+  // The value of a key, which must be of that type: a string, an integer, true or false.
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] std::string text(std::string_view key, std::string_view fallback) const;
   [[nodiscard]] std::int64_t integer(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t fallback) const;
-  [[nodiscard]] double number(std::string_view key) const;  // an integer or a float
-  [[nodiscard]] double number(std::string_view key, double fallback) const;
   [[nodiscard]] bool boolean(std::string_view key, bool fallback) const;
+  // The same for an integer or a float.
+  [[nodiscard]] double number(std::string_view key) const;
+  [[nodiscard]] double number(std::string_view key, double fallback) const;
+  // All elements of an array of integers, or of strings.
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
 
-  // Quantities, written as in units.h: "64 MiB", "314 GB/s", "105 ns", "1.3 GHz".
+  // Quantities, written as strings as units.h has them: "64 MiB", "314 GB/s", "1.3 GHz", "105 ns"; in bytes, bytes per
+  // second, hertz and nanoseconds.
   [[nodiscard]] std::uint64_t bytes(std::string_view key) const;
   [[nodiscard]] std::uint64_t bytes(std::string_view key, std::uint64_t fallback) const;
   [[nodiscard]] std::uint64_t bandwidth(std::string_view key, std::uint64_t fallback) const;
   [[nodiscard]] std::uint64_t hertz(std::string_view key, std::uint64_t fallback) const;
   [[nodiscard]] double nanoseconds(std::string_view key, double fallback) const;
 
+  // The table of that name, written [key].
   [[nodiscard]] spec_table table(std::string_view key) const;
-  [[nodiscard]] std::vector<spec_table> tables(std::string_view key) const;  // an array of tables; none where absent
+  // All of an array of tables, written [[key]]; none where it is absent.
+  [[nodiscard]] std::vector<spec_table> tables(std::string_view key) const;
 
+  // The keys of this table, sorted.
   [[nodiscard]] std::vector<std::string> keys() const;
-  // Refuses every key that is not listed.
+  // Throws bad_file where a key is not listed, with the listed one that is nearest to it.
   void allow_only(std::initializer_list<std::string_view> known) const;
 
   // Throws bad_file: "<file>:<line>: <path of key>: <message>". For what only the reader can judge.
@@ -70,8 +80,9 @@ class spec_table {
   std::string path_;  // of this table in its document, for messages: "node[3]"
 };
 
+// The root table of a file. cost: reads and parses all of it.
 [[nodiscard]] spec_table read_spec(const std::string& path);
-// `file_name` is what errors call the text.
+// The root table of a text; `file_name` is what errors call it. cost: parses all of it.
 [[nodiscard]] spec_table parse_spec(std::string_view text, std::string_view file_name);
 
 }  // namespace situ

@@ -4,11 +4,8 @@
 // second; times are ns, us, ms, s; frequencies Hz, kHz, MHz, GHz. The space before the unit may be left out; a unit is
 // never guessed.
 //
-//   parse_*   throw errc::bad_argument and say what is accepted. "1.5 KiB" is 1536 bytes; "0.3 B" is an error, because
-//             it is no whole number of bytes.
-//   format_*  round to three or four digits, for people.
-//   exact_*   lose nothing: parse_bytes(exact_bytes(n)) == n for every n, and likewise for the others (times: every
-//             finite value).
+// Those that parse throw errc::bad_argument and say what is accepted: "1.5 KiB" is 1536 bytes, "0.3 B" is an error, as
+// it is no whole number of bytes. cost: linear in the length of the text.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +14,20 @@
 
 namespace situ {
 
+// A quantity that a person wrote, in bytes, bytes per second, hertz or nanoseconds.
 [[nodiscard]] std::uint64_t parse_bytes(std::string_view text);
-[[nodiscard]] std::uint64_t parse_bandwidth(std::string_view text);  // bytes per second
+[[nodiscard]] std::uint64_t parse_bandwidth(std::string_view text);
 [[nodiscard]] std::uint64_t parse_hertz(std::string_view text);
 [[nodiscard]] double parse_nanoseconds(std::string_view text);
 
-[[nodiscard]] std::string format_bytes(std::uint64_t bytes);  // binary prefixes: "4.5 GiB"
+// For people, rounded to three or four digits; bytes with binary prefixes: "4.5 GiB".
+[[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 [[nodiscard]] std::string format_bandwidth(std::uint64_t bytes_per_second);
 [[nodiscard]] std::string format_hertz(std::uint64_t hertz);
 [[nodiscard]] std::string format_nanoseconds(double nanoseconds);
 
+// For files: nothing is lost. parse_bytes(exact_bytes(n)) == n for every n, and so for the others (for times: every
+// finite value from zero on).
 [[nodiscard]] std::string exact_bytes(std::uint64_t bytes);
 [[nodiscard]] std::string exact_bandwidth(std::uint64_t bytes_per_second);
 [[nodiscard]] std::string exact_hertz(std::uint64_t hertz);

@@ -1,4 +1,5 @@
-// The machine the program runs on, or a recorded one, through hwloc. Thread-safe; cost: tens of milliseconds.
+// The machine the program runs on, or a recorded one, through hwloc. Thread-safe.
+// cost: tens of milliseconds.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -7,6 +8,7 @@
 
 namespace situ::machine {
 
+// What to look at.
 struct discovery_options {
   bool devices = true;  // network interfaces, disks and GPUs, with what memory they tell of
   // only the processors that the calling thread may run on (taskset), and memories near them

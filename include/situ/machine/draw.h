@@ -1,4 +1,4 @@
-// A tree for people and for programs. Pure functions.
+// A tree for people and for programs. Pure functions. cost: linear in the nodes and accesses.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -7,8 +7,9 @@
 
 namespace situ::machine {
 
+// How to draw a tree.
 struct draw_options {
-  bool unicode = true;
+  bool unicode = true;  // lines of box-drawing characters in UTF-8; else of ASCII
   // Siblings that look alike are drawn once, as "32 x ...", when there are at least so many; 0 draws every one.
   std::uint32_t collapse_from = 4;
 };

@@ -17,13 +17,16 @@
 
 namespace situ::machine {
 
+// Samples in three figures: a tenth of them lie below p10, a tenth above p90. The unit is that of the samples.
 struct distribution {
   double p10 = 0;
   double median = 0;
   double p90 = 0;
   std::uint32_t samples = 0;
 };
-[[nodiscard]] distribution summarize(std::vector<double> samples);  // pre: not empty
+
+// The distribution of these samples. pre: there is one at least. cost: a sort.
+[[nodiscard]] distribution summarize(std::vector<double> samples);
 
 // Two groups of samples with a gap between them.
 struct regimes {
@@ -33,9 +36,10 @@ struct regimes {
 };
 // The split that explains most of the spread, if the groups' medians differ by more than 1.5 times, each holds at least
 // 3% of the samples (and 3 of them), and the gap between them is wider than either group's p10..p90. Nothing where one
-// group explains all.
+// group explains all. cost: a sort.
 [[nodiscard]] std::optional<regimes> split_regimes(std::vector<double> samples);
 
+// What one dependent load costs in a cache or memory.
 struct latency_result {
   node_id where = no_node;  // a cache or a memory
   node_id from = no_node;   // the processor that measured
@@ -43,22 +47,25 @@ struct latency_result {
   distribution ns;  // one dependent load
 };
 
+// What threads near a memory move together, in bytes per second.
 struct bandwidth_result {
   node_id memory = no_node;
-  std::uint32_t threads = 0;
+  std::uint32_t threads = 0;  // that ran at once
   std::uint64_t working_set_bytes = 0;
-  distribution read;   // bytes per second
+  distribution read;   // bytes read
   distribution copy;   // b[i] = a[i]; bytes read and written
   distribution triad;  // c[i] = a[i] + s * b[i]; bytes read and written
 };
 
+// How long a word takes from one processor to another and back.
 struct ping_pong_result {
   node_id a = no_node;  // processors
   node_id b = no_node;
   distribution round_trip_ns;
-  std::optional<regimes> split;
+  std::optional<regimes> split;  // where there are two regimes
 };
 
+// All that measure() has found.
 struct measurements {
   std::vector<latency_result> latencies;
   std::vector<bandwidth_result> bandwidths;
@@ -66,19 +73,23 @@ struct measurements {
   std::vector<std::string> skipped;  // what could not be measured, and why
 };
 
+// What to measure, and how long.
 struct measure_options {
   // Told what is being measured, for a progress line.
   std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;
-  std::uint32_t max_cores = 16;  // of the ping-pong matrix: the first so many
-  double seconds_per_pair = 0.5;
+  std::uint32_t max_cores = 16;    // of the ping-pong matrix: the first so many
+  double seconds_per_pair = 0.5;   // of two processors
   double seconds_per_point = 0.3;  // of latency and bandwidth
   std::uint64_t max_working_set_bytes = std::uint64_t{1} << 30;
 };
 
-// pre: `machine` is discover()'s. Processors outside the calling thread's affinity are left alone.
+// Measures caches, memories and pairs of processors. What cannot be measured is told in `skipped`. Processors outside
+// the calling thread's affinity are left alone. pre: `machine` is discover()'s. cost: seconds to minutes, as the
+// options say: a time for each pair of processors and for each cache and memory.
 [[nodiscard]] measurements measure(const tree& machine, const measure_options& options = {});
 
-// The tree with measured medians as figures: latencies of caches and memories, bandwidth of memories.
+// The tree with measured medians as figures: latencies of caches and memories, bandwidth of memories. cost: a copy of
+// the tree.
 [[nodiscard]] tree with_measurements(const tree& machine, const measurements& measured);
 
 }  // namespace situ::machine

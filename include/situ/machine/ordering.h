@@ -11,7 +11,8 @@
 //   capacity   the bytes
 //   normal     DRAM first, then the other kinds: fast but small memories are for those who ask (section 1)
 // then nearness (SLIT distances if every memory has one, else steps in the tree). Memories equal in all of it share a
-// rank: a distance implies only a partial order.
+// rank: a distance implies only a partial order. Pure functions; cost: for each memory a look-up of its figures, and a
+// sort.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -24,10 +25,12 @@ namespace situ {
 
 // What an allocation is for.
 enum class intent : std::uint8_t { normal, latency, bandwidth, capacity };
+// An intent as it is written: "bandwidth".
 [[nodiscard]] std::string_view name(intent what) noexcept;
 
 namespace machine {
 
+// A memory and how good it is.
 struct ranked_memory {
   node_id memory = no_node;
   std::uint32_t rank = 0;  // 0 is best; equal ranks are interchangeable
@@ -38,7 +41,7 @@ struct ranked_memory {
 // Best first. `from` is any node with processors, or a device; the memories of a device are listed for itself, and for
 // others if they have an OS index (Grace Hopper's GPU memory is a NUMA node).
 [[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id from);
-// As seen from the smallest node that has these processors.
+// The same, as seen from the smallest node that has these processors.
 [[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, intent what, const processor_set& from);
 
 }  // namespace machine

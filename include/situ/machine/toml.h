@@ -1,6 +1,6 @@
 // Trees as TOML: machines/*.toml, and back. docs/design/machine.md describes the format. Thread-safe.
 //
-// parse_toml(to_toml(t), "") == t for every tree t.
+// parse_toml(to_toml(t), "") == t for every tree t. cost: linear in the text and in the tree that it says.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -10,9 +10,11 @@
 
 namespace situ::machine {
 
-// Both throw bad_file, naming file, line and key, and what to write.
+// The tree that a file, or a text, describes; `file_name` is what errors call the text. Throws bad_file, naming file,
+// line and key, and what to write.
 [[nodiscard]] tree read_toml(const std::string& path);
 [[nodiscard]] tree parse_toml(std::string_view text, std::string_view file_name);
+// The text that describes a tree.
 [[nodiscard]] std::string to_toml(const tree& machine);
 
 }  // namespace situ::machine

@@ -13,7 +13,8 @@
 //   4. OS indices of processors are distinct; so are those of memories.
 //   5. Accesses are sorted by (from, memory) and name each pair at most once.
 //
-// A tree is an immutable value: cheap to read from any thread.
+// A tree is an immutable value: cheap to read from any thread. cost: accessors are loads; what searches is linear in
+// the nodes.
 #pragma once
 
 #include <situ/machine/processor_set.h>
@@ -26,10 +27,12 @@
 
 namespace situ::machine {
 
+// What a node of the tree is.
 enum class node_kind : std::uint8_t { machine, package, group, cache, core, processing_unit, memory, device };
 
+// What a memory is made of, or where it stands.
 enum class memory_kind : std::uint8_t {
-  dram,
+  dram,        // a processor's main memory
   hbm,         // on-package or stacked memory that processors address: MCDRAM, HBM2e
   persistent,  // keeps its bytes without power: Optane
   cxl,         // behind a CXL link
@@ -38,18 +41,22 @@ enum class memory_kind : std::uint8_t {
   file,        // backed by a file
 };
 
+// What a cache holds; a memory-side cache stands before a memory and is shared by all who use that.
 enum class cache_kind : std::uint8_t { unified, data, instruction, memory_side };
+// What a device is for.
 enum class device_kind : std::uint8_t { other, gpu, network, storage };
 
+// A kind as it is written in machines/: "processing_unit", "hbm".
 [[nodiscard]] std::string_view name(node_kind kind) noexcept;
 [[nodiscard]] std::string_view name(memory_kind kind) noexcept;
 [[nodiscard]] std::string_view name(cache_kind kind) noexcept;
 [[nodiscard]] std::string_view name(device_kind kind) noexcept;
 
+// A node's number in its tree; it means nothing in another tree, or in a view.
 using node_id = std::uint32_t;
-inline constexpr node_id no_node = ~node_id{0};
-inline constexpr node_id root_node = 0;
-inline constexpr std::uint32_t no_index = ~std::uint32_t{0};
+inline constexpr node_id no_node = ~node_id{0};               // no node
+inline constexpr node_id root_node = 0;                       // the machine
+inline constexpr std::uint32_t no_index = ~std::uint32_t{0};  // the operating system has no index for it
 
 // What a source says of a node. Zero means unknown for every figure.
 struct node_facts {
@@ -72,13 +79,14 @@ struct node_facts {
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };
 
+// A node of a tree: what its source says of it, and where it stands.
 struct node : node_facts {
-  node_id parent = no_node;
-  std::uint32_t depth = 0;  // the root's is 0
-  std::uint32_t index = 0;  // counts the nodes of its kind (for caches: of its level and kind) in tree order
-  std::uint32_t descendants = 0;
+  node_id parent = no_node;       // no_node for the root
+  std::uint32_t depth = 0;        // the root's is 0
+  std::uint32_t index = 0;        // counts the nodes of its kind (for caches: of its level and kind) in tree order
+  std::uint32_t descendants = 0;  // the nodes under it, at any depth
   std::vector<node_id> children;
-  processor_set processors;
+  processor_set processors;  // those under it; invariant 3
 
   friend bool operator==(const node&, const node&) = default;
 };
@@ -87,15 +95,16 @@ struct node : node_facts {
 struct access {
   node_id from = no_node;  // any node with processors, or a device
   node_id memory = no_node;
-  double latency_ns = 0;  // of reads and writes alike, or their mean
-  double read_latency_ns = 0;
-  double write_latency_ns = 0;
-  std::uint64_t bandwidth = 0;  // bytes per second
-  std::uint64_t read_bandwidth = 0;
-  std::uint64_t write_bandwidth = 0;
-  std::uint32_t distance = 0;  // as in ACPI's SLIT: 10 is local
+  double latency_ns = 0;              // of reads and writes alike, or their mean
+  double read_latency_ns = 0;         // where reads and writes differ
+  double write_latency_ns = 0;        // where reads and writes differ
+  std::uint64_t bandwidth = 0;        // bytes per second
+  std::uint64_t read_bandwidth = 0;   // bytes per second
+  std::uint64_t write_bandwidth = 0;  // bytes per second
+  std::uint32_t distance = 0;         // as in ACPI's SLIT: 10 is local
 
-  // Reads come first in placement, since loads wait and stores do not.
+  // The figure that placement goes by, in ns and bytes per second: that of reads if it is known, since loads wait and
+  // stores do not.
   [[nodiscard]] double latency() const noexcept { return read_latency_ns > 0 ? read_latency_ns : latency_ns; }
   [[nodiscard]] std::uint64_t best_bandwidth() const noexcept {
     return read_bandwidth > 0 ? read_bandwidth : bandwidth;
@@ -103,25 +112,34 @@ struct access {
   friend bool operator==(const access&, const access&) = default;
 };
 
+// A machine as a tree; tree_builder makes one. What is returned by reference lives as long as the tree. pre: every node
+// id that is passed is one of this tree.
 class tree {
  public:
+  // The machine's name, and what its source says of it; either may be empty.
   [[nodiscard]] const std::string& name() const noexcept { return nodes_.front().name; }
   [[nodiscard]] const std::string& description() const noexcept { return description_; }
 
+  // All nodes, in depth-first order: node i has the id i.
   [[nodiscard]] std::span<const node> nodes() const noexcept { return nodes_; }
-  [[nodiscard]] const node& at(node_id id) const;  // pre: id < nodes().size()
+  // One node, and the root.
+  [[nodiscard]] const node& at(node_id id) const;
   [[nodiscard]] const node& root() const noexcept { return nodes_.front(); }
+  // All nodes of a kind, in tree order.
   [[nodiscard]] std::vector<node_id> all(node_kind kind) const;
   // "package 0", "L2 3", "hbm 1", "core 5": unique within the tree.
   [[nodiscard]] std::string label(node_id id) const;
 
+  // Whether a node is this ancestor or lies under it.
   [[nodiscard]] bool is_under(node_id id, node_id ancestor) const noexcept {
     return id >= ancestor && id <= ancestor + nodes_[ancestor].descendants;
   }
+  // The lowest node that both lie under. cost: the depth.
   [[nodiscard]] node_id common_ancestor(node_id a, node_id b) const noexcept;
   // The smallest node with all of these processors, of several alike the uppermost; the root where none has.
   [[nodiscard]] node_id covering(const processor_set& processors) const;
-  [[nodiscard]] bool is_processor(node_id id) const;  // invariant 3
+  // Whether a node is a processor, as invariant 3 says. cost: linear in what lies under it.
+  [[nodiscard]] bool is_processor(node_id id) const;
   // The processor's node with this OS index, no_node where there is none.
   [[nodiscard]] node_id processor(std::uint32_t os_index) const noexcept;
   // The memory with this OS index (a NUMA node's number), no_node where there is none.
@@ -131,10 +149,11 @@ class tree {
   // Whether the operating system can allocate from it: it has an OS index. Only a device's own memory may have none.
   [[nodiscard]] bool is_addressable(node_id memory) const;
 
+  // All records, sorted by (from, memory).
   [[nodiscard]] std::span<const access> accesses() const noexcept { return accesses_; }
   // What is known of a memory seen from a node: the record of the node itself (or one with the same processors), or
   // else of its nearest ancestor that has one; what that leaves open is taken, for memories local to the node, from the
-  // memory's own figures.
+  // memory's own figures. cost: a binary search for each level up.
   [[nodiscard]] access figures(node_id from, node_id memory) const;
 
   friend bool operator==(const tree&, const tree&) = default;
@@ -150,17 +169,23 @@ class tree {
 // Makes trees. Parents come before children; ids given out by add() are the builder's own, renumbered by build().
 class tree_builder {
  public:
-  static constexpr std::size_t max_nodes = std::size_t{1} << 20;
+  static constexpr std::size_t max_nodes = std::size_t{1} << 20;  // of a tree
 
+  // Begins with the root.
   explicit tree_builder(std::string name, std::string description = "");
-  // Adds a child behind the parent's other children; the root is node 0. Throws bad_argument for what no machine has.
+  // Adds a child behind the parent's other children; the root is node 0. Returns its id. Throws bad_argument for what
+  // no machine has, and beyond max_nodes.
   node_id add(node_id parent, node_facts facts);
-  // A second record of a pair replaces the first one.
+  // Adds a record; a second one of a pair replaces the first. Throws bad_argument unless it leads from processors or a
+  // device to a memory, and where a latency is below zero or not finite.
   void add_access(access record);
+  // What has been said of a node; may be changed until build(). Throws std::out_of_range for an id that add() has not
+  // returned.
   [[nodiscard]] const node_facts& facts(node_id id) const { return nodes_.at(id).facts; }
   [[nodiscard]] node_facts& facts(node_id id) { return nodes_.at(id).facts; }
-  // Numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an OS index
-  // get their index in the tree. Throws bad_argument with the offending node's label.
+  // The tree: numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an
+  // OS index get their index in the tree. Throws bad_argument, with the node's label, where there is no processor or
+  // two have the same OS index. cost: n log n.
   [[nodiscard]] tree build() &&;
 
  private:

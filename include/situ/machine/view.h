@@ -1,4 +1,5 @@
 // Views: the same machine with less detail (Yan, Brightwell and Sun, MCHPC 2017, figure 2). Pure functions.
+// cost: a new tree.
 //
 //   full  everything: caches for tiling and sharing, threads, devices          (figure 2a)
 //   numa  memories and the cores near them; caches and devices are hidden       (figure 2b)
@@ -9,10 +10,11 @@
 
 namespace situ::machine {
 
+// How much detail a view shows; the table above says what.
 enum class view_kind : std::uint8_t { full, numa, flat };
 
-// A node that a view hides hands its children to its parent. Accesses survive in the numa view; a record from a hidden
-// node becomes one from each of the cores that stand in its place.
+// The machine in a view. A node that a view hides hands its children to its parent. Accesses survive in the numa view;
+// a record from a hidden node becomes one from each of the cores that stand in its place.
 [[nodiscard]] tree view(const tree& machine, view_kind kind);
 
 }  // namespace situ::machine
