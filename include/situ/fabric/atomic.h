@@ -2,8 +2,9 @@
 // exchange, compare_exchange, fetch_add, fetch_min, fetch_max). Atomic against each other from every place of the job.
 //
 // Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Each throws
-// bad_address outside every segment (null included) and misaligned where the address is no multiple of the size. cost:
-// the processor's own locked instruction; and, or, xor, min, max and double use a compare-exchange loop.
+// bad_address outside every segment (null included) and misaligned where the address is no multiple of the size, and
+// no_runtime. cost: the processor's own instruction behind a bounds check; and, or, xor, min, max and double use a
+// compare-exchange loop.
 #pragma once
 
 #include <situ/fabric/rma.h>
@@ -16,9 +17,11 @@
 
 namespace situ {
 
+// The integers that have all operations.
 template <class T>
 concept atomic_integer =
     std::integral<T> && !std::is_same_v<T, bool> && !std::is_const_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+// All that has atomic operations.
 template <class T>
 concept atomic_word = atomic_integer<T> || std::is_same_v<T, double>;
 
@@ -51,6 +54,7 @@ consteval void check_integer() {
 
 }  // namespace detail
 
+// Reads the word, writes it, or writes it and returns what was there before.
 template <class T>
 [[nodiscard]] T atomic_load(ptr<T> target) {
   return detail::atomic_at(target).load(std::memory_order_acquire);
@@ -70,7 +74,7 @@ T atomic_compare_exchange(ptr<T> target, std::type_identity_t<T> expected, std::
                                                     std::memory_order_acquire);
   return expected;
 }
-// The fetch forms return the value before.
+// Changes the word by the operation in the name, and returns what was there before. Integers wrap around.
 template <class T>
 T atomic_fetch_add(ptr<T> target, std::type_identity_t<T> value) {
   return detail::atomic_at(target).fetch_add(value, std::memory_order_acq_rel);

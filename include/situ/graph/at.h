@@ -11,7 +11,7 @@
 // A graph is a pointer to a described class, an owned<T>, or a described class by value that holds pointers or
 // containers (it arrives as an lvalue). Graphs of one call that share objects share their copies. Results arrive as
 // owned<T>. What a null pointer points to is a null pointer. Errors: as at(), bad_message, and those of situ::clone;
-// out_of_memory at the receiver arrives at the caller.
+// out_of_memory at the receiver arrives at the caller. cost: as at(), and the transfer's (graph/transfer.h).
 #pragma once
 
 #include <situ/graph/detail/graph_call.h>
@@ -41,6 +41,7 @@ class reference_to {
 };
 template <class T>
 inline constexpr bool is_data<reference_to<T>> = true;
+// The address of an object as an argument; the caller sees that the object lives as long as the body uses it.
 template <class T>
 [[nodiscard]] constexpr reference_to<T> by_reference(T* object) noexcept {
   return reference_to<T>{object};

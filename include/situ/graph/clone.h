@@ -5,9 +5,11 @@
 //   situ::graph_size size = situ::measure(head);      // objects, bytes
 //
 // The copy lies in the calling place's segment (outside a runtime: on the heap) and goes when its owner goes. The
-// original is only read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 31 GiB
-// and for objects whose header names no known type. cost: docs/design/graph.md. Source: NEMESYS, sections 4.3 to 4.6;
-// docs/decisions/0004-graph-copy.md.
+// original is only read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 31 GiB,
+// for an object whose header names no known type or that was never constructed, and for one that is met first by a
+// pointer to its first part. cost: linear in objects and bytes: a dozen instructions for a pointer whose target is
+// known, two dozen for a new object, and the cache misses of walking the graph; meanwhile working memory as large as
+// the copy. Source: NEMESYS, sections 4.3 to 4.6; docs/decisions/0004-graph-copy.md.
 #pragma once
 
 #include <situ/graph/describe.h>
@@ -27,10 +29,15 @@ struct graph_size {
   friend bool operator==(const graph_size&, const graph_size&) = default;
 };
 
-// How originals are found again: by linear search, in a table hashed by H3 (both as in the paper), in a table beside
-// the source memory, or what suits the size: a few by search, more in the side table.
-enum class copy_map : std::uint8_t { automatic, linear, hash, side_table };
+// How originals are found again.
+enum class copy_map : std::uint8_t {
+  automatic,   // what suits the size: a few by search, more in the side table
+  linear,      // by linear search, as in the paper
+  hash,        // in a table hashed by H3, as in the paper
+  side_table,  // in a table beside the source memory
+};
 
+// How to copy or measure a graph.
 struct clone_options {
   copy_map map = copy_map::automatic;
 };
@@ -46,12 +53,15 @@ struct cloned {
 
 }  // namespace detail
 
-// A graph that belongs to whoever holds this. Movable; belongs to one place at a time (not thread-safe).
+// A graph that belongs to whoever holds this: its memory goes with the last holder, and so do the stores that its
+// containers have got since. Movable; belongs to one place at a time (not thread-safe). cost: a pointer's; giving a
+// graph back is one deallocation, and a visit to each object that may hold a container.
 template <class T>
 class owned {
  public:
   owned() noexcept = default;
   owned(std::nullptr_t) noexcept {}
+  // For Situ itself.
   owned(detail::arena_reference memory, T* root) noexcept : memory_{std::move(memory)}, root_{root} {}
   owned(owned&& other) noexcept : memory_{std::move(other.memory_)}, root_{std::exchange(other.root_, nullptr)} {}
   owned& operator=(owned&& other) noexcept {
@@ -61,22 +71,24 @@ class owned {
     return *this;
   }
 
+  // The root; null where it holds nothing.
   [[nodiscard]] T* get() const noexcept { return root_; }
   [[nodiscard]] T& operator*() const noexcept { return *root_; }
   [[nodiscard]] T* operator->() const noexcept { return root_; }
   [[nodiscard]] explicit operator bool() const noexcept { return root_ != nullptr; }
+  // The size of the whole graph, as it was copied.
   [[nodiscard]] graph_size size() const noexcept {
     return memory_.get() == nullptr ? graph_size{}
                                     : graph_size{memory_.get()->objects, memory_.get()->bytes - sizeof(detail::arena)};
   }
 
   // Shares in the ownership of one object of this graph: the memory of the whole graph stays until the last holder
-  // goes.
-  // pre: `object` is part of this graph.
+  // goes. pre: `object` is part of this graph.
   template <class U>
   [[nodiscard]] owned<U> adopt(U* object) const noexcept {
     return owned<U>{memory_, object};
   }
+  // For Situ itself: what the holders share.
   [[nodiscard]] const detail::arena_reference& memory() const noexcept { return memory_; }
 
  private:
@@ -84,6 +96,7 @@ class owned {
   T* root_ = nullptr;
 };
 
+// A copy of all that `root` reaches; nothing of null.
 template <class T>
 [[nodiscard]] owned<std::remove_const_t<T>> clone(T* root, clone_options options = {}) {
   if (root == nullptr) return {};
@@ -94,13 +107,14 @@ template <class T>
 [[nodiscard]] owned<T> clone(const owned<T>& graph, clone_options options = {}) {
   return clone(graph.get(), options);
 }
-// Of a graph whose root is not on its own: a container, or a described object by value.
+// The same of a graph whose root is not on its own: a container, or a described object by value.
 template <class T>
   requires(std::is_class_v<T>)
 [[nodiscard]] owned<T> clone(const T& root, clone_options options = {}) {
   return clone(&root, options);
 }
 
+// How large the copy of all that `root` reaches would be. cost: the first of a copy's two passes.
 template <class T>
 [[nodiscard]] graph_size measure(const T* root, clone_options options = {}) {
   return root == nullptr ? graph_size{} : detail::measure_graph(detail::root_of(root), options.map);

@@ -8,8 +8,11 @@
 //
 // They own their elements, which lie in the place's segment (outside a runtime: on the heap), as every object that may
 // be fetched by another place must. In a copy of a graph the elements lie in the graph's arena; a container that grows
-// there moves to a store of its own, which is given back when the arena goes. Not thread-safe. Interfaces as in std;
-// at() throws std-like errors through situ::error.
+// there moves to a store of its own, which is given back when the arena goes. Not thread-safe. Interfaces as in std.
+//
+// Errors: out_of_memory of all that makes room; at() throws bad_argument. cost: as in std: constant, or linear in the
+// elements that are made, moved or ended; those that grow double their room, a string of more than 1 MiB takes 1 MiB
+// more.
 #pragma once
 
 #include <situ/memory/allocate.h>
@@ -127,7 +130,8 @@ class array_base {
 
 }  // namespace detail
 
-// A fixed number of elements.
+// A fixed number of elements, set when it is made. Has size, empty, data, begin, end, operator[], at, front and back,
+// is compared element by element, and becomes a std::span.
 template <class T>
 class array : public detail::array_base<T> {
  public:
@@ -153,7 +157,7 @@ class array : public detail::array_base<T> {
   }
 };
 
-// A sequence that grows.
+// A sequence that grows; growing moves the elements, so pointers to them end. Has what array has, besides.
 template <class T>
 class vector : public detail::array_base<T> {
  public:
@@ -182,10 +186,13 @@ class vector : public detail::array_base<T> {
     return *this;
   }
 
+  // How many elements there is room for.
   [[nodiscard]] std::size_t capacity() const noexcept { return this->capacity_elements(); }
+  // Makes room for n elements.
   void reserve(std::size_t n) {
     if (n > capacity()) this->move_to_store_of(n);
   }
+  // Adds an element at the end: made of the arguments, or a copy. The arguments may be elements of this vector.
   template <class... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     if (this->raw_.count == capacity()) {
@@ -200,15 +207,17 @@ class vector : public detail::array_base<T> {
   }
   void push_back(const T& value) { emplace_back(value); }
   void push_back(T&& value) { emplace_back(std::move(value)); }
+  // Removes the last element. pre: there is one.
   void pop_back() noexcept {
     std::destroy_at(&this->back());
     --this->raw_.count;
   }
+  // Removes all elements; the room stays.
   void clear() noexcept {
     std::destroy(this->begin(), this->end());
     this->raw_.count = 0;
   }
-  // Value-initialises what is new.
+  // Removes from the end, or adds value-initialised elements, until there are n.
   void resize(std::size_t n) {
     if (n > this->size()) {
       if (n > capacity()) this->move_to_store_of(std::max(n, 2 * capacity()));
@@ -218,10 +227,12 @@ class vector : public detail::array_base<T> {
     }
     this->raw_.count = n;
   }
+  // Adds copies of these elements. pre: they are none of this vector's.
   template <class Iterator>
   void append(Iterator first, Iterator last) {
     for (; first != last; ++first) emplace_back(*first);
   }
+  // Removes elements; those behind move up. Returns where the next one is.
   T* erase(T* first, T* last) {
     T* const kept = std::move(last, this->end(), first);
     std::destroy(kept, this->end());
@@ -229,6 +240,7 @@ class vector : public detail::array_base<T> {
     return first;
   }
   T* erase(T* at) { return erase(at, at + 1); }
+  // Adds an element before `at`; those behind move on. Returns where it is.
   T* insert(T* at, T value) {
     const std::ptrdiff_t index = at - this->begin();
     emplace_back(std::move(value));
@@ -237,7 +249,7 @@ class vector : public detail::array_base<T> {
   }
 };
 
-// Text, zero-terminated.
+// Text, zero-terminated. Is compared as a std::string_view is, and becomes one.
 class string {
  public:
   string() noexcept = default;
@@ -251,21 +263,28 @@ class string {
   }
   ~string() { detail::free_store(raw_); }
 
+  // Characters, without the zero behind them.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
+  // The characters; null where there never were any.
   [[nodiscard]] char* data() noexcept { return reinterpret_cast<char*>(raw_.data); }
   [[nodiscard]] const char* data() const noexcept { return reinterpret_cast<const char*>(raw_.data); }
+  // The characters with a zero behind them; never null.
   [[nodiscard]] const char* c_str() const noexcept { return raw_.count == 0 ? "" : data(); }
+  // The characters; good until the string changes.
   [[nodiscard]] std::string_view view() const noexcept { return {c_str(), size()}; }
   [[nodiscard]] operator std::string_view() const noexcept { return view(); }
   [[nodiscard]] char operator[](std::size_t i) const noexcept { return data()[i]; }
   [[nodiscard]] char& operator[](std::size_t i) noexcept { return data()[i]; }
+  // Removes all characters; the room stays.
   void clear() noexcept {
     raw_.count = 0;
     if (raw_.data != nullptr) *raw_.data = std::byte{0};
   }
+  // Adds text at the end, which may be part of this string.
   string& append(std::string_view text);
   string& operator+=(std::string_view text) { return append(text); }
+  // Adds a character at the end.
   void push_back(char c) { append({&c, 1}); }
 
   friend bool operator==(const string& a, const string& b) noexcept { return a.view() == b.view(); }

@@ -13,7 +13,8 @@
 // situ::array, vector or string; situ::transient; a described class; std::array, optional, variant, pair or tuple of
 // those. Everything else is a compile error that names the field. A class that is data although its fields cannot be
 // seen says so: template <> inline constexpr bool situ::is_data<T> = true. A pointer points to the start of an object:
-// not into an array, nor at a member of another object.
+// not into an array, nor at a member of another object. cost: descriptions are made once, when a program starts or a
+// type is first used; the text of a layout is formatted at each call.
 #pragma once
 
 #include <situ/graph/detail/make_descriptor.h>
@@ -34,7 +35,8 @@ namespace situ {
 // How a type lies in memory, word by word. Prints as a table.
 class type_layout {
  public:
-  explicit type_layout(const detail::type_descriptor& type) noexcept : type_{&type} {}
+  explicit type_layout(const detail::type_descriptor& type) noexcept : type_{&type} {}  // for Situ itself: see layout()
+  // The type's name as the compiler writes it, and its size.
   [[nodiscard]] std::string_view name() const noexcept { return type_->name; }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return type_->size; }
   // The pointer mask as text, two digits for each word: "01 01 00".

@@ -6,7 +6,7 @@
 //
 // The header is 8 bytes: a tag made of the type's name, equal in every process. It stands in the place of a vtable
 // pointer, which would mean nothing elsewhere: such classes have no virtual functions. The header is the first base, so
-// pointers to all bases are equal.
+// pointers to all bases are equal. cost: 8 bytes an object, and a store when one is made.
 #pragma once
 
 #include <situ/base/detail/type_name.h>
@@ -31,8 +31,10 @@ template <class T>
 const type_descriptor& registered_object<T>::descriptor = descriptor_of<T>();
 }  // namespace detail
 
+// The root of all polymorphic classes; they derive from it through derived<>.
 class object {
  public:
+  // What the header holds: a hash of the name of the object's class.
   [[nodiscard]] std::uint64_t type_tag() const noexcept { return tag_; }
 
  protected:
@@ -66,7 +68,8 @@ class derived : public Base {
   }
 };
 
-// `p` as a pointer to T if it points to one (or to what derives from T), else null.
+// `p` as a pointer to T if it points to one (or to what derives from T), else null. cost: a look-up of
+// the tag in a table, and a step for each class between.
 template <class T, class From>
 [[nodiscard]] T* cast(From* p) noexcept {
   static_assert(std::is_base_of_v<object, T> && std::is_base_of_v<From, T>,

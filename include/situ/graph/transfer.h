@@ -8,6 +8,9 @@
 //
 // `automatic` takes message for small graphs and for those whose roots lie outside the sender's segment, else pull;
 // what the receiver of that cannot read, it asks the sender to flatten.
+//
+// cost: each copies as clone does. A message adds checking, with 2 bytes of marks for 8 of the image while it lasts; a
+// pull one message each way; an offload two wake-ups of a thread. Settings are stores.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -18,7 +21,7 @@
 namespace situ {
 
 // What `automatic` means for calls from this place: a transfer, or automatic again. At first $SITU_TRANSFER (auto,
-// message, pull, offload).
+// message, pull, offload). Throws no_runtime outside a runtime.
 void set_default_transfer(transfer how);
 [[nodiscard]] transfer default_transfer();
 
@@ -26,12 +29,12 @@ void set_default_transfer(transfer how);
 // is automatic then.
 struct graph_copy_event {
   graph_size size;
-  transfer how = transfer::automatic;
-  place from;
+  transfer how = transfer::automatic;  // by which it came
+  place from;                          // whose graph it was
 };
 // Calls `log` for each graph that arrives at this place from now on, from whatever runs there then: it must not wait.
 // Empty: no longer. A place serves calls while its runtime's constructor waits for the others, so a barrier must follow
-// before the first graph is sent if none may be missed.
+// before the first graph is sent if none may be missed. Throws no_runtime outside a runtime.
 void on_graph_copy(std::function<void(const graph_copy_event&)> log);
 
 }  // namespace situ

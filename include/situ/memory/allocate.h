@@ -12,22 +12,23 @@
 
 namespace situ {
 
-// How to allocate. The alignment is a power of two, 0 for the type's own; huge pages are a wish, granted where the
-// kernel allows them for shared memory (memory_usage::huge_pages_available), and imply an alignment of 2 MiB.
+// How to allocate.
 struct allocation {
-  std::size_t alignment = 0;
+  std::size_t alignment = 0;  // a power of two, in bytes; 0: the type's own, or 16
+  // a wish, granted where the kernel allows them for shared memory (memory_usage::huge_pages_available); the block is
+  // aligned to 2 MiB then
   bool huge_pages = false;
 };
 
 // What the calling place has allocated. Bytes are those of whole blocks, so rounding is included. Deallocations by
 // other places count from the moment that this place takes its blocks back.
 struct memory_usage {
-  std::uint64_t live_bytes = 0;
-  std::uint64_t live_blocks = 0;
+  std::uint64_t live_bytes = 0;   // allocated and not given back
+  std::uint64_t live_blocks = 0;  // the blocks that these are
   // the most that was live at once, with the free blocks kept at hand (64 KiB a size at most)
   std::uint64_t peak_bytes = 0;
-  std::uint64_t allocations = 0;
-  std::uint64_t deallocations = 0;         // all of them
+  std::uint64_t allocations = 0;           // so far
+  std::uint64_t deallocations = 0;         // so far, by all places
   std::uint64_t remote_deallocations = 0;  // of those, the ones made by other places
   std::uint64_t opened_bytes = 0;          // the segment's extent: accessible from every place; only grows
   std::uint64_t charged_bytes = 0;   // of the job's memory budget: blocks, and free memory not given back to the system
@@ -51,7 +52,7 @@ void deallocate_bytes(void* block);
 
 // `n` objects of type T in this place's segment; their values are indeterminate, as from std::malloc (n == 0 allocates
 // a block of its own, too). Errors: out_of_memory (the place goes on), bad_argument for an alignment that is no power
-// of two.
+// of two, no_runtime.
 // cost: about 6 ns up to 64 KiB.
 template <class T>
 [[nodiscard]] ptr<T> allocate(std::size_t n = 1, allocation how = {}) {
@@ -65,7 +66,7 @@ template <class T>
   return ptr<T>{static_cast<T*>(detail::allocate_bytes(bytes, alignment, how.huge_pages))};
 }
 
-// The same for bytes without a type, aligned to 16 or to what is asked for.
+// The same for bytes without a type, aligned to 16 or to what is asked for. cost: as allocate.
 [[nodiscard]] inline ptr<std::byte> allocate_bytes(std::size_t bytes, allocation how = {}) {
   return ptr<std::byte>{
       static_cast<std::byte*>(detail::allocate_bytes(bytes, how.alignment == 0 ? 16 : how.alignment, how.huge_pages))};
@@ -73,13 +74,15 @@ template <class T>
 
 // Gives a block back, at any place; null does nothing. A block of another place returns to its owner when the owner
 // next runs short. Errors: bad_address where `block` is not the start of a live block (freed twice, foreign, or within
-// one).
+// one), no_runtime.
 // cost: about 6 ns for a block of this place; one atomic operation on a line of the owner's for another place's.
 template <class T>
 void deallocate(ptr<T> block) {
   detail::deallocate_bytes(const_cast<std::remove_cv_t<T>*>(block.local()));
 }
 
+// What the calling place has allocated until now. Throws no_runtime outside a runtime. cost: takes back
+// what other places have given back, and adds up the counters of each size.
 [[nodiscard]] memory_usage memory_statistics();
 
 }  // namespace situ

@@ -1,4 +1,5 @@
 // A place: a memory partition and the workers beside it, named by its index in the job. A value type.
+// cost: an integer's.
 #pragma once
 
 #include <compare>
@@ -7,11 +8,12 @@
 
 namespace situ {
 
+// The name of a place: its index. Making one does not ask whether the job has it.
 class place {
  public:
   constexpr place() noexcept = default;
   constexpr explicit place(std::uint32_t index) noexcept : index_{index} {}
-  // 0 .. number of places - 1.
+  // From 0 to place_count() - 1.
   [[nodiscard]] constexpr std::uint32_t index() const noexcept { return index_; }
   friend constexpr auto operator<=>(place, place) noexcept = default;
 

@@ -1,6 +1,6 @@
 // One-sided access without waiting. On one host the data moves at once, so the futures are ready; elsewhere they become
 // so. The source may be reused, and the destination read, once the future is ready. Errors as for the waiting forms,
-// thrown at the call.
+// thrown at the call. cost: the waiting form's, and an allocation for the future.
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -14,6 +14,8 @@
 
 namespace situ {
 
+// As put, get, copy and their strided and indexed forms (fabric/rma.h), with the end of the transfer, or the value, as
+// a future.
 template <class T>
 future<> put_async(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count) {
   put(destination, source, count);

@@ -7,7 +7,8 @@
 //
 // A future is a handle: copies share the value. It belongs to the place (thread) that made it and must not be sent. A
 // value, or an exception, is set once. Errors: get() throws what the producer threw; place_lost_error when a place is
-// lost while waiting.
+// lost while waiting; no_runtime where it would have to wait outside one. cost: an allocation for each value to come;
+// waiting costs two switches of stacks, or none where the value comes within half a microsecond.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -131,16 +132,19 @@ void fulfil_with(future_state<T>& state, Body&& body);
 
 }  // namespace detail
 
+// A value of type T to come, or, for void, an end to come. pre: of all but is_valid(): it is valid.
 template <class T>
 class future {
  public:
-  using value_type = T;
-  struct promise_type;
+  using value_type = T;  // what get() gives
+  struct promise_type;   // for coroutines that return future<T>
 
   future() noexcept = default;
-  explicit future(detail::state_reference<T> state) noexcept : state_{std::move(state)} {}
+  explicit future(detail::state_reference<T> state) noexcept : state_{std::move(state)} {}  // for Situ itself
 
+  // Whether it was made by an operation or a promise, and has not been moved from.
   [[nodiscard]] bool is_valid() const noexcept { return static_cast<bool>(state_); }
+  // Whether the value, or an exception, is there.
   [[nodiscard]] bool is_ready() const {
     check();
     return state_->ready;
@@ -151,12 +155,12 @@ class future {
     state_->wait();
   }
 
-  // Waits; returns the value, or throws what the producer threw.
+  // Waits; returns the value, or throws what the producer threw. The reference is good as long as a handle is.
   decltype(auto) get() const& {
     settle();
     if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state_->value);
   }
-  // From the last handle the value is moved.
+  // The same, by value: moved out where this is the last handle or T cannot be copied, else copied.
   T get() && {
     settle();
     if constexpr (!std::is_void_v<T>) {
@@ -169,7 +173,7 @@ class future {
   }
 
   // Runs f(value) as a task of this place once the value is there; an exception passes by f. Returns f's result to
-  // come.
+  // come. cost: an allocation for the task and one for the result.
   template <class F>
   auto then(F f) const
       -> future<typename detail::unwrap_future<typename detail::continuation_result<F, T>::type>::type>;
@@ -179,6 +183,7 @@ class future {
   void await_suspend(std::coroutine_handle<> coroutine) const;
   T await_resume() const { return get(); }
 
+  // For Situ itself: what the handles share.
   [[nodiscard]] const detail::state_reference<T>& state() const noexcept { return state_; }
 
  private:
@@ -203,7 +208,9 @@ class promise {
   promise& operator=(promise&&) noexcept = default;
   ~promise();
 
+  // A handle on the value to come; may be called again, for another.
   [[nodiscard]] future<T> get_future() const { return future<T>{state_}; }
+  // Sets the value (none for void), and has all that wait for it go on. pre: nothing was set before.
   template <class... Value>
   void set_value(Value&&... value) {
     static_assert(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1),
@@ -212,6 +219,7 @@ class promise {
     if constexpr (!std::is_void_v<T>) state_->value.emplace(std::forward<Value>(value)...);
     state_->fulfil();
   }
+  // The same with an exception, which get() throws. pre: nothing was set before.
   void set_exception(std::exception_ptr what) {
     check();
     state_->fail(std::move(what));
@@ -224,6 +232,7 @@ class promise {
   detail::state_reference<T> state_;
 };
 
+// A future that has its value already.
 template <class T>
 [[nodiscard]] future<std::decay_t<T>> make_ready_future(T&& value) {
   auto state = detail::make_state<std::decay_t<T>>();
@@ -238,10 +247,11 @@ template <class T>
 }
 
 // A future that is ready when all given ones are: of a tuple of their values (those of future<void> left out; void if
-// none is left).
+// none is left). Where some of them failed it has the exception of the first of those. cost: an allocation, and one for
+// each given future.
 template <class... Ts>
 [[nodiscard]] auto when_all(future<Ts>... futures);
-// Of a vector of their values, in order; future<void> for futures of void.
+// The same of a vector of their values, in order; future<void> for futures of void.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures);
 

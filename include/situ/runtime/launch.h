@@ -6,6 +6,7 @@
 // Each place runs the body inside a situ::runtime of its own. The calling thread is no place; it watches the places
 // until the last has ended. Nothing outlives the call, and where the calling program is killed its places die with it.
 // Thread-safe: independent calls may run at the same time. Not callable from a place.
+// cost: a thread for each place, or a fork, which copies the calling program's page tables.
 #pragma once
 
 #include <chrono>
@@ -22,11 +23,13 @@
 
 namespace situ {
 
+// What a place is.
 enum class launch_mode : std::uint8_t {
   processes,  // each place is a fork of this process: the place's variables are its own, a crash is contained
   threads,    // each place is a thread of this process: for debuggers and ThreadSanitizer
 };
 
+// How to start a job.
 struct launch_options {
   launch_mode mode = launch_mode::processes;
   std::uint64_t memory_budget = 0;  // bytes that all segments together may open; 0: the machine's memory
@@ -48,8 +51,9 @@ struct place_outcome {
   std::string reason;  // why the place is lost; empty where it left in order
 };
 
+// How a job ended.
 struct launch_result {
-  std::vector<place_outcome> places;
+  std::vector<place_outcome> places;  // by place
   std::optional<place> first_lost;    // in time
   std::optional<place> first_failed;  // first in time to end with a code other than 0, by a signal, or lost
   std::string statistics;             // a table, where launch_options::stats asked for it

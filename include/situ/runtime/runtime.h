@@ -9,7 +9,8 @@
 // Construction and destruction are collective. `situ run -n 4 prog` starts the places as processes; with --in-process
 // as threads, each of which runs main. One runtime a place at a time. Errors: bad_launch, version_mismatch (a place
 // runs another executable), place_lost_error. A runtime left by an exception makes its place lost: the others learn it,
-// and are not waited for.
+// and are not waited for. cost: joining maps the job's memory and waits for all places, as leaving does; the
+// rest are loads.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -28,11 +29,17 @@ struct runtime_options {
   std::uint64_t stack_bytes = 0;
 };
 
+// A program's membership in its job: from here to the end of its scope this is a place. Belongs to the thread that made
+// it.
 class runtime {
  public:
+  // Joins the job, and waits for the other places to join. Throws bad_launch, version_mismatch or place_lost_error.
   explicit runtime(const runtime_options& options = {});
-  // The arguments are the program's; Situ takes none of them. In-process mode hands copies to the other places' main.
+  // The same. The arguments are the program's; Situ takes none of them. In-process mode hands copies to the other
+  // places' main.
   runtime(int argc, char** argv, const runtime_options& options = {});
+  // Leaves: waits until all that this place has started is done, and for the other places. What was thrown and nobody
+  // took is logged, and makes this place lost.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -42,10 +49,11 @@ class runtime {
   std::unique_ptr<implementation> self_;
 };
 
-// The calling place. Throws no_runtime outside a runtime, as do the next two.
+// The calling place. Throws no_runtime outside a runtime.
 [[nodiscard]] place here();
+// How many places the job has. Throws no_runtime outside a runtime.
 [[nodiscard]] std::uint32_t place_count();
-// All places, in order: for (situ::place p : situ::places()).
+// All places, in order: for (situ::place p : situ::places()). Throws no_runtime outside a runtime.
 [[nodiscard]] inline auto places() {
   return std::views::iota(std::uint32_t{0}, place_count()) |
          std::views::transform([](std::uint32_t index) { return place{index}; });

@@ -2,7 +2,7 @@
 //
 // A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team: every
 // member calls the same ones in the same order. A team belongs to its place and is not sent. Errors: place_lost_error
-// where a member is lost.
+// where a member is lost. cost: of what is not collective, loads.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -19,31 +19,35 @@ namespace detail {
 struct team_state;
 }
 
+// An ordered group of places, this one among them. A handle: copies are the same team.
 class team {
  public:
-  explicit team(std::shared_ptr<detail::team_state> state) noexcept : state_{std::move(state)} {}
+  explicit team(std::shared_ptr<detail::team_state> state) noexcept : state_{std::move(state)} {}  // for Situ itself
 
+  // How many members there are.
   [[nodiscard]] std::uint32_t size() const noexcept;
   // The calling place's index in the team.
   [[nodiscard]] std::uint32_t index() const noexcept;
-  // pre: i < size().
+  // The place of a member. pre: i < size().
   [[nodiscard]] place member(std::uint32_t i) const;
+  // A place's index in the team; nothing where it is no member. cost: linear in the members.
   [[nodiscard]] std::optional<std::uint32_t> index_of(place p) const noexcept;
 
   // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: a gather and a
   // broadcast.
   [[nodiscard]] team split(std::uint32_t colour, std::uint32_t key = 0) const;
   // The team of these members of this one, in this order. Collective over those members only, each of which names the
-  // same.
+  // same. pre: this place is among them. cost: a broadcast.
   [[nodiscard]] team subset(std::span<const std::uint32_t> members) const;
 
+  // For Situ itself: what the handles share.
   [[nodiscard]] detail::team_state& state() const noexcept { return *state_; }
 
  private:
   std::shared_ptr<detail::team_state> state_;
 };
 
-// All places of the job.
+// All places of the job. Throws no_runtime outside a runtime.
 [[nodiscard]] const team& world();
 
 // Waits until every member has come to the barrier; what they wrote before it is seen after it. The place goes on with
@@ -53,6 +57,7 @@ void barrier(const team& members);
 void barrier();
 
 // In two phases: announces this member and returns a future that is ready once all have. One at a time in a team.
+// cost: as barrier, and a task.
 [[nodiscard]] future<> barrier_async(const team& members);
 [[nodiscard]] future<> barrier_async();
 
