@@ -69,7 +69,7 @@ class derived : public Base {
 };
 
 // `p` as a pointer to T if it points to one (or to what derives from T), else null. cost: a look-up of
-// the tag in a table, and a step for each class between.
+// the tag in a table, and of T among the bases.
 template <class T, class From>
 [[nodiscard]] T* cast(From* p) noexcept {
   static_assert(std::is_base_of_v<object, T> && std::is_base_of_v<From, T>,

@@ -3,7 +3,8 @@
 // keeps in registers; it lives as long as the call of the kernel.
 //
 // Compiled with SITU_STENCIL_CHECKED=1 every access is compared with the declared stencil and access mode (checked.h).
-// All files of a program that queue loops must be compiled alike; the library itself serves both.
+// All files of a program that queue loops must be compiled alike; the library itself serves both. cost: a load or store
+// at a distance that the compiler mostly knows; when checked, a search through the points of the stencil besides.
 #pragma once
 
 #include <situ/stencil/detail/checked.h>
@@ -12,32 +13,40 @@
 #include <type_traits>
 
 #ifndef SITU_STENCIL_CHECKED
+// Whether kernels are checked: defined as 1 before any header of Situ, or on the compiler's command line. 0 unless
+// given.
 #define SITU_STENCIL_CHECKED 0
 #endif
 
 namespace situ::stencil {
 
+// A dataset of D dimensions, seen from the point at which the kernel runs. A const T can only be read. pre: the offsets
+// are points of the stencil that the loop declared.
 template <class T, int D, bool Checked = SITU_STENCIL_CHECKED != 0>
 class accessor {
  public:
-  using value_type = std::remove_const_t<T>;
+  using value_type = std::remove_const_t<T>;  // of the dataset
   static constexpr int dims = D;
 
+  // For Situ itself.
   accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept
       : at_{at}, component_stride_{component_stride} {
     for (int d = 0; d < D; ++d) stride_[d] = stride[d];
   }
 
+  // The value at D offsets from the point, dimension 0 first.
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
   [[gnu::always_inline]] T& operator()(Offsets... offsets) const noexcept {
     return at_[distance(offsets...)];
   }
+  // The same of component c.
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
   [[gnu::always_inline]] T& at(int c, Offsets... offsets) const noexcept {
     return at_[distance(offsets...) + c * component_stride_];
   }
+  // Component c as an accessor of its own.
   [[gnu::always_inline]] accessor component(int c) const noexcept {
     return {at_ + c * component_stride_, stride_, component_stride_};
   }
@@ -55,6 +64,7 @@ class accessor {
   std::ptrdiff_t component_stride_;
 };
 
+// When checked: hands out what stands for a T&, and throws bad_argument out of the call that executes the loop.
 template <class T, int D>
 class accessor<T, D, true> {
  public:

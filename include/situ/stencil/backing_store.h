@@ -5,6 +5,7 @@
 // to a queue, and a queue is waited for as a whole. Offsets, sizes and addresses are multiples of page_bytes. Transfers
 // in progress at the same time may read the same bytes, but never write what another reads or writes. A store serves
 // one context, and is called by the thread that uses it only.
+// cost: of a transfer, that of the medium; starting one must not wait for it, unless too many are in progress.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,12 @@
 
 namespace situ::stencil {
 
+// What a store must be able to do. Derive from it for a medium of your own.
 class backing_store {
  public:
-  static constexpr std::size_t page_bytes = 4096;
-  static constexpr int queues = 7;
+  static constexpr std::size_t page_bytes = 4096;  // what offsets, sizes and addresses are multiples of
+  static constexpr int queues = 7;                 // numbered from 0
+  // Of a transfer: from the store to memory, or from memory to the store.
   enum class direction : std::uint8_t { read, write };
 
   backing_store() = default;
@@ -31,7 +34,7 @@ class backing_store {
   // Whether transfers can fail once the space is allocated. If so, what a chain writes goes to a second version of the
   // data, which takes twice the space, and becomes current when all of it has arrived.
   [[nodiscard]] virtual bool may_fail() const = 0;
-  // The offset of so many bytes that nobody has. Throws situ::error.
+  // The offset of so many bytes that nobody has, rounded up to whole pages. Throws situ::error where there is no room.
   [[nodiscard]] virtual std::uint64_t allocate(std::uint64_t bytes) = 0;
   // Starts a transfer between memory and store. Failures are told by wait().
   virtual void start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) = 0;

@@ -2,7 +2,7 @@
 //
 // Dimension 0 is the innermost: its neighbours lie side by side in memory. Boxes are half open, [low, high) in each
 // dimension. What has fewer than five dimensions is [0, 1) in those it lacks, so that the analysis need not ask how
-// many there are.
+// many there are. cost: a few instructions for each of the five dimensions.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,26 @@
 
 namespace situ::stencil {
 
-inline constexpr int max_dims = 5;
+inline constexpr int max_dims = 5;  // of a block
+// A point, or an offset between points: dimension 0 first, 0 in those it lacks.
 using coordinates = std::array<int, max_dims>;
 
+// The points from `low` on that lie before `high` in every dimension.
 struct box {
-  coordinates low{};
-  coordinates high{1, 1, 1, 1, 1};
+  coordinates low{};                // the lowest point
+  coordinates high{1, 1, 1, 1, 1};  // one behind the highest point
   int dims = 0;  // that whoever wrote it had in mind; 0: not said. What takes a box compares it with its own
 
+  // Points in dimension d; 0 where high lies before low. pre: 0 <= d < max_dims.
   [[nodiscard]] int extent(int d) const noexcept { return std::max(0, high[d] - low[d]); }
+  // Whether it has no points.
   [[nodiscard]] bool empty() const noexcept {
     for (int d = 0; d < max_dims; ++d) {
       if (high[d] <= low[d]) return true;
     }
     return false;
   }
+  // How many points it has.
   [[nodiscard]] std::int64_t points() const noexcept {
     std::int64_t n = 1;
     for (int d = 0; d < max_dims; ++d) n *= extent(d);
@@ -35,6 +40,7 @@ struct box {
   friend bool operator==(const box& a, const box& b) noexcept { return a.low == b.low && a.high == b.high; }
 };
 
+// The points that lie in both; may be empty.
 [[nodiscard]] inline box intersection(const box& a, const box& b) noexcept {
   box r;
   for (int d = 0; d < max_dims; ++d) {
@@ -52,7 +58,7 @@ struct box {
   return true;
 }
 
-// A box of D dimensions, which the compiler knows.
+// A box of D dimensions, which the compiler knows; range() makes one.
 template <int D>
 struct range_box : box {};
 

@@ -1,5 +1,6 @@
 // A dataset: values of type T at the points of a block, with ghost points around them. A small value that is valid as
-// long as its context. What executors know of one is in detail/dataset_core.h.
+// long as its context. What executors know of one is in detail/dataset_core.h. cost: a pointer; fetch and store execute
+// what is queued, then copy.
 #pragma once
 
 #include <situ/stencil/block.h>
@@ -16,20 +17,23 @@
 
 namespace situ::stencil {
 
+// Values of a trivially copyable type at the points of a block of D dimensions. Copies are handles on the same values;
+// the context holds them until it goes.
 template <class T, int D>
 class dataset {
   static_assert(std::is_trivially_copyable_v<T>,
                 "datasets are copied between memories and files: T must be trivially copyable");
 
  public:
-  using value_type = T;
+  using value_type = T;  // of one component
   static constexpr int dims = D;
 
-  // A template, so that {nx, ny} can only mean extents.
+  // With a layout of its own; the name is for messages and files. Errors: those of options::store; bad_argument where
+  // the layout is none. A template, so that {nx, ny} can only mean extents.
   template <std::same_as<dataset_layout> Layout>
   dataset(const block<D>& on, std::string name, const Layout& layout)
       : core_{on.owner().add_dataset(on.index(), std::move(name), D, layout, sizeof(T), typeid(T).name())} {}
-  // Points [0, extents[d]), with the same number of ghost points on all sides.
+  // Points [0, extents[d]) in each dimension d, with the same number of ghost points on all sides.
   dataset(const block<D>& on, std::string name, const std::array<int, D>& extents, int ghosts = 0, int components = 1)
       : dataset{on, std::move(name), make_layout(extents, ghosts, components)} {}
   // {nx, ny}: how many there are is checked, which an array would fill up with zeros.
@@ -39,11 +43,14 @@ class dataset {
     static_assert(N == D, "the dataset has other dimensions than its block; it takes one extent for each dimension");
   }
 
+  // The untyped layer's dataset, for context.
   [[nodiscard]] dataset_core* core() const noexcept { return core_; }
+  // Its points without the ghost points, and with them.
   [[nodiscard]] const box& inner() const noexcept { return core_->inner; }
   [[nodiscard]] const box& valid() const noexcept { return core_->valid; }
 
-  // Executes what is queued. Dimension 0 fastest, components slowest.
+  // The values of all inner points, or of the points of a box: dimension 0 fastest, components slowest. Throws what the
+  // chain throws.
   [[nodiscard]] std::vector<T> fetch() const { return fetch(core_->inner); }
   template <std::derived_from<box> Range = box>
   [[nodiscard]] std::vector<T> fetch(const Range& what) const {
@@ -52,7 +59,8 @@ class dataset {
     core_->owner->fetch(*core_, what, component_order::separate, to.data());
     return to;
   }
-  // Throws bad_argument unless there are as many values as points and components.
+  // Sets the values of the points of a box, in the order of fetch(). Throws bad_argument unless there are as many
+  // values as points times components.
   template <std::derived_from<box> Range = box>
   void store(const Range& what, std::span<const T> from) const {
     require_dims<D, Range>();

@@ -24,6 +24,9 @@
 
 namespace situ::stencil {
 
+// An argument of a loop: the kernel reads the dataset at the points of the stencil, writes it, does both, or adds to
+// it. What is only written is taken to be written at every point of the range. The default is the point of the loop
+// itself.
 template <class T, int D>
 [[nodiscard]] auto read(const dataset<T, D>& u, const shape& where = shape::point(D)) {
   return detail::dataset_argument<const T, D>{u.core(), where, access::read};
@@ -40,6 +43,8 @@ template <class T, int D>
 [[nodiscard]] auto increment(const dataset<T, D>& u, const shape& where = shape::point(D)) {
   return detail::dataset_argument<T, D>{u.core(), where, access::increment};
 }
+// An argument of a loop: the kernel adds to the reduction, or lowers or raises it. It begins at zero, or,
+// for min and max, at the far end of what T can be.
 template <class T, int N>
 [[nodiscard]] auto sum(const reduction<T, N>& r) {
   return detail::reduction_argument<T, N>{r.core(), reduction_kind::sum};
@@ -52,12 +57,17 @@ template <class T, int N>
 [[nodiscard]] auto max(const reduction<T, N>& r) {
   return detail::reduction_argument<T, N>{r.core(), reduction_kind::max};
 }
+// An argument of a loop: a value that all points see, as it is now.
 template <class T>
 [[nodiscard]] auto global(T value) {
   return detail::global_argument<T>{std::move(value)};
 }
+// An argument of a loop: the point itself.
 [[nodiscard]] inline auto index() { return detail::index_argument{}; }
 
+// Queues a loop: kernel(arguments...) at each point of `over`. The name is for messages and reports. What is declared
+// is what the analysis goes by: a kernel that touches other points, or reads what it said it writes, gets wrong values
+// (SITU_STENCIL_CHECKED finds it).
 template <int D, std::derived_from<box> Range = box, class Kernel, class... Arguments>
 void par_loop(std::string name, const block<D>& on, const Range& over, Kernel kernel, const Arguments&... arguments) {
   require_dims<D, Range>();

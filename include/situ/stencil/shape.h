@@ -7,6 +7,7 @@
 //
 // Multiplier 2 reads a fine grid from a coarse one (restriction), divisor 2 a coarse grid from a fine one
 // (prolongation), multiplier 0 a dataset that is one point thick in d, such as a column of x coordinates in a 2-D loop.
+// cost: making one allocates; accessors are loads.
 #pragma once
 
 #include <situ/stencil/box.h>
@@ -19,26 +20,31 @@
 
 namespace situ::stencil {
 
+// A stencil: a name, offsets, multipliers and divisors. Copies share them.
 class shape {
  public:
-  // Throws bad_argument: no points, a dimension count outside 1..5, a negative multiplier, a divisor below 1.
+  // A stencil of these offsets. Throws bad_argument: no points, a dimension count outside 1..5, an offset, multiplier
+  // or divisor in a dimension that it has not, a negative multiplier, a divisor below 1.
   shape(std::string name, int dims, std::span<const coordinates> points,
         const coordinates& multiplier = {1, 1, 1, 1, 1}, const coordinates& divisor = {1, 1, 1, 1, 1});
-  // shape{"five_points", 2, {{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}}}
+  // The same: shape{"five_points", 2, {{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}}}
   shape(std::string name, int dims, std::initializer_list<coordinates> points,
         const coordinates& multiplier = {1, 1, 1, 1, 1}, const coordinates& divisor = {1, 1, 1, 1, 1});
 
-  // The point of the loop itself.
+  // The point of the loop itself. This one is made once. Throws bad_argument, as the next two, unless dims is 1 to 5.
   [[nodiscard]] static const shape& point(int dims);
   // All points at most `radius` away along each axis: 2 * dims * radius + 1 of them.
   [[nodiscard]] static shape star(int dims, int radius);
   // All points of the cube of that radius: 9 in 2-D and 27 in 3-D for radius 1.
   [[nodiscard]] static shape cube(int dims, int radius);
 
+  // Its name, its dimensions, and its offsets.
   [[nodiscard]] const std::string& name() const noexcept { return c_->name; }
   [[nodiscard]] int dims() const noexcept { return c_->dims; }
   [[nodiscard]] std::span<const coordinates> points() const noexcept { return c_->points; }
+  // Whether an offset is among them. cost: linear in the points.
   [[nodiscard]] bool contains(const coordinates& offset) const noexcept;
+  // The least and the largest offset in dimension d, and what the index is multiplied and divided by.
   [[nodiscard]] int lowest(int d) const noexcept { return c_->lowest[d]; }
   [[nodiscard]] int highest(int d) const noexcept { return c_->highest[d]; }
   [[nodiscard]] int multiplier(int d) const noexcept { return c_->multiplier[d]; }
@@ -46,7 +52,7 @@ class shape {
   // Equal for copies only: what plans are compared by.
   [[nodiscard]] const void* id() const noexcept { return c_.get(); }
 
-  // The coordinate that offset 0 touches at loop index i.
+  // The coordinate that offset 0 touches in dimension d at loop index i.
   [[nodiscard]] int map(int d, int i) const noexcept {
     if (c_->plain) return i;
     const std::int64_t n = std::int64_t{i} * c_->multiplier[d];
