@@ -39,12 +39,12 @@ dev: packages build/dev/build.ninja  ## build Debug with all assertions: build/d
 	@cmake --build build/dev -j $(JOBS)
 
 reference: packages-lint  ## make the reference out of the headers: build/reference/index.html
-	@mkdir -p build && doxygen docs/reference/Doxyfile
+	@rm -rf build/reference && mkdir -p build && doxygen docs/reference/Doxyfile
 
 format: packages-lint  ## lay out the sources as .clang-format says
 	@git ls-files -co --exclude-standard '*.h' '*.cpp' '*.inl' '*.c' | xargs clang-format-19 -i
 
-lint: packages-lint  ## check the layout of the sources
+lint: reference  ## check the layout of the sources, and that every public name is explained
 	@.ci/lint
 
 tidy: build packages-lint  ## clang-tidy over all sources but the tests; a quarter of an hour on two cores

@@ -3,8 +3,8 @@
 
 The house writes plain comments: one that opens a file describes the file; one above a declaration describes that, and
 so does one behind it. A comment above a function, alias or macro also holds for those that follow it line upon line, up
-to the next comment, blank line, class, variable or operator; each gets a copy. What stands in a function's body is not
-for the reference.
+to the next comment, blank line, class or variable; each gets a copy, but for operators. What stands in a function's
+body is not for the reference.
 
 Words of the house that open a sentence ("pre:", "cost:", "Throws") become paragraphs of their own. What is indented by
 two spaces or more is a sample or a table, unless it is a list or goes on with one.
@@ -69,7 +69,9 @@ def kind_of(head):
         return 'enum'
     if re.match(r'(friend )?(class|struct|union)\b', head) and '(' not in re.sub(r'alignas ?\(\w+\)', '', head):
         return 'class'
-    if re.search(r'\boperator\b|= delete|= default|^~|^(public|private|protected)$', head):
+    if re.match(r'(public|private|protected)$', head):
+        return 'access'
+    if re.search(r'\boperator\b|= delete|= default|^~', head):
         return 'operator'
     if re.match(r'using\b', head):
         return 'alias'
@@ -124,11 +126,12 @@ class scanner:
 def convert(source):
     out, scan = [], scanner()
     block, held = [], []  # the comment that is being read; the one that holds for what follows
-    is_file, behind = True, None  # whether the opening comment is to come; the column of a comment behind code
+    is_file, in_macro = True, False  # whether the opening comment is to come; whether a macro goes on
+    behind = None  # the column of a comment behind code, which may go on in the next line
     begun = None  # of the declaration that is being read: its first line, and whether a comment stands above that
     for line in source:
         comment = re.match(r'^( *)//(?: (.*)|)$', line)
-        if comment and comment.end(1) == behind:  # goes on behind its declaration
+        if comment and comment.end(1) == behind:
             out[-1] = out[-1][:-2] + comment.group(2) + ' */'
             continue
         behind = None
@@ -140,12 +143,12 @@ def convert(source):
         if has_comment:
             out += as_comment(indent, block, is_file)
         if has_comment or not line.strip():
-            held = [] if is_file else block
+            held = block if has_comment and not is_file else []
         is_file, block = is_file and not line.strip(), []
         if scan.at_start() and line.strip():
             begun = (len(out), has_comment)
-        is_macro = line.startswith('#define')
-        ended = ['macro'] if is_macro else scan.feed('' if line.startswith('#') else line)
+        ended = ['macro'] if line.startswith('#define') else scan.feed('' if line[:1] == '#' or in_macro else line)
+        in_macro = (line[:1] == '#' or in_macro) and line.endswith('\\')
         trailing = re.match(r'^( *[^ }].*?) *// (?!NOLINT)(.*)$', line)
         if trailing and not scan.in_body() and begun:
             behind = line.index('// ')
@@ -153,9 +156,9 @@ def convert(source):
         else:
             out.append(re.sub(r'\bexplicit' + NESTED, 'explicit', line))
         if ended and begun:
-            if ended[0] not in ('function', 'alias', 'macro'):
+            if ended[0] not in ('function', 'alias', 'macro', 'operator'):
                 held = []
-            elif held and not begun[1] and not trailing:
+            elif held and ended[0] != 'operator' and not begun[1] and not trailing:
                 out[begun[0]:begun[0]] = as_comment('', held)
             begun = None
     return out

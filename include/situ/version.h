@@ -3,6 +3,7 @@
 // Versions are semantic; before 1.0 a minor version may change the interface.
 #pragma once
 
+// The version in three numbers.
 #define SITU_VERSION_MAJOR 0
 #define SITU_VERSION_MINOR 1
 #define SITU_VERSION_PATCH 0

@@ -6,9 +6,10 @@
 // the same executable (checked when a place joins). Arguments and results travel by value (serialize.h). The body runs
 // as a task of p: it may wait, call at again (also back to here), start tasks; they are counted in the caller's finish
 // scope. An exception from it arrives here as remote_error, with its type's name and message (place_lost_error as
-// itself). Errors besides: place_lost_error, out_of_memory for arguments too large for a message, bad_argument where
-// there is no such place. cost: two messages; arguments are copied once into the message, and once out of it. At the
-// own place f runs at once, on copies.
+// itself). Errors: besides that, place_lost_error, out_of_memory for arguments too large for a message, bad_argument
+// where there is no such place, no_runtime. cost: two messages; arguments are copied once into the message, and once
+// out of it. At the calling place f runs at once, on copies.
+//
 // A long range is read where it lies in the message, without the second copy, as a situ::payload (payload.h).
 //
 // Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does): it specialises
@@ -46,10 +47,12 @@ enum class transfer : std::uint8_t {
 
 // Where a call goes, and how its graphs get there. A place alone is a route.
 struct route {
-  place to;
-  transfer how = transfer::automatic;
+  place to;                            // where the call goes
+  transfer how = transfer::automatic;  // of its graphs
   constexpr route(place target, transfer by = transfer::automatic) noexcept : to{target}, how{by} {}
 };
+
+// The route to a place by this transfer: at(via(p, transfer::pull), f, head).
 [[nodiscard]] constexpr route via(place target, transfer how) noexcept { return {target, how}; }
 
 namespace detail {
@@ -521,13 +524,14 @@ decltype(auto) as_travelling(T&& value) {
 
 }  // namespace detail
 
+// Runs f at a place, waits for its end, and returns its result (that of a future which f returns; a graph as owned<T>).
 template <class F, class... Arguments>
 auto at(route target, F f, const Arguments&... arguments) {
   return detail::at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f,
                                                                           detail::as_travelling(arguments)...);
 }
 
-// A place is not its number, nor its number in a team.
+// Do not compile, and say why: a place is not its number, nor its number in a team.
 template <std::integral Index, class F, class... Arguments>
 void at(Index, F, const Arguments&...) {
   static_assert(!std::is_integral_v<Index>,

@@ -1,15 +1,15 @@
 // payload<T>: elements that a call carries in its message and that its function reads where they lie there.
 //
-//   double sum = situ::at(p, [](situ::payload<double> values) { return std::accumulate(values.begin(), values.end(),
-//   0.0); },
-//                         situ::payload{my_vector});
+//   double sum = situ::at(
+//       p, [](situ::payload<double> values) { return std::accumulate(values.begin(), values.end(), 0.0); },
+//       situ::payload{my_vector});
 //
 // At the caller it names any contiguous range, which is copied once, straight into the message; at the target it names
 // the elements in the message, where a std::vector would be allocated and copied once more. They are there until the
 // function returns. So that the message's room never waits for another message, such a function does as the handler of
 // an active message does: it neither waits nor sends (SITU_ASSERT), and returns no future; it may start tasks. Who must
 // wait takes a std::vector. Where the call is larger than a message, the elements are read in a buffer of the caller's
-// segment; at the own place, in the caller's range itself.
+// segment; at the calling place, in the caller's range itself. cost: one copy of the elements; reading one is a load.
 #pragma once
 
 #include <situ/base/detail/padding.h>
@@ -24,6 +24,8 @@
 
 namespace situ {
 
+// A view of elements, as a std::span is: of the caller's before the call, of the message's in the function. T is
+// trivially copyable, without pointers, optionals or variants, no bool, and aligned to at most 16 bytes.
 template <class T>
 class payload {
   static_assert(detail::is_plain<T> && !detail::holds_choice<T>() && !std::is_empty_v<T> && !std::is_same_v<T, bool>,
@@ -32,9 +34,9 @@ class payload {
   static_assert(alignof(T) <= 16, "situ: the elements of a situ::payload are aligned to at most 16 bytes");
 
  public:
-  using value_type = T;
+  using value_type = T;  // of an element
   constexpr payload() noexcept = default;
-  // pre: the elements stay until at() or async_at() returns.
+  // Names elements, or those of a range. pre: they stay until at() or async_at() returns.
   constexpr payload(const T* first, std::size_t count) noexcept : first_{first}, count_{count} {}
   template <std::ranges::contiguous_range Range>
     requires(std::ranges::sized_range<Range> && std::same_as<std::ranges::range_value_t<Range>, T> &&
@@ -42,6 +44,7 @@ class payload {
   explicit constexpr payload(const Range& elements) noexcept
       : payload{std::ranges::data(elements), std::ranges::size(elements)} {}
 
+  // As of a std::span. pre of front() and back(): there is an element.
   [[nodiscard]] constexpr const T* data() const noexcept { return first_; }
   [[nodiscard]] constexpr std::size_t size() const noexcept { return count_; }
   [[nodiscard]] constexpr bool empty() const noexcept { return count_ == 0; }

@@ -9,7 +9,8 @@
 // Nothing but values leaves: padding is zero, and optionals, variants and aggregates that hold such travel by parts, so
 // that what is not there any more stays behind. Equal values give equal bytes. Unions, and aggregates that hold
 // addresses, do not travel. What no compiler tells (private members) goes as base/detail/padding.h says: such a class
-// that holds an optional has a wire<T> of its own.
+// that holds an optional has a wire<T> of its own. cost: a memcpy of what is plain, also in a vector; else a call for
+// each part. What is read allocates where its type does.
 #pragma once
 
 #include <situ/base/detail/padding.h>
@@ -40,15 +41,16 @@ namespace detail {
 [[noreturn]] void throw_bad_alternative(std::size_t index, std::size_t alternatives);
 }  // namespace detail
 
-// Writes into a buffer that was measured beforehand.
+// Writes into a buffer that was measured beforehand, by size() of all that goes there. Nothing is checked.
 class wire_writer {
  public:
   explicit wire_writer(std::byte* at) noexcept : at_{at} {}
+  // Copies bytes to where the writer stands, and goes on behind them.
   void write(const void* bytes, std::size_t count) noexcept {
     if (count != 0) std::memcpy(at_, bytes, count);
     at_ += count;
   }
-  // The next `count` bytes, for the caller to write.
+  // The next `count` bytes, for the caller to write all of them.
   [[nodiscard]] std::byte* skip(std::size_t count) noexcept { return std::exchange(at_, at_ + count); }
 
  private:
@@ -59,7 +61,9 @@ class wire_writer {
 class wire_reader {
  public:
   wire_reader(const std::byte* at, std::size_t bytes) noexcept : at_{at}, left_{bytes} {}
+  // Bytes that have not been read yet.
   [[nodiscard]] std::size_t left() const noexcept { return left_; }
+  // Copies the next bytes out.
   void read(void* destination, std::size_t count) {
     if (count > left_) [[unlikely]]
       detail::throw_truncated(count, left_);
@@ -89,7 +93,11 @@ class wire_reader {
   std::size_t left_;
 };
 
-// Specialised for each kind of type that travels: size(value), write(writer, value), read(reader) -> value.
+// How a T travels. Specialised for each kind of type that does, with three static functions:
+//
+//   size(value)            how many bytes write() takes for this value
+//   write(writer, value)   writes exactly so many
+//   read(reader)           returns the value; checks every bound by the reader, and throws bad_message of bad bytes
 template <class T>
 struct wire;
 
