@@ -14,7 +14,6 @@
 #include <array>
 #include <cmath>
 #include <csignal>
-#include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -200,27 +199,28 @@ bool are_close(const std::vector<float>& ours, const std::vector<float>& theirs)
                     [](float a, float b) { return std::abs(a - b) <= 1e-3f * std::max(1.f, std::abs(a)); });
 }
 
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr) throw std::runtime_error{std::string{name} + " is not set: `situ bench stencil` does so"};
+  return value;
+}
+
 template <class Problem>
 void measure_beside_devito(const session& s, const char* case_name, const char* kind) {
   const int n = s.is_quick ? 48 : 384;
   subject<Problem> plain{executor::plain, n}, tiled{executor::tiled, n};
-  std::optional<devito_process> devito;
-  if (const char* const python = std::getenv("SITU_BENCH_DEVITO"))
-    devito.emplace(python, std::getenv("SITU_BENCH_DEVITO_SCRIPT"), kind, n);
+  devito_process devito{environment("SITU_BENCH_DEVITO"), environment("SITU_BENCH_DEVITO_SCRIPT"), kind, n};
   plain.chain();
   tiled.chain();
-  require_equal(plain.middle() == tiled.middle(), case_name);
-  if (devito) {
-    require_equal(are_close(plain.middle(), devito->line()), case_name);
-    std::printf("{\"terms\":\"devito\",\"flags\":\"%s\"}\n", devito->flags().c_str());
-  }
+  require_equal(plain.middle() == tiled.middle() && are_close(plain.middle(), devito.line()), case_name);
+  std::printf("{\"terms\":\"devito\",\"flags\":\"%s\"}\n", devito.flags().c_str());
   sampler samples{s, case_name};
   samples.repeat([&] {
-    const double points = std::pow(n, 3) * steps * 1e-9;
-    const double devito_ns = devito ? devito->chain() / points : 0, plain_ns = plain.chain(), tiled_ns = tiled.chain();
-    if (devito) samples.print("devito", devito_ns, devito_ns);
-    samples.print("plain", plain_ns, devito ? devito_ns : plain_ns);
-    samples.print("tiled", tiled_ns, devito ? devito_ns : plain_ns);
+    const double devito_ns = devito.chain() / (std::pow(n, 3) * steps) * 1e9;
+    const double plain_ns = plain.chain(), tiled_ns = tiled.chain();
+    samples.print("devito", devito_ns, devito_ns);
+    samples.print("plain", plain_ns, devito_ns);
+    samples.print("tiled", tiled_ns, devito_ns);
   });
 }
 

@@ -96,6 +96,7 @@ void measure_taylor_green(const session& s);
 void measure_euler(const session& s);
 void measure_planning(const session& s, bool is_new);
 void measure_devito(const session& s, const char* case_name);
+void measure_tile_choice(const session& s, const char* case_name, int dimensions);
 void measure_programs(const session& s, const char* case_name);
 
 }  // namespace stencil_bench

@@ -28,6 +28,8 @@ const std::pair<const char*, std::function<void(const session&)>> cases[] = {
     {"euler", measure_euler},
     {"plan_new", [](const session& s) { measure_planning(s, true); }},
     {"plan_cached", [](const session& s) { measure_planning(s, false); }},
+    {"tile_choice_2d", [](const session& s) { measure_tile_choice(s, "tile_choice_2d", 2); }},
+    {"tile_choice_3d", [](const session& s) { measure_tile_choice(s, "tile_choice_3d", 3); }},
     {"beyond_memory", measure_beyond_memory},
     {"cloverleaf_3840", [](const session& s) { measure_programs(s, "cloverleaf_3840"); }},
     {"devito_heat", [](const session& s) { measure_devito(s, "devito_heat"); }},

@@ -1,8 +1,7 @@
 // Whole solvers, those of examples/stencil: the Taylor-Green vortex with three steps a chain, the Euler equations with
 // one; and what planning their chains costs.
-#include "measure.h"
+#include "blast.h"
 
-#include "euler_solver.h"
 #include "taylor_green_solver.h"
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 namespace stencil_bench {
 
 using namespace situ::stencil;
-using stencil_programs::euler_solver;
-using stencil_programs::gas_state;
 using stencil_programs::taylor_green_solver;
 
 namespace {
@@ -37,30 +34,10 @@ struct vortex_flow {
   }
 };
 
-struct blast {
-  context run;
-  euler_solver<2> gas;
-  double bytes = 0;  // to and from the file, of the last step
-  blast(const options& how, int n)
-      : run{how}, gas{run, {n, n}, 1.0 / n, [n](const std::array<int, 2>& i) {
-                        return gas_state{1, i[0] + i[1] < n / 2 ? 10.0 : 0.1};
-                      }} {
-    step();
-    step();
-  }
-  double step() {
-    const auto before = run.statistics();
-    // Executes the step before, and queues the next.
-    const double ns = seconds_of([&] { gas.step(1); }) * 1e9;
-    const auto& after = run.statistics();
-    bytes = static_cast<double>(after.bytes_read - before.bytes_read + after.bytes_written - before.bytes_written);
-    return ns;
-  }
-  [[nodiscard]] std::vector<double> middle() const {
-    const int n = gas.density().inner().high[0];
-    return gas.density().fetch(range(0, n, n / 4, n / 4 + 1));
-  }
-};
+std::vector<double> middle_of(const blast<2>& blast) {
+  const int n = blast.gas.density().inner().high[0];
+  return blast.gas.density().fetch(range(0, n, n / 4, n / 4 + 1));
+}
 
 }  // namespace
 
@@ -92,9 +69,11 @@ void measure_taylor_green(const session& s) {
 
 void measure_euler(const session& s) {
   const int n = s.is_quick ? 380 : 3840;
-  blast plain{options_for(executor::plain), n}, tiled{options_for(executor::tiled), n};
-  blast far{far_options(s, plain.gas.datasets() * std::pow(n, 2) * sizeof(double) / 3), n};
-  require_equal(plain.middle() == far.middle() && plain.middle() == tiled.middle(), "euler");
+  blast<2> plain{options_for(executor::plain), n}, tiled{options_for(executor::tiled), n};
+  blast<2> far{far_options(s, plain.gas.datasets() * std::pow(n, 2) * sizeof(double) / 3), n};
+  for (auto* const each : {&plain, &tiled, &far}) each->step(), each->step();
+  const auto expected = middle_of(plain);
+  require_equal(middle_of(far) == expected && middle_of(tiled) == expected, "euler");
   // The comparison has executed what was queued: a step for each, so that all samples begin with one in the queue.
   plain.step();
   for (int i = 0; i < tries; ++i) tiled.step(), far.step();

@@ -21,9 +21,10 @@ constexpr const char* program_name = "situ_bench_stencil";
 constexpr double at_95_percent = 1 / 0.95;  // a rate of 0.95 is a time of 1 / 0.95
 
 // Every subject, in the order in which they are printed.
-const std::vector<std::string> subject_order{"raw",          "file",          "devito",          "by_hand",    "ops",
-                                             "plain",        "plain_by_hand", "ops_tiled",       "ops_mended", "tiled",
-                                             "tiled_mended", "ops_developer", "plain_developer", "out_of_core"};
+const std::vector<std::string> subject_order{
+    "raw",          "file",          "devito",          "by_hand",     "ops",
+    "plain",        "plain_by_hand", "ops_tiled",       "ops_mended",  "tiled",
+    "tiled_mended", "ops_developer", "plain_developer", "out_of_core", "first_ten"};
 
 bool wants(const stencil_options& options, const stencil_case& info) {
   if (info.is_programs &&
@@ -81,10 +82,13 @@ std::vector<requested_run> plan_stencil(const stencil_options& options, bool wit
                                         const std::filesystem::path& directory) {
   std::vector<requested_run> runs;
   double shares = 0;
+  const auto is_run = [&](const stencil_case& info) {
+    return wants(options, info) && (with_devito || !info.is_devito);
+  };
   for (const stencil_case& info : all_stencil_cases())
-    if (wants(options, info)) shares += info.share;
+    if (is_run(info)) shares += info.share;
   for (const stencil_case& info : all_stencil_cases()) {
-    if (!wants(options, info)) continue;
+    if (!is_run(info)) continue;
     subject_request request;
     request.command = {find_subject_program(program_name).value().string()};
     request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"},
@@ -93,7 +97,7 @@ std::vector<requested_run> plan_stencil(const stencil_options& options, bool wit
     // Raw loops and Situ's take turns: no thread may go on polling when it has nothing to do. Programs have the machine
     // for themselves.
     if (!info.is_programs) request.environment.emplace_back("OMP_WAIT_POLICY", "passive");
-    if (info.is_devito && with_devito)
+    if (info.is_devito)
       for (auto& variable : devito_environment(directory)) request.environment.push_back(std::move(variable));
     request.cases = {std::string{info.name}};
     request.seconds = options.seconds * info.share / shares;
@@ -134,6 +138,9 @@ std::string rate(const stencil_case& info, const row& r) {
 
 std::span<const stencil_case> all_stencil_cases() {
   const std::vector<stencil_subject> loop{{"raw", "itself"}, {"plain", "raw", stencil_aim{at_95_percent}}};
+  // Of its first ten steps after the start, and of the ten that follow, each with the trials in them.
+  const std::vector<stencil_subject> chosen_tiles{
+      {"by_hand", "itself: the best tile"}, {"first_ten", "by_hand"}, {"tiled", "by_hand"}};
   const std::vector<stencil_subject> beside_devito{{"devito", "itself"}, {"plain", "devito"}, {"tiled", "devito"}};
   static const std::vector<stencil_case> cases{
       {"triad_1", "STREAM's triad, one thread", "point", 24, loop},
@@ -170,6 +177,8 @@ std::span<const stencil_case> all_stencil_cases() {
        4},
       {"plan_new", "planning a chain of 198 loops", "chain", 0, {{"tiled", "a step of it", stencil_aim{0.01}}}},
       {"plan_cached", "finding its plan again", "chain", 0, {{"tiled", "a step of it", stencil_aim{50'000, false}}}},
+      {"tile_choice_2d", "Euler, 3840 x 3840, two threads: tiles chosen and swept", "step", 0, chosen_tiles, 3},
+      {"tile_choice_3d", "likewise, 192 x 192 x 192", "step", 0, chosen_tiles, 3},
       {"beyond_memory",
        "jacobi_far with more data than this machine has memory",
        "point and sweep",

@@ -71,6 +71,33 @@ TEST_F(core_quick, skips_an_absent_rival_with_a_word) {
   EXPECT_THAT(r.output, HasSubstr("put_8            raw"));
 }
 
+TEST_F(core_quick, writes_a_page_with_a_rival_that_was_built_elsewhere) {
+  NEEDS_TWO_PROCESSORS();
+  const fs::path rival = directory_ / "gasnet";
+  std::ofstream{rival} << "#!/bin/sh\ntest \"$1\" = 2 || exit 1\n"
+                          R"(echo '{"case":"put_1m","subject":"gasnetex","ns":1e9,"calibration_ns":100,"raw_ns":1}')"
+                          "\necho '{\"case\":\"put_1m\",\"subject\":\"gasnetex\",\"ns\":1e9,"
+                          "\"calibration_ns\":500,\"raw_ns\":1}'\n"
+                          R"(echo '{"end":"gasnetex"}')";
+  fs::permissions(rival, fs::perms::owner_all);
+  std::ofstream{rival.string() + ".txt"} << "GASNet-EX, smp conduit";
+  const fs::path out = directory_ / "results";
+  const result r =
+      run("--quick --seconds 0.2 --cases put_1m,barrier_8 --subjects raw,situ --no-plots --rival gasnetex=" +
+          rival.string() + " --out " + out.string());
+  ASSERT_EQ(r.status, 0) << r.output;
+  std::string page;
+  for (const auto& each : fs::directory_iterator{out})
+    if (each.path().extension() == ".md") std::getline(std::ifstream{each.path()}, page, '\0');
+  EXPECT_THAT(page, HasSubstr("gasnetex, 1000 ms"));
+  EXPECT_THAT(page, HasSubstr("| core: gasnetex | `unknown` | GASNet-EX, smp conduit |"));
+  EXPECT_THAT(page, HasSubstr("this build, situ_bench_situ"));
+  EXPECT_THAT(page, HasSubstr("-falign-loops=64"));
+  EXPECT_TRUE(fs::is_empty(directory_ / "tmp")) << "left in the temporary directory";
+  EXPECT_THAT(run("--rival gasnetex=/nonexistent").output,
+              HasSubstr("it is NAME=PROGRAM, and the program must be there"));
+}
+
 // ---- what a run makes of a subject ----
 
 subject_outcome run_shell(const std::string& script, std::chrono::seconds timeout = std::chrono::seconds{20}) {
