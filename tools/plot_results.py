@@ -55,13 +55,12 @@ def bars(each):
     at, ticks, labels, drawn = 0.0, [], [], set()
     for group in groups:
         top = at
-        if group["aim"] is not None:
-            bottom = at + len(group["bars"])
-            axes.plot([group["aim"]] * 2, [top - 0.6, bottom - 0.4], color=INK, linewidth=1.6, zorder=3,
-                      label=None if "aim" in drawn else "aim: at most")
-            drawn.add("aim")
         for bar in group["bars"]:
             name, value = bar["series"], bar["value"]
+            if bar["aim"] is not None:
+                axes.plot([bar["aim"]] * 2, [at - 0.6, at + 0.6], color=INK, linewidth=2, zorder=3,
+                          label=None if "aim" in drawn else "aim: at most")
+                drawn.add("aim")
             axes.barh(at, value - 1, left=1, height=0.85, color=SERIES[names.index(name) % len(SERIES)],
                       label=None if name in drawn else name)
             text = axes.annotate(number(value), (value, at), xytext=(3 if value >= 1 else -3, 0),
@@ -77,8 +76,7 @@ def bars(each):
     axes.set_yticks(ticks, labels, fontsize=8)
     axes.set_ylim(at - 0.5, -1)
     axes.grid(False, axis="y")
-    ratios = [1] + [bar["value"] for group in groups for bar in group["bars"]]
-    ratios += [group["aim"] for group in groups if group["aim"] is not None]
+    ratios = [1] + [ratio for group in groups for bar in group["bars"] for ratio in (bar["value"], bar["aim"]) if ratio]
     if max(ratios) > 8 * min(ratios):
         axes.set_xscale("log")
     axes.margins(x=0.15)

@@ -9,13 +9,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 namespace situ::bench {
 namespace {
 
 std::string code(std::string_view text) { return fmt::format("`{}`", text); }
 
-std::string ratio_text(double ratio) { return fmt::format("{:.3g} x", ratio); }
+// Three digits, and never an exponent.
+std::string ratio_text(double ratio) {
+  return ratio < 999.5 ? fmt::format("{:.3g} x", ratio) : fmt::format("{:.0f} x", ratio);
+}
+
+// "1e4": sizes are powers of ten.
+std::string size_text(std::size_t size) { return fmt::format("1e{:.0f}", std::log10(static_cast<double>(size))); }
 
 // "<= 1.6 x: met", "<= 30 ns: **missed**".
 std::string verdict_text(const std::string& aim, bool is_met) {
@@ -54,7 +62,7 @@ void add_aim(page_section& section, plot_group& group, const rival_aim& aim, std
     section.table.rows.push_back({std::string{aim.what} + where_text(aim, judged), time_text(judged.ns), judged.against,
                                   value_text(aim, judged.value), at_most, judged.is_met ? "met" : "**missed**",
                                   judged.is_met ? "" : std::string{limit_of(aim.case_name, aim.subject)}});
-    group.bars.push_back({judged.regime.empty() ? "measured" : judged.regime, judged.value / aim.at_most});
+    group.bars.push_back({judged.regime.empty() ? "measured" : judged.regime, judged.value / aim.at_most, 1.0});
   }
   if (verdicts.empty()) {
     const std::string ask = aim.measured.empty() ? "" : fmt::format(" (needs {})", aim.measured);
@@ -102,16 +110,20 @@ void add_core_line(page_section& section, const case_info& info, std::string_vie
   section.table.rows.push_back(std::move(line));
 }
 
-// Ratios to the raw counterpart, in the regime that most samples met.
+// Ratios to the raw counterpart, over the samples of both regimes.
 plot core_plot(const std::vector<std::string>& subjects, std::span<const row> rows) {
   plot drawn{
       "core.svg", "Time of an operation over that of its raw counterpart", "ratio to raw (less is better)", "", {}, {}};
   for (const case_info& info : all_cases()) {
     if (is_idle(info) || info.name == "context_switch") continue;  // no ratios
-    plot_group group{std::string{info.name}, {}, std::nullopt};
-    for (const std::string& subject : subjects)
-      if (const row* const r = find_row(rows, info.name, subject)) group.bars.push_back({subject, r->all.ratio_to_raw});
-    if (info.aim && info.aim->unit == target_unit::ratio_to_raw) group.aim = info.aim->at_most;
+    plot_group group{std::string{info.name}, {}};
+    for (const std::string& subject : subjects) {
+      const row* const r = find_row(rows, info.name, subject);
+      if (r == nullptr) continue;
+      group.bars.push_back({subject, r->all.ratio_to_raw});
+      if (subject == "situ" && info.aim && info.aim->unit == target_unit::ratio_to_raw)
+        group.bars.back().aim = info.aim->at_most;
+    }
     if (!group.bars.empty()) drawn.groups.push_back(std::move(group));
   }
   return drawn;
@@ -119,44 +131,83 @@ plot core_plot(const std::vector<std::string>& subjects, std::span<const row> ro
 
 // ---- graphs ----
 
-std::string graph_cell(const row* r) {
-  return r == nullptr ? "" : fmt::format("{}, {}", spread_text(r->all.ns), ratio_text(r->all.ratio_to_raw));
+// A table of graphs: a line for each shape and size, and in its columns who does what with them.
+struct graph_column {
+  std::string header;
+  const graph_operation* operation;
+  std::string_view subject;
+};
+struct graph_family {
+  std::string name;  // "clone", "ship", "free"
+  std::string title;
+  std::vector<graph_column> columns;
+};
+
+// Operations that begin alike and that only Situ does share a table, a column for each transfer.
+std::vector<graph_family> graph_families() {
+  std::vector<graph_family> families;
+  for (const graph_operation& operation : graph_operations()) {
+    const std::string name{operation.name.substr(0, operation.name.find('_'))};
+    if (families.empty() || families.back().name != name)
+      families.push_back({name,
+                          fmt::format("Object graphs: {} ({})",
+                                      operation.words.substr(0, operation.words.find_first_of(",;")), code(name)),
+                          {}});
+    const bool is_alone = operation.subjects.size() == 1;
+    for (const std::string_view subject : operation.subjects)
+      families.back().columns.push_back(
+          {std::string{is_alone ? operation.name.substr(name.size() + 1) : subject}, &operation, subject});
+  }
+  return families;
 }
 
-void add_graph_line(page_section& section, const graph_case& info, const std::vector<std::string_view>& subjects,
-                    std::span<const row> rows) {
-  std::vector<std::string> line{code(info.name)};
-  bool any = false;
-  for (const std::string_view subject : subjects) {
-    const row* const r = find_row(rows, info.name, subject);
-    any = any || r != nullptr;
-    line.push_back(graph_cell(r));
-  }
-  if (!any) return;
-  const row* const own = find_row(rows, info.name, "situ");
-  std::string verdict;
-  if (info.aim && own != nullptr) {
-    const bool is_met = (info.aim->is_ratio ? own->all.ratio_to_raw : own->all.ns.median) <= info.aim->at_most;
-    verdict = verdict_text(fmt::format("<= {:.3g} {}", info.aim->at_most, info.aim->is_ratio ? "x" : "ns"), is_met);
-    if (!is_met) add_limit(section.limits, info.name, "situ", "");
-  }
-  line.push_back(verdict);
-  section.table.rows.push_back(std::move(line));
+const graph_case* case_of(const graph_column& column, const graph_shape& shape, std::size_t size) {
+  for (const graph_case& info : all_graph_cases())
+    if (info.operation == column.operation && info.shape == &shape && info.size == size) return &info;
+  return nullptr;
 }
 
-// Over sizes: one curve for each subject; of one shape.
-plot graph_plot(const graph_operation& operation, const graph_shape& shape, std::span<const row> rows) {
-  plot drawn{fmt::format("{}_{}.svg", operation.name, shape.name),
-             fmt::format("{}: {}", operation.words, shape.words),
+// Time and ratio, and on Situ's the verdict on its aim.
+std::string graph_cell(const graph_case& info, const row& r, std::vector<std::string>& limits) {
+  std::string cell = fmt::format("{}, {}", spread_text(r.all.ns), ratio_text(r.all.ratio_to_raw));
+  if (!info.aim || r.subject != "situ") return cell;
+  const bool is_met = (info.aim->is_ratio ? r.all.ratio_to_raw : r.all.ns.median) <= info.aim->at_most;
+  if (!is_met) add_limit(limits, info.name, "situ", "");
+  return cell + ", aim " +
+         verdict_text(fmt::format("<= {:.3g} {}", info.aim->at_most, info.aim->is_ratio ? "x" : "ns"), is_met);
+}
+
+void add_graph_lines(page_section& section, const graph_family& family, const graph_shape& shape,
+                     std::span<const row> rows) {
+  std::map<std::size_t, std::vector<std::string>> lines;  // by size
+  for (const graph_case& info : all_graph_cases())
+    if (info.shape == &shape) lines[info.size];
+  for (auto& [size, cells] : lines) {
+    cells = {code(shape.name), size_text(size)};
+    bool any = false;
+    for (const graph_column& column : family.columns) {
+      const graph_case* const info = case_of(column, shape, size);
+      const row* const r = info == nullptr ? nullptr : find_row(rows, info->name, column.subject);
+      any = any || r != nullptr;
+      cells.push_back(r == nullptr ? "" : graph_cell(*info, *r, section.limits));
+    }
+    if (any) section.table.rows.push_back(cells);
+  }
+}
+
+// Over sizes: one curve for each column; of one shape.
+plot graph_plot(const graph_family& family, const graph_shape& shape, std::span<const row> rows) {
+  plot drawn{fmt::format("{}_{}.svg", family.name, shape.name),
+             fmt::format("{}: {}", family.name, shape.words),
              fmt::format("size in {}s", shape.unit),
              fmt::format("ns for one {}", shape.unit),
              {},
              {}};
-  for (const std::string_view subject : operation.subjects) {
-    plot_curve curve{std::string{subject}, {}};
+  for (const graph_column& column : family.columns) {
+    plot_curve curve{column.header, {}};
     for (const graph_case& info : all_graph_cases())
-      if (info.operation == &operation && info.shape == &shape)
-        if (const row* const r = find_row(rows, info.name, subject))
+      if (info.operation == column.operation && info.shape == &shape)
+        if (const row* const r = find_row(rows, info.name, column.subject))
           curve.points.push_back({static_cast<double>(info.size), r->all.ns.median, r->all.ns.p10, r->all.ns.p90});
     if (curve.points.size() > 1) drawn.curves.push_back(std::move(curve));
   }
@@ -172,7 +223,7 @@ std::string stencil_rate(const stencil_case& info, const row& r) {
 }
 
 void add_stencil_lines(page_section& section, plot& drawn, const stencil_case& info, std::span<const row> rows) {
-  plot_group group{std::string{info.name}, {}, std::nullopt};
+  plot_group group{std::string{info.name}, {}};
   bool first = true;
   for (const stencil_subject& subject : info.subjects) {
     const row* const r = find_row(rows, info.name, subject.name);
@@ -184,13 +235,15 @@ void add_stencil_lines(page_section& section, plot& drawn, const stencil_case& i
       verdict = verdict_text(
           "<= " + (subject.aim->is_ratio ? ratio_text(subject.aim->at_most) : time_text(subject.aim->at_most)), is_met);
       if (!is_met) add_limit(section.limits, info.name, subject.name, subject.name);
-      if (subject.aim->is_ratio) group.aim = subject.aim->at_most;
     }
     section.table.rows.push_back(
         {first ? code(info.name) : "", first ? std::string{info.words} : "", std::string{subject.name},
          spread_text(r->all.ns), stencil_rate(info, *r), is_base ? "" : ratio_text(r->all.ratio_to_raw),
          is_base ? "" : std::string{subject.counterpart}, std::to_string(r->all.samples), verdict});
-    if (!is_base) group.bars.push_back({std::string{subject.name}, r->all.ratio_to_raw});
+    if (!is_base) {
+      group.bars.push_back({std::string{subject.name}, r->all.ratio_to_raw});
+      if (subject.aim && subject.aim->is_ratio) group.bars.back().aim = subject.aim->at_most;
+    }
     first = false;
   }
   if (!group.bars.empty()) drawn.groups.push_back(std::move(group));
@@ -213,8 +266,8 @@ std::optional<page_section> aims_section(std::span<const row> rows) {
   section.table.header = {"what", "Situ", "against", "measured", "aim", "verdict", "limited by"};
   plot drawn{"aims.svg", "Measured over aimed at", "share of the aim (1 or less is met)", "", {}, {}};
   for (const rival_aim& aim : all_rival_aims()) {
-    plot_group group{
-        fmt::format("{}, {}{}{}", aim.case_name, aim.subject, aim.regime.empty() ? "" : ", ", aim.regime), {}, 1.0};
+    plot_group group{fmt::format("{}, {}{}{}", aim.case_name, aim.subject, aim.regime.empty() ? "" : ", ", aim.regime),
+                     {}};
     add_aim(section, group, aim, rows);
     if (!group.bars.empty()) drawn.groups.push_back(std::move(group));
   }
@@ -246,28 +299,27 @@ std::optional<page_section> core_section(std::span<const row> rows) {
 
 std::vector<page_section> graph_sections(std::span<const row> rows) {
   std::vector<page_section> sections;
-  for (const graph_operation& operation : graph_operations()) {
+  for (graph_family& family : graph_families()) {
+    std::erase_if(family.columns, [&](const graph_column& column) {
+      return std::none_of(rows.begin(), rows.end(), [&](const row& r) {
+        const graph_case* const found = find_graph_case(r.case_name);
+        return found != nullptr && found->operation == column.operation && r.subject == column.subject;
+      });
+    });
+    if (family.columns.empty()) continue;
     page_section section;
-    section.title = fmt::format("Object graphs: {} ({})", operation.words, code(operation.name));
+    section.title = family.title;
     section.words =
         "For one object, or one byte of `flat` and `primitives`; x is the ratio to the raw walk of the same graph (of "
-        "these two: to memcpy) in the same sample.";
-    section.table.header = {"case"};
-    std::vector<std::string_view> subjects;
-    for (const std::string_view subject : operation.subjects)
-      if (std::any_of(rows.begin(), rows.end(), [&](const row& r) {
-            const graph_case* const found = find_graph_case(r.case_name);
-            return found != nullptr && found->operation == &operation && r.subject == subject;
-          }))
-        subjects.push_back(subject);
-    section.table.header.insert(section.table.header.end(), subjects.begin(), subjects.end());
-    section.table.header.emplace_back("aim of Situ");
-    for (const graph_case& info : all_graph_cases())
-      if (info.operation == &operation) add_graph_line(section, info, subjects, rows);
-    for (const graph_shape& shape : graph_shapes())
-      if (plot drawn = graph_plot(operation, shape, rows); !drawn.curves.empty())
+        "these two: to memcpy) in the same sample, of `free` to the time until the graph is there.";
+    section.table.header = {"shape", "size"};
+    for (const graph_column& column : family.columns) section.table.header.push_back(column.header);
+    for (const graph_shape& shape : graph_shapes()) {
+      add_graph_lines(section, family, shape, rows);
+      if (plot drawn = graph_plot(family, shape, rows); !drawn.curves.empty())
         section.plots.push_back(std::move(drawn));
-    if (!section.table.rows.empty()) sections.push_back(std::move(section));
+    }
+    sections.push_back(std::move(section));
   }
   return sections;
 }

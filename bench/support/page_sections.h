@@ -14,7 +14,7 @@ namespace situ::bench {
 // Each bench's own; no section where none of the rows is of one of its cases.
 [[nodiscard]] std::optional<page_section> core_section(std::span<const row> rows);
 [[nodiscard]] std::optional<page_section> stencil_section(std::span<const row> rows);
-// One section for each operation.
+// One section for what is done with graphs: copies, graphs to another place, what that leaves free.
 [[nodiscard]] std::vector<page_section> graph_sections(std::span<const row> rows);
 
 // What each subject was compiled with, and how it was built; one line for cases that agree.

@@ -42,9 +42,10 @@ ordered_json json_of(const plot& each) {
   object["groups"] = ordered_json::array();
   for (const plot_group& group : each.groups) {
     ordered_json bars = ordered_json::array();
-    for (const plot_bar& bar : group.bars) bars.push_back({{"series", bar.series}, {"value", bar.value}});
-    object["groups"].push_back(
-        {{"label", group.label}, {"bars", bars}, {"aim", group.aim ? ordered_json(*group.aim) : ordered_json()}});
+    for (const plot_bar& bar : group.bars)
+      bars.push_back(
+          {{"series", bar.series}, {"value", bar.value}, {"aim", bar.aim ? ordered_json(*bar.aim) : nullptr}});
+    object["groups"].push_back({{"label", group.label}, {"bars", bars}});
   }
   object["curves"] = ordered_json::array();
   for (const plot_curve& curve : each.curves) {

@@ -19,11 +19,11 @@ struct page_table {
 struct plot_bar {
   std::string series;
   double value = 0;
+  std::optional<double> aim = std::nullopt;  // drawn as a mark
 };
 struct plot_group {
   std::string label;
   std::vector<plot_bar> bars;
-  std::optional<double> aim;  // drawn as a mark
 };
 struct plot_point {
   double x = 0, y = 0, low = 0, high = 0;
