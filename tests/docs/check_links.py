@@ -17,10 +17,10 @@ import tempfile
 SKIPPED = {"build", "install", ".git", ".cache"}
 MARKED = (".md",)
 SLASHES = (".h", ".cpp", ".inl", ".c")
-HASHES = (".cmake", ".sh", ".awk", ".py", ".toml", "CMakeLists.txt", "Makefile", ".txt")
+HASHES = (".cmake", ".in", ".sh", ".awk", ".py", ".toml", "CMakeLists.txt", "Makefile", ".txt")
 TOPS = "bench|cmake|compat|development|docs|examples|include|machines|src|tests|tools"
 # What other projects, the reader's own programs and builds call their files.
-FOREIGN = {"first.cpp", "count.cpp", "study.toml", "m.toml", "complex.h", "ops_dummy_singlenode.cpp", "SituConfig.cmake", "PREFIX.cpp"}
+FOREIGN = {"first.cpp", "count.cpp", "study.toml", "m.toml", "complex.h", "ops_dummy_singlenode.cpp", "SituConfig.cmake", "PREFIX.cpp", "OUT/NAME.md"}
 
 FOREIGN_NAMES = {"fallocate", "uN", "OPS_CPP_API"}
 NAMED = re.compile(r"`[$~]?((?:[A-Za-z]\w*)(?:(?:::|\.)~?[A-Za-z]\w*)*)(?:\(\))?`")
@@ -123,7 +123,7 @@ def check(root):
             ends.update("/".join(parts[i:]) for i in range(len(parts)))
     found = []
     for name in names:
-        if not name.endswith(MARKED + SLASHES + HASHES) or "/fixtures/" in name or "/corpus/" in name:
+        if not name.endswith(MARKED + SLASHES + HASHES) or any(f"/{data}/" in name for data in ("fixtures", "corpus", "golden")):
             continue
         with open(os.path.join(root, name), encoding="utf-8") as file:
             lines = file.read().split("\n")

@@ -1,11 +1,12 @@
 # Takes the C++ of a Markdown document apart: awk -v doc=NAME -v mode=programs|snippets -v out=PREFIX -f extract.awk FILE
 #
-#   programs   a ```cpp block with a main is a program: written to PREFIX-<line>.cpp, the name printed. A comment before the fence says
-#              whether it is run, too: it must print what the next ```text block says, which is written beside it as .expected, the command as .run
+#   programs   a ```cpp block with a main is a program: written to PREFIX-<line>.cpp, the name printed. A comment on the line before the
+#              fence says whether it is run, too: then it must print what the next ```text block says. The command is written to
+#              PREFIX-<line>.run, the text to PREFIX-<line>.expected.
 #     <!-- run: situ run -n 4 -->                   by the launcher, with its options
 #     <!-- run: alone -->                           by itself
-#   snippets   every other ```cpp block, all in PREFIX.cpp (none: no such file), each in a namespace of its own. A comment on the line before the fence says
-#              what it is; a block without one is an error, so that no code escapes by oversight:
+#   snippets   every other ```cpp block, all in PREFIX.cpp (none: no such file), each in a namespace of its own. A comment on the line
+#              before the fence says what it is; a block without one is an error, so that no code escapes by oversight:
 #     <!-- compile: snippet -->                     statements: they become the body of a function
 #     <!-- compile: snippet, given: int n = 3; -->  the same, after these declarations
 #     <!-- compile: declarations -->                functions and types, at namespace scope
