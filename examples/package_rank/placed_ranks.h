@@ -26,11 +26,11 @@ class ghost_values {
   ghost_values(const ghost_values&) = delete;
   ghost_values& operator=(const ghost_values&) = delete;
 
-  // To be written before renew(): the values of the own vertices.
+  // To be written before renew(): the values of its own vertices.
   [[nodiscard]] std::span<double> own() noexcept { return {values_.local(), own_count_}; }
   // Collective: brings every ghost up to date.
   void renew();
-  // Sum of the values along the row of dependents of an own vertex.
+  // Sum of the values along the row of dependents of one of its vertices.
   [[nodiscard]] double sum_of_row(vertex local) const noexcept;
   [[nodiscard]] std::size_t ghost_count() const noexcept { return ghost_count_; }
 
@@ -39,7 +39,7 @@ class ghost_values {
   struct neighbour {
     situ::place where;
     situ::ptr<double> destination;
-    std::vector<std::uint32_t> indices;  // of own values
+    std::vector<std::uint32_t> indices;  // of its own values
   };
 
   traffic& traffic_;
@@ -52,7 +52,7 @@ class ghost_values {
   std::vector<double> packed_;
 };
 
-// Ranks as reference_ranks defines them; those of the own vertices go to `ranks`, which lies in this place's segment.
+// Ranks as reference_ranks defines them; those of its own vertices go to `ranks`, which lies in this place's segment.
 rank_summary placed_ranks(const placed_graph& graph, ghost_values& values, const rank_options& options,
                           situ::ptr<double> ranks);
 

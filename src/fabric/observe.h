@@ -45,7 +45,7 @@ struct trace_event {
   std::uint64_t begin_ns;  // steady clock of the host
   std::uint64_t bytes;
   std::uint32_t duration_ns;
-  std::uint32_t peer;  // the other place; the own where there is none
+  std::uint32_t peer;  // the other place; its own where there is none
   event_kind kind;
   std::array<std::uint8_t, 7> spare;
 };

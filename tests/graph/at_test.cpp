@@ -421,7 +421,7 @@ TEST_P(graph_transfers, pull_refuses_what_lies_in_no_segment) {
 }
 
 TEST_P(graph_transfers, automatic_pulls_large_graphs_and_sends_small_ones) {
-  if (GetParam().places == 1) GTEST_SKIP() << "a call at the own place copies, whatever its size";
+  if (GetParam().places == 1) GTEST_SKIP() << "a call to its own place copies, whatever its size";
   run([] {
     static thread_local std::vector<transfer> seen;
     seen.clear();
@@ -438,7 +438,7 @@ TEST_P(graph_transfers, automatic_pulls_large_graphs_and_sends_small_ones) {
 // The root lies in the segment, so the receiver looks for the graph; what lies behind it cannot be read there, and
 // comes by message.
 TEST_P(graph_transfers, automatic_fetches_what_lies_in_private_memory) {
-  if (GetParam().places == 1) GTEST_SKIP() << "a call at the own place copies, wherever it lies";
+  if (GetParam().places == 1) GTEST_SKIP() << "a call to its own place copies, wherever it lies";
   run([] {
     std::vector<list> nodes(1000);
     list* const head = make_list(100);

@@ -69,7 +69,7 @@ TEST_P(offload, a_graph_that_cannot_be_measured_is_an_error_at_the_caller) {
       EXPECT_EQ(caught.code, errc::bad_argument);
       EXPECT_TRUE(caught.says("names no type that derives from it")) << caught.text;
     }
-    if (next != here().index()) {  // at the own place a call copies
+    if (next != here().index()) {  // a call to its own place copies
       EXPECT_EQ(test::error_of([&] { (void)at(offload_to(next), [](shape* s) { return s->id; }, never_made); }).code,
                 errc::bad_argument);
     }

@@ -100,7 +100,7 @@ TEST_P(calls, work_on_copies) {
                     },
                     mine),
                 0U);
-    EXPECT_EQ(mine.size(), 3U) << "at the own place as well";
+    EXPECT_EQ(mine.size(), 3U) << "at its own place as well";
   });
 }
 

@@ -58,7 +58,7 @@ TEST_P(futures, carry_exceptions) {
     f.wait();
     EXPECT_EQ(message_of(f), "no number");
     EXPECT_EQ(message_of(f), "no number") << "and throw again";
-    EXPECT_THROW((void)f.get(), std::logic_error) << "the own type where nothing was sent";
+    EXPECT_THROW((void)f.get(), std::logic_error) << "its own type where nothing was sent";
     EXPECT_EQ(message_of(async([]() -> int { throw std::runtime_error{"thrown"}; })), "thrown");
   });
 }

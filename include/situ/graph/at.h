@@ -344,7 +344,7 @@ class call_pack<Arguments...> {
     };
     roots_array roots_;
     graph_receiver graphs_;
-    arena_reference local_;  // of a call at the own place
+    arena_reference local_;  // of a call of a place to itself
     std::tuple<typename datum<Arguments>::type...> data_;
   };
 
@@ -484,7 +484,7 @@ class result_pack<Result> {
     });
     return false;
   }
-  // At the own place an owned result is handed on; anything else is copied.
+  // Within a place an owned result is handed on; anything else is copied.
   static arrives copy(Result&& value) {
     if constexpr (is_owned<Result>) {
       return std::move(value);

@@ -25,8 +25,8 @@ namespace situ {
 void set_default_transfer(transfer how);
 [[nodiscard]] transfer default_transfer();
 
-// One graph that was copied to this place, by a call's arguments or result. At the own place a call copies, too: `how`
-// is automatic then.
+// One graph that was copied to this place, by a call's arguments or result. A call of a place to itself copies, too:
+// `how` is automatic then.
 struct graph_copy_event {
   graph_size size;
   transfer how = transfer::automatic;  // by which it came

@@ -109,7 +109,7 @@ class call_pack {
   static received read([[maybe_unused]] wire_reader& reader, std::uint32_t) {
     return {std::tuple<Arguments...>{argument_wire<Arguments>::read(reader)...}};
   }
-  // For a call at the own place.
+  // For a call of a place to itself.
   static received copy(const Arguments&... arguments) { return {std::tuple<Arguments...>{arguments...}}; }
 
   template <class F>
@@ -412,7 +412,7 @@ void send_call(route target, call_id id, const F& f, const call_pack<Arguments..
   SITU_POINT(call_sent);
 }
 
-// What a body threw at the own place, in the form in which it would have come from another.
+// What a body threw in a call of a place to itself, in the form in which it would have come from another.
 [[noreturn]] void throw_as_remote(std::exception_ptr error);
 
 // Forgets a call that is left before its answer has come.
@@ -428,7 +428,7 @@ struct no_scope {
   explicit no_scope(endpoint&) noexcept {}
 };
 
-// A call at the own place: at once, on copies, and on the caller's range where that is a payload.
+// A call of a place to itself: at once, on copies, and on the caller's range where that is a payload.
 template <class F, class... Arguments>
 auto call_here(F& f, const Arguments&... arguments) {
   using result = call_result_t<F, Arguments...>;

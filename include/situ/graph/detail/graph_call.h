@@ -59,7 +59,7 @@ class graph_receiver {
   std::uint64_t words_[most_roots + 2]{};
 };
 
-// Copies of graph roots within the place, as a call at the own place makes them.
+// Copies of graph roots within the place, as a call of a place to itself makes them.
 [[nodiscard]] arena_reference copy_roots(std::span<graph_root> roots);
 
 }  // namespace situ::detail
