@@ -245,7 +245,7 @@ offload_lease::~offload_lease() {
     const bool is_left_behind = step == offload_step::measured ||
                                 has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
     if (is_left_behind && reclaim(*entry_, seen)) return;
-    // Of what the receiver has, it disposes itself; and what it asks for after a loss, the agent refuses
+    // The receiver gives back what it has itself; what it asks for after a loss, the agent refuses
     // (reading_guard).
     if (!is_left_behind && step != offload_step::copy && step != offload_step::abandoned) return;
     std::this_thread::yield();  // invariant 5. The agent is at work in this process, so this ends soon

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint16_t arena_in_segment = 1;
 
-// A processor takes a load for one of what it has just stored where the last 12 bits of their addresses agree, and
+// A processor takes a load for a load of what it has just stored where the last 12 bits of their addresses agree, and
 // waits: a list copied from page start to page start takes 1.2 to 1.6 times as long (measured: up to 128 bytes apart).
 constexpr std::uintptr_t aliasing_bytes = 4096;
 constexpr std::uintptr_t distance_bytes = 256;

@@ -4,8 +4,8 @@
 // A fault (SIGSEGV, SIGBUS) is looked at for three causes of ours, on a stack of its own: a task or main has used up
 // its stack; the kernel has no memory for a page of the job; a forked child went on as the place. Then the place is
 // marked lost with that reason, a line says so, and the handler that stood before goes on: the process ends as it would
-// have. Faults of other causes are only passed on. A program that installs its own handler later has the faults, and
-// may pass them on to ours.
+// have. Faults of other causes are only passed on. If a program installs its own handler later, that one gets the
+// faults, and may pass them on to ours.
 //
 // A forked child is no place: others cannot tell its words from its parent's. From the fork on it has no runtime
 // (`current`), and the job's memory can be read there but not written, so that nothing it does reaches the job. It may

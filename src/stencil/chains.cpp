@@ -230,7 +230,7 @@ void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {
   try {
     run(loops, times);
   } catch (...) {
-    // What a broken chain has summed up is nobody's result.
+    // What a chain that failed has summed up is no result.
     for (const auto& l : loops) {
       for (const auto& a : l->arguments()) {
         if (a.into != nullptr) a.into->is_fresh = true;

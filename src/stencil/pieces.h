@@ -7,13 +7,14 @@
 // time slice.
 //
 // Invariants
-//   1. A word belongs to one owner: the last epoch in which somebody took a piece of his, and how many from the front
-//      and from the back. A word of an earlier epoch says that nothing is taken; one of a later epoch, that this one is
-//      over.
+//   1. A word belongs to one owner: the last epoch in which somebody took a piece of that owner, and how many from the
+//      front and from the back. A word of an earlier epoch says that nothing is taken; one of a later epoch, that this
+//      one is over.
 //   2. done_ counts the pieces of the current epoch that are done. Whoever adds the last moves the pool's phase() to
 //      the next epoch, which publishes what they wrote.
 //   3. No piece of an epoch is taken before the phase has reached it.
-//   4. Who has slept outside the job touches nothing but the pool until he is inside again: all else may be gone.
+//   4. A thread that has slept outside the job touches nothing but the pool until it is inside again: all else may be
+//      gone.
 #pragma once
 
 #include "stencil/thread_pool.h"
@@ -55,7 +56,7 @@ class shared_pieces {
   }
 
  private:
-  // An owner who has not begun gets a moment: if he is only about to, his pieces are better off with him.
+  // An owner that has not begun gets a moment: if it is about to, its pieces are better done by it.
   static constexpr int spins_before_help = 200;
 
   struct alignas(64) word {

@@ -44,7 +44,7 @@ function flush_block(   kind, given, name) {
   else if (kind == "declarations")
     bodies = bodies sprintf("namespace at_line_%d {\n#line %d \"%s\"\n%s}\n", first, first, doc, block)
   else {
-    printf "%s:%d: this block says not how it is compiled; put <!-- compile: snippet --> or such before it\n", doc, first > "/dev/stderr"
+    printf "%s:%d: this block does not say how it is compiled; put <!-- compile: snippet --> or such before it\n", doc, first > "/dev/stderr"
     bad = 1
   }
 }
