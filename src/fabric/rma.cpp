@@ -134,7 +134,7 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
   if (destination.place().index() != target)
     throw_error(errc::bad_address, fmt::format("long message to place {}: its destination {:#x} lies at place {}",
                                                target, destination.address(), destination.place().index()));
-  std::memcpy(destination.local(), payload.data(), payload.size());
+  copy_bytes(destination.local(), payload.data(), payload.size());
   SITU_POINT(long_payload_written);
 }
 

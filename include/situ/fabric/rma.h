@@ -8,12 +8,12 @@
 #pragma once
 
 #include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/copy.h>
 #include <situ/memory/ptr.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -25,7 +25,7 @@ void put(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t 
   detail::check_transferable<T>();
   if (count == 0) return;
   detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
-  std::memcpy(destination.local(), source, count * sizeof(T));
+  detail::copy_bytes(destination.local(), source, count * sizeof(T));
 }
 
 // Writes one element. cost: a store and the bounds check.
@@ -42,7 +42,7 @@ void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count) 
   detail::check_transferable<T>();
   if (count == 0) return;
   detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
-  std::memcpy(destination, source.local(), count * sizeof(T));
+  detail::copy_bytes(destination, source.local(), count * sizeof(T));
 }
 
 // Reads one element. cost: a load and the bounds check.
@@ -60,7 +60,7 @@ void copy(ptr<T> destination, ptr<const std::type_identity_t<T>> source, std::si
   if (count == 0) return;
   detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
   detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
-  std::memcpy(destination.local(), source.local(), count * sizeof(T));
+  detail::copy_bytes(destination.local(), source.local(), count * sizeof(T));
 }
 template <class T>
 void put(ptr<T> destination, ptr<std::type_identity_t<T>> source, std::size_t count) {

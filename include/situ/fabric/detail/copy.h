@@ -1,0 +1,25 @@
+// The copy of put and get: memcpy, and for long ranges what is quicker there.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace situ::detail {
+
+// From here on glibc's memcpy leaves `rep movsb`, which until then is its choice as well, for a loop of vector loads
+// and stores. Those read each line of the destination before they write it; measured: docs/decisions/0008-copies.md.
+inline constexpr std::size_t long_copy_bytes = std::size_t{512} << 10;
+
+// pre: bytes >= 64; the ranges do not overlap.
+void copy_long(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
+
+// pre: the ranges do not overlap.
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+  if (bytes >= long_copy_bytes) [[unlikely]] {
+    copy_long(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace situ::detail
