@@ -6,10 +6,11 @@
 //   - The kernel may put two places on one processor. Then neither can do anything while the other looks, and what
 //     both spend on it goes to the programs beside them as their fair share. The sign: whoever wakes a place runs where
 //     that place wakes up.
-//   - A place that gives way hands a whole slice to a program that never does. The sign: it comes back much later.
-// A place that has seen such signs is crowded: it sleeps at once, which costs a few microseconds and lets the kernel
-// run it as soon as it is woken. After a while it looks on again as before, since that alone lets the kernel see that
-// there are two to be placed, and crowding that goes on comes back with longer whiles.
+//     A place that has seen such signs is crowded: it sleeps at once, which costs a few microseconds and lets the
+//     kernel run it as soon as it is woken. After a while it looks on again as before, since that alone lets the kernel
+//     see that there are two to be placed; crowding that goes on comes back with longer whiles.
+//   - A place that gives way hands a whole slice to a program that never does. The sign: it comes back much later. Then
+//     it sleeps at once the next few times; more often each time that giving way turns out as long again.
 //
 // Knows no clock and makes no system call; a clock is passed in, and read where the place is about to sleep or has
 // slept. Belongs to the place's thread.
@@ -35,6 +36,8 @@ class idle_policy {
   static constexpr std::int64_t settling_ns = 5'000'000;
   static constexpr std::int64_t first_while_ns = 50'000'000;
   static constexpr std::int64_t longest_while_ns = 800'000'000;
+  static constexpr std::uint32_t first_sleeps = 4;  // without giving way before them
+  static constexpr std::uint32_t most_sleeps = 512;
 
   idle_policy(bool oversubscribed, std::int64_t now_ns) noexcept
       : oversubscribed_{oversubscribed}, settled_at_ns_{now_ns + settling_ns} {}
@@ -42,10 +45,10 @@ class idle_policy {
   // What to do after so many turns in which nothing was found.
   template <class Clock>
   [[nodiscard]] step next(std::uint32_t idle_turns, Clock now_ns) noexcept {
+    if (oversubscribed_) return next_of_many(idle_turns);
     if (crowded_) [[unlikely]] {
       if (is_crowded_still(now_ns())) return step::sleep;
     }
-    if (oversubscribed_) return idle_turns > turns_shared ? step::sleep : step::give_way;
     if (idle_turns > turns_alone) return step::sleep;
     return idle_turns > turns_hot ? step::pause : step::look;
   }
@@ -53,7 +56,7 @@ class idle_policy {
   // The place was woken; whether its waker's processor is the one that it runs on now.
   template <class Clock>
   void woken(bool on_same_processor, Clock now_ns) noexcept {
-    if (crowded_) return;
+    if (crowded_ || oversubscribed_) return;
     if (!on_same_processor) {
       signs_ = 0;
     } else if (++signs_ >= signs_of_crowding) {
@@ -63,15 +66,26 @@ class idle_policy {
   }
 
   // The place gave way, and is back after so many cycles.
-  template <class Clock>
-  void came_back(std::uint64_t cycles, Clock now_ns) noexcept {
-    if (cycles >= long_absence_cycles) [[unlikely]]
-      begin_crowded(now_ns());
+  void came_back(std::uint64_t cycles) noexcept {
+    if (cycles >= long_absence_cycles) [[unlikely]] {
+      sleeps_ = std::clamp(2 * sleeps_, first_sleeps, most_sleeps);
+      sleeps_left_ = sleeps_;
+    } else {
+      sleeps_ /= 2;
+    }
   }
 
   [[nodiscard]] bool is_crowded() const noexcept { return crowded_; }
 
  private:
+  step next_of_many(std::uint32_t idle_turns) noexcept {
+    if (sleeps_left_ != 0) [[unlikely]] {
+      --sleeps_left_;
+      return step::sleep;
+    }
+    return idle_turns > turns_shared ? step::sleep : step::give_way;
+  }
+
   void begin_crowded(std::int64_t now) noexcept {
     const bool goes_on = now - settled_at_ns_ < longest_while_ns / 8;
     while_ns_ = goes_on && while_ns_ != 0 ? std::min(2 * while_ns_, longest_while_ns) : first_while_ns;
@@ -92,6 +106,8 @@ class idle_policy {
   std::uint32_t signs_ = 0;
   std::int64_t settled_at_ns_;  // signs do not count before: the kernel is given the time to place the two
   std::int64_t crowded_until_ns_ = 0;
+  std::uint32_t sleeps_ = 0;  // at once, after giving way took long
+  std::uint32_t sleeps_left_ = 0;
   std::int64_t while_ns_ = 0;  // the last one's length
 };
 

@@ -157,7 +157,7 @@ struct scheduler::implementation {
   void let_others_run() {
     const std::uint64_t begin = __rdtsc();
     give_way();
-    idling.came_back(__rdtsc() - begin, monotonic_ns);
+    idling.came_back(__rdtsc() - begin);
   }
 
   // Who answers cannot run while a place looks on that shares its processor.

@@ -99,15 +99,32 @@ TEST(idle_policy, looks_on_again_after_a_while_that_doubles_while_it_is_crowded)
   EXPECT_EQ(policy.next(1, time.reader()), step::look);
 }
 
-TEST(idle_policy, gives_way_no_more_to_who_keeps_the_processor) {
+// Sleeps at once until it gives way again.
+int sleeps_until_it_gives_way(idle_policy& policy, clock& time) {
+  int sleeps = 0;
+  while (policy.next(1, time.reader()) == step::sleep) ++sleeps;
+  return sleeps;
+}
+
+TEST(idle_policy, gives_way_seldom_to_who_keeps_the_processor) {
   clock time;
   idle_policy policy{true, time.now};
-  policy.came_back(idle_policy::long_absence_cycles - 1, time.reader());
-  EXPECT_EQ(policy.next(1, time.reader()), step::give_way);
-  policy.came_back(idle_policy::long_absence_cycles, time.reader());
-  EXPECT_EQ(policy.next(1, time.reader()), step::sleep);
-  time.now += 50 * ms;
-  EXPECT_EQ(policy.next(1, time.reader()), step::give_way);
+  policy.came_back(idle_policy::long_absence_cycles - 1);
+  EXPECT_EQ(sleeps_until_it_gives_way(policy, time), 0);
+  for (const int expected : {4, 8, 16, 32, 64, 128, 256, 512, 512}) {
+    policy.came_back(idle_policy::long_absence_cycles);
+    EXPECT_EQ(sleeps_until_it_gives_way(policy, time), expected);
+  }
+  for (int i = 0; i < 9; ++i) policy.came_back(1000);
+  policy.came_back(idle_policy::long_absence_cycles);
+  EXPECT_EQ(sleeps_until_it_gives_way(policy, time), 4) << "once it came back soon, the count falls as it rose";
+}
+
+TEST(idle_policy, minds_no_waker_where_places_share_processors) {
+  clock time;
+  idle_policy policy{true, time.now};
+  time.now = 6 * ms;
+  EXPECT_EQ(signs_until_crowded(policy, time), 0);
 }
 
 }  // namespace
