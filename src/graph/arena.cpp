@@ -100,8 +100,9 @@ namespace {
 
 arena_reference write_arena(const graph_plan& plan) {
   arena_reference made = make_arena(plan);
-  plan.write(reinterpret_cast<std::byte*>(made.get()), reinterpret_cast<std::uintptr_t>(made.get()),
-             made.get()->finalizers);
+  auto* const memory = reinterpret_cast<std::byte*>(made.get());
+  front_of(memory, plan.copy_bytes()).prepare(plan.copy_bytes());
+  plan.write(memory, reinterpret_cast<std::uintptr_t>(memory), made.get()->finalizers);
   return made;
 }
 
@@ -122,6 +123,7 @@ class expected_arena {
   [[nodiscard]] std::span<std::byte> place() const noexcept {
     return {reinterpret_cast<std::byte*>(arena_.get()), bytes_};
   }
+  [[nodiscard]] write_front front() const noexcept { return front_of(place().data(), bytes_); }
   [[nodiscard]] bool suits(const graph_plan& plan) const noexcept {
     return plan.is_in_place() && plan.alignment_bytes() <= expected_.alignment_bytes &&
            is_about(plan.copy_bytes(), bytes_);
@@ -155,7 +157,7 @@ class expected_arena {
 arena_reference copy_graph(std::span<graph_root> roots, copy_map map, source_check check) {
   const borrowed_plan plan;
   expected_arena ahead{plan->expected(*roots[0].type), roots[0].object};
-  plan->discover(roots.data(), roots.size(), map, check, ahead.place());
+  plan->discover(roots.data(), roots.size(), map, check, ahead.place(), ahead.front());
   arena_reference copy = ahead.suits(*plan) ? ahead.take(*plan) : write_arena(*plan);
   ahead.learn(*plan);
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*copy.get(), plan->root(i));

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "graph/store.h"
+#include "memory/segment.h"
 
 namespace situ {
 namespace detail {
@@ -34,6 +35,10 @@ void free_bytes_anywhere(std::byte* block, bool in_segment) noexcept {
   if (!in_segment) return std::free(block);
   if (current->place_count == 0) return;  // the segment went with its job
   deallocate(ptr<std::byte>{block});
+}
+
+write_front front_of(std::byte* bytes, std::size_t count) noexcept {
+  return current->segment == nullptr ? write_front{} : current->segment->front_of(bytes, count);
 }
 
 void allocate_store(array_descriptor& array, std::size_t bytes, std::size_t alignment) {

@@ -412,6 +412,7 @@ void write_message(const graph_plan& plan, std::span<const graph_root> roots, st
     store_word(to + 8, fingerprint_of(*type));
     to += tagged_bytes;
   }
+  front_of(to, plan.size().bytes).prepare(plan.size().bytes);
   plan.write_image(to - sizeof(arena));
 }
 
@@ -422,8 +423,10 @@ arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_r
   const std::byte* const image = tagged + std::uint64_t{head.tagged_count} * tagged_bytes;
   arena_reference made = make_arena(sizeof(arena) + head.image_bytes, head.alignment, head.objects, 0);
   auto* const memory = reinterpret_cast<std::byte*>(made.get());
-  std::memcpy(memory + sizeof(arena), image,
-              head.image_bytes);  // from here on the sender cannot change what was checked
+  std::byte* const objects = memory + sizeof(arena);
+  // From here on the sender cannot change what was checked.
+  write_behind(front_of(objects, head.image_bytes), head.image_bytes,
+               [&](std::size_t begin, std::size_t end) { std::memcpy(objects + begin, image + begin, end - begin); });
   image_reader reader{memory, first_unit + head.image_bytes / 8, head.alignment / 8, {tagged, image}};
   try {
     for (std::size_t i = 0; i < roots.size(); ++i)

@@ -69,6 +69,10 @@ inline void copy_object(std::byte* to, const std::byte* from, std::uint64_t byte
 // --- the image ---
 
 void graph_plan::make_room(std::uint64_t units) {
+  if (is_in_place_ && units <= place_units_) {
+    room_ = std::min<std::uint64_t>(place_units_, front_.prepare(units * 8) / 8);
+    return;
+  }
   if (units > side_table::most_values)
     throw_error(errc::bad_argument,
                 fmt::format("a graph of more than {} GiB: send it in parts", side_table::most_values >> 27));
@@ -397,12 +401,14 @@ struct graph_plan::walk {
 };
 
 void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
-                          std::span<std::byte> place) {
+                          std::span<std::byte> place, write_front front) {
   clear();
   if (place.size() >= first_unit * 8) {
     image_ = place.data();
     is_in_place_ = true;
-    room_ = std::min<std::uint64_t>(side_table::most_values, place.size() / 8);
+    front_ = front;
+    place_units_ = std::min<std::uint64_t>(side_table::most_values, place.size() / 8);
+    make_room(first_unit);
     pointer_base_ = reinterpret_cast<std::uintptr_t>(place.data());
   }
   if (check == source_check::segments) {

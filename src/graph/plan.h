@@ -32,6 +32,7 @@
 #include "graph/copy_map.h"
 #include "graph/reserved.h"
 #include "graph/scan_run.h"
+#include "memory/huge_pages.h"
 
 namespace situ::detail {
 
@@ -86,9 +87,9 @@ class graph_plan {
 
   // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address (with
   // source_check::segments). place: where the copy might lie, if it fits; then its image is made there, with addresses
-  // for pointers, and lies where it should.
+  // for pointers, and lies where it should. front: of the place.
   void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
-                std::span<std::byte> place = {});
+                std::span<std::byte> place = {}, write_front front = {});
   // The same, but gives up soon after a copy of so many bytes: then false, and the plan is cleared.
   [[nodiscard]] bool discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes);
   [[nodiscard]] bool is_in_place() const noexcept { return is_in_place_; }
@@ -159,7 +160,9 @@ class graph_plan {
 
   reserved_memory image_memory_{reserved_memory::growth::moving};
   std::byte* image_ = nullptr;
-  std::uint64_t room_ = 0;          // units of the image that can be written
+  std::uint64_t room_ = 0;          // units of the image that can be written now
+  std::uint64_t place_units_ = 0;   // in place: that could be
+  write_front front_;               // in place: makes the pages between the two
   std::uint64_t pointer_base_ = 0;  // what its pointers are counted from
   bool is_in_place_ = false;        // it is where the copy shall lie
   std::uint64_t next_ = first_unit;

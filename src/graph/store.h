@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "memory/huge_pages.h"
+
 namespace situ::detail {
 
 struct store {
@@ -16,5 +18,8 @@ struct store {
 // Throws out_of_memory. The alignment is at least 16.
 [[nodiscard]] store allocate_bytes_anywhere(std::size_t bytes, std::size_t alignment);
 void free_bytes_anywhere(std::byte* block, bool in_segment) noexcept;
+
+// For who is about to write all of these bytes of one store, in order.
+[[nodiscard]] write_front front_of(std::byte* bytes, std::size_t count) noexcept;
 
 }  // namespace situ::detail

@@ -23,6 +23,7 @@
 #include "graph/graph_state.h"
 #include "graph/message.h"
 #include "graph/plan.h"
+#include "graph/store.h"
 #include "memory/liveness.h"
 
 namespace situ {
@@ -371,6 +372,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
     throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_,
                                                entry.root_count, roots.size()));
   arena_reference made = make_arena(entry.copy_bytes, entry.alignment, entry.objects, entry.finalizer_words);
+  front_of(reinterpret_cast<std::byte*>(made.get()), entry.copy_bytes).prepare(entry.copy_bytes);
   try {
     claim.copy_to(*made.get());
   } catch (const place_lost_error&) {

@@ -89,8 +89,18 @@ void* segment::allocate_huge(std::size_t bytes, std::size_t alignment) noexcept 
   if (block == nullptr) return nullptr;
   if (huge_page_bytes_ == 0) huge_pages_available_ = read_huge_pages_available();
   huge_page_bytes_ += rounded;
-  madvise(block, rounded, MADV_HUGEPAGE);  // a wish: statistics tell whether the kernel grants it
+  // wishes both: statistics tell whether the kernel grants them
+  if (huge_pages_available_) {
+    madvise(block, rounded, MADV_HUGEPAGE);
+  } else {
+    front_of(static_cast<std::byte*>(block), rounded).prepare(rounded);
+  }
   return block;
+}
+
+write_front segment::front_of(std::byte* memory, std::size_t bytes) noexcept {
+  if (bytes < detail::huge_page_bytes || reinterpret_cast<std::uintptr_t>(memory) - heap_address_ >= extent_) return {};
+  return {&huge_pages_, memory, bytes};
 }
 
 free_status segment::deallocate_remote(const place_context& context, std::uintptr_t block) noexcept {
@@ -120,7 +130,8 @@ memory_usage segment::statistics() noexcept {
   usage.returned_bytes = returned_;
   usage.capacity_bytes = capacity_;
   usage.huge_page_bytes = huge_page_bytes_;
-  usage.huge_pages_available = huge_pages_available_;
+  usage.made_huge_bytes = huge_pages_.made_bytes();
+  usage.huge_pages_available = huge_pages_available_ || huge_pages_.made_bytes() != 0;
   return usage;
 }
 

@@ -18,6 +18,7 @@
 #include <situ/memory/allocate.h>
 
 #include "memory/heap.h"
+#include "memory/huge_pages.h"
 #include "memory/job.h"
 
 #include <cstddef>
@@ -49,8 +50,12 @@ class segment final : private heap_backing {
   [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
     return heap_.allocate_quickly(bytes, alignment);
   }
-  // As allocate(), on huge pages where the kernel gives them to shared memory.
+  // As allocate(), on huge pages where the kernel gives them to shared memory. Where it gives them only for memory that
+  // exists, all of the block does when this returns.
   [[nodiscard]] void* allocate_huge(std::size_t bytes, std::size_t alignment) noexcept;
+  // For who is about to write all of these bytes, which lie in one block of this segment. Of memory elsewhere: what it
+  // gives prepares nothing.
+  [[nodiscard]] write_front front_of(std::byte* memory, std::size_t bytes) noexcept;
   // Of a block of this segment.
   free_status deallocate(void* block) noexcept { return heap_.deallocate(block); }
   // True where the block is this segment's and could be put at hand; false changes nothing, and deallocate() decides.
@@ -88,6 +93,7 @@ class segment final : private heap_backing {
   std::uint64_t returned_ = 0;
   std::uint64_t huge_page_bytes_ = 0;
   bool huge_pages_available_ = false;
+  huge_page_maker huge_pages_;
   heap heap_;  // last: it opens and charges through the members above
 };
 

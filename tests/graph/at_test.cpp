@@ -457,6 +457,20 @@ TEST_P(graph_transfers, automatic_fetches_what_lies_in_private_memory) {
   });
 }
 
+// Of several huge pages each, which are made while the graph is written.
+TEST_P(graph_transfers, large_graphs_arrive_whole) {
+  run([] {
+    if (here() == place{0}) {
+      constexpr std::uint64_t n = 200'000;
+      list* const head = make_list(n);
+      for (const transfer how : {transfer::message, transfer::pull, transfer::offload})
+        for (int i = 0; i < 3; ++i)
+          EXPECT_EQ(at(via(neighbour(), how), [](list* l) { return sum(l); }, head), n * (n - 1) / 2);
+    }
+    barrier();
+  });
+}
+
 TEST_P(graph_transfers, more_offloads_than_the_queue_holds_wait_for_room) {
   run([] {
     list* const head = make_list(2000);

@@ -41,6 +41,29 @@ void run_alone(Body body) {
 
 const copy_map all_maps[] = {copy_map::automatic, copy_map::linear, copy_map::hash, copy_map::side_table};
 
+// Of several huge pages each. The first two are moved to where they lie, later ones are made there, and one that is
+// longer than was expected is made there until its place ends.
+TEST(clone, large_copies_are_made_behind_the_front_of_their_pages) {
+  run_alone([] {
+    constexpr std::size_t most = 450'000;
+    list* const nodes = allocate<list>(most).local();
+    for (const std::size_t n : {300'000U, 300'000U, 300'000U, 310'000U, 310'000U, 450'000U, 300'000U}) {
+      for (std::size_t i = 0; i < n; ++i)
+        nodes[i] = {i + 1 < n ? &nodes[i + 1] : nullptr, i > 0 ? &nodes[i - 1] : nullptr, i};
+      const owned<list> copy = clone(nodes);
+      EXPECT_EQ(copy.size(), (graph_size{n, n * sizeof(list)}));
+      std::size_t seen = 0;
+      const list* before = nullptr;
+      for (const list* at = copy.get(); at != nullptr; before = at, at = at->next) {
+        ASSERT_EQ(at->value, seen++);
+        ASSERT_EQ(at->previous, before);
+      }
+      EXPECT_EQ(seen, n);
+    }
+    deallocate(ptr<list>{nodes});
+  });
+}
+
 TEST(clone, copies_a_list_with_its_back_pointers) {
   for (const copy_map map : all_maps) {
     for (const std::size_t n : {1U, 2U, 8U, 9U, 10U, 1000U}) {

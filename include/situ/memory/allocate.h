@@ -16,7 +16,8 @@ namespace situ {
 struct allocation {
   std::size_t alignment = 0;  // a power of two, in bytes; 0: the type's own, or 16
   // a wish, granted where the kernel allows them for shared memory (memory_usage::huge_pages_available); the block is
-  // aligned to 2 MiB then
+  // aligned to 2 MiB then. Where the kernel gives them only to memory that exists, all of the block does from the start
+  // (0.25 us for 4 KiB), touched or not.
   bool huge_pages = false;
 };
 
@@ -35,7 +36,9 @@ struct memory_usage {
   std::uint64_t returned_bytes = 0;  // given back to the system so far, summed up
   std::uint64_t capacity_bytes = 0;  // what the address space leaves to one place
   std::uint64_t huge_page_bytes = 0;  // allocated with huge_pages
-  bool huge_pages_available = false;  // known after the first allocation with huge_pages
+  // put on huge pages just before they were written, for huge_pages and for large copies of graphs, summed up
+  std::uint64_t made_huge_bytes = 0;
+  bool huge_pages_available = false;  // known after the first allocation with huge_pages or large copy
 };
 
 namespace detail {
