@@ -143,7 +143,7 @@ class graph_plan {
     scanned_run job;
   };
   template <class Map, bool Checked>
-  struct walk;
+  friend class graph_walk;
   template <bool Checked>
   void discover_with(const graph_root* roots, std::size_t count, copy_map map);
   struct writer;
