@@ -102,17 +102,21 @@ enum class subject { raw_walk, memcpy, situ, map_clone };
 
 // --- what Situ does with a graph ---
 
-enum class deed { clone, ship, free };
+enum class operation_kind { clone, ship, free };
 struct operation {
   const char* name;
-  deed what;
+  operation_kind what;
   situ::transfer how;
 };
 constexpr operation operations[] = {
-    {"clone", deed::clone, situ::transfer::automatic},     {"ship_auto", deed::ship, situ::transfer::automatic},
-    {"ship_message", deed::ship, situ::transfer::message}, {"ship_pull", deed::ship, situ::transfer::pull},
-    {"ship_offload", deed::ship, situ::transfer::offload}, {"free_message", deed::free, situ::transfer::message},
-    {"free_pull", deed::free, situ::transfer::pull},       {"free_offload", deed::free, situ::transfer::offload},
+    {"clone", operation_kind::clone, situ::transfer::automatic},
+    {"ship_auto", operation_kind::ship, situ::transfer::automatic},
+    {"ship_message", operation_kind::ship, situ::transfer::message},
+    {"ship_pull", operation_kind::ship, situ::transfer::pull},
+    {"ship_offload", operation_kind::ship, situ::transfer::offload},
+    {"free_message", operation_kind::free, situ::transfer::message},
+    {"free_pull", operation_kind::free, situ::transfer::pull},
+    {"free_offload", operation_kind::free, situ::transfer::offload},
 };
 
 // With two places, the second serves the first, and answers its pings while it is asked to.
@@ -208,10 +212,10 @@ void take_situ(const sampler& samples, const operation& op, const std::string& n
                const Root& root) {
   const situ::route to = situ::via(peer, op.how);
   switch (op.what) {
-    case deed::clone:
+    case operation_kind::clone:
       return samples.take_all(name, units, raw, [&] { keep(situ::clone(root).get()); });  // and given back
-    case deed::ship: return samples.take_all(name, units, raw, [&] { ship(to, root); });
-    case deed::free: return samples.take_pairs(name, units, [&] { return ship_and_work(to, root); });
+    case operation_kind::ship: return samples.take_all(name, units, raw, [&] { ship(to, root); });
+    case operation_kind::free: return samples.take_pairs(name, units, [&] { return ship_and_work(to, root); });
   }
 }
 
@@ -363,7 +367,7 @@ int run(const char* name) {
           cases.push_back({&op, shape, case_name, i});
   const sampler samples{name, cases.size(), shared != nullptr ? ping_pong_ns : clock_check_ns};
   for (const wanted& each : cases) {
-    if ((each.op->what != deed::clone) != (shared != nullptr)) return 2;
+    if ((each.op->what != operation_kind::clone) != (shared != nullptr)) return 2;
     take_shape(samples, *each.op, static_cast<subject>(found - std::begin(subjects)), each.shape, each.name,
                size_of(each.size), each.size);
   }
