@@ -70,8 +70,8 @@ class idle_policy {
     if (cycles >= long_absence_cycles) [[unlikely]] {
       sleeps_ = std::clamp(2 * sleeps_, first_sleeps, most_sleeps);
       sleeps_left_ = sleeps_;
-    } else {
-      sleeps_ /= 2;
+    } else if (sleeps_ != 0) {
+      --sleeps_;  // slowly: other places come back soon, beside a program that does not
     }
   }
 

@@ -115,9 +115,9 @@ TEST(idle_policy, gives_way_seldom_to_who_keeps_the_processor) {
     policy.came_back(idle_policy::long_absence_cycles);
     EXPECT_EQ(sleeps_until_it_gives_way(policy, time), expected);
   }
-  for (int i = 0; i < 9; ++i) policy.came_back(1000);
+  for (int i = 0; i < 462; ++i) policy.came_back(1000);
   policy.came_back(idle_policy::long_absence_cycles);
-  EXPECT_EQ(sleeps_until_it_gives_way(policy, time), 4) << "once it came back soon, the count falls as it rose";
+  EXPECT_EQ(sleeps_until_it_gives_way(policy, time), 100) << "each time that it came back soon makes it one less";
 }
 
 TEST(idle_policy, minds_no_waker_where_places_share_processors) {
