@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reference_test.py SOURCE_FOLDER: comments.py puts each comment where it belongs, and check.py finds what is silent."""
+"""reference_test.py SOURCE_FOLDER: comments.py puts each comment where it belongs; check.py finds what is silent."""
 import os
 import subprocess
 import sys

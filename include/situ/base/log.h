@@ -11,7 +11,7 @@ namespace situ {
 // How much a message matters, the least first.
 enum class log_level { debug, info, warning, error };
 
-// Takes each message, which is one line without its end.
+// Takes each message, which has no newline at its end.
 using log_sink = std::function<void(log_level, std::string_view message)>;
 
 // Replaces the sink; an empty function restores the default. Returns the sink that was set before.

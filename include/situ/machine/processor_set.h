@@ -1,6 +1,6 @@
 // A set of processors by their operating system index. A value type; as thread-safe as a std::vector.
-// cost: a word for each 64 indices up to the largest; insert and contains are constant, the rest is linear in the
-// words.
+// cost: a word for each 64 indices up to the largest; insert and contains are constant, the rest is linear in the words
+// and the members.
 #pragma once
 
 #include <cstddef>

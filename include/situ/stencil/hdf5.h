@@ -92,7 +92,7 @@ class hdf5_file {
     write(data, what, name, t, t);
   }
   void read(dataset_core& data, const box& what, const std::string& name, element_type in_memory);
-  // An array of `count` elements, which stands for no dataset of the program.
+  // Writes, or reads, an array of `count` elements that stands for no dataset of the program.
   void write_array(const std::string& name, element_type t, std::size_t count, const void* from);
   void read_array(const std::string& name, element_type t, std::size_t count, void* to) const;
   // Makes a group, and those above it; does nothing where it is there.
