@@ -1,5 +1,5 @@
 // `situ bench report`, and `--out` of the benches: a page of results from the JSON files of one run, with its plots and
-// the files themselves beside it: OUT/NAME.md, OUT/NAME/*.svg, OUT/NAME/*.json.
+// the files themselves in a folder of its name beside it.
 #pragma once
 
 #include <functional>

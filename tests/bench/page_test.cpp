@@ -236,8 +236,8 @@ results_page small_page() {
 
 TEST(results_page, is_the_golden_one) {
   // Where a change of the form is meant, the new text goes into the file.
-  EXPECT_EQ(to_markdown(small_page(), "day"), golden("page.md"));
-  EXPECT_EQ(to_plot_json(small_page()), golden("plots.json"));
+  EXPECT_EQ(to_markdown(small_page(), "day"), golden("page.golden"));
+  EXPECT_EQ(to_plot_json(small_page()), golden("plots.golden"));
   EXPECT_THAT(to_markdown(small_page(), ""), Not(HasSubstr("svg")));
 }
 
