@@ -7,6 +7,8 @@
   names      `place_context::told_of` in comments, and in the documents but for decisions, results and notes, which name what is gone or
              others have: the code has each of its words
 
+  pages      each page of docs/ is reached by links from docs/README.md, but for the pages that `situ bench` writes
+
 Prints file:line: what is not there, and fails.
 """
 import os
@@ -81,6 +83,24 @@ def missing_links(root, name, line):
             yield match[1]
 
 
+def pages_out_of_reach(root, names):
+    index = "docs/README.md"
+    reached, ahead = {index}, [index]
+    while ahead:
+        name = ahead.pop()
+        if not os.path.exists(os.path.join(root, name)):
+            continue
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            targets = [match[1].partition("#")[0] for match in LINK.finditer(file.read())]
+        for target in targets:
+            page = os.path.normpath(os.path.join(os.path.dirname(name), target))
+            if page.endswith(MARKED) and page not in reached:
+                reached.add(page)
+                ahead.append(page)
+    return [name for name in names if name.startswith("docs/") and name.endswith(MARKED) and name not in reached
+            and not name.startswith("docs/results/")]
+
+
 def missing_paths(root, name, text, ends):
     text = LINK.sub("]", text)
     for match in PATH.finditer(text):
@@ -133,7 +153,7 @@ def check(root):
             if not name.startswith(UNCHECKED):
                 wrong += missing_names(text, words)
             found += [f"{name}:{number}: there is no {what}" for what in wrong]
-    return found
+    return found + [f"{name}:1: no link leads here from docs/README.md" for name in pages_out_of_reach(root, names)]
 
 
 def self_test():
@@ -143,6 +163,8 @@ def self_test():
         contents = {
             "docs/a.md": "# One `f`, two\n[b](b.md) [c](c.md) [h](#one-f-two) [x](#no-such)\n`src/graph/plan.h`\n"
             "src/graph/gone.h\n```\ndocs/in_code.md\n```\n",
+            "docs/README.md": "[a](a.md)\n",
+            "docs/lost.md": "nobody links here\n",
             "docs/b.md": "[a](a.md#one-f-two)\n[a](a.md#two)\n",
             "src/graph/plan.h": "// docs/a.md, docs/z.md, graph/plan.h, plan.cpp\n#include <no/such.h>\n"
             "int f;  // `f()`, `f::g`, `n > 0`\n",
@@ -158,6 +180,7 @@ def self_test():
             "src/graph/plan.h:1: there is no docs/z.md",
             "src/graph/plan.h:1: there is no plan.cpp",
             "src/graph/plan.h:3: there is no f::g",
+            "docs/lost.md:1: no link leads here from docs/README.md",
         ]
         found = check(root)
         return [] if found == expected else ["expected:", *expected, "found:", *found]
