@@ -50,6 +50,9 @@ struct bench_page {
   alignas(128) uint64_t word; /* target of the raw stores, loads and adds: nobody else touches it meanwhile */
 
   /* For the raw subject's own cases. */
+  alignas(128) uint32_t there; /* a ping-pong over two lines, each written by one rank */
+  alignas(128) uint32_t back;
+  alignas(128) uint32_t lines; /* 2 * the number of races so far, + 1 where two lines have won the last one */
   alignas(128) uint32_t flag[2][32];
   alignas(128) uint32_t arrived;
   alignas(128) uint32_t epoch;
