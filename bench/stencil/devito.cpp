@@ -106,25 +106,31 @@ class devito_process {
   std::vector<float> line_;
 };
 
+using field = dataset<float, 3>;
+
+// The start values in x, and so many times them in y; zeros around them.
+void start(context& run, const block<3>& cube, const field& x, const field& y, int n, int depth, float times) {
+  const int low = -depth, high = n + depth;
+  par_loop(
+      "start", cube, range(low, high, low, high, low, high),
+      [n, times](auto u, auto v, const auto& i) {
+        const bool inside = i[0] >= 0 && i[1] >= 0 && i[2] >= 0 && i[0] < n && i[1] < n && i[2] < n;
+        const float value = inside ? start_value({i[0], i[1], i[2]}) : 0.f;
+        u(0, 0, 0) = value;
+        v(0, 0, 0) = times * value;
+      },
+      write(x), write(y), index());
+  run.execute();
+}
+
 struct heat {
   context run;
   block<3> cube{run, "cube"};
   int n;
-  dataset<float, 3> u{cube, "u", {n, n, n}, 1}, v{cube, "v", {n, n, n}, 1};
+  field u{cube, "u", {n, n, n}, 1}, v{cube, "v", {n, n, n}, 1};
   shape seven = shape::star(3, 1);
 
-  heat(const options& how, int points) : run{how}, n{points} {
-    const auto all = range(-1, n + 1, -1, n + 1, -1, n + 1);
-    par_loop(
-        "start", cube, all,
-        [n = n](auto x, auto y, const auto& i) {
-          const bool inside = i[0] >= 0 && i[1] >= 0 && i[2] >= 0 && i[0] < n && i[1] < n && i[2] < n;
-          x(0, 0, 0) = inside ? start_value({i[0], i[1], i[2]}) : 0.f;
-          y(0, 0, 0) = 0.f;
-        },
-        write(u), write(v), index());
-    run.execute();
-  }
+  heat(const options& how, int points) : run{how}, n{points} { start(run, cube, u, v, n, 1, 0.f); }
   void step(int s) {
     par_loop(
         "heat", cube, range(0, n, 0, n, 0, n),
@@ -135,7 +141,7 @@ struct heat {
         read(s % 2 ? v : u, seven), write(s % 2 ? u : v));
   }
   // Of a chain's end: the number of steps is even.
-  [[nodiscard]] const dataset<float, 3>& newest() const { return u; }
+  [[nodiscard]] const field& newest() const { return u; }
 };
 
 // Of order 8: u'' = c lap u, with the coefficients of the second derivative.
@@ -143,18 +149,11 @@ struct wave {
   context run;
   block<3> cube{run, "cube"};
   int n;
-  dataset<float, 3> u{cube, "u", {n, n, n}, 4}, v{cube, "v", {n, n, n}, 4}, c{cube, "c", {n, n, n}};
+  field u{cube, "u", {n, n, n}, 4}, v{cube, "v", {n, n, n}, 4}, c{cube, "c", {n, n, n}};
   shape star = shape::star(3, 4);
 
   wave(const options& how, int points) : run{how}, n{points} {
-    const auto all = range(-4, n + 4, -4, n + 4, -4, n + 4);
-    par_loop(
-        "start", cube, all,
-        [n = n](auto x, auto y, const auto& i) {
-          const bool inside = i[0] >= 0 && i[1] >= 0 && i[2] >= 0 && i[0] < n && i[1] < n && i[2] < n;
-          x(0, 0, 0) = y(0, 0, 0) = inside ? start_value({i[0], i[1], i[2]}) : 0.f;
-        },
-        write(u), write(v), index());
+    start(run, cube, u, v, n, 4, 1.f);
     par_loop("speed", cube, range(0, n, 0, n, 0, n), [](auto s) { s(0, 0, 0) = 0.05f; }, write(c));
     run.execute();
   }
@@ -172,7 +171,7 @@ struct wave {
         },
         read(s % 2 ? v : u, star), read_write(s % 2 ? u : v), read(c));
   }
-  [[nodiscard]] const dataset<float, 3>& newest() const { return u; }
+  [[nodiscard]] const field& newest() const { return u; }
 };
 
 template <class Problem>

@@ -75,8 +75,16 @@ constexpr rival_aim table[] = {
     {"`at` with a list of 100 nodes, a node, against UPC++ with serialization by hand", "ship_auto_dlist_1e2", "situ",
      fastest, 0.9, "upcxx", 4.33, "UPC++", "near"},
     {"the same with 1000 nodes", "ship_auto_dlist_1e3", "situ", fastest, 0.9, "upcxx", 2.119, "UPC++", "near"},
-    {"blocking `at` beside programs that never yield, against a futex ping-pong beside them", "at_beside_load", "situ",
-     counterpart, 1.5},
+    {"blocking `at` beside programs that never yield, against a futex ping-pong beside them",
+     "at_beside_load",
+     "situ",
+     counterpart,
+     1.5,
+     {},
+     0,
+     {},
+     {},
+     "a bench: none measures it yet"},
 };
 
 // By the beginning of the case's name and, where it is not empty, the subject. The first that fits counts.
