@@ -36,7 +36,7 @@ double seconds_of(F f) {
 // (chains.cpp).
 inline constexpr int tries = 16;
 
-// All threads that a case uses: the figures are for two.
+// All threads that a case uses: the aims are for two.
 inline constexpr int threads = 2;
 
 [[nodiscard]] inline situ::stencil::options options_for(situ::stencil::executor how, int count = threads) {
