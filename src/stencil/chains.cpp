@@ -35,20 +35,24 @@ std::vector<std::uint64_t> key_of(chain loops) {
   return key;
 }
 
+constexpr std::size_t tiles_to_try = 3;  // three times each is over by the tenth step
+
 std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const auto word : key) h = (h ^ word) * 0x9e3779b97f4a7c15u ^ h >> 29;
   return h;
 }
 
-// Tiles to compare by running them: of slabs for the cache that threads share, and blocks of which each thread has one
-// in its own. The first fills half of the shared cache: what the tile leaves behind and what streams through need room,
-// too.
-std::vector<cached_plan::way> candidates_of(chain loops, const options& how, const cache_sizes& caches) {
-  if (how.run_by == executor::plain) return {{}};
-  if (how.tile != coordinates{}) return {{how.tile}};
+}  // namespace
+
+namespace {
+
+// Out of core: of slabs for the cache that threads share, and blocks of which each thread has one in its own. The first
+// fills half of the shared cache: what the tile leaves behind and what streams through need room, too. The model knows
+// nothing of transfers, and to measure for it takes memory beside the budget.
+std::vector<cached_plan::way> candidates_by_caches(chain loops, bool tune, const cache_sizes& caches) {
   std::vector<cached_plan::way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
-  if (!how.tune || all.front().tile == coordinates{}) return all;
+  if (!tune || all.front().tile == coordinates{}) return all;
   const auto add = [&](const coordinates& tile) {
     if (std::none_of(all.begin(), all.end(), [&](const auto& c) { return c.tile == tile; })) all.push_back({tile});
   };
@@ -60,6 +64,24 @@ std::vector<cached_plan::way> candidates_of(chain loops, const options& how, con
 }
 
 }  // namespace
+
+// Tiles to compare by running them: the best by the model. One where there is nothing to choose.
+std::vector<cached_plan::way> context::parts::candidates_of(chain loops) {
+  if (how.run_by == executor::plain) return {{}};
+  if (how.tile != coordinates{}) return {{how.tile}};
+  if (slots != nullptr) return candidates_by_caches(loops, how.tune, caches);
+  if (loops.size() < 2 || touches_at_most(loops, caches.shared_bytes / 2)) return {{}};
+  const auto start = clock::now();
+  const auto known = costs();
+  statistics.measure_seconds += seconds_since(start);
+  const auto begin = clock::now();
+  tile_model model{loops, known, pool.size(), how.small_points};
+  std::vector<cached_plan::way> all;
+  for (const auto& r : worth_a_trial(model.rank(), how.tune ? tiles_to_try : 1))
+    all.push_back({r.tile, false, r.expected});
+  statistics.plan_seconds += seconds_since(begin);
+  return all;
+}
 
 cached_plan& context::parts::find_plan(chain loops) {
   auto key = key_of(loops);
@@ -78,6 +100,7 @@ cached_plan& context::parts::find_plan(chain loops) {
     }
   }
   made->key = std::move(key);
+  made->dims = dims(loops);
   made->uses = uses_of(loops);
   bucket.push_back(std::move(made));
   return *bucket.back();
@@ -91,10 +114,10 @@ namespace {
 constexpr double worth_handing_over_seconds = 400e-6;
 
 constexpr int trials_at_most = 3;
-constexpr double close = 1.25;  // times of one tile differ by that much on a machine that others use, too
+constexpr double close = 1.15;  // times of one tile differ by that much on a machine that others use, too
 
 // The candidate to run: of those whose best time is close to the best of all, one with the fewest trials, until each of
-// them has had enough.
+// them has had enough. They come in turns, in the model's order.
 std::size_t candidate_to_run(const cached_plan& p) {
   std::size_t next = p.best;
   int fewest = trials_at_most;
@@ -105,24 +128,41 @@ std::size_t candidate_to_run(const cached_plan& p) {
   return next;
 }
 
+// Where the best takes longer than it did so many times in a row, the machine has changed (a virtual one's processors
+// move), and with it the best tile may have.
+constexpr int slow_runs_at_most = 8;
+
+void note_steady_run(cached_plan& p, double seconds) {
+  p.slow_runs = seconds > close * p.trials[p.best].seconds ? p.slow_runs + 1 : 0;
+  if (p.slow_runs < slow_runs_at_most || p.candidates.size() < 2) return;
+  p.slow_runs = 0;
+  for (auto& t : p.trials) t = {};
+}
+
 // Runs a candidate and notes its time. The first run warms up (pages, frequency).
 template <class Run>
 double try_candidates(cached_plan& found, const Run& run) {
   found.trials.resize(found.candidates.size());
   const std::size_t chosen = found.is_warm ? candidate_to_run(found) : 0;
   const double seconds = run(chosen);
+  found.last = chosen;
+  found.last_seconds = seconds;
   if (!std::exchange(found.is_warm, true)) return seconds;
   auto& t = found.trials[chosen];
-  if (t.count == trials_at_most) return seconds;
+  if (t.count == trials_at_most) {
+    note_steady_run(found, seconds);
+    return seconds;
+  }
   t.seconds = t.count++ == 0 ? seconds : std::min(t.seconds, seconds);
-  if (t.seconds < found.trials[found.best].seconds) found.best = chosen;
+  const auto& best = found.trials[found.best];
+  if (best.count == 0 || t.seconds < best.seconds) found.best = chosen;
   return seconds;
 }
 
 }  // namespace
 
 void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times) {
-  if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
+  if (found.candidates.empty()) found.candidates = candidates_of(loops);
   const double seconds = try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     while (chosen >= found.plans.size()) {
@@ -133,6 +173,8 @@ void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<lo
     const plan& p = found.plans[chosen];
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.tile_count();
+    statistics.last_tile = p.tile;
+    statistics.last_expected_seconds = found.candidates[chosen].expected.seconds;
     statistics.last_footprint_bytes = found.footprint;
     const auto begin = clock::now();
     runner.run(loops, p, found.candidates[chosen].is_alone, times);
@@ -167,7 +209,7 @@ void context::parts::run_streamed(chain loops, cached_plan& found, std::span<con
                                   std::span<loop_time> times) {
   found.choose_way(true);
   std::erase_if(found.candidates, [](const auto& c) { return c.is_alone; });
-  if (found.candidates.empty()) found.candidates = candidates_of(loops, how, caches);
+  if (found.candidates.empty()) found.candidates = candidates_of(loops);
   try_candidates(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     if (chosen >= found.streams.size()) {
@@ -217,6 +259,7 @@ void context::parts::run(chain loops, std::span<loop_time> times) {
   if (!found.is_checked) check_temporaries(loops);
   found.is_checked = true;
   statistics.plan_seconds += seconds_since(start);
+  last_plan = &found;
   if (slots == nullptr) return run_in_memory(loops, found, times);
   run_out_of_core(loops, found, times);
   slots->count_bytes(statistics);

@@ -4,10 +4,12 @@
 
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
+#include <situ/machine/toml.h>
 
 #include <fmt/format.h>
 
 #include <cstring>
+#include <mutex>
 
 namespace situ::stencil {
 namespace {
@@ -38,6 +40,34 @@ const machine::tree& this_machine() {
 }
 
 }  // namespace
+
+namespace {
+
+// Measured once for each number of threads: two contexts at once would disturb each other.
+machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std::uint64_t share_bytes) {
+  static std::mutex lock;
+  static std::map<int, machine::reuse_curve> known;
+  const std::lock_guard held{lock};
+  const auto [it, is_new] = known.try_emplace(pool.size());
+  if (is_new) {
+    // Tree and processor tell machines apart.
+    const auto text = fmt::format("{} {} threads {:016x}", tree.name(), pool.size(),
+                                  std::hash<std::string>{}(machine::to_toml(tree)));
+    it->second = machine::kept_reuse(machine::kept_directory(), text, [&] {
+      return machine::measure_reuse([&](const auto& f) { pool.run(f); }, pool.size(), share_bytes * 8);
+    });
+  }
+  return it->second;
+}
+
+}  // namespace
+
+tile_costs context::parts::costs() {
+  const auto share = caches.shared_bytes / static_cast<std::uint64_t>(pool.size());
+  return {.reuse = reuse_of(tree, pool, std::clamp<std::uint64_t>(share, 1 << 20, 16 << 20)),
+          .own_bytes = static_cast<double>(caches.own_bytes),
+          .share_bytes = static_cast<double>(share)};
+}
 
 std::string_view name(executor e) noexcept {
   switch (e) {
@@ -133,7 +163,7 @@ void context::remove_dataset(dataset_core* data) {
   execute();
   parts_->memory.erase(data);
   if (parts_->slots != nullptr) parts_->slots->forget(*data);
-  parts_->plans.clear();  // their keys name datasets by address
+  parts_->forget_plans();  // their keys name datasets by address
   std::erase_if(parts_->datasets, [data](const auto& d) { return d.get() == data; });
 }
 
@@ -276,7 +306,7 @@ void context::begin_cyclic(std::span<dataset_core* const> temporaries) {
   for (const auto* const data : temporaries) require_own(*data);
   execute();
   for (auto* const data : temporaries) data->is_cyclic_temporary = true;
-  parts_->plans.clear();  // what they know of temporaries has changed
+  parts_->forget_plans();  // what they know of temporaries has changed
 }
 
 void context::check_count(const dataset_core& data, const box& what, std::size_t values) {

@@ -5,6 +5,7 @@
 #include "stencil/execute.h"
 #include "stencil/memory.h"
 #include "stencil/out_of_core.h"
+#include "stencil/tile_model.h"
 
 #include <situ/machine/tree.h>
 
@@ -18,8 +19,10 @@ struct cached_plan {
   struct way {
     coordinates tile{};
     bool is_alone = false;  // the calling thread runs it all
+    tile_prediction expected{};
   };
   std::vector<std::uint64_t> key;
+  int dims = 0;
   std::vector<shape> shapes;    // keeps them alive, so that no other stencil gets the address of one in the key
   std::vector<way> candidates;  // to compare
   std::vector<plan> plans;      // of the candidates tried so far
@@ -29,7 +32,10 @@ struct cached_plan {
   };
   std::vector<trial> trials;  // of each candidate
   std::size_t best = 0;
-  bool is_warm = false;  // has run
+  std::size_t last = 0;     // candidate that ran
+  double last_seconds = 0;  // and how long
+  int slow_runs = 0;        // of the best, in a row, after its trials
+  bool is_warm = false;     // has run
   std::uint64_t footprint = 0;
   std::vector<stream_plan> streams;  // out of core, of the candidates tried so far
   std::vector<data_use> uses;
@@ -73,14 +79,23 @@ struct context::parts {
   std::vector<reduction_core*> claimed;  // that a loop which is being made is the first to use
   std::vector<std::unique_ptr<loop>> queue;
   std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<cached_plan>>> plans;
+  const cached_plan* last_plan = nullptr;  // of the last chain; null when it is gone
   chain_statistics statistics;
   std::map<std::string, loop_report> reports;
 
   explicit parts(options how);
 
+  void forget_plans() {
+    last_plan = nullptr;
+    plans.clear();
+  }
+
   void execute(std::vector<std::unique_ptr<loop>> loops);
   void execute_whole_steps();
   cached_plan& find_plan(chain loops);
+  [[nodiscard]] std::vector<cached_plan::way> candidates_of(chain loops);
+  // What the model knows of this machine; measured the first time.
+  [[nodiscard]] tile_costs costs();
   void run(chain loops, std::span<loop_time> times);
   void run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times);
   void run_out_of_core(chain loops, cached_plan& found, std::span<loop_time> times);

@@ -55,17 +55,6 @@ struct alignas(64) row_progress {
   }
 };
 
-// Whether no two points of a loop's range write the same element.
-bool writes_are_apart(const loop& l) {
-  return std::all_of(l.arguments().begin(), l.arguments().end(), [](const argument& a) {
-    if (a.data == nullptr || !writes(a.mode)) return true;
-    for (int d = 0; d < max_dims; ++d) {
-      if (a.where->multiplier(d) < a.where->divisor(d)) return false;
-    }
-    return true;
-  });
-}
-
 // Tiles that differ in less than the outermost cut dimension.
 std::int64_t tiles_of_row(const plan& p) {
   for (int d = max_dims - 1; d >= 0; --d) {

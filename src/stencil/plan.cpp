@@ -137,6 +137,26 @@ plan make_plan(chain loops, const coordinates& tile) {
   return p;
 }
 
+middle_ends plan_middle(chain loops, int d, int width) {
+  const int tiles = tiles_in(loops, d, width), middle = tiles / 2;
+  if (tiles < 2) return {};
+  plan p;
+  plan_dimension(loops, flat_chain{loops}, d, width, middle - 1, middle + 1, tiles, p);
+  const auto& both = p.ends[d];
+  const auto half = both.begin() + static_cast<std::ptrdiff_t>(loops.size());
+  return {tiles, {both.begin(), half}, {half, both.end()}};
+}
+
+bool writes_are_apart(const loop& l) {
+  return std::all_of(l.arguments().begin(), l.arguments().end(), [](const argument& a) {
+    if (a.data == nullptr || !writes(a.mode)) return true;
+    for (int d = 0; d < max_dims; ++d) {
+      if (a.where->multiplier(d) < a.where->divisor(d)) return false;
+    }
+    return true;
+  });
+}
+
 box touched_by(const argument& a, const box& part) {
   box b = a.data->valid;
   for (int d = 0; d < max_dims; ++d) {
@@ -231,6 +251,8 @@ void widen_to(chain loops, const flat_chain& flat, coordinates& tile, int d, std
 }
 
 }  // namespace
+
+bool touches_at_most(chain loops, std::uint64_t bytes) { return tile_bytes(loops, flat_chain{loops}, {}) <= bytes; }
 
 coordinates choose_tile(chain loops, std::uint64_t bytes) {
   coordinates tile{};

@@ -62,6 +62,13 @@ struct plan {
 // tile[d] == 0 leaves dimension d uncut. cost: loops x arguments x tiles, for each cut dimension.
 [[nodiscard]] plan make_plan(chain loops, const coordinates& tile);
 
+// The ends of all loops in the tile in the middle of dimension d, cut to this width, and in the one before it.
+struct middle_ends {
+  int tiles = 1;
+  std::vector<int> before, at;  // empty where there is one tile only
+};
+[[nodiscard]] middle_ends plan_middle(chain loops, int d, int width);
+
 // What a chain touches of one dataset in one tile, clipped to its points.
 struct footprint {
   dataset_core* data = nullptr;
@@ -69,6 +76,9 @@ struct footprint {
 };
 [[nodiscard]] std::vector<footprint> footprints(chain loops, const plan& p, std::int64_t tile);
 [[nodiscard]] std::uint64_t footprint_bytes(chain loops, const plan& p, std::int64_t tile);
+
+// Whether all that a chain touches is at most so much.
+[[nodiscard]] bool touches_at_most(chain loops, std::uint64_t bytes);
 
 // A tile whose footprint is about `bytes`: the outermost dimension is cut first, the innermost last. All zero if the
 // chain fits as it is, or gains nothing from tiles because it is a single loop.
@@ -81,6 +91,8 @@ struct footprint {
 
 // What an argument touches while a part of its loop runs, clipped to its dataset.
 [[nodiscard]] box touched_by(const argument& a, const box& part);
+// Whether no two points of a loop's range write the same element.
+[[nodiscard]] bool writes_are_apart(const loop& l);
 // Whether a loop that writes through it leaves no gaps.
 [[nodiscard]] bool leaves_no_gaps(const shape& s);
 // The smallest box around both.

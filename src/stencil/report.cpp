@@ -73,6 +73,40 @@ options options::from_environment(options o) {
   return o;
 }
 
+namespace {
+
+std::string text_of(const cached_plan::way& w, int dims) {
+  if (w.is_alone) return "one thread";
+  if (w.tile == coordinates{}) return "no tiles";
+  std::string text = "tile ";
+  for (int d = 0; d < dims; ++d) text += fmt::format("{}{}", d > 0 ? "," : "", w.tile[d]);
+  return text;
+}
+
+// Which tile the last chain ran in, what the model expected of it and of the others, and what was measured.
+void report_choice(std::ostream& to, const cached_plan& p, int dims) {
+  if (p.candidates.empty() || p.last >= p.candidates.size()) return;
+  const auto expected = [](const cached_plan::way& w) {
+    return w.expected.seconds > 0 ? fmt::format("expected {:.6f} s ({:.6f} s for bytes, {} a tile{})",
+                                                w.expected.seconds, w.expected.moved_seconds,
+                                                format_bytes(static_cast<std::uint64_t>(w.expected.footprint_bytes)),
+                                                w.expected.in_rows ? ", each by one thread" : "")
+                                  : std::string{"not by the model"};
+  };
+  const auto& ran = p.candidates[p.last];
+  to << fmt::format("the last chain ran with {}: {}, took {:.6f} s\n", text_of(ran, dims), expected(ran),
+                    p.last_seconds);
+  if (p.candidates.size() < 2) return;
+  for (std::size_t c = 0; c < p.candidates.size() && c < p.trials.size(); ++c) {
+    const auto& t = p.trials[c];
+    to << fmt::format("  {} {}: {}, {}\n", c == p.best ? "*" : " ", text_of(p.candidates[c], dims),
+                      expected(p.candidates[c]),
+                      t.count > 0 ? fmt::format("best of {}: {:.6f} s", t.count, t.seconds) : "not tried");
+  }
+}
+
+}  // namespace
+
 void context::report(std::ostream& to) const {
   const auto& s = parts_->statistics;
   if (!parts_->reports.empty()) {
@@ -89,6 +123,7 @@ void context::report(std::ostream& to) const {
       s.chains, s.chains > 0 ? static_cast<double>(s.loops) / static_cast<double>(s.chains) : 0.0,
       name(parts_->how.run_by), s.run_seconds, s.plan_seconds, s.plans_made, s.plans_reused, s.last_tiles,
       format_bytes(s.last_footprint_bytes));
+  if (const auto* const last = parts_->last_plan; last != nullptr) report_choice(to, *last, last->dims);
   if (parts_->slots == nullptr) return;
   if (s.last_parts > 1)
     to << fmt::format("the last chain ran in {} parts: its windows do not fit into the budget together\n",

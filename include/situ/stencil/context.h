@@ -74,8 +74,11 @@ struct chain_statistics {
   std::uint64_t plans_made = 0;    // for chains that were new
   std::uint64_t plans_reused = 0;  // for chains that were met before
   double plan_seconds = 0;         // for making and finding plans
+  double measure_seconds = 0;      // for what the model of tiles knows of the machine: once, if it can be kept
   double run_seconds = 0;          // for chains, planning included
   std::int64_t last_tiles = 0;
+  coordinates last_tile{};           // its points in each dimension; 0: not cut
+  double last_expected_seconds = 0;  // by the model of tiles; 0: it was not asked
   // out of core: those that the chain was cut into since it did not fit; last_tiles is of the last of them
   std::int64_t last_parts = 0;
   std::uint64_t last_footprint_bytes = 0;  // of one tile in the middle
