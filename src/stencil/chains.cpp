@@ -47,9 +47,9 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
 
 namespace {
 
-// Out of core: of slabs for the cache that threads share, and blocks of which each thread has one in its own. The first
-// fills half of the shared cache: what the tile leaves behind and what streams through need room, too. The model knows
-// nothing of transfers, and to measure for it takes memory beside the budget.
+// Where the model is not asked: of slabs for the cache that threads share, and blocks of which each thread has one in
+// its own. The first fills half of the shared cache: what the tile leaves behind and what streams through need room,
+// too. Out of core the model knows nothing of transfers, and to measure for it takes memory beside the budget.
 std::vector<cached_plan::way> candidates_by_caches(chain loops, bool tune, const cache_sizes& caches) {
   std::vector<cached_plan::way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
   if (!tune || all.front().tile == coordinates{}) return all;
@@ -69,7 +69,8 @@ std::vector<cached_plan::way> candidates_by_caches(chain loops, bool tune, const
 std::vector<cached_plan::way> context::parts::candidates_of(chain loops) {
   if (how.run_by == executor::plain) return {{}};
   if (how.tile != coordinates{}) return {{how.tile}};
-  if (slots != nullptr) return candidates_by_caches(loops, how.tune, caches);
+  // Who says how much a tile may fill means that, whatever the caches are.
+  if (slots != nullptr || how.cache_bytes > 0) return candidates_by_caches(loops, how.tune, caches);
   if (loops.size() < 2 || touches_at_most(loops, caches.shared_bytes / 2)) return {{}};
   const auto start = clock::now();
   const auto known = costs();

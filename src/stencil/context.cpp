@@ -44,17 +44,16 @@ const machine::tree& this_machine() {
 namespace {
 
 // Measured once for each number of threads: two contexts at once would disturb each other.
-machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std::uint64_t share_bytes) {
+machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std::uint64_t most_bytes) {
   static std::mutex lock;
-  static std::map<int, machine::reuse_curve> known;
+  static std::map<std::pair<int, std::uint64_t>, machine::reuse_curve> known;
   const std::lock_guard held{lock};
-  const auto [it, is_new] = known.try_emplace(pool.size());
+  const auto [it, is_new] = known.try_emplace({pool.size(), most_bytes});
   if (is_new) {
-    // Tree and processor tell machines apart.
-    const auto text = fmt::format("{} {} threads {:016x}", tree.name(), pool.size(),
-                                  std::hash<std::string>{}(machine::to_toml(tree)));
-    it->second = machine::kept_reuse(machine::kept_directory(), text, [&] {
-      return machine::measure_reuse([&](const auto& f) { pool.run(f); }, pool.size(), share_bytes * 8);
+    const auto machine = fmt::format("{} threads {} bytes {} {:016x}", tree.name(), pool.size(), most_bytes,
+                                     std::hash<std::string>{}(machine::to_toml(tree)));
+    it->second = machine::kept_reuse(machine::kept_directory(), machine, [&] {
+      return machine::measure_reuse([&](const auto& f) { pool.run(f); }, pool.size(), most_bytes);
     });
   }
   return it->second;
@@ -63,8 +62,10 @@ machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std:
 }  // namespace
 
 tile_costs context::parts::costs() {
+  // Eight times the share of the cache is memory's; beyond 128 MiB nothing changes any more.
+  constexpr std::uint64_t least = 8 << 20, most = 128 << 20;
   const auto share = caches.shared_bytes / static_cast<std::uint64_t>(pool.size());
-  return {.reuse = reuse_of(tree, pool, std::clamp<std::uint64_t>(share, 1 << 20, 16 << 20)),
+  return {.reuse = reuse_of(tree, pool, std::clamp(share * 8, least, most)),
           .own_bytes = static_cast<double>(caches.own_bytes),
           .share_bytes = static_cast<double>(share)};
 }

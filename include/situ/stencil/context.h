@@ -36,9 +36,9 @@ struct options {
   int threads = 0;           // 0: one for each processor the process may use
   bool bind_threads = true;  // to processors, in the order of the place tree
   int small_points = 2048;   // parts of loops below that are run by one thread: handing them out costs more, about 1 us
-  std::uint64_t cache_bytes = 0;  // what a tile may fill; 0: the last-level caches of the place tree
+  std::uint64_t cache_bytes = 0;  // what a tile may fill; 0: a model of this machine chooses tiles
   coordinates tile{};             // points of a tile in each dimension; 0: chosen
-  bool tune = true;               // compare tile sizes, and one thread with all, over the first repeats of a chain
+  bool tune = true;               // compare the best tiles, and one thread with all, over the first repeats of a chain
   std::uint64_t fast_bytes = 0;   // out of core: memory for all slots; 0: half of the memory of the place tree
   std::shared_ptr<backing_store> store;  // out of core: where datasets lie; null: a file
   std::string directory;                 // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
