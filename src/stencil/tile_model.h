@@ -1,5 +1,5 @@
 // How long a chain would take in tiles of some size, from what the machine was measured to do: the choice of tiles by
-// arithmetic. docs/stencil.md, "How the tile is chosen", has an example.
+// arithmetic. docs/design/stencil.md, "How the tile is chosen", has an example.
 //
 //   1. One tile stands for all: the one in the middle of the chain's bounds (plan.h), times their number.
 //   2. A byte that a loop touches costs what the machine's curve (machine/detail/reuse.h) says for the bytes that its
