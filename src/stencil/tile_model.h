@@ -3,16 +3,13 @@
 //
 //   1. One tile stands for all: the one in the middle of the chain's bounds (plan.h), times their number.
 //   2. A byte that a loop touches costs what the machine's curve (machine/detail/reuse.h) says for the bytes that its
-//   thread has
-//      touched since it was touched before: by an earlier loop of the tile, in the tile before, in the row of tiles
-//      before, or not in this chain. Datasets count as a whole, not point by point: the part of one that a tile has
-//      touched so far is a box.
+//      thread has touched since it was touched before: by an earlier loop of the tile, in the tile before, in the row
+//      of tiles before, or not in this chain. Datasets count as a whole, not point by point: the part of one that a
+//      tile has touched so far is a box.
 //   3. A stencil that reaches over several lines reads most of them again a line or a plane later: bytes of that line
-//   or
-//      plane, of all that the loop touches.
+//      or plane, of all that the loop touches.
 //   4. Beside bytes there are parts, lines, and places where memory begins anew; and threads that wait.
-//   5. What a kernel computes is the same in all tiles, and the model knows nothing of it: it ranks tiles, and its
-//   times
+//   5. What a kernel computes is the same in all tiles, and the model knows nothing of it: it ranks tiles, and its times
 //      are too low where kernels compute much.
 #pragma once
 
