@@ -9,8 +9,8 @@
 //   3. A stencil that reaches over several lines reads most of them again a line or a plane later: bytes of that line
 //      or plane, of all that the loop touches.
 //   4. Beside bytes there are parts, lines, and places where memory begins anew; and threads that wait.
-//   5. What a kernel computes is the same in all tiles, and the model knows nothing of it: it ranks tiles, and its times
-//      are too low where kernels compute much.
+//   5. What a kernel computes is the same in all tiles, and the model knows nothing of it: it ranks tiles, and its
+//      times are too low where kernels compute much.
 #pragma once
 
 #include "stencil/plan.h"
