@@ -104,7 +104,9 @@ class context {
   [[nodiscard]] int threads() const noexcept;
 
   // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a transfer out of
-  // core fails (the disk is full, say), the data is what it was before the chain.
+  // core fails (the disk is full, say), the data is what it was before the chain. cost: the chain's time, and for a new
+  // chain its analysis. The first large one on a machine has the caches measured, 100 to 200 ms; that is kept in a
+  // file.
   void execute();
   // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the
   // out-of-core executor neither reads nor writes them. With every executor a chain that reads one before it writes it
