@@ -92,8 +92,12 @@ enum class pattern { read, update, pieces };
 
 // As programs are compiled for the processor they run on: narrow loads would hide what the second-level cache costs.
 #if defined(__x86_64__)
-[[gnu::noinline, gnu::target("avx512f,prefer-vector-width=512")]] double pass_512(pattern which, double* memory,
-                                                                                  std::size_t bytes) noexcept {
+#if defined(__clang__)
+#define SITU_WIDEST "avx512f"
+#else
+#define SITU_WIDEST "avx512f,prefer-vector-width=512"
+#endif
+[[gnu::noinline, gnu::target(SITU_WIDEST)]] double pass_512(pattern which, double* memory, std::size_t bytes) noexcept {
   return pass_body(which, memory, bytes);
 }
 [[gnu::noinline, gnu::target("avx2")]] double pass_256(pattern which, double* memory, std::size_t bytes) noexcept {
