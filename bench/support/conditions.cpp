@@ -139,7 +139,8 @@ int run_bench(const bench& what) {
   std::vector<row> rows = summarize(all.samples, what.split_ns);
   sort_rows(what, rows);
   note_terms(what, directory.path(), all.flags, rows);
-  const provenance from = provenance_of_this_run();
+  provenance from = provenance_of_this_run();
+  if (what.is_quick) from.build += quick_mark;
   fmt::print("{}", what.table(rows, from));
   if (!what.json_file.empty()) write_json(what.json_file, rows, from);
   return interruption_guard::interrupted() ? 130 : missing ? 1 : 0;

@@ -37,6 +37,7 @@ struct bench {
   std::vector<std::string> subjects;                                   // wanted, in the order in which they are printed
   std::function<std::string(const std::string& subject)> own_program;  // of a subject that is ours
   bool may_install = true;
+  bool is_quick = false;  // small sizes and few samples: the results say so
   std::string json_file;  // empty: none
   double split_ns = default_split_ns;
   // The runs of the subjects that can be had; rivals are compiled in the directory.

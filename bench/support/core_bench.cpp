@@ -147,6 +147,7 @@ int run_core_bench(const core_options& options) {
   const std::vector<named_program> programs = programs_of(options);
   bench core{.own_program = [](const std::string& subject) { return "situ_bench_" + subject; },
              .may_install = options.may_install,
+             .is_quick = options.quick,
              .json_file = options.json_file,
              .split_ns = options.split_ns};
   for (const std::string_view name : subject_names)

@@ -97,6 +97,7 @@ int run_graph_bench(const graph_options& options) {
   check_names(options);
   bench graph{.own_program = [](const std::string&) { return program_name; },
               .may_install = options.may_install,
+              .is_quick = options.quick,
               .json_file = options.json_file};
   for (const std::string& name : subject_names())
     if (is_chosen(options.subjects, name)) graph.subjects.push_back(name);

@@ -80,10 +80,13 @@ struct row {
 struct provenance {
   std::string commit;
   std::string machine;
-  std::string build;
-  std::string date;  // UTC, ISO 8601
+  std::string build;  // "Release", "Release --quick"
+  std::string date;   // UTC, ISO 8601
   friend bool operator==(const provenance&, const provenance&) = default;
 };
+
+// What the build of a quick run ends with.
+inline constexpr std::string_view quick_mark = " --quick";
 
 // The form that every benchmark of Situ keeps: a JSON array, one row a line (docs/results/README.md).
 [[nodiscard]] std::string to_json(std::span<const row> rows, const provenance& from);

@@ -62,6 +62,8 @@ std::string to_markdown(const results_page& page, const std::string& plots) {
   std::string text = fmt::format("# {}\n\n", page.title);
   text += fmt::format("{}; commit {}, {} build; {}.\n\n", page.from.machine, page.from.commit, page.from.build,
                       page.from.date);
+  if (page.from.build.ends_with(quick_mark))
+    text += "A **quick** run: sizes are smaller than the cases say, and samples few. Its verdicts decide nothing.\n\n";
   text += "Written by `situ bench` from one run";
   for (std::size_t i = 0; i < page.files.size(); ++i)
     text += fmt::format("{}[{}]({})", i == 0 ? ": " : ", ", page.files[i], page.files[i]);

@@ -247,6 +247,7 @@ int run_stencil_bench(const stencil_options& options) {
   bench stencil{.subjects = subject_order,
                 .own_program = [](const std::string&) { return program_name; },
                 .may_install = options.may_install,
+                .is_quick = options.quick,
                 .json_file = options.json_file};
   if (!wants_devito(options)) std::erase(stencil.subjects, "devito");
   stencil.plan = [&](const std::vector<std::string>& ready, const std::filesystem::path& directory) {

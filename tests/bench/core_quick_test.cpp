@@ -89,6 +89,7 @@ TEST_F(core_quick, writes_a_page_with_a_rival_that_was_built_elsewhere) {
   std::string page;
   for (const auto& each : fs::directory_iterator{out})
     if (each.path().extension() == ".md") std::getline(std::ifstream{each.path()}, page, '\0');
+  EXPECT_THAT(page, HasSubstr("A **quick** run"));
   EXPECT_THAT(page, HasSubstr("gasnetex, 1000 ms"));
   EXPECT_THAT(page, HasSubstr("| core: gasnetex | `unknown` | GASNet-EX, smp conduit |"));
   EXPECT_THAT(page, HasSubstr("this build, situ_bench_situ"));

@@ -239,6 +239,10 @@ TEST(results_page, is_the_golden_one) {
   EXPECT_EQ(to_markdown(small_page(), "day"), golden("page.golden"));
   EXPECT_EQ(to_plot_json(small_page()), golden("plots.golden"));
   EXPECT_THAT(to_markdown(small_page(), ""), Not(HasSubstr("svg")));
+  EXPECT_THAT(to_markdown(small_page(), ""), Not(HasSubstr("quick")));
+  results_page quick = small_page();
+  quick.from.build += quick_mark;
+  EXPECT_THAT(to_markdown(quick, ""), HasSubstr("A **quick** run"));
 }
 
 TEST(describe_run, says_what_is_met_and_what_limits_a_miss) {
