@@ -13,7 +13,7 @@ inline constexpr std::size_t long_copy_bytes = std::size_t{512} << 10;
 // pre: bytes >= 64; the ranges do not overlap.
 void copy_long(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 
-// pre: the ranges do not overlap.
+// pre: bytes > 0; the ranges do not overlap.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
   if (bytes >= long_copy_bytes) [[unlikely]] {
     copy_long(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
