@@ -68,23 +68,51 @@ void count(place_context& context, access how, std::uint32_t target, std::size_t
   record_event(context, how == access::put ? event_kind::put : event_kind::get, target, bytes, steady_ns());
 }
 
-}  // namespace
+[[nodiscard]] std::uint32_t place_of(const place_context& context, std::uintptr_t address) noexcept {
+  return static_cast<std::uint32_t>((address - context.base) >> context.slice_shift);
+}
 
-void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+// Checks that the access lies in the open part of a segment, and returns how far that reaches.
+[[nodiscard]] std::uint64_t check_extent(const place_context& context, access how, std::uintptr_t address,
+                                         std::size_t bytes) {
   const std::uintptr_t offset = address - context.base;
   const std::uintptr_t index = offset >> context.slice_shift;
   if (index >= context.place_count) refuse(context, how, address, bytes);
-  const auto target = static_cast<std::uint32_t>(index);
   // acquire: what the owner wrote before it opened the range
-  const std::uint64_t extent = context.job->slot(target).extent.load(std::memory_order_acquire);
+  const std::uint64_t extent =
+      context.job->slot(static_cast<std::uint32_t>(index)).extent.load(std::memory_order_acquire);
   const std::uint64_t from_heap = (offset & context.slice_mask) - context.heap_offset;
   if (from_heap >= extent || bytes > extent - from_heap) refuse(context, how, address, bytes);
+  return extent;
+}
+
+}  // namespace
+
+void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+  const std::uint64_t extent = check_extent(context, how, address, bytes);
+  const std::uint32_t target = place_of(context, address);
   if (context.job->checked) check_allocated(context, how, address, bytes);
   if (context.observed) {
     count(context, how, target, bytes);
   } else if (!context.job->checked) {
     const_cast<std::uint64_t*>(context.limit)[target] = extent;
   }
+}
+
+std::uint64_t open_for_reads(std::uintptr_t address, std::size_t bytes) {
+  const place_context& context = *current;
+  if (context.observed && !context.job->checked && !context.job->trace)
+    return check_extent(context, access::get, address, bytes);
+  check_access(access::get, address, bytes);
+  return context.limit[place_of(context, address)];  // 0 in checked mode, and where there is a trace
+}
+
+void count_reads(std::uintptr_t address, std::uint64_t reads, std::uint64_t bytes) noexcept {
+  const place_context& context = *current;
+  if (!context.observed) return;
+  pair_counts& counts = counts_towards(context, place_of(context, address));
+  counts.gets += reads;
+  counts.get_bytes += bytes;
 }
 
 void throw_misaligned(std::uintptr_t address, std::size_t bytes) {

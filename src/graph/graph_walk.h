@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/plan.h"
+#include "graph/read_window.h"
 
 namespace situ::detail {
 
@@ -70,7 +71,7 @@ class graph_walk {
   // The place of the object's copy; it is appended if it was not known.
   std::uint64_t reach(std::uintptr_t address, const type_descriptor* type) {
     if (address == 0) return 0;
-    check(address, type->size);
+    reads_.check(address, type->size);
     if (type->is_tagged) [[unlikely]]
       type = &dynamic_type(address, *type);
     const std::uint64_t fresh = align_units(plan_.next_, type->alignment_units);
@@ -118,10 +119,6 @@ class graph_walk {
   }
 
  private:
-  static void check(std::uintptr_t address, std::uint64_t bytes) {
-    if constexpr (Checked) check_access(access::get, address, bytes);
-  }
-
   void append_object(std::uintptr_t address, const type_descriptor& type, std::uint64_t at) {
     if (at + type.units > plan_.room_) [[unlikely]]
       plan_.make_room(at + type.units);
@@ -165,7 +162,7 @@ class graph_walk {
     const std::uint64_t tag = load_unit(reinterpret_cast<const std::byte*>(address));
     const type_descriptor* const type = find_tagged(tag);
     if (type == nullptr || !derives_from(*type, declared)) throw_bad_tag(address, tag, declared);
-    check(address, type->size);
+    reads_.check(address, type->size);
     return *type;
   }
 
@@ -185,7 +182,7 @@ class graph_walk {
               "a container at {:#x} says that it holds {} elements of {} bytes: it was never constructed, or is gone",
               address, count, block.size));
     const std::uint64_t bytes = (count + terminated) * block.size;
-    check(address, bytes);
+    reads_.check(address, bytes);
     if (at + bytes / 8 > plan_.stop_at_) {  // given up before anything else is scanned
       plan_.next_ = at + (bytes + 7) / 8;
       return at;
@@ -310,6 +307,7 @@ class graph_walk {
 
   graph_plan& plan_;
   Map& map_;
+  std::conditional_t<Checked, read_window, unchecked_reads> reads_;
 };
 
 }  // namespace situ::detail

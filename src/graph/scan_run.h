@@ -8,14 +8,13 @@
 // longer by a store's way through the buffer.
 #pragma once
 
-#include <situ/fabric/rma.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "graph/copy_map.h"
+#include "graph/read_window.h"
 
 namespace situ::detail {
 
@@ -25,31 +24,6 @@ namespace situ::detail {
   return word;
 }
 inline void store_unit(std::byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, sizeof word); }
-
-// check_access() for many objects of one size: most lie in one segment, whose bounds are kept at hand. (Open parts only
-// grow.)
-class access_window {
- public:
-  explicit access_window(std::uint64_t bytes) noexcept : bytes_{bytes} {}
-  void check(std::uintptr_t address) {
-    if (address - begin_ >= room_) [[unlikely]]
-      move_to(address);
-  }
-
- private:
-  [[gnu::noinline]] void move_to(std::uintptr_t address) {
-    check_access(access::get, address, bytes_);
-    const place_context& context = *current;
-    const std::uintptr_t offset = address - context.base;
-    // 0 where every access is to be looked at
-    const std::uint64_t limit = context.limit[offset >> context.slice_shift];
-    begin_ = address - ((offset & context.slice_mask) - context.heap_offset);
-    room_ = limit < bytes_ ? 0 : limit - bytes_ + 1;
-  }
-  std::uint64_t bytes_;
-  std::uintptr_t begin_ = 0;
-  std::uint64_t room_ = 0;
-};
 
 // What is scanned, in units of the copy. Objects that are found are appended at `next`.
 struct scanned_run {
@@ -84,6 +58,10 @@ void scan_run(scanned_run& run, side_table& map) {
   const std::byte* const last_room = run.memory + run.room * 8 - Pointers * bytes;
   std::uint32_t fresh = base + static_cast<std::uint32_t>(run.next);
   [[maybe_unused]] access_window window{bytes};
+  // Pointers before this one.
+  [[maybe_unused]] const auto met_before = [&](const std::byte* at, unsigned pointer) {
+    return static_cast<std::uint64_t>(at - (run.memory + run.scan * 8)) / stride * Pointers + pointer;
+  };
   const std::byte* last_source = to - bytes;  // of the object that was copied last
   while (object != stop && object != to && to <= last_room) {
     // So many have room whatever they point to.
@@ -96,10 +74,15 @@ void scan_run(scanned_run& run, side_table& map) {
         const std::uint64_t target = load_unit(source + offsets[i]);
         side_table::region_table chunk = table[target >> side_table::region_shift];
         if (chunk == 0) [[unlikely]] {
-          if (target == 0) continue;  // as is the copy's
+          if (target == 0) {  // as is the copy's
+            if constexpr (Checked) window.skip();
+            continue;
+          }
           chunk = map.add_chunk(target);
         }
-        if constexpr (Checked) window.check(target);
+        if constexpr (Checked)
+          if (!window.holds(target)) [[unlikely]]
+            window.move(target, met_before(object, i));
         std::uint32_t& entry = *reinterpret_cast<std::uint32_t*>(chunk + target / 2);
         if (const std::uint64_t known = entry; known > base) {
           store_unit(object + offsets[i], bias + known * 8);
@@ -115,6 +98,7 @@ void scan_run(scanned_run& run, side_table& map) {
       object += stride;
     } while (object != end && object != to);
   }
+  if constexpr (Checked) window.finish(met_before(object, 0));
   run.scan = static_cast<std::uint64_t>(object - run.memory) / 8;
   run.next = static_cast<std::uint64_t>(to - run.memory) / 8;
 }

@@ -2,6 +2,12 @@
 #include "graph/random_graph.h"
 #include "support/places.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+
 namespace situ {
 namespace {
 
@@ -469,6 +475,49 @@ TEST_P(graph_transfers, large_graphs_arrive_whole) {
     }
     barrier();
   });
+}
+
+// Reads that are counted at once are as many, and of as many bytes, as those that are counted one by one, which a trace
+// asks for. Lists are scanned by one loop, random graphs by another.
+struct reads_counted {
+  std::string gets;  // of place 1 from place 0: how many, and their bytes
+  std::string outcome;
+};
+reads_counted count_reads_of_a_pull(const test::layout& where, bool traced) {
+  const std::string path = testing::TempDir() + "situ_reads_" + std::to_string(::getpid()) + ".json";
+  const launch_result result =
+      test::launch_on(where,
+                      [] {
+                        if (here() == place{0}) {
+                          const route to = via(place{1}, transfer::pull);
+                          for (const std::size_t n : {1U, 1000U, 3000U})
+                            EXPECT_EQ(at(to, [](list* l) { return sum(l); }, make_list(n)), n * (n - 1) / 2);
+                          for (const std::uint64_t seed : {1U, 2U, 3U}) {
+                            const owned<node> graph = clone(test::graph_maker{seed}.make(100));  // into the segment
+                            EXPECT_TRUE(at(to, [](const node* n) { return n != nullptr; }, graph.get()));
+                          }
+                        }
+                        barrier();
+                      },
+                      {.stats = true, .trace_file = traced ? path : std::string{}});
+  if (traced) std::remove(path.c_str());
+  std::istringstream table{result.statistics};
+  std::string line;
+  while (std::getline(table, line)) {
+    std::istringstream words{line};
+    std::string from, to, puts, put_bytes, put_unit, gets, get_bytes, get_unit;
+    words >> from >> to >> puts >> put_bytes >> put_unit >> gets >> get_bytes >> get_unit;
+    if (from == "1" && to == "0") return {gets + ", " + get_bytes + " " + get_unit, result.message()};
+  }
+  return {"", result.message() + result.statistics};
+}
+
+TEST_P(graph_transfers, pulls_count_the_same_reads_at_once_and_one_by_one) {
+  if (GetParam().places != 2) GTEST_SKIP() << "of two places";
+  const reads_counted at_once = count_reads_of_a_pull(GetParam(), false);
+  const reads_counted one_by_one = count_reads_of_a_pull(GetParam(), true);
+  EXPECT_EQ(at_once.gets, one_by_one.gets) << at_once.outcome << one_by_one.outcome;
+  EXPECT_NE(at_once.gets, "") << at_once.outcome;
 }
 
 TEST_P(graph_transfers, more_offloads_than_the_queue_holds_wait_for_room) {

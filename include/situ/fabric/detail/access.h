@@ -25,6 +25,13 @@ inline void check_access(access how, std::uintptr_t address, std::size_t bytes) 
     check_access_slow(context, how, address, bytes);
 }
 
+// For many reads of one segment. Checks the first as check_access() does, and returns how many bytes from the start of
+// that segment's heap on the others may touch without a check, if count_reads() counts them all, the first too. 0: each
+// is to be checked by check_access(), which has counted the first.
+[[nodiscard]] std::uint64_t open_for_reads(std::uintptr_t address, std::size_t bytes);
+// In the segment of this address, for an observed job; else nothing.
+void count_reads(std::uintptr_t address, std::uint64_t reads, std::uint64_t bytes) noexcept;
+
 [[nodiscard]] constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) noexcept {
   return count > std::numeric_limits<std::size_t>::max() / element_bytes ? std::numeric_limits<std::size_t>::max()
                                                                          : count * element_bytes;
