@@ -3,6 +3,10 @@
 
 #include <cstdlib>
 
+#include "graph/read_window.h"
+
 namespace situ::detail {
 void check_access_slow(place_context&, access, std::uintptr_t, std::size_t) { std::abort(); }
+void counted_reads::move_to(std::uintptr_t, std::uint64_t) { std::abort(); }
+void counted_reads::count(std::uint64_t, std::uint64_t) noexcept { std::abort(); }
 }  // namespace situ::detail
