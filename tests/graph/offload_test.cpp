@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
+#include <type_traits>
 
 #include "graph/graph_state.h"
 
@@ -145,7 +146,8 @@ void learn_of_loss(bool serves = false) {
   }
 }
 
-// Of three places, place 1 dies after `before_death`, while the others run `body`.
+// Of three places, place 1 dies after `before_death`, while the others run `body`. Where that takes a word, it sets it
+// to 2, and `before_death` begins then.
 class offload_loss : public test::on_places {
  protected:
   template <class Before, class Body>
@@ -158,12 +160,18 @@ class offload_loss : public test::on_places {
       takes_nothing_more = broadcast(takes_nothing_more, victim);
       if (here().index() == victim) {
         atomic_store(takes_nothing_more, 1);
+        if constexpr (std::is_invocable_v<Body, ptr<int>>)
+          while (atomic_load(takes_nothing_more) != 2) sleep_ms(1);
         before_death();
         if (processes) ::kill(::getpid(), SIGKILL);
         throw died{};
       }
       while (atomic_load(takes_nothing_more) == 0) sleep_ms(1);
-      body();
+      if constexpr (std::is_invocable_v<Body, ptr<int>>) {
+        body(takes_nothing_more);
+      } else {
+        body();
+      }
     });
     set_log_sink(before);
     ASSERT_TRUE(result.first_lost);
@@ -241,11 +249,12 @@ TEST_P(offload_loss, of_a_caller_gives_the_entries_of_its_results_back) {
 
 // Place 2 reads the call only after the loss: the graph may be gone by then, so the agent refuses.
 TEST_P(offload_loss, between_measuring_and_copying_ends_the_copy) {
-  lose([] { sleep_ms(50); },
-       [] {
+  lose([] { sleep_ms(100); },  // in which place 0 has its graph measured, and sends the call
+       [](ptr<int> ready) {
          if (here().index() == 0) {
-           EXPECT_THROW(
-               async_at(offload_to(2), [](item* l) { return sum(l); }, make_items(100)).get(), place_lost_error);
+           auto call = async_at(offload_to(2), [](item* l) { return sum(l); }, make_items(100));
+           atomic_store(ready, 2);
+           EXPECT_THROW(call.get(), place_lost_error);
          } else {
            learn_of_loss();
          }
