@@ -146,8 +146,8 @@ void learn_of_loss(bool serves = false) {
   }
 }
 
-// Of three places, place 1 dies after `before_death`, while the others run `body`. Where that takes a word, it sets it
-// to 2, and `before_death` begins then.
+// Of three places, place 1 dies after `before_death`, while the others run `body`. Where that takes a word, it adds one
+// to it, and `before_death` begins then.
 class offload_loss : public test::on_places {
  protected:
   template <class Before, class Body>
@@ -155,20 +155,20 @@ class offload_loss : public test::on_places {
     const log_sink before = set_log_sink([](log_level, std::string_view) {});
     const bool processes = GetParam().mode == launch_mode::processes;
     const launch_result result = test::launch_on(GetParam(), [&] {
-      ptr<int> takes_nothing_more;  // in the broadcast it still serves calls
-      if (here().index() == victim) takes_nothing_more = ptr<int>{new (allocate<int>().local()) int{0}};
-      takes_nothing_more = broadcast(takes_nothing_more, victim);
+      constexpr bool says_when = std::is_invocable_v<Body, ptr<int>>;
+      ptr<int> serve_no_more;  // how many places: in the broadcast each still serves calls
+      if (here().index() == victim) serve_no_more = ptr<int>{new (allocate<int>().local()) int{0}};
+      serve_no_more = broadcast(serve_no_more, victim);
+      atomic_fetch_add(serve_no_more, 1);
       if (here().index() == victim) {
-        atomic_store(takes_nothing_more, 1);
-        if constexpr (std::is_invocable_v<Body, ptr<int>>)
-          while (atomic_load(takes_nothing_more) != 2) sleep_ms(1);
+        while (atomic_load(serve_no_more) < (says_when ? 4 : 3)) sleep_ms(1);
         before_death();
         if (processes) ::kill(::getpid(), SIGKILL);
         throw died{};
       }
-      while (atomic_load(takes_nothing_more) == 0) sleep_ms(1);
-      if constexpr (std::is_invocable_v<Body, ptr<int>>) {
-        body(takes_nothing_more);
+      while (atomic_load(serve_no_more) < 3) sleep_ms(1);
+      if constexpr (says_when) {
+        body(serve_no_more);
       } else {
         body();
       }
@@ -253,7 +253,7 @@ TEST_P(offload_loss, between_measuring_and_copying_ends_the_copy) {
        [](ptr<int> ready) {
          if (here().index() == 0) {
            auto call = async_at(offload_to(2), [](item* l) { return sum(l); }, make_items(100));
-           atomic_store(ready, 2);
+           atomic_fetch_add(ready, 1);
            EXPECT_THROW(call.get(), place_lost_error);
          } else {
            learn_of_loss();
