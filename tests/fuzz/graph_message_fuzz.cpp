@@ -57,11 +57,6 @@ std::span<const detail::graph_root> roots_of(std::uint8_t kind) {
   return kind == 6 ? std::span{several} : std::span{single}.subspan(kind, 1);
 }
 
-message_head head_of(const message_bytes& bytes) {
-  message_head head;
-  std::memcpy(&head, bytes.data(), sizeof head);
-  return head;
-}
 // What a message with these roots starts with here: the fingerprint depends on the compiler.
 const message_head& right_head(std::uint8_t kind) {
   static const std::vector<message_head> heads = [] {

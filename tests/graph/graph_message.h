@@ -105,4 +105,49 @@ template <class T>
   return "";
 }
 
+[[nodiscard]] inline detail::message_head head_of(const message_bytes& bytes) {
+  detail::message_head head;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  return head;
+}
+template <class Change>
+[[nodiscard]] message_bytes with_head(message_bytes bytes, Change change) {
+  detail::message_head head = head_of(bytes);
+  change(head);
+  std::memcpy(bytes.data(), &head, sizeof head);
+  return bytes;
+}
+
+// A graph with every kind of field, and not much else. It is made once and kept: pre: outside a runtime, whose segment
+// would take its containers along.
+inline message_bytes small_message_of_everything() {
+  static graph_maker maker{21};
+  static node* const root = [] {
+    node* const n = maker.make(2);
+    n->name = situ::string{"name"};
+    n->numbers = {1.5, 2.5};
+    n->friends = {n, n->next[0]};
+    n->parts = {{{1, nullptr}, {2, nullptr}}};
+    n->rows = {{1, 2, 3}};
+    static small s{4, nullptr};
+    static circle c;
+    static group g;
+    static wide w;
+    s.other = &s;
+    c.centre = &s;
+    c.neighbour = &g;
+    g.members = {&c, &g, nullptr};
+    w.owner = n;
+    n->maybe = &s;
+    n->either = situ::string{"or"};
+    n->both = {1, &s};
+    n->figure = &c;
+    n->aligned = &w;
+    n->next[0]->either = n;
+    n->next[0]->next = {};
+    return n;
+  }();
+  return message_of(static_cast<const node*>(root));
+}
+
 }  // namespace situ::test

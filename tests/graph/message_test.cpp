@@ -26,6 +26,7 @@ using detail::graph_root;
 using detail::message_head;
 using test::graph_comparison;
 using test::graph_maker;
+using test::head_of;
 using test::image_begin;
 using test::image_word;
 using test::message_bytes;
@@ -35,6 +36,8 @@ using test::read_one;
 using test::set_image_word;
 using test::set_word;
 using test::small;
+using test::small_message_of_everything;
+using test::with_head;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -59,19 +62,6 @@ std::string refusal(const message_bytes& bytes) {
   EXPECT_EQ(caught.code, errc::bad_message);
   EXPECT_EQ(root.object, nullptr);
   return caught.text;
-}
-
-message_head head_of(const message_bytes& bytes) {
-  message_head head;
-  std::memcpy(&head, bytes.data(), sizeof head);
-  return head;
-}
-template <class Change>
-message_bytes with_head(message_bytes bytes, Change change) {
-  message_head head = head_of(bytes);
-  change(head);
-  std::memcpy(bytes.data(), &head, sizeof head);
-  return bytes;
 }
 
 // --- there and back ---
@@ -250,37 +240,6 @@ TEST(message, is_as_its_document_shows) {
 }
 
 // --- damaged ---
-
-// A graph with every kind of field, and not much else.
-message_bytes small_message_of_everything() {
-  static graph_maker maker{21};
-  static node* const root = [] {
-    node* const n = maker.make(2);
-    n->name = situ::string{"name"};
-    n->numbers = {1.5, 2.5};
-    n->friends = {n, n->next[0]};
-    n->parts = {{{1, nullptr}, {2, nullptr}}};
-    n->rows = {{1, 2, 3}};
-    static small s{4, nullptr};
-    static test::circle c;
-    static test::group g;
-    static test::wide w;
-    s.other = &s;
-    c.centre = &s;
-    c.neighbour = &g;
-    g.members = {&c, &g, nullptr};
-    w.owner = n;
-    n->maybe = &s;
-    n->either = situ::string{"or"};
-    n->both = {1, &s};
-    n->figure = &c;
-    n->aligned = &w;
-    n->next[0]->either = n;
-    n->next[0]->next = {};
-    return n;
-  }();
-  return message_of(static_cast<const node*>(root));
-}
 
 TEST(hostile_message, every_truncation_is_refused) {
   const message_bytes whole = small_message_of_everything();
@@ -745,77 +704,6 @@ TEST(hostile_message, bools_that_are_neither_true_nor_false) {
           << each - bools[0];
     }
   }
-}
-
-// --- memory ---
-
-// The most that was taken at once by operator new while it was read, and what the arena takes.
-template <class T>
-std::size_t memory_taken(const message_bytes& bytes) {
-  const std::size_t before = test::live_allocated_bytes.load();
-  test::peak_allocated_bytes.store(before);
-  // at most, and with its finalizers; exactly what it takes is asked of the segment below
-  std::size_t arena = bytes.size();
-  const memory_usage usage = memory_statistics();
-  try {
-    const owned<T> arrived = read_one<T>(bytes);
-    arena = memory_statistics().live_bytes - usage.live_bytes;
-  } catch (const error& e) {
-    EXPECT_EQ(e.code(), errc::bad_message) << e.what();
-  }
-  EXPECT_EQ(memory_statistics().live_bytes, usage.live_bytes);
-  return test::peak_allocated_bytes.load() - before + arena;
-}
-
-struct tree {
-  situ::vector<tree> children;
-};
-
-TEST(message_memory, is_bounded_by_the_message) {
-  const std::uint64_t seed = test::test_seed();
-  const launch_result result = test::launch_on({launch_mode::threads, 1}, [&] {
-    // Of what costs the most memory for its bytes: containers of one container each. A bit more than a power of two of
-    // them.
-    for (const std::size_t depth : {1U, 1000U, 4097U, 65537U}) {
-      message_bytes bytes = [] {
-        const tree leaf;
-        return message_of(&leaf);
-      }();
-      const std::size_t image = test::image_begin(bytes);
-      bytes.resize(image + depth * 24);
-      for (std::size_t i = 0; i + 1 < depth; ++i) {
-        set_word(bytes, image + i * 24, first_offset + (i + 1) * 24);
-        set_word(bytes, image + i * 24 + 8, 1);
-      }
-      bytes = with_head(
-          bytes, [&](message_head& head) { head.image_bytes = head.objects = depth * 24, head.objects = depth; });
-      ASSERT_EQ(read_one<tree>(bytes).size().objects, depth);
-      EXPECT_LE(memory_taken<tree>(bytes), test::most_memory_for(bytes.size())) << depth;
-    }
-    const message_bytes whole = small_message_of_everything();
-    std::mt19937_64 random{seed};
-    for (int i = 0; i < test::rounds(5000); ++i) {
-      message_bytes bytes = whole;
-      const std::uint64_t words[] = {std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0},
-                                     std::uint64_t{1} << 32, random()};
-      set_word(bytes, random() % (bytes.size() / 8) * 8, words[random() % 5]);
-      ASSERT_LE(memory_taken<node>(bytes), test::most_memory_for(bytes.size()));
-    }
-  });
-  EXPECT_TRUE(result.ok()) << result.message();
-}
-
-// What a large message has left behind for the next does not stay for ever.
-TEST(message_memory, of_a_large_message_is_given_back) {
-  const std::size_t before = test::live_allocated_bytes.load();
-  {
-    const auto numbers = std::make_unique<situ::array<double>>(std::size_t{9} << 20);
-    const message_bytes bytes = message_of(static_cast<const situ::array<double>*>(numbers.get()));
-    EXPECT_EQ(read_one<situ::array<double>>(bytes)->size(), std::size_t{9} << 20);
-  }
-  const small s{1, nullptr};
-  EXPECT_EQ(read_one<small>(message_of(&s))->value, 1U);
-  EXPECT_LT(test::live_allocated_bytes.load(), before + (std::size_t{1} << 20));
 }
 
 }  // namespace
