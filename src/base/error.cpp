@@ -6,7 +6,24 @@
 #include <cstdlib>
 #include <memory>
 
+#include <utility>
+
 namespace situ {
+namespace {
+
+std::string text_of(const std::vector<remote_call>& calls) {
+  std::string text;
+  for (const remote_call& each : calls) {
+    text += fmt::format("\n  in {} at place {}, called by place {}",
+                        each.function.empty() ? "a function of unknown name" : each.function, each.place_index,
+                        each.caller_index);
+    if (each.line != 0) text += fmt::format(" at {}:{}", each.file, each.line);
+    if (each.left_out != 0) text += fmt::format("\n  in {} further calls", each.left_out);
+  }
+  return text;
+}
+
+}  // namespace
 
 error_scope scope(errc code) noexcept {
   if (code < errc::link_lost) return error_scope::operation;
@@ -25,6 +42,7 @@ std::string_view name(errc code) noexcept {
     case errc::not_supported: return "not supported";
     case errc::bad_message: return "bad message";
     case errc::bad_file: return "bad file";
+    case errc::cancelled: return "cancelled";
     case errc::remote_exception: return "remote exception";
     case errc::link_lost: return "link lost";
     case errc::place_lost: return "place lost";
@@ -43,8 +61,11 @@ error::error(errc code, std::string_view message)
 place_lost_error::place_lost_error(std::uint32_t place_index, std::string_view reason)
     : error{errc::place_lost, fmt::format("place {}: {}", place_index, reason)}, place_index_{place_index} {}
 
-remote_error::remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what)
-    : error{errc::remote_exception, fmt::format("thrown at place {}: {}: {}", place_index, type_name, remote_what)},
+remote_error::remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what,
+                           std::vector<remote_call> calls)
+    : error{errc::remote_exception,
+            fmt::format("thrown at place {}: {}: {}{}", place_index, type_name, remote_what, text_of(calls))},
+      calls_{std::move(calls)},
       type_name_{type_name},
       remote_what_{remote_what},
       place_index_{place_index} {}

@@ -86,6 +86,17 @@ std::uint32_t allowed_processors() noexcept {
   return static_cast<std::uint32_t>(CPU_COUNT_S(sizeof sets, sets));
 }
 
+bool bind_to_processor(std::uint32_t processor) noexcept {
+  const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
+  cpu_set_t* const set = CPU_ALLOC(processor + 1);
+  if (set == nullptr) return false;
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(processor, bytes, set);
+  const bool is_bound = ::sched_setaffinity(0, bytes, set) == 0;  // 0: of this thread
+  CPU_FREE(set);
+  return is_bound;
+}
+
 std::uint32_t running_processor() noexcept { return static_cast<std::uint32_t>(::sched_getcpu()); }
 
 // Never the PRIVATE form: sleepers and wakers are different processes that share the page.

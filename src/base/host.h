@@ -1,4 +1,5 @@
-// The host: what Situ asks of the system that a process runs on. Time, sleeping on a word, processors, pages, memory.
+// The host: what Situ asks of the system that a process runs on. Time, sleeping on a word, workers, processors, pages,
+// memory.
 //
 // One seam for all of it, so that a modelled machine can stand behind it. Thread-safe.
 #pragma once
@@ -6,7 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 
 namespace situ::detail {
 
@@ -29,6 +33,25 @@ void give_way() noexcept;
 [[nodiscard]] std::uint32_t allowed_processors() noexcept;
 // The number of the processor that the calling thread runs on, for the moment. cost: a load.
 [[nodiscard]] std::uint32_t running_processor() noexcept;
+
+// Keeps the calling thread on one processor from here on; false where the system refuses (a control group's
+// set, for one).
+bool bind_to_processor(std::uint32_t processor) noexcept;
+
+// A thread that Situ starts: a place within a process, an agent, one of a pool. It ends when `body` returns; who
+// destroys it waits for that. Throws std::system_error where the system has no room for another.
+class worker {
+ public:
+  worker() = default;
+  explicit worker(std::function<void()> body) : thread_{std::move(body)} {}
+  // Waits until it has ended; nothing if it has never begun, or was waited for.
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 // The machine's memory, or the limit of this process's control groups where that is less.
 [[nodiscard]] std::uint64_t usable_memory_bytes();

@@ -1,5 +1,6 @@
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
+#include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
 
 #include <fmt/format.h>
@@ -124,11 +125,34 @@ void endpoint::send(const draft& message, message_kind kind, function_id handler
   publish(message.out, message.head, kind, message.argument_count, message.payload_in_cell, payload_bytes);
 }
 
-void endpoint::observe(const outgoing& out, std::uint64_t bytes) noexcept {
+void endpoint::publish_observed(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
+                                bool payload_in_cell, std::uint32_t payload_bytes) noexcept {
+  const std::uint64_t begin_ns = observed_span::begin(context_);  // before the message is handled
+  publish_unobserved(out, c, kind, arguments, payload_in_cell);
+  const std::uint64_t bytes = payload_bytes + arguments * sizeof(std::uint64_t);
   pair_counts& counts = counts_towards(context_, out.target);
   ++counts.messages;
   counts.message_bytes += bytes;
-  record_event(context_, event_kind::message, out.target, bytes, steady_ns());
+  record_event(context_, {.begin_ns = begin_ns,
+                          .bytes = bytes,
+                          .peer = out.target,
+                          .sequence = static_cast<std::uint32_t>(out.sent),
+                          .kind = event_kind::message,
+                          .is_reply = out.is_reply});
+}
+
+// A call is a task, which records itself under its name (arrived_call).
+void endpoint::run_observed(message_handler handler, message& m) {
+  if (m.kind == message_kind::call) return handler(m);
+  const std::uint64_t begin_ns = observed_span::begin(context_);
+  const auto sequence = static_cast<std::uint32_t>(m.in.taken + 1);
+  handler(m);
+  record_event(context_, {.begin_ns = begin_ns,
+                          .bytes = m.payload_bytes + m.argument_count * sizeof(std::uint64_t),
+                          .peer = m.source,
+                          .sequence = sequence,
+                          .kind = event_kind::handler,
+                          .is_reply = m.is_reply});
 }
 
 void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
@@ -207,7 +231,10 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   // ThreadSanitizer does not see that.
   (void)job_->slot(context_.place).read_by_agent.load(std::memory_order_acquire);
 #endif
-  handler(m);
+  if (context_.observed) [[unlikely]]
+    run_observed(handler, m);
+  else
+    handler(m);
   SITU_POINT(handler_returned);
   m.release();
 }
@@ -302,21 +329,33 @@ void endpoint::note_failures() noexcept {
 
 void endpoint::wake(std::uint32_t place) noexcept { detail::wake(job_->slot(place)); }
 
-void endpoint::prepare_sleep() noexcept {
-  job_->slot(context_.place).sleeping.store(1, std::memory_order_seq_cst);
+void wake_awaiting(std::uintptr_t address) noexcept {
+  const place_context& context = *current;
+  place_slot& slot = context.job->slot(static_cast<std::uint32_t>((address - context.base) >> context.slice_shift));
+  if ((slot.awaited.load(std::memory_order_relaxed) & awaited_bit(address)) != 0) wake(slot);
+}
+
+void endpoint::prepare_sleep(std::uint64_t awaited) noexcept {
+  place_slot& own = job_->slot(context_.place);
+  own.sleeping.store(1, std::memory_order_seq_cst);
+  if (awaited != 0) own.awaited.store(awaited, std::memory_order_seq_cst);
   SITU_POINT(sleep_announced);
   if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-void endpoint::cancel_sleep() noexcept { job_->slot(context_.place).sleeping.store(0, std::memory_order_relaxed); }
+void endpoint::cancel_sleep() noexcept {
+  place_slot& own = job_->slot(context_.place);
+  own.sleeping.store(0, std::memory_order_relaxed);
+  own.awaited.store(0, std::memory_order_relaxed);
+}
 
 bool endpoint::sleep(std::int64_t timeout_ns) noexcept {
   SITU_POINT(about_to_sleep);
   wait_on_word(job_->slot(context_.place).sleeping, 1, timeout_ns);
   SITU_POINT(woken);
-  const bool slept_on = timeout_ns >= 0 && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0;
+  if (timeout_ns >= 0 && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0) return true;
   cancel_sleep();
-  return slept_on;
+  return false;
 }
 
 }  // namespace situ::detail

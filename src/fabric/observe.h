@@ -1,11 +1,14 @@
 // What an observed job remembers: counts for each pair of places, and a trace of events.
 //
-// Each place writes its own row of the job's shared block, so the launcher can read them all afterwards, even a killed
+// Each place writes its own row of the job's shared block, so the launcher can read them all at any time, even a killed
 // place's:
 //
-//   | row_header | pair_counts x place_count | trace_event x event_capacity |
+//   | row_header | pair_counts x place_count | trace_event x ring_capacity: accesses | the same: all else |
 //
-// Counting costs nothing where it is off: an unobserved place never comes here (place_context.h, invariant 2).
+// Both rings keep the newest. Accesses have one of their own, and equal ones that follow each other without a pause are
+// one event: a loop that polls drowns neither the rest nor itself. Events of one track (a stack) nest, since spans are
+// scopes of the code on it. Counting costs nothing where it is off: an unobserved place never comes here
+// (place_context.h, invariant 2).
 #pragma once
 
 #include <situ/memory/detail/place_context.h>
@@ -13,6 +16,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <source_location>
+#include <span>
 #include <string>
 
 #include "base/host.h"
@@ -22,62 +27,101 @@ namespace situ::detail {
 
 struct alignas(64) pair_counts {
   std::uint64_t puts, put_bytes;
-  std::uint64_t gets, get_bytes;  // atomics count as gets of their size
+  std::uint64_t gets, get_bytes;
   std::uint64_t messages, message_bytes;
-  std::uint64_t waits, wait_ns;  // for room in the channel, or for an answer
+  std::uint64_t waits, wait_ns;  // that set code aside; of a place for itself where nobody else can be named
+  std::uint64_t atomics;
 };
-static_assert(sizeof(pair_counts) == 64);
+static_assert(sizeof(pair_counts) == 128);
 
 enum class event_kind : std::uint8_t {
   put,
   get,
-  message,
+  atomic,
+  message,  // from its draft's last word to the moment when its receiver may see it
+  handler,  // of a message that is no call
   task,
   barrier,
   wait,
   graph_here,
   graph_message,
   graph_pull,
-  graph_offload
+  graph_offload,
+  memory,  // not a span: `bytes` are open in the segment from here on
 };
 
 struct trace_event {
-  std::uint64_t begin_ns;  // steady clock of the host
-  std::uint64_t bytes;
-  std::uint32_t duration_ns;
-  std::uint32_t peer;  // the other place; its own where there is none
-  event_kind kind;
-  std::array<std::uint8_t, 7> spare;
+  std::uint64_t begin_ns = 0;  // steady clock of the host
+  std::uint64_t end_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t repeats = 0;  // equal accesses that this stands for
+  std::uint32_t peer = 0;     // the other place; its own where there is none
+  // of the message that was sent, or that brought this: with sender and channel it names it
+  std::uint32_t sequence = 0;
+  std::uint32_t track = 0;  // place_context::track
+  std::uint32_t name = 0;   // of a task's function, or of a wait's source file; place_status::names
+  std::uint32_t line = 0;   // of a wait
+  event_kind kind = event_kind::put;
+  wait_kind waits_for = wait_kind::none;
+  bool is_reply = false;  // of a message and its handler: which channel
+  std::array<std::uint8_t, 5> spare{};
 };
-static_assert(sizeof(trace_event) == 32);
+static_assert(sizeof(trace_event) == 56);
 
 struct alignas(64) row_header {
-  std::uint64_t events;  // recorded, whether kept or not: beyond trace_event_capacity they are only counted
+  std::uint64_t accesses;  // recorded so far, whether still kept or not
+  std::uint64_t others;
+  std::uint64_t changes;         // events recorded and spans begun: what parts two accesses
+  std::uint64_t at_last_access;  // `changes` after it
+  std::uint64_t extent;          // of the segment, as last recorded
 };
 
-inline constexpr std::uint64_t trace_event_capacity = 1 << 18;  // 8 MiB a place, touched as it fills
+inline constexpr std::uint64_t ring_capacity = 1 << 17;  // 7 MiB, touched as it fills
 
 // Size of a place's row for a job of these options.
 [[nodiscard]] std::uint64_t observation_bytes(std::uint32_t place_count, bool trace) noexcept;
 
 // The calling place's counts towards `peer`. pre: the context is observed.
 [[nodiscard]] pair_counts& counts_towards(const place_context& context, std::uint32_t peer) noexcept;
-void record_event(const place_context& context, event_kind kind, std::uint32_t peer, std::uint64_t bytes,
-                  std::uint64_t begin_ns) noexcept;
+// All counts of a place. pre: the job is observed.
+[[nodiscard]] std::span<const pair_counts> counts_of_place(job_control& control, std::uint32_t place) noexcept;
+// The events of a place that are kept, accesses first; each in the order in which they ended.
+struct kept_events {
+  std::array<std::span<const trace_event>, 4> runs;  // in two pieces for each ring
+  std::uint64_t forgotten;
+};
+[[nodiscard]] kept_events events_of_place(job_control& control, std::uint32_t place) noexcept;
+
+// For a context that is observed; nothing where the job has no trace. `event` ends now, if it has no end, and gets its
+// track.
+void record_event(const place_context& context, trace_event event) noexcept;
+void record_access(const place_context& context, event_kind kind, std::uint32_t peer, std::uint64_t bytes) noexcept;
+// A span begins on the running stack: what follows lies in it.
+void note_span(const place_context& context) noexcept;
 
 // Records a span from its construction to its end, if the place is observed.
 class observed_span {
  public:
   observed_span(event_kind kind, std::uint32_t peer, std::uint64_t bytes = 0) noexcept
-      : context_{*current}, begin_ns_{context_.observed ? steady_ns() : 0}, bytes_{bytes}, peer_{peer}, kind_{kind} {}
+      : context_{*current},
+        begin_ns_{context_.observed ? begin(context_) : 0},
+        bytes_{bytes},
+        peer_{peer},
+        kind_{kind} {}
   observed_span(const observed_span&) = delete;
   observed_span& operator=(const observed_span&) = delete;
   ~observed_span() {
-    if (context_.observed) finish();
+    if (context_.observed)
+      record_event(context_, {.begin_ns = begin_ns_, .bytes = bytes_, .peer = peer_, .kind = kind_});
+  }
+
+  // The time of a span that begins now.
+  [[nodiscard]] static std::uint64_t begin(const place_context& context) noexcept {
+    note_span(context);
+    return steady_ns();
   }
 
  private:
-  void finish() noexcept;
   place_context& context_;
   std::uint64_t begin_ns_;
   std::uint64_t bytes_;
@@ -85,9 +129,9 @@ class observed_span {
   event_kind kind_;
 };
 
-// For the launcher, after the run: the table of `situ run --stats`, and the Chrome/Perfetto trace of `--trace`.
+// The table of `situ run --stats`. Thread-safe against the places, which may go on.
 [[nodiscard]] std::string format_statistics(job_control& control);
-// Throws bad_file where the file cannot be written.
+// The Chrome/Perfetto trace of `--trace`, once the places have ended. Throws bad_file where the file cannot be written.
 void write_trace(job_control& control, const std::string& path);
 
 }  // namespace situ::detail

@@ -3,6 +3,8 @@
 #include <situ/fabric/am.h>
 #include <situ/fabric/atomic.h>
 #include <situ/fabric/rma.h>
+#include <situ/fabric/shared_span.h>
+#include <situ/fabric/signal.h>
 
 #include <fmt/format.h>
 
@@ -58,14 +60,17 @@ void check_allocated(const place_context& context, access how, std::uintptr_t ad
 
 void count(place_context& context, access how, std::uint32_t target, std::size_t bytes) noexcept {
   pair_counts& counts = counts_towards(context, target);
-  if (how == access::put) {
-    ++counts.puts;
-    counts.put_bytes += bytes;
-  } else {
-    ++counts.gets;
-    counts.get_bytes += bytes;
+  switch (how) {
+    case access::put:
+      ++counts.puts;
+      counts.put_bytes += bytes;
+      return record_access(context, event_kind::put, target, bytes);
+    case access::get:
+      ++counts.gets;
+      counts.get_bytes += bytes;
+      return record_access(context, event_kind::get, target, bytes);
+    case access::atomic: ++counts.atomics; return record_access(context, event_kind::atomic, target, bytes);
   }
-  record_event(context, how == access::put ? event_kind::put : event_kind::get, target, bytes, steady_ns());
 }
 
 [[nodiscard]] std::uint32_t place_of(const place_context& context, std::uintptr_t address) noexcept {
@@ -120,9 +125,17 @@ void throw_misaligned(std::uintptr_t address, std::size_t bytes) {
               fmt::format("atomic of {} bytes at {:#x}: the address is not a multiple of {}", bytes, address, bytes));
 }
 
+void throw_signal_elsewhere(place destination, std::uintptr_t signal) {
+  const std::uint32_t at = ptr<std::byte>{reinterpret_cast<std::byte*>(signal)}.place().index();
+  throw_error(errc::bad_address,
+              fmt::format("put_signal to place {} with a signal at place {}: both lie at one place, since they are "
+                          "ordered there; put first, and send_signal then",
+                          destination.index(), at));
+}
+
 void throw_no_such_place(std::uint32_t index) {
   const place_context& context = *current;
-  if (context.place_count == 0) throw_no_runtime(fmt::format("message to place {}", index));
+  if (context.callable_places == 0) throw_no_runtime(fmt::format("message to place {}", index));
   throw_error(errc::bad_argument,
               fmt::format("there is no place {}: the job has places 0 to {}", index, context.place_count - 1));
 }
@@ -179,6 +192,12 @@ void handler_threw(const message& m) noexcept {
       fmt::format("place {}: {}; handlers must not throw, since nobody waits for them: use situ::at", here, reason));
   mark_lost(*m.self.context().job, here, reason);
   std::abort();
+}
+
+void throw_sizes_differ(std::size_t destination, std::size_t source) {
+  throw_error(errc::bad_argument, fmt::format("{} elements cannot be copied to {}: both spans have the same size; use "
+                                              "subspan, first or last",
+                                              source, destination));
 }
 
 }  // namespace situ::detail

@@ -220,8 +220,8 @@ class converter {
     return object != nullptr ? ids_.at(object) : root_node;
   }
 
-  access& record(node_id from, node_id memory) {
-    access& a = accesses_[{from, memory}];
+  path& record(node_id from, node_id memory) {
+    path& a = paths_[{from, memory}];
     a.from = from;
     a.memory = memory;
     return a;
@@ -251,17 +251,17 @@ class converter {
     constexpr std::uint64_t mib = std::uint64_t{1} << 20;  // hwloc's unit for bandwidths is MiB/s, for latencies ns
     for (hwloc_obj_t memory = nullptr;
          (memory = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, memory)) != nullptr;) {
-      attribute(HWLOC_MEMATTR_ID_BANDWIDTH, memory, [](access& a, std::uint64_t value) { a.bandwidth = value * mib; });
+      attribute(HWLOC_MEMATTR_ID_BANDWIDTH, memory, [](path& a, std::uint64_t value) { a.bandwidth = value * mib; });
       attribute(HWLOC_MEMATTR_ID_READ_BANDWIDTH, memory,
-                [](access& a, std::uint64_t value) { a.read_bandwidth = value * mib; });
+                [](path& a, std::uint64_t value) { a.read_bandwidth = value * mib; });
       attribute(HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, memory,
-                [](access& a, std::uint64_t value) { a.write_bandwidth = value * mib; });
+                [](path& a, std::uint64_t value) { a.write_bandwidth = value * mib; });
       attribute(HWLOC_MEMATTR_ID_LATENCY, memory,
-                [](access& a, std::uint64_t value) { a.latency_ns = static_cast<double>(value); });
+                [](path& a, std::uint64_t value) { a.latency_ns = static_cast<double>(value); });
       attribute(HWLOC_MEMATTR_ID_READ_LATENCY, memory,
-                [](access& a, std::uint64_t value) { a.read_latency_ns = static_cast<double>(value); });
+                [](path& a, std::uint64_t value) { a.read_latency_ns = static_cast<double>(value); });
       attribute(HWLOC_MEMATTR_ID_WRITE_LATENCY, memory,
-                [](access& a, std::uint64_t value) { a.write_latency_ns = static_cast<double>(value); });
+                [](path& a, std::uint64_t value) { a.write_latency_ns = static_cast<double>(value); });
     }
   }
 
@@ -291,17 +291,17 @@ class converter {
   // with twice the other's bandwidth is stacked memory: no mix of DRAM channels differs so much.
   void guess_stacked_memory() {
     std::map<std::pair<node_id, hwloc_obj_t>, std::uint64_t> slowest;  // by initiator and home
-    for (const auto& [pair, a] : accesses_) {
+    for (const auto& [pair, a] : paths_) {
       if (builder_.facts(a.memory).memory != memory_kind::dram || a.best_bandwidth() == 0) continue;
       std::uint64_t& least = slowest.try_emplace({a.from, homes_.at(a.memory)}, a.best_bandwidth()).first->second;
       least = std::min(least, a.best_bandwidth());
     }
-    for (const auto& [pair, a] : accesses_) {
+    for (const auto& [pair, a] : paths_) {
       node_facts& facts = builder_.facts(a.memory);
       const auto least = slowest.find({a.from, homes_.at(a.memory)});
       if (facts.memory == memory_kind::dram && least != slowest.end() && a.best_bandwidth() >= 2 * least->second)
         facts.memory = memory_kind::hbm;
-      builder_.add_access(a);
+      builder_.add_path(a);
     }
   }
 
@@ -310,7 +310,7 @@ class converter {
   std::map<hwloc_obj_t, node_id> ids_;
   std::map<node_id, hwloc_obj_t> homes_;    // of memories: what they hang under
   std::map<node_id, node_id> with_memory_;  // devices whose memory is known
-  std::map<std::pair<node_id, node_id>, access> accesses_;
+  std::map<std::pair<node_id, node_id>, path> paths_;
 };
 
 }  // namespace

@@ -32,13 +32,13 @@ std::string os_text(const node& n) {
   return told && n.os_index != no_index && n.os_index != n.index ? fmt::format(" (os {})", n.os_index) : std::string{};
 }
 
-// The shape of a subtree without its numbers: siblings with equal shapes look alike.
-std::string shape(const tree& machine, node_id id) {
+// The form of a subtree without its numbers: siblings with equal forms look alike.
+std::string form(const tree& machine, node_id id) {
   const std::string label = machine.label(id);
   std::string text = label.substr(0, label.find_last_of(' ')) + facts_text(machine, id);
   if (machine.at(id).children.empty()) return text;
   text += "(";
-  for (const node_id child : machine.at(id).children) text += shape(machine, child) + ";";
+  for (const node_id child : machine.at(id).children) text += form(machine, child) + ";";
   return text + ")";
 }
 
@@ -61,13 +61,13 @@ class drawing {
   // Draws the children of a node in runs of alike siblings.
   void children(node_id parent, const std::string& prefix) {
     const auto& ids = machine_.at(parent).children;
-    std::vector<std::string> shapes;
+    std::vector<std::string> forms;
     if (options_.collapse_from > 0 && ids.size() >= options_.collapse_from)
-      for (const node_id id : ids) shapes.push_back(shape(machine_, id));
+      for (const node_id id : ids) forms.push_back(form(machine_, id));
     for (std::size_t i = 0; i < ids.size();) {
       std::size_t run = 1;
-      while (!shapes.empty() && i + run < ids.size() && shapes[i + run] == shapes[i]) ++run;
-      if (shapes.empty() || run < options_.collapse_from) run = 1;
+      while (!forms.empty() && i + run < ids.size() && forms[i + run] == forms[i]) ++run;
+      if (forms.empty() || run < options_.collapse_from) run = 1;
       const bool last = i + run == ids.size();
       text_ += prefix;
       text_ += last ? strokes_.last : strokes_.branch;

@@ -35,7 +35,7 @@ ordered_json node_json(const tree& machine, node_id id) {
   return out;
 }
 
-ordered_json access_json(const access& record) {
+ordered_json path_json(const path& record) {
   ordered_json out;
   out["from"] = record.from;
   out["memory"] = record.memory;
@@ -57,8 +57,8 @@ std::string to_json(const tree& machine, int indent) {
   out["description"] = machine.description();
   out["nodes"] = ordered_json::array();
   for (node_id id = 0; id < machine.nodes().size(); ++id) out["nodes"].push_back(node_json(machine, id));
-  out["accesses"] = ordered_json::array();
-  for (const access& record : machine.accesses()) out["accesses"].push_back(access_json(record));
+  out["paths"] = ordered_json::array();
+  for (const path& record : machine.paths()) out["paths"].push_back(path_json(record));
   return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -1,3 +1,4 @@
+#include "base/host.h"
 #include "machine/measure_kernels.h"
 
 #include <situ/base/detail/assert.h>
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <fstream>
 #include <map>
-#include <thread>
 #include <utility>
 
 namespace situ::machine {
@@ -183,8 +183,8 @@ class measurer {
   // Times a chase through `bytes` on a node, from a processor.
   void latency(node_id where, node_id from, std::uint64_t bytes, std::uint32_t node) {
     std::vector<double> samples;
-    std::thread{[&] {
-      if (!detail::pin_this_thread(machine_.at(from).os_index)) return;
+    situ::detail::worker{[&] {
+      if (!situ::detail::bind_to_processor(machine_.at(from).os_index)) return;
       const detail::buffer memory{bytes, node};
       if (!memory.ok()) return;
       // a shorter stride than the machine's line would hit it twice; no line is shorter
@@ -299,8 +299,8 @@ tree with_measurements(const tree& machine, const measurements& measured) {
   builder.facts(root_node) = machine.root();
   for (node_id id = 1; id < machine.nodes().size(); ++id) builder.add(machine.at(id).parent, machine.at(id));
 
-  std::map<std::pair<node_id, node_id>, access> accesses;
-  for (const access& record : machine.accesses()) accesses[{record.from, record.memory}] = record;
+  std::map<std::pair<node_id, node_id>, path> paths;
+  for (const path& record : machine.paths()) paths[{record.from, record.memory}] = record;
   for (const latency_result& latency : measured.latencies) {
     const node& target = machine.at(latency.where);
     if (target.kind == node_kind::cache) {
@@ -315,7 +315,7 @@ tree with_measurements(const tree& machine, const measurements& measured) {
       const node_id meeting = machine.common_ancestor(latency.from, latency.where);
       node_id from = latency.from;
       while (machine.at(from).parent != meeting) from = machine.at(from).parent;
-      access& record = accesses[{from, latency.where}];
+      path& record = paths[{from, latency.where}];
       record.from = from;
       record.memory = latency.where;
       record.read_latency_ns = latency.ns.median;
@@ -323,7 +323,7 @@ tree with_measurements(const tree& machine, const measurements& measured) {
   }
   for (const bandwidth_result& bandwidth : measured.bandwidths)
     builder.facts(bandwidth.memory).bandwidth = static_cast<std::uint64_t>(bandwidth.read.median);
-  for (const auto& [pair, record] : accesses) builder.add_access(record);
+  for (const auto& [pair, record] : paths) builder.add_path(record);
   return std::move(builder).build();
 }
 

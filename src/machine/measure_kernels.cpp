@@ -1,7 +1,7 @@
 #include "machine/measure_kernels.h"
+#include "base/host.h"
 
 #include <linux/mempolicy.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,25 +14,11 @@
 #include <chrono>
 #include <numeric>
 #include <random>
-#include <thread>
 #include <utility>
 
 namespace situ::machine::detail {
 
-double now_ns() noexcept {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-bool pin_this_thread(std::uint32_t processor) noexcept {
-  const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
-  cpu_set_t* set = CPU_ALLOC(processor + 1);
-  if (set == nullptr) return false;
-  CPU_ZERO_S(bytes, set);
-  CPU_SET_S(processor, bytes, set);
-  const bool pinned = pthread_setaffinity_np(pthread_self(), bytes, set) == 0;
-  CPU_FREE(set);
-  return pinned;
-}
+double now_ns() noexcept { return static_cast<double>(situ::detail::steady_ns()); }
 
 namespace {
 
@@ -149,14 +135,14 @@ std::vector<double> ping_pong(std::uint32_t a, std::uint32_t b, double seconds, 
   std::vector<double> samples;
   std::atomic<int> pinned{0};  // threads that have tried; negative if one failed
   const auto pin = [&](std::uint32_t processor) {
-    pinned.fetch_add(pin_this_thread(processor) ? 1 : -100);
+    pinned.fetch_add(situ::detail::bind_to_processor(processor) ? 1 : -100);
     for (int now = pinned.load(); now >= 0 && now < 2; now = pinned.load()) sched_yield();
     return pinned.load() == 2;
   };
-  std::thread answering{[&] {
+  situ::detail::worker answering{[&] {
     if (pin(b)) answer(ping, pong);
   }};
-  std::thread asking{[&] {
+  situ::detail::worker asking{[&] {
     if (!pin(a)) return;
     const double end = now_ns() + seconds * 1e9;
     std::uint32_t value = 0;
@@ -186,7 +172,7 @@ std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::
   std::barrier together{static_cast<std::ptrdiff_t>(processors.size())};
   const auto work = [&](std::size_t index) {
     buffer memory;
-    if (pin_this_thread(processors[index])) memory = buffer{bytes_per_thread, node};
+    if (situ::detail::bind_to_processor(processors[index])) memory = buffer{bytes_per_thread, node};
     if (!memory.ok()) failed = true;
     together.arrive_and_wait();
     if (failed) return;
@@ -207,9 +193,9 @@ std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::
     }
     kept.fetch_add(sum);  // so that no pass can be optimised away
   };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < processors.size(); ++i) threads.emplace_back(work, i);
-  for (std::thread& thread : threads) thread.join();
+  std::vector<situ::detail::worker> workers;
+  for (std::size_t i = 0; i < processors.size(); ++i) workers.emplace_back([&work, i] { work(i); });
+  workers.clear();
   // The first pass warms pages and clocks.
   if (samples.size() > 1) samples.erase(samples.begin());
   return failed ? std::vector<double>{} : samples;

@@ -9,9 +9,6 @@
 
 namespace situ::machine::detail {
 
-// Binds the calling thread to one processor; false where the system refuses (a control group's set, for one).
-[[nodiscard]] bool pin_this_thread(std::uint32_t processor) noexcept;
-
 // Anonymous memory, on huge pages if the system gives them, bound to a NUMA node and touched. Movable, unmaps itself.
 class buffer {
  public:

@@ -74,7 +74,7 @@ std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id fr
   for (const node_id id : machine.all(node_kind::memory)) {
     const bool own = machine.at(from).kind == node_kind::device && machine.is_under(id, from);
     if (!machine.is_addressable(id) && !own) continue;
-    const access figures = machine.figures(from, id);
+    const path figures = machine.figures(from, id);
     has_latency = has_latency && figures.latency() > 0;
     has_bandwidth = has_bandwidth && figures.best_bandwidth() > 0;
     has_distance = has_distance && figures.distance > 0;
@@ -83,7 +83,7 @@ std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id fr
 
   std::vector<std::pair<key, node_id>> keyed;
   for (const node_id id : candidates) {
-    const access figures = machine.figures(from, id);
+    const path figures = machine.figures(from, id);
     const memory_kind kind = machine.at(id).memory;
     key k;
     k.distance = has_distance ? figures.distance : steps_up(machine, from, id);

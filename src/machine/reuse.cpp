@@ -30,11 +30,11 @@ reuse_cost between(const reuse_cost& a, const reuse_cost& b, double share) {
 
 reuse_curve::reuse_curve(std::vector<reuse_cost> points, double handed_ns)
     : points_{std::move(points)}, handed_ns_{handed_ns} {
-  for (std::size_t i = 1; i < points_.size(); ++i) {
-    auto &p = points_[i], &before = points_[i - 1];
-    p.read_ns = std::max(p.read_ns, before.read_ns);
-    p.write_ns = std::max(p.write_ns, before.write_ns);
-    p.start_ns = std::max(p.start_ns, before.start_ns);
+  for (std::size_t i = points_.size(); i-- > 1;) {
+    auto &p = points_[i - 1], &after = points_[i];
+    p.read_ns = std::min(p.read_ns, after.read_ns);
+    p.write_ns = std::min(p.write_ns, after.write_ns);
+    p.start_ns = std::min(p.start_ns, after.start_ns);
   }
 }
 
@@ -173,11 +173,14 @@ class reuse_measurer {
     });
     return !failed;
   }
-  // Twice: what disturbs is gone a while later, and the processor's clock has risen.
+  // Twice: what disturbs is gone a while later, and the processor's clock has risen. Then again what was disturbed both
+  // times.
   void measure() {
-    for (int round = 0; round < 2; ++round) {
-      for (std::size_t s = 0; s < sizes_.size(); ++s)
-        run_([&](int thread) { measure_size(static_cast<std::size_t>(thread), s, round == 0); });
+    for (int round = 0; round < 6; ++round) {
+      for (std::size_t s = 0; s < sizes_.size(); ++s) {
+        if (round < 2 || is_disturbed(s))
+          run_([&](int thread) { measure_size(static_cast<std::size_t>(thread), s, round == 0); });
+      }
     }
   }
   // What a byte costs that another thread has written just before. The slowest of some: on a virtual machine the way
@@ -218,6 +221,17 @@ class reuse_measurer {
   }
 
  private:
+  // A byte takes longer than in a pass over more bytes.
+  [[nodiscard]] bool is_disturbed(std::size_t s) const {
+    constexpr double much = 1.1;
+    return std::any_of(times_.begin(), times_.end(), [&](const std::vector<pass_times>& of_thread) {
+      return std::any_of(of_thread.begin() + static_cast<std::ptrdiff_t>(s) + 1, of_thread.end(),
+                         [&, &t = of_thread[s]](const pass_times& more) {
+                           return t.read > much * more.read || t.update > much * more.update ||
+                                  t.pieces > much * more.pieces;
+                         });
+    });
+  }
   void measure_size(std::size_t thread, std::size_t s, bool is_first) {
     auto* const memory = reinterpret_cast<double*>(memories_[thread].data());
     auto& t = times_[thread][s];
@@ -251,7 +265,7 @@ reuse_curve measure_reuse(const run_on_all& run, int threads, std::uint64_t most
 
 namespace {
 
-constexpr std::string_view heading = "situ reuse 2 ";
+constexpr std::string_view heading = "situ reuse 3 ";
 constexpr std::string_view last_line = "handed ";
 constexpr std::size_t most_points = 256;
 constexpr std::uintmax_t most_file_bytes = 1 << 16;
@@ -326,9 +340,10 @@ reuse_curve kept_reuse(const std::string& directory, std::string_view machine,
   if (measured.points().empty()) return measured;
   // A file of its own first: others see the whole or nothing.
   fs::create_directories(directory, ignored);
-  const fs::path draft = fmt::format("{}.{}", path.string(), getpid());
-  if (std::ofstream to{draft}; to << to_text(measured, machine) && to.flush()) fs::rename(draft, path, ignored);
-  fs::remove(draft, ignored);
+  const fs::path unfinished = fmt::format("{}.{}", path.string(), getpid());
+  if (std::ofstream to{unfinished}; to << to_text(measured, machine) && to.flush())
+    fs::rename(unfinished, path, ignored);
+  fs::remove(unfinished, ignored);
   return measured;
 }
 

@@ -70,13 +70,13 @@ class reader {
 
   tree run() {
     spec_.allow_only(
-        {"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth", "node", "access"});
+        {"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth", "node", "path"});
     read_figures(spec_, builder_.facts(root_node));
     if (spec_.has("os")) builder_.facts(root_node).os_index = read_os(spec_, 1).front();
     families_["machine"] = {root_node};
     parents_.push_back(no_node);
     for (const spec_table& table : spec_.tables("node")) read_node(table);
-    for (const spec_table& table : spec_.tables("access")) read_access(table);
+    for (const spec_table& table : spec_.tables("path")) read_path(table);
     try {
       return std::move(builder_).build();
     } catch (const error& bad) {
@@ -237,10 +237,10 @@ class reader {
     return false;
   }
 
-  void read_access(const spec_table& table) {
+  void read_path(const spec_table& table) {
     table.allow_only({"from", "to", "pairs", "latency", "read_latency", "write_latency", "bandwidth", "read_bandwidth",
                       "write_bandwidth", "distance"});
-    access record;
+    path record;
     record.latency_ns = table.nanoseconds("latency", 0);
     record.read_latency_ns = table.nanoseconds("read_latency", 0);
     record.write_latency_ns = table.nanoseconds("write_latency", 0);
@@ -260,10 +260,10 @@ class reader {
           table.fail("from", "starts at a memory; name a node with cores, or a device");
         if (pairs != "all" && is_local(from, memory) != (pairs == "local")) continue;
         if (++records_ > max_records)
-          table.fail("from", fmt::format("more than {} accesses; name larger parts of the machine", max_records));
+          table.fail("from", fmt::format("more than {} paths; name larger parts of the machine", max_records));
         record.from = from;
         record.memory = memory;
-        builder_.add_access(record);
+        builder_.add_path(record);
       }
     }
   }

@@ -13,7 +13,7 @@
 namespace situ::machine {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -58,12 +58,12 @@ class writer {
   explicit writer(const tree& machine) : machine_{machine} {}
 
   std::string run() {
-    out_ += fmt::format("name = {}\n", quoted(machine_.name()));
-    if (!machine_.description().empty()) out_ += fmt::format("description = {}\n", quoted(machine_.description()));
+    out_ += fmt::format("name = {}\n", toml_string(machine_.name()));
+    if (!machine_.description().empty()) out_ += fmt::format("description = {}\n", toml_string(machine_.description()));
     root_facts();
     where_[root_node] = {"machine", 0};
     write_families({"machine", {root_node}, {}});
-    for (std::size_t i = 0; i < machine_.accesses().size();) i = write_access(i);
+    for (std::size_t i = 0; i < machine_.paths().size();) i = write_path(i);
     return std::move(out_);
   }
 
@@ -120,8 +120,8 @@ class writer {
 
   void write_node(const family& parent, const family& f) {
     const node& n = machine_.at(f.members.front());
-    out_ += fmt::format("\n[[node]]\nid = {}\n", quoted(f.id));
-    if (parent.id != "machine") out_ += fmt::format("in = {}\n", quoted(parent.id));
+    out_ += fmt::format("\n[[node]]\nid = {}\n", toml_string(f.id));
+    if (parent.id != "machine") out_ += fmt::format("in = {}\n", toml_string(parent.id));
     out_ += fmt::format("kind = \"{}\"\n", name(n.kind));
     if (n.kind == node_kind::memory) out_ += fmt::format("memory = \"{}\"\n", name(n.memory));
     if (n.kind == node_kind::cache) out_ += fmt::format("cache = \"{}\"\n", name(n.cache));
@@ -139,7 +139,7 @@ class writer {
       for (const node_id id : f.members) indices.push_back(machine_.at(id).os_index);
       out_ += fmt::format("os = \"{}\"\n", list_text(indices));
     }
-    if (!n.name.empty()) out_ += fmt::format("name = {}\n", quoted(n.name));
+    if (!n.name.empty()) out_ += fmt::format("name = {}\n", toml_string(n.name));
     figures(n);
   }
 
@@ -162,10 +162,10 @@ class writer {
     return id == root_node ? "machine" : fmt::format("{}[{}]", family_id, number);
   }
 
-  // One [[access]] for the records from one node that agree in all but a member number; returns the next record.
-  std::size_t write_access(std::size_t first) {
-    const auto records = machine_.accesses();
-    const auto figures_of = [](access a) {
+  // One [[path]] for the records from one node that agree in all but a member number; returns the next record.
+  std::size_t write_path(std::size_t first) {
+    const auto records = machine_.paths();
+    const auto figures_of = [](path a) {
       a.memory = 0;
       return a;
     };
@@ -175,8 +175,8 @@ class writer {
     while (next < records.size() && figures_of(records[next]) == figures_of(records[first]) &&
            where_.at(records[next].memory).first == to)
       numbers.push_back(where_.at(records[next++].memory).second);
-    const access& a = records[first];
-    out_ += fmt::format("\n[[access]]\nfrom = \"{}\"\nto = \"{}[{}]\"\n", selector(a.from), to, list_text(numbers));
+    const path& a = records[first];
+    out_ += fmt::format("\n[[path]]\nfrom = \"{}\"\nto = \"{}[{}]\"\n", selector(a.from), to, list_text(numbers));
     const auto time = [&](const char* key, double ns) {
       if (ns > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_nanoseconds(ns));
     };

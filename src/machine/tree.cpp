@@ -131,8 +131,8 @@ std::uint64_t tree::memory_bytes(node_id id, bool with_devices) const {
   return sum;
 }
 
-access tree::figures(node_id from, node_id memory) const {
-  access result;
+path tree::figures(node_id from, node_id memory) const {
+  path result;
   // Nodes with the same processors see the same: begin at the lowest of them.
   node_id lowest = from;
   for (node_id below = from; below != no_node && at(from).kind != node_kind::device;) {
@@ -141,9 +141,9 @@ access tree::figures(node_id from, node_id memory) const {
   }
   for (node_id node = lowest; node != no_node; node = at(node).parent) {
     const auto found =
-        std::lower_bound(accesses_.begin(), accesses_.end(), std::pair{node, memory},
-                         [](const access& a, const auto& key) { return std::pair{a.from, a.memory} < key; });
-    if (found == accesses_.end() || found->from != node || found->memory != memory) continue;
+        std::lower_bound(paths_.begin(), paths_.end(), std::pair{node, memory},
+                         [](const path& a, const auto& key) { return std::pair{a.from, a.memory} < key; });
+    if (found == paths_.end() || found->from != node || found->memory != memory) continue;
     result = *found;
     break;
   }
@@ -200,17 +200,17 @@ node_id tree_builder::add(node_id parent, node_facts facts) {
   return id;
 }
 
-void tree_builder::add_access(access record) {
+void tree_builder::add_path(path record) {
   if (record.from >= nodes_.size() || record.memory >= nodes_.size())
-    throw_error(errc::bad_argument, "an access names nodes that were added");
+    throw_error(errc::bad_argument, "a path names nodes that were added");
   if (nodes_[record.memory].facts.kind != node_kind::memory)
-    throw_error(errc::bad_argument, "an access leads to a memory");
+    throw_error(errc::bad_argument, "a path leads to a memory");
   if (nodes_[record.from].facts.kind == node_kind::memory)
-    throw_error(errc::bad_argument, "an access starts at processors or a device, not at a memory");
+    throw_error(errc::bad_argument, "a path starts at processors or a device, not at a memory");
   for (const double ns : {record.latency_ns, record.read_latency_ns, record.write_latency_ns})
     if (!(ns >= 0) || !std::isfinite(ns))
       throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
-  accesses_.push_back(record);
+  paths_.push_back(record);
 }
 
 namespace {
@@ -288,13 +288,13 @@ tree tree_builder::build() && {
                                                   result.label(memories[n.os_index])));
   }
 
-  std::map<std::pair<node_id, node_id>, access> accesses;
-  for (access record : accesses_) {
+  std::map<std::pair<node_id, node_id>, path> paths;
+  for (path record : paths_) {
     record.from = renumbered[record.from];
     record.memory = renumbered[record.memory];
-    accesses[{record.from, record.memory}] = record;
+    paths[{record.from, record.memory}] = record;
   }
-  for (const auto& [pair, record] : accesses) result.accesses_.push_back(record);
+  for (const auto& [pair, record] : paths) result.paths_.push_back(record);
   return result;
 }
 

@@ -78,13 +78,13 @@ tree numa_view(const tree& machine) {
     kept[id] = builder.add(kept[parent], is_worker(machine, id) ? worker_facts(machine, id)
                                                                 : static_cast<const node_facts&>(machine.at(id)));
   }
-  for (const access& record : machine.accesses()) {
+  for (const path& record : machine.paths()) {
     if (kept[record.memory] == no_node) continue;
     for (const node_id from : stand_ins(machine, kept, record.from)) {
-      access copy = record;
+      path copy = record;
       copy.from = from;
       copy.memory = kept[record.memory];
-      builder.add_access(copy);
+      builder.add_path(copy);
     }
   }
   return std::move(builder).build();

@@ -13,8 +13,8 @@ namespace detail {
 namespace {
 
 place_context& running_context() {
-  if (current->place_count == 0) [[unlikely]]
-    throw_no_runtime("memory of a segment is allocated or given back");
+  if (current->segment == nullptr) [[unlikely]]
+    throw_no_runtime("memory of a segment is allocated");
   return *current;
 }
 
@@ -68,9 +68,10 @@ place_context& running_context() {
 
 [[gnu::noinline]] void deallocate_carefully(void* block) {
   if (block == nullptr) return;
-  const place_context& context = running_context();
+  const place_context& context = *current;
+  if (context.place_count == 0) throw_no_runtime("memory of a segment is given back");
   const auto address = reinterpret_cast<std::uintptr_t>(block);
-  const bool own = (address - context.base) >> context.slice_shift == context.place;
+  const bool own = context.segment != nullptr && (address - context.base) >> context.slice_shift == context.place;
   const free_status status = own ? context.segment->deallocate(block) : segment::deallocate_remote(context, address);
   if (status != free_status::done) throw_bad_deallocation(address, status);
 }

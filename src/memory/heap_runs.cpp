@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t patience = 32;
 constexpr std::uint32_t unlimited = no_chunk;
 
-constexpr std::uint32_t kept_fraction = 8;  // of what is in use may stay when it is freed
+constexpr std::uint32_t kept_part_of_use = 8;  // of what is in use may stay when it is freed
 // What is worth a system call.
 constexpr std::uint32_t least_given_back = (1u << 20) >> chunk_shift;
 
@@ -112,7 +112,7 @@ void heap::give_run(std::uint32_t first, std::uint32_t chunks) noexcept {
   }
   insert_free(first, chunks, dirty);
   const std::uint32_t in_use = needed_chunks_ - dirty_chunks_;
-  const std::uint32_t kept = std::max(kept_chunks_, in_use / kept_fraction);
+  const std::uint32_t kept = std::max(kept_chunks_, in_use / kept_part_of_use);
   if (dirty < least_given_back || dirty_chunks_ <= kept) return;
   // What was freed last is the likeliest to be wanted again, and warm: the others go first.
   free_runs_.for_each([&](std::uint32_t run) {

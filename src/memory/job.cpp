@@ -46,7 +46,8 @@ struct footer {
   std::uint64_t control_offset = 0;
 };
 
-constexpr std::uint64_t layout_now = (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_slot);
+constexpr std::uint64_t layout_now =
+    (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_status) << 12 | sizeof(place_slot);
 
 // The slots follow the control block on the next line; rows on the next page; the footer ends the last page.
 constexpr std::uint64_t slots_offset =
@@ -54,8 +55,12 @@ constexpr std::uint64_t slots_offset =
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) & ~(page_bytes - 1); }
 
-constexpr std::uint64_t rows_offset(std::uint32_t places) {
+constexpr std::uint64_t status_bytes = whole_pages(sizeof(place_status));
+constexpr std::uint64_t statuses_offset(std::uint32_t places) {
   return whole_pages(slots_offset + std::uint64_t{places} * sizeof(place_slot));
+}
+constexpr std::uint64_t rows_offset(std::uint32_t places) {
+  return statuses_offset(places) + std::uint64_t{places} * status_bytes;
 }
 
 std::string system_reason(int code) {
@@ -125,9 +130,9 @@ int create_sealed_file(std::uint64_t bytes) {
   return file.release();
 }
 
-job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
-  void* const address =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset));
+job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes,
+                         int protection = PROT_READ | PROT_WRITE) {
+  void* const address = ::mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, static_cast<off_t>(offset));
   if (address == MAP_FAILED)
     throw_error(errc::bad_launch, fmt::format("cannot map the job's control block: {}", system_reason(errno)));
   return static_cast<job_control*>(address);
@@ -173,6 +178,12 @@ place_slot& job_control::slot(std::uint32_t place) noexcept {
   return reinterpret_cast<place_slot*>(reinterpret_cast<std::byte*>(this) + slots_offset)[place];
 }
 
+// Zeros are a status without a wait; to construct one would touch its pages.
+place_status& job_control::status(std::uint32_t place) noexcept {
+  std::byte* const first = reinterpret_cast<std::byte*>(this) + statuses_offset(place_count);
+  return *reinterpret_cast<place_status*>(first + place * status_bytes);
+}
+
 std::span<std::byte> job_control::observation_row(std::uint32_t place) noexcept {
   std::byte* const rows = reinterpret_cast<std::byte*>(this) + rows_offset(place_count);
   return {rows + place * observation_bytes, observation_bytes};
@@ -203,6 +214,7 @@ job job::create(const job_options& options) {
   control->sender_fences = control->oversubscribed || !register_for_membarrier();
   control->stats = options.stats;
   control->trace = options.trace;
+  control->progress = options.progress;
   control->checked = options.checked;
   for (std::uint32_t i = 0; i < places; ++i) new (&control->slot(i)) place_slot;
   new (reinterpret_cast<std::byte*>(control) + control_bytes - sizeof(footer))
@@ -210,7 +222,15 @@ job job::create(const job_options& options) {
   return made;
 }
 
-job job::attach(int descriptor) {
+namespace {
+
+struct mapped_control {
+  job_control* control;
+  std::size_t bytes;
+};
+
+// The control block of an inherited or opened descriptor. Throws bad_launch if it is no job of this build.
+mapped_control map_job(int descriptor, int protection) {
   struct stat status{};
   footer end{};
   const auto refuse = [descriptor](const char* why) {
@@ -231,14 +251,26 @@ job job::attach(int descriptor) {
     refuse("it does not end as a job does");
 
   const std::uint64_t control_bytes = file_bytes - end.control_offset;
-  job_control* const control = map_control(descriptor, end.control_offset, control_bytes);
+  job_control* const control = map_control(descriptor, end.control_offset, control_bytes, protection);
   if (!is_plausible(*control, file_bytes, end.control_offset)) {
     ::munmap(control, control_bytes);
     refuse("launcher and program are built from different versions of Situ");
   }
+  return {control, control_bytes};
+}
+
+}  // namespace
+
+job job::attach(int descriptor) {
+  const auto [control, control_bytes] = map_job(descriptor, PROT_READ | PROT_WRITE);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   // Before the votes on the base, so every place sees the outcome before it sends a message.
   if (!control->sender_fences && !register_for_membarrier()) std::atomic_ref{control->sender_fences}.store(true);
+  return job{descriptor, control, control_bytes};
+}
+
+job job::look_at(int descriptor) {
+  const auto [control, control_bytes] = map_job(descriptor, PROT_READ);
   return job{descriptor, control, control_bytes};
 }
 

@@ -2,8 +2,9 @@
 //
 // One memfd a job, inherited by every process of it and named nowhere, so nothing can be left behind:
 //
-//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | observation row x N | footer |
-//                                         page                           page               page ends the file
+//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | status x N | observation row x N | footer |
+//                                         page                           page         page               page ends the
+//                                         file
 //
 // Slices are sparse: a page exists once it is touched. The size is sealed, so no place can cut the file under the
 // others. The footer names the offset of the control block, for a process that has nothing but the descriptor.
@@ -17,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "memory/place_status.h"
 
 namespace situ::detail {
 
@@ -35,6 +38,9 @@ struct alignas(64) place_slot {
   std::atomic<std::uint32_t> sleeping{0};
   // The processor that the last waker ran on (runtime/idle_policy.h).
   std::atomic<std::uint32_t> woken_from{~std::uint32_t{0}};
+  // While it sleeps, the lines of the words that it awaits (fabric/detail/awaited.h), each by a bit; 0 else. Written by
+  // the owner.
+  std::atomic<std::uint64_t> awaited{0};
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
   std::atomic<std::int32_t> pid{0};      // 0: a thread of a process that another slot names
@@ -47,8 +53,14 @@ struct alignas(64) place_slot {
   // 1 + the place whose objects are being copied, by this place or by its agent; 0: none. See reading_guard.
   alignas(64) std::atomic<std::uint32_t> read_by_place{0};
   std::atomic<std::uint32_t> read_by_agent{0};
+
+  // survivors() (runtime/survivors.cpp): the round that the place has come to, the blocks that it gives for the teams
+  // of even and odd rounds, and | round : 63 | lives : 1 |, which places decide together.
+  std::atomic<std::uint64_t> survivors_round{0};
+  std::atomic<std::uint64_t> survivors_blocks[2]{};
+  std::atomic<std::uint64_t> fate{0};
 };
-static_assert(sizeof(place_slot) == 640);
+static_assert(sizeof(place_slot) == place_slot_bytes);
 
 // A module (a shared library) whose functions are named in messages; see fabric/modules.h. Entries are only added.
 struct module_entry {
@@ -77,6 +89,7 @@ struct job_control {
   bool sender_fences = false;  // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
   bool trace = false;
+  bool progress = false;                   // each place has a second thread to compute on (serve_while)
   bool checked = false;                    // puts, gets and atomics are held against the live blocks
   std::atomic<std::uint64_t> build_id{0};  // of the first place that joins
 
@@ -90,8 +103,11 @@ struct job_control {
   alignas(64) std::atomic<std::uint64_t> opened_bytes{0};   // over all segments, against memory_budget
   alignas(64) std::atomic<std::uint32_t> failure_epoch{0};  // number of places lost or gone so far
   std::atomic<std::uint32_t> first_lost{no_place};          // written by mark_lost, before failure_epoch
+  std::atomic<std::uint32_t> survived_ends{0};              // so many ends survivors have agreed to go on after
 
   [[nodiscard]] place_slot& slot(std::uint32_t place) noexcept;
+  // What a place shows of itself (place_status.h); zeroed, on pages of its own.
+  [[nodiscard]] place_status& status(std::uint32_t place) noexcept;
   // Room for one place's statistics and trace; the layout is the fabric's (fabric/observe.h). Empty unless the job was
   // created with observation_bytes; starts on a page, zeroed.
   [[nodiscard]] std::span<std::byte> observation_row(std::uint32_t place) noexcept;
@@ -104,6 +120,7 @@ struct job_options {
   std::uint64_t observation_bytes = 0;  // of each place's observation row
   bool stats = false;
   bool trace = false;
+  bool progress = false;
   bool checked = false;
 };
 
@@ -120,6 +137,8 @@ class job {
   // starts do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left
   // alone then).
   static job attach(int descriptor);
+  // For who only looks: maps the control block for reading. Owns the descriptor; throws as attach().
+  static job look_at(int descriptor);
   job(job&& other) noexcept;
   job& operator=(job&& other) noexcept;
   ~job();

@@ -132,6 +132,12 @@ void note_told() noexcept {
   await_readers(*control, current->place);
 }
 
+void note_told_of(std::uint32_t ends) noexcept {
+  raise_failure_epoch(*current->job);
+  current->told_of = std::max(current->told_of, ends);
+  await_readers(*current->job, current->place);
+}
+
 void throw_loss_of(job_control& control, std::uint32_t place) {
   note_told();
   throw loss_error(control, place);

@@ -36,6 +36,8 @@ void mark_lost(job_control& control, std::uint32_t place, std::string_view reaso
 // these ends its next wait (docs/design/runtime.md, "How a wait learns of a loss"). The epoch is raised to that, and
 // who reads objects of this place under an earlier one is awaited. cost: a look at each place.
 void note_told() noexcept;
+// The same of that many ends, which it knows already (survivors()); of further ones it is still to be told.
+void note_told_of(std::uint32_t ends) noexcept;
 
 // While it lives, objects that a task of place `source`, told of `epoch` ends, has offered may be read. Throws
 // place_lost_error where a place was lost since: then that task may have given up waiting, and freed them. Either the

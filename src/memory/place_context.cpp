@@ -29,7 +29,15 @@ void throw_no_runtime(std::string_view what) {
                                               "exec another program or leave by _exit, or construct a "
                                               "situ::runtime, which is a job of its own",
                                               what, ::getpid(), forked_child.place));
-  throw_error(errc::no_runtime, fmt::format("{} outside the life of a situ::runtime: construct one first", what));
+  if (current->place_count != 0)
+    throw_error(
+        errc::no_runtime,
+        fmt::format("{} in a registered thread of place {}: only the place's own thread may do that; let it, by "
+                    "situ::place_threads::run",
+                    what, current->place));
+  throw_error(errc::no_runtime, fmt::format("{} outside the life of a situ::runtime: construct one first (a further "
+                                            "thread of a place is to be registered: situ::place_threads)",
+                                            what));
 }
 
 void throw_foreign_address(std::uintptr_t address) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t charge_step = 1u << 20;
 constexpr std::uint64_t charge_slack = 4u << 20;  // what is kept before it goes back
 
 constexpr std::uint64_t most_kept_bytes = 96u << 20;  // free memory that a place keeps
-constexpr std::uint64_t kept_fraction = 8;  // no more than this part of the budget is kept by all places together
+constexpr std::uint64_t kept_part_of_budget = 8;  // no more than this part of the budget is kept by all places together
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
   return (value + step - 1) / step * step;
@@ -33,7 +33,7 @@ std::uint64_t capacity_of(const job_control& control, std::uint64_t heap_offset)
 // What one place keeps, another cannot have: where the budget is small, little is kept.
 std::uint64_t kept_bytes(const job_control& control) noexcept {
   if (control.memory_budget == 0) return most_kept_bytes;
-  return std::min(most_kept_bytes, control.memory_budget / kept_fraction / control.place_count);
+  return std::min(most_kept_bytes, control.memory_budget / kept_part_of_budget / control.place_count);
 }
 
 // Whether the kernel gives huge pages to memory files; "never" and "deny" are the refusals.

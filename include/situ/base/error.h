@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace situ {
 
@@ -24,6 +25,7 @@ enum class errc : std::uint8_t {
   not_supported,     // this build, kernel or machine cannot do it
   bad_message,       // received bytes that do not decode
   bad_file,          // a file that cannot be read, written or parsed
+  cancelled,         // a task or call that a std::stop_token stopped before it began
   remote_exception,  // the body of an `at` threw; see remote_error
 
   link_lost,  // reserved for fabrics between hosts: nothing throws it yet
@@ -69,18 +71,36 @@ class place_lost_error : public error {
   std::uint32_t place_index_;
 };
 
-// An exception thrown by a body that ran at another place. Carries its dynamic type's name and its what().
+// A call from place to place that an exception has ended on its way to who waits.
+struct remote_call {
+  std::uint32_t place_index = 0;   // where the function ran
+  std::uint32_t caller_index = 0;  // the place that called it
+  std::string function;            // as the compiler names it, as reports of waiting have it; empty: unknown
+  // The line of the call (of async_at: where its future was waited for), the file without folders; empty, 0: unknown.
+  std::string file;
+  std::uint32_t line = 0;
+  std::uint32_t left_out = 0;  // calls after this one that are not kept, since there are too many
+};
+
+// An exception thrown by a body that ran at another place. Carries its dynamic type's name and its what(), and the
+// calls from place to place that it came through, which its own what() lists, each on a line.
 class remote_error : public error {
  public:
-  remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what);
+  remote_error(std::uint32_t place_index, std::string_view type_name, std::string_view remote_what,
+               std::vector<remote_call> calls = {});
   // The index of the place where it was thrown.
   [[nodiscard]] std::uint32_t place_index() const noexcept { return place_index_; }
   // The demangled name of the exception's type.
   [[nodiscard]] const std::string& type_name() const noexcept { return type_name_; }
   // Its what().
   [[nodiscard]] const std::string& remote_what() const noexcept { return remote_what_; }
+  // The call whose function threw, then the one whose function called that, and so on to the place that catches it.
+  // Where a function catches it and throws something of its own, that begins anew. Of more than 32 the first and the
+  // last 16.
+  [[nodiscard]] const std::vector<remote_call>& calls() const noexcept { return calls_; }
 
  private:
+  std::vector<remote_call> calls_;
   std::string type_name_;
   std::string remote_what_;
   std::uint32_t place_index_;

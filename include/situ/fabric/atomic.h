@@ -1,12 +1,13 @@
 // Atomic operations on words of any place's segment: 32- and 64-bit integers (all operations) and double (load, store,
 // exchange, compare_exchange, fetch_add, fetch_min, fetch_max). Atomic against each other from every place of the job.
 //
-// Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Each throws
-// bad_address outside every segment (null included) and misaligned where the address is no multiple of the size, and
-// no_runtime. cost: the processor's own instruction behind a bounds check; and, or, xor, min, max and double use a
-// compare-exchange loop.
+// Loads acquire, stores release, read-modify-writes do both, so a flag set after data publishes the data. Whatever
+// writes wakes a place that sleeps until the word changes (runtime/wait.h). Each throws bad_address outside every
+// segment (null included) and misaligned where the address is no multiple of the size, and no_runtime. cost: the
+// processor's own instruction behind a bounds check; and, or, xor, min, max and double use a compare-exchange loop.
 #pragma once
 
+#include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/rma.h>
 #include <situ/memory/ptr.h>
 
@@ -38,13 +39,32 @@ template <class T>
   return std::atomic_ref<T>{*target.local()};
 }
 
-// Replaces x by change(x) and returns x.
-template <class T, class Change>
-T fetch_change(ptr<T> target, Change change) {
-  const std::atomic_ref<T> word = atomic_at(target);
-  T old = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(old, change(old), std::memory_order_acq_rel, std::memory_order_relaxed)) {}
-  return old;
+// Has the processor fetch the word's line, for writing, before all that has to be known first: loads wait for a locked
+// operation in front of them, and the next one for its loads, so of many to random addresses each would wait for memory
+// by itself. A hint: any address will do.
+inline void fetch_for_writing([[maybe_unused]] const void* word) noexcept {
+#if defined(__x86_64__)
+  __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(word)));
+#endif
+}
+
+// Applies a read-modify-write to the word, and wakes its place where that sleeps until the word changes.
+template <class T, class Operation>
+T change(ptr<T> target, Operation operation) {
+  fetch_for_writing(target.local());
+  const T result = operation(atomic_at(target));
+  note_written<written_by::locked_operation>(target.address());
+  return result;
+}
+
+// Replaces x by compute(x) and returns x.
+template <class T, class Compute>
+T fetch_change(ptr<T> target, Compute compute) {
+  return change(target, [&](std::atomic_ref<T> word) {
+    T old = word.load(std::memory_order_relaxed);
+    while (!word.compare_exchange_weak(old, compute(old), std::memory_order_acq_rel, std::memory_order_relaxed)) {}
+    return old;
+  });
 }
 
 template <class T>
@@ -62,37 +82,39 @@ template <class T>
 template <class T>
 void atomic_store(ptr<T> target, std::type_identity_t<T> value) {
   detail::atomic_at(target).store(value, std::memory_order_release);
+  detail::note_written<detail::written_by::store>(target.address());
 }
 template <class T>
 T atomic_exchange(ptr<T> target, std::type_identity_t<T> value) {
-  return detail::atomic_at(target).exchange(value, std::memory_order_acq_rel);
+  return detail::change(target, [value](auto word) { return word.exchange(value, std::memory_order_acq_rel); });
 }
 // Writes `desired` if the word equals `expected`; returns what was found (equal to `expected` exactly if it wrote).
 template <class T>
 T atomic_compare_exchange(ptr<T> target, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-  detail::atomic_at(target).compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
-                                                    std::memory_order_acquire);
-  return expected;
+  return detail::change(target, [expected, desired](auto word) mutable {
+    word.compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
+    return expected;
+  });
 }
 // Changes the word by the operation in the name, and returns what was there before. Integers wrap around.
 template <class T>
 T atomic_fetch_add(ptr<T> target, std::type_identity_t<T> value) {
-  return detail::atomic_at(target).fetch_add(value, std::memory_order_acq_rel);
+  return detail::change(target, [value](auto word) { return word.fetch_add(value, std::memory_order_acq_rel); });
 }
 template <class T>
 T atomic_fetch_and(ptr<T> target, std::type_identity_t<T> value) {
   detail::check_integer<T>();
-  return detail::atomic_at(target).fetch_and(value, std::memory_order_acq_rel);
+  return detail::change(target, [value](auto word) { return word.fetch_and(value, std::memory_order_acq_rel); });
 }
 template <class T>
 T atomic_fetch_or(ptr<T> target, std::type_identity_t<T> value) {
   detail::check_integer<T>();
-  return detail::atomic_at(target).fetch_or(value, std::memory_order_acq_rel);
+  return detail::change(target, [value](auto word) { return word.fetch_or(value, std::memory_order_acq_rel); });
 }
 template <class T>
 T atomic_fetch_xor(ptr<T> target, std::type_identity_t<T> value) {
   detail::check_integer<T>();
-  return detail::atomic_at(target).fetch_xor(value, std::memory_order_acq_rel);
+  return detail::change(target, [value](auto word) { return word.fetch_xor(value, std::memory_order_acq_rel); });
 }
 template <class T>
 T atomic_fetch_min(ptr<T> target, std::type_identity_t<T> value) {

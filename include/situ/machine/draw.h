@@ -1,4 +1,4 @@
-// A tree for people and for programs. Pure functions. cost: linear in the nodes and accesses.
+// A tree for people and for programs. Pure functions. cost: linear in the nodes and paths.
 #pragma once
 
 #include <situ/machine/tree.h>
@@ -17,7 +17,7 @@ struct draw_options {
 // One line for each node, a chain of only children on one line: "L2 0 512 KiB + core 0 + pu 0". Ends with a newline.
 [[nodiscard]] std::string draw(const tree& machine, const draw_options& options = {});
 
-// {"name", "description", "nodes": [...], "accesses": [...]}; bytes, bytes per second, hertz and nanoseconds as
+// {"name", "description", "nodes": [...], "paths": [...]}; bytes, bytes per second, hertz and nanoseconds as
 // numbers; unknown figures are left out. `indent` as in nlohmann::json::dump: -1 is one line.
 [[nodiscard]] std::string to_json(const tree& machine, int indent = 2);
 

@@ -92,7 +92,7 @@ struct node : node_facts {
 };
 
 // How one part of the machine sees one memory. Zero means unknown.
-struct access {
+struct path {
   node_id from = no_node;  // any node with processors, or a device
   node_id memory = no_node;
   double latency_ns = 0;              // of reads and writes alike, or their mean
@@ -109,7 +109,7 @@ struct access {
   [[nodiscard]] std::uint64_t best_bandwidth() const noexcept {
     return read_bandwidth > 0 ? read_bandwidth : bandwidth;
   }
-  friend bool operator==(const access&, const access&) = default;
+  friend bool operator==(const path&, const path&) = default;
 };
 
 // A machine as a tree; tree_builder makes one. What is returned by reference lives as long as the tree. pre: every node
@@ -150,11 +150,11 @@ class tree {
   [[nodiscard]] bool is_addressable(node_id memory) const;
 
   // All records, sorted by (from, memory).
-  [[nodiscard]] std::span<const access> accesses() const noexcept { return accesses_; }
+  [[nodiscard]] std::span<const path> paths() const noexcept { return paths_; }
   // What is known of a memory seen from a node: the record of the node itself (or one with the same processors), or
   // else of its nearest ancestor that has one; what that leaves open is taken, for memories local to the node, from the
   // memory's own figures. cost: a binary search for each level up.
-  [[nodiscard]] access figures(node_id from, node_id memory) const;
+  [[nodiscard]] path figures(node_id from, node_id memory) const;
 
   friend bool operator==(const tree&, const tree&) = default;
 
@@ -163,7 +163,7 @@ class tree {
   tree() = default;
   std::string description_;
   std::vector<node> nodes_;
-  std::vector<access> accesses_;
+  std::vector<path> paths_;
 };
 
 // Makes trees. Parents come before children; ids given out by add() are the builder's own, renumbered by build().
@@ -178,7 +178,7 @@ class tree_builder {
   node_id add(node_id parent, node_facts facts);
   // Adds a record; a second one of a pair replaces the first. Throws bad_argument unless it leads from processors or a
   // device to a memory, and where a latency is below zero or not finite.
-  void add_access(access record);
+  void add_path(path record);
   // What has been said of a node; may be changed until build(). Throws std::out_of_range for an id that add() has not
   // returned.
   [[nodiscard]] const node_facts& facts(node_id id) const { return nodes_.at(id).facts; }
@@ -189,14 +189,14 @@ class tree_builder {
   [[nodiscard]] tree build() &&;
 
  private:
-  struct draft {
+  struct pending_node {
     node_facts facts;
     node_id parent;
     std::vector<node_id> children;
   };
   std::string description_;
-  std::vector<draft> nodes_;
-  std::vector<access> accesses_;
+  std::vector<pending_node> nodes_;
+  std::vector<path> paths_;
 };
 
 }  // namespace situ::machine

@@ -3,6 +3,7 @@
 // cost: a T*'s; place() and is_here() a few instructions more.
 #pragma once
 
+#include <situ/base/is_data.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/memory/place.h>
 
@@ -30,10 +31,10 @@ class ptr {
 
   constexpr ptr() noexcept = default;
   constexpr ptr(std::nullptr_t) noexcept {}
-  constexpr explicit ptr(T* raw) noexcept : raw_{raw} {}
+  explicit ptr(T* raw) noexcept : address_{reinterpret_cast<std::uintptr_t>(raw)} {}
   template <class U>
     requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>)
-  constexpr ptr(ptr<U> other) noexcept : raw_{other.local()} {}
+  ptr(ptr<U> other) noexcept : ptr{static_cast<T*>(other.local())} {}
 
   // The place whose segment holds the address. Throws bad_address where no segment does.
   [[nodiscard]] situ::place place() const {
@@ -45,29 +46,29 @@ class ptr {
   }
 
   // The address itself: dereferenceable at every place of this host.
-  [[nodiscard]] constexpr T* local() const noexcept { return raw_; }
+  [[nodiscard]] T* local() const noexcept { return reinterpret_cast<T*>(address_); }
   // The same as a number.
-  [[nodiscard]] std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(raw_); }
+  [[nodiscard]] constexpr std::uintptr_t address() const noexcept { return address_; }
   // Whether the address lies in the calling place's own segment.
   [[nodiscard]] bool is_here() const noexcept {
     const detail::place_context& context = *detail::current;
     return context.place_count != 0 && (address() - context.base) >> context.slice_shift == context.place;
   }
 
-  constexpr explicit operator bool() const noexcept { return raw_ != nullptr; }
+  constexpr explicit operator bool() const noexcept { return address_ != 0; }
   friend constexpr bool operator==(ptr, ptr) noexcept = default;
-  friend constexpr auto operator<=>(ptr a, ptr b) noexcept { return std::compare_three_way{}(a.raw_, b.raw_); }
+  friend constexpr auto operator<=>(ptr a, ptr b) noexcept = default;
 
   constexpr ptr& operator+=(difference_type n) noexcept
     requires(!std::is_void_v<T>)
   {
-    raw_ += n;
+    address_ += static_cast<std::uintptr_t>(n) * sizeof(T);
     return *this;
   }
   constexpr ptr& operator-=(difference_type n) noexcept
     requires(!std::is_void_v<T>)
   {
-    raw_ -= n;
+    address_ -= static_cast<std::uintptr_t>(n) * sizeof(T);
     return *this;
   }
   constexpr ptr& operator++() noexcept { return *this += 1; }
@@ -88,12 +89,15 @@ class ptr {
   friend constexpr difference_type operator-(ptr a, ptr b) noexcept
     requires(!std::is_void_v<T>)
   {
-    return a.raw_ - b.raw_;
+    return static_cast<difference_type>(a.address_ - b.address_) / static_cast<difference_type>(sizeof(T));
   }
 
  private:
-  T* raw_ = nullptr;
+  std::uintptr_t address_ = 0;  // no T*: the compiler must know it from a plain pointer (base/detail/holds_address.h)
 };
+
+template <class T>
+inline constexpr bool is_data<ptr<T>> = true;
 
 static_assert(sizeof(ptr<int>) == 8 && std::is_trivially_copyable_v<ptr<int>>);
 

@@ -19,7 +19,7 @@
   X(long_payload_written) \
   X(message_found) X(handler_returned) X(consumption_published) X(producer_forgotten) \
   /* fabric, memory: sleep, loss, joining */ \
-  X(sleep_announced) X(about_to_sleep) X(woken) X(sleeper_claimed) X(base_mapped) X(vote_cast) X(reason_claimed) \
+  X(data_put) X(word_written) X(sleep_announced) X(about_to_sleep) X(woken) X(sleeper_claimed) X(base_mapped) X(vote_cast) X(reason_claimed) \
   X(loss_marked) \
   X(epoch_raised) X(place_gone) X(reading_marked) X(chunk_claimed) X(segment_extended) \
   /* runtime: a call */ \
@@ -30,6 +30,7 @@
   X(scope_engaged) X(scope_acknowledged) X(scope_waits) X(part_sent) X(part_arrived) X(barrier_entered) \
   X(barrier_counted) X(barrier_released) \
   X(block_made) X(block_let_go) X(joined) X(leaving) X(scope_of_main_done) X(all_have_come) X(left) \
+  X(survivors_awaited) X(fate_decided) X(survivors_agreed) \
   /* graph */ \
   X(graph_written) X(graph_read) X(pull_begins) X(flag_set) X(entry_reserved) X(step_requested) X(step_served) \
   X(entry_claimed) X(entry_freed)

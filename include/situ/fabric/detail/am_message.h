@@ -73,7 +73,7 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
 
 [[nodiscard]] inline outgoing& request_channel(place target) {
   const place_context& context = *current;
-  if (target.index() >= context.place_count) [[unlikely]]
+  if (target.index() >= context.callable_places) [[unlikely]]
     throw_no_such_place(target.index());
   SITU_ASSERT(1, !context.endpoint->in_handler(),
               "a handler of an active message may only reply, and a call that takes a situ::payload send nothing: "

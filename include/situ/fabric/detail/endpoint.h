@@ -161,10 +161,12 @@ class endpoint {
   // Takes in replies only: for a handler that waits for room.
   bool poll_replies();
 
-  // Steps of an idle loop: prepare, poll(true) once more, then sleep or cancel.
-  void prepare_sleep() noexcept;
+  // Steps of an idle loop: prepare, poll(true) and look at awaited words once more, then sleep or cancel. `awaited`:
+  // the lines of these words (awaited_bit).
+  void prepare_sleep(std::uint64_t awaited = 0) noexcept;
   void cancel_sleep() noexcept;
-  // Until somebody wakes this place, or for the time; a negative time is no limit. True where the time was over.
+  // Until somebody wakes this place, or for the time; a negative time is no limit. True where the time was over: then
+  // the place is still prepared, and may sleep on after another look.
   bool sleep(std::int64_t timeout_ns = -1) noexcept;
   // Wakes a place that may be waiting for something this place has just written.
   void wake(std::uint32_t place) noexcept;
@@ -210,7 +212,12 @@ class endpoint {
 
   void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                std::uint32_t payload_bytes) noexcept;
-  void observe(const outgoing& out, std::uint64_t bytes) noexcept;
+  void publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
+                          bool payload_in_cell) noexcept;
+  // Counts and traces the message, too.
+  void publish_observed(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                        std::uint32_t payload_bytes) noexcept;
+  void run_observed(message_handler handler, message& m);
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
   bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
@@ -252,6 +259,13 @@ inline void message::release() noexcept {
 
 inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                               std::uint32_t payload_bytes) noexcept {
+  if (context_.observed) [[unlikely]]
+    return publish_observed(out, c, kind, arguments, payload_in_cell, payload_bytes);
+  publish_unobserved(out, c, kind, arguments, payload_in_cell);
+}
+
+inline void endpoint::publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
+                                         bool payload_in_cell) noexcept {
   SITU_POINT(cell_filled);
   const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
   const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 |
@@ -266,8 +280,6 @@ inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::ui
     SITU_POINT(sleeper_met);
     wake(out.target);
   }
-  if (context_.observed) [[unlikely]]
-    observe(out, payload_bytes + arguments * sizeof(std::uint64_t));
 }
 
 }  // namespace situ::detail

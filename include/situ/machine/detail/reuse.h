@@ -30,8 +30,9 @@ struct reuse_cost {
 class reuse_curve {
  public:
   reuse_curve() = default;
-  // pre: ascending in bytes, which are above 0. No cost falls where bytes grow: what does was disturbed, and is raised.
-  // handed_ns: for each byte that another thread has written just before.
+  // pre: ascending in bytes, which are above 0. No cost falls where bytes grow, and what disturbs a measurement only
+  // adds to it: a cost above that of more bytes is lowered to it. handed_ns: for each byte that another thread has
+  // written just before.
   explicit reuse_curve(std::vector<reuse_cost> points, double handed_ns = 0);
 
   [[nodiscard]] const std::vector<reuse_cost>& points() const noexcept { return points_; }

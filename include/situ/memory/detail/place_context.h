@@ -25,9 +25,12 @@ namespace detail {
 
 struct job_control;    // memory: the block all places of a host share
 class segment;         // memory: this place's slice
+class status_writer;   // memory: what this place shows of itself
 class endpoint;        // fabric: this place's end of its channels
 class scheduler;       // runtime: fibers and ready tasks
 struct runtime_state;  // runtime: teams, finish scopes, pending calls
+
+inline constexpr std::size_t place_slot_bytes = 640;  // of one place_slot (memory/job.h)
 
 struct alignas(64) place_context {
   std::uintptr_t base = 0;
@@ -37,12 +40,17 @@ struct alignas(64) place_context {
   std::uint32_t slice_shift = 63;
   std::uint32_t place_count = 0;
   std::uint32_t place = 0;
-  bool observed = false;  // statistics or a trace are wanted: limits stay 0
+  std::uint32_t callable_places = 0;  // place_count; 0 in a registered thread, where only the place's own calls others
+  bool observed = false;              // statistics or a trace are wanted: limits stay 0
+  bool sender_fences = false;         // job_control::sender_fences
   // ends of places that the running task has been told of; the scheduler changes it with the task
   std::uint32_t told_of = 0;
+  std::uint32_t track = 0;  // the stack that runs, for a trace: 0 is main's; the scheduler changes it, too
+  const std::byte* awaited_words = nullptr;  // place_slot::awaited of place 0; the others place_slot_bytes apart
 
   job_control* job = nullptr;
   detail::segment* segment = nullptr;
+  status_writer* status = nullptr;
   detail::endpoint* endpoint = nullptr;
   detail::scheduler* scheduler = nullptr;
   runtime_state* runtime = nullptr;
