@@ -81,13 +81,15 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
   queue_ = ptr<offload_queue>{new (room.local()) offload_queue};
   for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) queue_.local()->entries[i].index = i;
   for (auto& plan : plans_) plan = std::make_unique<graph_plan>();
-  thread_ = std::thread{[this] { run(); }};
+  worker_ = worker{[this] { run(); }};
 }
 
 offload_agent::~offload_agent() {
   stopping_.store(true);
   queue_.local()->ring();
-  thread_.join();
+  worker_.join();
+  // After a loss others may still take up calls that name its entries: it stays, as all memory of a place that is gone.
+  if (control_.failure_epoch.load(std::memory_order_acquire) != 0) return;
   try {
     deallocate(queue_);
   } catch (const error&) {  // only where the heap is damaged; the segment goes in a moment
@@ -142,6 +144,7 @@ void offload_agent::serve(std::size_t i, offload_state state) {
       entry.objects = plan.size().objects;
       entry.finalizer_words = plan.finalizer_words();
       entry.alignment = plan.alignment_bytes();
+      entry.has_values = plan.has_values();
       for (std::uint32_t r = 0; r < entry.root_count; ++r) entry.roots[r] = plan.root(r);
       outcome = offload_step::measured;
     } else if (step_of(state) == offload_step::copy) {
@@ -208,7 +211,8 @@ offload_entry* offload_agent::reserve_entry() noexcept {
 
 offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_entry* entry = nullptr;
-  current->scheduler->wait_until([&] { return (entry = reserve_entry()) != nullptr; });  // back-pressure is this wait
+  current->scheduler->wait_until([&] { return (entry = reserve_entry()) != nullptr; },  // back-pressure is this wait
+                                 {.note = {.kind = wait_kind::graph, .peer = reader}});
   SITU_POINT(entry_reserved);
   const std::uint64_t use = use_of(entry->state.load(std::memory_order_relaxed));
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
@@ -219,7 +223,8 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
   const auto state = [entry] { return entry->state.load(std::memory_order_acquire); };
   try {
-    current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); });
+    current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); },
+                                   {.note = {.kind = wait_kind::graph, .peer = reader}});
     if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
     // `reader` is: another task has taken it up
     if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);
@@ -293,7 +298,7 @@ void offload_claim::copy_to(arena& destination) {
   offload_step step = offload_step::copy;
   current->scheduler->wait_until(
       [&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; },
-      {.place = source_});
+      {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
   if (step == offload_step::failed) throw_failure(*entry_);
 }
 

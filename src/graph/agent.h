@@ -34,9 +34,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 
+#include "base/host.h"
 #include "graph/plan.h"
 #include "memory/job.h"
 
@@ -64,6 +64,7 @@ struct alignas(64) offload_entry {
   std::uint64_t objects = 0;
   std::uint64_t finalizer_words = 0;
   std::uint32_t alignment = 0;
+  bool has_values = false;  // then the agent does not copy it
   std::uint32_t root_count = 0;
   std::array<std::uint32_t, most_roots> roots{};  // units in the copy
   std::uint64_t destination = 0;                  // set by the receiver
@@ -156,7 +157,7 @@ class offload_agent {
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;
-  std::thread thread_;
+  worker worker_;
 };
 
 }  // namespace situ::detail

@@ -18,6 +18,10 @@ constexpr std::uintptr_t aliasing_bytes = 4096;
 constexpr std::uintptr_t distance_bytes = 256;
 constexpr std::uint16_t lead_bytes = 2 * distance_bytes;
 
+void end_values(std::byte* object, const std::vector<op>& ops) noexcept {
+  visit_values_of(object, ops, [](std::byte* value, const value_functions& functions) { functions.destroy(value); });
+}
+
 // Gives back what the object's containers have allocated since it came.
 void finalize(std::byte* object, const std::vector<op>& ops) noexcept;
 
@@ -26,9 +30,12 @@ void finalize_store(std::byte* descriptor, const op& each) noexcept {
   std::memcpy(&array, descriptor, sizeof array);
   if (array.data == nullptr) return;
   const type_descriptor& block = *each.target;
-  // Elements of the arena have finalizers of their own; those of a store that grew are found here.
+  // Elements of the arena have finalizers of their own; those of a store that grew are found here. Which elements there
+  // still are, only their container knows: so their values end here in either case.
   if (block.has_containers && (array.capacity & array_descriptor::in_arena) == 0)
     for (std::uint64_t i = 0; i < array.count; ++i) finalize(array.data + i * block.size, block.element->others);
+  if (block.has_values)
+    for (std::uint64_t i = 0; i < array.count; ++i) end_values(array.data + i * block.size, block.element->others);
   free_store(array);
 }
 
@@ -48,8 +55,9 @@ void run_finalizers(arena& a) noexcept {
   for (const std::uint64_t* at = a.finalizers; *at != 0; ++at) {
     std::byte* const object = memory + (*at & address_mask) * 8;
     const type_descriptor& type = *type_table[*at >> type_shift];
-    if (type.shape == shape::object) {
+    if (type.kind == object_kind::object) {
       finalize(object, type.others);
+      if (type.has_values) end_values(object, type.others);
     } else {
       const std::uint64_t count = *++at;
       for (std::uint64_t i = 0; i < count; ++i) finalize(object + i * type.size, type.element->others);
@@ -98,11 +106,16 @@ arena_reference make_arena(const graph_plan& plan) {
 
 namespace {
 
+void copy_values(const graph_plan& plan, arena& to) {
+  if (plan.has_values()) without_finalizers(to, [&] { plan.copy_values(reinterpret_cast<std::byte*>(&to)); });
+}
+
 arena_reference write_arena(const graph_plan& plan) {
   arena_reference made = make_arena(plan);
   auto* const memory = reinterpret_cast<std::byte*>(made.get());
   front_of(memory, plan.copy_bytes()).prepare(plan.copy_bytes());
   plan.write(memory, reinterpret_cast<std::uintptr_t>(memory), made.get()->finalizers);
+  copy_values(plan, *made.get());
   return made;
 }
 
@@ -134,6 +147,7 @@ class expected_arena {
     a.objects = plan.size().objects;
     list_finalizers(a, plan.finalizer_words());
     plan.write(reinterpret_cast<std::byte*>(&a), reinterpret_cast<std::uintptr_t>(&a), a.finalizers);
+    copy_values(plan, a);
     return std::move(arena_);
   }
   void learn(const graph_plan& plan) noexcept {

@@ -20,7 +20,7 @@ void throw_out_of_range(std::size_t index, std::size_t size) {
 }
 
 store allocate_bytes_anywhere(std::size_t bytes, std::size_t alignment) {
-  if (current->place_count != 0)
+  if (current->segment != nullptr)
     return {situ::allocate_bytes(bytes, {.alignment = std::max<std::size_t>(alignment, 16)}).local(), true};
   alignment = std::max<std::size_t>(alignment, 16);
   const bool is_possible = bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment;

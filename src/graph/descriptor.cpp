@@ -40,6 +40,7 @@ std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash) {
     hash = mix(hash, static_cast<std::uint64_t>(each.kind) << 40 | std::uint64_t{each.terminated} << 39 | each.offset);
     hash = mix(hash, each.bytes);
     if (each.target != nullptr) hash = hash_text(each.target->name, hash);
+    if (each.value != nullptr) hash = hash_text(each.value->type, hash);
     if (each.cases == nullptr) continue;
     hash = mix(hash, each.cases->flag_offset);
     for (const auto& alternative : each.cases->alternatives)
@@ -51,7 +52,7 @@ std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash) {
 std::uint64_t fingerprint_of(const type_descriptor& type) {
   std::uint64_t hash = hash_text(type.name);
   hash = mix(hash, std::uint64_t{type.size} << 32 | type.alignment);
-  hash = mix(hash, static_cast<std::uint64_t>(type.shape) << 1 | type.is_tagged);
+  hash = mix(hash, static_cast<std::uint64_t>(type.kind) << 1 | type.is_tagged);
   for (const simple_pointer& each : type.pointers) hash = hash_text(each.target->name, mix(hash, each.offset));
   hash = fingerprint_of(type.others, hash);
   for (const field_description& field : type.fields)
@@ -111,11 +112,11 @@ void find_gaps_of_choices(std::vector<op>& ops) {
 // Of a block of objects, its element's: their values are known by now.
 void find_gaps(type_descriptor& type) {
   find_gaps_of_choices(type.others);
-  const type_descriptor& element = type.shape == shape::object_block ? *type.element : type;
+  const type_descriptor& element = type.kind == object_kind::object_block ? *type.element : type;
   type.has_choices = std::any_of(element.others.begin(), element.others.end(),
                                  [](const op& each) { return each.kind == op_kind::choice; });
-  if (type.shape == shape::pointer_block) return;
-  const std::uint64_t distance = type.shape == shape::object ? std::uint64_t{type.units} * 8 : type.size;
+  if (type.kind == object_kind::pointer_block) return;
+  const std::uint64_t distance = type.kind == object_kind::object ? std::uint64_t{type.units} * 8 : type.size;
   type.gap_period = std::lcm(distance, std::uint64_t{8});
   std::vector<value_run> values = element.values;
   type.gaps = by_words(gaps_between(values, 0, type.size), distance, type.gap_period / distance);
@@ -124,6 +125,10 @@ void find_gaps(type_descriptor& type) {
 
 void finish(registry& types, type_entry& entry) {
   type_descriptor& type = entry.type;
+  if (type.kind == object_kind::object_block) {
+    type.has_containers = type.element->has_containers;
+    type.has_values = type.element->has_values;
+  }
   find_gaps(type);
   std::sort(type.pointers.begin(), type.pointers.end(),
             [](const simple_pointer& a, const simple_pointer& b) { return a.offset < b.offset; });
@@ -137,6 +142,22 @@ void gather_targets(const std::vector<op>& ops, std::vector<const type_descripto
     if (each.cases != nullptr)
       for (const auto& alternative : each.cases->alternatives) gather_targets(alternative, found);
   }
+}
+
+// The type and all that can be reached from it by declared pointers, in the order of a walk.
+std::vector<const type_descriptor*> types_reached_from(const type_descriptor& type) {
+  std::vector<const type_descriptor*> reached{&type};
+  std::unordered_set<const type_descriptor*> seen{&type};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const type_descriptor& each = *reached[i];
+    std::vector<const type_descriptor*> found;
+    for (const simple_pointer& pointer : each.pointers) found.push_back(pointer.target);
+    gather_targets(each.others, found);
+    if (each.element != nullptr) found.push_back(each.element);
+    for (const type_descriptor* target : found)
+      if (seen.insert(target).second) reached.push_back(target);
+  }
+  return reached;
 }
 
 }  // namespace
@@ -172,6 +193,11 @@ void make_known(type_entry& entry, const type_facts& facts, void (*fill)(type_de
   // Names of all that the outermost type asked for are known now, so their fingerprints can be made; only then others
   // may see them.
   for (type_entry* each : types.in_progress) finish(types, *each);
+  for (type_entry* each : types.in_progress) {
+    const std::vector<const type_descriptor*> reached = types_reached_from(each->type);
+    each->type.reaches_values =
+        std::any_of(reached.begin(), reached.end(), [](const type_descriptor* other) { return other->has_values; });
+  }
   for (type_entry* each : types.in_progress) each->is_ready.store(true, std::memory_order_release);
   types.in_progress.clear();
 }
@@ -209,19 +235,8 @@ bool is_instance(std::uint64_t tag, const type_descriptor& of) noexcept {
 }
 
 std::uint64_t deep_fingerprint(const type_descriptor& type) {
-  std::vector<const type_descriptor*> reached{&type};
-  std::unordered_set<const type_descriptor*> seen{&type};
   std::uint64_t hash = 0;
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    const type_descriptor& each = *reached[i];
-    hash = mix(hash, each.fingerprint);
-    std::vector<const type_descriptor*> found;
-    for (const simple_pointer& pointer : each.pointers) found.push_back(pointer.target);
-    gather_targets(each.others, found);
-    if (each.element != nullptr) found.push_back(each.element);
-    for (const type_descriptor* target : found)
-      if (seen.insert(target).second) reached.push_back(target);
-  }
+  for (const type_descriptor* each : types_reached_from(type)) hash = mix(hash, each->fingerprint);
   return hash;
 }
 
@@ -241,7 +256,7 @@ void layout_builder::pointer(std::size_t offset, const type_descriptor& target) 
 void layout_builder::array(std::size_t offset, const type_descriptor& block, bool terminated) {
   value(offset, 24);
   into_.mask[offset / 8] = 3;
-  into_.mask[offset / 8 + 1] = block.shape == shape::data_block ? 0 : 1;
+  into_.mask[offset / 8 + 1] = block.kind == object_kind::data_block ? 0 : 1;
   into_.has_containers = true;
   ops_.push_back({.kind = op_kind::array,
                   .terminated = terminated,
@@ -255,6 +270,12 @@ void layout_builder::transient(std::size_t offset, std::size_t bytes) {
   ops_.push_back({.kind = op_kind::transient,
                   .offset = static_cast<std::uint32_t>(offset),
                   .bytes = static_cast<std::uint32_t>(bytes)});
+}
+
+// Its bytes are no value: where it lies, a message has zeroes.
+void layout_builder::copied_value(std::size_t offset, const value_functions& functions) {
+  into_.has_containers = into_.has_values = true;
+  ops_.push_back({.kind = op_kind::value, .offset = static_cast<std::uint32_t>(offset), .value = &functions});
 }
 
 void layout_builder::boolean(std::size_t offset) {

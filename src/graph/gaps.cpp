@@ -47,8 +47,8 @@ void clear_choices(std::byte* object, const std::vector<op>& ops) noexcept {
 void clear_gaps(std::byte* memory, std::uint64_t bytes, const type_descriptor& type) noexcept {
   if (!type.gaps.empty()) clear_padding(memory, bytes, type);
   if (!type.has_choices) return;
-  const type_descriptor& element = type.shape == shape::object_block ? *type.element : type;
-  const std::uint64_t distance = type.shape == shape::object ? std::uint64_t{type.units} * 8 : type.size;
+  const type_descriptor& element = type.kind == object_kind::object_block ? *type.element : type;
+  const std::uint64_t distance = type.kind == object_kind::object ? std::uint64_t{type.units} * 8 : type.size;
   for (std::uint64_t at = 0; at + type.size <= bytes; at += distance) clear_choices(memory + at, element.others);
 }
 

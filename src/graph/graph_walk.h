@@ -39,15 +39,15 @@ struct element_layout {
   std::uint64_t units = 1;
 };
 [[nodiscard]] inline element_layout elements_of(const type_descriptor& type) noexcept {
-  if (type.shape == shape::pointer_block) return {nullptr, 1};
-  if (type.shape == shape::object_block) return {type.element, type.size / 8};
+  if (type.kind == object_kind::pointer_block) return {nullptr, 1};
+  if (type.kind == object_kind::object_block) return {type.element, type.size / 8};
   return {&type, type.units};
 }
 [[nodiscard]] inline bool has_nothing_to_scan(const type_descriptor& type) noexcept {
   const element_layout element = elements_of(type);
   // neither pointers nor transients: those are 8 bytes each, and so aligned
-  if (type.shape == shape::object_block && type.size % 8 != 0) return true;
-  return type.shape == shape::data_block ||
+  if (type.kind == object_kind::object_block && type.size % 8 != 0) return true;
+  return type.kind == object_kind::data_block ||
          (element.type != nullptr && element.type->pointers.empty() && element.type->others.empty());
 }
 
@@ -125,6 +125,8 @@ class graph_walk {
     if (plan_.runs_.size() == 0 || plan_.runs_.back().type != &type || at != plan_.next_ || is_left(type))
       plan_.begin_run(at, type);
     plan_.next_ = at + type.units;
+    if (type.has_values) [[unlikely]]
+      list_values(address, type, 1, at);
     const auto* const source = reinterpret_cast<const std::byte*>(address);
     if (!is_left(type)) return copy_object(plan_.image_ + at * 8, source, type.size);
     leave(at, source, type.size);
@@ -166,6 +168,13 @@ class graph_walk {
     return *type;
   }
 
+  [[gnu::noinline]] void list_values(std::uintptr_t address, const type_descriptor& type, std::uint64_t count,
+                                     std::uint64_t at) const {
+    if constexpr (Checked) throw values_met{};
+    plan_.values_.reserve_more(1);
+    plan_.values_.push({at, {reinterpret_cast<std::byte*>(address), &type, count}});
+  }
+
   void leave(std::uint64_t at, const std::byte* source, std::uint64_t bytes) {
     plan_.left_.reserve_more(1);
     plan_.left_.push({static_cast<std::uint32_t>(at), bytes, source});
@@ -190,6 +199,7 @@ class graph_walk {
     if (at + (bytes + 7) / 8 > plan_.room_) plan_.make_room(at + (bytes + 7) / 8);
     plan_.begin_run(at, block);
     plan_.next_ = at + (bytes + 7) / 8;
+    if (block.has_values) list_values(address, *block.element, count, at);
     const auto* const source = reinterpret_cast<const std::byte*>(address);
     if (bytes >= least_left_bytes && !plan_.is_in_place_ && has_nothing_to_scan(block)) {
       leave(at, source, bytes);
@@ -222,6 +232,7 @@ class graph_walk {
         case op_kind::pointer: scan_pointer(at, each.target); break;
         case op_kind::array: scan_array(at, each); break;
         case op_kind::transient: std::memset(plan_.image_ + at, 0, each.bytes); break;
+        case op_kind::value: break;  // copied at the end
         case op_kind::choice: {
           const auto flag = static_cast<unsigned>(plan_.image_[at]);
           if (flag >= each.cases->alternatives.size()) throw_bad_choice(type, flag);

@@ -19,7 +19,7 @@ constexpr std::uint32_t most_alignment = 4096;
 constexpr std::size_t tagged_bytes = 2 * sizeof(std::uint64_t);
 
 // The types of a program's calls are few, and the closure of a type takes a walk to find.
-std::uint64_t fingerprint_of(const type_descriptor& type) {
+std::uint64_t closure_fingerprint(const type_descriptor& type) {
   thread_local struct {
     const type_descriptor* type;
     std::uint64_t fingerprint;
@@ -28,9 +28,9 @@ std::uint64_t fingerprint_of(const type_descriptor& type) {
   if (slot.type != &type) slot = {&type, deep_fingerprint(type)};
   return slot.fingerprint;
 }
-std::uint64_t fingerprint_of(std::span<const graph_root> roots) {
+std::uint64_t closure_fingerprint(std::span<const graph_root> roots) {
   std::uint64_t sum = roots.size();
-  for (const graph_root& root : roots) sum = sum * 0x9e3779b97f4a7c15 + fingerprint_of(*root.type);
+  for (const graph_root& root : roots) sum = sum * 0x9e3779b97f4a7c15 + closure_fingerprint(*root.type);
   return sum;
 }
 
@@ -77,13 +77,14 @@ class image_reader {
       }
       const type_descriptor& type = *type_table[number];
       std::byte* const object = arena_ + scan_ * 8;
-      if (type.shape == shape::object) {
+      if (type.kind == object_kind::object) {
         if (has_only_pointers(type)) {
           fix_run(type);
           continue;
         }
         fix_object(object, type);
         if (type.has_containers) add_finalizer(type);
+        if (type.has_values) holders_.push_back({object, &type, 1});
         scan_ += type.units;
       } else {
         fix_block(object, type, counts_[count_read_++]);
@@ -95,6 +96,8 @@ class image_reader {
   }
   [[nodiscard]] std::uint64_t objects() const noexcept { return objects_; }
   [[nodiscard]] const std::vector<std::uint64_t>& finalizers() const noexcept { return finalizers_; }
+  // Objects whose values are yet to be read.
+  [[nodiscard]] const std::vector<value_holders>& value_holders_met() const noexcept { return holders_; }
 
  private:
   static std::uint16_t* types_of(std::uint64_t units) {
@@ -115,7 +118,7 @@ class image_reader {
       if (&found != &declared && !(declared.is_tagged && found.is_tagged && derives_from(found, declared)) &&
           !has_at_its_start(unit, found, declared))
         reject("a pointer to {} leads to a {} at offset {:#x}", declared.name, found.name, offset);
-      if (found.shape != shape::object)
+      if (found.kind != object_kind::object)
         reject("a pointer to {} leads into a container at offset {:#x}", declared.name, offset);
       return unit;
     }
@@ -149,7 +152,7 @@ class image_reader {
     const std::size_t at = tagged_.size() * tagged_bytes;
     if (at == tagged_list_.size() || load_word(tagged_list_.data() + at) != type.tag)
       reject("it has objects of {}, which it does not list there among its tagged types", type.name);
-    if (load_word(tagged_list_.data() + at + 8) != fingerprint_of(type))
+    if (load_word(tagged_list_.data() + at + 8) != closure_fingerprint(type))
       reject("{} is laid out differently here: sender and receiver are built from different sources", type.name);
     tagged_.push_back(&type);
   }
@@ -281,6 +284,7 @@ class image_reader {
         case op_kind::pointer: store_word(part, address(reach(load_word(part), *each.target))); break;
         case op_kind::array: fix_array(part, each, type); break;
         case op_kind::transient: std::memset(part, 0, each.bytes); break;
+        case op_kind::value: break;  // read at the end, from behind the image
         case op_kind::choice: {
           const auto flag = static_cast<std::size_t>(*part);
           if (flag >= each.cases->alternatives.size())
@@ -317,13 +321,13 @@ class image_reader {
     store_word(descriptor + 16, array_descriptor::in_arena | stored * block.size);
   }
   void fix_block(std::byte* block, const type_descriptor& type, std::uint64_t count) {
-    if (type.shape == shape::data_block) {
+    if (type.kind == object_kind::data_block) {
       if (!type.bools.empty())
         for (std::uint64_t i = 0; i < count; ++i) check_bools(block + i * type.size, type, type.bools);
-    } else if (type.shape == shape::pointer_block) {
+    } else if (type.kind == object_kind::pointer_block) {
       for (std::uint64_t i = 0; i < count; ++i)
         store_word(block + i * 8, address(reach(load_word(block + i * 8), *type.element)));
-    } else if (type.shape == shape::object_block) {
+    } else if (type.kind == object_kind::object_block) {
       for (std::uint64_t i = 0; i < count; ++i) fix_object(block + i * type.size, *type.element);
       if (type.element->is_tagged)
         for (std::uint64_t i = 0; i < count; ++i) check_header(block + i * type.size, *type.element, type);
@@ -331,6 +335,7 @@ class image_reader {
         add_finalizer(type);
         finalizers_.push_back(count);
       }
+      if (type.has_values) holders_.push_back({block, type.element, count});
     }
     scan_ += (count * type.size + 7) / 8;
   }
@@ -350,6 +355,7 @@ class image_reader {
   std::vector<std::uint64_t> counts_;  // of the blocks met, in order
   std::size_t count_read_ = 0;
   std::vector<std::uint64_t> finalizers_;
+  std::vector<value_holders> holders_;
 };
 
 message_head check_head(std::span<const std::byte> bytes, std::span<const graph_root> roots) {
@@ -358,10 +364,12 @@ message_head check_head(std::span<const std::byte> bytes, std::span<const graph_
   std::memcpy(&head, bytes.data(), sizeof head);
   if (head.magic != message_head::expected_magic)
     reject("it starts with {:#x}, not with {:#x}", head.magic, message_head::expected_magic);
-  if (head.version != message_head::expected_version)
-    reject("version {}, where this program reads version {}", head.version, message_head::expected_version);
+  const bool has_values = head.version == message_head::with_values;
+  if (!has_values && head.version != message_head::without_values)
+    reject("version {}, where this program reads versions {} and {}", head.version, message_head::without_values,
+           message_head::with_values);
   if (head.root_count != roots.size()) reject("{} roots, where {} are expected", head.root_count, roots.size());
-  if (head.fingerprint != fingerprint_of(roots))
+  if (head.fingerprint != closure_fingerprint(roots))
     reject("its types are not those expected here ({}{}): sender and receiver are built from different sources",
            roots.empty() ? "none" : roots[0].type->name, roots.size() > 1 ? ", ..." : "");
   const std::size_t rest = bytes.size() - sizeof head;
@@ -369,7 +377,8 @@ message_head check_head(std::span<const std::byte> bytes, std::span<const graph_
       std::uint64_t{head.root_count} * root_bytes + std::uint64_t{head.tagged_count} * tagged_bytes;
   if (head.alignment < 16 || head.alignment > most_alignment || (head.alignment & (head.alignment - 1)) != 0)
     reject("an alignment of {}", head.alignment);
-  if (lists > rest || head.image_bytes != rest - lists || head.image_bytes % 8 != 0)
+  if (lists > rest || head.image_bytes > rest - lists || (!has_values && head.image_bytes != rest - lists) ||
+      head.image_bytes % 8 != 0)
     reject("{} bytes hold no head, {} roots, {} tagged types and an image of {}", bytes.size(), head.root_count,
            head.tagged_count, head.image_bytes);
   if (head.objects > head.image_bytes / 8) reject("{} objects in an image of {} bytes", head.objects, head.image_bytes);
@@ -389,7 +398,8 @@ void set_finalizers(arena& a, const std::vector<std::uint64_t>& words) {
 }  // namespace
 
 std::uint64_t message_bytes(const graph_plan& plan, std::size_t roots) noexcept {
-  return sizeof(message_head) + roots * root_bytes + plan.tagged_types().size() * tagged_bytes + plan.size().bytes;
+  return sizeof(message_head) + roots * root_bytes + plan.tagged_types().size() * tagged_bytes + plan.size().bytes +
+         plan.value_bytes();
 }
 
 void write_message(const graph_plan& plan, std::span<const graph_root> roots, std::byte* to) {
@@ -398,10 +408,11 @@ void write_message(const graph_plan& plan, std::span<const graph_root> roots, st
         errc::bad_argument,
         fmt::format("an object aligned to {} bytes cannot be sent as a message: {} at most, or by another transfer",
                     plan.alignment_bytes(), most_alignment));
-  const message_head head{.root_count = static_cast<std::uint16_t>(roots.size()),
+  const message_head head{.version = plan.has_values() ? message_head::with_values : message_head::without_values,
+                          .root_count = static_cast<std::uint16_t>(roots.size()),
                           .image_bytes = plan.size().bytes,
                           .objects = plan.size().objects,
-                          .fingerprint = fingerprint_of(roots),
+                          .fingerprint = closure_fingerprint(roots),
                           .tagged_count = static_cast<std::uint32_t>(plan.tagged_types().size()),
                           .alignment = plan.alignment_bytes()};
   std::memcpy(to, &head, sizeof head);
@@ -409,11 +420,14 @@ void write_message(const graph_plan& plan, std::span<const graph_root> roots, st
   for (std::size_t i = 0; i < roots.size(); ++i, to += root_bytes) store_word(to, std::uint64_t{plan.root(i)} * 8);
   for (const type_descriptor* type : plan.tagged_types()) {
     store_word(to, type->tag);
-    store_word(to + 8, fingerprint_of(*type));
+    store_word(to + 8, closure_fingerprint(*type));
     to += tagged_bytes;
   }
   front_of(to, plan.size().bytes).prepare(plan.size().bytes);
   plan.write_image(to - sizeof(arena));
+  if (!plan.has_values()) return;
+  wire_writer writer{to + plan.size().bytes};
+  plan.write_values(writer);
 }
 
 arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_root> roots) {
@@ -433,7 +447,16 @@ arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_r
       roots[i].object = reader.read_root(load_word(offsets + i * root_bytes), *roots[i].type);
     reader.read_all();
     if (reader.objects() != head.objects) reject("{} objects, where the head says {}", reader.objects(), head.objects);
+    const bool has_values = !reader.value_holders_met().empty();
+    if (has_values != (head.version == message_head::with_values))
+      reject("version {}, where its objects have {}values", head.version, has_values ? "" : "no ");
     set_finalizers(*made.get(), reader.finalizers());
+    if (has_values) {
+      const std::span<const std::byte> values =
+          bytes.subspan(static_cast<std::size_t>(image - bytes.data()) + head.image_bytes);
+      without_finalizers(*made.get(),
+                         [&] { construct_values(reader.value_holders_met(), {values.data(), values.size()}); });
+    }
   } catch (...) {
     for (graph_root& root : roots) root.object = nullptr;  // it goes with the arena
     throw;

@@ -1,9 +1,10 @@
 // The message form of graphs: bytes that may cross hosts and trust boundaries. docs/formats/graph_message.md is the
 // grammar.
 //
-//   | head | root 1 ... root r | tag, fingerprint of each tagged type, as they first occur | image |
+//   | head | root 1 ... root r | tag, fingerprint of each tagged type, as they first occur | image | values |
 //
-// The image is the copy without its head, with pointers as offsets.
+// The image is the copy without its head, with pointers as offsets. Where objects hold values (values.h), these follow
+// it, and the version is 2.
 //
 // The image is canonical: objects lie in the order in which a breadth-first walk from the roots meets them, each at the
 // first unit that suits it. So the reader knows at each pointer where a new object must lie; anything else must be the
@@ -24,10 +25,11 @@ namespace situ::detail {
 
 struct message_head {
   static constexpr std::uint32_t expected_magic = 0x4d475453;  // "STGM"
-  static constexpr std::uint16_t expected_version = 1;
+  static constexpr std::uint16_t without_values = 1;
+  static constexpr std::uint16_t with_values = 2;
 
   std::uint32_t magic = expected_magic;
-  std::uint16_t version = expected_version;
+  std::uint16_t version = without_values;
   std::uint16_t root_count = 0;
   std::uint64_t image_bytes = 0;
   std::uint64_t objects = 0;
@@ -43,9 +45,9 @@ static_assert(sizeof(message_head) == 40);
 void write_message(const graph_plan& plan, std::span<const graph_root> roots, std::byte* to);
 
 // Reads a message into an arena of its own. `roots` names the declared types; their objects are set, to null where it
-// throws. Nothing in `bytes` is trusted: the content is copied first and checked then, and no more memory is taken than
-// four times the message and 64 KiB. Throws bad_message, which says what is wrong and where; out_of_memory. cost:
-// docs/design/graph.md.
+// throws. Nothing in `bytes` is trusted: the image is copied first and checked then, and no more memory is taken than
+// four times the message and 64 KiB, and what the values' types take for their bytes. Throws bad_message, which says
+// what is wrong and where; out_of_memory. cost: docs/design/graph.md.
 [[nodiscard]] arena_reference read_message(std::span<const std::byte> bytes, std::span<graph_root> roots);
 
 }  // namespace situ::detail

@@ -56,7 +56,7 @@ void graph_plan::begin_run(std::uint64_t at, const type_descriptor& type) {
 void graph_plan::end_run(std::uint64_t end) noexcept {
   run& last = runs_.back();
   last.end = static_cast<std::uint32_t>(end);
-  const bool is_object = last.type->shape == shape::object;
+  const bool is_object = last.type->kind == object_kind::object;
   const std::uint64_t objects = is_object ? (last.end - last.begin) / std::max(last.type->units, 1U) : 1;
   objects_ += objects;
   if (last.type->has_containers) finalizer_words_ += is_object ? objects : 2;
@@ -86,7 +86,8 @@ const graph_plan::scan_method& graph_plan::method_of(const type_descriptor& type
   }
   const type_descriptor& target = *method.target;
   job.target_units = target.units;
-  if (target.is_tagged || target.starts_with_class || target.alignment != 8 ||
+  job.window = access_window{std::uint64_t{target.units} * 8};
+  if (target.is_tagged || target.starts_with_class || target.has_values || target.alignment != 8 ||
       target.units > scanned_run::most_target_units)
     return method;
   method.function = checked ? find_scan_run<true>(job.pointers, job.target_units)
@@ -107,6 +108,8 @@ void graph_plan::clear() noexcept {
   if (next_ * 8 > kept_list_bytes) image_memory_.shrink(kept_list_bytes);
   runs_.clear(kept_list_bytes);
   left_.clear(kept_list_bytes);
+  values_.clear(kept_list_bytes);
+  value_bytes_ = 0;
   roots_.clear();
   tagged_types_.clear();
   next_ = first_unit;
@@ -136,6 +139,7 @@ void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map m
     discover_with<false>(roots, count, map);
   }
   if (runs_.size() != 0) end_run(next_);
+  if (values_.size() != 0) measure_values();
 }
 
 bool graph_plan::discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes) {
@@ -293,7 +297,7 @@ struct graph_plan::writer {
   }
   void write_left_pointers(const run& now) noexcept {
     ++left;
-    if (now.type->shape != shape::object) return;
+    if (now.type->kind != object_kind::object) return;
     for (const simple_pointer& each : now.type->pointers) {
       std::memcpy(copy + std::uint64_t{now.begin} * 8 + each.offset,
                   plan.image_ + std::uint64_t{now.begin} * 8 + each.offset, 8);
@@ -324,7 +328,7 @@ struct graph_plan::writer {
 
   void list_finalizers(const run& now) noexcept {
     const std::uint64_t type = std::uint64_t{now.type->index} << type_shift;
-    if (now.type->shape != shape::object) {
+    if (now.type->kind != object_kind::object) {
       *finalizer++ = now.begin | type;
       *finalizer++ = std::uint64_t{now.end - now.begin} * 8 / now.type->size;
       return;
@@ -372,6 +376,43 @@ void graph_plan::write_image(std::byte* to) const {
                   std::uint64_t{now.end - now.begin} * 8);
     }
   });
+}
+
+// --- values ---
+
+template <class Visit>
+void graph_plan::visit_values(Visit visit) const {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const value_holders& each = values_[i].holders;
+    for (std::uint64_t k = 0; k < each.count; ++k)
+      visit_values_of(each.first + k * each.type->size, each.type->others, visit);
+  }
+}
+
+void graph_plan::measure_values() {
+  sharing_pass<measured_objects> pass;
+  visit_values(
+      [&](const std::byte* value, const value_functions& functions) { value_bytes_ += functions.size(value); });
+  pass.finish();
+}
+
+void graph_plan::write_values(wire_writer& writer) const {
+  sharing_pass<written_objects> pass;
+  visit_values([&](const std::byte* value, const value_functions& functions) { functions.write(writer, value); });
+  pass.finish();
+}
+
+void graph_plan::copy_values(std::byte* to) const {
+  std::vector<std::byte> bytes(value_bytes_);
+  wire_writer writer{bytes.data()};
+  write_values(writer);
+  std::vector<value_holders> copies;
+  copies.reserve(values_.size());
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    copies.push_back(values_[i].holders);
+    copies.back().first = to + values_[i].begin * 8;
+  }
+  construct_values(copies, {bytes.data(), bytes.size()});
 }
 
 // --- the thread's plan ---

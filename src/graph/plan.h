@@ -4,11 +4,12 @@
 // is first met, and the image is scanned from its start, which replaces each pointer by the place of its target; the
 // image is the queue. Objects of one type that lie side by side are one run, so types cost a record only where they
 // change. write() goes along the runs and moves the image to where the copy shall lie, making addresses of places on
-// the way. Large plain data is left where it is until then.
+// the way. Large plain data is left where it is until then. Values (values.h) are copied after that, from the source.
 //
 //   runs     | units 4 to 7: list | 7 to 9: leaf | 9 to 512009: block of doubles, left | ...    16 bytes each
 //   image    | head, 4 units | object 1 | object 2 | room for a block | ...
 //   left     | address and bytes of what was left | ...
+//   values   | where objects with values lie, at the source and in the copy | ...
 //
 // Invariants
 //   1. The image holds the objects in the order in which they were met, simple pointers before `others`; each at the
@@ -32,6 +33,7 @@
 #include "graph/copy_map.h"
 #include "graph/reserved.h"
 #include "graph/scan_run.h"
+#include "graph/values.h"
 #include "memory/huge_pages.h"
 
 namespace situ::detail {
@@ -79,15 +81,18 @@ enum class source_check : std::uint8_t {
   segments,  // another place's: within the open part of a segment, or it would not be mapped here
 };
 
+// Thrown by a checked walk that meets values: their memory is the source's process's own.
+struct values_met {};
+
 class graph_plan {
  public:
   graph_plan() = default;
   graph_plan(const graph_plan&) = delete;
   graph_plan& operator=(const graph_plan&) = delete;
 
-  // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address (with
-  // source_check::segments). place: where the copy might lie, if it fits; then its image is made there, with addresses
-  // for pointers, and lies where it should. front: of the place.
+  // Walks the graph of these roots (null ones are left out). Errors: bad_argument, out_of_memory, bad_address and
+  // values_met (with source_check::segments). place: where the copy might lie, if it fits; then its image is made
+  // there, with addresses for pointers, and lies where it should. front: of the place.
   void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
                 std::span<std::byte> place = {}, write_front front = {});
   // The same, but gives up soon after a copy of so many bytes: then false, and the plan is cleared.
@@ -120,6 +125,13 @@ class graph_plan {
   // As a message has it: offsets for pointers, and zeroes for what is no value. pre: not in place.
   void write_image(std::byte* to) const;
 
+  // The values of the graph: bytes of all, and writing them.
+  [[nodiscard]] bool has_values() const noexcept { return values_.size() != 0; }
+  [[nodiscard]] std::uint64_t value_bytes() const noexcept { return value_bytes_; }
+  void write_values(wire_writer& writer) const;
+  // Makes those of a copy that is written but for them. Throws what their types throw; then none is left.
+  void copy_values(std::byte* to) const;
+
   void clear() noexcept;
 
  private:
@@ -134,6 +146,11 @@ class graph_plan {
     std::uint32_t begin;
     std::uint64_t bytes;
     const std::byte* source;
+  };
+  // Objects whose values are yet to be copied: one, or a block.
+  struct value_source {
+    std::uint64_t begin;
+    value_holders holders;  // at the source
   };
   // How objects of a type are scanned by scan_run.h; nothing of it where function is null.
   struct scan_method {
@@ -156,6 +173,9 @@ class graph_plan {
   void begin_run(std::uint64_t at, const type_descriptor& type);
   void end_run(std::uint64_t end) noexcept;
   void make_room(std::uint64_t units);
+  template <class Visit>
+  void visit_values(Visit visit) const;
+  void measure_values();
   [[nodiscard]] const scan_method& method_of(const type_descriptor& type, bool checked);
 
   reserved_memory image_memory_{reserved_memory::growth::moving};
@@ -170,6 +190,8 @@ class graph_plan {
   static constexpr std::uint64_t no_stop = ~std::uint64_t{0};
   growing_list<run> runs_;
   growing_list<left_data> left_;
+  growing_list<value_source> values_;
+  std::uint64_t value_bytes_ = 0;
   std::vector<std::uint32_t> roots_;
   std::vector<const type_descriptor*> tagged_types_;
   std::vector<scan_method> methods_;   // by type, and whether sources are checked

@@ -2,12 +2,13 @@
 // pointers are a few to objects of one type without a header. Everything else is walked by plan.cpp, with the same
 // outcome.
 //
-// The loop is made for each number of pointers and of units that a target has, so that a pointer costs a dozen
+// The loops are made for each number of pointers and of units that a target has, so that a pointer costs a dozen
 // instructions when its target is known and two dozen when it is new. An object that has only just been copied is
 // scanned in the source: its words are in flight to the copy, and waiting for them would make each step of a list
-// longer by a store's way through the buffer.
+// longer by a store's way through the buffer. A pointer back to the object before it needs no look into the map.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,8 +41,37 @@ struct scanned_run {
   std::uint32_t target_units = 0;
   std::uint32_t pointers = 0;                          // 1 to most_pointers
   std::array<std::uint32_t, most_pointers> offsets{};  // bytes
+  access_window window;                                // of the targets, where sources are checked
 };
 
+// The targets whose entries need not be looked for: those in one region of the map that may be read.
+struct near_targets {
+  std::uintptr_t begin = 0;
+  std::uint64_t bytes = 0;     // held is what lies less than this behind `begin`
+  std::uintptr_t entries = 0;  // where the entry of `begin` lies
+
+  [[nodiscard]] bool hold(std::uintptr_t target) const noexcept { return target - begin < bytes; }
+  // pre: it is held, or `begin`.
+  [[nodiscard]] std::uint32_t& entry(std::uintptr_t target) const noexcept {
+    return *reinterpret_cast<std::uint32_t*>(entries + (target - begin) / 2);
+  }
+};
+
+// Those around a target, as far as they lie among `readable` bytes from `begin` on. Where it does not, it is `begin`
+// and nothing is held.
+[[nodiscard, gnu::noinline]] inline near_targets find_near(std::uintptr_t target, side_table& map, std::uintptr_t begin,
+                                                           std::uint64_t readable) {
+  constexpr std::uint64_t region_bytes = std::uint64_t{1} << side_table::region_shift;
+  side_table::region_table chunk = map.table()[target >> side_table::region_shift];
+  if (chunk == 0) chunk = map.add_chunk(target);
+  if (target - begin >= readable) return {target, 0, chunk + target / 2};
+  const std::uintptr_t region = target & ~(region_bytes - 1);
+  const std::uintptr_t first = std::max(region, begin);
+  return {first, std::min(region + region_bytes - first, readable - (first - begin)), chunk + first / 2};
+}
+
+// By two loops. Where nothing but the object that was copied last is left to scan, as in a list, a chain goes from
+// source to source; where more wait, they are taken out of the copy.
 // Units 0: as many as the run says.
 template <unsigned Pointers, std::uint32_t Units, bool Checked>
 void scan_run(scanned_run& run, side_table& map) {
@@ -50,6 +80,7 @@ void scan_run(scanned_run& run, side_table& map) {
   const std::uint64_t bytes = 8 * std::uint64_t{Units != 0 ? Units : run.target_units};
   const std::uint64_t stride = 8 * std::uint64_t{run.stride};
   const std::uint64_t bias = run.pointer_base - 8 * std::uint64_t{base};  // what turns entries into pointers
+  const std::uint64_t shift = run.pointer_base - reinterpret_cast<std::uintptr_t>(run.memory);  // likewise, addresses
   const std::byte* const stop = run.memory + run.stop * 8;
   std::array<std::uint64_t, Pointers> offsets;
   for (unsigned i = 0; i < Pointers; ++i) offsets[i] = run.offsets[i];
@@ -57,21 +88,67 @@ void scan_run(scanned_run& run, side_table& map) {
   std::byte* to = run.memory + run.next * 8;
   const std::byte* const last_room = run.memory + run.room * 8 - Pointers * bytes;
   std::uint32_t fresh = base + static_cast<std::uint32_t>(run.next);
-  [[maybe_unused]] access_window window{bytes};
+  access_window& window = run.window;
   // Pointers before this one.
   [[maybe_unused]] const auto met_before = [&](const std::byte* at, unsigned pointer) {
     return static_cast<std::uint64_t>(at - (run.memory + run.scan * 8)) / stride * Pointers + pointer;
   };
-  const std::byte* last_source = to - bytes;  // of the object that was copied last
+  const auto pointer_to = [&](const std::byte* copy) { return reinterpret_cast<std::uintptr_t>(copy) + shift; };
+  const auto append = [&](std::uint32_t& entry, std::uint64_t target) {
+    entry = fresh;
+    std::memcpy(to, reinterpret_cast<const std::byte*>(target), bytes);
+    to += bytes;
+    fresh += static_cast<std::uint32_t>(bytes / 8);
+  };
+  const std::uint64_t chained = stride == bytes ? bytes : 0;  // what lies before `to` where one object is left
   while (object != stop && object != to && to <= last_room) {
+    // Reads that are each to be looked at are left to the other loop.
+    if (object + chained == to && (!Checked || window.room() != 0)) {
+      const std::byte* const end = std::min<const std::byte*>(last_room, stop);
+      const std::byte* source = object;
+      auto before = reinterpret_cast<std::uintptr_t>(to);  // the source of the object before; none lies here
+      near_targets near;
+      do {
+        const std::byte* found = nullptr;
+        for (unsigned i = 0; i < Pointers; ++i) {
+          const std::uint64_t target = load_unit(source + offsets[i]);
+          if (Pointers > 1 && target == before) {
+            store_unit(object + offsets[i], pointer_to(object - bytes));
+            continue;
+          }
+          if (!near.hold(target)) [[unlikely]] {
+            if (target == 0) {  // as is the copy's
+              if constexpr (Checked) window.skip();
+              continue;
+            }
+            if constexpr (Checked) {
+              if (!window.holds(target)) window.move(target, met_before(object, i));
+              near = find_near(target, map, window.begin(), window.room());
+            } else {
+              near = find_near(target, map, 0, ~std::uint64_t{0});
+            }
+          }
+          std::uint32_t& entry = near.entry(target);
+          if (const std::uint64_t known = entry; known > base) {
+            store_unit(object + offsets[i], bias + known * 8);
+            continue;
+          }
+          store_unit(object + offsets[i], pointer_to(to));
+          append(entry, target);
+          found = reinterpret_cast<const std::byte*>(target);
+        }
+        before = reinterpret_cast<std::uintptr_t>(source);
+        source = found;
+        object += bytes;
+      } while (object + bytes == to && to <= end);
+      continue;
+    }
     // So many have room whatever they point to.
-    const auto room = static_cast<std::uint64_t>(last_room - to) / (Pointers * bytes) + 1;
-    const std::byte* const end =
-        room < static_cast<std::uint64_t>(stop - object) / stride ? object + room * stride : stop;
+    const auto room = (static_cast<std::uint64_t>(last_room - to) / (Pointers * bytes) + 1) * stride;
+    const std::byte* const end = room < static_cast<std::uint64_t>(stop - object) ? object + room : stop;
     do {
-      const std::byte* const source = object + bytes == to ? last_source : object;
       for (unsigned i = 0; i < Pointers; ++i) {
-        const std::uint64_t target = load_unit(source + offsets[i]);
+        const std::uint64_t target = load_unit(object + offsets[i]);
         side_table::region_table chunk = table[target >> side_table::region_shift];
         if (chunk == 0) [[unlikely]] {
           if (target == 0) {  // as is the copy's
@@ -88,17 +165,13 @@ void scan_run(scanned_run& run, side_table& map) {
           store_unit(object + offsets[i], bias + known * 8);
           continue;
         }
-        entry = fresh;
-        store_unit(object + offsets[i], bias + std::uint64_t{fresh} * 8);
-        last_source = reinterpret_cast<const std::byte*>(target);
-        std::memcpy(to, last_source, bytes);
-        to += bytes;
-        fresh += static_cast<std::uint32_t>(bytes / 8);
+        store_unit(object + offsets[i], pointer_to(to));
+        append(entry, target);
       }
       object += stride;
-    } while (object != end && object != to);
+    } while (object != end && object + chained < to);
   }
-  if constexpr (Checked) window.finish(met_before(object, 0));
+  if constexpr (Checked) window.finish([&] { return met_before(object, 0); });
   run.scan = static_cast<std::uint64_t>(object - run.memory) / 8;
   run.next = static_cast<std::uint64_t>(to - run.memory) / 8;
 }

@@ -126,8 +126,8 @@ constexpr std::uint64_t most_sent_unasked = 512;
 constexpr std::uint32_t pulls_per_look = 15;
 constexpr std::uint64_t may_fetch_bit = std::uint64_t{1} << 32;  // beside the failure epoch of a pull
 
-// At the sender of a graph that the receiver could not read, since some of it lies in no segment. A root is an address
-// and the number of its type here.
+// At the sender of a graph that the receiver could not read, since some of it lies in no segment, or is a value. A root
+// is an address and the number of its type here.
 std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint64_t>& words) {
   // who offered it may have freed it
   if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);
@@ -168,7 +168,8 @@ offload_agent& agent_here() {
 }
 
 void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept {
-  if (current->observed) record_event(*current, kind_of(how), from, copy.bytes, begin_ns);
+  if (current->observed)
+    record_event(*current, {.begin_ns = begin_ns, .bytes = copy.bytes, .peer = from, .kind = kind_of(how)});
   graph_state& state = graph_state_here();
   if (state.log) state.log({{copy.objects, copy.bytes - sizeof(arena)}, how, place{from}});
 }
@@ -218,13 +219,26 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   self.roots = {self.root_store.data(), roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
   self.may_fetch = how == transfer::automatic;
-  self.how = how == transfer::automatic ? self.choose(is_result) : how;
+  // Values lie in memory of this process alone, and only it can read them.
+  const bool reaches_values =
+      std::any_of(roots.begin(), roots.end(), [](const graph_root& root) { return root.type->reaches_values; });
+  if (reaches_values) {
+    self.how = transfer::message;
+  } else {
+    self.how = how == transfer::automatic ? self.choose(is_result) : how;
+  }
+  if (self.how == transfer::offload) {
+    self.lease = agent_here().measure(roots, to.to.index());
+    if (self.lease.entry()->has_values) {  // in objects of a derived class
+      const offload_lease over = std::move(self.lease);
+      self.how = transfer::message;
+    }
+  }
   if (self.how != transfer::message) self.borrowed.reset();
   if (self.how == transfer::message) {
     if (self.plan().size().objects == 0)
       self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
   } else if (self.how == transfer::offload) {
-    self.lease = agent_here().measure(roots, to.to.index());
     self.entry_words[0] = reinterpret_cast<std::uintptr_t>(self.lease.entry());
     self.entry_words[1] = self.lease.use();
   } else if (is_result) {
@@ -272,10 +286,11 @@ void graph_sender::wait_until_taken() {
   if (self_->how == transfer::pull) {
     current->scheduler->wait_until(
         [flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; },
-        {.place = self_->flag.reader()});
+        {.place = self_->flag.reader(), .note = {.kind = wait_kind::graph, .peer = self_->flag.reader()}});
   } else if (self_->how == transfer::offload) {
     current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); },
-                                   {.place = self_->lease.entry()->reader});
+                                   {.place = self_->lease.entry()->reader,
+                                    .note = {.kind = wait_kind::graph, .peer = self_->lease.entry()->reader}});
   }
 }
 
@@ -312,7 +327,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
   const std::uint64_t how = take_word();
   source_ = source;
   if (how == static_cast<std::uint64_t>(transfer::message)) {
-    const std::uint64_t begin_ns = current->observed ? steady_ns() : 0;
+    const std::uint64_t begin_ns = current->observed ? observed_span::begin(*current) : 0;
     const std::size_t bytes = reader.read_count(1);
     memory_ = read_message({reader.take(bytes), bytes}, roots);
     SITU_POINT(graph_read);
@@ -337,7 +352,7 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
 
 void graph_receiver::complete(std::span<graph_root> roots) {
   if (std::exchange(is_complete_, true)) return;
-  const std::uint64_t begin_ns = current->observed ? steady_ns() : 0;
+  const std::uint64_t begin_ns = current->observed ? observed_span::begin(*current) : 0;
   if (how_ == transfer::pull) {
     pull(roots);
   } else {
@@ -358,6 +373,7 @@ void graph_receiver::pull(std::span<graph_root> roots) {
     return;
   } catch (const error& e) {
     if (e.code() != errc::bad_address || (words_[1] & may_fetch_bit) == 0) throw;
+  } catch (const values_met&) {  // in objects of a derived class: the sender did not know
   }
   how_ = transfer::message;
   const std::vector<std::byte> bytes =
@@ -384,7 +400,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
 }
 
 arena_reference copy_roots(std::span<graph_root> roots) {
-  const std::uint64_t begin_ns = current->observed ? steady_ns() : 0;
+  const std::uint64_t begin_ns = current->observed ? observed_span::begin(*current) : 0;
   arena_reference made = copy_graph(roots, copy_map::automatic, source_check::none);
   report_copy(*made.get(), transfer::automatic, current->place, begin_ns);
   return made;

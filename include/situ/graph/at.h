@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -32,23 +33,21 @@ namespace situ {
 template <class T>
 class reference_to {
  public:
-  constexpr explicit reference_to(T* object) noexcept : object_{object} {}
-  [[nodiscard]] constexpr operator T*() const noexcept { return object_; }
-  [[nodiscard]] constexpr operator ptr<T>() const noexcept { return ptr<T>{object_}; }
+  explicit reference_to(ptr<T> object) noexcept : object_{object} {}
+  [[nodiscard]] operator T*() const noexcept { return object_.local(); }
+  [[nodiscard]] operator ptr<T>() const noexcept { return object_; }
 
  private:
-  T* object_;
+  ptr<T> object_;
 };
-template <class T>
-inline constexpr bool is_data<reference_to<T>> = true;
 // The address of an object as an argument; the caller sees that the object lives as long as the body uses it.
 template <class T>
-[[nodiscard]] constexpr reference_to<T> by_reference(T* object) noexcept {
-  return reference_to<T>{object};
+[[nodiscard]] reference_to<T> by_reference(T* object) noexcept {
+  return reference_to<T>{ptr<T>{object}};
 }
 template <class T>
-[[nodiscard]] constexpr reference_to<T> by_reference(ptr<T> object) noexcept {
-  return reference_to<T>{object.local()};
+[[nodiscard]] reference_to<T> by_reference(ptr<T> object) noexcept {
+  return reference_to<T>{object};
 }
 
 namespace detail {
@@ -72,8 +71,10 @@ consteval bool holds_pointers() {
     return any_holds_pointers(typename sum_alternatives<T>::type{});
   } else if constexpr (product<T>) {
     return any_holds_pointers(typename product_parts<T>::type{});
+  } else if constexpr (std::is_base_of_v<object, T>) {
+    return true;
   } else if constexpr (declared<T>) {
-    return !carries_only_data<T>();
+    return any_holds_pointers(described_types<T>{});
   } else if constexpr (has_known_fields<T>) {
     return any_holds_pointers(field_types<T>{});
   } else {
@@ -88,8 +89,9 @@ inline constexpr bool is_owned<owned<T>> = true;
 template <class T>
 concept graph_pointer = std::is_pointer_v<T> && std::is_class_v<std::remove_cv_t<std::remove_pointer_t<T>>>;
 template <class T>
-concept graph_value = std::is_class_v<T> && !is_owned<T> && !sum<T> && !product<T> && !fixed<T> && !is_data<T> &&
-                      (container<T> || declared<T> || is_open_aggregate<T>) && (!is_plain<T> || holds_pointers<T>());
+concept graph_value =
+    std::is_class_v<T> && !is_owned<T> && !sum<T> && !product<T> && !fixed<T> && !is_data<T> &&
+    (container<T> || declared<T> || is_open_aggregate<T>) && !has_own_wire<T>() && holds_pointers<T>();
 template <class T>
 concept graph_argument = graph_pointer<T> || is_owned<T> || graph_value<T>;
 
@@ -246,6 +248,8 @@ class call_pack<Arguments...> {
  public:
   static constexpr bool may_lend = true;
   static constexpr bool reads_in_place = false;
+  static constexpr bool may_view = false;
+  static constexpr bool keeps_message = false;
 
   // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed
   // over, and values. By offload the agent's measure is waited for, in a task, which has all arguments.
@@ -286,12 +290,16 @@ class call_pack<Arguments...> {
   }
   [[nodiscard]] std::size_t size() const {
     std::size_t bytes = graphs_.size();
+    pass_over<measured_objects, Arguments...> pass;
     for_each_datum([&]<class A>(const A& value) { bytes += wire<A>::size(value); });
+    pass.finish();
     return bytes;
   }
   void write(wire_writer& writer) const {
     graphs_.write(writer);
+    pass_over<written_objects, Arguments...> pass;
     for_each_datum([&]<class A>(const A& value) { wire<A>::write(writer, value); });
+    pass.finish();
   }
 
   class received {
@@ -300,8 +308,8 @@ class call_pack<Arguments...> {
     template <class F>
     decltype(auto) invoke(F& f) {
       return [&]<std::size_t... Index>(std::index_sequence<Index...>) -> decltype(auto) {
-        return f(pass<Arguments, !std::is_invocable_v<F, passed_t<Arguments, false>...>>(
-            std::integral_constant<std::size_t, Index>{})...);
+        return std::invoke(f, pass<Arguments, !std::is_invocable_v<F, passed_t<Arguments, false>...>>(
+                                  std::integral_constant<std::size_t, Index>{})...);
       }(std::index_sequence_for<Arguments...>{});
     }
 
@@ -352,6 +360,7 @@ class call_pack<Arguments...> {
     received result;
     result.roots_ = types();
     result.graphs_.read(reader, source, result.roots_);
+    pass_over<read_objects, Arguments...> pass;
     [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       (
           [&] {
@@ -360,16 +369,19 @@ class call_pack<Arguments...> {
           }(),
           ...);
     }(std::index_sequence_for<Arguments...>{});
+    pass.finish();
     return result;
   }
   static received copy(const Arguments&... arguments) {
     received result;
     result.roots_ = gather(arguments...);
     result.local_ = copy_roots(result.roots_);
+    auto copies = copy_values(only_datum(arguments)...);
     [&]<std::size_t... Index>(std::index_sequence<Index...>) {
       (
           [&] {
-            if constexpr (!graph_argument<Arguments>) std::get<Index>(result.data_).emplace(arguments);
+            if constexpr (!graph_argument<Arguments>)
+              std::get<Index>(result.data_).emplace(std::move(std::get<Index>(copies)));
           }(),
           ...);
     }(std::index_sequence_for<Arguments...>{});
@@ -389,10 +401,7 @@ class call_pack<Arguments...> {
           if constexpr (graph_argument<Arguments>) {
             static_assert(check_class<typename graph_of<Arguments>::object>());
           } else {
-            static_assert(travels<Arguments>,
-                          "situ: this argument cannot travel: at() takes pointers to described classes, described "
-                          "classes, trivially copyable values, std::string, and "
-                          "std::vector, std::tuple, std::pair, std::optional and std::array of such values");
+            check_value<Arguments>();
           }
         }(),
         ...);
@@ -438,6 +447,14 @@ class call_pack<Arguments...> {
         }(),
         ...);
     return roots;
+  }
+  template <class A>
+  static const A& only_datum(const A& value) noexcept {
+    return value;
+  }
+  template <graph_argument A>
+  static std::nullptr_t only_datum(const A&) noexcept {
+    return nullptr;
   }
   template <class Use>
   void for_each_datum(Use use) const {

@@ -5,11 +5,12 @@
 //   situ::graph_size size = situ::measure(head);      // objects, bytes
 //
 // The copy lies in the calling place's segment (outside a runtime: on the heap) and goes when its owner goes. The
-// original is only read, and must not change meanwhile. Errors: out_of_memory; bad_argument for a graph beyond 31 GiB,
-// for an object whose header names no known type or that was never constructed, and for one that is met first by a
-// pointer to its first part. cost: linear in objects and bytes: a dozen instructions for a pointer whose target is
-// known, two dozen for a new object, and the cache misses of walking the graph; meanwhile working memory as large as
-// the copy. Source: NEMESYS, sections 4.3 to 4.6; docs/decisions/0004-graph-copy.md.
+// original is only read, and must not change meanwhile. Standard containers, strings and smart pointers in it are
+// copied as values are (runtime/serialize.h), and what std::shared_ptr share is the copy's own. Errors: out_of_memory;
+// bad_argument for a graph beyond 31 GiB, for an object whose header names no known type or that was never constructed,
+// and for one that is met first by a pointer to its first part. cost: linear in objects and bytes: a dozen instructions
+// for a pointer whose target is known, two dozen for a new object, and the cache misses of walking the graph; meanwhile
+// working memory as large as the copy. Source: NEMESYS, sections 4.3 to 4.6; docs/decisions/0004-graph-copy.md.
 #pragma once
 
 #include <situ/graph/describe.h>
@@ -22,7 +23,8 @@
 
 namespace situ {
 
-// A graph as it would be copied: its objects and the blocks of its containers, and the bytes of both.
+// A graph as it would be copied: its objects and the blocks of its containers, and the bytes of both, without what
+// standard containers and strings have allocated.
 struct graph_size {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;

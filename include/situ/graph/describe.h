@@ -11,21 +11,23 @@
 //
 // A field is: trivially copyable data; a pointer to a described class; situ::ptr (a reference, not followed);
 // situ::array, vector or string; situ::transient; a described class; std::array, optional, variant, pair or tuple of
-// those. Everything else is a compile error that names the field. A class that is data although its fields cannot be
-// seen says so: template <> inline constexpr bool situ::is_data<T> = true. A pointer points to the start of an object:
-// not into an array, nor at a member of another object. cost: descriptions are made once, when a program starts or a
-// type is first used; the text of a layout is formatted at each call.
+// those; a standard container, string or smart pointer of values (runtime/serialize.h). Everything else is a compile
+// error that names the field. A class that is data although its fields cannot be seen says so: template <> inline
+// constexpr bool situ::is_data<T> = true. A pointer points to the start of an object: not into an array, nor at a
+// member of another object. cost: descriptions are made once, when a program starts or a type is first used; the text
+// of a layout is formatted at each call.
 #pragma once
 
+#include <situ/base/is_data.h>
 #include <situ/graph/detail/make_descriptor.h>
-#include <situ/graph/is_data.h>
 
 #include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <string_view>
 
-// Lists the fields of a class, once: inside it (then private ones, too), or after it in its namespace.
+// Lists the fields of a class, once: inside it, in any section (then private ones, too), or after it in its namespace.
+// Not within a class of a function.
 #define SITU_DESCRIBE(type, ...) SITU_DETAIL_DESCRIPTION(type, (), __VA_ARGS__)
 // The same for a class with described bases: SITU_DESCRIBE_DERIVED(circle, (shape), radius).
 #define SITU_DESCRIBE_DERIVED(type, bases, ...) SITU_DETAIL_DESCRIPTION(type, bases, __VA_ARGS__)

@@ -18,12 +18,27 @@
 #include <string_view>
 #include <vector>
 
+namespace situ {
+class wire_writer;
+class wire_reader;
+}  // namespace situ
+
 namespace situ::detail {
 
 struct type_descriptor;
 struct choice;
 
-enum class op_kind : std::uint8_t { pointer, array, transient, choice };
+enum class op_kind : std::uint8_t { pointer, array, transient, choice, value };
+
+// What to do with a value: an object of the standard library's, which is copied by writing and reading it
+// (runtime/serialize.h).
+struct value_functions {
+  std::string_view type;  // its name
+  std::size_t (*size)(const std::byte* value);
+  void (*write)(wire_writer& writer, const std::byte* value);
+  void (*construct)(wire_reader& reader, std::byte* at);
+  void (*destroy)(std::byte* value) noexcept;
+};
 
 // What to do with a part of an object that is not plain data.
 struct op {
@@ -33,6 +48,7 @@ struct op {
   std::uint32_t bytes = 0;                  // transient
   const type_descriptor* target = nullptr;  // pointer: what it points to. array: the block of its elements
   detail::choice* cases = nullptr;          // choice
+  const value_functions* value = nullptr;   // value
 };
 
 // A polymorphic object that is part of another: its header names the type that it is declared as.
@@ -75,7 +91,7 @@ struct choice {
 };
 
 // An object, or a block of elements that an array descriptor owns.
-enum class shape : std::uint8_t { object, data_block, pointer_block, object_block };
+enum class object_kind : std::uint8_t { object, data_block, pointer_block, object_block };
 
 struct field_description {
   std::string name;
@@ -90,9 +106,11 @@ struct simple_pointer {
 };
 
 struct type_descriptor {
-  detail::shape shape = shape::object;
+  object_kind kind = object_kind::object;
   bool is_tagged = false;       // derives from situ::object: the type of the object itself is in its header
-  bool has_containers = false;  // holds arrays, so something may have to be given back with it
+  bool has_containers = false;  // holds arrays or values, so something may have to be given back with it
+  bool has_values = false;      // holds values, also as elements of a block
+  bool reaches_values = false;  // it, or what its declared pointers lead to
   // has bytes that are no value (padding, alternatives that are not there): a message has zeroes for them
   bool has_gaps = false;
   bool has_choices = false;

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <situ/base/detail/aggregate.h>
+#include <situ/base/detail/description.h>
+#include <situ/base/detail/holds_address.h>
 #include <situ/base/detail/type_name.h>
+#include <situ/base/is_data.h>
 #include <situ/graph/containers.h>
-#include <situ/graph/is_data.h>
 #include <situ/graph/object.h>
+#include <situ/runtime/serialize.h>
 
 #include <algorithm>
 #include <array>
@@ -19,41 +22,6 @@
 #include <variant>
 
 namespace situ::detail {
-
-// --- what SITU_DESCRIBE leaves behind ---
-
-template <auto... Members>
-struct member_list {};
-template <std::size_t N>
-struct fixed_text {
-  char text[N];
-  constexpr fixed_text(const char (&given)[N]) noexcept { std::copy_n(given, N, text); }
-};
-template <class Bases, class Members, fixed_text Names>
-struct description {
-  using bases = Bases;
-  using members = Members;
-  static constexpr std::string_view names{Names.text, sizeof(Names.text) - 1};  // as written, with commas
-};
-template <class T>
-concept described_inside = requires { std::declval<T&>().situ_description(std::type_identity<T>{}); };
-template <class T>
-concept described_outside = requires { situ_description(std::type_identity<T>{}); };
-template <class T>
-concept declared = std::is_class_v<T> && (described_inside<T> || described_outside<T>);
-
-template <class T>
-struct get_description;
-template <class T>
-  requires described_inside<T>
-struct get_description<T> {
-  using type = decltype(std::declval<T&>().situ_description(std::type_identity<T>{}));
-};
-template <class T>
-  requires(!described_inside<T> && described_outside<T>)
-struct get_description<T> {
-  using type = decltype(situ_description(std::type_identity<T>{}));
-};
 
 // --- kinds of fields ---
 
@@ -143,6 +111,8 @@ consteval bool carries_only_data() {
   } else if constexpr (has_known_fields<T>) {
     if constexpr (std::is_trivially_copyable_v<T>) return carry_only_data(field_types<T>{});
     return false;
+  } else if constexpr (!std::is_aggregate_v<T> && !std::is_base_of_v<object, T>) {
+    return is_free_of_addresses<T>();
   } else {
     return false;
   }
@@ -158,20 +128,19 @@ template <class T>
 concept has_told_of_itself =
     describable<T> || std::is_aggregate_v<T> || std::is_polymorphic_v<T> || std::is_base_of_v<object, T>;
 
+// Values: what is copied as at() copies it, by writing and reading it: standard containers and strings, smart pointers,
+// and what has a wire<T> of its own and is nothing else.
 template <class T>
-inline constexpr bool is_standard_container = false;
-template <template <class...> class Template, class... Ts>
-  requires(requires(Template<Ts...> c) {
-            c.begin();
-            c.get_allocator();
-          })
-inline constexpr bool is_standard_container<Template<Ts...>> = true;
-template <class T>
-inline constexpr bool is_smart_pointer = false;
-template <class T, class D>
-inline constexpr bool is_smart_pointer<std::unique_ptr<T, D>> = true;
-template <class T>
-inline constexpr bool is_smart_pointer<std::shared_ptr<T>> = true;
+consteval bool is_value_part() {
+  if constexpr (std::is_class_v<T> && !describable<T>) {
+    using enum value_kind;
+    constexpr value_kind kind = kind_of<T>();
+    return kind == sequence || kind == keyed || kind == path || kind == unique || kind == shared || kind == weak ||
+           kind == own;
+  } else {
+    return false;
+  }
+}
 
 // --- compile errors ---
 
@@ -227,18 +196,15 @@ consteval bool check_field() {
         return typename product_parts<T>::type{};
     }());
   } else {
-    static_assert(!is_standard_container<T>,
-                  "situ: a standard container cannot travel in a graph, for its elements lie behind pointers of its "
-                  "own: make this field a situ::vector, situ::array or situ::string");
-    static_assert(!is_smart_pointer<T>,
-                  "situ: a smart pointer cannot travel: make this field a plain pointer (whoever receives the graph "
-                  "owns all of it), or situ::transient");
+    static_assert(!is_value_part<T>() || can_travel<T>(),
+                  "situ: a standard container or smart pointer travels in a graph if what it holds travels as a value, "
+                  "as raw pointers and classes that hold some do not: make this field a situ::vector or situ::array of "
+                  "such pointers, or a plain pointer (whoever receives the graph owns all of it)");
     static_assert(!std::is_union_v<T>,
                   "situ: a union cannot travel, since nobody knows what it holds: use std::variant");
     static_assert(!std::is_member_pointer_v<T>,
                   "situ: a pointer to a member cannot travel: make this field situ::transient");
-    if constexpr (!is_standard_container<T> && !is_smart_pointer<T> && !std::is_union_v<T> &&
-                  !std::is_member_pointer_v<T>)
+    if constexpr (!is_value_part<T>() && !std::is_union_v<T> && !std::is_member_pointer_v<T>)
       static_assert(describable<T>,
                     "situ: nothing is known of this field's class: list its fields once with SITU_DESCRIBE(type, "
                     "fields...), or, where it holds no "
@@ -246,27 +212,6 @@ consteval bool check_field() {
   }
   return true;
 }
-
-// What tells a field apart in a compile error: its address within an object that is nowhere (gcc), or its number.
-template <class T>
-struct field_holder {
-  T value;
-};
-#if defined(__GNUC__) && !defined(__clang__)
-template <class T>
-extern field_holder<T> nowhere;
-template <class T, std::size_t Index>
-consteval auto field_key() {  // a function: a variable might be emitted, and then the object would have to be somewhere
-  return std::get<Index>(list_field_addresses(nowhere<T>.value));
-}
-inline constexpr bool field_keys_are_addresses = true;
-#else
-template <class T, std::size_t Index>
-consteval std::size_t field_key() {
-  return Index;
-}
-inline constexpr bool field_keys_are_addresses = false;
-#endif
 
 template <class T, class... Ts, std::size_t... Index>
 consteval bool check_fields(type_list<Ts...>, std::index_sequence<Index...>) {
@@ -310,27 +255,3 @@ consteval bool check_class() {
 }
 
 }  // namespace situ::detail
-
-#define SITU_DETAIL_DESCRIPTION(type, bases, ...)                                                                     \
-  [[maybe_unused]] inline constexpr auto situ_description(std::type_identity<type>) {                                 \
-    return ::situ::detail::description<                                                                               \
-        SITU_DETAIL_LIST bases, ::situ::detail::member_list<SITU_DETAIL_MEMBERS(type, __VA_ARGS__)>, #__VA_ARGS__>{}; \
-  }
-#define SITU_DETAIL_LIST(...) ::situ::detail::type_list<__VA_ARGS__>
-
-// &type::a, &type::b, ... for up to 255 fields: a macro may not expand itself, so it leaves a call of itself behind
-// that the next of 256 rescans expands.
-#define SITU_DETAIL_MEMBERS(type, ...) __VA_OPT__(SITU_DETAIL_RESCAN(SITU_DETAIL_MEMBER(type, __VA_ARGS__)))
-#define SITU_DETAIL_MEMBER(type, field, ...) \
-  &type::field __VA_OPT__(, SITU_DETAIL_AGAIN SITU_DETAIL_PARENTHESES(type, __VA_ARGS__))
-#define SITU_DETAIL_AGAIN() SITU_DETAIL_MEMBER
-#define SITU_DETAIL_PARENTHESES ()
-#define SITU_DETAIL_RESCAN(...) \
-  SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(SITU_DETAIL_RESCAN_64(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_64(...) \
-  SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(SITU_DETAIL_RESCAN_16(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_16(...) \
-  SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(SITU_DETAIL_RESCAN_4(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_4(...) \
-  SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(SITU_DETAIL_RESCAN_1(__VA_ARGS__))))
-#define SITU_DETAIL_RESCAN_1(...) __VA_ARGS__

@@ -33,6 +33,7 @@ class layout_builder {
   void pointer(std::size_t offset, const type_descriptor& target);
   void array(std::size_t offset, const type_descriptor& block, bool terminated);
   void transient(std::size_t offset, std::size_t bytes);
+  void copied_value(std::size_t offset, const value_functions& functions);
   void header(std::size_t offset, const type_descriptor& type) {
     headers_.push_back({static_cast<std::uint32_t>(offset), &type});
   }
@@ -188,8 +189,10 @@ consteval bool holds_bools() {
     return false;
   } else if constexpr (product<T>) {
     return any(typename product_parts<T>::type{});
-  } else {
+  } else if constexpr (has_known_fields<T>) {
     return any(field_types<T>{});
+  } else {
+    return false;
   }
 }
 // Which bytes of data are values.
@@ -239,6 +242,13 @@ void describe_data(layout_builder to, std::size_t offset) {
 }
 
 template <class T>
+inline constexpr value_functions value_functions_of{
+    type_name<T>(), [](const std::byte* value) { return wire<T>::size(*reinterpret_cast<const T*>(value)); },
+    [](wire_writer& writer, const std::byte* value) { wire<T>::write(writer, *reinterpret_cast<const T*>(value)); },
+    [](wire_reader& reader, std::byte* at) { ::new (static_cast<void*>(at)) T(wire<T>::read(reader)); },
+    [](std::byte* value) noexcept { std::destroy_at(reinterpret_cast<T*>(value)); }};
+
+template <class T>
 void describe_value(layout_builder to, std::size_t offset);
 // Adds a value that is a field or an element.
 template <class T>
@@ -280,6 +290,8 @@ void describe_value(layout_builder to, std::size_t offset) {
                fake);
   } else if constexpr (std::is_same_v<T, object>) {
     to.value(offset, sizeof(T));
+  } else if constexpr (is_value_part<T>()) {
+    if constexpr (can_travel<T>()) to.copied_value(offset, value_functions_of<T>);
   } else {
     static_assert(check_class<T>());
     visit_parts<T>([&]<class F>(const std::string& name, std::size_t at, std::type_identity<F>) {
@@ -330,16 +342,15 @@ void fill_descriptor(type_descriptor& type) {
 template <class Element>
 void fill_block(type_descriptor& type) {
   if constexpr (carries_only_data<Element>()) {
-    type.shape = shape::data_block;
+    type.kind = object_kind::data_block;
     describe_data<Element>(layout_builder{type}, 0);
     describe_bytes<Element>(layout_builder{type}, 0);
   } else if constexpr (std::is_pointer_v<Element>) {
-    type.shape = shape::pointer_block;
+    type.kind = object_kind::pointer_block;
     type.element = &descriptor_of<std::remove_cv_t<std::remove_pointer_t<Element>>>();
   } else {
-    type.shape = shape::object_block;
+    type.kind = object_kind::object_block;
     type.element = &descriptor_of<Element>();
-    type.has_containers = type.element->has_containers;
   }
 }
 
