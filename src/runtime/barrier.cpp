@@ -35,8 +35,8 @@ team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t
   }
 }
 
-void team_barrier::arrive() {
-  if (std::exchange(interrupted_, false)) return;
+bool team_barrier::arrive() {
+  if (std::exchange(interrupted_, false)) return false;
   SITU_POINT(barrier_entered);
   SITU_ASSERT(1, is_complete(),
               "a barrier of this team is still in progress at this place: wait for it before the next");
@@ -45,15 +45,17 @@ void team_barrier::arrive() {
     complete_until_ = 0;
     block_.line(index_).value.store(round_,
                                     std::memory_order_release);  // what was written before is seen by who reads it
-    return wake_others();
+    wake_others();
+    return true;
   }
   for (const counter& c : way_up_) {
-    if (block_.line(c.line).value.fetch_add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return;
+    if (block_.line(c.line).value.fetch_add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return true;
     SITU_POINT(barrier_counted);
   }
   block_.release.value.store(round_, std::memory_order_release);
   SITU_POINT(barrier_released);
   wake_others();
+  return true;
 }
 
 bool team_barrier::is_complete() noexcept {

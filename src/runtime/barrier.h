@@ -47,7 +47,8 @@ class team_barrier {
 
   // Announces this member to the next round; after interrupt(), to none: it is in one. pre: the last round is complete,
   // or interrupted.
-  void arrive();
+  // True if it did announce it.
+  bool arrive();
   // The wait for this round has been ended by a loss, maybe of a place that is no member. The next barrier of the team
   // goes on with it.
   void interrupt() noexcept { interrupted_ = true; }

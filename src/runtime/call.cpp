@@ -12,6 +12,7 @@
 #include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "memory/place_status.h"
 #include "runtime/failure.h"
 #include "runtime/finish.h"
 #include "runtime/runtime_state.h"
@@ -108,20 +109,6 @@ transfer read_transfer(wire_reader& reader) {
   return static_cast<transfer>(how);
 }
 
-void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
-  throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message "
-                                             "is damaged, or was written by another build",
-                                             wanted_bytes, left_bytes));
-}
-
-void throw_bad_alternative(std::size_t index, std::size_t alternatives) {
-  throw_error(
-      errc::bad_message,
-      fmt::format(
-          "a variant of {} alternatives holds number {}: the message is damaged, or was written by another build",
-          alternatives, index));
-}
-
 void parcel::open_buffer(const message& m, std::uint32_t words) {
   SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);
@@ -168,6 +155,7 @@ call_id open_call(future_state_base& state, accept_answer accept, std::uint32_t 
   slot.state = &state;
   slot.accept = accept;
   slot.target = target;
+  state.answered_by = static_cast<std::uint16_t>(target);
   slot.detached = detached;
   slot.node = node;
   if (slot.node != nullptr) ++slot.node->outstanding;
@@ -213,7 +201,8 @@ arrived_call::arrived_call(message& m, const char* code_name)
     : context_{.finish_key = m.argument(1), .source = m.source, .code_name = code_name},
       before_{current->scheduler->task()},
       call_{m.argument(0)},
-      begin_ns_{current->observed ? steady_ns() : 0} {
+      begin_ns_{current->observed ? observed_span::begin(*current) : 0},
+      sequence_{static_cast<std::uint32_t>(m.in.taken + 1)} {
   current->told_of = current->endpoint->failure_epoch();
   if (!is_valid_finish_key(context_.finish_key))
     throw_error(errc::bad_message, fmt::format("a call from place {} names a finish scope of no place", m.source));
@@ -224,7 +213,12 @@ arrived_call::arrived_call(message& m, const char* code_name)
 arrived_call::~arrived_call() {
   leave_scope(context_);
   current->scheduler->set_task(before_);
-  if (current->observed) record_event(*current, event_kind::task, context_.source, 0, begin_ns_);
+  if (!current->observed) return;
+  record_event(*current, {.begin_ns = begin_ns_,
+                          .peer = context_.source,
+                          .sequence = sequence_,
+                          .name = current->status->code_name(context_.code_name),
+                          .kind = event_kind::task});
 }
 
 arrived_call::trailing_wait::trailing_wait() noexcept { ++current->runtime->trailing_waits; }
@@ -249,7 +243,8 @@ void arrived_call::answer_error(std::exception_ptr failure) noexcept {
   // The tasks of a place that is being lost fail because of that; its callers learn the loss itself.
   if (current->job->slot(current->place).state.load(std::memory_order_relaxed) == place_state::lost) return;
   try {
-    const failure_record record = record_of(failure);
+    failure_record record = record_of(failure);
+    add_call(record, context_, context_.source);
     send_parcel(answer_channel(), message_kind::medium_message, answer_id, answer_words(true), size_of(record),
                 [&](wire_writer& writer) { write_failure(writer, record); });
     is_answered_ = true;
@@ -273,7 +268,5 @@ void refuse_call_to_missing_code(message& m) {
   m.release();
   call.answer_error(std::make_exception_ptr(error{errc::bad_message, why}));
 }
-
-void throw_as_remote(std::exception_ptr failure) { std::rethrow_exception(as_remote(record_of(failure))); }
 
 }  // namespace situ::detail

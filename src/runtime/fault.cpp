@@ -119,6 +119,7 @@ bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexc
 }
 
 bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
+  if (current->scheduler == nullptr) return false;  // a registered thread
   const stack_bounds stack = current->scheduler->running_stack();
   if (!stack.is_known() || !is_overflow_of(f, stack.low, guard_bytes)) return false;
   const task_context* const task = current->scheduler->task();
@@ -133,7 +134,7 @@ bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
 // Main's own stack. The kernel extends that of the first thread down to its limit, so there the fault is close to the
 // stack pointer.
 bool describe_main_overflow(const fault& f, const place_in_process& place, signal_text& to) noexcept {
-  if (current->scheduler->running_stack().is_known()) return false;
+  if (current->scheduler == nullptr || current->scheduler->running_stack().is_known()) return false;
   const bool is_near = f.address + near_the_stack >= f.stack_pointer && f.address < f.stack_pointer + near_the_stack;
   if (place.stack_top != 0) {
     if (!is_near || !is_within(f.stack_pointer, place.stack_low - near_the_stack, 2 * near_the_stack)) return false;

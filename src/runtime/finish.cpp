@@ -109,6 +109,7 @@ void note_done(finish_node& node) {
 }
 
 void record_failure(finish_node& node, std::exception_ptr failure) noexcept {
+  if (is_cancelled(failure)) return;
   if (node.failures++ == 0) {
     node.first_failure = std::move(failure);
   } else {
@@ -140,6 +141,7 @@ void report_unheard(future_state_base& state, task_context* context, std::uint32
   if (!state.error || state.references > own_references) return;
   if (finish_node* const node = context == nullptr ? nullptr : node_of(*context))
     return record_failure(*node, state.error);
+  if (is_cancelled(state.error)) return;
   const failure_record record = record_of(state.error);
   log(log_level::error, fmt::format("place {}: a task outside every finish scope failed: {}: {}", current->place,
                                     record.type_name, record.what));
@@ -152,14 +154,32 @@ void open_scope(finish_node& node, std::uint64_t sequence) {
   current->runtime->nodes.emplace(node.key, &node);
 }
 
-void wait_for_scope(finish_node& node) {
+void open_main_scope(runtime_state& state) {
+  std::unique_ptr<finish_node> before = std::move(state.root);
+  state.root = std::make_unique<finish_node>();
+  if (before) {
+    state.root->failures = std::exchange(before->failures, 0);
+    state.root->first_failure = std::exchange(before->first_failure, nullptr);
+    if (before->is_done())
+      state.nodes.erase(before->key);
+    else
+      state.abandoned.push_back(std::move(before));
+  }
+  open_scope(*state.root, state.next_finish++);
+  state.main_task.finish_key = state.root->key;
+  state.main_task.node = state.root.get();
+  state.main_task.source = current->place;
+  state.main_task.code_name = "main";
+}
+
+void wait_for_scope(finish_node& node, const wait_note& note) {
   if (current->runtime == nullptr) throw_no_runtime("the end of finish");
   SITU_POINT(scope_waits);
   // A lost place may have had tasks of the scope, also where this task has been told of that loss already.
   const auto is_broken = [&] {
     return SITU_LOSS_CHECK(scopes) && node.failure_epoch != current->endpoint->failure_epoch();
   };
-  current->scheduler->wait_until([&] { return node.is_done() || is_broken(); });
+  current->scheduler->wait_until([&] { return node.is_done() || is_broken(); }, {.note = note});
   if (!node.is_done()) throw_place_lost(*current->job, current->place);
   if (node.failures != 0) {
     node.failures = 0;
@@ -195,12 +215,14 @@ finish_scope::~finish_scope() {
   }
 }
 
-void finish_scope::wait() { wait_for_scope(*node_); }
+void finish_scope::wait(const std::source_location& where) {
+  wait_for_scope(*node_, {.kind = wait_kind::finish, .subject = node_->key, .where = where});
+}
 
-void finish_scope::settle() noexcept {
+void finish_scope::settle(const std::source_location& where) noexcept {
   const std::uint32_t told_of = current->told_of;
   try {
-    wait_for_scope(*node_);
+    wait(where);
   } catch (...) {
     current->told_of = told_of;
   }

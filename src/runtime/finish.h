@@ -47,7 +47,10 @@ void disengage_if_alone(task_context& task) noexcept;
 void note_done(finish_node& node);
 // Opens the scope whose home is `node`; waits for all of it and throws what its tasks threw.
 void open_scope(finish_node& node, std::uint64_t sequence);
-void wait_for_scope(finish_node& node);
+// Main's own, at the beginning, and again where losses have broken the one before: that is abandoned with the tasks
+// that are in it.
+void open_main_scope(runtime_state& state);
+void wait_for_scope(finish_node& node, const wait_note& note);
 [[nodiscard]] bool is_valid_finish_key(std::uint64_t key) noexcept;
 void record_failure(finish_node& node, std::exception_ptr failure) noexcept;
 

@@ -2,65 +2,100 @@
 
 #include <situ/base/error.h>
 
+#include <deque>
+
 #include "memory/liveness.h"
 
 namespace situ::detail {
 
-void future_state_base::wait() {
-  const auto done = [this] { return ready; };
-  if (ready) return;
+namespace {
+
+[[nodiscard]] scheduler& scheduler_to_wait() {
   if (current->scheduler == nullptr) throw_no_runtime("a future is waited for");
-  scheduler& here = *current->scheduler;
-  if (here.spin_until_done(done)) return;
-  // In the list of those that wake_all ends, until the wait is over in whatever way: it may also fail for want of
-  // another stack.
-  struct listed : waiter {
-    future_state_base& state;
-    explicit listed(future_state_base& s) noexcept : waiter{.chain = s.waiters}, state{s} { s.waiters = this; }
-    ~listed() {
-      for (waiter** link = &state.waiters; *link != nullptr; link = &(*link)->chain) {
-        if (*link != this) continue;
-        *link = chain;
-        return;
-      }
-    }
-  } self{*this};
-  if (!here.wait_unless_lost(self) && !ready) throw_place_lost(*current->job, current->place);
+  return *current->scheduler;
 }
 
-void rethrow(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const place_lost_error&) {
-    note_told();
-    throw;
+// Ends the wait of `who`. Watches until it goes, in whatever way the wait ends: it may also fail for want of a stack.
+struct wake_up : watcher {
+  future_state_base& state;
+  waiter& who;
+  wake_up(future_state_base& s, waiter& w) noexcept : state{s}, who{w} {
+    notify = [](watcher* each) noexcept { current->scheduler->make_resumable(static_cast<wake_up*>(each)->who); };
+    state.watch(*this);
   }
+  ~wake_up() { state.unwatch(*this); }
+  wake_up(const wake_up&) = delete;
+  wake_up& operator=(const wake_up&) = delete;
+};
+
+}  // namespace
+
+bool future_state_base::wait(const std::source_location& where, wait_kind kind, std::int64_t deadline_ns) {
+  if (ready) return true;
+  scheduler& here = scheduler_to_wait();
+  const auto done = [this] { return ready; };
+  if (here.spin_until_done(done)) return true;
+  waiter self{
+      .whom = {
+          .deadline_ns = deadline_ns,
+          .note = {.kind = kind, .peer = answered_by == no_place ? wait_note::nobody : answered_by, .where = where}}};
+  const wake_up watching{*this, self};
+  if (!here.wait_unless_lost(self) && !ready) throw_place_lost(*current->job, current->place);
+  return ready;
 }
 
+std::size_t wait_for_any(std::span<future_state_base* const> states, deadline until) {
+  std::size_t first = 0;
+  const auto done = [&] {
+    for (first = 0; first < states.size(); ++first)
+      if (states[first]->ready) return true;
+    return false;
+  };
+  for (const future_state_base* each : states)
+    SITU_ASSERT(1, each != nullptr, "wait_any waits for futures that an operation or a promise has made");
+  SITU_ASSERT(1, !states.empty(), "wait_any of no futures would wait for ever");
+  if (done()) return first;
+  scheduler& here = scheduler_to_wait();
+  if (here.spin_until_done(done)) return first;
+  waiter self{.whom = {.deadline_ns = until.nanoseconds()}};
+  std::deque<wake_up> watching;
+  for (future_state_base* const each : states) watching.emplace_back(*each, self);
+  const bool is_lost = !here.wait_unless_lost(self);
+  if (!done() && is_lost) throw_place_lost(*current->job, current->place);
+  return first;
+}
+
+// In the order in which they came.
 void future_state_base::wake_all() noexcept {
   if (current->scheduler == nullptr) return;  // in a forked child: who waits is its parent's
-  for (waiter* w = std::exchange(waiters, nullptr); w != nullptr;) {
-    waiter* const next = w->chain;  // w is gone as soon as its stack runs
-    current->scheduler->make_resumable(*w);
+  watcher* in_order = nullptr;
+  for (watcher* w = std::exchange(watchers, nullptr); w != nullptr;) {
+    watcher* const next = std::exchange(w->next_watcher, in_order);
+    in_order = w;
     w = next;
   }
-  ready_task* in_order = nullptr;
-  for (ready_task* task = std::exchange(continuations, nullptr); task != nullptr;) {
-    ready_task* const next = std::exchange(task->next, in_order);
-    in_order = task;
-    task = next;
-  }
   while (in_order != nullptr) {
-    ready_task* const next = in_order->next;
-    current->scheduler->spawn(in_order);
+    watcher* const next = std::exchange(in_order->next_watcher, nullptr);
+    in_order->notify(in_order);
     in_order = next;
   }
 }
 
-void future_state_base::add_continuation(ready_task* task) {
-  if (ready) return current->scheduler->spawn(task);
-  task->told_of = current->told_of;  // who asks for it, not who sets the value
-  task->next = std::exchange(continuations, task);
+void future_state_base::watch(watcher& w) noexcept {
+  if (ready) return w.notify(&w);
+  w.next_watcher = std::exchange(watchers, &w);
+}
+
+void future_state_base::unwatch(watcher& w) noexcept {
+  for (watcher** link = &watchers; *link != nullptr; link = &(*link)->next_watcher) {
+    if (*link != &w) continue;
+    *link = std::exchange(w.next_watcher, nullptr);
+    return;
+  }
+}
+
+continuation::continuation() noexcept {
+  notify = [](watcher* w) noexcept { current->scheduler->spawn(static_cast<continuation*>(w)); };
 }
 
 void future_state_base::dispose() noexcept { delete this; }

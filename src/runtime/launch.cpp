@@ -1,12 +1,15 @@
 // situ::launch: places as forks or as threads of the calling program.
 #include "runtime/launch.h"
+#include "base/host.h"
 
 #include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "runtime/launch_monitor.h"
 #include "runtime/stack.h"
+#include "runtime/standstill.h"
 
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -22,7 +25,6 @@
 #include <iostream>
 #include <mutex>
 #include <system_error>
-#include <thread>
 
 namespace situ {
 
@@ -82,15 +84,15 @@ launch_result launch_processes(job& shared, const std::function<int()>& body, co
 // --- threads ---------------------------------------------------------------------------------------------------------
 
 // The places of a job as threads, from start to end.
-class place_threads {
+class places_as_threads {
  public:
-  place_threads(job& shared, const std::function<int()>& body)
+  places_as_threads(job& shared, const std::function<int()>& body)
       : shared_{shared}, body_{body}, outcomes_(count()), ended_(count()) {}
 
   launch_result run(std::chrono::milliseconds time_limit) {
     const address_space space = address_space::map(shared_, count());
     shared_.close_descriptor();
-    std::vector<std::jthread> threads;
+    std::vector<worker> threads;
     try {
       for (std::uint32_t place = 0; place < count(); ++place)
         threads.emplace_back([this, place, &space] { be_place(place, space); });
@@ -126,8 +128,13 @@ class place_threads {
   void wait(std::chrono::milliseconds time_limit) {
     std::unique_lock lock{mutex_};
     const auto all_ended = [this] { return ended_count_ == count(); };
-    if (time_limit.count() == 0) return end_.wait(lock, all_ended);
-    if (end_.wait_for(lock, time_limit, all_ended)) return;
+    const auto end = std::chrono::steady_clock::now() + time_limit;
+    standstill_watch standstill;
+    while (time_limit.count() == 0 || std::chrono::steady_clock::now() < end) {
+      const auto left = time_limit.count() == 0 ? look_at_standing_places : end - std::chrono::steady_clock::now();
+      if (end_.wait_for(lock, std::min<std::chrono::nanoseconds>(left, look_at_standing_places), all_ended)) return;
+      if (standstill.look(shared_.control()).is_final) end_standstill(shared_.control());
+    }
     for (std::uint32_t place = 0; place < count(); ++place)
       if (!ended_[place])
         mark_lost(shared_.control(), place,
@@ -171,8 +178,9 @@ launch_result launch_places(std::uint32_t places, const std::function<int()>& bo
        .observation_bytes = observed ? observation_bytes(places, trace) : 0,
        .stats = options.stats,
        .trace = trace,
+       .progress = options.progress,
        .checked = options.checked});
-  launch_result result = options.mode == launch_mode::threads ? place_threads{shared, body}.run(options.time_limit)
+  launch_result result = options.mode == launch_mode::threads ? places_as_threads{shared, body}.run(options.time_limit)
                                                               : launch_processes(shared, body, options);
   if (options.stats) result.statistics = format_statistics(shared.control());
   if (trace) write_trace(shared.control(), options.trace_file);

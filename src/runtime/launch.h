@@ -48,11 +48,6 @@ std::optional<start_ticket> take_start_ticket() noexcept;
 // the place lost, with its type and message, before the runtime is destroyed. Returns the exit code.
 int run_place(const start_ticket& ticket, job_control& control, const std::function<int()>& body) noexcept;
 
-// Throws bad_launch when a launcher that is not Situ's started this process as one of several and no job was handed to
-// it: it would be one of several jobs of one place. SITU_ALONE=1 in the environment allows that. For a runtime without
-// ticket and environment.
-void refuse_foreign_singletons();
-
 // --- How a place's end is told ---------------------------------------------------------------------------------------
 
 // From now until remove_terminate_reason, an exception that nobody catches makes this place lost, with the exception's
@@ -78,6 +73,10 @@ struct program_options {
   bool tag = false;  // "[2] " before each line of place 2
   bool forward_signals = true;
   std::chrono::milliseconds grace{5000};
+  std::chrono::milliseconds time_limit{0};  // 0: none
+  std::chrono::milliseconds watchdog{0};    // without progress until a report; 0: none
+  // Told where the places stand, in the cases of launch_monitor::limits::report. Nothing: the log.
+  std::function<void(job_control&, std::string_view why)> report;
   // Called once every place has ended, while the job's memory is still there.
   std::function<void(job_control&)> finished;
 };

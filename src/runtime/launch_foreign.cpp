@@ -1,9 +1,11 @@
-// Tells a program that another launcher started as many one-place jobs that it is not what its user meant.
-#include "runtime/launch.h"
+// The tasks of mpirun, srun and the like: which of how many this process is, by what its launcher left in the
+// environment.
+#include "runtime/launch_foreign.h"
 
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -12,48 +14,67 @@
 namespace situ::detail {
 namespace {
 
-// What launchers put into the environment of a task: the variable, the least value that means several tasks, and who
-// sets it. Only variables of one task count: SLURM_NTASKS, for one, is also set for a batch script, which runs once.
-struct trace_of_launcher {
-  const char* variable;
-  std::uint64_t several;
+// What a launcher tells each of its tasks. Only variables of one task count: SLURM_NTASKS, for one, is also set for a
+// batch script, which runs once.
+struct launcher_variables {
   const char* launcher;
+  const char* size;
+  const char* rank;
+  const char* size_here;  // tasks on this host; null: `hosts` tells
+  const char* hosts;      // null: `size_here` tells
+  const char* job;        // what tells its jobs apart; null: the process that started this one
 };
-constexpr trace_of_launcher traces[] = {
-    {"OMPI_COMM_WORLD_SIZE", 2, "mpirun (Open MPI)"},
-    {"PMI_SIZE", 2, "mpiexec (PMI)"},
-    {"MV2_COMM_WORLD_SIZE", 2, "mpirun (MVAPICH)"},
-    {"SLURM_STEP_NUM_TASKS", 2, "srun (Slurm)"},
-    {"FLUX_JOB_SIZE", 2, "flux run"},
-    {"JSM_NAMESPACE_SIZE", 2, "jsrun"},
-    {"PMIX_RANK", 1, "a PMIx launcher"},  // PMIx names no size, but rank 1 has a rank 0 beside it
+constexpr launcher_variables launchers[] = {
+    {"mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr,
+     "PMIX_NAMESPACE"},
+    {"mpirun (MVAPICH)", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_SIZE", nullptr, nullptr},
+    {"mpiexec (PMI)", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", nullptr, nullptr},
+    {"srun (Slurm)", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", nullptr, "SLURM_STEP_NUM_NODES", "SLURM_STEP_ID"},
+    {"flux run", "FLUX_JOB_SIZE", "FLUX_TASK_RANK", nullptr, "FLUX_JOB_NNODES", "FLUX_JOB_ID"},
+    {"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_SIZE", nullptr, nullptr},
 };
 
-bool allowed_alone() {
-  const char* const alone = std::getenv("SITU_ALONE");
-  return alone != nullptr && std::strcmp(alone, "1") == 0;
+// The number in a variable; `absent` where it is not there or none.
+std::uint32_t number_in(const char* variable, std::uint32_t absent) {
+  const char* const text = variable == nullptr ? nullptr : std::getenv(variable);
+  if (text == nullptr) return absent;
+  std::uint32_t value = absent;
+  const char* const end = text + std::strlen(text);
+  const auto [rest, failure] = std::from_chars(text, end, value);
+  return failure == std::errc{} && rest == end ? value : absent;
 }
 
-std::uint64_t number(const char* text) {
-  std::uint64_t value = 0;
-  std::from_chars(text, text + std::strlen(text), value);
-  return value;
+[[noreturn]] void refuse(const char* launcher, const char* variable, std::string_view why) {
+  throw_error(errc::bad_launch,
+              fmt::format("{} started this program as one of several tasks ({}={}), and {}: each would be a job of one "
+                          "place. On one machine, start it with `situ run -n N program`. To run that many jobs of one "
+                          "place on purpose, set SITU_ALONE=1",
+                          launcher, variable, std::getenv(variable), why));
+}
+
+// Tasks that one launcher started share it as parent, where it names its jobs in no other way.
+std::string name_of_job(const launcher_variables& by) {
+  const char* const job = by.job == nullptr ? nullptr : std::getenv(by.job);
+  return job == nullptr ? fmt::format("{}", ::getppid()) : std::string{job};
 }
 
 }  // namespace
 
-void refuse_foreign_singletons() {
-  if (allowed_alone()) return;
-  for (const trace_of_launcher& trace : traces) {
-    const char* const value = std::getenv(trace.variable);
-    if (value == nullptr || number(value) < trace.several) continue;
-    throw_error(errc::bad_launch, fmt::format("{} started this program as one of several tasks ({}={}), and Situ "
-                                              "cannot join its tasks into one job: each would be "
-                                              "a job of one place. On one machine, start it with `situ run -n N "
-                                              "program`. To run that many jobs of one place "
-                                              "on purpose, set SITU_ALONE=1",
-                                              trace.launcher, trace.variable, value));
+std::optional<foreign_task> read_foreign_task() {
+  if (const char* const alone = std::getenv("SITU_ALONE"); alone != nullptr && std::strcmp(alone, "1") == 0) return {};
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  for (const launcher_variables& by : launchers) {
+    const std::uint32_t size = number_in(by.size, 1);
+    if (size < 2) continue;
+    const std::uint32_t rank = number_in(by.rank, none);
+    if (rank >= size) refuse(by.launcher, by.size, fmt::format("{} does not say which", by.rank));
+    if (number_in(by.size_here, size) != size || number_in(by.hosts, 1) != 1)
+      refuse(by.launcher, by.size, "they run on several hosts, which Situ cannot join into one job yet");
+    return foreign_task{.launcher = by.launcher, .job = name_of_job(by), .rank = rank, .size = size};
   }
+  // PMIx names no size, but rank 1 has a rank 0 beside it.
+  if (number_in("PMIX_RANK", 0) != 0) refuse("a PMIx launcher", "PMIX_RANK", "does not say of how many");
+  return {};
 }
 
 }  // namespace situ::detail

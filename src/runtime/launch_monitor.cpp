@@ -124,7 +124,8 @@ void launch_monitor::close_in_child() noexcept {
 }
 
 launch_result launch_monitor::run() {
-  if (limits_.time_limit.count() > 0) stage_end_ = clock::now() + limits_.time_limit;
+  if (limits_.time_limit.count() > 0) running_end_ = clock::now() + limits_.time_limit;
+  stage_end_ = running_end_;
   while (running_ > 0) {
     epoll_event events[64];
     const int count = ::epoll_wait(poll_descriptor_, events, std::size(events), wait_ms());
@@ -136,6 +137,7 @@ launch_result launch_monitor::run() {
     }
     look_at_unjoined();
     look_at_stopped();
+    look_at_standstill();
     advance_stage();
   }
   look_at_unjoined();
@@ -250,11 +252,37 @@ void launch_monitor::note_stopped(child& each) {
                   state == 't' ? "" : fmt::format(" (kill -CONT {} lets it go on)", each.pid)));
 }
 
+void launch_monitor::report(std::string_view why) {
+  if (limits_.report) return limits_.report(why);
+  log(log_level::warning, fmt::format("{}; where the places stand:\n{}", why, format_report(control_)));
+}
+
+void launch_monitor::look_at_standstill() {
+  const clock::time_point now = clock::now();
+  if (stage_ != stage::running || now < next_look_at_standstill_) return;
+  next_look_at_standstill_ = now + look_at_standing_places;
+  const standstill_watch::finding found = standstill_.look(control_);
+  if (found.is_final) {
+    report("nobody can go on");
+    return mark_standstill(control_);
+  }
+  if (found.has_progressed) {
+    last_progress_ = now;
+    is_standstill_told_ = false;
+  } else if (limits_.watchdog.count() > 0 && now - last_progress_ >= limits_.watchdog && !is_standstill_told_) {
+    is_standstill_told_ = true;
+    report(fmt::format("no place has made progress for {} ms", limits_.watchdog.count()));
+  }
+}
+
 void launch_monitor::advance_stage() {
-  if (stage_ == stage::running && control_.failure_epoch.load() != 0) enter(stage::grace);
+  const bool goes_on = control_.failure_epoch.load() <= control_.survived_ends.load();
+  if (stage_ == stage::running && !goes_on) enter(stage::grace);
+  if (stage_ == stage::grace && goes_on) enter(stage::running);
   if (clock::now() < stage_end_) return;
   switch (stage_) {
     case stage::running:
+      report(fmt::format("the time limit of {} ms is over", limits_.time_limit.count()));
       for (const child& each : children_)
         for (std::uint32_t i = 0; !each.ended && i < each.places; ++i)
           mark_lost(control_, each.first_place + i,
@@ -269,7 +297,9 @@ void launch_monitor::advance_stage() {
 
 void launch_monitor::enter(stage next) {
   stage_ = next;
-  if (next == stage::grace) {
+  if (next == stage::running) {
+    stage_end_ = running_end_;
+  } else if (next == stage::grace) {
     stage_end_ = clock::now() + limits_.grace;
   } else if (next == stage::terminating) {
     signal_running(SIGTERM);
@@ -287,6 +317,10 @@ void launch_monitor::pass_on_signals() {
   signalfd_siginfo info{};
   while (::read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGQUIT && limits_.reports_on_quit) {
+      report("asked by SIGQUIT");
+      continue;
+    }
     if (signal == SIGINT && interrupted_)
       enter(stage::killing);
     else if (info.ssi_code <= 0)

@@ -5,7 +5,9 @@
 //   2. A place that ends while it is joined, or that can never join a job that others have joined, is marked lost.
 //   3. A place that is stopped (by a signal, a debugger) is not lost; it is logged, once for each stop, as is that it
 //      goes on.
-//   4. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest.
+//   4. A job in which nobody can go on (standstill.h) is ended, with a report.
+//   5. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest. But from
+//      grace back to running once the survivors have agreed to go on (survivors()).
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
 #pragma once
 
@@ -15,11 +17,17 @@
 
 #include <sys/types.h>
 #include <chrono>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/host.h"
+#include "runtime/standstill.h"
 
 namespace situ::detail {
+
+// Two looks that find everybody asleep, and nobody awake between them, end a job.
+inline constexpr std::chrono::milliseconds look_at_standing_places{200};
 
 class launch_monitor {
  public:
@@ -28,6 +36,11 @@ class launch_monitor {
     std::chrono::milliseconds time_limit{0};        // 0: none
     std::chrono::milliseconds stopped_after{3000};  // that a place has been stopped before this is said
     std::uint64_t (*oom_kills)() = &out_of_memory_kills;
+    std::chrono::milliseconds watchdog{0};  // without progress until a report; 0: none
+    bool reports_on_quit = false;           // SIGQUIT asks for a report, and is not passed on
+    // Told where the places stand: on request, before the time limit ends the job, after `watchdog`, and where nobody
+    // can go on. Nothing: the log.
+    std::function<void(std::string_view why)> report{};
   };
 
   // signal_descriptor: a signalfd of signals to pass on to the places, or -1. The caller keeps it.
@@ -64,6 +77,8 @@ class launch_monitor {
   void look_at_unjoined();
   void look_at_stopped();
   void note_stopped(child& each);
+  void look_at_standstill();
+  void report(std::string_view why);
   void advance_stage();
   void enter(stage next);
   void pass_on_signals();
@@ -78,10 +93,15 @@ class launch_monitor {
   std::vector<std::uint32_t> unjoined_;  // places that have ended before joining, while nobody had joined
   std::optional<place> first_failed_;
   clock::time_point stage_end_{clock::time_point::max()};
+  clock::time_point running_end_{clock::time_point::max()};  // by the time limit
   stage stage_ = stage::running;
   clock::time_point next_look_at_stopped_{};
   std::size_t next_stopped_ = 0;  // child to look at
-  std::uint64_t oom_kills_;       // of this control group, when the job began
+  standstill_watch standstill_;
+  clock::time_point next_look_at_standstill_{};
+  clock::time_point last_progress_{clock::now()};
+  bool is_standstill_told_ = false;
+  std::uint64_t oom_kills_;  // of this control group, when the job began
   std::size_t running_ = 0;
   int poll_descriptor_ = -1;
   int signal_descriptor_;

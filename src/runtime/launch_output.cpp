@@ -64,7 +64,7 @@ labelled_output::labelled_output(std::uint32_t places) : all_ended_{above_standa
 labelled_output::~labelled_output() {
   const std::uint64_t one = 1;
   while (::write(all_ended_, &one, sizeof one) < 0 && errno == EINTR) {}
-  if (thread_.joinable()) thread_.join();
+  worker_.join();
   for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
   close_now(all_ended_);
 }
@@ -76,7 +76,7 @@ void labelled_output::redirect_in_child(std::uint32_t place) const noexcept {
 
 void labelled_output::start() {
   for (stream& each : streams_) close_now(each.write_end);
-  thread_ = std::thread{[this] {
+  worker_ = worker{[this] {
     sigset_t all;  // signals are the monitor's
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);

@@ -7,8 +7,9 @@
 
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "base/host.h"
 
 namespace situ::detail {
 
@@ -40,7 +41,7 @@ class labelled_output {
   void write_lines(stream& from, std::string& text);
 
   std::vector<stream> streams_;  // two a place: output, error
-  std::thread thread_;
+  worker worker_;
   int all_ended_ = -1;  // an eventfd
 };
 

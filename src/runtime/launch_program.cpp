@@ -187,6 +187,7 @@ struct starter {
     ::fcntl(job_descriptor, F_SETFD, 0);
     limit.restore();
     signals.restore();
+    ::signal(SIGQUIT, SIG_IGN);  // a terminal sends it to every process of its group: the launcher's report is meant
     ::execve(file.c_str(), arguments.data(), environment);
     failures.fail_in_child(place, errno);
   }
@@ -265,7 +266,10 @@ launch_result launch_program(const program_options& options, std::span<const std
   const signal_reader signals{options.forward_signals};
   std::unique_ptr<labelled_output> output;  // ends after the monitor: no place writes any more
   if (options.tag) output = std::make_unique<labelled_output>(options.job.place_count);
-  launch_monitor monitor{shared.control(), {.grace = options.grace}, signals.descriptor()};
+  launch_monitor::limits limits{
+      .grace = options.grace, .time_limit = options.time_limit, .watchdog = options.watchdog, .reports_on_quit = true};
+  if (options.report) limits.report = [&](std::string_view why) { options.report(shared.control(), why); };
+  launch_monitor monitor{shared.control(), limits, signals.descriptor()};
   failure_pipe failures;
   const starter start{options,
                       file,
@@ -282,7 +286,7 @@ launch_result launch_program(const program_options& options, std::span<const std
   if (const auto failure = failures.wait())
     throw_error(errc::bad_launch, fmt::format("cannot start \"{}\" as place {}: {}", file, failure->place,
                                               ::strerrordesc_np(failure->reason)));
-  shared.close_descriptor();
+  // The descriptor stays open: `situ top` finds the job by it.
   if (output != nullptr) output->start();
   launch_result result = monitor.run();
   output.reset();

@@ -15,14 +15,16 @@
 #include <exception>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/host.h"
 #include "fabric/modules.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "memory/place_status.h"
 #include "memory/segment.h"
 #include "runtime/launch.h"
+#include "runtime/launch_foreign.h"
 #include "runtime/process.h"
 #include "runtime/runtime_state.h"
 #include "runtime/stack.h"
@@ -37,7 +39,6 @@ namespace detail {
 namespace {
 
 void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
-  const observed_span span{event_kind::wait, out.target};
   const auto done = [&] {
     if (out.closed || self.has_room(out, record_bytes)) return true;
     self.ask_for_wake(out);
@@ -45,7 +46,8 @@ void wait_for_room_on_fiber(endpoint& self, outgoing& out, std::uint32_t record_
   };
   // Room for a reply comes as soon as its receiver looks at its channels, or is lost itself. An answer must not be
   // dropped because a third place is lost.
-  current->scheduler->wait_until(done, {.outlives_losses = out.is_reply});
+  current->scheduler->wait_until(
+      done, {.outlives_losses = out.is_reply, .note = {.kind = wait_kind::room, .peer = out.target}});
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ using namespace detail;
 namespace {
 
 std::uint64_t private_bytes(std::uint32_t places) noexcept {
-  return endpoint::channel_bytes(places) + barrier_block::bytes(places);
+  return endpoint::channel_bytes(places) + 2 * barrier_block::bytes(places);
 }
 
 void check_executable(job_control& control) {
@@ -82,16 +84,18 @@ void end_with_failed_code(int status, void*) {
 
 struct runtime::implementation {
   std::optional<job> owned_job;
+  std::optional<neighbour_watch> neighbour;
   std::optional<address_space> owned_space;
   std::optional<place_in_process> in_process;
   place_context context;
   place_context* const before = current;
   std::vector<std::uint64_t> limits;
   std::unique_ptr<detail::segment> segment;
+  std::unique_ptr<status_writer> status;
   std::unique_ptr<detail::endpoint> endpoint;
   std::unique_ptr<detail::scheduler> scheduler;
   std::unique_ptr<runtime_state> state;
-  std::vector<std::thread> threads;  // the other places of an in-process job
+  std::vector<worker> workers;  // the other places of an in-process job
   std::vector<std::string> arguments;
   const runtime_options options;
   int exceptions_before = std::uncaught_exceptions();
@@ -103,16 +107,17 @@ struct runtime::implementation {
       join_by_ticket(*ticket);
     } else if (const std::optional<start_environment> environment = read_start_environment()) {
       join_by_environment(*environment);
+    } else if (const std::optional<foreign_task> task = read_foreign_task()) {
+      owned_job.emplace(meet_tasks(*task));
+      neighbour.emplace(owned_job->control(), task->rank);
+      join(*owned_job, task->rank, nullptr);
     } else {
-      refuse_foreign_singletons();
       owned_job.emplace(job::create({.place_count = 1}));
       join(*owned_job, 0, nullptr);
     }
   }
 
-  ~implementation() {
-    for (std::thread& each : threads) each.join();
-  }
+  ~implementation() { workers.clear(); }
 
   void join_by_ticket(const start_ticket& ticket) {
     if (ticket.shared_job != nullptr) return join(*ticket.shared_job, ticket.place, ticket.shared_space);
@@ -131,7 +136,7 @@ struct runtime::implementation {
     owned_job->close_descriptor();
     ::on_exit(&end_with_failed_code, nullptr);
     for (std::uint32_t other = 1; other < places; ++other)
-      threads.emplace_back(
+      workers.emplace_back(
           [this, other] { run_main_as({.place = other, .shared_job = &*owned_job, .shared_space = &*owned_space}); });
     join(*owned_job, 0, &*owned_space);
   }
@@ -167,8 +172,11 @@ struct runtime::implementation {
     context.heap_offset = segment::heap_offset(control, private_bytes(places));
     context.limit = limits.data();
     context.place_count = places;
+    context.callable_places = places;
     context.place = place;
     context.observed = control.stats || control.trace;
+    context.sender_fences = control.sender_fences;
+    context.awaited_words = reinterpret_cast<const std::byte*>(&control.slot(0).awaited);
     context.job = &control;
     announce_modules(control);
     current = &context;
@@ -186,16 +194,18 @@ struct runtime::implementation {
     segment = std::make_unique<detail::segment>(control, slice, place, private_bytes(control.place_count));
     if (!context.observed && !control.checked) segment->mirror_extent(&limits[place]);
     context.segment = segment.get();
+    status = std::make_unique<status_writer>(control.status(place));
+    context.status = status.get();
     endpoint = std::make_unique<detail::endpoint>(context, 0);
     endpoint->set_room_waiter(&wait_for_room_on_fiber);
     endpoint->set_missing_code_handler(&refuse_call_to_missing_code);
     context.endpoint = endpoint.get();
     state = std::make_unique<runtime_state>();
+    state->has_second_thread = choose_progress(control.progress, options.progress);
     context.runtime = state.get();
     scheduler = std::make_unique<detail::scheduler>(choose_stack_bytes(control.stack_bytes, options.stack_bytes));
     context.scheduler = scheduler.get();
-    open_scope(state->root, 0);
-    state->main_task = {.finish_key = state->root.key, .node = &state->root, .source = place, .code_name = "main"};
+    open_main_scope(*state);
     scheduler->set_task(&state->main_task);
     make_world(control.place_count, place);
     install_terminate_reason(context);
@@ -203,15 +213,21 @@ struct runtime::implementation {
     slot.pid.store(::getpid());
     slot.state.store(place_state::joined, std::memory_order_release);
     SITU_POINT(joined);
-    barrier();  // so that whoever returns from here finds every place
+    barrier(std::source_location{});  // so that whoever returns from here finds every place
   }
 
-  // The world's barrier lies behind the channels of slice 0, where every place finds it without being told.
+  // The world's barrier lies behind the channels of slice 0, where every place finds it without being told, and so does
+  // the one at the end. Were that the world's, a barrier that others left out would meet their end, and look complete.
   void make_world(std::uint32_t places, std::uint32_t place) {
     std::vector<std::uint32_t> members(places);
     for (std::uint32_t i = 0; i < places; ++i) members[i] = i;
-    auto& block = *reinterpret_cast<barrier_block*>(context.base + detail::endpoint::channel_bytes(places));
-    state->world = std::make_unique<team>(std::make_shared<team_state>(1, std::move(members), place, block, false));
+    std::byte* const first = reinterpret_cast<std::byte*>(context.base + detail::endpoint::channel_bytes(places));
+    const auto team_of = [&](std::uint64_t id, std::byte* block) {
+      return std::make_unique<team>(
+          std::make_shared<team_state>(id, members, place, *reinterpret_cast<barrier_block*>(block), false));
+    };
+    state->world = team_of(world_team_id, first);
+    state->leaving = team_of(leaving_team_id, first + barrier_block::bytes(places));
   }
 
   // Waits for what this place has started, then for the others.
@@ -223,19 +239,23 @@ struct runtime::implementation {
     try {
       try {
         SITU_POINT(leaving);
-        wait_for_scope(state->root);
+        wait_for_scope(*state->root, {.kind = wait_kind::finish, .subject = state->root->key});
         SITU_POINT(scope_of_main_done);
-      } catch (const place_lost_error&) {
-        throw;
+      } catch (const place_lost_error& loss) {
+        if (!state->rest) throw;  // else those who go on wait for each other all the same
+        log(log_level::info, fmt::format("place {}: what it has started did not end: {}", context.place, loss.what()));
       } catch (...) {
         mark_lost(control, context.place, "a task that nobody waited for threw " + describe(std::current_exception()));
         throw;
       }
-      barrier();
+      cross_barrier(state->leaving->state(), wait_kind::leave, {});
       SITU_POINT(all_have_come);
+      // A collective in which this place only sent is over before the others' calls have told what they are.
+      while (endpoint->poll(true)) {}
+      throw_if_any_mismatched();
       // Only now: until all have come so far, others may call. What they were answered they have fetched before they
       // came, so this ends soon.
-      scheduler->wait_until([this] { return state->trailing_waits == 0; });
+      scheduler->wait_until([this] { return state->trailing_waits == 0; }, {.note = {.kind = wait_kind::leave}});
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
       SITU_POINT(left);
     } catch (const std::exception& failure) {
@@ -246,6 +266,7 @@ struct runtime::implementation {
   }
 
   void dismantle() noexcept {
+    neighbour.reset();
     remove_terminate_reason(context);
     forget_job(*context.job);
     if (scheduler) scheduler->set_task(nullptr);
@@ -254,6 +275,9 @@ struct runtime::implementation {
     if (state) {
       release_calls(*state);  // before what they hold of it
       state->graph.reset();
+      state->spread.reset();
+      state->leaving.reset();
+      state->rest.reset();
       state->world.reset();
     }
     state.reset();

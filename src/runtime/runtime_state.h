@@ -5,12 +5,16 @@
 #include <situ/runtime/at.h>
 #include <situ/runtime/team.h>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "runtime/finish.h"
+#include "runtime/serve.h"
 
 namespace situ::detail {
 
@@ -26,22 +30,15 @@ struct call_slot {
   bool detached = false;
 };
 
-// A part of a collective: what a member has sent, or who waits for it.
+// Of a part of a collective, or of whoever waits for it.
 struct part_key {
   std::uint64_t team;
   std::uint64_t tag;     // which collective of the team, and which of its steps
-  std::uint32_t source;  // index in the team
-  friend bool operator==(const part_key&, const part_key&) = default;
+  std::uint32_t source;  // index in the team; collective::any_member of who waits for any
+  friend auto operator<=>(const part_key&, const part_key&) = default;
 };
-struct part_key_hash {
-  std::size_t operator()(const part_key& key) const noexcept {
-    return (key.team * 0x9e3779b97f4a7c15 ^ key.tag * 0xff51afd7ed558ccd) + key.source;
-  }
-};
-struct part {
-  std::vector<std::byte> bytes;
-  waiter* receiver = nullptr;
-  bool arrived = false;
+struct part_receiver : waiter {
+  std::size_t missing = 0;  // parts to come
 };
 
 // What a module above the runtime knows of a place. Destroyed after all tasks have ended, while the segment is still
@@ -56,12 +53,23 @@ struct runtime_state {
   std::unordered_map<std::uint64_t, finish_node*> nodes;
   std::uint64_t next_finish = 1;
   std::vector<std::unique_ptr<finish_node>>
-      abandoned;     // scopes left because a place was lost, while tasks were in them
-  finish_node root;  // the scope that main stands in
+      abandoned;                      // scopes left because a place was lost, while tasks were in them
+  std::unique_ptr<finish_node> root;  // the scope that main stands in
   task_context main_task;
-  std::unordered_map<part_key, part, part_key_hash> parts;
+  std::multimap<part_key, std::vector<std::byte>> parts;  // that have arrived, those of one key in their order
+  std::map<part_key, part_receiver*> receivers;
+  std::unordered_map<std::uint64_t, team_state*> teams;  // by id
   std::unique_ptr<team> world;
+  std::unique_ptr<team> rest;  // that survivors() returned last; null before
+  std::unique_ptr<team>
+      leaving;  // for the barrier at the end, of all places or of rest: no program's collective meets it
+  bool has_second_thread = false;               // serve_while(): that is wanted,
+  std::unique_ptr<computing_thread> computing;  // and made
+  std::unique_ptr<access_context> access;       // for what computes on the place's own thread
+  std::uint64_t survivors_round = 0;            // calls of survivors()
+  bool awaits_survivors = false;
   std::unique_ptr<place_extension> graph;
+  std::unique_ptr<place_extension> spread;
   std::uint32_t trailing_waits = 0;  // calls that are answered, whose results have not been fetched yet
 };
 

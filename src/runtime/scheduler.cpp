@@ -3,19 +3,24 @@
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/memory/detail/place_context.h>
+#include <situ/runtime/future.h>
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/host.h"
 #include "fabric/observe.h"
 #include "memory/liveness.h"
+#include "memory/place_status.h"
 #include "runtime/fiber_pool.h"
 #include "runtime/idle_policy.h"
 #include "runtime/runtime_state.h"
+#include "runtime/standstill.h"
 #include "runtime/waiter_lists.h"
 
 namespace situ::detail {
@@ -24,14 +29,55 @@ namespace {
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
 constexpr std::uint32_t spin_turns_alone = 256;
 constexpr std::uint32_t ready_tasks_a_turn = 64;
+// at the clock, for the waits that have begun meanwhile; an idle place looks before it sleeps
+constexpr std::uint64_t turns_between_stamps = 1024;
 constexpr std::uint32_t turns_without_a_look = 16;  // at the channels, while what waits can go on without them
 #if defined(SITU_TEST_POINTS)
-constexpr std::int64_t idle_before_give_back_ns = -1;  // tests/death: nothing but a wake-up ends a sleep
+constexpr bool looks_by_itself = false;  // tests/death: nothing but a wake-up, or a deadline, ends a sleep
 #else
+constexpr bool looks_by_itself = true;
+#endif
 // a place that sleeps as long gives back what idle stacks have touched
 constexpr std::int64_t idle_before_give_back_ns = 100'000'000;
-#endif
 constexpr std::uint32_t places_to_spin_on = 16;  // with more, one look at all channels takes too long
+
+// Shows a wait to the others while it lives.
+class shown_wait {
+ public:
+  shown_wait(const waiter& w, const task_context* task, bool is_main) noexcept
+      : note_{w.whom.note},
+        has_deadline_{w.whom.deadline_ns != waits_for::no_deadline},
+        record_{
+            current->status->begin_wait(note_, task != nullptr ? task->code_name : nullptr, is_main, has_deadline_)},
+        begin_ns_{current->observed ? observed_span::begin(*current) : 0} {}
+  ~shown_wait() {
+    current->status->end_wait(record_, note_.kind, has_deadline_);
+    if (current->observed && note_.kind != wait_kind::turn) observe();
+  }
+  shown_wait(const shown_wait&) = delete;
+  shown_wait& operator=(const shown_wait&) = delete;
+
+ private:
+  void observe() const noexcept {
+    const std::uint64_t end_ns = steady_ns();
+    const std::uint32_t peer = note_.peer == wait_note::nobody ? current->place : note_.peer;
+    pair_counts& counts = counts_towards(*current, peer);
+    ++counts.waits;
+    counts.wait_ns += end_ns - begin_ns_;
+    record_event(*current, {.begin_ns = begin_ns_,
+                            .end_ns = end_ns,
+                            .peer = peer,
+                            .name = note_.where.line() == 0 ? 0 : current->status->file_name(note_.where.file_name()),
+                            .line = note_.where.line(),
+                            .kind = event_kind::wait,
+                            .waits_for = note_.kind});
+  }
+
+  const wait_note& note_;
+  const bool has_deadline_;
+  wait_record* const record_;
+  const std::uint64_t begin_ns_;
+};
 
 std::int64_t monotonic_ns() noexcept { return static_cast<std::int64_t>(steady_ns()); }
 
@@ -47,11 +93,15 @@ struct scheduler::implementation {
   ready_task* ready_last = nullptr;
   ready_task* handed_over = nullptr;  // to the next worker that begins a turn: its stack is large enough
   std::uint64_t turns = 0;
+  std::uint32_t workers_begun = 0;
   bool turn_is_open = false;         // its worker waits before it asked the others that wait
   std::uint32_t turns_finished = 0;  // for such workers, since the last look at the channels
   std::uint32_t seen_failures = 0;   // ends of places for which the waits of that time have been ended
   bool late_wait = false;            // a task waits that has not been told of one of those
-  bool is_ending = false;            // no further wait begins
+  std::int64_t next_deadline_ns = waits_for::no_deadline;  // no wait has an earlier one
+  std::uint64_t awaited = 0;                               // the words for which the place sleeps
+  std::int64_t slept_ns = 0;                               // of the sleep that goes on
+  bool is_ending = false;                                  // no further wait begins
   bool stopping = false;
   idle_policy idling;
   std::uint32_t spin_turns;  // of a place that is not crowded
@@ -69,15 +119,18 @@ struct scheduler::implementation {
   void switch_to(fiber& target) {
     task_context* const task = outer.task_;
     const std::uint32_t told_of = current->told_of;
+    const std::uint32_t track = current->track;
     fibers.switch_to(target);
     outer.task_ = task;
     current->told_of = told_of;
+    current->track = track;
   }
 
   // --- A worker ------------------------------------------------------------------------------------------------------
 
   fiber* begin_worker() {
     outer.task_ = nullptr;
+    current->track = ++workers_begun;
     SITU_POINT(worker_takes_over);
     return work();
   }
@@ -97,8 +150,13 @@ struct scheduler::implementation {
         ++turns;
         worked = take_in(about_to_sleep);
         worked |= run_ready_tasks();
+        if (worked) current->status->count_step();
+        if (turns % turns_between_stamps == 0) [[unlikely]]
+          current->status->stamp_waits();
       }
       ask_waiting();
+      if (next_deadline_ns != waits_for::no_deadline) [[unlikely]]
+        end_late_waits();
       if ((SITU_LOSS_CHECK(waits_in_progress) && fabric.failure_epoch() != seen_failures) || late_wait) [[unlikely]]
         end_waits_by_failure();
       if (waits.has_resumable() || worked) {
@@ -114,8 +172,8 @@ struct scheduler::implementation {
         switch_to(take_resumable());
         continue;
       }
-      if (std::exchange(about_to_sleep, false)) {
-        sleep();
+      if (about_to_sleep) {
+        about_to_sleep = sleep();
         idle_turns = 0;
       } else {
         about_to_sleep = step_aside(++idle_turns);
@@ -150,7 +208,10 @@ struct scheduler::implementation {
       case idle_policy::step::give_way: let_others_run(); return false;
       case idle_policy::step::sleep: break;
     }
-    fabric.prepare_sleep();
+    awaited = 0;
+    slept_ns = 0;
+    waits.for_each([this](const waiter& w) { awaited |= w.whom.words; });
+    fabric.prepare_sleep(awaited);
     return true;
   }
 
@@ -163,11 +224,38 @@ struct scheduler::implementation {
   // Who answers cannot run while a place looks on that shares its processor.
   void adapt_spinning() noexcept { outer.spin_turns_ = idling.is_crowded() ? 0 : spin_turns; }
 
-  void sleep() {
-    if (fabric.sleep(fibers.is_touched() ? idle_before_give_back_ns : -1)) return fibers.give_back_idle_stacks();
+  // Returns true where nobody has woken the place: after another look it may sleep on.
+  bool sleep() {
+    current->status->stamp_waits();
+    // Alone, without a launcher that would see it.
+    if (current->place_count == 1 && !current->status->has_open_waits() && fabric.failure_epoch() == 0) [[unlikely]] {
+      fabric.cancel_sleep();
+      mark_lost(control, current->place, summary_of_standstill(control));
+      return false;
+    }
+    const std::int64_t time = longest_sleep();
+    current->status->begin_rest();
+    const bool slept_on = fabric.sleep(time);
+    current->status->end_rest();
+    if (slept_on) {
+      slept_ns += time;
+      if (fibers.is_touched() && slept_ns >= idle_before_give_back_ns) fibers.give_back_idle_stacks();
+      return true;
+    }
     const std::uint32_t waker = control.slot(current->place).woken_from.load(std::memory_order_relaxed);
     idling.woken(waker == running_processor(), monotonic_ns);
     adapt_spinning();
+    return false;
+  }
+
+  // Until there is something to do without being woken; negative for ever.
+  [[nodiscard]] std::int64_t longest_sleep() const noexcept {
+    std::int64_t time = waits_for::no_deadline;
+    if (looks_by_itself && fibers.is_touched()) time = idle_before_give_back_ns;
+    if (looks_by_itself && awaited != 0) time = awaited_look_ns;  // for plain puts
+    if (next_deadline_ns != waits_for::no_deadline)
+      time = std::min(time, std::max(next_deadline_ns - monotonic_ns(), std::int64_t{0}));
+    return time == waits_for::no_deadline ? -1 : time;
   }
 
   bool run_ready_tasks() {
@@ -189,8 +277,21 @@ struct scheduler::implementation {
     outer.task_ = nullptr;
     current->told_of = task->told_of;
     SITU_POINT(task_begins);
-    task->run(task);
+    if (current->observed) [[unlikely]]
+      run_observed(task);
+    else
+      task->run(task);
     SITU_POINT(task_ended);
+  }
+
+  static void run_observed(ready_task* task) {
+    const char* const name = task->name;  // the task is gone when it has run
+    const std::uint64_t begin_ns = observed_span::begin(*current);
+    task->run(task);
+    record_event(*current, {.begin_ns = begin_ns,
+                            .peer = current->place,
+                            .name = current->status->code_name(name),
+                            .kind = event_kind::task});
   }
 
   // Goes on, with the task that asks for it, on a larger stack.
@@ -208,6 +309,17 @@ struct scheduler::implementation {
 
   void ask_waiting() {
     waits.end_if([](waiter& w) { return w.is_done != nullptr && w.is_done(&w); });
+  }
+
+  void end_late_waits() {
+    const std::int64_t now = monotonic_ns();
+    if (now < next_deadline_ns) return;
+    next_deadline_ns = waits_for::no_deadline;
+    waits.end_if([&](waiter& w) {
+      w.late = w.whom.deadline_ns <= now;
+      if (!w.late) next_deadline_ns = std::min(next_deadline_ns, w.whom.deadline_ns);
+      return w.late;
+    });
   }
 
   void end_waits_by_failure() {
@@ -249,6 +361,7 @@ struct scheduler::implementation {
       implementation* self;
     } w;
     w.self = this;
+    w.whom.note.kind = wait_kind::leave;
     w.whom.outlives_losses = true;
     w.is_done = [](waiter* each) {
       const implementation& here = *static_cast<all_ended*>(each)->self;
@@ -259,9 +372,11 @@ struct scheduler::implementation {
 
   void wait(waiter& w) {
     SITU_POINT(wait_begins);
+    const shown_wait shown{w, outer.task_, fibers.is_main_running()};
     fiber& next = fibers.take();
     w.fiber = &fibers.running();
     w.told_of = current->told_of;
+    next_deadline_ns = std::min(next_deadline_ns, w.whom.deadline_ns);
     late_wait |= SITU_LOSS_CHECK(late_waits) && is_ended_by_loss(w);
     waits.add(w);
     if (!fibers.is_main_running()) turn_is_open = true;
@@ -275,7 +390,9 @@ struct scheduler::implementation {
 
 stack_bounds scheduler::running_stack() const noexcept { return self_->fibers.running_stack(); }
 
-scheduler::scheduler(std::size_t stack_bytes) : self_{std::make_unique<implementation>(*this, stack_bytes)} {
+scheduler::scheduler(std::size_t stack_bytes)
+    : self_{std::make_unique<implementation>(*this, stack_bytes)}, ready_end_{new future_state<void>} {
+  ready_end_->ready = true;
   self_->adapt_spinning();
 }
 
@@ -284,6 +401,7 @@ scheduler::~scheduler() {
               "a situ::runtime ends on the stack it was made on, not inside a task");
   if (self_->has_tasks() && self_->control.failure_epoch.load() != 0) self_->end_tasks();
   self_->stop_workers();
+  ready_end_->release();  // handles of it may live on
 }
 
 void scheduler::spawn(ready_task* task) noexcept {
@@ -316,6 +434,7 @@ void scheduler::make_resumable(waiter& w) noexcept {
 }
 
 void scheduler::progress() {
+  current->status->count_poll();
   // Without calls and tasks there is nothing for a worker to do.
   if (spin_turns_ == 0 || !may_spin_on() || self_->waits.has_waiting()) take_a_turn();
   // A turn always comes: a loop of turns is told between them.
@@ -328,6 +447,7 @@ void scheduler::take_a_turn() {
     std::uint64_t* turns;
     std::uint64_t end;
   } w;
+  w.whom.note.kind = wait_kind::turn;
   w.turns = &self_->turns;
   w.end = self_->turns + 1;
   w.is_done = [](waiter* each) { return *static_cast<one_turn*>(each)->turns >= static_cast<one_turn*>(each)->end; };

@@ -43,6 +43,11 @@ class waiter_lists {
     }
   }
 
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const waiter* w = ring_.next; w != &ring_; w = w->next) visit(*w);
+  }
+
   // pre: has_resumable()
   [[nodiscard]] waiter& take_resumable() noexcept {
     waiter& w = *first_;

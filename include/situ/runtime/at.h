@@ -2,15 +2,19 @@
 //
 //   long n = situ::at(p, [](const std::string& name) { return count(name); }, name);
 //
-// f is a captureless lambda, a function object without state, or a function: it travels by name, so every place runs
-// the same executable (checked when a place joins). Arguments and results travel by value (serialize.h). The body runs
-// as a task of p: it may wait, call at again (also back to here), start tasks; they are counted in the caller's finish
-// scope. An exception from it arrives here as remote_error, with its type's name and message (place_lost_error as
-// itself). Errors: besides that, place_lost_error, out_of_memory for arguments too large for a message, bad_argument
-// where there is no such place, no_runtime. cost: two messages; arguments are copied once into the message, and once
-// out of it. At the calling place f runs at once, on copies.
+// f is a function, a member, a lambda or a function object: its code travels by name, so every place runs the same
+// executable (checked when a place joins). A lambda may capture plain data by value, a function object may have any
+// state that travels, and bind_values gives a function values to carry; a captured reference or pointer is a compile
+// error. Arguments and results travel by value (serialize.h). The body runs as a task of p: it may wait, call at again
+// (also back to here), start tasks; they are counted in the caller's finish scope. An exception from it arrives here as
+// remote_error, with its type's name, its message and the calls that it came through (place_lost_error as itself).
+// Errors: besides that, place_lost_error, out_of_memory for arguments too large for a message, bad_argument where there
+// is no such place, no_runtime. cost: two messages; arguments are copied once into the message, and once out of it. At
+// the calling place f runs at once, on copies.
 //
-// A long range is read where it lies in the message, without the second copy, as a situ::payload (payload.h).
+// Where the body's parameter is a std::span<const T> or a std::string_view, a vector, string, array or span of such is
+// not copied once more: the body reads it in the message, until it returns; it may wait. (A payload, payload.h, spares
+// the copy of short messages, too, and may not.)
 //
 // Object graphs are arguments and results, too, once <situ/graph/at.h> is included (situ.h does): it specialises
 // call_pack and result_pack.
@@ -18,6 +22,7 @@
 
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
+#include <situ/runtime/detail/body.h>
 #include <situ/runtime/detail/parcel.h>
 #include <situ/runtime/future.h>
 #include <situ/runtime/payload.h>
@@ -29,6 +34,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -49,27 +55,19 @@ enum class transfer : std::uint8_t {
 struct route {
   place to;                            // where the call goes
   transfer how = transfer::automatic;  // of its graphs
-  constexpr route(place target, transfer by = transfer::automatic) noexcept : to{target}, how{by} {}
+  std::source_location where;          // the call's line, for reports of who waits for what
+  constexpr route(place target, transfer by = transfer::automatic,
+                  std::source_location called = std::source_location::current()) noexcept
+      : to{target}, how{by}, where{called} {}
 };
 
 // The route to a place by this transfer: at(via(p, transfer::pull), f, head).
-[[nodiscard]] constexpr route via(place target, transfer how) noexcept { return {target, how}; }
+[[nodiscard]] constexpr route via(place target, transfer how,
+                                  std::source_location called = std::source_location::current()) noexcept {
+  return {target, how, called};
+}
 
 namespace detail {
-
-// An argument as it travels: text becomes a std::string, other arrays and references their values.
-template <class T>
-struct travelling {
-  using type = std::decay_t<T>;
-};
-template <class T>
-  requires(std::is_convertible_v<T, std::string_view> && !std::is_same_v<std::decay_t<T>, std::string> &&
-           !std::is_null_pointer_v<std::decay_t<T>>)
-struct travelling<T> {
-  using type = std::string;
-};
-template <class T>
-using travelling_t = typename travelling<T>::type;
 
 template <class Result>
 using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
@@ -88,14 +86,22 @@ class call_pack {
   static constexpr bool may_lend = false;
   // whether the function reads arguments where they lie in the message, which stays until it has returned
   static constexpr bool reads_in_place = (is_payload<Arguments> || ...);
+  // whether some are views of the message, which is kept until the function has returned, and may wait
+  static constexpr bool may_view = true;
+  static constexpr bool keeps_message = (is_viewed<Arguments> || ...);
   call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
   [[nodiscard]] std::size_t size() const {
-    return std::apply(
+    pass_over<measured_objects, Arguments...> pass;
+    const std::size_t bytes = std::apply(
         [](const Arguments&... each) { return (std::size_t{0} + ... + argument_wire<Arguments>::size(each)); },
         arguments_);
+    pass.finish();
+    return bytes;
   }
   void write(wire_writer& writer) const {
+    pass_over<written_objects, Arguments...> pass;
     std::apply([&](const Arguments&... each) { (argument_wire<Arguments>::write(writer, each), ...); }, arguments_);
+    pass.finish();
   }
 
   struct received {
@@ -107,22 +113,19 @@ class call_pack {
     }
   };
   static received read([[maybe_unused]] wire_reader& reader, std::uint32_t) {
-    return {std::tuple<Arguments...>{argument_wire<Arguments>::read(reader)...}};
+    pass_over<read_objects, Arguments...> pass;
+    received result{std::tuple<Arguments...>{argument_wire<Arguments>::read(reader)...}};
+    pass.finish();
+    return result;
   }
   // For a call of a place to itself.
-  static received copy(const Arguments&... arguments) { return {std::tuple<Arguments...>{arguments...}}; }
+  static received copy(const Arguments&... arguments) { return {copy_values(arguments...)}; }
 
   template <class F>
   static constexpr bool accepts = std::is_invocable_v<F, Arguments...>;
   template <class F>
   using returned = std::invoke_result_t<F, Arguments...>;
-  static consteval void check() {
-    static_assert((travels_as_argument<Arguments> && ...),
-                  "situ: this argument cannot travel: at() takes trivially copyable values (no raw pointers or "
-                  "references: use situ::ptr), std::string, "
-                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, situ::payload, and, with "
-                  "situ/graph/at.h, pointers to described classes");
-  }
+  static consteval void check() { (check_argument<Arguments>(), ...); }
 
  private:
   std::tuple<const Arguments&...> arguments_;
@@ -145,14 +148,15 @@ class result_pack {
   void complete() noexcept {}
   // False: the answer has been taken over, and `state` will be fulfilled later.
   static bool accept(future_state<Result>& state, arrived_answer& answer);
-  static Result copy(Result&& value) { return std::move(value); }
-  static consteval void check() {
-    static_assert(travels<Result>,
-                  "situ: this result cannot travel: at() returns void, trivially copyable values (no raw pointers or "
-                  "references: use situ::ptr), std::string, "
-                  "std::vector, std::tuple, std::pair, std::optional and std::array of those, and, with "
-                  "situ/graph/at.h, pointers to described classes");
+  // Within a place it is handed on, but for objects that the body might share with it.
+  static Result copy(Result&& value) {
+    if constexpr (shares<Result>) {
+      return copy_value(value);
+    } else {
+      return std::move(value);
+    }
   }
+  static consteval void check() { check_value<Result>(); }
 
  private:
   const Result& value_;
@@ -169,9 +173,7 @@ class result_pack<void> {
 
 template <class F, class... Arguments>
 consteval void check_call() {
-  static_assert(is_function_pointer<F> || std::is_empty_v<F>,
-                "situ: a lambda that runs at another place must not capture, since a captured reference or pointer "
-                "means nothing there: pass what it needs as arguments of at()");
+  check_body<F>();
   call_pack<Arguments...>::check();
   static_assert(call_pack<Arguments...>::template accepts<F>,
                 "situ: the function cannot be called with these arguments (they arrive by value: take them by value or "
@@ -294,30 +296,8 @@ class arrived_call {
   task_context* before_;
   call_id call_;
   std::uint64_t begin_ns_;
+  std::uint32_t sequence_;  // of its message
   bool is_answered_ = false;
-};
-
-// How f travels: not at all where its type says everything, by name where it is a function pointer.
-template <class F>
-struct travelling_function {
-  static constexpr std::size_t size = 0;
-  static void write(wire_writer&, const F&) noexcept {}
-  static F read(wire_reader&) noexcept { return F{}; }
-};
-[[nodiscard]] const void* find_received_function(function_id id);
-template <class F>
-  requires is_function_pointer<F>
-struct travelling_function<F> {
-  static constexpr std::size_t size = sizeof(function_id);
-  static void write(wire_writer& writer, F f) {
-    const function_id id = name_function(reinterpret_cast<const void*>(f));
-    writer.write(&id, sizeof(id));
-  }
-  static F read(wire_reader& reader) {
-    function_id id = 0;
-    reader.read(&id, sizeof(id));
-    return reinterpret_cast<F>(const_cast<void*>(find_received_function(id)));
-  }
 };
 
 [[nodiscard]] transfer read_transfer(wire_reader& reader);
@@ -329,7 +309,7 @@ void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer h
   using result = settled_t<returned>;
   if constexpr (std::is_void_v<result>) {
     if constexpr (is_future<std::decay_t<returned>>) {
-      arguments.invoke(f).get();
+      arguments.invoke(f).get(std::source_location{});
     } else {
       arguments.invoke(f);
     }
@@ -338,7 +318,7 @@ void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer h
   } else {
     const result value = [&]() -> result {
       if constexpr (is_future<std::decay_t<returned>>) {
-        return arguments.invoke(f).get();
+        return arguments.invoke(f).get(std::source_location{});
       } else {
         return arguments.invoke(f);
       }
@@ -381,6 +361,12 @@ void run_call(message& m) {
         carried.close();
         m.release();
       });
+    } else if constexpr (pack::keeps_message) {
+      kept_parcel carried{m, arrived_call::words};
+      m.release();
+      received_type received{carried.reader(), m.source};
+      if constexpr (is_function_pointer<F>) call.set_code(code_of(received.f));
+      invoke_and_answer(call, received.f, received.arguments, received.how, [&] { carried.close(); });
     } else {
       received_type received{parcel{m, arrived_call::words}.reader(), m.source};
       if constexpr (is_function_pointer<F>) call.set_code(code_of(received.f));
@@ -400,7 +386,7 @@ inline const function_id call_handler_id =
 template <class F, class... Arguments>
 void send_call(route target, call_id id, const F& f, const call_pack<Arguments...>& arguments) {
   constexpr bool is_routed = result_pack<call_result_t<F, Arguments...>>::is_routed;
-  const std::size_t bytes = travelling_function<F>::size + (is_routed ? 1 : 0) + arguments.size();
+  const std::size_t bytes = travelling_function<F>::size(f) + (is_routed ? 1 : 0) + arguments.size();
   SITU_POINT(call_opened);
   send_parcel(call_channel(target.to), message_kind::call, call_handler_id<F, Arguments...>,
               std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
@@ -413,7 +399,14 @@ void send_call(route target, call_id id, const F& f, const call_pack<Arguments..
 }
 
 // What a body threw in a call of a place to itself, in the form in which it would have come from another.
-[[noreturn]] void throw_as_remote(std::exception_ptr error);
+[[noreturn]] void throw_as_remote(const std::exception_ptr& error, const char* code_name, const void* code,
+                                  const std::source_location& where);
+template <class F>
+[[noreturn]] void throw_of_call_here(const std::exception_ptr& error, const F& f, const std::source_location& where) {
+  const void* code = nullptr;
+  if constexpr (is_function_pointer<F>) code = code_of(f);
+  throw_as_remote(error, code_name_of<F>(), code, where);
+}
 
 // Forgets a call that is left before its answer has come.
 struct open_call_guard {
@@ -438,9 +431,9 @@ auto call_here(F& f, const Arguments&... arguments) {
   using returned = typename call_pack<Arguments...>::template returned<F>;
   if constexpr (is_future<std::decay_t<returned>>) {
     if constexpr (std::is_void_v<result>) {
-      copies.invoke(f).get();
+      copies.invoke(f).get(std::source_location{});
     } else {
-      return result_pack<result>::copy(copies.invoke(f).get());
+      return result_pack<result>::copy(copies.invoke(f).get(std::source_location{}));
     }
   } else if constexpr (std::is_void_v<result>) {
     copies.invoke(f);
@@ -461,22 +454,29 @@ auto at_decayed(route target, F f, const Arguments&... arguments) {
   using result = call_result_t<F, Arguments...>;
   result_pack<result>::check();
   using arrives = typename result_pack<result>::arrives;
-  if (target.to.index() == current->place && current->place_count != 0) {
+  if (target.to.index() == current->place && current->callable_places != 0) {
     future_state<arrives> state;
-    fulfil_with(state, [&]() -> decltype(auto) { return call_here(f, arguments...); });
-    if (state.error) throw_as_remote(state.error);
+    fulfil_with(state, [&]() -> decltype(auto) {
+      if constexpr (shares<F>) {
+        F copy = copy_value(f);
+        return call_here(copy, arguments...);
+      } else {
+        return call_here(f, arguments...);
+      }
+    });
+    if (state.error) throw_of_call_here(state.error, f, target.where);
     if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
   } else if constexpr (result_pack<result>::may_be_late) {
     // Its state must outlive this frame, should the wait end early.
     call_pack<Arguments...> pack{target, arguments...};
-    return start_call<F, Arguments...>(target, f, pack).get();
+    return start_call<F, Arguments...>(target, f, pack).get(target.where);
   } else {
     future_state<arrives> state;
     const call_pack<Arguments...> pack{target, arguments...};
     const open_call_guard call{open_call(state, &accept_value<result>, target.to.index(), false), state};
     send_call(target, call.id, f, pack);
-    state.wait();
-    if (state.error) rethrow(state.error);
+    if (!state.ready) state.wait(target.where, wait_kind::call);
+    if (state.error) rethrow(state.error, target.where);
     if constexpr (!std::is_void_v<arrives>) return std::move(*state.value);
   }
 }
@@ -512,13 +512,38 @@ auto async_at_decayed(route target, F f, Given&&... given) {
   }
 }
 
-// Text given as a literal or a view is made a std::string; everything else is passed as it is.
-template <class T>
+// As what the arguments of a call of F travel.
+template <class F, class Indices, class... Given>
+struct travelling_arguments;
+template <class F, std::size_t... Index, class... Given>
+struct travelling_arguments<F, std::index_sequence<Index...>, Given...> {
+  template <std::size_t At, class G>
+  static consteval auto find() {
+    if constexpr (call_pack<travelling_t<Given>...>::may_view) {
+      return find_travelling<F, At, travelling_t<G>>();
+    } else {
+      return std::type_identity<travelling_t<G>>{};
+    }
+  }
+  using type = type_list<typename decltype(find<Index, Given>())::type...>;
+};
+template <class F, class... Given>
+using travelling_arguments_t = typename travelling_arguments<F, std::index_sequence_for<Given...>, Given...>::type;
+
+// Text given as a literal or a view is made a std::string; what the body views is named; everything else is passed as
+// it is.
+template <class A, class T>
 decltype(auto) as_travelling(T&& value) {
-  if constexpr (std::is_same_v<travelling_t<T>, std::remove_cvref_t<T>>) {
+  if constexpr (is_viewed<A>) {
+    if constexpr (std::is_convertible_v<T, std::string_view>) {
+      return A{payload<char>{std::string_view{value}}};
+    } else {
+      return A{payload{value}};
+    }
+  } else if constexpr (std::is_same_v<A, std::remove_cvref_t<T>>) {
     return static_cast<T&&>(value);
   } else {
-    return travelling_t<T>(value);
+    return A(value);
   }
 }
 
@@ -527,8 +552,9 @@ decltype(auto) as_travelling(T&& value) {
 // Runs f at a place, waits for its end, and returns its result (that of a future which f returns; a graph as owned<T>).
 template <class F, class... Arguments>
 auto at(route target, F f, const Arguments&... arguments) {
-  return detail::at_decayed<F, detail::travelling_t<const Arguments&>...>(target, f,
-                                                                          detail::as_travelling(arguments)...);
+  return [&]<class... As>(detail::type_list<As...>) {
+    return detail::at_decayed<F, As...>(target, std::move(f), detail::as_travelling<As>(arguments)...);
+  }(detail::travelling_arguments_t<F, const Arguments&...>{});
 }
 
 // Do not compile, and say why: a place is not its number, nor its number in a team.
@@ -550,8 +576,11 @@ void async_at(Index, F, Arguments&&...) {
 // and the call keeps it that long.
 template <class F, class... Arguments>
 auto async_at(route target, F f, Arguments&&... arguments) {
-  detail::check_call<F, detail::travelling_t<Arguments>...>();
-  return detail::async_at_decayed<F>(target, f, detail::as_travelling(std::forward<Arguments>(arguments))...);
+  return [&]<class... As>(detail::type_list<As...>) {
+    detail::check_call<F, As...>();
+    return detail::async_at_decayed<F>(target, std::move(f),
+                                       detail::as_travelling<As>(std::forward<Arguments>(arguments))...);
+  }(detail::travelling_arguments_t<F, Arguments...>{});
 }
 
 }  // namespace situ

@@ -1,214 +1,215 @@
 // Collectives: every member of a team calls the same one, in the same order. Values are of any type that travels
-// (serialize.h).
+// (serialize.h), operations of any type that can be called with two of them. collective_spans.h has those of many
+// elements at once.
 //
-// Reductions combine in the order of the members' indices along a binomial tree, so the same values give the same bits
-// on every run, and the operation need be associative only. Errors: place_lost_error where a member is lost. They wait;
-// the place goes on working.
-// cost: with n members, log2(n) message latencies for broadcast, reduce and scan, n - 1 messages a member for
-// all_to_all and exchange.
+//   double all = situ::all_reduce(mine, std::plus<>{});
+//   situ::future<double> later = situ::all_reduce_async(mine, std::plus<>{});   // work goes on; later.get()
+//
+// Each has a form that does not wait, with `_async` at its name: it takes its number among the team's collectives when
+// it is called, and returns the future of the result. Any number of them may be under way at once. They get on, as
+// tasks, whenever their place waits or calls progress().
+//
+// Reductions combine in the order of the members' indices, so an operation need be associative only, and the same
+// values give the same bits on every run and at every member. Errors: place_lost_error where a member is lost, or while
+// a place is lost (docs/guide/collectives.md); bad_argument where another member calls something else. They wait; the
+// place goes on working. cost: with n members, log2(n) message latencies for broadcast, reductions, scans and
+// all_gather; n - 1 messages a member for all_to_all and exchange, and at the root of gather and scatter. Of an
+// asynchronous one a task besides.
 #pragma once
 
-#include <situ/base/detail/assert.h>
-#include <situ/runtime/detail/parcel.h>
-#include <situ/runtime/serialize.h>
+#include <situ/runtime/detail/collective_values.h>
+#include <situ/runtime/future.h>
 #include <situ/runtime/team.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
+#include <source_location>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace situ {
 
-namespace detail {
-
-// One collective in progress: gives its messages a tag of their own. Throws place_lost_error where a member is lost.
-class collective {
- public:
-  explicit collective(const team& members);
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-
-  template <class T>
-  void send(std::uint32_t to, std::uint32_t step, const T& value) {
-    send_parcel(channel_to(to), message_kind::medium_message, part_handler(), words(step), wire<T>::size(value),
-                [&](wire_writer& writer) { wire<T>::write(writer, value); });
-    SITU_POINT(part_sent);
-  }
-  template <class T>
-  [[nodiscard]] T receive(std::uint32_t from, std::uint32_t step) {
-    const std::vector<std::byte> bytes = receive_bytes(from, step);
-    wire_reader reader{bytes.data(), bytes.size()};
-    return wire<T>::read(reader);
-  }
-
- private:
-  [[nodiscard]] outgoing& channel_to(std::uint32_t to) const;
-  [[nodiscard]] static function_id part_handler() noexcept;
-  [[nodiscard]] std::array<std::uint64_t, 3> words(std::uint32_t step) const noexcept;
-  [[nodiscard]] std::vector<std::byte> receive_bytes(std::uint32_t from, std::uint32_t step);
-
-  team_state& team_;
-  std::uint64_t tag_;
-  std::uint32_t size_;
-  std::uint32_t index_;
-};
-
-// Binomial tree: each member has the value once its parent, the member whose index lacks the lowest set bit, has sent
-// it.
-template <class T>
-T broadcast_in(collective& group, std::optional<T> value, std::uint32_t root, std::uint32_t step) {
-  const std::uint32_t n = group.size();
-  const std::uint32_t relative = (group.index() + n - root) % n;
-  std::uint32_t bit = 1;
-  for (; bit < n && (relative & bit) == 0; bit <<= 1) {}
-  if (relative != 0) value.emplace(group.receive<T>((relative - bit + root) % n, step));
-  for (bit >>= 1; bit != 0; bit >>= 1)
-    if (relative + bit < n) group.send((relative + bit + root) % n, step, *value);
-  return std::move(*value);
-}
-
-// Combines towards member 0, lower indices on the left. The result is there; elsewhere what was combined so far.
-template <class T, class Operation>
-T reduce_in(collective& group, T value, Operation& operation, std::uint32_t step) {
-  for (std::uint32_t bit = 1; bit < group.size(); bit <<= 1) {
-    if ((group.index() & bit) != 0) {
-      group.send(group.index() - bit, step, value);
-      break;
-    }
-    if (group.index() + bit < group.size()) {
-      T right = group.receive<T>(group.index() + bit, step);
-      value = operation(std::move(value), std::move(right));
-    }
-  }
-  return value;
-}
-
-template <class T>
-std::vector<T> gather_in(collective& group, const T& value, std::uint32_t root, std::uint32_t step) {
-  std::vector<T> values;
-  if (group.index() != root) {
-    group.send(root, step, value);
-    return values;
-  }
-  values.reserve(group.size());
-  for (std::uint32_t from = 0; from < group.size(); ++from)
-    values.push_back(from == root ? value : group.receive<T>(from, step));
-  return values;
-}
-
-template <class T>
-consteval void check_collective() {
-  static_assert(travels<T>,
-                "situ: collectives move trivially copyable values (no raw pointers: use situ::ptr), std::string, and "
-                "std::vector, std::tuple, std::pair, "
-                "std::optional and std::array of those");
-}
-inline void check_root(const team& members, std::uint32_t root) {
-  SITU_ASSERT(1, root < members.size(), "the root of a collective is an index within its team, less than team.size()");
-}
-
-}  // namespace detail
-
 // The root's value, at every member.
 template <class T>
-[[nodiscard]] T broadcast(T value, std::uint32_t root = 0, const team& members = world()) {
-  detail::check_collective<T>();
-  detail::check_root(members, root);
-  detail::collective group{members};
-  return detail::broadcast_in<T>(group, std::move(value), root, 0);
+[[nodiscard]] T broadcast(T value, std::uint32_t root = 0, const team& members = world(),
+                          std::source_location where = std::source_location::current()) {
+  return detail::begin_broadcast(std::move(value), root, members, where)();
+}
+template <class T>
+[[nodiscard]] future<T> broadcast_async(T value, std::uint32_t root = 0, const team& members = world(),
+                                        std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(members, [&] { return detail::begin_broadcast(std::move(value), root, members, where); });
 }
 
 // operation(...) over all values, at the root; elsewhere the result is unspecified.
 template <class T, class Operation>
-T reduce(T value, Operation operation, std::uint32_t root = 0, const team& members = world()) {
-  detail::check_collective<T>();
-  detail::check_root(members, root);
-  detail::collective group{members};
-  T combined = detail::reduce_in(group, std::move(value), operation, 0);
-  if (root == 0) return combined;
-  if (group.index() == 0) group.send(root, 1, combined);
-  return group.index() == root ? group.receive<T>(0, 1) : std::move(combined);
+T reduce(T value, Operation operation, std::uint32_t root = 0, const team& members = world(),
+         std::source_location where = std::source_location::current()) {
+  return detail::begin_reduce(std::move(value), std::move(operation), root, members, where)();
+}
+template <class T, class Operation>
+[[nodiscard]] future<T> reduce_async(T value, Operation operation, std::uint32_t root = 0,
+                                     const team& members = world(),
+                                     std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(
+      members, [&] { return detail::begin_reduce(std::move(value), std::move(operation), root, members, where); });
 }
 
 // The same, at every member.
 template <class T, class Operation>
-[[nodiscard]] T all_reduce(T value, Operation operation, const team& members = world()) {
-  detail::check_collective<T>();
-  detail::collective group{members};
-  return detail::broadcast_in<T>(group, detail::reduce_in(group, std::move(value), operation, 0), 0, 1);
+[[nodiscard]] T all_reduce(T value, Operation operation, const team& members = world(),
+                           std::source_location where = std::source_location::current()) {
+  return detail::begin_all_reduce(std::move(value), std::move(operation), members, where)();
+}
+template <class T, class Operation>
+[[nodiscard]] future<T> all_reduce_async(T value, Operation operation, const team& members = world(),
+                                         std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(
+      members, [&] { return detail::begin_all_reduce(std::move(value), std::move(operation), members, where); });
 }
 
 // At member i, operation(...) over the values of members 0 .. i.
 template <class T, class Operation>
-[[nodiscard]] T inclusive_scan(T value, Operation operation, const team& members = world()) {
-  detail::check_collective<T>();
-  detail::collective group{members};
-  std::uint32_t step = 0;
-  for (std::uint32_t distance = 1; distance < group.size(); distance <<= 1, ++step) {
-    if (group.index() + distance < group.size()) group.send(group.index() + distance, step, value);
-    if (group.index() >= distance) {
-      T left = group.receive<T>(group.index() - distance, step);
-      value = operation(std::move(left), std::move(value));
-    }
-  }
-  return value;
+[[nodiscard]] T inclusive_scan(T value, Operation operation, const team& members = world(),
+                               std::source_location where = std::source_location::current()) {
+  return detail::begin_inclusive_scan(std::move(value), std::move(operation), members, where)();
+}
+template <class T, class Operation>
+[[nodiscard]] future<T> inclusive_scan_async(T value, Operation operation, const team& members = world(),
+                                             std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(
+      members, [&] { return detail::begin_inclusive_scan(std::move(value), std::move(operation), members, where); });
 }
 
 // At member i, operation(...) over `identity` and the values of members 0 .. i-1.
 template <class T, class Operation>
 [[nodiscard]] T exclusive_scan(T value, Operation operation, std::type_identity_t<T> identity,
-                               const team& members = world()) {
-  T inclusive = inclusive_scan(std::move(value), operation, members);
-  detail::collective group{members};
-  if (group.index() + 1 < group.size()) group.send(group.index() + 1, 0, inclusive);
-  if (group.index() == 0) return identity;
-  T left = group.receive<T>(group.index() - 1, 0);
-  return operation(std::move(identity), std::move(left));
+                               const team& members = world(),
+                               std::source_location where = std::source_location::current()) {
+  return detail::begin_exclusive_scan<T>(std::move(value), std::move(operation), std::move(identity), members, where)();
+}
+template <class T, class Operation>
+[[nodiscard]] future<T> exclusive_scan_async(T value, Operation operation, std::type_identity_t<T> identity,
+                                             const team& members = world(),
+                                             std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(members, [&] {
+    return detail::begin_exclusive_scan<T>(std::move(value), std::move(operation), std::move(identity), members, where);
+  });
 }
 
 // All values by member index, at the root; empty elsewhere.
 template <class T>
-[[nodiscard]] std::vector<T> gather(const T& value, std::uint32_t root = 0, const team& members = world()) {
-  detail::check_collective<T>();
-  detail::check_root(members, root);
-  detail::collective group{members};
-  return detail::gather_in(group, value, root, 0);
+[[nodiscard]] std::vector<T> gather(T value, std::uint32_t root = 0, const team& members = world(),
+                                    std::source_location where = std::source_location::current()) {
+  return detail::begin_gather(std::move(value), root, members, where)();
+}
+template <class T>
+[[nodiscard]] future<std::vector<T>> gather_async(T value, std::uint32_t root = 0, const team& members = world(),
+                                                  std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(members, [&] { return detail::begin_gather(std::move(value), root, members, where); });
 }
 
-// The same, at every member.
+// At member i, the root's values[i]. Elsewhere `values` is not looked at. pre: values.size() == members.size(), at the
+// root.
 template <class T>
-[[nodiscard]] std::vector<T> all_gather(const T& value, const team& members = world()) {
-  detail::check_collective<T>();
-  detail::collective group{members};
-  return detail::broadcast_in<std::vector<T>>(group, detail::gather_in(group, value, 0, 0), 0, 1);
+[[nodiscard]] T scatter(std::vector<T> values, std::uint32_t root = 0, const team& members = world(),
+                        std::source_location where = std::source_location::current()) {
+  return detail::begin_scatter(std::move(values), root, members, where)();
+}
+template <class T>
+[[nodiscard]] future<T> scatter_async(std::vector<T> values, std::uint32_t root = 0, const team& members = world(),
+                                      std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(members, [&] { return detail::begin_scatter(std::move(values), root, members, where); });
+}
+
+// All values by member index, at every member.
+template <class T>
+[[nodiscard]] std::vector<T> all_gather(T value, const team& members = world(),
+                                        std::source_location where = std::source_location::current()) {
+  return detail::begin_all_gather(std::move(value), members, where)();
+}
+template <class T>
+[[nodiscard]] future<std::vector<T>> all_gather_async(T value, const team& members = world(),
+                                                      std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(members, [&] { return detail::begin_all_gather(std::move(value), members, where); });
 }
 
 // values[j] goes to member j; the result's element i came from member i. pre: values.size() == members.size().
 template <class T>
-[[nodiscard]] std::vector<T> all_to_all(std::vector<T> values, const team& members = world()) {
-  detail::check_collective<T>();
-  SITU_ASSERT(1, values.size() == members.size(),
-              "all_to_all and exchange take one element for each member of the team");
-  detail::collective group{members};
-  for (std::uint32_t i = 1; i < group.size();
-       ++i) {  // each starts with its neighbour, so that no member is everybody's first
-    const std::uint32_t to = (group.index() + i) % group.size();
-    group.send(to, 0, static_cast<const T&>(values[to]));
-  }
-  for (std::uint32_t i = 1; i < group.size(); ++i) {
-    const std::uint32_t from = (group.index() + group.size() - i) % group.size();
-    values[from] = group.receive<T>(from, 0);
-  }
-  return values;
+[[nodiscard]] std::vector<T> all_to_all(std::vector<T> values, const team& members = world(),
+                                        std::source_location where = std::source_location::current()) {
+  return detail::begin_all_to_all(std::move(values), members, where)();
+}
+template <class T>
+[[nodiscard]] future<std::vector<T>> all_to_all_async(std::vector<T> values, const team& members = world(),
+                                                      std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(members, [&] { return detail::begin_all_to_all(std::move(values), members, where); });
 }
 
 // all_to_all of any number of elements each.
 template <class T>
-[[nodiscard]] std::vector<std::vector<T>> exchange(std::vector<std::vector<T>> values, const team& members = world()) {
-  return all_to_all(std::move(values), members);
+[[nodiscard]] std::vector<std::vector<T>> exchange(std::vector<std::vector<T>> values, const team& members = world(),
+                                                   std::source_location where = std::source_location::current()) {
+  return all_to_all(std::move(values), members, where);
+}
+template <class T>
+[[nodiscard]] future<std::vector<std::vector<T>>> exchange_async(
+    std::vector<std::vector<T>> values, const team& members = world(),
+    std::source_location where = std::source_location::current()) {
+  return all_to_all_async(std::move(values), members, where);
+}
+
+// Between neighbours: values[k] goes to member to[k], and the result's element k came from member from[k]. Values from
+// one member to another arrive in the order in which `to` names them, and `from` takes them. `from` is `to` where it is
+// left out. All members of the team call it, also those without neighbours.
+//
+//   // a ring: what went left at the right neighbour, and what went right at the left one
+//   auto [from_right, from_left] = ... neighbour_exchange(std::array{left, right}, values, std::array{right, left});
+//
+// pre: who is named by a neighbour names it, as often. cost: a message for each neighbour.
+template <class T>
+[[nodiscard]] std::vector<T> neighbour_exchange(std::span<const std::uint32_t> to, std::vector<T> values,
+                                                std::span<const std::uint32_t> from, const team& members = world(),
+                                                std::source_location where = std::source_location::current()) {
+  return detail::begin_neighbour_exchange(to, std::move(values), from, members, where)();
+}
+template <class T>
+[[nodiscard]] std::vector<T> neighbour_exchange(std::span<const std::uint32_t> neighbours, std::vector<T> values,
+                                                const team& members = world(),
+                                                std::source_location where = std::source_location::current()) {
+  return neighbour_exchange(neighbours, std::move(values), neighbours, members, where);
+}
+template <class T>
+[[nodiscard]] future<std::vector<T>> neighbour_exchange_async(
+    std::span<const std::uint32_t> to, std::vector<T> values, std::span<const std::uint32_t> from,
+    const team& members = world(), std::source_location where = std::source_location::current()) {
+  return detail::go_on_later(
+      members, [&] { return detail::begin_neighbour_exchange(to, std::move(values), from, members, where); });
+}
+template <class T>
+[[nodiscard]] future<std::vector<T>> neighbour_exchange_async(
+    std::span<const std::uint32_t> neighbours, std::vector<T> values, const team& members = world(),
+    std::source_location where = std::source_location::current()) {
+  return neighbour_exchange_async(neighbours, std::move(values), neighbours, members, where);
+}
+
+// Sends each value of `messages`, a std::map or another range of pairs (index, value), to that member, where nobody
+// knows beforehand who sends to it. Returns what has come, as pairs (index, value) in the order of indices; several of
+// one member in the order in which it had them. cost: a message for each value, and an all_reduce of a count for each
+// member, by which each learns how many messages to expect.
+template <class Messages>
+[[nodiscard]] auto sparse_exchange(Messages messages, const team& members = world(),
+                                   std::source_location where = std::source_location::current())
+    -> std::vector<std::pair<std::uint32_t, detail::message_value<Messages>>> {
+  return detail::begin_sparse_exchange(std::move(messages), members, where)();
+}
+template <class Messages>
+[[nodiscard]] auto sparse_exchange_async(Messages messages, const team& members = world(),
+                                         std::source_location where = std::source_location::current())
+    -> future<std::vector<std::pair<std::uint32_t, detail::message_value<Messages>>>> {
+  return detail::go_on_later(members,
+                             [&] { return detail::begin_sparse_exchange(std::move(messages), members, where); });
 }
 
 }  // namespace situ

@@ -4,6 +4,7 @@
 //   int n = f.get();                       // waits; the place goes on working
 //   auto g = f.then([](int n) { return 2 * n; });
 //   int m = co_await g;                    // in a coroutine that returns situ::future<...>
+//   if (!g.wait_for(20ms)) ...             // not yet; what it waits for goes on
 //
 // A future is a handle: copies share the value. It belongs to the place (thread) that made it and must not be sent. A
 // value, or an exception, is set once. Errors: get() throws what the producer threw; place_lost_error when a place is
@@ -13,11 +14,20 @@
 
 #include <situ/base/detail/assert.h>
 #include <situ/memory/detail/place_context.h>
+#include <situ/runtime/deadline.h>
 #include <situ/runtime/detail/scheduler.h>
+#include <situ/runtime/serialize.h>
 
+#include <array>
+#include <chrono>
 #include <coroutine>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
+#include <source_location>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,32 +42,43 @@ class promise;
 
 namespace detail {
 
+// Who is told once a value is there, by whoever sets it: often inside a message handler, so it only makes others go on.
+struct watcher {
+  void (*notify)(watcher*) noexcept = nullptr;
+  watcher* next_watcher = nullptr;
+};
+
 // What to do once a value is there, as a task of its own (never inside a message handler).
-struct continuation : ready_task {
+struct continuation : ready_task, watcher {
   task_context context;
+  continuation() noexcept;
 };
 
 // Throws what a task failed of; a loss among that counts as told to the running task.
-[[noreturn]] void rethrow(const std::exception_ptr& failure);
+[[noreturn]] void rethrow(const std::exception_ptr& failure, const std::source_location& where = {});
 
 struct future_state_base {
+  static constexpr std::uint16_t no_place = 0xffff;  // places are at most 1 << 15
   std::uint32_t references = 1;
   bool ready = false;
+  std::uint16_t answered_by = no_place;  // the place that a call for it went to
   std::exception_ptr error;
-  waiter* waiters = nullptr;            // stacks set aside
-  ready_task* continuations = nullptr;  // in reverse order
+  watcher* watchers = nullptr;  // the last that came first
 
   virtual ~future_state_base() = default;
-  void wait();
+  // False where the deadline came first.
+  bool wait(const std::source_location& where, wait_kind kind = wait_kind::future,
+            std::int64_t deadline_ns = waits_for::no_deadline);
   void fulfil() noexcept {
     ready = true;
-    if (waiters != nullptr || continuations != nullptr) wake_all();
+    if (watchers != nullptr) wake_all();
   }
   void fail(std::exception_ptr what) noexcept {
     error = std::move(what);
     fulfil();
   }
-  void add_continuation(ready_task* task);
+  void watch(watcher& w) noexcept;    // at once where the value is there
+  void unwatch(watcher& w) noexcept;  // where it has not been told yet
   void release() noexcept {
     if (--references == 0) dispose();
   }
@@ -126,6 +147,10 @@ struct continuation_result<F, void> : std::invoke_result<F> {};
 void adopt_into_scope(task_context& context);
 void leave_scope(task_context& context) noexcept;
 
+// Waits until one of these is ready, and returns the index of the first that is; their number where the deadline came
+// first. pre: there are some.
+[[nodiscard]] std::size_t wait_for_any(std::span<future_state_base* const> states, deadline until);
+
 // Runs `body` and hands what it returns, or throws, to `state`; waits for a future that it returns.
 template <class T, class Body>
 void fulfil_with(future_state<T>& state, Body&& body);
@@ -149,22 +174,33 @@ class future {
     check();
     return state_->ready;
   }
-  // Waits, without looking at the outcome.
-  void wait() const {
+  // Waits, without looking at the outcome. `where` is for reports of who waits for what, here and below.
+  void wait(std::source_location where = std::source_location::current()) const {
     check();
-    state_->wait();
+    if (!state_->ready) state_->wait(where);
+  }
+  // Waits until a deadline at most; whether the value, or an exception, is there. What is waited for goes on.
+  [[nodiscard]] bool wait_until(deadline until, std::source_location where = std::source_location::current()) const {
+    check();
+    return state_->wait(where, detail::wait_kind::future, until.nanoseconds());
+  }
+  // The same with a duration.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
+                              std::source_location where = std::source_location::current()) const {
+    return wait_until(time, where);
   }
 
   // Waits; returns the value, or throws what the producer threw. The reference is good as long as a handle is.
-  decltype(auto) get() const& {
-    settle();
+  decltype(auto) get(std::source_location where = std::source_location::current()) const& {
+    settle(where);
     if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*state_->value);
   }
   // The same, by value: moved out where this is the last handle or T cannot be copied, else copied.
-  T get() && {
-    settle();
+  T get(std::source_location where = std::source_location::current()) && {
+    settle(where);
     if constexpr (!std::is_void_v<T>) {
-      if constexpr (!std::is_copy_constructible_v<T>) {
+      if constexpr (!detail::is_copyable<T>()) {
         return std::move(*state_->value);
       } else {
         return state_->references == 1 ? std::move(*state_->value) : *state_->value;
@@ -181,7 +217,7 @@ class future {
   // co_await: the awaiting coroutine goes on, as a task, once the value is there.
   [[nodiscard]] bool await_ready() const { return is_ready(); }
   void await_suspend(std::coroutine_handle<> coroutine) const;
-  T await_resume() const { return get(); }
+  T await_resume() const { return get(std::source_location{}); }
 
   // For Situ itself: what the handles share.
   [[nodiscard]] const detail::state_reference<T>& state() const noexcept { return state_; }
@@ -192,9 +228,9 @@ class future {
         1, state_,
         "this future was default-constructed or moved from: assign one that async, async_at or a promise returned");
   }
-  void settle() const {
-    wait();
-    if (state_->error) detail::rethrow(state_->error);
+  void settle(const std::source_location& where) const {
+    wait(where);
+    if (state_->error) detail::rethrow(state_->error, where);
   }
   detail::state_reference<T> state_;
 };
@@ -205,7 +241,11 @@ class promise {
  public:
   promise() : state_{detail::make_state<T>()} {}
   promise(promise&&) noexcept = default;
-  promise& operator=(promise&&) noexcept = default;
+  promise& operator=(promise&& other) noexcept {
+    promise old{std::move(other)};
+    std::swap(old.state_, state_);  // its own breaks, if that was not kept
+    return *this;
+  }
   ~promise();
 
   // A handle on the value to come; may be called again, for another.
@@ -240,20 +280,57 @@ template <class T>
   state->ready = true;
   return future<std::decay_t<T>>{std::move(state)};
 }
+// cost: none of an allocation, within a situ::runtime.
 [[nodiscard]] inline future<void> make_ready_future() {
+  if (detail::scheduler* const here = detail::current->scheduler; here != nullptr) [[likely]] {
+    detail::future_state<void>* const ready = here->ready_end();
+    ++ready->references;
+    return future<void>{detail::state_reference<void>{ready}};
+  }
   auto state = detail::make_state<void>();
   state->ready = true;
   return future<void>{std::move(state)};
 }
 
 // A future that is ready when all given ones are: of a tuple of their values (those of future<void> left out; void if
-// none is left). Where some of them failed it has the exception of the first of those. cost: an allocation, and one for
-// each given future.
+// none is left). Where some of them failed it has the exception of the first of those. cost: two allocations, and a
+// task once all are ready.
 template <class... Ts>
 [[nodiscard]] auto when_all(future<Ts>... futures);
-// The same of a vector of their values, in order; future<void> for futures of void.
+// The same of a vector of their values, in order; future<void> for futures of void. cost: four allocations, however
+// many there are.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures);
+
+// A future of the index of the first that is ready, with a value or an exception; the others go on. pre: there are
+// some. cost: as when_all.
+template <class... Ts>
+[[nodiscard]] future<std::size_t> when_any(future<Ts>... futures);
+template <class T>
+[[nodiscard]] future<std::size_t> when_any(std::vector<future<T>> futures);
+
+// Waits until one is ready, with a value or an exception, and returns its index: the first where several are. pre:
+// there are some. cost: an allocation or two where it waits.
+template <class... Ts>
+std::size_t wait_any(const future<Ts>&... futures);
+template <class T>
+std::size_t wait_any(const std::vector<future<T>>& futures);
+// The same until a deadline; nothing where that came first.
+template <class T>
+[[nodiscard]] std::optional<std::size_t> wait_any(const std::vector<future<T>>& futures, deadline until);
+
+// Waits until all are ready, without looking at the outcomes.
+template <class T>
+void wait_all(const std::vector<future<T>>& futures) {
+  for (const future<T>& each : futures) each.wait();
+}
+// The same until a deadline; whether they are.
+template <class T>
+[[nodiscard]] bool wait_all(const std::vector<future<T>>& futures, deadline until) {
+  for (const future<T>& each : futures)
+    if (!each.wait_until(until)) return false;
+  return true;
+}
 
 }  // namespace situ
 

@@ -36,6 +36,7 @@ struct launch_options {
   std::uint64_t stack_bytes = 0;    // of each task; 0: as the places themselves say (SITU_STACK, runtime_options)
   bool stats = false;               // count bytes, messages and waits between places; see launch_result::statistics
   std::string trace_file;           // where to write a Chrome/Perfetto trace; empty: none
+  bool progress = false;            // a second thread for each place, on which serve_while() computes
   bool checked = false;             // hold puts, gets and atomics against the live blocks
   // After the first place is lost the others have this long to end by themselves; then they get SIGTERM, and a second
   // later SIGKILL. Threads cannot be killed: their places only get place_lost_error.

@@ -113,7 +113,11 @@ struct argument_wire<payload<T>> {
 };
 
 template <class A>
-concept travels_as_argument = travels<A> || is_payload<A>;
+inline constexpr bool is_viewed = false;  // detail/body.h
+template <class A>
+consteval void check_argument() {
+  if constexpr (!is_payload<A> && !is_viewed<A>) check_value<A>();
+}
 
 }  // namespace detail
 }  // namespace situ

@@ -27,6 +27,9 @@ struct runtime_options {
   // (in this order) come before it. Addresses only: pages are taken as they are touched. For single tasks see
   // with_stack (task.h).
   std::uint64_t stack_bytes = 0;
+  // A second thread, so that the place is served while it computes in serve_while() (serve.h). `situ run --progress`,
+  // launch_options::progress and SITU_PROGRESS in the environment come before it.
+  bool progress = false;
 };
 
 // A program's membership in its job: from here to the end of its scope this is a place. Belongs to the thread that made

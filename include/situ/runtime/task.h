@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
+#include <stop_token>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -36,9 +38,9 @@ class finish_scope {
   finish_scope(const finish_scope&) = delete;
   finish_scope& operator=(const finish_scope&) = delete;
   // Waits for everything in the scope; throws what its tasks threw and nobody took.
-  void wait();
+  void wait(const std::source_location& where);
   // The same, without throwing; a loss that it meets is told by the next wait.
-  void settle() noexcept;
+  void settle(const std::source_location& where) noexcept;
 
  private:
   std::unique_ptr<finish_node> node_;
@@ -53,7 +55,7 @@ class finish_scope {
 // outside a runtime. cost: an allocation; for each other place that tasks went to, one acknowledgement for each time
 // that it ran out of them.
 template <std::invocable Body>
-void finish(Body&& body) {
+void finish(Body&& body, std::source_location where = std::source_location::current()) {
   detail::finish_scope scope;
   std::exception_ptr thrown;
   try {
@@ -62,10 +64,10 @@ void finish(Body&& body) {
     thrown = std::current_exception();
   }
   if (thrown) {
-    scope.settle();  // the body's own exception came first
+    scope.settle(where);  // the body's own exception came first
     std::rethrow_exception(thrown);
   }
-  scope.wait();
+  scope.wait(where);
 }
 
 // What a task asks of the stack that it runs on; see with_stack.
@@ -84,6 +86,9 @@ struct stack_request {
 [[nodiscard]] constexpr stack_request with_stack(std::uint64_t bytes) noexcept { return {bytes}; }
 
 namespace detail {
+
+[[nodiscard]] std::exception_ptr cancelled_error();
+[[noreturn]] void throw_cancelled();
 
 // Throws bad_argument where no stack has so many bytes.
 [[nodiscard]] std::uint32_t stack_pages_of(const stack_request& request);
@@ -110,6 +115,19 @@ auto async(stack_request stack, F f, Arguments... arguments)
     -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
   return detail::start_task<true, F, Arguments...>(detail::stack_pages_of(stack), std::move(f),
                                                    std::move(arguments)...);
+}
+
+// The same, unless `stop` is asked to before it begins: then f is not called, and the future has errc::cancelled, which
+// no finish scope takes for a failure. A task that has begun goes on; f may look at the token itself.
+template <class F, class... Arguments>
+auto async(std::stop_token stop, F f, Arguments... arguments)
+    -> future<typename detail::unwrap_future<std::invoke_result_t<F, Arguments...>>::type> {
+  auto unless_stopped = [stop = std::move(stop), f = std::move(f)](Arguments&&... given) mutable {
+    if (stop.stop_requested()) detail::throw_cancelled();
+    return std::move(f)(std::move(given)...);
+  };
+  return detail::start_task<false, decltype(unless_stopped), Arguments...>(0, std::move(unless_stopped),
+                                                                           std::move(arguments)...);
 }
 
 template <bool HasOwnStack, class F, class... Arguments>
@@ -140,7 +158,7 @@ auto detail::start_task([[maybe_unused]] std::uint32_t stack_pages, F&& f, Argum
   auto ready = std::make_unique<task>(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   future<result> outcome{ready->outcome};
   detail::adopt_into_scope(ready->context);
-  ready->context.code_name = code_name_of<F>();
+  ready->context.code_name = ready->name = code_name_of<F>();
   if constexpr (is_function_pointer<F>) ready->context.code = code_of(ready->f);
   if constexpr (HasOwnStack) ready->stack_pages = stack_pages;
   detail::current->scheduler->spawn(ready.release());

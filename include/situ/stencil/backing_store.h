@@ -5,7 +5,7 @@
 // to a queue, and a queue is waited for as a whole. Offsets, sizes and addresses are multiples of page_bytes. Transfers
 // in progress at the same time may read the same bytes, but never write what another reads or writes. A store serves
 // one context, and is called by the thread that uses it only.
-// cost: of a transfer, that of the medium; starting one must not wait for it, unless too many are in progress.
+// cost: of a read or write, that of the medium; starting one must not wait for it, unless too many are in progress.
 #pragma once
 
 #include <cstddef>
@@ -20,32 +20,32 @@ class backing_store {
  public:
   static constexpr std::size_t page_bytes = 4096;  // what offsets, sizes and addresses are multiples of
   static constexpr int queues = 7;                 // numbered from 0
-  // Of a transfer: from the store to memory, or from memory to the store.
+  // From the store to memory, or from memory to the store.
   enum class direction : std::uint8_t { read, write };
 
   backing_store() = default;
-  // Not before all transfers have ended: they write into memory of others.
+  // Not before all reads and writes have ended: they write into memory of others.
   virtual ~backing_store() = default;
   backing_store(const backing_store&) = delete;
   backing_store& operator=(const backing_store&) = delete;
 
   // For reports: "file in /scratch, past the page cache".
   [[nodiscard]] virtual std::string description() const = 0;
-  // Whether transfers can fail once the space is allocated. If so, what a chain writes goes to a second version of the
-  // data, which takes twice the space, and becomes current when all of it has arrived.
+  // Whether reads and writes can fail once the space is allocated. If so, what a chain writes goes to a second version
+  // of the data, which takes twice the space, and becomes current when all of it has arrived.
   [[nodiscard]] virtual bool may_fail() const = 0;
   // The offset of so many bytes that nobody has, rounded up to whole pages. Throws situ::error where there is no room.
   [[nodiscard]] virtual std::uint64_t allocate(std::uint64_t bytes) = 0;
-  // Starts a transfer between memory and store. Failures are told by wait().
+  // Starts a read or write between memory and store. Failures are told by wait().
   virtual void start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) = 0;
-  // Until all transfers of a queue have ended. Then throws situ::error if one has failed, with the offset, and forgets
-  // the failure.
+  // Until all reads and writes of a queue have ended. Then throws situ::error if one has failed, with the offset, and
+  // forgets the failure.
   virtual void wait(int queue) = 0;
 };
 
 // A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened
-// past the page cache (O_DIRECT) where the file system can; transfers go through an io_uring. Throws bad_file, or
-// not_supported where there is no io_uring.
+// past the page cache (O_DIRECT) where the file system can; reads and writes go through an io_uring. Throws bad_file,
+// or not_supported where there is no io_uring.
 [[nodiscard]] std::shared_ptr<backing_store> make_file_store(std::string directory = {});
 // Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node, out_of_memory
 // where it has no room.

@@ -47,10 +47,13 @@ struct options {
   bool check_bounds = true;    // that each loop with its stencils stays inside its datasets
   bool find_nan = false;       // after each chain; throws with dataset and point
   bool report = false;         // collect what report() prints
+  std::string report_file;     // with `report`: gets it as JSON when the context ends; "": none
 
   // The defaults with what the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS,
   // SITU_STENCIL_CACHE (bytes, "16 MiB"), SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT
-  // (bytes), SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1. Throws bad_argument.
+  // (bytes), SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1 or the name of a file that
+  // ends in
+  // ".json". Throws bad_argument.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };
@@ -85,7 +88,7 @@ struct chain_statistics {
   std::uint64_t bytes_read = 0;            // out of core: from the store
   std::uint64_t bytes_written = 0;         // out of core: to the store
   double compute_seconds = 0;              // in kernels, and waiting of threads for each other
-  double wait_seconds = 0;                 // out of core: for transfers
+  double wait_seconds = 0;                 // out of core: for the store
 };
 
 // The owner of blocks, datasets, reductions and the queue. Belongs to one thread at a time; not movable.
@@ -103,9 +106,9 @@ class context {
   // How many threads run loops, the calling one among them.
   [[nodiscard]] int threads() const noexcept;
 
-  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a transfer out of
-  // core fails (the disk is full, say), the data is what it was before the chain. cost: the chain's time, and for a new
-  // chain its analysis. The first large one on a machine has the caches measured, 100 to 200 ms; that is kept in a
+  // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a read or write out
+  // of core fails (the disk is full, say), the data is what it was before the chain. cost: the chain's time, and for a
+  // new chain its analysis. The first large one on a machine has the caches measured, 100 to 200 ms; that is kept in a
   // file.
   void execute();
   // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the
@@ -118,7 +121,7 @@ class context {
   // Writes the statistics as text; with options::report also a line for each loop, with its time and bytes.
   void report(std::ostream& to) const;
 
-  // From here on: the untyped layer, which block, dataset, reduction, par_loop and compatibility layers are made of.
+  // From here on: the untyped core, which block, dataset, reduction, par_loop and compat are made of.
   // Programs do not call it.
 
   // Makes a block and returns its number. Throws bad_argument unless it has 1 to 5 dimensions.

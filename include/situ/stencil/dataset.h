@@ -43,7 +43,7 @@ class dataset {
     static_assert(N == D, "the dataset has other dimensions than its block; it takes one extent for each dimension");
   }
 
-  // The untyped layer's dataset, for context.
+  // The untyped core's dataset, for context.
   [[nodiscard]] dataset_core* core() const noexcept { return core_; }
   // Its points without the ghost points, and with them.
   [[nodiscard]] const box& inner() const noexcept { return core_->inner; }

@@ -1,4 +1,4 @@
-// Datasets to and from HDF5 files. Data move slab by slab through a buffer of a few MiB, so a dataset may be larger
+// Datasets to and from HDF5 files. Data move layer by layer through a buffer of a few MiB, so a dataset may be larger
 // than memory; what is queued is executed first. Link situ::stencil_hdf5.
 //
 //     hdf5_file out{"heat.h5", hdf5_file::open_mode::create};
@@ -84,7 +84,7 @@ class hdf5_file {
     read(*u.core(), what, name, element_type_of(*u.core()));
   }
 
-  // The untyped layer. `left_out` is a dimension that the file's dataset does not have (`what` is one point thick in
+  // The untyped core. `left_out` is a dimension that the file's dataset does not have (`what` is one point thick in
   // it), or -1; `stored` is the type in the file.
   void write(const dataset_core& data, const box& what, const std::string& name, element_type in_memory,
              element_type stored, int left_out = -1);

@@ -29,19 +29,19 @@ namespace situ::stencil {
 // itself.
 template <class T, int D>
 [[nodiscard]] auto read(const dataset<T, D>& u, const shape& where = shape::point(D)) {
-  return detail::dataset_argument<const T, D>{u.core(), where, access::read};
+  return detail::dataset_argument<const T, D>{u.core(), where, access_mode::read};
 }
 template <class T, int D>
 [[nodiscard]] auto write(const dataset<T, D>& u, const shape& where = shape::point(D)) {
-  return detail::dataset_argument<T, D>{u.core(), where, access::write};
+  return detail::dataset_argument<T, D>{u.core(), where, access_mode::write};
 }
 template <class T, int D>
 [[nodiscard]] auto read_write(const dataset<T, D>& u, const shape& where = shape::point(D)) {
-  return detail::dataset_argument<T, D>{u.core(), where, access::read_write};
+  return detail::dataset_argument<T, D>{u.core(), where, access_mode::read_write};
 }
 template <class T, int D>
 [[nodiscard]] auto increment(const dataset<T, D>& u, const shape& where = shape::point(D)) {
-  return detail::dataset_argument<T, D>{u.core(), where, access::increment};
+  return detail::dataset_argument<T, D>{u.core(), where, access_mode::increment};
 }
 // An argument of a loop: the kernel adds to the reduction, or lowers or raises it. It begins at zero, or,
 // for min and max, at the far end of what T can be.

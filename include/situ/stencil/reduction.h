@@ -18,7 +18,7 @@ class reduction {
  public:
   // The name is for messages.
   explicit reduction(context& owner, std::string name) : core_{owner.add_reduction(std::move(name), sizeof(T), N)} {}
-  // The untyped layer's reduction, for context.
+  // The untyped core's reduction, for context.
   [[nodiscard]] reduction_core* core() const noexcept { return core_; }
   // The value, or an array of N values. Executes what is queued, and throws what that throws; the next loop starts
   // anew. Without a loop since the last call, T{}.

@@ -15,9 +15,9 @@ void fulfil_with(future_state<T>& state, Body&& body) {
   try {
     if constexpr (is_future<result>) {
       if constexpr (std::is_void_v<T>) {
-        body().get();
+        body().get(std::source_location{});  // of Situ's own code, which says nothing to the reader of a report
       } else {
-        state.value.emplace(body().get());
+        state.value.emplace(body().get(std::source_location{}));
       }
     } else if constexpr (std::is_void_v<T>) {
       body();
@@ -52,8 +52,88 @@ template <class T, class Run>
 void on_ready(const state_reference<T>& state, Run run) {
   auto task = std::make_unique<continuation_of<Run>>(std::move(run));
   adopt_into_scope(task->context);
-  task->context.code_name = code_name_of<Run>();
-  state->add_continuation(task.release());
+  task->context.code_name = task->name = code_name_of<Run>();
+  if (!state->ready) task->told_of = current->told_of;  // who asks for it, not who sets the value
+  state->watch(*task.release());
+}
+
+// A continuation of several futures: a task once so many of them are ready.
+struct gathering : continuation {
+  struct arrival : watcher {
+    gathering* of = nullptr;
+    std::size_t index = 0;
+  };
+  std::size_t missing = 0;
+  std::size_t last = 0;  // the index of the one that came last of those
+
+  void watch(future_state_base& state, arrival& by, std::size_t index) noexcept {
+    by.of = this;
+    by.index = index;
+    by.notify = [](watcher* w) noexcept {
+      const auto& arrived = *static_cast<arrival*>(w);
+      gathering& self = *arrived.of;
+      if (self.missing == 0 || --self.missing != 0) return;
+      self.last = arrived.index;
+      self.notify(&self);
+    };
+    state.watch(by);
+  }
+};
+
+template <class T, class Visit>
+void for_each_state(const std::vector<future<T>>& futures, Visit visit) {
+  std::size_t index = 0;
+  for (const future<T>& each : futures) visit(static_cast<future_state_base&>(*each.state().get()), index++);
+}
+template <class... Ts, class Visit>
+void for_each_state(const std::tuple<future<Ts>...>& futures, Visit visit) {
+  std::size_t index = 0;
+  std::apply([&](const auto&... each) { (visit(static_cast<future_state_base&>(*each.state().get()), index++), ...); },
+             futures);
+}
+template <class T>
+[[nodiscard]] auto arrivals_for(const std::vector<future<T>>& futures) {
+  return std::vector<gathering::arrival>(futures.size());
+}
+template <class... Ts>
+[[nodiscard]] auto arrivals_for(const std::tuple<future<Ts>...>&) {
+  return std::array<gathering::arrival, sizeof...(Ts)>{};
+}
+
+// Holds the futures, and takes itself out of those that are not ready yet.
+template <class Futures, class Run>
+struct gathering_of final : gathering {
+  Futures futures;
+  Run run_;
+  decltype(arrivals_for(std::declval<const Futures&>())) arrivals = arrivals_for(futures);
+
+  gathering_of(Futures&& f, Run&& r) : futures{std::move(f)}, run_{std::move(r)} {
+    run = [](ready_task* task) {
+      const std::unique_ptr<gathering_of> self{static_cast<gathering_of*>(task)};
+      scheduler& here = *current->scheduler;
+      task_context* const before = here.task();
+      here.set_task(&self->context);
+      self->run_(*self);
+      leave_scope(self->context);
+      here.set_task(before);
+    };
+  }
+  ~gathering_of() {
+    for_each_state(futures, [this](future_state_base& state, std::size_t i) { state.unwatch(arrivals[i]); });
+  }
+};
+
+// Has run(gathering) called as a task, counted in the running finish scope, once `enough` of the futures are ready.
+template <class Futures, class Run>
+void on_ready_of(Futures futures, std::size_t enough, Run run) {
+  auto made = std::make_unique<gathering_of<Futures, Run>>(std::move(futures), std::move(run));
+  adopt_into_scope(made->context);
+  made->context.code_name = made->name = code_name_of<Run>();
+  made->told_of = current->told_of;
+  made->missing = enough;
+  auto& task = *made.release();
+  for_each_state(task.futures,
+                 [&](future_state_base& state, std::size_t i) { task.watch(state, task.arrivals[i], i); });
 }
 
 }  // namespace detail
@@ -122,50 +202,11 @@ std::tuple<T> value_tuple(const state_reference<T>& state) {
 }
 inline std::tuple<> value_tuple(const state_reference<void>&) { return {}; }
 
-// Counts down as its inputs arrive; the last one delivers.
-template <class Result, class... Ts>
-struct gathering {
-  std::tuple<state_reference<Ts>...> inputs;
-  state_reference<Result> outcome = make_state<Result>();
-  std::size_t missing = sizeof...(Ts);
-
-  void arrived(task_context& context) {
-    if (--missing != 0) return;
-    std::exception_ptr error;
-    std::apply([&](const auto&... input) { ((error = error ? error : input->error), ...); }, inputs);
-    if (error) return fail(std::move(error), context);
-    if constexpr (!std::is_void_v<Result>)
-      outcome->value.emplace(
-          std::apply([](const auto&... input) { return std::tuple_cat(value_tuple(input)...); }, inputs));
-    outcome->fulfil();
-  }
-  void fail(std::exception_ptr error, task_context& context) {
-    outcome->fail(std::move(error));
-    report_unheard(*outcome.get(), &context);
-  }
-};
-
-template <class Result, class T>
-struct vector_gathering {
-  std::vector<state_reference<T>> inputs;
-  state_reference<Result> outcome = make_state<Result>();
-  std::size_t missing = 0;
-
-  void arrived(task_context& context) {
-    if (--missing != 0) return;
-    for (const auto& input : inputs) {
-      if (!input->error) continue;
-      outcome->fail(input->error);
-      return report_unheard(*outcome.get(), &context);
-    }
-    if constexpr (!std::is_void_v<Result>) {
-      outcome->value.emplace();
-      outcome->value->reserve(inputs.size());
-      for (const auto& input : inputs) outcome->value->push_back(*input->value);
-    }
-    outcome->fulfil();
-  }
-};
+template <class T>
+void deliver_error(const state_reference<T>& outcome, std::exception_ptr error, task_context& context) {
+  outcome->fail(std::move(error));
+  report_unheard(*outcome.get(), &context);
+}
 
 template <class Tuple>
 using tuple_or_void = std::conditional_t<std::tuple_size_v<Tuple> == 0, void, Tuple>;
@@ -179,13 +220,19 @@ template <class... Ts>
 auto when_all(future<Ts>... futures) {
   using result = detail::tuple_or_void<decltype(std::tuple_cat(
       detail::value_tuple(std::declval<const detail::state_reference<Ts>&>())...))>;
-  auto gather = std::make_shared<detail::gathering<result, Ts...>>();
-  gather->inputs = std::tuple{futures.state()...};
-  auto outcome = gather->outcome;
+  auto outcome = detail::make_state<result>();
   if constexpr (sizeof...(Ts) == 0) {
     outcome->fulfil();
   } else {
-    (detail::on_ready(futures.state(), [gather](detail::task_context& context) { gather->arrived(context); }), ...);
+    detail::on_ready_of(std::tuple{std::move(futures)...}, sizeof...(Ts), [outcome](auto& all) {
+      std::exception_ptr error;
+      std::apply([&](const auto&... each) { ((error = error ? error : each.state()->error), ...); }, all.futures);
+      if (error) return detail::deliver_error(outcome, std::move(error), all.context);
+      if constexpr (!std::is_void_v<result>)
+        outcome->value.emplace(std::apply(
+            [](const auto&... each) { return std::tuple_cat(detail::value_tuple(each.state())...); }, all.futures));
+      outcome->fulfil();
+    });
   }
   return future<result>{std::move(outcome)};
 }
@@ -194,17 +241,71 @@ template <class T>
 auto when_all(std::vector<future<T>> futures) {
   using result =
       std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, char, T>>>;
-  auto gather = std::make_shared<detail::vector_gathering<result, T>>();
-  auto outcome = gather->outcome;
-  gather->missing = futures.size();
-  for (const auto& f : futures) gather->inputs.push_back(f.state());
+  auto outcome = detail::make_state<result>();
   if (futures.empty()) {
     if constexpr (!std::is_void_v<result>) outcome->value.emplace();
     outcome->fulfil();
+    return future<result>{std::move(outcome)};
   }
-  for (const auto& f : futures)
-    detail::on_ready(f.state(), [gather](detail::task_context& context) { gather->arrived(context); });
+  const std::size_t count = futures.size();
+  detail::on_ready_of(std::move(futures), count, [outcome](auto& all) {
+    for (const future<T>& each : all.futures)
+      if (each.state()->error) return detail::deliver_error(outcome, each.state()->error, all.context);
+    if constexpr (!std::is_void_v<result>) {
+      outcome->value.emplace();
+      outcome->value->reserve(all.futures.size());
+      for (const future<T>& each : all.futures) outcome->value->push_back(*each.state()->value);
+    }
+    outcome->fulfil();
+  });
   return future<result>{std::move(outcome)};
+}
+
+namespace detail {
+
+template <class Futures>
+[[nodiscard]] future<std::size_t> first_of(Futures futures) {
+  auto outcome = make_state<std::size_t>();
+  on_ready_of(std::move(futures), 1, [outcome](auto& first) {
+    outcome->value.emplace(first.last);
+    outcome->fulfil();
+  });
+  return future<std::size_t>{std::move(outcome)};
+}
+
+}  // namespace detail
+
+template <class... Ts>
+future<std::size_t> when_any(future<Ts>... futures) {
+  static_assert(sizeof...(Ts) != 0, "situ: when_any of no futures would never be ready");
+  return detail::first_of(std::tuple{std::move(futures)...});
+}
+
+template <class T>
+future<std::size_t> when_any(std::vector<future<T>> futures) {
+  SITU_ASSERT(1, !futures.empty(), "when_any of no futures would never be ready");
+  return detail::first_of(std::move(futures));
+}
+
+template <class... Ts>
+std::size_t wait_any(const future<Ts>&... futures) {
+  static_assert(sizeof...(Ts) != 0, "situ: wait_any of no futures would wait for ever");
+  const std::array<detail::future_state_base*, sizeof...(Ts)> states{futures.state().get()...};
+  return detail::wait_for_any(states, deadline::never());
+}
+
+template <class T>
+std::size_t wait_any(const std::vector<future<T>>& futures) {
+  return *wait_any(futures, deadline::never());
+}
+
+template <class T>
+std::optional<std::size_t> wait_any(const std::vector<future<T>>& futures, deadline until) {
+  std::vector<detail::future_state_base*> states;
+  states.reserve(futures.size());
+  for (const future<T>& each : futures) states.push_back(each.state().get());
+  const std::size_t found = detail::wait_for_any(states, until);
+  return found == futures.size() ? std::nullopt : std::optional{found};
 }
 
 }  // namespace situ

@@ -10,11 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 
 namespace situ::detail {
 
-// Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Throws out_of_memory where a buffer is
-// needed and there is no room, place_lost_error.
+// Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Nothing is sent where pack throws. Throws
+// out_of_memory where a buffer is needed and there is no room, place_lost_error.
 template <std::size_t Words, class Pack>
 void send_parcel(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words,
                  std::size_t bytes, Pack pack) {
@@ -27,13 +30,13 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
   }
   const bool fits = bytes <= max_medium_bytes;
   ptr<std::byte> buffer;
-  if (!fits) {
-    buffer = situ::allocate_bytes(bytes);
-    wire_writer writer{buffer.local()};
-    pack(writer);
-    SITU_POINT(buffer_filled);
-  }
+  if (!fits) buffer = situ::allocate_bytes(bytes);
   try {
+    if (!fits) {
+      wire_writer writer{buffer.local()};
+      pack(writer);
+      SITU_POINT(buffer_filled);
+    }
     draft message = self.begin(out, fits ? Words : Words + 2, fits ? static_cast<std::uint32_t>(bytes) : 0);
     for (std::uint32_t i = 0; i < Words; ++i) message.set_argument(i, words[i]);
     if (fits) {
@@ -66,6 +69,7 @@ class parcel {
     if (buffer_) close_buffer();
   }
   [[nodiscard]] wire_reader reader() const noexcept { return {bytes_, size_}; }
+  [[nodiscard]] bool is_in_buffer() const noexcept { return static_cast<bool>(buffer_); }
   [[nodiscard]] const std::byte* data() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
@@ -75,6 +79,36 @@ class parcel {
   const std::byte* bytes_;
   std::size_t size_;
   ptr<std::byte> buffer_;
+};
+
+// A parcel that stays when the message's room in the channel has been given back: what lies there is copied, to where
+// an address has the same alignment.
+class kept_parcel {
+ public:
+  // As parcel's.
+  kept_parcel(const message& m, std::uint32_t words) : parcel_{m, words} {
+    if (parcel_.is_in_buffer()) return;
+    const std::size_t phase = reinterpret_cast<std::uintptr_t>(parcel_.data()) % alignment;
+    if (phase + parcel_.size() > sizeof(small_))
+      large_.reset(new (std::align_val_t{alignment}) std::byte[phase + parcel_.size()]);
+    at_ = (large_ ? large_.get() : small_) + phase;
+    if (parcel_.size() != 0) std::memcpy(at_, parcel_.data(), parcel_.size());
+  }
+  [[nodiscard]] wire_reader reader() const noexcept {
+    return at_ == nullptr ? parcel_.reader() : wire_reader{at_, parcel_.size()};
+  }
+  // Gives the buffer back; nothing is read after it.
+  void close() noexcept { parcel_.close(); }
+
+ private:
+  static constexpr std::size_t alignment = 16;
+  struct give_back {
+    void operator()(std::byte* bytes) const noexcept { ::operator delete[](bytes, std::align_val_t{alignment}); }
+  };
+  parcel parcel_;
+  std::byte* at_ = nullptr;
+  std::unique_ptr<std::byte[], give_back> large_;
+  alignas(alignment) std::byte small_[256];
 };
 
 }  // namespace situ::detail

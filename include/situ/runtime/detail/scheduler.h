@@ -17,6 +17,8 @@
 // Not thread-safe: everything belongs to the place's thread.
 #pragma once
 
+#include <situ/memory/detail/wait_note.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +28,8 @@
 namespace situ::detail {
 
 struct finish_node;
+template <class T>
+struct future_state;
 struct stack_bounds;  // src/runtime/stack.h
 
 // What a running task knows of itself. `finish_key` names the finish scope that it is counted in, 0 for none; `node` is
@@ -61,6 +65,7 @@ struct ready_task {
 
   void (*run)(ready_task*) = nullptr;
   ready_task* next = nullptr;
+  const char* name = nullptr;            // code_name_of() what it runs, for a trace
   std::uint32_t told_of = as_its_maker;  // ends of places (place_context::told_of) when it begins
   // that its stack has at least (task.h: with_stack); no_stack once there is none to be had
   std::uint32_t stack_pages = 0;
@@ -69,11 +74,15 @@ struct ready_task {
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_pages * stack_page_bytes; }
 };
 
-// Who a wait is for, besides what.
+// Who a wait is for, and what, besides the condition that ends it.
 struct waits_for {
   static constexpr std::uint32_t anybody = ~std::uint32_t{0};
-  std::uint32_t place = anybody;  // alone can bring it: the wait ends with that place, whenever that was
-  bool outlives_losses = false;   // losses of others do not end it: what it waits for comes
+  static constexpr std::int64_t no_deadline = INT64_MAX;
+  std::uint32_t place = anybody;           // alone can bring it: the wait ends with that place, whenever that was
+  bool outlives_losses = false;            // losses of others do not end it: what it waits for comes
+  std::int64_t deadline_ns = no_deadline;  // of steady_ns(): then it ends, come or not
+  std::uint64_t words = 0;                 // lines of the words that it looks at (awaited_bit)
+  wait_note note{};                        // for reports
 };
 
 // Code that waits. Lives on the waiting stack. is_done(this) is asked in each turn where it is set; else make_resumable
@@ -82,11 +91,11 @@ struct waiter {
   bool (*is_done)(waiter*) = nullptr;
   waiter* next = nullptr;
   waiter* previous = nullptr;
-  waiter* chain = nullptr;    // others that wait for the same, for whoever ends the wait
   void* fiber = nullptr;      // the detail::fiber that is set aside
   std::uint32_t told_of = 0;  // ends of places that the waiting task knew of when it began to wait
   bool resumable = false;
   bool failed = false;  // ended by the loss of a place, not by what it waits for
+  bool late = false;    // ended by its deadline
   waits_for whom;
 };
 
@@ -108,11 +117,11 @@ class scheduler {
   // Ends a wait; the code runs when the worker next comes round. pre: w is waiting.
   void make_resumable(waiter& w) noexcept;
 
-  // Waits until done() holds. done() is asked often, by this place's thread: it must be quick and must not throw or
-  // wait.
+  // Waits until done() holds; false where the deadline came first. done() is asked often, by this place's thread: it
+  // must be quick and must not throw or wait.
   template <class Done>
-  void wait_until(Done done, waits_for whom = {}) {
-    if (done() || spin_until_done(done, 16)) return;
+  bool wait_until(Done done, const waits_for& whom = {}) {
+    if (done() || spin_until_done(done, 16)) return true;
     struct condition : waiter {
       Done& done;
       explicit condition(Done& d)
@@ -120,6 +129,7 @@ class scheduler {
     } w{done};
     w.whom = whom;
     wait(w);
+    return !w.late;
   }
 
   // Lets messages and tasks run once.
@@ -141,6 +151,9 @@ class scheduler {
   // Where the running code's stack lies; nothing is known of main's. Callable from a signal handler.
   [[nodiscard]] stack_bounds running_stack() const noexcept;
 
+  // What make_ready_future() returns: one state for all, which has been ready from the start.
+  [[nodiscard]] future_state<void>* ready_end() const noexcept { return ready_end_; }
+
   [[nodiscard]] task_context* task() const noexcept { return task_; }
   void set_task(task_context* task) noexcept { task_ = task; }
 
@@ -153,6 +166,7 @@ class scheduler {
 
   std::unique_ptr<implementation> self_;
   task_context* task_ = nullptr;
+  future_state<void>* const ready_end_;
   std::uint32_t spin_turns_ = 0;
 };
 

@@ -15,7 +15,7 @@ template <class T, int D>
 struct dataset_argument {
   dataset_core* data;
   shape where;
-  access mode;
+  access_mode mode;
 };
 template <class T, int N>
 struct reduction_argument {

@@ -16,7 +16,7 @@ struct check_site {
   const std::string* loop = nullptr;
   const dataset_core* data = nullptr;
   const shape* where = nullptr;
-  access mode = access::read;
+  access_mode mode = access_mode::read;
   int argument = 0;
   coordinates point{};
   std::vector<std::pair<coordinates, int>> written;  // at this point, with the component
@@ -30,7 +30,7 @@ struct check_site {
   // What is declared as written is taken to be written at each point, in all components, unless several points of a
   // stencil leave gaps anyway.
   void leave_point() {
-    if (is_at_point && mode == access::write && where->points().size() == 1) check_all_written();
+    if (is_at_point && mode == access_mode::write && where->points().size() == 1) check_all_written();
     written.clear();
     is_at_point = false;
   }
@@ -67,7 +67,7 @@ class checked_reference {
   }
   const checked_reference& operator+=(const value_type& v) const {
     site_->check_write(offset_, component_);
-    if (site_->mode != access::increment) site_->check_read(offset_, component_);
+    if (site_->mode != access_mode::increment) site_->check_read(offset_, component_);
     *at_ += v;
     return *this;
   }

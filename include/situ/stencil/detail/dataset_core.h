@@ -17,11 +17,11 @@ namespace situ::stencil {
 
 class context;
 
-enum class access : std::uint8_t { read, write, read_write, increment };
+enum class access_mode : std::uint8_t { read, write, read_write, increment };
 
-[[nodiscard]] constexpr bool reads(access a) noexcept { return a != access::write; }
-[[nodiscard]] constexpr bool writes(access a) noexcept { return a != access::read; }
-[[nodiscard]] std::string_view name(access a) noexcept;
+[[nodiscard]] constexpr bool reads(access_mode a) noexcept { return a != access_mode::write; }
+[[nodiscard]] constexpr bool writes(access_mode a) noexcept { return a != access_mode::read; }
+[[nodiscard]] std::string_view name(access_mode a) noexcept;
 
 // How components of one point lie: each component a field of its own, or side by side at each point (what C structs
 // do). Only the former vectorizes without shuffling, so it is the default. A dataset's separate components lie apart
@@ -45,10 +45,10 @@ struct dataset_core {
   std::byte* origin = nullptr;
   std::byte* memory = nullptr;  // where the lowest valid element lies; null if the data is in a store
   std::size_t bytes = 0;        // of the whole
-  // of one step in the outermost dimension; in a store, of a slab: some steps that make whole pages
-  std::size_t slab_bytes = 0;
-  int slab_points = 1;         // how many
-  std::size_t lead_bytes = 0;  // in a store: before the first element of a slab
+  // of one step in the outermost dimension; in a store, of a layer: some steps that make whole pages
+  std::size_t layer_bytes = 0;
+  int layer_points = 1;        // how many
+  std::size_t lead_bytes = 0;  // in a store: before the first element of a layer
   bool in_file = false;  // in a backing store: origin is set while a chain or a fetch runs, and points to a window
   bool is_cyclic_temporary = false;  // carries nothing from one chain to the next (context::begin_cyclic)
   bool is_foreign = false;           // the memory belongs to the program

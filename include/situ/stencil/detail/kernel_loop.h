@@ -64,7 +64,7 @@ class dataset_parameter {
   static constexpr bool is_checked =
       std::is_constructible_v<View, T*, const std::ptrdiff_t*, std::ptrdiff_t, check_site*>;
 
-  dataset_parameter(dataset_core* data, shape where, access mode) noexcept
+  dataset_parameter(dataset_core* data, shape where, access_mode mode) noexcept
       : data_{data}, where_{std::move(where)}, mode_{mode} {}
   [[nodiscard]] argument describe() const noexcept { return {data_, &where_, mode_, nullptr}; }
   void name_site(const std::string* loop_name, int index) noexcept { loop_name_ = loop_name, index_ = index; }
@@ -72,7 +72,7 @@ class dataset_parameter {
   // Recomputed for each point of the line, since the dataset advances by fractions.
   [[nodiscard]] bool is_mapped() const noexcept { return data_ != nullptr && where_.divisor(0) != 1; }
   [[nodiscard]] bool stands_still() const noexcept {
-    return data_ != nullptr && where_.multiplier(0) == 0 && mode_ == access::read && where_.lowest(0) == 0 &&
+    return data_ != nullptr && where_.multiplier(0) == 0 && mode_ == access_mode::read && where_.lowest(0) == 0 &&
            where_.highest(0) == 0;
   }
   [[nodiscard]] bool is_fast() const noexcept {
@@ -186,7 +186,7 @@ class dataset_parameter {
 
   dataset_core* data_;
   shape where_;
-  access mode_;
+  access_mode mode_;
   const std::string* loop_name_ = nullptr;
   int index_ = 0;
 };
@@ -259,7 +259,7 @@ class reduction_parameter : public plain_parameter {
  public:
   static constexpr bool is_reduction = true;
   reduction_parameter(reduction_core* into, reduction_kind kind) noexcept : into_{into}, kind_{kind} {}
-  [[nodiscard]] argument describe() const noexcept { return {nullptr, nullptr, access::increment, into_}; }
+  [[nodiscard]] argument describe() const noexcept { return {nullptr, nullptr, access_mode::increment, into_}; }
 
   void begin_loop(const box& range) {
     std::size_t lines = 1;

@@ -17,7 +17,7 @@ namespace situ::stencil {
 struct argument {
   dataset_core* data = nullptr;  // null for reductions
   const shape* where = nullptr;
-  access mode = access::read;
+  access_mode mode = access_mode::read;
   reduction_core* into = nullptr;
 };
 
@@ -35,6 +35,12 @@ class scratch {
  private:
   std::unique_ptr<std::byte[]> memory_;
   std::size_t size_ = 0;
+};
+
+// What a loop moves if it finds nothing in a cache.
+struct loop_traffic {
+  std::size_t bytes_read = 0, bytes_written = 0;  // each point of each dataset once
+  int read = 0, written = 0, updated = 0;  // datasets as large as the loop's range: only read, only written, and both
 };
 
 class loop {
@@ -58,8 +64,7 @@ class loop {
   [[nodiscard]] bool has_reduction() const noexcept;
   // Whether parts that differ in dimension d only may run at the same time.
   [[nodiscard]] bool is_splittable(int d) const noexcept;
-  // Bytes by the paper's count: each point of each dataset once for reading and once for writing.
-  [[nodiscard]] std::size_t bytes_moved() const noexcept;
+  [[nodiscard]] loop_traffic traffic() const noexcept;
 
  protected:
   std::vector<argument> arguments_;

@@ -1,0 +1,88 @@
+// Calls that can be stopped before they begin.
+//
+//   std::stop_source source;
+//   situ::future<int> f = situ::async_at(p, source.get_token(), search, key);
+//   source.request_stop();                    // where p has not begun it, it never will
+//
+// Between asking and beginning exactly one wins: either the function runs to its end, and its result comes, or it is
+// never called, and the future has errc::cancelled, once p has met the message. No finish scope takes that for a
+// failure. Thread-safe: request_stop() may be called by any thread. The token is looked at where the function would
+// begin, so what it had sent by then is not undone. Tasks of this place: async (task.h).
+#pragma once
+
+#include <situ/fabric/atomic.h>
+#include <situ/memory/allocate.h>
+#include <situ/runtime/at.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace situ {
+namespace detail {
+
+// Who came first: the one that stops, or the one that begins. In the caller's segment.
+enum class call_phase : std::uint32_t { sent, begun, stopped };
+
+class stoppable_call {
+ public:
+  explicit stoppable_call(std::stop_token stop)
+      : phase_{allocate<std::uint32_t>()}, callback_{std::move(stop), request{set(phase_)}} {}
+  ~stoppable_call() { release(); }
+  stoppable_call(const stoppable_call&) = delete;
+  stoppable_call& operator=(const stoppable_call&) = delete;
+  [[nodiscard]] ptr<std::uint32_t> phase() const noexcept { return phase_; }
+
+ private:
+  struct request {
+    std::uint32_t* phase;
+    void operator()() const noexcept {
+      auto expected = static_cast<std::uint32_t>(call_phase::sent);
+      std::atomic_ref{*phase}.compare_exchange_strong(expected, static_cast<std::uint32_t>(call_phase::stopped));
+    }
+  };
+  [[nodiscard]] static std::uint32_t* set(ptr<std::uint32_t> phase) noexcept {
+    std::atomic_ref{*phase.local()}.store(static_cast<std::uint32_t>(call_phase::sent));
+    return phase.local();
+  }
+  void release() noexcept;
+
+  ptr<std::uint32_t> phase_;
+  std::stop_callback<request> callback_;
+};
+
+// Runs at the target: f, unless the call was stopped.
+template <class F>
+struct unless_stopped {
+  [[no_unique_address]] F f;
+  template <class... Arguments>
+  auto operator()(ptr<std::uint32_t> phase, Arguments&&... arguments) -> std::invoke_result_t<F&, Arguments...> {
+    const auto found = atomic_compare_exchange(phase, static_cast<std::uint32_t>(call_phase::sent),
+                                               static_cast<std::uint32_t>(call_phase::begun));
+    if (found != static_cast<std::uint32_t>(call_phase::sent)) throw_cancelled();
+    return f(std::forward<Arguments>(arguments)...);
+  }
+};
+
+}  // namespace detail
+
+// As async_at, unless `stop` is asked to before f begins. f is a lambda or function object. cost: async_at's, an
+// allocation, a task when the answer comes, and an atomic of the target on the caller's segment.
+template <class F, class... Arguments>
+auto async_at(route target, std::stop_token stop, F f, Arguments&&... arguments) {
+  static_assert(
+      std::is_empty_v<F>,
+      "situ: a call that can be stopped takes a lambda or function object without state: wrap the function in "
+      "a lambda");
+  using call = detail::unless_stopped<F>;
+  auto held = std::make_unique<detail::stoppable_call>(std::move(stop));
+  const ptr<std::uint32_t> phase = held->phase();
+  auto outcome = async_at(target, call{f}, phase, std::forward<Arguments>(arguments)...);
+  detail::on_ready(outcome.state(), [kept = std::move(held)](detail::task_context&) {});
+  return outcome;
+}
+
+}  // namespace situ

@@ -1,0 +1,196 @@
+// Puts that say when they are done, and to whom.
+//
+//   auto [mine_again, done] = situ::put_async(there, mine, n, situ::on_source(), situ::on_operation());
+//   situ::put_async(there, mine, n, situ::on_arrival([](situ::ptr<double> xs, std::size_t n) { ... }, there, n));
+//   situ::put_async(there, mine, n, situ::signals(ready, 1, situ::signal_by::add));
+//
+// source       the elements have been read: what held them may be changed
+// operation    they are written: whoever is told of it sees them
+// arrival      a task of the destination's place runs a function, which sees them and may wait
+// signal       a word at the destination is set, and whoever sees its new value sees them (fabric/signal.h)
+//
+// on_source and on_operation give a future, or set a promise, or run a callback as a task of this place. on_arrival
+// gives the future of the function's end; who drops it leaves failures to the finish scope. put_async returns the
+// futures in the order of its arguments: nothing, one, or a tuple. On one host the data moves at once, so source and
+// operation are complete when the call returns. Errors: as for put, put_signal and async_at. cost: theirs, and nothing
+// for a future.
+#pragma once
+
+#include <situ/fabric/rma.h>
+#include <situ/fabric/signal.h>
+#include <situ/runtime/at.h>
+#include <situ/runtime/future.h>
+#include <situ/runtime/task.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace situ {
+namespace detail {
+
+struct completion {};  // base of what put_async takes
+
+template <class T>
+concept is_completion = std::is_base_of_v<completion, std::remove_cvref_t<T>>;
+
+struct as_future : completion {
+  [[nodiscard]] std::tuple<future<>> complete(place) const { return {make_ready_future()}; }
+};
+struct as_promise : completion {
+  promise<>* kept;
+  [[nodiscard]] std::tuple<> complete(place) const {
+    kept->set_value();
+    return {};
+  }
+};
+template <class Callback>
+struct as_callback : completion {
+  Callback callback;
+  explicit as_callback(Callback&& c) : callback{std::move(c)} {}
+  [[nodiscard]] std::tuple<> complete(place) {
+    (void)async(std::move(callback));
+    return {};
+  }
+};
+template <class F, class... Arguments>
+struct as_call : completion {
+  F f;
+  std::tuple<Arguments...> arguments;
+  as_call(F&& function, Arguments&&... given) : f{std::move(function)}, arguments{std::move(given)...} {}
+  [[nodiscard]] auto complete(place target) {
+    return std::apply([&](Arguments&... each) { return std::tuple{async_at(target, f, std::move(each)...)}; },
+                      arguments);
+  }
+};
+template <class Word>
+struct as_signal : completion {
+  ptr<Word> target;
+  Word value;
+  signal_by how;
+  [[nodiscard]] std::tuple<> complete(place to) const {
+    if (target.place() != to) throw_signal_elsewhere(to, target.address());
+    set_signal(target, value, how);
+    return {};
+  }
+};
+
+// The futures among them: void, one, or a tuple.
+template <class Tuple>
+auto futures_of(Tuple&& futures) {
+  if constexpr (std::tuple_size_v<Tuple> == 1) {
+    return std::get<0>(std::move(futures));
+  } else if constexpr (std::tuple_size_v<Tuple> > 1) {
+    return std::forward<Tuple>(futures);
+  }
+}
+template <class... Completions>
+auto complete_all(place at, Completions&&... completions) {
+  // braces: in the order of the arguments
+  std::tuple<decltype(completions.complete(at))...> parts{completions.complete(at)...};
+  return futures_of(std::apply([](auto&... each) { return std::tuple_cat(std::move(each)...); }, parts));
+}
+
+}  // namespace detail
+
+// Once the source may be changed: a future; a promise that is set; a callback that runs.
+[[nodiscard]] inline auto on_source() { return detail::as_future{}; }
+[[nodiscard]] inline auto on_source(promise<>& kept) { return detail::as_promise{{}, &kept}; }
+template <std::invocable Callback>
+[[nodiscard]] auto on_source(Callback callback) {
+  return detail::as_callback<Callback>{std::move(callback)};
+}
+
+// Once the elements are written: the same three.
+[[nodiscard]] inline auto on_operation() { return detail::as_future{}; }
+[[nodiscard]] inline auto on_operation(promise<>& kept) { return detail::as_promise{{}, &kept}; }
+template <std::invocable Callback>
+[[nodiscard]] auto on_operation(Callback callback) {
+  return detail::as_callback<Callback>{std::move(callback)};
+}
+
+// Runs f(arguments...) as a task of the destination's place once the elements are there; f travels as for async_at.
+template <class F, class... Arguments>
+[[nodiscard]] auto on_arrival(F f, Arguments... arguments) {
+  return detail::as_call<F, Arguments...>{std::move(f), std::move(arguments)...};
+}
+
+// Sets a signal, or another word, at the destination's place once the elements are there.
+[[nodiscard]] inline auto signals(ptr<signal> target, std::uint64_t value, signal_by how = signal_by::set) {
+  return detail::as_signal<std::uint64_t>{{}, word(target), value, how};
+}
+template <atomic_word T>
+[[nodiscard]] auto signals(ptr<T> target, std::type_identity_t<T> value, signal_by how = signal_by::set) {
+  return detail::as_signal<T>{{}, target, value, how};
+}
+
+// Writes `count` elements, and completes as is asked for.
+template <class T, detail::is_completion... Completions>
+  requires(sizeof...(Completions) > 0)
+auto put_async(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count,
+               Completions&&... completions) {
+  put(destination, source, count);
+  return detail::complete_all(destination.place(), completions...);
+}
+// The same with one element.
+template <class T, detail::is_completion... Completions>
+  requires(sizeof...(Completions) > 0)
+auto put_async(ptr<T> destination, const std::type_identity_t<T>& value, Completions&&... completions) {
+  put(destination, value);
+  return detail::complete_all(destination.place(), completions...);
+}
+
+// Collects one-sided operations and completes them together:
+//
+//   situ::access_batch batch;
+//   for (std::size_t i = 0; i < n; ++i) batch.put(there + indices[i], values[i]);
+//   batch.complete();                            // all are written; whoever is told now sees them
+//
+// Their errors are put's and get's, thrown at the call. The results of gets may be looked at, and sources be changed,
+// after complete(). Not thread-safe. cost: a put's; a run of operations at one place checks a bound against two words
+// that the batch keeps, and counts nothing.
+class access_batch {
+ public:
+  // Adds an operation.
+  template <class T>
+  void put(ptr<T> destination, const std::type_identity_t<T>& value) {
+    detail::check_transferable<T>();
+    check(detail::access::put, destination.address(), sizeof(T));
+    *destination.local() = value;
+  }
+  template <class T>
+  void put(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count) {
+    situ::put(destination, source, count);
+  }
+  template <class T>
+  void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count = 1) {
+    detail::check_transferable<T>();
+    if (count == 0) return;
+    check(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
+    detail::copy_bytes(destination, source.local(), count * sizeof(T));
+  }
+
+  // Waits until all operations added so far are done.
+  void complete() noexcept { std::atomic_thread_fence(std::memory_order_acq_rel); }
+  // The same as a future.
+  [[nodiscard]] future<> complete_async() {
+    complete();
+    return make_ready_future();
+  }
+
+ private:
+  void check(detail::access how, std::uintptr_t address, std::size_t bytes) {
+    const std::uintptr_t offset = address - heap_;
+    if (offset >= open_ || bytes > open_ - offset) [[unlikely]]
+      look_up(how, address, bytes);
+  }
+  // Checks as check_access does, and remembers the segment, unless each access is to be seen.
+  void look_up(detail::access how, std::uintptr_t address, std::size_t bytes);
+
+  std::uintptr_t heap_ = 0;  // of the segment accessed last: where it begins, and how much of it is open
+  std::uint64_t open_ = 0;
+};
+
+}  // namespace situ

@@ -1,0 +1,53 @@
+// Which collective a member calls, as its messages carry it and others see it: members whose calls differ are told so.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace situ::detail {
+
+enum class collective_kind : std::uint8_t {
+  none,
+  barrier,
+  broadcast,
+  reduce,
+  all_reduce,
+  inclusive_scan,
+  exclusive_scan,
+  gather,
+  all_gather,
+  all_to_all,
+  scatter,
+  neighbour_exchange,
+  sparse_exchange,
+};
+
+struct collective_call {
+  collective_kind kind = collective_kind::none;
+  std::uint16_t root = 0;
+  std::uint32_t bytes = 0;  // of a value, or of a span's elements, where all of the type have as many; else 0
+
+  // | root:16 | kind:8 | bytes:24 |, so that an index goes before it in a word
+  [[nodiscard]] constexpr std::uint64_t packed() const noexcept {
+    return std::uint64_t{root} << 32 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 24 |
+           std::min(bytes, std::uint32_t{0xff'ffff});
+  }
+  [[nodiscard]] static constexpr collective_call unpacked(std::uint64_t word) noexcept {
+    return {.kind = static_cast<collective_kind>(word >> 24 & 0xff),
+            .root = static_cast<std::uint16_t>(word >> 32),
+            .bytes = static_cast<std::uint32_t>(word & 0xff'ffff)};
+  }
+};
+
+template <class T>
+[[nodiscard]] constexpr collective_call collective_of(collective_kind kind, std::uint32_t root = 0,
+                                                      std::size_t count = 1) noexcept {
+  const std::size_t bytes = std::is_trivially_copyable_v<T> ? sizeof(T) * count : 0;
+  return {.kind = kind,
+          .root = static_cast<std::uint16_t>(root),
+          .bytes = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, UINT32_MAX))};
+}
+
+}  // namespace situ::detail

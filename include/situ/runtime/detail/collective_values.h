@@ -1,0 +1,269 @@
+// What members collect of each other's values. Part of collective.h.
+#pragma once
+
+#include <situ/base/detail/assert.h>
+#include <situ/runtime/detail/collective_trees.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace situ::detail {
+
+template <class T>
+std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
+  std::vector<T> values;
+  if (group.index() != root) {
+    group.send(root, 0, value);
+    return values;
+  }
+  values.reserve(group.size());
+  for (std::uint32_t from = 0; from < group.size(); ++from)
+    values.push_back(from == root ? std::move(value) : group.template receive<T>(from, 0));
+  return values;
+}
+
+template <class T>
+T scatter_in(collective& group, std::vector<T> values, std::uint32_t root) {
+  if (group.index() != root) return group.template receive<T>(root, 0);
+  SITU_ASSERT(1, values.size() == group.size(), "scatter takes, at its root, one element for each member of the team");
+  for (std::uint32_t i = 1; i < group.size(); ++i) {
+    const std::uint32_t to = (root + i) % group.size();
+    group.send(to, 0, static_cast<const T&>(values[to]));
+  }
+  return std::move(values[root]);
+}
+
+// Dissemination: after step k each member has the values of 2^k members, itself and those that follow (Bruck et al.,
+// "Efficient algorithms for all-to-all communications", 1997).
+template <class T>
+std::vector<T> all_gather_in(collective& group, T value) {
+  const std::uint32_t n = group.size();
+  const std::uint32_t index = group.index();
+  std::vector<T> values;
+  values.reserve(n);
+  values.push_back(std::move(value));
+  std::uint32_t step = 0;
+  for (std::uint32_t distance = 1; distance < n; distance <<= 1, ++step) {
+    const std::uint32_t count = std::min(distance, n - distance);
+    const std::uint32_t to = (index + n - distance) % n;
+    if (count == distance) {
+      group.send(to, step, values);
+    } else {
+      group.send(to, step, std::vector<T>(values.begin(), values.begin() + count));
+    }
+    for (auto&& each : group.template receive<std::vector<T>>((index + distance) % n, step))
+      values.push_back(std::move(each));
+  }
+  std::rotate(values.begin(), values.begin() + (n - index), values.end());
+  return values;
+}
+
+template <class T>
+std::vector<T> all_to_all_in(collective& group, std::vector<T> values) {
+  const std::uint32_t n = group.size();
+  for (std::uint32_t i = 1; i < n; ++i) {  // each starts with its neighbour, so that no member is everybody's first
+    const std::uint32_t to = (group.index() + i) % n;
+    group.send(to, 0, static_cast<const T&>(values[to]));
+  }
+  for (std::uint32_t i = 1; i < n; ++i) {
+    const std::uint32_t from = (group.index() + n - i) % n;
+    values[from] = group.template receive<T>(from, 0);
+  }
+  return values;
+}
+
+// What goes to this member itself, it takes from `values` in order.
+template <class T>
+std::vector<T> neighbour_exchange_in(collective& group, std::span<const std::uint32_t> to, std::vector<T> values,
+                                     std::span<const std::uint32_t> from) {
+  const std::uint32_t index = group.index();
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (to[i] != index) group.send(to[i], 0, static_cast<const T&>(values[i]));
+  std::vector<T> received;
+  received.reserve(from.size());
+  auto next_own = to.begin();
+  for (const std::uint32_t source : from) {
+    if (source != index) {
+      received.push_back(group.template receive<T>(source, 0));
+      continue;
+    }
+    next_own = std::find(next_own, to.end(), index);
+    received.push_back(std::move(values[static_cast<std::size_t>(next_own++ - to.begin())]));
+  }
+  return received;
+}
+
+template <class Messages>
+using message_value = typename Messages::value_type::second_type;
+
+// Messages go out at once; a sum of their counts, by target, tells each member how many to wait for.
+template <class Messages, class T = message_value<Messages>>
+std::vector<std::pair<std::uint32_t, T>> sparse_exchange_in(collective& group, Messages messages) {
+  const std::uint32_t index = group.index();
+  std::vector<std::uint64_t> counts(group.size());
+  for (const auto& [to, value] : messages) {
+    if (to == index) continue;
+    group.send(to, 0, static_cast<const T&>(value));
+    ++counts[to];
+  }
+  element_values<std::uint64_t> total{counts};
+  std::plus<> sum;
+  all_reduce_in(group, total, sum, 1);
+  const std::uint64_t expected = counts[index];
+  group.await_parts(collective::any_member, 0, expected);
+
+  std::vector<std::pair<std::uint32_t, T>> received;
+  received.reserve(expected);
+  bool has_own = false;
+  const auto take_own = [&] {
+    for (auto& [to, value] : messages)
+      if (to == index) received.emplace_back(index, std::move(value));
+    has_own = true;
+  };
+  for (std::uint64_t i = 0; i < expected; ++i) {
+    const arrived_part part = group.take_part(collective::any_member, 0);
+    if (!has_own && part.source > index) take_own();
+    received.emplace_back(part.source, collective::read<T>(part));
+  }
+  if (!has_own) take_own();
+  return received;
+}
+
+// --- with their number: what remains is to be called, now or in a task ---
+
+template <class T>
+auto begin_broadcast(T value, std::uint32_t root, const team& members, const std::source_location& where) {
+  check_value<T>();
+  check_root(members, root);
+  return begin_collective(members, collective_of<T>(collective_kind::broadcast, root), where,
+                          [own = one_value<T>{std::move(value)}, root](collective& group) mutable {
+                            broadcast_in(group, own, root, 0);
+                            return own.get();
+                          });
+}
+
+template <class T, class Operation>
+auto begin_reduce(T value, Operation operation, std::uint32_t root, const team& members,
+                  const std::source_location& where) {
+  check_value<T>();
+  check_root(members, root);
+  return begin_collective(
+      members, collective_of<T>(collective_kind::reduce, root), where,
+      [own = one_value<T>{std::move(value)}, operation = std::move(operation), root](collective& group) mutable {
+        reduce_in(group, own, operation, root);
+        return own.get();
+      });
+}
+
+template <class T, class Operation>
+auto begin_all_reduce(T value, Operation operation, const team& members, const std::source_location& where) {
+  check_value<T>();
+  return begin_collective(
+      members, collective_of<T>(collective_kind::all_reduce), where,
+      [own = one_value<T>{std::move(value)}, operation = std::move(operation)](collective& group) mutable {
+        all_reduce_in(group, own, operation);
+        return own.get();
+      });
+}
+
+template <class T, class Operation>
+auto begin_inclusive_scan(T value, Operation operation, const team& members, const std::source_location& where) {
+  check_value<T>();
+  return begin_collective(
+      members, collective_of<T>(collective_kind::inclusive_scan), where,
+      [own = one_value<T>{std::move(value)}, operation = std::move(operation)](collective& group) mutable {
+        inclusive_scan_in(group, own, operation);
+        return own.get();
+      });
+}
+
+template <class T, class Operation>
+auto begin_exclusive_scan(T value, Operation operation, T identity, const team& members,
+                          const std::source_location& where) {
+  check_value<T>();
+  return begin_collective(members, collective_of<T>(collective_kind::exclusive_scan), where,
+                          [own = one_value<T>{std::move(value)}, operation = std::move(operation),
+                           identity = std::move(identity)](collective& group) mutable {
+                            exclusive_scan_in(group, own, identity, operation);
+                            return own.get();
+                          });
+}
+
+template <class T>
+auto begin_gather(T value, std::uint32_t root, const team& members, const std::source_location& where) {
+  check_value<T>();
+  check_root(members, root);
+  return begin_collective(
+      members, collective_of<T>(collective_kind::gather, root), where,
+      [value = std::move(value), root](collective& group) mutable { return gather_in(group, std::move(value), root); });
+}
+
+template <class T>
+auto begin_scatter(std::vector<T> values, std::uint32_t root, const team& members, const std::source_location& where) {
+  check_value<T>();
+  check_root(members, root);
+  return begin_collective(members, collective_of<T>(collective_kind::scatter, root), where,
+                          [values = std::move(values), root](collective& group) mutable {
+                            return scatter_in(group, std::move(values), root);
+                          });
+}
+
+template <class T>
+auto begin_all_gather(T value, const team& members, const std::source_location& where) {
+  check_value<T>();
+  return begin_collective(
+      members, collective_of<T>(collective_kind::all_gather), where,
+      [value = std::move(value)](collective& group) mutable { return all_gather_in(group, std::move(value)); });
+}
+
+template <class T>
+auto begin_all_to_all(std::vector<T> values, const team& members, const std::source_location& where) {
+  check_value<T>();
+  SITU_ASSERT(1, values.size() == members.size(),
+              "all_to_all and exchange take one element for each member of the team");
+  return begin_collective(
+      members, collective_of<T>(collective_kind::all_to_all), where,
+      [values = std::move(values)](collective& group) mutable { return all_to_all_in(group, std::move(values)); });
+}
+
+// Whether each is a member, and as many are sent to this one as it takes from itself.
+inline bool are_neighbours(std::span<const std::uint32_t> to, std::span<const std::uint32_t> from,
+                           const team& members) {
+  const auto is_member = [&](std::uint32_t i) { return i < members.size(); };
+  return std::all_of(to.begin(), to.end(), is_member) && std::all_of(from.begin(), from.end(), is_member) &&
+         std::count(to.begin(), to.end(), members.index()) == std::count(from.begin(), from.end(), members.index());
+}
+
+template <class T>
+auto begin_neighbour_exchange(std::span<const std::uint32_t> to, std::vector<T> values,
+                              std::span<const std::uint32_t> from, const team& members,
+                              const std::source_location& where) {
+  check_value<T>();
+  SITU_ASSERT(1, to.size() == values.size(), "neighbour_exchange takes one value for each neighbour that it sends to");
+  SITU_ASSERT(1, are_neighbours(to, from, members),
+              "the neighbours of neighbour_exchange are indices within its team, less than team.size(); a member that "
+              "sends to itself takes as many values from itself");
+  return begin_collective(members, collective_of<T>(collective_kind::neighbour_exchange), where,
+                          [to = std::vector(to.begin(), to.end()), values = std::move(values),
+                           from = std::vector(from.begin(), from.end())](collective& group) mutable {
+                            return neighbour_exchange_in<T>(group, to, std::move(values), from);
+                          });
+}
+
+template <class Messages>
+auto begin_sparse_exchange(Messages messages, const team& members, const std::source_location& where) {
+  check_value<message_value<Messages>>();
+  for ([[maybe_unused]] const auto& [to, value] : messages)
+    SITU_ASSERT(1, to < members.size(), "a message of sparse_exchange goes to an index within its team");
+  return begin_collective(members, collective_of<message_value<Messages>>(collective_kind::sparse_exchange), where,
+                          [messages = std::move(messages)](collective& group) mutable {
+                            return sparse_exchange_in(group, std::move(messages));
+                          });
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,376 @@
+// distributed_array<T, D>: one array of D dimensions whose elements are spread over the places of a team.
+//
+//   situ::distributed_array<double, 2> u{{n, n}, {}, situ::ghost_zones<2>::all(1)};   // at each place, together
+//   u.put({3, 4}, 1.0);                                                              // any element, from anywhere
+//   u.exchange_ghosts();                                                             // together
+//   const auto mine = u.local_view();                                                // this place's part
+//   for (...) ... mine(i - 1, j) + mine(i + 1, j) ...                                // ghost elements at its edges
+//
+// A distribution (distribution.h) says who has what. Each place keeps its part in its segment, in the order of C
+// arrays; others read and write it one-sidedly, as by put and get. Elements begin as T{}.
+//
+// Ghost zones are copies of the neighbours' elements around a part, as wide as each dimension and side is told, corners
+// among them. exchange_ghosts() fetches them anew; beyond the ends of the array they keep what the program writes
+// there, unless the dimension is periodic. Dimensions with ghost zones are cut into single blocks.
+//
+// Collective: the members of a team construct and destroy it together, in the same order. Belongs to the thread that
+// made it. Errors: place_lost_error for who touches the part of a place that is lost (the others' stay), and out of
+// what is collective; bad_argument for points outside of the array. cost: of a single element, two multiplications a
+// dimension and a put or get; a region, one strided transfer for each place that has some of it, where blocks are
+// whole.
+#pragma once
+
+#include <situ/fabric/rma.h>
+#include <situ/memory/allocate.h>
+#include <situ/runtime/task.h>
+#include <situ/spread/array_view.h>
+#include <situ/spread/detail/array_part.h>
+#include <situ/spread/detail/part_points.h>
+#include <situ/spread/distribution.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+// How wide the ghost zones of an array are.
+template <std::size_t D>
+struct ghost_zones {
+  std::array<std::size_t, D> low{};   // below a part, in each dimension
+  std::array<std::size_t, D> high{};  // behind it
+  std::array<bool, D> periodic{};     // whether the ends of a dimension are neighbours
+
+  // The same width on all sides.
+  [[nodiscard]] static constexpr ghost_zones all(std::size_t width, bool is_periodic = false) noexcept {
+    ghost_zones made;
+    made.low.fill(width);
+    made.high.fill(width);
+    made.periodic.fill(is_periodic);
+    return made;
+  }
+};
+
+// An array over the places of a team; see above.
+template <class T, std::size_t D>
+class distributed_array {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> &&
+                    std::is_default_constructible_v<T>,
+                "situ: elements of a distributed_array are plain data, which put and get move: other things are spread "
+                "by distributed_map or dist_object");
+
+ public:
+  // As the standard containers name it.
+  using value_type = T;
+
+  // `extents` elements, cut in each dimension as `how` says (into blocks unless given). Throws bad_argument for a
+  // distribution that cannot be, and ghost zones where a place has several blocks; out_of_memory at every member where
+  // one has no room. cost: a split of the team, a gather, and the elements written once.
+  explicit distributed_array(const std::array<std::size_t, D>& extents, const std::array<cut, D>& how = {},
+                             const ghost_zones<D>& ghosts = {}, const team& members = world())
+      : distribution_{extents, members.size(), how},
+        ghosts_{ghosts},
+        walk_{distribution_, members.index()},
+        part_{plan_part(), sizeof(T), std::max<std::size_t>(alignof(T), 64),  // parts share no cache line with others
+              [](void* part, std::size_t n) { std::uninitialized_value_construct_n(static_cast<T*>(part), n); },
+              members} {
+    plan_ghosts();
+  }
+
+  // Who has which element.
+  [[nodiscard]] const situ::distribution<D>& distribution() const noexcept { return distribution_; }
+  // Elements in a dimension, the points of all elements, and how many these are.
+  [[nodiscard]] std::size_t extent(std::size_t d) const noexcept { return distribution_.extent(d); }
+  [[nodiscard]] box<D> points() const noexcept { return distribution_.points(); }
+  [[nodiscard]] std::size_t size() const noexcept { return points().points(); }
+  // The widths that were asked for.
+  [[nodiscard]] const ghost_zones<D>& ghosts() const noexcept { return ghosts_; }
+  // The team of its own, with the members in their order.
+  [[nodiscard]] const team& members() const noexcept { return part_.members(); }
+
+  // The place that has an element. Throws bad_argument outside of the array.
+  [[nodiscard]] place owner(const point<D>& p) const {
+    check_inside(p);
+    return part_.place_of(distribution_.owner(p));
+  }
+  // Where it is, for put, get and atomics. Throws bad_argument, and place_lost_error where its place is lost.
+  [[nodiscard]] ptr<T> pointer_to(const point<D>& p) const {
+    check_inside(p);
+    std::uint32_t member = 0;
+    std::ptrdiff_t offset = 0;
+    for (std::size_t d = 0; d < D; ++d) {
+      const auto at = distribution_.axis(d).locate(p[d]);
+      member = member * distribution_.places(d) + at.place;
+      offset += at.local * stride(d);
+    }
+    part_.check_there(member);
+    return ptr<T>{first_of(member) + offset};
+  }
+  // One element, wherever it is. Errors: as pointer_to.
+  [[nodiscard]] T get(const point<D>& p) const { return situ::get(pointer_to(p)); }
+  void put(const point<D>& p, const T& value) { situ::put(pointer_to(p), value); }
+
+  // A region, wherever its elements are, to or from memory where they lie side by side, in the order of a C array.
+  // Throws bad_argument where the region lies outside of the array, or has another number of points. What others write
+  // meanwhile is seen element by element.
+  void get(const box<D>& region, std::span<T> to) const {
+    for_each_transfer(
+        region, to.size(),
+        [&](ptr<T> there, const auto& there_strides, std::ptrdiff_t offset, const auto& strides, const auto& extents) {
+          get_strided(to.data() + offset, strides, there, there_strides, extents);
+        });
+  }
+  void put(const box<D>& region, std::span<const T> from) {
+    for_each_transfer(
+        region, from.size(),
+        [&](ptr<T> there, const auto& there_strides, std::ptrdiff_t offset, const auto& strides, const auto& extents) {
+          put_strided(there, there_strides, from.data() + offset, strides, extents);
+        });
+  }
+
+  // This place's part, by local indices from 0 on; ghost elements below 0 and behind its extents. cost: some words.
+  [[nodiscard]] array_view<T, D> local_view() noexcept { return view_at<T>({}); }
+  [[nodiscard]] array_view<const T, D> local_view() const noexcept { return view_at<const T>({}); }
+  // The same by the array's indices. Throws bad_argument where places have several blocks. cost: some words.
+  [[nodiscard]] array_view<T, D> global_view() { return view_at<T>(own_box().low); }
+  [[nodiscard]] array_view<const T, D> global_view() const { return view_at<const T>(own_box().low); }
+  // The points of this place's part. Throws bad_argument where places have several blocks, so that they are no box.
+  [[nodiscard]] box<D> own_box() const {
+    box<D> own;
+    for (std::size_t d = 0; d < D; ++d) {
+      if (!distribution_.has_single_blocks(d))
+        detail::throw_not_single_blocks(d, "the elements of a place are one box only");
+      own.low[d] = walk_.first[d];
+      own.high[d] = walk_.first[d] + walk_.count[d];
+    }
+    return own;
+  }
+
+  // The points of this place's elements, in the order in which they lie in memory: a forward range, valid as long as
+  // the array. cost: a step is some additions.
+  [[nodiscard]] detail::part_points<D> local_indices() const noexcept { return detail::part_points<D>{walk_}; }
+  // Calls f(point, element), or f(element) where that is what it takes, for each of them. cost: a loop's.
+  template <class F>
+  void for_each_local(F f) {
+    detail::for_each_in_part<T, D>(walk_, own_first(), strides_, f);
+  }
+  template <class F>
+  void for_each_local(F f) const {
+    detail::for_each_in_part<const T, D>(walk_, own_first(), strides_, f);
+  }
+
+  // Fetches this place's ghost zones from their owners. Collective: what the others wrote to their parts before it is
+  // seen after it, and nobody returns before everybody has fetched. cost: two barriers; a strided get for each
+  // neighbour.
+  void exchange_ghosts(std::source_location where = std::source_location::current()) {
+    barrier(part_.members(), where);
+    fetch_ghosts();
+    barrier(part_.members(), where);
+  }
+  // The same without waiting. Until the future is ready elements of this place's part keep their values, and its ghost
+  // elements have none. One at a time. cost: as exchange_ghosts, and two tasks.
+  [[nodiscard]] future<> exchange_ghosts_async(std::source_location where = std::source_location::current()) {
+    return async([this, where, all_came = barrier_async(part_.members(), where)]() mutable {
+      all_came.get();
+      fetch_ghosts();
+      barrier(part_.members(), where);
+    });
+  }
+
+  // For Situ itself: elements of a part's memory in each dimension, ghost elements among them, the same at all places.
+  [[nodiscard]] const std::array<std::size_t, D>& allocated() const noexcept { return allocated_; }
+  [[nodiscard]] const detail::part_walk<D>& walk() const noexcept { return walk_; }
+
+ private:
+  struct ghost_transfer {
+    T* to;
+    ptr<T> from;
+    std::array<std::ptrdiff_t, D> strides;  // of both
+    std::array<std::size_t, D> extents;
+  };
+
+  void check_inside(const point<D>& p) const {
+    if (!points().contains(p)) [[unlikely]]
+      detail::throw_outside(p, points().high);
+  }
+  void check_inside(const box<D>& region) const {
+    const box<D> all = points();
+    for (std::size_t d = 0; d < D; ++d)
+      if (region.low[d] < 0 || region.high[d] > all.high[d] || region.low[d] > region.high[d]) [[unlikely]]
+        detail::throw_outside(region.low, region.high, all.high);
+  }
+
+  [[nodiscard]] std::ptrdiff_t stride(std::size_t d) const noexcept { return d + 1 == D ? 1 : strides_[d]; }
+  [[nodiscard]] std::array<std::ptrdiff_t, D> all_strides() const noexcept {
+    std::array<std::ptrdiff_t, D> all;
+    for (std::size_t d = 0; d < D; ++d) all[d] = stride(d);
+    return all;
+  }
+  // The first element of a member's part, behind its ghost elements.
+  [[nodiscard]] T* first_of(std::uint32_t member) const noexcept {
+    return reinterpret_cast<T*>(part_.of(member)) + first_offset_;
+  }
+  [[nodiscard]] T* own_first() const noexcept { return first_of(part_.members().index()); }
+
+  template <class Element>
+  [[nodiscard]] array_view<Element, D> view_at(const point<D>& low) const noexcept {
+    box<D> own, around;
+    for (std::size_t d = 0; d < D; ++d) {
+      own.low[d] = low[d];
+      own.high[d] = low[d] + walk_.count[d];
+      around.low[d] = own.low[d] - static_cast<std::ptrdiff_t>(ghosts_.low[d]);
+      around.high[d] = own.high[d] + static_cast<std::ptrdiff_t>(ghosts_.high[d]);
+    }
+    return {own_first(), own, around, strides_};
+  }
+
+  // Lays a part out; all places have room for the largest, so that elements lie alike everywhere. Returns its elements.
+  [[nodiscard]] std::size_t plan_part() {
+    std::size_t elements = 1;
+    for (std::size_t d = D; d-- > 0;) {
+      const std::size_t low = ghosts_.low[d], high = ghosts_.high[d];
+      if (low > detail::most_elements || high > detail::most_elements) detail::throw_wide_ghosts(std::max(low, high));
+      if ((low != 0 || high != 0) && !distribution_.has_single_blocks(d))
+        detail::throw_not_single_blocks(d, "ghost zones lie around single blocks only");
+      if (d + 1 < D) strides_[d] = static_cast<std::ptrdiff_t>(elements);
+      first_offset_ += static_cast<std::ptrdiff_t>(low * elements);
+      allocated_[d] = low + static_cast<std::size_t>(distribution_.axis(d).count(0)) + high;
+      elements = detail::bytes_for(elements, std::max<std::size_t>(1, allocated_[d]));
+    }
+    return elements;
+  }
+
+  // Side by side, so that no element is fetched twice: those at a side of dimension d reach over the ghost zones of the
+  // dimensions before d, and over the own elements of those behind it.
+  void plan_ghosts() {
+    if (walk_.is_empty()) return;
+    const auto along = distribution_.coordinates(part_.members().index());
+    const auto reaches = [&](std::size_t d, std::ptrdiff_t from, std::ptrdiff_t to) {
+      return detail::find_reaches(distribution_.axis(d), along[d], from, to, ghosts_.periodic[d]);
+    };
+    std::array<std::vector<detail::ghost_reach>, D> in;
+    for (std::size_t d = 0; d < D; ++d) in[d] = {{along[d], 0, 0, walk_.count[d]}};
+    for (std::size_t d = 0; d < D; ++d) {
+      const std::ptrdiff_t own = walk_.count[d];
+      const auto low = reaches(d, -static_cast<std::ptrdiff_t>(ghosts_.low[d]), 0);
+      const auto high = reaches(d, own, own + static_cast<std::ptrdiff_t>(ghosts_.high[d]));
+      std::vector<detail::ghost_reach> all = std::exchange(in[d], low);
+      add_ghost_transfers(in);
+      in[d] = high;
+      add_ghost_transfers(in);
+      all.insert(all.end(), low.begin(), low.end());
+      all.insert(all.end(), high.begin(), high.end());
+      in[d] = std::move(all);
+    }
+  }
+  void add_ghost_transfers(const std::array<std::vector<detail::ghost_reach>, D>& in, std::size_t d = 0,
+                           std::uint32_t member = 0, std::ptrdiff_t from = 0, std::ptrdiff_t to = 0,
+                           std::array<std::size_t, D> extents = {}) {
+    if (d == D) {
+      ghost_transfer made{own_first() + to, ptr<T>{first_of(member) + from}, all_strides(), extents};
+      if (extents[D - 1] == 1) {  // the innermost loop is the longest one
+        const auto longest = std::max_element(extents.begin(), extents.end()) - extents.begin();
+        std::swap(made.extents[D - 1], made.extents[static_cast<std::size_t>(longest)]);
+        std::swap(made.strides[D - 1], made.strides[static_cast<std::size_t>(longest)]);
+      }
+      ghost_transfers_.push_back(made);
+      return;
+    }
+    for (const detail::ghost_reach& each : in[d]) {
+      extents[d] = static_cast<std::size_t>(each.length);
+      add_ghost_transfers(in, d + 1, member * distribution_.places(d) + each.place, from + each.source * stride(d),
+                          to + each.target * stride(d), extents);
+    }
+  }
+  void fetch_ghosts() const {
+    for (const ghost_transfer& each : ghost_transfers_)
+      get_strided(each.to, each.strides, each.from, each.strides, each.extents);
+  }
+
+  // transfer(there, its strides, offset in the region, strides there, extents) for what each place has of a region.
+  template <class Transfer>
+  void for_each_transfer(const box<D>& region, std::size_t elements, Transfer transfer) const {
+    check_inside(region);
+    if (region.points() != elements) [[unlikely]]
+      detail::throw_other_count(region.points(), elements);
+    std::array<std::ptrdiff_t, D> dense;
+    dense[D - 1] = 1;
+    for (std::size_t d = D - 1; d-- > 0;) dense[d] = dense[d + 1] * static_cast<std::ptrdiff_t>(region.extent(d + 1));
+    if (elements == 0) return;
+    std::array<detail::axis_piece, D> pieces;
+    for_each_piece<0>(region, pieces, [&] {
+      bool is_single = true;
+      std::uint32_t member = 0;
+      std::ptrdiff_t there = 0, offset = 0;
+      for (std::size_t d = 0; d < D; ++d) {
+        member = member * distribution_.places(d) + pieces[d].place;
+        there += pieces[d].local * stride(d);
+        offset += pieces[d].offset * dense[d];
+        is_single &= pieces[d].blocks == 1;
+      }
+      part_.check_there(member);
+      const ptr<T> first{first_of(member) + there};
+      if (is_single) {
+        const auto [theirs, ours, extents] = strides_of<1>(pieces, dense);
+        transfer(first, theirs, offset, ours, extents);
+      } else {
+        const auto [theirs, ours, extents] = strides_of<2>(pieces, dense);
+        transfer(first, theirs, offset, ours, extents);
+      }
+    });
+  }
+  template <std::size_t Dimension, class F>
+  void for_each_piece(const box<D>& region, std::array<detail::axis_piece, D>& pieces, const F& f) const {
+    if constexpr (Dimension == D) {
+      f();
+    } else {
+      distribution_.axis(Dimension).for_each_piece(region.low[Dimension], region.high[Dimension],
+                                                   [&](const detail::axis_piece& piece) {
+                                                     pieces[Dimension] = piece;
+                                                     for_each_piece<Dimension + 1>(region, pieces, f);
+                                                   });
+    }
+  }
+
+  template <std::size_t Levels>
+  struct strides_and_extents {
+    std::array<std::ptrdiff_t, D * Levels> there, here;
+    std::array<std::size_t, D * Levels> extents;
+  };
+  // With one level each dimension is a run; with two, runs and the elements of a run.
+  template <std::size_t Levels>
+  [[nodiscard]] strides_and_extents<Levels> strides_of(const std::array<detail::axis_piece, D>& pieces,
+                                                       const std::array<std::ptrdiff_t, D>& dense) const noexcept {
+    strides_and_extents<Levels> made;
+    for (std::size_t d = 0, i = 0; d < D; ++d) {
+      if constexpr (Levels == 2) {
+        const detail::cut_axis& axis = distribution_.axis(d);
+        made.there[i] = axis.block * stride(d);
+        made.here[i] = axis.block * axis.places * dense[d];
+        made.extents[i++] = static_cast<std::size_t>(pieces[d].blocks);
+      }
+      made.there[i] = stride(d);
+      made.here[i] = pieces[d].stride * dense[d];
+      made.extents[i++] = static_cast<std::size_t>(pieces[d].length);
+    }
+    return made;
+  }
+
+  situ::distribution<D> distribution_;
+  ghost_zones<D> ghosts_;
+  detail::part_walk<D> walk_;  // of this place
+  std::array<std::size_t, D> allocated_{};
+  std::array<std::ptrdiff_t, D - 1> strides_{};
+  std::ptrdiff_t first_offset_ = 0;  // of a part's first own element
+  detail::array_part part_;
+  std::vector<ghost_transfer> ghost_transfers_;
+};
+
+}  // namespace situ

@@ -1,0 +1,275 @@
+// distributed_map<K, V>: one hash table over all places; each key belongs to one of them.
+//
+//   situ::distributed_map<std::string, long> words;                             // at each place, together
+//   for (const std::string& w : mine) words.update(w, [](long& n) { ++n; });    // one way, carried together
+//   words.flush();                                                              // this place's are done
+//   situ::barrier();                                                            // everybody's are
+//   std::optional<long> n = words.find("place");
+//
+// insert, assign, update and erase are one-way: they go to the key's owner in batches, by a conveyor's rules
+// (conveyor.h): when a buffer is full, when this place waits, at flush(). find() reads the owner's table itself,
+// without its help. visit() is a call, with a result. Each operation happens as a whole, at one moment between its
+// start and its end: the return of find and visit, the flush (or the end of the finish scope) of a one-way one. So
+// single keys are linearizable. This place's operations on a key happen in the order in which it asks for them.
+//
+// Keys and values are whatever travels (serialize.h); they lie in the owner's segment as the bytes in which they
+// travel, and keys are equal where those are. The table of a place grows by itself, a bucket at a time; nobody stops
+// for that. Collective: the members of a team construct and destroy it together, in the same order. Belongs to the
+// thread that made it. Errors: place_lost_error where the owner is lost; what a function throws, and out_of_memory at
+// the owner, come out as the header of conveyor.h says (of visit: as of at()).
+#pragma once
+
+#include <situ/runtime/at.h>
+#include <situ/runtime/serialize.h>
+#include <situ/spread/conveyor.h>
+#include <situ/spread/detail/map_core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+namespace detail {
+
+// A value as it lies in a table.
+template <class T>
+void encode(word_buffer& into, const T& value) {
+  wire_writer writer{into.resize(wire<T>::size(value))};
+  wire<T>::write(writer, value);
+}
+template <class T>
+[[nodiscard]] T decode(std::span<const std::byte> bytes) {
+  wire_reader reader{bytes.data(), bytes.size()};
+  return wire<T>::read(reader);
+}
+
+template <class K>
+struct encoded_key {
+  word_buffer words;
+  std::uint64_t hash;
+  explicit encoded_key(const K& key) {
+    encode(words, key);
+    hash = hash_words(words.data(), words.bytes());
+  }
+  [[nodiscard]] key_view view() const noexcept {
+    return {words.data(), static_cast<std::uint32_t>(words.bytes()), hash};
+  }
+};
+
+// Calls a function of the program: it neither waits nor sends, and leaves the table alone.
+template <class Call>
+decltype(auto) call_frozen(map_table& table, Call call) {
+  struct frozen {
+    map_table& table;
+    endpoint::handler_scope as_handler{*current->endpoint};
+    explicit frozen(map_table& t) : table{t} { table.freeze(true); }
+    ~frozen() { table.freeze(false); }
+  } const guard{table};
+  return call();
+}
+
+template <class V, class F, class... Arguments>
+void update_entry(map_table& table, const key_view& key, std::span<const std::byte> operand) {
+  wire_reader reader{operand.data(), operand.size()};
+  std::tuple<Arguments...> arguments{wire<Arguments>::read(reader)...};
+  map_record* const record = table.find(key);
+  V value = record == nullptr ? V{} : decode<V>(record->value_view());
+  call_frozen(table, [&] { std::apply([&](Arguments&... each) { F{}(value, std::move(each)...); }, arguments); });
+  word_buffer bytes;
+  encode(bytes, value);
+  table.store(key, bytes.view(), false);
+}
+
+// visit() at the owner.
+template <class K, class V, class F>
+struct visit_entry {
+  template <class... Arguments>
+    requires std::is_invocable_v<F, std::optional<V>&, Arguments...>
+  auto operator()(const object_id& id, const K& key, Arguments&&... arguments) const {
+    map_table& table = find_map(id).table();
+    const encoded_key<K> words{key};
+    map_record* const record = table.find(words.view());
+    std::optional<V> value;
+    if (record != nullptr) value.emplace(decode<V>(record->value_view()));
+    const auto settle = [&] {
+      if (value) {
+        word_buffer bytes;
+        encode(bytes, *value);
+        table.store(words.view(), bytes.view(), false);
+      } else if (record != nullptr) {
+        table.erase(words.view());
+      }
+    };
+    const auto call = [&]() -> decltype(auto) { return F{}(value, std::forward<Arguments>(arguments)...); };
+    if constexpr (std::is_void_v<decltype(call())>) {
+      call_frozen(table, call);
+      settle();
+    } else {
+      auto result = call_frozen(table, call);
+      settle();
+      return result;
+    }
+  }
+};
+
+template <class F>
+consteval void check_stateless() {
+  static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
+                "situ: a function that runs at a key's owner must not capture: pass what it needs as arguments");
+}
+
+}  // namespace detail
+
+// A hash table spread over the places of a team; see above.
+template <class K, class V>
+class distributed_map {
+  static_assert(travels<K> && travels<V>,
+                "situ: keys and values of a distributed_map are what travels: see situ/runtime/serialize.h");
+
+ public:
+  // As std::unordered_map names them.
+  using key_type = K;
+  using mapped_type = V;
+
+  // An empty map. Collective. cost: a gather.
+  explicit distributed_map(const conveyor_options& options = {}, const team& members = world())
+      : core_{detail::name_hash<distributed_map>(), options.buffer_bytes, options.buffers, members} {}
+
+  // The place that a key belongs to. cost: its hash.
+  [[nodiscard]] place owner(const K& key) const { return place{core_.owner_of(detail::encoded_key<K>{key}.hash)}; }
+
+  // Gives a key this value if it has none. One-way. cost: a hash, the copy into a buffer; at the owner a look-up.
+  void insert(const K& key, const V& value) { start(&detail::insert_entry, key, value); }
+  // Gives a key this value, whatever it had. One-way. cost: as insert.
+  void assign(const K& key, const V& value) { start(&detail::assign_entry, key, value); }
+  // Removes a key and its value, if it is there. One-way. cost: as insert.
+  void erase(const K& key) {
+    const detail::encoded_key<K> words{key};
+    core_.start(&detail::erase_entry, words.view(), 0, [](std::byte*) {});
+  }
+  // Runs f(value, args...) at the key's owner, with the value as V&; where there is none it begins as V{}. f neither
+  // waits nor uses the map. One-way. cost: as insert; the value is read from its bytes, and written to them again.
+  template <class F, class... Arguments>
+  void update(const K& key, F, const Arguments&... arguments) {
+    detail::check_stateless<F>();
+    static_assert((travels<detail::travelling_t<const Arguments&>> && ...), "situ: these arguments cannot travel");
+    static_assert(std::is_invocable_v<F, V&, detail::travelling_t<const Arguments&>...>,
+                  "situ: the function cannot be called with the value (as V&) and these arguments");
+    start_update<F, detail::travelling_t<const Arguments&>...>(
+        key, detail::as_travelling<detail::travelling_t<const Arguments&>>(arguments)...);
+  }
+
+  // The same for many.
+  void insert(std::span<const std::pair<K, V>> entries) {
+    for (const auto& [key, value] : entries) insert(key, value);
+  }
+
+  // Waits until all that this place has asked for is done. Throws what went wrong. cost: as conveyor::flush.
+  void flush() { core_.flush(); }
+
+  // A copy of a key's value, or nothing. cost: three cache lines of the owner's, read without its help; where this
+  // place has operations on their way to that owner, a flush to it before.
+  [[nodiscard]] std::optional<V> find(const K& key) {
+    const detail::encoded_key<K> words{key};
+    return read(words.view());
+  }
+  // Of many keys. cost: less than that for each, since their cache lines are fetched together.
+  [[nodiscard]] std::vector<std::optional<V>> find(std::span<const K> keys);
+  // Whether a key has a value. cost: as find.
+  [[nodiscard]] bool contains(const K& key) {
+    const detail::encoded_key<K> words{key};
+    return core_.read(words.view(), value_);
+  }
+
+  // Runs f(value, args...) at the key's owner, with the value as std::optional<V>&, which f may set or reset, and
+  // returns its result. f neither waits nor uses the map. cost: a call.
+  template <class F, class... Arguments>
+  auto visit(const K& key, F f, const Arguments&... arguments) {
+    return async_visit(key, f, arguments...).get();
+  }
+  // The same without waiting. cost: a call.
+  template <class F, class... Arguments>
+  auto async_visit(const K& key, F, const Arguments&... arguments) {
+    detail::check_stateless<F>();
+    static_assert(std::is_invocable_v<F, std::optional<V>&, detail::travelling_t<const Arguments&>...>,
+                  "situ: the function cannot be called with the value (as std::optional<V>&) and these arguments");
+    const std::uint64_t hash = detail::encoded_key<K>{key}.hash;
+    core_.send_to_owner(hash);
+    return situ::async_at(place{core_.owner_of(hash)}, detail::visit_entry<K, V, F>{}, core_.id(), key, arguments...);
+  }
+
+  // How many keys there are: exact where nothing is under way. cost: a load from each place.
+  [[nodiscard]] std::size_t size() const { return core_.size(); }
+  // How many of them belong to this place. cost: a load.
+  [[nodiscard]] std::size_t local_size() { return core_.table().root().entries.load(std::memory_order_relaxed); }
+
+  // Calls f(key, value) for each entry of this place, in no order. f may wait, and use the map: an entry that is there
+  // all the time is visited once. cost: a copy of each.
+  template <class F>
+  void for_each_local(F f);
+
+ private:
+  void start(detail::map_operation operation, const K& key, const V& value) {
+    const detail::encoded_key<K> words{key};
+    core_.start(operation, words.view(), wire<V>::size(value), [&](std::byte* at) {
+      wire_writer writer{at};
+      wire<V>::write(writer, value);
+    });
+  }
+  template <class F, class... Travelling>
+  void start_update(const K& key, const Travelling&... arguments) {
+    const detail::encoded_key<K> words{key};
+    core_.start(&detail::update_entry<V, F, Travelling...>, words.view(),
+                (std::size_t{0} + ... + wire<Travelling>::size(arguments)), [&]([[maybe_unused]] std::byte* at) {
+                  wire_writer writer{at};
+                  (wire<Travelling>::write(writer, arguments), ...);
+                });
+  }
+  [[nodiscard]] std::optional<V> read(const detail::key_view& key) {
+    if (!core_.read(key, value_)) return std::nullopt;
+    return detail::decode<V>(value_.view());
+  }
+
+  detail::map_core core_;
+  detail::word_buffer value_;  // what was read last
+};
+
+template <class K, class V>
+std::vector<std::optional<V>> distributed_map<K, V>::find(std::span<const K> keys) {
+  constexpr std::size_t together = 16;  // as many lines as a core can wait for, and some
+  std::vector<std::optional<V>> values;
+  values.reserve(keys.size());
+  std::vector<detail::encoded_key<K>> words;
+  words.reserve(together);
+  for (std::size_t first = 0; first < keys.size(); first += together) {
+    words.clear();
+    const std::size_t last = std::min(keys.size(), first + together);
+    for (std::size_t i = first; i < last; ++i) core_.prefetch_slot(words.emplace_back(keys[i]).hash);
+    for (const auto& each : words) core_.prefetch_record(each.hash);
+    for (const auto& each : words) values.push_back(read(each.view()));
+  }
+  return values;
+}
+
+template <class K, class V>
+template <class F>
+void distributed_map<K, V>::for_each_local(F f) {
+  std::uint64_t from = 0;
+  do {
+    std::vector<std::pair<K, V>> entries;
+    from = core_.table().visit_bucket(from, [&](detail::map_record& record) {
+      entries.emplace_back(detail::decode<K>({reinterpret_cast<const std::byte*>(record.key()), record.key_bytes}),
+                           detail::decode<V>(record.value_view()));
+    });
+    for (const auto& [key, value] : entries) f(key, value);
+  } while (from != 0);
+}
+
+}  // namespace situ

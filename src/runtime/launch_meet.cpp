@@ -1,0 +1,271 @@
+// Tasks of another launcher meet, and watch each other.
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "memory/liveness.h"
+#include "runtime/launch_foreign.h"
+#include "runtime/standstill.h"
+
+namespace situ::detail {
+namespace {
+
+using clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds between_warnings{10};
+constexpr std::chrono::milliseconds between_tries{5};
+constexpr int look_ms = 200;
+
+[[noreturn]] void throw_cannot_meet(const foreign_task& self, std::string_view what, std::string_view why) {
+  throw_error(errc::bad_launch, fmt::format("task {} of {} of {} cannot join the others: {}: {}", self.rank, self.size,
+                                            self.launcher, what, why));
+}
+
+// Closed at the end.
+class descriptor {
+ public:
+  explicit descriptor(int number) noexcept : number_{above_standard(number)} {}
+  descriptor(descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
+  descriptor& operator=(descriptor&&) = delete;
+  ~descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+// Says who is waited for, at first after a while.
+class waiting_notice {
+ public:
+  template <class Text>
+  void say(Text text) {
+    if (clock::now() < next_) return;
+    log(log_level::warning, text());
+    next_ += between_warnings;
+  }
+
+ private:
+  clock::time_point next_ = clock::now() + between_warnings;
+};
+
+struct meeting_point {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+  // The runtimes of a process join one job after the other.
+  meeting_point(const foreign_task& self, unsigned turn) {
+    std::string name = fmt::format("situ/{}/{}/{}", ::getuid(), self.job, turn);
+    if (name.size() > sizeof address.sun_path - 1)
+      name = fmt::format("situ/{}/{:x}/{}", ::getuid(), std::hash<std::string>{}(self.job), turn);
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());  // after a zero: an abstract address
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+descriptor open_socket(const foreign_task& self) {
+  descriptor made{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+  if (made.number() < 0) throw_cannot_meet(self, "no socket", ::strerrordesc_np(errno));
+  return made;
+}
+
+// The process at the other end; nothing where it runs for another user.
+std::optional<pid_t> peer_of(const descriptor& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != ::getuid()) return {};
+  return peer.pid;
+}
+
+// A message of one byte, with room for a descriptor beside it.
+struct descriptor_message {
+  char byte = 1;
+  iovec text{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  msghdr head{};
+  descriptor_message() noexcept {
+    head.msg_iov = &text;
+    head.msg_iovlen = 1;
+    head.msg_control = control;
+    head.msg_controllen = sizeof control;
+  }
+  descriptor_message(const descriptor_message&) = delete;
+  descriptor_message& operator=(const descriptor_message&) = delete;
+};
+
+bool send_descriptor(const descriptor& to, int sent) {
+  descriptor_message message;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &sent, sizeof sent);
+  return ::sendmsg(to.number(), &message.head, MSG_NOSIGNAL) == 1;
+}
+
+// -1: the other end is gone.
+int receive_descriptor(const descriptor& from) {
+  descriptor_message message;
+  if (::recvmsg(from.number(), &message.head, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message.head);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
+  int received = -1;
+  std::memcpy(&received, CMSG_DATA(header), sizeof received);
+  return above_standard(received);
+}
+
+bool is_ready(const descriptor& socket, int timeout_ms) {
+  pollfd looked{.fd = socket.number(), .events = POLLIN, .revents = 0};
+  return ::poll(&looked, 1, timeout_ms) > 0;
+}
+
+// --- rank 0 ----------------------------------------------------------------------------------------------------------
+
+struct arrived_task {
+  descriptor socket;
+  std::uint32_t rank;
+  pid_t pid;
+};
+
+std::string missing(const foreign_task& self, const std::vector<arrived_task>& come) {
+  std::vector<std::uint32_t> absent;
+  for (std::uint32_t rank = 1; rank < self.size; ++rank)
+    if (std::none_of(come.begin(), come.end(), [rank](const arrived_task& each) { return each.rank == rank; }))
+      absent.push_back(rank);
+  return fmt::format("{}", fmt::join(absent, ", "));
+}
+
+void receive_task(const foreign_task& self, const descriptor& listener, std::vector<arrived_task>& come) {
+  descriptor socket{::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC)};
+  if (socket.number() < 0) return;
+  const std::optional<pid_t> pid = peer_of(socket);
+  std::uint32_t rank = 0;
+  if (!pid || !is_ready(socket, 1000) || ::recv(socket.number(), &rank, sizeof rank, 0) != sizeof rank) return;
+  if (rank == 0 || rank >= self.size ||
+      std::any_of(come.begin(), come.end(), [rank](const arrived_task& each) { return each.rank == rank; }))
+    throw_cannot_meet(self, "two tasks have the same rank", fmt::format("{}", rank));
+  come.push_back({.socket = std::move(socket), .rank = rank, .pid = *pid});
+}
+
+job receive_all(const foreign_task& self, const meeting_point& point) {
+  const descriptor listener = open_socket(self);
+  if (::bind(listener.number(), point.get(), point.bytes) != 0 || ::listen(listener.number(), SOMAXCONN) != 0)
+    throw_cannot_meet(self, "its address is taken", ::strerrordesc_np(errno));
+  job made = job::create({.place_count = self.size});
+  std::vector<arrived_task> come;
+  for (waiting_notice waited; come.size() + 1 < self.size;) {
+    if (is_ready(listener, look_ms)) receive_task(self, listener, come);
+    waited.say([&] {
+      return fmt::format("task 0 of {} waits for task {} to begin its situ::runtime, as every task of {} must",
+                         self.size, missing(self, come), self.launcher);
+    });
+  }
+  made.control().slot(0).pid.store(::getpid());
+  for (const arrived_task& each : come) made.control().slot(each.rank).pid.store(each.pid);
+  for (const arrived_task& each : come)
+    if (!send_descriptor(each.socket, made.descriptor()))
+      mark_lost(made.control(), each.rank, "ended before joining the job");
+  return made;
+}
+
+// --- the others ------------------------------------------------------------------------------------------------------
+
+job go_to_first(const foreign_task& self, const meeting_point& point) {
+  waiting_notice waited;
+  for (;; std::this_thread::sleep_for(between_tries)) {
+    const descriptor socket = open_socket(self);
+    if (::connect(socket.number(), point.get(), point.bytes) == 0) {
+      if (!peer_of(socket)) throw_cannot_meet(self, "its address", "another user's process has taken it");
+      if (::send(socket.number(), &self.rank, sizeof self.rank, MSG_NOSIGNAL) == sizeof self.rank) {
+        while (!is_ready(socket, look_ms))
+          waited.say([&] { return fmt::format("task {} of {} waits for the others", self.rank, self.size); });
+        const int received = receive_descriptor(socket);
+        if (received >= 0) return job::attach(received);
+      }
+      throw_cannot_meet(self, "task 0 has refused it or ended", "see what that says");
+    }
+    waited.say([&] {
+      return fmt::format("task {} of {} waits for task 0 to begin its situ::runtime, as every task of {} must",
+                         self.rank, self.size, self.launcher);
+    });
+  }
+}
+
+}  // namespace
+
+job meet_tasks(const foreign_task& self) {
+  static unsigned turn = 0;
+  const meeting_point point{self, turn++};
+  return self.rank == 0 ? receive_all(self, point) : go_to_first(self, point);
+}
+
+// --- watching each other ---------------------------------------------------------------------------------------------
+
+neighbour_watch::neighbour_watch(job_control& control, std::uint32_t own)
+    : control_{control}, own_{own}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  thread_ = worker{[this] { run(); }};
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+neighbour_watch::~neighbour_watch() {
+  const std::uint64_t one = 1;
+  (void)!::write(stop_, &one, sizeof one);
+  thread_.join();
+  ::close(stop_);
+}
+
+void neighbour_watch::run() {
+  const std::uint32_t count = control_.place_count;
+  for (std::uint32_t next = (own_ + 1) % count; next != own_; next = (next + 1) % count) {
+    if (!await_end_of(next)) return;
+    if (control_.slot(next).state.load() != place_state::left)
+      mark_lost(control_, next, "its process ended without leaving the job");
+  }
+}
+
+bool neighbour_watch::is_first() const {
+  for (std::uint32_t place = 0; place < own_; ++place)
+    if (control_.slot(place).state.load() == place_state::joined) return false;
+  return true;
+}
+
+bool neighbour_watch::await_end_of(std::uint32_t place) {
+  const auto pid = static_cast<pid_t>(control_.slot(place).pid.load());
+  const descriptor process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+  if (process.number() < 0) return true;
+  pollfd looked[] = {{.fd = process.number(), .events = POLLIN, .revents = 0},
+                     {.fd = stop_, .events = POLLIN, .revents = 0}};
+  for (standstill_watch standstill;;) {
+    ::poll(looked, std::size(looked), look_ms);
+    if (looked[1].revents != 0) return false;
+    if (looked[0].revents != 0) return true;
+    if (is_first() && standstill.look(control_).is_final) end_standstill(control_);
+  }
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,162 @@
+#include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
+#include <situ/fabric/signal.h>
+#include <situ/runtime/future.h>
+#include <situ/runtime/place_threads.h>
+#include <situ/runtime/task.h>
+#include <situ/runtime/wait.h>
+
+#include <deque>
+#include <mutex>
+
+#include "base/host.h"
+#include "runtime/serve.h"
+
+namespace situ {
+namespace detail {
+
+struct place_threads_state {
+  place_context& own = *current;
+  // How often something was handed over, or a thread has ended: the place waits for this word, like for any other.
+  ptr<signal> events = allocate_signals();
+  future<> server;
+  bool is_closing = false;
+  std::uint32_t under_way = 0;
+
+  std::mutex mutex;  // of what follows
+  handed_over* first = nullptr;
+  handed_over* last = nullptr;
+  std::exception_ptr failure;
+  std::deque<worker> started;
+
+  std::atomic<std::uint32_t> running{0};     // threads of start()
+  std::atomic<std::uint32_t> registered{0};  // threads
+
+  void tell() { atomic_fetch_add(word(events), std::uint64_t{1}); }
+  void push(handed_over& call) {
+    {
+      const std::lock_guard lock{mutex};
+      (last == nullptr ? first : last->next) = &call;
+      last = &call;
+    }
+    tell();
+  }
+  handed_over* take_all() {
+    const std::lock_guard lock{mutex};
+    last = nullptr;
+    return std::exchange(first, nullptr);
+  }
+  // Something outside the job may end this wait: a place that waits so does not stand still.
+  template <class Done>
+  void wait(Done done) {
+    current->scheduler->wait_until(done, {.words = awaited_bit(events.address()), .note = {.kind = wait_kind::other}});
+  }
+};
+
+namespace {
+
+// The thread that waits for it may be gone as soon as `done` is set; waking an address that is no more does no harm.
+void finish(handed_over& call) noexcept {
+  std::atomic<std::uint32_t>& done = call.done;
+  done.store(1, std::memory_order_release);
+  wake_on_word(done, 1);
+}
+
+// The task that does what is handed over: each as a task of its own, so that one which waits holds up no other.
+void serve(place_threads_state& state) {
+  const std::atomic_ref<std::uint64_t> events{state.events.local()->value};
+  while (!state.is_closing || state.under_way != 0) {
+    const std::uint64_t seen = events.load(std::memory_order_acquire);
+    for (handed_over* call = state.take_all(); call != nullptr;) {
+      handed_over& each = *std::exchange(call, call->next);  // it may end with its turn
+      ++state.under_way;
+      async([&state, &each] {
+        each.run(&each);
+        finish(each);
+        --state.under_way;
+        state.tell();
+      });
+    }
+    try {
+      state.wait([&] { return events.load(std::memory_order_acquire) != seen; });
+    } catch (const place_lost_error&) {}  // told to those that wait for the lost place
+  }
+}
+
+}  // namespace
+
+registration::registration(place_threads_state& of) : limits(of.own.place_count), before{current}, threads{&of} {
+  if (current->place_count != 0)
+    throw_error(errc::bad_argument,
+                "a registered_thread is for threads that belong to no place yet; this one is a place's own, or "
+                "registered");
+  give_access(context, of.own, limits);
+  current = &context;
+  of.registered.fetch_add(1);
+}
+
+registration::~registration() {
+  current = before;
+  threads->registered.fetch_sub(1);
+}
+
+}  // namespace detail
+
+place_threads::place_threads() {
+  if (detail::current->scheduler == nullptr) detail::throw_no_runtime("place_threads");
+  state_ = std::make_unique<detail::place_threads_state>();
+  state_->server = async([state = state_.get()] { detail::serve(*state); });
+}
+
+place_threads::~place_threads() {
+  try {
+    join();
+  } catch (...) {}  // who wants to know calls join
+  SITU_ASSERT(1, state_->registered.load() == 0, "a place_threads ends after the registered threads");
+  state_->is_closing = true;
+  state_->tell();
+  try {
+    state_->server.get();
+  } catch (...) {}
+  deallocate(state_->events);
+}
+
+void place_threads::start(std::function<void()> body) {
+  detail::place_threads_state& state = *state_;
+  state.running.fetch_add(1);
+  try {
+    state.started.emplace_back([&state, body = std::move(body)] {
+      const detail::registration self{state};
+      try {
+        body();
+      } catch (...) {
+        const std::lock_guard lock{state.mutex};
+        if (!state.failure) state.failure = std::current_exception();
+      }
+      state.running.fetch_sub(1);
+      state.tell();
+    });
+  } catch (...) {
+    state.running.fetch_sub(1);
+    throw;
+  }
+}
+
+void place_threads::join() {
+  state_->wait([this] { return state_->running.load() == 0; });
+  state_->started.clear();  // joins
+  if (const std::exception_ptr failure = std::exchange(state_->failure, nullptr)) std::rethrow_exception(failure);
+}
+
+bool place_threads::must_hand_over() const {
+  if (detail::current == &state_->own) return false;
+  if (detail::current->place_count == 0) detail::throw_no_runtime("place_threads::run");
+  return true;
+}
+
+void place_threads::hand_over(detail::handed_over& call) {
+  state_->push(call);
+  while (call.done.load(std::memory_order_acquire) == 0) detail::wait_on_word(call.done, 0, -1);
+}
+
+}  // namespace situ

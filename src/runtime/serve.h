@@ -1,0 +1,56 @@
+// The second thread of a place, on which serve_while() computes. Made with the first such call, ended by ~runtime.
+//
+//   own thread:    turn 1 ---> wakes; runs the place's worker ......... sees done 1: goes on
+//   second thread:             computes .......... done 1, wakes the place
+#pragma once
+
+#include <situ/memory/detail/place_context.h>
+#include <situ/runtime/serve.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/host.h"
+
+namespace situ::detail {
+
+// Makes a context of a place's own: with what one-sided access needs, and nothing else of the place.
+void give_access(place_context& context, const place_context& own, const std::vector<std::uint64_t>& limits) noexcept;
+
+// What `current` points to where a place's code may access memory, and nothing else of the place.
+struct access_context {
+  place_context context;
+  std::vector<std::uint64_t> limits;
+  explicit access_context(const place_context& own);
+  access_context(const access_context&) = delete;
+  access_context& operator=(const access_context&) = delete;
+};
+
+class computing_thread {
+ public:
+  explicit computing_thread(const place_context& own);
+  ~computing_thread();
+  computing_thread(const computing_thread&) = delete;
+  computing_thread& operator=(const computing_thread&) = delete;
+
+  [[nodiscard]] bool is_busy() const noexcept { return !is_done(); }
+  // Returns when it has ended; the place works meanwhile. Throws what its wait threw, then too. pre: not busy; on the
+  // place's own thread.
+  void run(computation& what);
+
+ private:
+  [[nodiscard]] bool is_done() const noexcept { return done_.load() == turn_.load(std::memory_order_relaxed); }
+  void compute();
+
+  access_context access_;
+  std::atomic<std::uint32_t> turn_{0};  // raised for each computation
+  std::atomic<std::uint32_t> done_{0};
+  computation* next_ = nullptr;  // null: the thread ends
+  worker thread_;                // last: it uses the rest
+};
+
+// Whether this place is to have a second thread.
+[[nodiscard]] bool choose_progress(bool of_job, bool of_program);
+
+}  // namespace situ::detail

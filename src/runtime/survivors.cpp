@@ -1,0 +1,161 @@
+// survivors(): the places that live agree on who they are, in words that each has in the control block.
+//
+//   place p comes:   survivors_round(p) = n             (and then waits until all that live have come)
+//   anybody:         for each q:  fate(q) = n, lives?   by compare-and-swap: the first decides
+//   everybody:       reads all fates of round n: the same
+//
+// Invariants
+//   1. The n-th call at every place is round n. One comes to round n + 1 only once it has read all fates of round n,
+//      and fates of a round are decided only after every place that lives has come to it. So no fate is overwritten
+//      that somebody has still to read, and fates only advance. Blocks alternate: their owner may come to the next
+//      round before another has read the last one.
+//   2. Nobody is needed for the decision: whoever sees that all have come makes all of it, from any point on at which
+//      another has died.
+//   3. Who had ended when one that lives came is no member: states are looked at after all have come, and do not go
+//      back.
+// The idea of an agreement that any participant may finish is that of MPI's ULFM (MPI_Comm_shrink, MPI_Comm_agree;
+// Bland et al., 2013); words that all can write make it short.
+#include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
+#include <situ/memory/allocate.h>
+#include <situ/runtime/task.h>
+#include <situ/runtime/team.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "memory/liveness.h"
+#include "runtime/runtime_state.h"
+#include "runtime/team_state.h"
+
+namespace situ {
+namespace detail {
+namespace {
+
+constexpr std::uint64_t first_team_id = std::uint64_t{1} << 32;  // other teams have hashes, which may be any number
+
+[[nodiscard]] bool lives(const place_slot& slot) noexcept {
+  return slot.state.load(std::memory_order_acquire) == place_state::joined;
+}
+
+// For the barriers of the team and of its end, one behind the other. Each place brings one, since nobody knows who will
+// be the first member; the others give theirs back.
+ptr<std::byte> make_blocks() {
+  const std::size_t bytes = barrier_block::bytes(current->place_count);
+  const ptr<std::byte> blocks = situ::allocate_bytes(2 * bytes, {.alignment = 64});
+  std::memset(blocks.local(), 0, 2 * bytes);
+  reinterpret_cast<barrier_block*>(blocks.local())->holders.value.store(current->place_count);
+  return blocks;
+}
+
+void await_all(std::uint64_t round, const std::source_location& where) {
+  job_control& control = *current->job;
+  const auto all_have_come = [&control, round, next = std::uint32_t{0}]() mutable {
+    for (; next < control.place_count; ++next) {
+      const place_slot& slot = control.slot(next);
+      if (lives(slot) && slot.survivors_round.load() < round) return false;
+    }
+    return true;
+  };
+  current->scheduler->wait_until(
+      all_have_come,
+      {.outlives_losses = true, .note = {.kind = wait_kind::survivors, .number = round, .where = where}});
+}
+
+// Decides what of the round is undecided; the members.
+std::vector<std::uint32_t> decide(std::uint64_t round) {
+  job_control& control = *current->job;
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    place_slot& slot = control.slot(place);
+    std::uint64_t fate = slot.fate.load();
+    if (fate >> 1 < round) {
+      const std::uint64_t mine = round << 1 | (lives(slot) ? 1 : 0);
+      if (slot.fate.compare_exchange_strong(fate, mine)) fate = mine;
+      SITU_POINT(fate_decided);
+    }
+    if (fate >> 1 != round) return {};  // the others have gone on: to them this place has ended
+    if ((fate & 1) != 0) members.push_back(place);
+  }
+  return members;
+}
+
+void wake_all() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
+  for (std::uint32_t place = 0; place < current->place_count; ++place) wake(current->job->slot(place));
+}
+
+// The launcher hears that the job goes on; so do later waits, which are to know of these ends.
+void note_survived(std::uint32_t ends) {
+  std::atomic<std::uint32_t>& survived = current->job->survived_ends;
+  std::uint32_t before = survived.load();
+  while (before < ends && !survived.compare_exchange_weak(before, ends)) {}
+  note_told_of(ends);
+  (void)current->endpoint->poll_replies();  // the place sees them, too: a scope that begins now begins after them
+  if (current->runtime->root->failure_epoch != current->endpoint->failure_epoch()) open_main_scope(*current->runtime);
+}
+
+// Once all members have seen the ends: else a call from here could meet a place that has not, and be told of them. Who
+// dies meanwhile is heard of by what the team is used for.
+void await_members(team_state& team, std::uint32_t ends) {
+  try {
+    cross_barrier(team, wait_kind::survivors, {});
+  } catch (const place_lost_error&) {
+    current->told_of = ends;
+  }
+}
+
+team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, std::uint32_t index) {
+  runtime_state& state = *current->runtime;
+  place_slot& own = current->job->slot(current->place);
+  auto* const blocks = reinterpret_cast<std::byte*>(current->job->slot(members[0]).survivors_blocks[round % 2].load());
+  auto& block = *reinterpret_cast<barrier_block*>(blocks);
+  const auto size = static_cast<std::uint32_t>(members.size());
+  if (index == 0)
+    block.holders.value.fetch_sub(current->place_count - size);
+  else
+    deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(own.survivors_blocks[round % 2].load())});
+  const std::uint64_t id = first_team_id + 2 * round;
+  auto& at_the_end = *reinterpret_cast<barrier_block*>(blocks + barrier_block::bytes(current->place_count));
+  team rest{std::make_shared<team_state>(id, members, index, block, true)};
+  state.leaving = std::make_unique<team>(std::make_shared<team_state>(id + 1, members, index, at_the_end, false));
+  state.rest = std::make_unique<team>(rest);  // after `leaving`, whose barrier lies in the same block
+  return rest;
+}
+
+}  // namespace
+}  // namespace detail
+
+team survivors(std::source_location where) {
+  using namespace detail;
+  if (current->runtime == nullptr) throw_no_runtime("survivors()");
+  runtime_state& state = *current->runtime;
+  SITU_ASSERT(1, !state.awaits_survivors,
+              "survivors() is under way at this place: one task of a place calls it, and gives the others its team");
+  state.awaits_survivors = true;
+  struct end {
+    runtime_state& state;
+    ~end() { state.awaits_survivors = false; }
+  } const at_end{state};
+  const ptr<std::byte> blocks = make_blocks();
+  place_slot& own = current->job->slot(current->place);
+  const std::uint64_t round = ++state.survivors_round;
+  own.survivors_blocks[round % 2].store(blocks.address());
+  own.survivors_round.store(round);
+  SITU_POINT(survivors_awaited);
+  await_all(round, where);
+  const std::vector<std::uint32_t> members = decide(round);
+  SITU_POINT(survivors_agreed);
+  wake_all();
+  std::uint32_t index = 0;
+  while (index < members.size() && members[index] != current->place) ++index;
+  if (index == members.size()) throw_loss_of(*current->job, current->place);
+  const std::uint32_t ends = current->place_count - static_cast<std::uint32_t>(members.size());
+  note_survived(ends);
+  team rest = make_rest(round, members, index);
+  await_members(rest.state(), current->told_of);
+  return rest;
+}
+
+}  // namespace situ
