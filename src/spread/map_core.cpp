@@ -1,0 +1,133 @@
+#include <situ/spread/detail/map_core.h>
+
+#include <situ/base/error.h>
+#include <situ/fabric/detail/function_id.h>
+#include <situ/fabric/rma.h>
+#include <situ/runtime/collective.h>
+
+#include <fmt/format.h>
+#include <immintrin.h>
+
+#include <array>
+#include <exception>
+
+#include "memory/liveness.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint32_t looks_before_progress = 64;
+constexpr std::size_t looked_ahead = 16;  // items whose lines are fetched before the first of them runs
+
+struct received_item {
+  map_operation operation;
+  key_view key;
+  std::span<const std::byte> operand;
+};
+
+[[noreturn]] void throw_bad_item(std::size_t left) {
+  throw_error(errc::bad_message,
+              fmt::format("a batch of operations on a map does not decode, {} bytes before its end: a stray write into "
+                          "its buffer, or places of different builds",
+                          left));
+}
+
+// Every size is held against what is left.
+received_item read_item(const std::byte*& at, const std::byte* end) {
+  const auto left = static_cast<std::size_t>(end - at);
+  map_item item{};
+  if (left < sizeof(item)) throw_bad_item(left);
+  std::memcpy(&item, at, sizeof(item));
+  if (item.bytes() > left) throw_bad_item(left);
+  const void* const code = find_function(item.operation);
+  if (code == nullptr) throw_bad_item(left);
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(at + sizeof(item));
+  at += item.bytes();
+  return {reinterpret_cast<map_operation>(const_cast<void*>(code)),
+          {words, item.key_bytes, item.hash},
+          {reinterpret_cast<const std::byte*>(words + words_for(item.key_bytes)), item.operand_bytes}};
+}
+
+}  // namespace
+
+void insert_entry(map_table& table, const key_view& key, std::span<const std::byte> value) {
+  table.store(key, value, true);
+}
+void assign_entry(map_table& table, const key_view& key, std::span<const std::byte> value) {
+  table.store(key, value, false);
+}
+void erase_entry(map_table& table, const key_view& key, std::span<const std::byte>) { table.erase(key); }
+
+map_core& find_map(const object_id& id) {
+  return *static_cast<map_core*>(static_cast<outbox*>(find_object(id))->self());
+}
+
+map_core::map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t buffers, const team& members)
+    : exceptions_before_{std::uncaught_exceptions()},
+      members_{members},
+      id_{next_object_id(members, type)},
+      outbox_{id_, &map_core::run_batch, this, buffer_bytes, buffers, members} {
+  for (std::uint32_t i = 0; i < members.size(); ++i) places_.push_back(members.member(i).index());
+  for (const ptr<const map_root> root : all_gather(ptr<const map_root>{&table_.root()}, members))
+    roots_.push_back(root.local());
+}
+
+map_core::~map_core() {
+  if (current->runtime == nullptr) return;
+  std::exception_ptr failure;
+  if (std::uncaught_exceptions() == exceptions_before_) {
+    try {
+      outbox_.drain(members_);  // ends with a barrier of its own: nobody reads here any more
+      table_.clear();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+  outbox_.give_up(std::move(failure));
+}
+
+void map_core::run_batch(void* self, const std::byte* items, std::size_t bytes) {
+  map_core& here = *static_cast<map_core*>(self);
+  const std::byte* const end = items + bytes;
+  std::array<received_item, looked_ahead> next;
+  while (items != end) {
+    std::size_t count = 0;
+    for (; count < looked_ahead && items != end; ++count) {
+      next[count] = read_item(items, end);
+      detail::prefetch_slot(here.table_.root(), next[count].key.hash);
+    }
+    for (std::size_t i = 0; i < count; ++i) detail::prefetch_record(here.table_.root(), next[i].key.hash);
+    for (std::size_t i = 0; i < count; ++i) next[i].operation(here.table_, next[i].key, next[i].operand);
+  }
+}
+
+bool map_core::read(const key_view& key, word_buffer& value) {
+  const std::uint32_t owner = owner_of(key.hash);
+  if (owner == current->place) {
+    map_record* const record = table_.find(key);
+    if (record == nullptr) return false;
+    std::byte* const to = value.resize(record->value_bytes);
+    if (record->value_bytes != 0) std::memcpy(to, record->value(), record->value_bytes);
+    return true;
+  }
+  if (outbox_.is_pending(owner)) [[unlikely]]
+    outbox_.settle(owner);
+  job_control& control = *current->job;
+  for (std::uint32_t looks = 1;; ++looks) {
+    if (control.failure_epoch.load(std::memory_order_relaxed) != 0 &&
+        has_ended(control.slot(owner).state.load(std::memory_order_acquire))) [[unlikely]]
+      throw_loss_of(control, owner);
+    const read_outcome outcome = read_entry(root_of(key.hash), key, value);
+    if (outcome != read_outcome::changing) return outcome == read_outcome::found;
+    _mm_pause();
+    if (looks % looks_before_progress == 0) current->scheduler->progress();  // the owner may share this processor
+  }
+}
+
+std::uint64_t map_core::size() const {
+  std::uint64_t entries = 0;
+  for (const map_root* const root : roots_) entries += root->entries.load(std::memory_order_relaxed);
+  return entries;
+}
+
+}  // namespace situ::detail

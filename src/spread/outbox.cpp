@@ -1,0 +1,322 @@
+#include <situ/spread/detail/outbox.h>
+
+#include <situ/base/error.h>
+#include <situ/fabric/detail/access.h>
+#include <situ/memory/allocate.h>
+#include <situ/runtime/at.h>
+#include <situ/runtime/collective.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace situ::detail {
+namespace {
+
+void handle_batch(const object_id& id, ptr<const std::byte> items, std::uint64_t bytes) {
+  check_access(access::get, items.address(), bytes);
+  static_cast<outbox*>(find_object(id))->handle(items.local(), bytes);
+}
+
+}  // namespace
+
+// Sends what lies in buffers when the place comes to it: when the code that pushes waits.
+struct outbox::flusher final : continuation {
+  outbox* self;
+  bool paused = false;
+
+  explicit flusher(outbox& of) : self{&of} { run = &flusher::flush; }
+  void go_on() {
+    if (std::exchange(paused, false)) current->scheduler->spawn(this);
+  }
+
+  static void flush(ready_task* task) {
+    std::unique_ptr<flusher> mine{static_cast<flusher*>(task)};
+    if (mine->self != nullptr && mine->self->waiting_ != 0) {  // who waits for a buffer goes on to push
+      mine.release()->paused = true;
+      return;
+    }
+    if (mine->self != nullptr) mine->self->flush_now(*mine, own_items::handled);
+    leave_scope(mine->context);
+  }
+};
+
+outbox::outbox(const object_id& id, batch_handler handler, void* self, std::size_t buffer_bytes, std::uint32_t buffers,
+               const team& members)
+    : lanes_(current->place_count),
+      id_{id},
+      handler_{handler},
+      self_{self},
+      buffer_bytes_{buffer_bytes},
+      buffers_{buffers} {
+  if (buffer_bytes < 64 || buffers < 2)
+    throw_error(errc::bad_argument, "a conveyor has at least two buffers of 64 bytes for each place");
+  for (std::uint32_t p = 0; p < lanes_.size(); ++p) lanes_[p].target = p;
+  for (std::uint32_t i = 0; i < members.size(); ++i) lanes_[members.member(i).index()].is_member = true;
+  register_object(id_, this);
+}
+
+outbox::~outbox() {
+  if (current->runtime == nullptr) return;  // the segment has gone with it, or is a parent's
+  unregister_object(id_);
+  if (flusher_ != nullptr) {
+    flusher_->self = nullptr;
+    flusher_->go_on();
+  }
+  for (lane& to : lanes_) {
+    release(to.filling);
+    for (buffer& b : to.free) release(b);
+  }
+}
+
+void outbox::throw_no_target(place to) const {
+  if (to.index() >= lanes_.size()) throw_no_such_place(to.index());
+  throw_error(errc::bad_argument, fmt::format("place {} is not of the team that made this conveyor", to.index()));
+}
+
+bool outbox::is_handling() const noexcept {
+  return std::find(handling_.begin(), handling_.end(), current->scheduler->task()) != handling_.end();
+}
+
+void outbox::make_room(lane& to, std::size_t bytes) {
+  if (scope_ != running_scope()) enter_scope();
+  if (bytes <= static_cast<std::size_t>(to.end - to.at)) return;
+  send(to);
+  // Other code may have pushed while this waited: taken the buffer's room, or put items of its scope there.
+  while (true) {
+    if (scope_ != running_scope()) enter_scope();
+    if (bytes <= static_cast<std::size_t>(to.end - to.at)) return;
+    get_buffer(to, bytes);
+  }
+}
+
+// What lies in buffers belongs to another scope: it goes first, as that scope's. By calls, so that no handler runs in
+// between and pushes.
+void outbox::enter_scope() {
+  while (flusher_ != nullptr) flush_now(*flusher_, own_items::called);
+  auto made = std::make_unique<flusher>(*this);
+  adopt_into_scope(made->context);
+  scope_ = running_scope();
+  flusher_ = made.release();
+  current->scheduler->spawn(flusher_);
+}
+
+// The flusher is then a task with nothing to do.
+void outbox::flush_now(flusher& of, own_items how) {
+  of.self = nullptr;
+  flusher_ = nullptr;
+  scope_ = no_scope_;
+  scheduler& here = *current->scheduler;
+  task_context* const before = here.task();
+  here.set_task(&of.context);
+  future_state<void> outcome;
+  fulfil_with(outcome, [this, how] { send_all(how); });
+  report_unheard(outcome, &of.context);
+  here.set_task(before);
+  of.go_on();
+}
+
+// Never waits for a buffer, only for room in the channel. What cannot be sent is dropped: its target is lost.
+void outbox::send(lane& to, own_items how) {
+  buffer items = std::exchange(to.filling, {});
+  const auto bytes = static_cast<std::size_t>(std::exchange(to.at, nullptr) - items.at.local());
+  to.end = nullptr;
+  if (items.at == nullptr) return;
+  if (bytes == 0) return retire(to, items);
+  if (how == own_items::handled && to.target == current->place && !is_handling() &&
+      (to.under_way.empty() || to.under_way.back().handled.is_ready()))
+    return handle_own(to, items, bytes);
+  try {
+    future<> handled = async_at(
+        place{to.target},
+        [](const object_id& id, ptr<const std::byte> at, std::uint64_t count) { handle_batch(id, at, count); }, id_,
+        ptr<const std::byte>{items.at}, std::uint64_t{bytes});
+    to.under_way.push_back({items, std::move(handled)});
+  } catch (...) {
+    retire(to, items);
+    throw;
+  }
+}
+
+// At once, by the running task. A batch all the same: others may settle while a handler waits.
+void outbox::handle_own(lane& here, buffer items, std::size_t bytes) {
+  promise<> handled;
+  here.under_way.push_back({items, handled.get_future()});
+  try {
+    handle(items.at.local(), bytes);
+    handled.set_value();
+  } catch (...) {
+    handled.set_exception(std::current_exception());
+  }
+}
+
+void outbox::send(std::uint32_t target) { send(lanes_[target]); }
+
+// One lane after the other, whatever goes wrong with one; throws the first of that at the end.
+template <class Step>
+void outbox::for_each_lane(Step step) {
+  std::exception_ptr failure;
+  for (lane& to : lanes_) {
+    try {
+      step(to);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void outbox::send_all(own_items how) {
+  for_each_lane([this, how](lane& to) {
+    if (to.filling.at != nullptr && to.at != to.filling.at.local()) send(to, how);
+  });
+}
+
+// Takes buffers back that have been handled. Throws what went wrong with one.
+void outbox::collect(lane& to) {
+  while (!to.under_way.empty() && to.under_way.front().handled.is_ready()) {
+    batch done = std::move(to.under_way.front());
+    to.under_way.pop_front();
+    retire(to, done.items);
+    done.handled.get();
+  }
+}
+
+void outbox::get_buffer(lane& to, std::size_t bytes) {
+  collect(to);
+  if (to.under_way.size() + 1 >= buffers_ && !is_handling()) {
+    struct counted {
+      outbox& self;
+      explicit counted(outbox& of) : self{of} { ++self.waiting_; }
+      ~counted() {
+        if (--self.waiting_ == 0 && self.flusher_ != nullptr) self.flusher_->go_on();
+      }
+    } const waiting{*this};
+    const future<> oldest = to.under_way.front().handled;
+    oldest.wait();
+    collect(to);
+  }
+  if (to.filling.at != nullptr) {  // pushed by other code meanwhile
+    if (bytes <= static_cast<std::size_t>(to.end - to.at)) return;
+    send(to);
+  }
+  if (bytes <= buffer_bytes_ && !to.free.empty()) {
+    to.filling = to.free.back();
+    to.free.pop_back();
+  } else {
+    const std::size_t size = std::max(bytes, buffer_bytes_);
+    to.filling = {situ::allocate_bytes(size, {.alignment = 64}), size};
+    held_bytes_ += size;
+  }
+  to.at = to.filling.at.local();
+  to.end = to.at + to.filling.bytes;
+}
+
+void outbox::retire(lane& to, buffer& b) noexcept {
+  if (b.bytes == buffer_bytes_ && to.free.size() < buffers_) {
+    to.free.push_back(std::exchange(b, {}));
+  } else {
+    release(b);
+  }
+}
+
+void outbox::release(buffer& b) noexcept {
+  if (b.at == nullptr) return;
+  held_bytes_ -= b.bytes;
+  deallocate(std::exchange(b, {}).at);
+}
+
+void outbox::settle(lane& to) {
+  std::exception_ptr failure;
+  const auto keep_first = [&](auto step) {
+    try {
+      step();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  keep_first([&] { send(to); });
+  while (!to.under_way.empty()) {
+    const future<> oldest = to.under_way.front().handled;
+    keep_first([&] { oldest.wait(); });
+    if (!oldest.is_ready()) break;  // a place was lost
+    keep_first([&] { collect(to); });
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void outbox::settle(std::uint32_t target) { settle(lanes_[target]); }
+
+void outbox::settle_all() {
+  std::exception_ptr failure;
+  try {
+    send_all();  // to all, before it waits for one
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  for_each_lane([this](lane& to) { settle(to); });
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Waves: what was counted in one is handled in the next, before its barrier, so what handlers have pushed by then is
+// counted there. Where two counts are equal nothing was pushed between them, and all that was pushed before is handled.
+void outbox::drain(const team& members) {
+  std::exception_ptr failure;
+  std::uint64_t before = 0;
+  for (bool is_first = true;; is_first = false) {
+    try {
+      settle_all();
+    } catch (const place_lost_error&) {
+      throw;
+    } catch (...) {  // the others wait for this place: it goes on
+      if (!failure) failure = std::current_exception();
+    }
+    barrier(members);
+    const std::uint64_t all = all_reduce(pushed_, std::plus<>{}, members);
+    if (!is_first && all == before) break;
+    before = all;
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+bool outbox::is_pending(std::uint32_t target) noexcept {
+  lane& to = lanes_[target];
+  return !to.under_way.empty() || to.at != to.filling.at.local();
+}
+
+void outbox::give_up(std::exception_ptr failure) noexcept {
+  if (current->runtime == nullptr) return;
+  const auto report = [](future_state_base& state, std::uint32_t references) {
+    report_unheard(state, current->scheduler->task(), references);
+  };
+  if (failure) {
+    future_state<void> unheard;
+    unheard.fail(std::move(failure));
+    report(unheard, 1);
+  }
+  for (lane& to : lanes_) {
+    for (batch& each : to.under_way) {
+      future_state<void>& state = *each.handled.state().get();
+      if (!state.ready) continue;  // its target may read the buffer yet: it stays until the job ends
+      report(state, state.references);
+      retire(to, each.items);
+    }
+    to.under_way.clear();
+  }
+}
+
+void outbox::handle(const std::byte* items, std::size_t bytes) {
+  const void* const task = current->scheduler->task();
+  handling_.push_back(task);
+  struct ended {
+    outbox& self;
+    const void* task;
+    ~ended() { self.handling_.erase(std::find(self.handling_.begin(), self.handling_.end(), task)); }
+  } const guard{*this, task};
+  handler_(self_, items, bytes);
+}
+
+}  // namespace situ::detail
