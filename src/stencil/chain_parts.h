@@ -16,9 +16,9 @@ struct chain_part {
 };
 
 // Each part is two thirds of the longest that fits, so that a third of the memory is left for tiles of more than a
-// slab: in 3-D heat with a third of its data, parts of 2/3 took 0.9 to 1.4 s, of 1/3 1.7 s, of 1/1 (tiles of one slab)
-// 1.3 to 3.3 s. Throws out_of_memory if a loop alone does not fit, with the loop that needs most. cost: about four
-// plans of the chain with its lowest tiles.
+// layer: in 3-D heat with a third of its data, parts of 2/3 took 0.9 to 1.4 s, of 1/3 1.7 s, of 1/1 (tiles of one
+// layer) 1.3 to 3.3 s. Throws out_of_memory if a loop alone does not fit, with the loop that needs most. cost: about
+// four plans of the chain with its lowest tiles.
 [[nodiscard]] std::vector<chain_part> parts_of(chain loops, std::uint64_t fast_bytes);
 // Fills in what is dead. uses: of each part, as uses_of() tells.
 void find_dead(std::span<chain_part> parts, std::span<const std::span<const data_use>> uses);

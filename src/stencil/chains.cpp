@@ -1,18 +1,15 @@
 // How a context executes a chain: finds or makes its plan, chooses among tile sizes, runs, and keeps count.
 #include "stencil/context_parts.h"
+#include "stencil/stopwatch.h"
 
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 
 namespace situ::stencil {
 namespace {
-
-using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
 std::vector<std::uint64_t> key_of(chain loops) {
   std::vector<std::uint64_t> key;
@@ -47,9 +44,9 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
 
 namespace {
 
-// Where the model is not asked: of slabs for the cache that threads share, and blocks of which each thread has one in
+// Where the model is not asked: of layers for the cache that threads share, and blocks of which each thread has one in
 // its own. The first fills half of the shared cache: what the tile leaves behind and what streams through need room,
-// too. Out of core the model knows nothing of transfers, and to measure for it takes memory beside the budget.
+// too. Out of core the model knows nothing of reads and writes, and to measure for it takes memory beside the budget.
 std::vector<cached_plan::way> candidates_by_caches(chain loops, bool tune, const cache_sizes& caches) {
   std::vector<cached_plan::way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
   if (!tune || all.front().tile == coordinates{}) return all;
@@ -115,7 +112,7 @@ namespace {
 constexpr double worth_handing_over_seconds = 400e-6;
 
 constexpr int trials_at_most = 3;
-constexpr double close = 1.15;  // times of one tile differ by that much on a machine that others use, too
+constexpr double close_factor = 1.15;  // times of one tile differ by that much on a machine that others use, too
 
 // The candidate to run: of those whose best time is close to the best of all, one with the fewest trials, until each of
 // them has had enough. They come in turns, in the model's order.
@@ -124,7 +121,8 @@ std::size_t candidate_to_run(const cached_plan& p) {
   int fewest = trials_at_most;
   for (std::size_t c = 0; c < p.candidates.size(); ++c) {
     const auto& t = p.trials[c];
-    if (t.count < fewest && (t.count == 0 || t.seconds <= close * p.trials[p.best].seconds)) fewest = t.count, next = c;
+    if (t.count < fewest && (t.count == 0 || t.seconds <= close_factor * p.trials[p.best].seconds))
+      fewest = t.count, next = c;
   }
   return next;
 }
@@ -134,7 +132,7 @@ std::size_t candidate_to_run(const cached_plan& p) {
 constexpr int slow_runs_at_most = 8;
 
 void note_steady_run(cached_plan& p, double seconds) {
-  p.slow_runs = seconds > close * p.trials[p.best].seconds ? p.slow_runs + 1 : 0;
+  p.slow_runs = seconds > close_factor * p.trials[p.best].seconds ? p.slow_runs + 1 : 0;
   if (p.slow_runs < slow_runs_at_most || p.candidates.size() < 2) return;
   p.slow_runs = 0;
   for (auto& t : p.trials) t = {};
@@ -221,8 +219,8 @@ void context::parts::run_streamed(chain loops, cached_plan& found, std::span<con
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.groups;
     statistics.last_footprint_bytes = p.bytes;
-    // With what was waited for: tiles that leave memory alone make transfers faster, too. Without the making of rings,
-    // which only the first run of a size needs.
+    // With what was waited for: tiles that leave memory alone make reads and writes faster, too. Without the making of
+    // rings, which only the first run of a size needs.
     const auto spent = [&] { return statistics.compute_seconds + statistics.wait_seconds; };
     const double before = spent();
     slots->run(loops, p, found.uses, dead, times, statistics);
@@ -290,7 +288,10 @@ void context::parts::execute(std::vector<std::unique_ptr<loop>> loops) {
     auto& r = reports[loops[i]->name()];
     ++r.calls;
     r.seconds += times[i].seconds;
-    r.bytes += loops[i]->bytes_moved();
+    r.points += static_cast<std::uint64_t>(loops[i]->range().points());
+    r.traffic = loops[i]->traffic();
+    r.bytes_read += r.traffic.bytes_read;
+    r.bytes_written += r.traffic.bytes_written;
   }
   if (how.find_nan) find_nan(loops);
 }

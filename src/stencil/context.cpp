@@ -4,12 +4,12 @@
 
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
-#include <situ/machine/toml.h>
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <mutex>
+#include <string>
 
 namespace situ::stencil {
 namespace {
@@ -43,6 +43,17 @@ const machine::tree& this_machine() {
 
 namespace {
 
+// What the curve belongs to: processors and caches. Not how much memory there is, which the host of a virtual machine
+// changes while it runs.
+std::string parts_that_compute(const machine::tree& tree) {
+  std::string text;
+  for (const auto& n : tree.nodes()) {
+    if (n.kind != machine::node_kind::memory && n.kind != machine::node_kind::device)
+      text += fmt::format("{} {} {} {} {}\n", n.depth, static_cast<int>(n.kind), n.name, n.level, n.bytes);
+  }
+  return text;
+}
+
 // Measured once for each number of threads: two contexts at once would disturb each other.
 machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std::uint64_t most_bytes) {
   static std::mutex lock;
@@ -51,7 +62,7 @@ machine::reuse_curve reuse_of(const machine::tree& tree, thread_pool& pool, std:
   const auto [it, is_new] = known.try_emplace({pool.size(), most_bytes});
   if (is_new) {
     const auto machine = fmt::format("{} threads {} bytes {} {:016x}", tree.name(), pool.size(), most_bytes,
-                                     std::hash<std::string>{}(machine::to_toml(tree)));
+                                     std::hash<std::string>{}(parts_that_compute(tree)));
     it->second = machine::kept_reuse(machine::kept_directory(), machine, [&] {
       return machine::measure_reuse([&](const auto& f) { pool.run(f); }, pool.size(), most_bytes);
     });
@@ -90,7 +101,7 @@ context::parts::parts(options o)
 }
 
 context::context(options how) : parts_{std::make_unique<parts>(std::move(how))} {}
-context::~context() = default;
+context::~context() { parts_->write_report(); }
 
 const options& context::how() const noexcept { return parts_->how; }
 int context::threads() const noexcept { return parts_->pool.size(); }
@@ -116,7 +127,7 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
   made->dims = dims;
   made->element_bytes = element_bytes;
   lay_out(*made, layout, false);
-  // Slabs are whole pages of whole points; components that lie apart in a line have no slabs.
+  // Layers are whole pages of whole points; components that lie apart in a line have no layers.
   made->in_file = parts_->slots != nullptr && layout.memory == nullptr && made->bytes > parts_->how.resident_bytes &&
                   backing_store::page_bytes % element_bytes == 0 &&
                   (dims > 1 || layout.components == 1 || layout.order == component_order::interleaved);
@@ -135,8 +146,11 @@ dataset_core* context::add_dataset(int block, std::string name, int dims, const 
 }
 
 void context::parts::allocate(dataset_core& data) {
-  // Without the offset the same point of all datasets would lie in one set of the caches.
-  const auto shift = static_cast<std::size_t>(data.index * 5 % 64) * 64;
+  // Without the offset the same point of all datasets would lie in one set of the caches. The first inner point of a
+  // row, not the first ghost point, lies at the beginning of a cache line: vectors of most loops begin there, and none
+  // of them then crosses a line.
+  const auto ghosts = static_cast<std::size_t>((data.inner.low[0] - data.valid.low[0]) * data.stride[0]);
+  const auto shift = static_cast<std::size_t>(data.index * 5 % 64) * 64 + (64 - ghosts * data.element_bytes % 64) % 64;
   pages p{data.bytes + 64 * 64};
   data.memory = p.data() + shift;
   data.origin = data.memory - data.offset(data.valid.low) * static_cast<std::ptrdiff_t>(data.element_bytes);
@@ -145,10 +159,10 @@ void context::parts::allocate(dataset_core& data) {
     pool.run([&](int thread) {
       const box mine = slice(data.valid, data.dims, [](int) { return true; }, thread, pool.size());
       const int last = data.dims - 1;
-      const auto from = static_cast<std::size_t>(mine.low[last] - data.valid.low[last]) * data.slab_bytes;
+      const auto from = static_cast<std::size_t>(mine.low[last] - data.valid.low[last]) * data.layer_bytes;
       const auto to = mine.high[last] == data.valid.high[last]
                           ? data.bytes
-                          : static_cast<std::size_t>(mine.high[last] - data.valid.low[last]) * data.slab_bytes;
+                          : static_cast<std::size_t>(mine.high[last] - data.valid.low[last]) * data.layer_bytes;
       if (!mine.empty()) std::memset(data.memory + from, 0, to - from);
     });
   }

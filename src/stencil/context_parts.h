@@ -55,8 +55,11 @@ struct cached_plan {
 
 struct loop_report {
   std::uint64_t calls = 0;
+  std::uint64_t points = 0;
   double seconds = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  loop_traffic traffic;  // of the last call
 };
 
 struct cache_sizes {
@@ -105,6 +108,8 @@ struct context::parts {
   void allocate(dataset_core& data);
   [[noreturn]] void refuse_loop(const std::string& why);
   void find_nan(chain loops);
+  // What options::report_file asks for.
+  void write_report() const noexcept;
   // Calls f for parts of a box that are in memory together; in_place: what f changes stays changed.
   void for_each_part(dataset_core& data, const box& what, bool in_place, const std::function<void(const box&)>& f);
   void copy(dataset_core& data, const box& what, component_order order, std::byte* buffer, bool to_buffer);

@@ -1,17 +1,13 @@
 #include "stencil/execute.h"
+#include "stencil/stopwatch.h"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 
 namespace situ::stencil {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // The first exception of any thread; after it the others' parts are skipped, but count as done.
 class failure {
@@ -136,7 +132,7 @@ struct chain_runner::epoch {
 
   void run(chain loops, std::size_t l, const box& part, scratch& memory) const {
     if (part.empty()) return;
-    const auto start = times.empty() ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+    const auto start = times.empty() ? clock::time_point{} : clock::now();
     failed->guard([&] { loops[l]->run(part, memory); });
     if (!times.empty()) times[l].seconds += seconds_since(start);
   }
@@ -166,16 +162,19 @@ void chain_runner::run(chain loops, const plan& p, bool is_alone, std::span<loop
 }
 
 void chain_runner::run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last,
-                             std::span<loop_time> times) {
+                             std::span<loop_time> times, const std::function<void()>& beside) {
   const int threads = pool_.size();
-  if (threads == 1 || !has_large_parts(loops, p, first, last)) return run_alone(loops, p, first, last, times);
+  if (threads == 1 || !has_large_parts(loops, p, first, last)) {
+    beside();
+    return run_alone(loops, p, first, last, times);
+  }
   const auto row = tiles_of_row(p);
   const auto rows = (last - first) / row;  // one thread each: fewer would leave threads idle
   if (row >= threads && rows >= threads &&
       std::all_of(loops.begin(), loops.end(), [](const auto& l) { return writes_are_apart(*l); })) {
-    run_rows(loops, p, first, last, row, times);
+    run_rows(loops, p, first, last, row, times, beside);
   } else {
-    run_parts(loops, p, first, last, times);
+    run_parts(loops, p, first, last, times, beside);
   }
 }
 
@@ -196,7 +195,7 @@ void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std
   for (std::int64_t tile = first; tile < last; ++tile) {
     const auto at = p.tile_index(tile);
     for (std::size_t l = 0; l < loops.size(); ++l) {
-      const auto start = times.empty() ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+      const auto start = times.empty() ? clock::time_point{} : clock::now();
       if (const box part = p.part(static_cast<int>(l), loops[l]->range(), at); !part.empty())
         loops[l]->run(part, memories_[0]);
       if (!times.empty()) times[l].seconds += seconds_since(start);
@@ -210,12 +209,13 @@ void chain_runner::run_alone(chain loops, const plan& p, std::int64_t first, std
 // run at the same time do not write to the same place, since writes of one loop are apart. The lowest row that is not
 // done waits for none, and somebody has begun it.
 void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
-                            std::span<loop_time> times) {
+                            std::span<loop_time> times, const std::function<void()>& beside) {
   const auto rows = (last - first) / row;
   std::vector<row_progress> progress(static_cast<std::size_t>(rows));
   std::atomic<std::int64_t> next_row{0};
   failure failed;
   pool_.run_open([&](int thread) {
+    if (thread == 0) beside();
     auto& memory = memories_[static_cast<std::size_t>(thread)];
     for (auto r = next_row.fetch_add(1); r < rows; r = next_row.fetch_add(1)) {
       for (std::int64_t k = 0; k < row; ++k) {
@@ -224,8 +224,7 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
         for (std::size_t l = 0; l < loops.size(); ++l) {
           const box part = p.part(static_cast<int>(l), loops[l]->range(), at);
           if (part.empty()) continue;
-          const auto start =
-              times.empty() || thread != 0 ? std::chrono::steady_clock::time_point{} : std::chrono::steady_clock::now();
+          const auto start = times.empty() || thread != 0 ? clock::time_point{} : clock::now();
           failed.guard([&] { loops[l]->run(part, memory); });
           if (!times.empty() && thread == 0) times[l].seconds += seconds_since(start);
         }
@@ -237,12 +236,13 @@ void chain_runner::run_rows(chain loops, const plan& p, std::int64_t first, std:
 }
 
 void chain_runner::run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last,
-                             std::span<loop_time> times) {
+                             std::span<loop_time> times, const std::function<void()>& beside) {
   failure failed;
   facts_.clear();
   for (const auto& l : loops) facts_.push_back(facts_of(*l));
   const auto number = pieces_.first_epoch();
   pool_.run_open([&](int thread) {
+    if (thread == 0) beside();
     auto& now = epochs_[static_cast<std::size_t>(thread)];
     now.clear();
     now.failed = &failed;

@@ -43,16 +43,20 @@ class chain_runner {
   chain_runner& operator=(const chain_runner&) = delete;
   // All tiles. times: one for each loop, or empty. is_alone: by the calling thread.
   void run(chain loops, const plan& p, bool is_alone, std::span<loop_time> times);
-  // Some tiles, in whole rows. Throws what a kernel throws (checked mode only).
-  void run_tiles(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
+  // Some tiles, in whole rows. Throws what a kernel throws (checked mode only), and what `beside` throws: that is
+  // called once, here, when the other threads may begin.
+  void run_tiles(
+      chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times,
+      const std::function<void()>& beside = [] {});
 
  private:
   struct epoch;  // what a thread knows of the one at hand
   [[nodiscard]] bool has_large_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last) const;
   void run_alone(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
   void run_rows(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::int64_t row,
-                std::span<loop_time> times);
-  void run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times);
+                std::span<loop_time> times, const std::function<void()>& beside);
+  void run_parts(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::span<loop_time> times,
+                 const std::function<void()>& beside);
   // Walks through all parts as one thread.
   void walk(chain loops, const plan& p, std::int64_t first, std::int64_t last, std::uint32_t number, int thread,
             epoch& now);

@@ -1,5 +1,5 @@
-// The backing store in a file. One io_uring carries all transfers, cut into requests; what does not fit into its queue
-// waits here.
+// The backing store in a file. One io_uring carries all reads and writes, cut into requests; what does not fit into its
+// queue waits here.
 #include <situ/stencil/backing_store.h>
 
 #include "base/descriptor.h"

@@ -1,15 +1,11 @@
 #include <situ/stencil/hdf5.h>
 
-#include "base/descriptor.h"
+#include "base/hdf5_access.h"
 
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <hdf5.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -19,56 +15,7 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{4} << 20;
 
-// A handle of the library and the function that gives it back.
-class handle {
- public:
-  handle(hid_t id, herr_t (*close)(hid_t)) noexcept : id_{id}, close_{close} {}
-  handle(handle&& other) noexcept : id_{std::exchange(other.id_, -1)}, close_{other.close_} {}
-  ~handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  operator hid_t() const noexcept { return id_; }  // NOLINT
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-// What the library has to say of its last failure: the innermost entry is the cause.
-std::string last_failure() {
-  std::string text;
-  H5Ewalk2(
-      H5E_DEFAULT, H5E_WALK_DOWNWARD,
-      [](unsigned n, const H5E_error2_t* e, void* to) -> herr_t {
-        if (n == 0 && e->desc != nullptr) *static_cast<std::string*>(to) = e->desc;
-        return 0;
-      },
-      &text);
-  return text.empty() ? "HDF5 gives no reason" : text;
-}
-
-// HDF5 1.10 crashes when the program ends if a file could not be closed (a full disk): it tries again, on what it has
-// half given up. So its own function for that moment is replaced by one that leaves it alone then. Without effect where
-// the program has used HDF5 before.
-std::atomic<bool> some_file_stays_open{false};
-
-// Its messages come with our errors: it is not to print them as well.
-void begin() {
-  static const bool done = [] {
-    if (H5dont_atexit() >= 0)
-      std::atexit([] {
-        if (!some_file_stays_open) H5close();
-      });
-    return H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
-  }();
-  (void)done;
-}
-
-[[nodiscard]] herr_t close_file(hid_t id) {
-  const herr_t result = H5Fclose(id);
-  if (result < 0) some_file_stays_open = true;
-  return result;
-}
+using handle = detail::hdf5_handle;
 
 // IEEE half precision, which HDF5 1.10 has no name for: it converts whatever is described.
 hid_t make_float16() {
@@ -125,15 +72,15 @@ std::vector<hsize_t> extents_of(const dataset_core& data, const box& what, int l
   return e;
 }
 
-// Calls f(part, first, count) for pieces of whole slabs of `what` that fit into the buffer: where they begin in the
+// Calls f(part, first, count) for pieces of whole layers of `what` that fit into the buffer: where they begin in the
 // file's dataset, and what they extend over.
 template <class F>
 void for_each_piece(const dataset_core& data, const box& what, int left_out, std::size_t bytes_per_point, const F& f) {
   int last = data.dims - 1;
   if (last == left_out && last > 0) --last;
-  const std::size_t slab = static_cast<std::size_t>(what.points()) /
-                           static_cast<std::size_t>(std::max(1, what.extent(last))) * bytes_per_point;
-  const int step = static_cast<int>(std::max<std::size_t>(1, buffer_bytes / std::max<std::size_t>(1, slab)));
+  const std::size_t layer = static_cast<std::size_t>(what.points()) /
+                            static_cast<std::size_t>(std::max(1, what.extent(last))) * bytes_per_point;
+  const int step = static_cast<int>(std::max<std::size_t>(1, buffer_bytes / std::max<std::size_t>(1, layer)));
   for (int from = what.low[last]; from < what.high[last]; from += std::min(step, what.high[last] - from)) {
     box part = what;
     part.low[last] = from;
@@ -172,52 +119,7 @@ std::size_t element_bytes(element_type t) noexcept {
   }
 }
 
-struct hdf5_file::parts {
-  std::string path;
-  hid_t id = -1;
-
-  [[noreturn]] void fail(std::string_view what, const std::string& name) const {
-    throw_error(errc::bad_file, fmt::format("{}: '{}' {}: {}", path, name, what, last_failure()));
-  }
-  handle check(handle h, std::string_view what, const std::string& name) const {
-    if (h < 0) fail(what, name);
-    return h;
-  }
-  void check(herr_t status, std::string_view what, const std::string& name) const {
-    if (status < 0) fail(what, name);
-  }
-  // Each group on the way: HDF5 finds no "a/b" where there is no "a".
-  [[nodiscard]] bool contains(const std::string& name) const {
-    for (std::size_t end = name.find('/', 1);; end = name.find('/', end + 1)) {
-      if (H5Lexists(id, name.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
-      if (end == std::string::npos) return true;
-    }
-  }
-  [[nodiscard]] handle open_dataset(const std::string& name) const {
-    if (!contains(name)) throw_error(errc::bad_file, fmt::format("{} has no '{}'", path, name));
-    return check(handle{H5Dopen2(id, name.c_str(), H5P_DEFAULT), H5Dclose}, "is no dataset", name);
-  }
-  void check_extents(hid_t dataset, const std::vector<hsize_t>& wanted, const std::string& name) const {
-    const handle space{H5Dget_space(dataset), H5Sclose};
-    std::vector<hsize_t> found(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
-    if (!found.empty()) H5Sget_simple_extent_dims(space, found.data(), nullptr);
-    if (found == wanted) return;
-    throw_error(errc::bad_file, fmt::format("{}: '{}' has {} elements, not {}", path, name, fmt::join(found, " x "),
-                                            fmt::join(wanted, " x ")));
-  }
-  // Made, or found with those extents.
-  [[nodiscard]] handle prepare(const std::string& name, element_type t, const std::vector<hsize_t>& extents) const {
-    if (contains(name)) {
-      handle found = open_dataset(name);
-      check_extents(found, extents, name);
-      return found;
-    }
-    const handle space{H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose};
-    const handle links{H5Pcreate(H5P_LINK_CREATE), H5Pclose};
-    H5Pset_create_intermediate_group(links, 1);
-    return check(handle{H5Dcreate2(id, name.c_str(), native(t), space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose},
-                 "cannot be made", name);
-  }
+struct hdf5_file::parts : detail::hdf5_access {
   [[nodiscard]] handle open_object(const std::string& of) const {
     return check(handle{H5Oopen(id, of.c_str(), H5P_DEFAULT), H5Oclose}, "cannot be opened", of);
   }
@@ -236,41 +138,26 @@ struct hdf5_file::parts {
 };
 
 hdf5_file::hdf5_file(std::string path, open_mode how) : parts_{std::make_unique<parts>()} {
-  begin();
-  parts_->path = std::move(path);
-  const char* const name = parts_->path.c_str();
-  const detail::standard_streams_filled kept_off;
-  const bool is_new = how == open_mode::create || (how == open_mode::update && !std::filesystem::exists(parts_->path));
-  if (is_new) {
-    parts_->id = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  } else {
-    parts_->id = H5Fopen(name, how == open_mode::read ? H5F_ACC_RDONLY : H5F_ACC_RDWR, H5P_DEFAULT);
-  }
-  if (parts_->id < 0) {
-    throw_error(errc::bad_file,
-                fmt::format("HDF5 file {} cannot be {}: {}", parts_->path, is_new ? "made" : "opened", last_failure()));
-  }
+  using access = detail::hdf5_access::how;
+  const bool is_new = how == open_mode::create || (how == open_mode::update && !std::filesystem::exists(path));
+  parts_->open(std::move(path), is_new ? access::create : how == open_mode::read ? access::read : access::update);
 }
 
-hdf5_file::~hdf5_file() {
-  if (parts_ && parts_->id >= 0) (void)close_file(parts_->id);
-}
+hdf5_file::~hdf5_file() = default;
 hdf5_file::hdf5_file(hdf5_file&&) noexcept = default;
 hdf5_file& hdf5_file::operator=(hdf5_file&& other) noexcept {
   std::swap(parts_, other.parts_);
   return *this;
 }
 
-void hdf5_file::close() {
-  if (parts_->id >= 0) parts_->check(close_file(std::exchange(parts_->id, -1)), "cannot be closed", "/");
-}
+void hdf5_file::close() { parts_->close(); }
 
 const std::string& hdf5_file::path() const noexcept { return parts_->path; }
 bool hdf5_file::contains(const std::string& name) const { return parts_->contains(name); }
 
 void hdf5_file::write(const dataset_core& data, const box& what, const std::string& name, element_type in_memory,
                       element_type stored, int left_out) {
-  const handle set = parts_->prepare(name, stored, extents_of(data, what, left_out));
+  const handle set = parts_->prepare(name, native(stored), extents_of(data, what, left_out));
   const handle there{H5Dget_space(set), H5Sclose};
   const std::size_t point = data.element_bytes * static_cast<std::size_t>(data.components);
   std::vector<std::byte> buffer;
@@ -303,7 +190,7 @@ void hdf5_file::read(dataset_core& data, const box& what, const std::string& nam
 }
 
 void hdf5_file::write_array(const std::string& name, element_type t, std::size_t count, const void* from) {
-  const handle set = parts_->prepare(name, t, {count});
+  const handle set = parts_->prepare(name, native(t), {count});
   parts_->check(H5Dwrite(set, native(t), H5S_ALL, H5S_ALL, H5P_DEFAULT, from), "cannot be written", name);
 }
 

@@ -10,12 +10,12 @@
 
 namespace situ::stencil {
 
-std::string_view name(access a) noexcept {
+std::string_view name(access_mode a) noexcept {
   switch (a) {
-    case access::read: return "read";
-    case access::write: return "write";
-    case access::read_write: return "read_write";
-    case access::increment: return "increment";
+    case access_mode::read: return "read";
+    case access_mode::write: return "write";
+    case access_mode::read_write: return "read_write";
+    case access_mode::increment: return "increment";
   }
   return "?";
 }
@@ -33,19 +33,22 @@ bool loop::is_splittable(int d) const noexcept {
   });
 }
 
-std::size_t loop::bytes_moved() const noexcept {
-  std::size_t sum = 0;
+loop_traffic loop::traffic() const noexcept {
+  loop_traffic sum;
   for (const auto& a : arguments_) {
     if (a.data == nullptr) continue;
     std::size_t points = 1;
     for (int d = 0; d < max_dims; ++d) {
-      if (range_.extent(d) == 0) return 0;
+      if (range_.extent(d) == 0) return {};
       const int first = a.where->map(d, range_.low[d]);
       const int last = a.where->map(d, range_.high[d] - 1);
       points *= static_cast<std::size_t>(std::min(last - first + 1, range_.extent(d)));
     }
-    const bool twice = a.mode == access::read_write || a.mode == access::increment;
-    sum += points * a.data->element_bytes * static_cast<std::size_t>(a.data->components) * (twice ? 2 : 1);
+    const std::size_t bytes = points * a.data->element_bytes * static_cast<std::size_t>(a.data->components);
+    if (reads(a.mode)) sum.bytes_read += bytes;
+    if (writes(a.mode)) sum.bytes_written += bytes;
+    if (points < static_cast<std::size_t>(range_.points())) continue;
+    ++(!writes(a.mode) ? sum.read : !reads(a.mode) ? sum.written : sum.updated);
   }
   return sum;
 }
@@ -62,8 +65,8 @@ void check_site::check_offset(const coordinates& offset, int component) const {
 
 void check_site::check_read(const coordinates& offset, int component) {
   check_offset(offset, component);
-  if (mode != access::write) {
-    if (mode == access::increment) report(offset, component, "is read, but declared 'increment'");
+  if (mode != access_mode::write) {
+    if (mode == access_mode::increment) report(offset, component, "is read, but declared 'increment'");
     return;
   }
   if (std::find(written.begin(), written.end(), std::pair{offset, component}) == written.end()) {
@@ -73,8 +76,8 @@ void check_site::check_read(const coordinates& offset, int component) {
 
 void check_site::check_write(const coordinates& offset, int component) {
   check_offset(offset, component);
-  if (mode == access::read) report(offset, component, "is written, but declared 'read'");
-  if (mode == access::write) written.emplace_back(offset, component);
+  if (mode == access_mode::read) report(offset, component, "is written, but declared 'read'");
+  if (mode == access_mode::write) written.emplace_back(offset, component);
 }
 
 void check_site::check_all_written() const {

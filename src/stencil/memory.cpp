@@ -21,11 +21,11 @@ std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 
 }  // namespace
 
-// Slabs of whole pages, of as few steps of the outermost dimension as do without much padding. Returns the bytes of one
-// step.
-static std::size_t lay_out_slabs(dataset_core& data, std::size_t bytes) {
+// Layers of whole pages, of as few steps of the outermost dimension as do without much padding. Returns the bytes of
+// one step.
+static std::size_t lay_out_layers(dataset_core& data, std::size_t bytes) {
   if (data.dims == 1) {  // points lie side by side
-    data.slab_points = static_cast<int>(page_bytes / std::gcd(page_bytes, bytes));
+    data.layer_points = static_cast<int>(page_bytes / std::gcd(page_bytes, bytes));
     return bytes;
   }
   // Some lines of room: otherwise the same point of all datasets could lie in one set of the first-level cache.
@@ -34,7 +34,7 @@ static std::size_t lay_out_slabs(dataset_core& data, std::size_t bytes) {
   std::size_t unit = page_bytes;
   while (unit > grain && round_up(needed, unit) - needed > needed / 32) unit /= 2;
   const std::size_t step = round_up(needed, unit);
-  data.slab_points = static_cast<int>(page_bytes / unit);
+  data.layer_points = static_cast<int>(page_bytes / unit);
   data.lead_bytes = static_cast<std::size_t>(data.index) * 5 % 64 * grain % (step - bytes + 1) / grain * grain;
   return step;
 }
@@ -84,12 +84,12 @@ void set_boxes(dataset_core& data, const dataset_layout& layout) {
 
 // From the innermost dimension outwards. Components lie, by the order: at a point, within each step of the outermost
 // dimension, or behind one another. Returns the elements of the whole.
-std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
+std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool file_layers) {
   const int last = data.dims - 1;
   const std::size_t element = data.element_bytes;
   const auto components = static_cast<std::size_t>(data.components);
   const bool at_a_point = layout.order == component_order::interleaved;
-  const bool within_steps = !at_a_point && last > 0 && (layout.order == component_order::separate || file_slabs);
+  const bool within_steps = !at_a_point && last > 0 && (layout.order == component_order::separate || file_layers);
   const bool pads_rows = last > 0 && layout.rows_apart && layout.memory == nullptr && line_bytes % element == 0;
   std::size_t step = at_a_point ? components : 1;  // in elements
   data.component_stride = 1;
@@ -99,7 +99,7 @@ std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool f
   };
   for (int d = 0; d < data.dims; ++d) {
     if (d == last && within_steps) put_components_here();
-    if (d == last && file_slabs) step = lay_out_slabs(data, step * element) / element;
+    if (d == last && file_layers) step = lay_out_layers(data, step * element) / element;
     data.stride[d] = static_cast<std::ptrdiff_t>(step);
     step *= static_cast<std::size_t>(data.valid.extent(d));
     if (d == 0 && pads_rows) step = round_up(step * element, line_bytes) / element;
@@ -111,14 +111,14 @@ std::size_t set_strides(dataset_core& data, const dataset_layout& layout, bool f
 
 }  // namespace
 
-void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs) {
+void lay_out(dataset_core& data, const dataset_layout& layout, bool file_layers) {
   check(data, layout);
   data.components = layout.components;
   set_boxes(data, layout);
-  const std::size_t bytes = set_strides(data, layout, file_slabs) * data.element_bytes;
-  const auto steps_of_slab = static_cast<std::size_t>(data.slab_points);
-  data.slab_bytes = static_cast<std::size_t>(data.stride[data.dims - 1]) * data.element_bytes * steps_of_slab;
-  data.bytes = file_slabs ? round_up(bytes, data.slab_bytes) : bytes;
+  const std::size_t bytes = set_strides(data, layout, file_layers) * data.element_bytes;
+  const auto steps_of_layer = static_cast<std::size_t>(data.layer_points);
+  data.layer_bytes = static_cast<std::size_t>(data.stride[data.dims - 1]) * data.element_bytes * steps_of_layer;
+  data.bytes = file_layers ? round_up(bytes, data.layer_bytes) : bytes;
 }
 
 pages::pages(std::size_t bytes) : bytes_{round_up(bytes, bytes >= huge_bytes ? huge_bytes : page_bytes)} {

@@ -7,9 +7,9 @@
 
 namespace situ::stencil {
 
-// Sets strides, bytes and valid of a dataset that has its name, dims, element size and block. file_slabs: cuts it into
-// slabs of whole pages, as direct I/O needs; the size of an element must then divide a page. Throws bad_argument.
-void lay_out(dataset_core& data, const dataset_layout& layout, bool file_slabs);
+// Sets strides, bytes and valid of a dataset that has its name, dims, element size and block. file_layers: cuts it into
+// layers of whole pages, as direct I/O needs; the size of an element must then divide a page. Throws bad_argument.
+void lay_out(dataset_core& data, const dataset_layout& layout, bool file_layers);
 
 // Anonymous memory in pages of its own, huge where the system gives them; zero, and not touched yet. Throws
 // out_of_memory.

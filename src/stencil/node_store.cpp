@@ -1,5 +1,6 @@
-// The backing store in the memory of a NUMA node. One thread copies, in the order in which transfers were started,
+// The backing store in the memory of a NUMA node. One thread copies, in the order in which requests were started,
 // while the program's threads compute.
+#include "base/host.h"
 #include "stencil/memory.h"
 
 #include <situ/base/error.h>
@@ -17,7 +18,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 namespace situ::stencil {
@@ -43,7 +43,7 @@ class node_store final : public backing_store {
  public:
   explicit node_store(int node) : node_{node} {
     bind_to_node(pages{page_bytes}, page_bytes, node);
-    copier_ = std::thread{[this] { copy(); }};
+    copier_ = situ::detail::worker{[this] { copy(); }};
   }
   ~node_store() override {
     {
@@ -69,8 +69,8 @@ class node_store final : public backing_store {
     std::byte* const there = parts_[offset >> part_bits].data() + (offset & ((std::uint64_t{1} << part_bits) - 1));
     {
       const std::lock_guard guard{lock_};
-      to == direction::read ? transfers_.push_back({memory, there, bytes, queue})
-                            : transfers_.push_back({there, memory, bytes, queue});
+      to == direction::read ? requests_.push_back({memory, there, bytes, queue})
+                            : requests_.push_back({there, memory, bytes, queue});
       ++in_flight_[queue];
     }
     work_.notify_one();
@@ -83,7 +83,7 @@ class node_store final : public backing_store {
 
  private:
   static constexpr int part_bits = 46;  // 64 TiB each
-  struct transfer {
+  struct request {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
@@ -93,10 +93,10 @@ class node_store final : public backing_store {
   void copy() {
     std::unique_lock guard{lock_};
     while (true) {
-      work_.wait(guard, [&] { return stop_ || !transfers_.empty(); });
-      if (transfers_.empty()) return;
-      const auto t = transfers_.front();
-      transfers_.pop_front();
+      work_.wait(guard, [&] { return stop_ || !requests_.empty(); });
+      if (requests_.empty()) return;
+      const auto t = requests_.front();
+      requests_.pop_front();
       guard.unlock();
       std::memcpy(t.to, t.from, t.bytes);
       guard.lock();
@@ -108,10 +108,10 @@ class node_store final : public backing_store {
   std::vector<pages> parts_;
   std::mutex lock_;
   std::condition_variable work_, done_;
-  std::deque<transfer> transfers_;
+  std::deque<request> requests_;
   int in_flight_[queues] = {};
   bool stop_ = false;
-  std::thread copier_;
+  situ::detail::worker copier_;
 };
 
 }  // namespace

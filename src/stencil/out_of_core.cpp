@@ -1,11 +1,11 @@
 #include "stencil/out_of_core.h"
+#include "stencil/stopwatch.h"
 
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 namespace situ::stencil {
@@ -16,25 +16,22 @@ constexpr std::size_t bounce_bytes = std::size_t{8} << 20;
 constexpr int read_queue = 0, write_queue = most_depth + 1, ahead_queue = 2 * (most_depth + 1);
 static_assert(ahead_queue + 1 == backing_store::queues);
 
-using clock = std::chrono::steady_clock;
-double seconds_since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
-
-// Calls f(run, kind) for runs of slabs of one kind.
+// Calls f(run, kind) for runs of layers of one kind.
 template <class Kind, class F>
-void for_each_run(slabs which, const Kind& kind, const F& f) {
+void for_each_run(layers which, const Kind& kind, const F& f) {
   for (int from = which.low, until = from; from < which.high; from = until) {
     const auto k = kind(from);
     while (until < which.high && kind(until) == k) ++until;
-    f(slabs{from, until}, k);
+    f(layers{from, until}, k);
   }
 }
 
-std::byte* place_of(const dataset_core& data, const stored& d, std::size_t shift, int slab) {
-  return d.ring.data() + (bytes_of(data, slab) + shift) % d.ring.bytes();
+std::byte* place_of(const dataset_core& data, const stored& d, std::size_t shift, int layer) {
+  return d.ring.data() + (bytes_of(data, layer) + shift) % d.ring.bytes();
 }
 
-// All points of some slabs.
-box points_of(const dataset_core& data, slabs which) {
+// All points of some layers.
+box points_of(const dataset_core& data, layers which) {
   box all = data.valid;
   const int d = outer_of(data), high = all.high[d];
   all.low[d] = first_point(data, which.low);
@@ -42,8 +39,15 @@ box points_of(const dataset_core& data, slabs which) {
   return all;
 }
 
-// Of a dataset whose origin is set.
-void clear(const dataset_core& data, const box& part) {
+// The origin of a dataset as if the layer lay at `memory`, and its neighbours around it.
+std::byte* origin_beside(const dataset_core& data, int layer, std::byte* memory) {
+  coordinates corner = data.valid.low;
+  corner[outer_of(data)] = first_point(data, layer);
+  return memory + data.lead_bytes - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
+}
+
+// origin: as long as the dataset has none of its own, or another one.
+void clear(const dataset_core& data, std::byte* origin, const box& part) {
   if (part.empty()) return;
   const int together = data.component_stride == 1 ? data.components : 1;
   const int points = data.stride[0] == together ? part.extent(0) : 1;  // that lie one after the other
@@ -52,8 +56,8 @@ void clear(const dataset_core& data, const box& part) {
   for (int d = 0; d < max_dims;) {
     for (int c = 0; c < data.components; c += together) {
       std::memset(
-          data.origin + (data.offset(at) + c * data.component_stride) * static_cast<std::ptrdiff_t>(data.element_bytes),
-          0, bytes);
+          origin + (data.offset(at) + c * data.component_stride) * static_cast<std::ptrdiff_t>(data.element_bytes), 0,
+          bytes);
     }
     at[0] += points;
     for (d = 0; d < max_dims && at[d] >= part.high[d]; ++d) {
@@ -61,13 +65,6 @@ void clear(const dataset_core& data, const box& part) {
       if (d + 1 < max_dims) ++at[d + 1];
     }
   }
-}
-
-// As if the slab lay at `memory`, and its neighbours around it.
-void set_origin(dataset_core& data, int slab, std::byte* memory) {
-  coordinates corner = data.valid.low;
-  corner[outer_of(data)] = first_point(data, slab);
-  data.origin = memory + data.lead_bytes - data.offset(corner) * static_cast<std::ptrdiff_t>(data.element_bytes);
 }
 
 }  // namespace
@@ -87,7 +84,7 @@ void slot_runner::add(const dataset_core& data) {
   } else {
     d.offset[2] = d.offset[0];
   }
-  d.current.resize(data.bytes / data.slab_bytes);
+  d.current.resize(data.bytes / data.layer_bytes);
 }
 
 void slot_runner::forget(const dataset_core& data) {
@@ -95,9 +92,9 @@ void slot_runner::forget(const dataset_core& data) {
   stored_.erase(&data);
 }
 
-slabs slot_runner::unread(const data_use& use) const {
+layers slot_runner::unread(const data_use& use) const {
   const auto& data = *use.data;
-  if (!is_carried(data)) return slabs_of(data, use.touched);
+  if (!is_carried(data)) return layers_of(data, use.touched);
   box carried = use.touched;
   widen(carried, stored_.at(&data).defined);
   const int d = outer_of(data);
@@ -114,20 +111,20 @@ slabs slot_runner::unread(const data_use& use) const {
   // Beyond what carries anything nothing can be lost.
   if (!free.empty() && free.low[d] == carried.low[d]) free.low[d] = data.valid.low[d];
   if (!free.empty() && free.high[d] == carried.high[d]) free.high[d] = data.valid.high[d];
-  return slabs_inside(data, free);
+  return layers_inside(data, free);
 }
 
-// What nobody writes of slabs that are not read.
-std::vector<box> slot_runner::gaps(const data_use& use, slabs free) {
+// What nobody writes of layers that are not read.
+std::vector<box> slot_runner::gaps(const data_use& use, layers free) {
   return free.empty() ? std::vector<box>{} : use.filled.gaps(points_of(*use.data, free));
 }
 
-void slot_runner::transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which,
-                           version v, int queue) {
+void slot_runner::move(const dataset_core& data, backing_store::direction to, std::byte* memory, layers which,
+                       version v, int queue) {
   const auto& d = stored_.at(&data);
   for_each_run(
       which, [&](int s) { return v == version::next ? d.next(s) : d.current[static_cast<std::size_t>(s)]; },
-      [&](slabs run, std::uint8_t of) {
+      [&](layers run, std::uint8_t of) {
         const auto bytes = bytes_of(data, run.high - run.low);
         (to == backing_store::direction::read ? bytes_read_ : bytes_written_) += bytes;
         store_->start(to, memory + bytes_of(data, run.low - which.low), d.offset[of] + bytes_of(data, run.low), bytes,
@@ -135,7 +132,7 @@ void slot_runner::transfer(const dataset_core& data, backing_store::direction to
       });
 }
 
-void slot_runner::make_current(const dataset_core& data, slabs which) {
+void slot_runner::make_current(const dataset_core& data, layers which) {
   auto& d = stored_.at(&data);
   for (int s = which.low; s < which.high; ++s) d.current[static_cast<std::size_t>(s)] = d.next(s);
 }
@@ -171,8 +168,8 @@ void slot_runner::evict(std::span<const dataset_core* const> all) {
     for (const auto* data : all) {
       const auto& d = stored_.at(data);
       if (data->is_cyclic_temporary || d.changed.empty()) continue;
-      transfer(*data, backing_store::direction::write, d.whole.data() + bytes_of(*data, d.changed.low), d.changed,
-               version::next, write_queue);
+      move(*data, backing_store::direction::write, d.whole.data() + bytes_of(*data, d.changed.low), d.changed,
+           version::next, write_queue);
     }
     store_->wait(write_queue);
   } catch (...) {
@@ -210,7 +207,7 @@ bool slot_runner::make_resident(std::span<const data_use> uses) {
     d.whole = std::move(memory);
     d.is_resident = true;
     d.drop_ring();
-    set_origin(*data, 0, d.whole.data());
+    data->origin = origin_beside(*data, 0, d.whole.data());
   }
   return true;
 }
@@ -241,11 +238,11 @@ std::vector<std::pair<dataset_core*, pages>> slot_runner::load_whole(std::span<c
       if (data.is_cyclic_temporary) continue;
       const auto free = unread(u);
       for_each_run(
-          slabs_of(data, d.defined), [&](int s) { return free.contains(s); },
-          [&](slabs run, bool is_free) {
+          layers_of(data, d.defined), [&](int s) { return free.contains(s); },
+          [&](layers run, bool is_free) {
             if (!is_free)
-              transfer(data, backing_store::direction::read, memory.data() + bytes_of(data, run.low), run,
-                       version::current, read_queue);
+              move(data, backing_store::direction::read, memory.data() + bytes_of(data, run.low), run, version::current,
+                   read_queue);
           });
     }
     store_->wait(read_queue);
@@ -259,7 +256,7 @@ std::vector<std::pair<dataset_core*, pages>> slot_runner::load_whole(std::span<c
 void slot_runner::note_changes(std::span<const data_use> uses) {
   for (const auto& u : uses) {
     auto& d = stored_.at(u.data);
-    widen(d.changed, slabs_of(*u.data, u.written));
+    widen(d.changed, layers_of(*u.data, u.written));
     if (!u.data->is_cyclic_temporary) widen(d.defined, u.written);
   }
 }
@@ -267,11 +264,11 @@ void slot_runner::note_changes(std::span<const data_use> uses) {
 struct slot_runner::flow {
   const stream* of;
   stored* data;
-  std::size_t shift;           // of the windows; the dataset's own is that of what is read ahead
-  slabs unread;                // written first
-  slabs written;               // to be written back
-  std::vector<box> gaps;       // of the unread slabs: to be cleared
-  std::vector<slabs> pending;  // written back, and not current yet
+  std::size_t shift;            // of the windows; the dataset's own is that of what is read ahead
+  layers unread;                // written first
+  layers written;               // to be written back
+  std::vector<box> gaps;        // of the unread layers: to be cleared
+  std::vector<layers> pending;  // written back, and not current yet
 };
 
 slot_runner::undo::undo(chain loops) {
@@ -288,28 +285,28 @@ void slot_runner::undo::put_back() const noexcept {
   for (const auto& [data, bytes] : saved) std::memcpy(data->memory, bytes.data(), bytes.size());
 }
 
-void slot_runner::transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue) {
+void slot_runner::move_window(const flow& f, backing_store::direction to, layers which, version v, int queue) {
   const auto& data = *f.of->data;
-  transfer(data, to, place_of(data, *f.data, f.shift, which.low), which, v, queue);
+  move(data, to, place_of(data, *f.data, f.shift, which.low), which, v, queue);
 }
 
 void slot_runner::start_reads(std::span<flow> flows, int tile, int queue) {
   const auto t = static_cast<std::size_t>(tile);
   for (auto& f : flows) {
     const auto& data = *f.of->data;
-    const slabs needed{t == 0 ? f.of->first[0] : std::max(f.of->last[t - 1], f.of->first[t]), f.of->last[t]};
+    const layers needed{t == 0 ? f.of->first[0] : std::max(f.of->last[t - 1], f.of->first[t]), f.of->last[t]};
     enum class kind : std::uint8_t { here, written_first, missing };
     const auto kind_of = [&](int s) {
       return t == 0 && f.data->held.contains(s) ? kind::here
              : f.unread.contains(s)             ? kind::written_first
                                                 : kind::missing;
     };
-    for_each_run(needed, kind_of, [&](slabs run, kind k) {
-      if (k == kind::missing) transfer_window(f, backing_store::direction::read, run, version::current, queue);
+    for_each_run(needed, kind_of, [&](layers run, kind k) {
+      if (k == kind::missing) move_window(f, backing_store::direction::read, run, version::current, queue);
       if (k != kind::written_first || f.gaps.empty()) return;
       // What no loop has ever written reads as zero.
-      set_origin(*f.of->data, run.low, place_of(data, *f.data, f.shift, run.low));
-      for (const auto& gap : f.gaps) clear(data, intersection(gap, points_of(data, run)));
+      std::byte* const origin = origin_beside(data, run.low, place_of(data, *f.data, f.shift, run.low));
+      for (const auto& gap : f.gaps) clear(data, origin, intersection(gap, points_of(data, run)));
     });
     if (t == 0) f.data->held = {};
   }
@@ -325,13 +322,13 @@ void slot_runner::read_ahead(std::span<flow> flows) {
     // One interval is remembered: up to what the next chain will not read, or from there on.
     const int low = std::clamp(f.unread.low, ahead.low, ahead.high),
               high = std::clamp(f.unread.high, ahead.low, ahead.high);
-    d.held = f.unread.empty() ? ahead : low > ahead.low ? slabs{ahead.low, low} : slabs{high, ahead.high};
+    d.held = f.unread.empty() ? ahead : low > ahead.low ? layers{ahead.low, low} : layers{high, ahead.high};
     const auto is_new = [&](int s) {
-      return std::any_of(f.pending.begin(), f.pending.end(), [s](slabs w) { return w.contains(s); });
+      return std::any_of(f.pending.begin(), f.pending.end(), [s](layers w) { return w.contains(s); });
     };
-    for_each_run(d.held, is_new, [&](slabs run, bool is_pending) {
-      transfer_window(next, backing_store::direction::read, run, is_pending ? version::next : version::current,
-                      ahead_queue);
+    for_each_run(d.held, is_new, [&](layers run, bool is_pending) {
+      move_window(next, backing_store::direction::read, run, is_pending ? version::next : version::current,
+                  ahead_queue);
     });
   }
 }
@@ -339,10 +336,10 @@ void slot_runner::read_ahead(std::span<flow> flows) {
 void slot_runner::start_writes(std::span<flow> flows, int tile, int queue) {
   const auto t = static_cast<std::size_t>(tile);
   for (auto& f : flows) {
-    const slabs left{std::max(f.of->first[t], f.written.low),
-                     std::min({f.of->first[t + 1], f.of->last[t], f.written.high})};
+    const layers left{std::max(f.of->first[t], f.written.low),
+                      std::min({f.of->first[t + 1], f.of->last[t], f.written.high})};
     if (left.empty()) continue;
-    transfer_window(f, backing_store::direction::write, left, version::next, queue);
+    move_window(f, backing_store::direction::write, left, version::next, queue);
     f.pending.push_back(left);
   }
 }
@@ -356,21 +353,28 @@ void slot_runner::run_tiles(chain loops, const stream_plan& p, std::span<flow> f
   };
   const auto turn = [&](int tile) { return tile % (p.depth + 1); };
   for (int t = 0; t < std::min(p.depth, p.groups); ++t) start_reads(flows, t, read_queue + turn(t));
-  for (int t = 0; t < p.groups; ++t) {
-    wait(write_queue + turn(t));  // the left footprint of tile t-1-depth has left: its place is free
+  // Handing in takes time, and so may waiting: other threads begin with a tile meanwhile.
+  const auto hand_in = [&](int t) {
+    if (t > 0) start_writes(flows, t - 1, write_queue + turn(t - 1));
+    store_->wait(write_queue + turn(t));  // the left footprint of tile t-1-depth has left: its place is free
     if (t + p.depth < p.groups) start_reads(flows, t + p.depth, read_queue + turn(t + p.depth));
-    wait(read_queue + turn(t));  // the right footprint of this tile is there
     if (t + 1 == p.groups) read_ahead(flows);
+  };
+  for (int t = 0; t < p.groups; ++t) {
+    if (p.depth == 0) hand_in(t);
+    wait(read_queue + turn(t));  // the right footprint of this tile is there
     for (const auto& f : flows) {
       const int first = f.of->first[static_cast<std::size_t>(t)];
-      set_origin(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
+      f.of->data->origin = origin_beside(*f.of->data, first, place_of(*f.of->data, *f.data, f.shift, first));
     }
     const auto start = clock::now();
     runner_.run_tiles(loops, p.tiles, std::int64_t{t} * p.rows * p.row,
-                      std::min(std::int64_t{t + 1} * p.rows * p.row, p.tiles.tile_count()), times);
+                      std::min(std::int64_t{t + 1} * p.rows * p.row, p.tiles.tile_count()), times, [&] {
+                        if (p.depth > 0) hand_in(t);
+                      });
     statistics.compute_seconds += seconds_since(start);
-    start_writes(flows, t, write_queue + turn(t));
   }
+  start_writes(flows, p.groups - 1, write_queue + turn(p.groups - 1));
   for (int q = 0; q <= p.depth; ++q) wait(write_queue + q);
 }
 
@@ -420,7 +424,7 @@ void slot_runner::run(chain loops, const stream_plan& p, std::span<const data_us
     const auto free = unread(u);
     auto& f = flows.emplace_back(flow{&s, &d, d.shift, free, {}, gaps(u, free), {}});
     if (is_carried(*s.data) && std::find(dead.begin(), dead.end(), s.data) == dead.end())
-      f.written = slabs_of(*s.data, u.written);
+      f.written = layers_of(*s.data, u.written);
   }
   const undo before{before_parts_.has_value() ? chain{} : loops};
   try {
@@ -486,26 +490,26 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
     widen(d.defined, what);
   }
   if (d.is_resident) {
-    if (is_store) widen(d.changed, slabs_of(data, what));
+    if (is_store) widen(d.changed, layers_of(data, what));
     return f(what);
   }
   const int outer = outer_of(data);
-  const auto all = slabs_of(data, what);
+  const auto all = layers_of(data, what);
   const int count =
-      std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.slab_bytes)));
+      std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.layer_bytes)));
   const pages bounce{bytes_of(data, count)};
   try {
     for (int from = all.low; from < all.high; from += count) {
-      const slabs now{from, std::min(from + count, all.high)};
-      transfer(data, backing_store::direction::read, bounce.data(), now, version::current, read_queue);
+      const layers now{from, std::min(from + count, all.high)};
+      move(data, backing_store::direction::read, bounce.data(), now, version::current, read_queue);
       store_->wait(read_queue);
-      set_origin(data, from, bounce.data());
+      data.origin = origin_beside(data, from, bounce.data());
       box part = what;
       part.low[outer] = std::max(what.low[outer], first_point(data, now.low));
       part.high[outer] = std::min(what.high[outer], first_point(data, now.high));
       f(part);
       if (!is_store) continue;
-      transfer(data, backing_store::direction::write, bounce.data(), now, version::next, write_queue);
+      move(data, backing_store::direction::write, bounce.data(), now, version::next, write_queue);
       store_->wait(write_queue);
     }
   } catch (...) {

@@ -3,11 +3,11 @@
 //
 // A tile here is a group of the plan's tiles, which are cut for the cache: as many rows of them as the budget allows.
 //
-// A tile touches some slabs of each dataset (a slab: all points with one index in the outermost dimension, or some such
-// indices that make whole pages together; numbered from 0; tiles are cut there only). For dataset D and tile t the plan
-// gives
+// A tile touches some layers of each dataset (a layer: all points with one index in the outermost dimension, or some
+// such indices that make whole pages together; numbered from 0; tiles are cut there only). For dataset D and tile t the
+// plan gives
 //
-//     first(t)  the lowest slab that tile t or a later one touches
+//     first(t)  the lowest layer that tile t or a later one touches
 //     last(t)   one past the highest that t or an earlier one touched
 //
 //          tile t-1        [------------------------)
@@ -24,28 +24,28 @@
 //
 // The change: they copy right edges to left edges, since their slots are separate buffers. Here the slots are
 // consecutive parts of one ring for each dataset, mapped twice in a row, so that each window is contiguous and an edge
-// is already where the next tile wants it. Slab s lies at (s * slab bytes + shift) modulo the ring. And where the
-// budget has room, transfers are `depth` tiles ahead and behind, not one, so that neither a slow transfer nor a slow
-// tile is waited for at once.
+// is already where the next tile wants it. Layer s lies at (s * layer bytes + shift) modulo the ring. And where the
+// budget has room, reads and writes are `depth` tiles ahead and behind, not one, so that neither a slow store nor a
+// slow tile is waited for at once.
 //
 // The next chain is probably the same again, so while the last tile runs the first window of its successor is read
 // ahead, to the places behind the last tile's window: positions go on from chain to chain, only the shift changes. Of
 // that window only what earlier tiles have written back for good is read; the rest, and all that a different chain
 // wants, is read when that chain begins.
 //
-// What is not transferred: what a chain only reads is not written back. What a chain writes before it reads it is not
-// read: decided slab by slab, if loops of the chain write all points that carry anything before any reads them; the
-// slab is cleared instead. Cyclic temporaries are neither read nor written. Datasets of a chain that fit into the
+// What is not moved: what a chain only reads is not written back. What a chain writes before it reads it is not
+// read: decided layer by layer, if loops of the chain write all points that carry anything before any reads them; the
+// layer is cleared instead. Cyclic temporaries are neither read nor written. Datasets of a chain that fit into the
 // budget altogether are loaded once and stay in memory, where chains run as the tiled executor runs them; they are
 // written back when another chain needs the room.
 //
-// Failures. A transfer that fails leaves the data as it was before the chain. A store that can fail has room for two
-// versions of each slab: what is written back goes to the version that is not current, and the chain's last act is to
-// make those slabs current. Nothing is written twice. Datasets in memory (small ones) that the chain writes are copied
-// before it.
+// Failures. A read or write that fails leaves the data as it was before the chain. A store that can fail has room for
+// two versions of each layer: what is written back goes to the version that is not current, and the chain's last act is
+// to make those layers current. Nothing is written twice. Datasets in memory (small ones) that the chain writes are
+// copied before it.
 //
 // A chain in parts (chain_parts.h). Each part is a chain in what is said above, but for three things. What it does can
-// be undone until the last part is complete: a third version of the slabs of what it writes keeps what was current
+// be undone until the last part is complete: a third version of the layers of what it writes keeps what was current
 // before the first. Nothing becomes resident. And cyclic temporaries are carried from part to part like all other data,
 // as far as later parts read them.
 #pragma once
@@ -70,21 +70,21 @@ struct stored {
   static constexpr std::uint64_t no_room = ~std::uint64_t{0};
   std::uint64_t offset[versions] = {no_room, no_room, no_room};  // of the versions; the same where the store cannot
                                                                  // fail. The third: once a chain in parts has needed it
-  std::vector<std::uint8_t> current;                             // the version of each slab that is read
+  std::vector<std::uint8_t> current;                             // the version of each layer that is read
   std::vector<std::uint8_t>
       kept;             // the one that was current before the chain in parts that runs now; empty if none writes this
   box defined{{}, {}};  // around everything written so far
   box kept_defined{{}, {}};
   pages whole;  // all of it, if it is resident
   bool is_resident = false;
-  slabs changed;  // of a resident one: not in the store yet
+  layers changed;  // of a resident one: not in the store yet
   mirrored_ring ring;
   std::size_t shift = 0;
-  slabs held;  // of the ring: read ahead
+  layers held;  // of the ring: read ahead
 
   // Where what is written goes: neither what is current, nor what must be kept.
-  [[nodiscard]] std::uint8_t next(int slab) const noexcept {
-    const auto s = static_cast<std::size_t>(slab);
+  [[nodiscard]] std::uint8_t next(int layer) const noexcept {
+    const auto s = static_cast<std::size_t>(layer);
     std::uint8_t v = 0;
     while (v == current[s] || (!kept.empty() && v == kept[s])) ++v;
     return v;
@@ -121,7 +121,7 @@ class slot_runner {
   void begin_parts(chain loops, std::span<const data_use> uses);
   void complete_parts() noexcept { end_parts(); }
   void abandon_parts() noexcept;
-  // Calls f for parts of a box whose slabs are in memory together, with the dataset's origin set; is_store: what f
+  // Calls f for parts of a box whose layers are in memory together, with the dataset's origin set; is_store: what f
   // changes is kept.
   void for_each_part(dataset_core& data, const box& what, bool is_store, const std::function<void(const box&)>& f);
   void count_bytes(chain_statistics& statistics) const;
@@ -135,25 +135,25 @@ class slot_runner {
     void put_back() const noexcept;
   };
   enum class version : std::uint8_t { current, next };
-  void transfer_window(const flow& f, backing_store::direction to, slabs which, version v, int queue);
+  void move_window(const flow& f, backing_store::direction to, layers which, version v, int queue);
   void start_reads(std::span<flow> flows, int tile, int queue);
   void read_ahead(std::span<flow> flows);
   void start_writes(std::span<flow> flows, int tile, int queue);
   void run_tiles(chain loops, const stream_plan& p, std::span<flow> flows, std::span<loop_time> times,
                  chain_statistics& statistics);
   void prepare_rings(const stream_plan& p);
-  // Which slabs need not be read.
-  [[nodiscard]] slabs unread(const data_use& use) const;
+  // Which layers need not be read.
+  [[nodiscard]] layers unread(const data_use& use) const;
   [[nodiscard]] bool is_carried(const dataset_core& data) const noexcept {
     return !data.is_cyclic_temporary || before_parts_.has_value();
   }
   void end_parts() noexcept;
-  [[nodiscard]] static std::vector<box> gaps(const data_use& use, slabs free);
+  [[nodiscard]] static std::vector<box> gaps(const data_use& use, layers free);
 
   // From or to contiguous memory.
-  void transfer(const dataset_core& data, backing_store::direction to, std::byte* memory, slabs which, version v,
-                int queue);
-  void make_current(const dataset_core& data, slabs which);
+  void move(const dataset_core& data, backing_store::direction to, std::byte* memory, layers which, version v,
+            int queue);
+  void make_current(const dataset_core& data, layers which);
   void evict(std::span<const dataset_core* const> all);
   [[nodiscard]] bool has_room_for(std::size_t bytes) const;  // beside what is resident, and the rings
   void evict_all_but(std::span<const data_use> uses);

@@ -2,12 +2,15 @@
 #include "stencil/context_parts.h"
 
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 #include <situ/base/units.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <ostream>
 
 namespace situ::stencil {
@@ -62,7 +65,10 @@ options options::from_environment(options o) {
   if (const auto v = get("SITU_STENCIL_RESIDENT"); !v.empty())
     o.resident_bytes = parse_size("SITU_STENCIL_RESIDENT", v);
   if (const auto v = get("SITU_STENCIL_DIRECTORY"); !v.empty()) o.directory = v;
-  if (const auto v = get("SITU_STENCIL_REPORT"); !v.empty()) o.report = v != "0";
+  if (const auto v = get("SITU_STENCIL_REPORT"); !v.empty()) {
+    o.report = v != "0";
+    if (v.ends_with(".json")) o.report_file = v;
+  }
   if (auto v = get("SITU_STENCIL_TILE"); !v.empty()) {
     for (int d = 0; d < max_dims && !v.empty(); ++d) {
       const auto comma = v.find(',');
@@ -110,11 +116,12 @@ void report_choice(std::ostream& to, const cached_plan& p, int dims) {
 void context::report(std::ostream& to) const {
   const auto& s = parts_->statistics;
   if (!parts_->reports.empty()) {
-    to << fmt::format("{:<32} {:>8} {:>10} {:>10} {:>8}\n", "loop", "calls", "seconds", "GB", "GB/s");
+    to << fmt::format("{:<32} {:>8} {:>10} {:>10} {:>8} {:>5} {:>8} {:>5}\n", "loop", "calls", "seconds", "GB", "GB/s",
+                      "read", "written", "both");
     for (const auto& [loop, r] : parts_->reports) {
-      const double gb = static_cast<double>(r.bytes) * 1e-9;
-      to << fmt::format("{:<32} {:>8} {:>10.4f} {:>10.3f} {:>8.2f}\n", loop, r.calls, r.seconds, gb,
-                        r.seconds > 0 ? gb / r.seconds : 0.0);
+      const double gb = static_cast<double>(r.bytes_read + r.bytes_written) * 1e-9;
+      to << fmt::format("{:<32} {:>8} {:>10.4f} {:>10.3f} {:>8.2f} {:>5} {:>8} {:>5}\n", loop, r.calls, r.seconds, gb,
+                        r.seconds > 0 ? gb / r.seconds : 0.0, r.traffic.read, r.traffic.written, r.traffic.updated);
     }
   }
   to << fmt::format(
@@ -131,10 +138,35 @@ void context::report(std::ostream& to) const {
   const auto gb = [](std::uint64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
   const double moved = gb(s.bytes_read) + gb(s.bytes_written);
   to << fmt::format(
-      "computed {:.3f} s, waited {:.3f} s for transfers; read {:.3f} GB, written {:.3f} GB, {:.3f} GB/s of the whole "
+      "computed {:.3f} s, waited {:.3f} s for the store; read {:.3f} GB, written {:.3f} GB, {:.3f} GB/s of the whole "
       "time; {}\n",
       s.compute_seconds, s.wait_seconds, gb(s.bytes_read), gb(s.bytes_written),
       s.run_seconds > 0 ? moved / s.run_seconds : 0.0, parts_->slots->store().description());
+}
+
+// In the order in which report() prints. Called by a destructor: what goes wrong is logged.
+void context::parts::write_report() const noexcept {
+  if (!how.report || how.report_file.empty()) return;
+  try {
+    nlohmann::ordered_json out;
+    out["executor"] = name(how.run_by);
+    out["threads"] = pool.size();
+    out["chains"] = statistics.chains;
+    out["run_seconds"] = statistics.run_seconds;
+    for (const auto& [loop, r] : reports) {
+      out["loops"].push_back({{"name", loop},
+                              {"calls", r.calls},
+                              {"points", r.points},
+                              {"seconds", r.seconds},
+                              {"bytes_read", r.bytes_read},
+                              {"bytes_written", r.bytes_written}});
+    }
+    std::ofstream file{how.report_file};
+    file << out.dump(1) << '\n';
+    if (!file.flush()) log(log_level::error, fmt::format("{}: the report cannot be written", how.report_file));
+  } catch (const std::exception& e) {
+    log(log_level::error, fmt::format("{}: the report cannot be written: {}", how.report_file, e.what()));
+  }
 }
 
 }  // namespace situ::stencil

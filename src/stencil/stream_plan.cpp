@@ -15,9 +15,9 @@
 namespace situ::stencil {
 namespace {
 
-// Groups of tiles in a chain. More cost nothing in transfers, since windows slide, and shorten the beginning and the
-// end, when transfers and kernels do not overlap; but each has two points at which all wait. Below least_group_bytes
-// the device would not be busy.
+// Groups of tiles in a chain. More cost nothing in reads and writes, since windows slide, and shorten the beginning and
+// the end, when reads and writes and kernels do not overlap; but each has two points at which all wait. Below
+// least_group_bytes the device would not be busy.
 constexpr int wanted_groups = 24;
 constexpr std::size_t least_group_bytes = std::size_t{16} << 20;
 
@@ -32,21 +32,21 @@ bool is_block(const coordinates& tile, int outer) {
 
 }  // namespace
 
-void widen(slabs& a, slabs b) {
+void widen(layers& a, layers b) {
   if (b.empty()) return;
-  a = a.empty() ? b : slabs{std::min(a.low, b.low), std::max(a.high, b.high)};
+  a = a.empty() ? b : layers{std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-slabs slabs_of(const dataset_core& data, const box& b) {
-  const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
-  return b.empty() ? slabs{} : slabs{(b.low[outer] - low) / n, (b.high[outer] - low + n - 1) / n};
+layers layers_of(const dataset_core& data, const box& b) {
+  const int outer = outer_of(data), low = data.valid.low[outer], n = data.layer_points;
+  return b.empty() ? layers{} : layers{(b.low[outer] - low) / n, (b.high[outer] - low + n - 1) / n};
 }
 
-slabs slabs_inside(const dataset_core& data, const box& b) {
-  const int outer = outer_of(data), low = data.valid.low[outer], n = data.slab_points;
+layers layers_inside(const dataset_core& data, const box& b) {
+  const int outer = outer_of(data), low = data.valid.low[outer], n = data.layer_points;
   if (b.empty()) return {};
   return {(b.low[outer] - low + n - 1) / n,
-          b.high[outer] == data.valid.high[outer] ? slabs_of(data, b).high : (b.high[outer] - low) / n};
+          b.high[outer] == data.valid.high[outer] ? layers_of(data, b).high : (b.high[outer] - low) / n};
 }
 
 namespace {
@@ -87,7 +87,7 @@ std::vector<data_use> uses_of(chain loops, const Filter& is_wanted) {
           add_live_in(u, a, *l);
         } else {
           widen(u.written, b);
-          if (a.mode == access::write && leaves_no_gaps(*a.where)) u.filled.add(b);
+          if (a.mode == access_mode::write && leaves_no_gaps(*a.where)) u.filled.add(b);
         }
       }
     }
@@ -141,7 +141,7 @@ struct row_windows {
   // first and last of each row, which is what groups of rows are made of.
   [[nodiscard]] stream windows() const {
     const auto n = low.size();
-    const int origin = data->valid.low[outer_of(*data)], points = data->slab_points;
+    const int origin = data->valid.low[outer_of(*data)], points = data->layer_points;
     stream s{data, std::vector<int>(n + 1, std::numeric_limits<int>::max()), std::vector<int>(n, 0), {}, 0};
     for (std::size_t t = 0; t < n; ++t) {
       if (low[t] < high[t])
@@ -180,9 +180,9 @@ std::vector<stream> windows_of_rows(chain loops, int height, int& rows) {
   return streams;
 }
 
-// What of the next chain's first window is certain when the last group begins: the slabs that were written back for
+// What of the next chain's first window is certain when the last group begins: the layers that were written back for
 // good.
-slabs ahead_of(const stream& s, int groups, int depth) {
+layers ahead_of(const stream& s, int groups, int depth) {
   if (depth == 0 || groups < depth + 2) return {s.first[0], s.first[0]};
   return {s.first[0], std::max(s.first[0], std::min(s.last[0], s.first[static_cast<std::size_t>(groups - 1 - depth)]))};
 }
@@ -219,7 +219,7 @@ stream_plan group_rows(const std::vector<stream>& by_rows, int rows, int rows_of
   return p;
 }
 
-// A plan while it is made: rows of tiles of some height, and how far ahead transfers go at least.
+// A plan while it is made: rows of tiles of some height, and how far ahead reads and writes go at least.
 struct rows_of_tiles {
   chain loops;
   int height = 0, rows = 1, depth = 1;
@@ -274,7 +274,7 @@ int choose_rows_of_group(rows_of_tiles& r, bool are_blocks, std::uint64_t fast_b
 }
 
 // Transfers go as far ahead as there is room, and what the next chain reads first is read at the end, if that fits.
-stream_plan with_transfers_ahead(const rows_of_tiles& r, int rows_of_group, std::uint64_t fast_bytes) {
+stream_plan with_moves_ahead(const rows_of_tiles& r, int rows_of_group, std::uint64_t fast_bytes) {
   stream_plan p = r.group(rows_of_group);
   while (p.depth < most_depth) {
     stream_plan deeper = group_rows(r.windows, r.rows, p.rows, p.depth + 1);
@@ -303,7 +303,7 @@ stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wante
     if (tile[outer] == 0) cut_low(r, extent);
     rows_of_group = choose_rows_of_group(r, is_block(tile, outer), fast_bytes, threads);
   }
-  stream_plan p = with_transfers_ahead(r, rows_of_group, fast_bytes);
+  stream_plan p = with_moves_ahead(r, rows_of_group, fast_bytes);
   coordinates cells = tile;
   cells[outer] = r.height;
   p.tiles = make_plan(loops, cells);

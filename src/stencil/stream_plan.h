@@ -10,7 +10,7 @@
 
 namespace situ::stencil {
 
-struct slabs {
+struct layers {
   int low = 0, high = 0;
   [[nodiscard]] bool empty() const noexcept { return high <= low; }
   [[nodiscard]] bool contains(int s) const noexcept { return low <= s && s < high; }
@@ -25,7 +25,7 @@ struct stream {
   dataset_core* data = nullptr;
   std::vector<int> first;  // of each tile; one more at the end: where everything has left
   std::vector<int> last;
-  slabs ahead;  // of the next chain's first window: what is read while the last tile runs
+  layers ahead;  // of the next chain's first window: what is read while the last tile runs
   std::size_t ring_bytes = 0;
 };
 
@@ -34,7 +34,7 @@ struct stream_plan {
   std::int64_t row = 1;  // tiles that differ in the outermost dimension only are so far apart
   int rows = 1;          // of tiles in one group
   int groups = 1;
-  int depth = 1;  // how many groups transfers are ahead of the kernels, and behind them; 0: they take turns
+  int depth = 1;  // how many groups reads and writes are ahead of the kernels, and behind them; 0: they take turns
   std::vector<stream> streams;  // by groups
   std::size_t bytes = 0;        // of all rings
 };
@@ -58,22 +58,22 @@ void check_temporaries(chain loops);
 // pre: loops of the same dimensions, for which least_bytes(loops, 0) fit.
 [[nodiscard]] stream_plan make_stream_plan(chain loops, const coordinates& tile, bool is_wanted,
                                            std::uint64_t fast_bytes, int threads);
-// What the lowest tiles need with transfers `depth` groups ahead. cost: loops x arguments x tiles, which are at most
-// some 1000, or 65536 for few loops.
+// What the lowest tiles need with reads and writes `depth` groups ahead. cost: loops x arguments x tiles, which are at
+// most some 1000, or 65536 for few loops.
 [[nodiscard]] std::size_t least_bytes(chain loops, int depth);
 
 [[nodiscard]] inline int outer_of(const dataset_core& data) { return data.dims - 1; }
-// All slabs that have points of the box.
-[[nodiscard]] slabs slabs_of(const dataset_core& data, const box& b);
+// All layers that have points of the box.
+[[nodiscard]] layers layers_of(const dataset_core& data, const box& b);
 // Those that have no others.
-[[nodiscard]] slabs slabs_inside(const dataset_core& data, const box& b);
-[[nodiscard]] inline int first_point(const dataset_core& data, int slab) {
-  return data.valid.low[outer_of(data)] + slab * data.slab_points;
+[[nodiscard]] layers layers_inside(const dataset_core& data, const box& b);
+[[nodiscard]] inline int first_point(const dataset_core& data, int layer) {
+  return data.valid.low[outer_of(data)] + layer * data.layer_points;
 }
-[[nodiscard]] inline std::size_t bytes_of(const dataset_core& data, int slabs) {
-  return static_cast<std::size_t>(slabs) * data.slab_bytes;
+[[nodiscard]] inline std::size_t bytes_of(const dataset_core& data, int layers) {
+  return static_cast<std::size_t>(layers) * data.layer_bytes;
 }
 // The smallest that holds both.
-void widen(slabs& a, slabs b);
+void widen(layers& a, layers b);
 
 }  // namespace situ::stencil

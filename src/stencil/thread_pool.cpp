@@ -1,8 +1,5 @@
 #include "stencil/thread_pool.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <exception>
 #include <utility>
 
@@ -35,22 +32,19 @@ thread_pool::thread_pool(const machine::tree& tree, int count, bool bind) {
   // More threads than processors: the system's scheduler knows better.
   if (bind && size_ <= static_cast<int>(processors.size())) processors_ = std::move(processors);
   visitors_.resize(static_cast<std::size_t>(size_));
-  for (int t = 1; t < size_; ++t) threads_.emplace_back([this, t] { work(t); });
+  for (int t = 1; t < size_; ++t) workers_.emplace_back([this, t] { work(t); });
 }
 
 thread_pool::~thread_pool() {
   stop_.store(true, std::memory_order_relaxed);  // published by the generation
   publish((generation_.load(std::memory_order_relaxed) + 2) & ~1u);
-  for (auto& t : threads_) t.join();
+  workers_.clear();
 }
 
 // Thread 0 belongs to the program, which may have reasons for where it runs: it stays unbound.
 void thread_pool::bind_to(int thread) const {
   if (processors_.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processors_[static_cast<std::size_t>(thread)], &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // a refusal costs speed only
+  situ::detail::bind_to_processor(processors_[static_cast<std::size_t>(thread)]);  // a refusal costs speed only
 }
 
 void thread_pool::publish(std::uint32_t generation) noexcept {

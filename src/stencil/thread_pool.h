@@ -15,8 +15,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <thread>
 #include <vector>
+
+#include "base/host.h"
 
 namespace situ::stencil {
 
@@ -76,7 +77,7 @@ class thread_pool {
   alignas(64) std::atomic<std::uint32_t> phase_{0};
   std::atomic<bool> stop_{false};
   std::vector<visitor> visitors_;
-  std::vector<std::thread> threads_;
+  std::vector<situ::detail::worker> workers_;
 };
 
 }  // namespace situ::stencil

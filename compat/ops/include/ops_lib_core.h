@@ -307,7 +307,7 @@ class OPS_instance {
   // What executors are told of an argument. Kernels declared with OPS_WRITE may leave points or components out, which
   // keep their values in OPS: so what lies in a store is read first, unless the program says that it never does that
   // (SITU_WRITE_ALL).
-  [[nodiscard]] situ::stencil::access access_of(const ops_arg& a) const;
+  [[nodiscard]] situ::stencil::access_mode access_of(const ops_arg& a) const;
   // Takes a loop into the queue. A loop over memory that the program can see runs at once.
   void enqueue(std::unique_ptr<situ::stencil::loop> l);
   // Between a dataset and a buffer with the components of a point side by side. Execute what is queued.

@@ -85,17 +85,18 @@ void fill(OPS_instance& i, ops_dat dat, T value) {
   const int dims = dat->block->dims;
   i.enqueue(std::make_unique<stencil::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter>>(
       "identity", dims, dat->core->valid, kernel,
-      parameter{dat->core, stencil::shape::point(dims), stencil::access::write}));
+      parameter{dat->core, stencil::shape::point(dims), stencil::access_mode::write}));
 }
 
 template <class T, int D, class View>
 stencil::detail::dataset_parameter<T, D, View> dataset(OPS_instance& i, const char* kernel, const situ_ops_arg_dat& a) {
   using value = std::remove_const_t<T>;
-  if (a.dat == nullptr) return {nullptr, *a.stencil->shape, stencil::access::read};
+  if (a.dat == nullptr) return {nullptr, *a.stencil->shape, stencil::access_mode::read};
   // The kernel is to leave it alone; but programs pass wrong flags (CloverLeaf 3D does), and OPS's dataset is there all
   // the same.
   if (a.opt == 0)
-    return {a.dat->core, *a.stencil->shape, a.acc == OPS_READ ? stencil::access::read : stencil::access::read_write};
+    return {a.dat->core, *a.stencil->shape,
+            a.acc == OPS_READ ? stencil::access_mode::read : stencil::access_mode::read_write};
   if (starts_reduction(kernel, a, sizeof(T)))
     fill<value, D>(i, a.dat, stencil::identity<value>(reduction_kind_of(a.acc)));
   return {a.dat->core, *a.stencil->shape, i.access_of(a)};

@@ -88,8 +88,8 @@ void enqueue_copy(const ops_halo_core& h, const st::box& range, const st::shape&
   const int dims = h.to->block->dims;
   instance_of(h.to).enqueue(
       std::make_unique<st::detail::kernel_loop<std::remove_const_t<decltype(kernel)>, read, write>>(
-          fmt::format("halo {}", h.to->name), dims, range, kernel, read{h.from->core, offset, st::access::read},
-          write{h.to->core, st::shape::point(dims), st::access::write}));
+          fmt::format("halo {}", h.to->name), dims, range, kernel, read{h.from->core, offset, st::access_mode::read},
+          write{h.to->core, st::shape::point(dims), st::access_mode::write}));
 }
 
 // Skewed tiles must be as high as the offset in the outermost dimension: a chain with a farther copy gains nothing.

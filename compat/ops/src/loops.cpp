@@ -52,15 +52,15 @@ void situ_ops_reduction_result(ops_reduction handle, void* to, std::size_t) {
   handle->initialized = 0;
 }
 
-situ::stencil::access OPS_instance::access_of(const ops_arg& a) const {
-  using situ::stencil::access;
+situ::stencil::access_mode OPS_instance::access_of(const ops_arg& a) const {
+  using situ::stencil::access_mode;
   switch (a.acc) {
-    case OPS_READ: return access::read;
-    case OPS_WRITE: return a.dat->core->in_file && !writes_all_ ? access::read_write : access::write;
-    case OPS_RW: return access::read_write;
+    case OPS_READ: return access_mode::read;
+    case OPS_WRITE: return a.dat->core->in_file && !writes_all_ ? access_mode::read_write : access_mode::write;
+    case OPS_RW: return access_mode::read_write;
     case OPS_INC:
     case OPS_MIN:
-    case OPS_MAX: return access::increment;
+    case OPS_MAX: return access_mode::increment;
     default: situ::throw_error(situ::errc::bad_argument, fmt::format("access mode {} does not exist", a.acc));
   }
 }

@@ -54,12 +54,12 @@ void enqueue(const std::array<ops_dat, 5>& dats, st::box range, const line_solve
   range.high[solver.axis] = range.low[solver.axis] + 1;
   using read = st::detail::dataset_parameter<const T, OPS_MAX_DIM, st::accessor<const T, OPS_MAX_DIM>>;
   using change = st::detail::dataset_parameter<T, OPS_MAX_DIM, st::accessor<T, OPS_MAX_DIM>>;
-  const auto in = [&](std::size_t n) { return read{dats[n]->core, line, st::access::read}; };
+  const auto in = [&](std::size_t n) { return read{dats[n]->core, line, st::access_mode::read}; };
   auto& instance = *dats[0]->block->instance;
   instance.keep_constants();
   instance.enqueue(std::make_unique<st::detail::kernel_loop<line_solver<T>, read, read, read, read, change>>(
       fmt::format("tridiagonal systems along {}", solver.axis), dims, range, solver, in(0), in(1), in(2), in(3),
-      change{dats[4]->core, line, st::access::read_write}));
+      change{dats[4]->core, line, st::access_mode::read_write}));
 }
 
 // a, b, c, d and what the solution goes to.
