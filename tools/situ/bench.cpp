@@ -1,8 +1,10 @@
-// `situ bench`: the benchmarks: bench/support/core_bench.h, graph_bench.h and stencil_bench.h behind options.
+// `situ bench`: the benchmarks: bench/support/core_bench.h, graph_bench.h, everyday_bench.h and stencil_bench.h behind
+// options.
 #include "commands.h"
 
 #include "cases.h"
 #include "core_bench.h"
+#include "everyday_bench.h"
 #include "graph_bench.h"
 #include "results_report.h"
 #include "stencil_bench.h"
@@ -42,7 +44,7 @@ std::string core_footer() {
     text += fmt::format("  {:<16} {}\n", info.name, info.operation);
   return text +
          "Subjects: raw (shared memory with nothing in between), situ, openmpi, oshmem.\nFigures, definitions and "
-         "limits: docs/results/README.md.";
+         "limits: docs/guide/benchmarks.md.";
 }
 
 void add_core(CLI::App& bench) {
@@ -81,13 +83,13 @@ void add_core(CLI::App& bench) {
 
 std::string graph_footer() {
   std::string text =
-      "Cases: OPERATION_SHAPE_SIZE, with sizes 1e2 to 1e7 (objects; bytes of flat; doubles of primitives)\n";
+      "Cases: OPERATION_FORM_SIZE, with sizes 1e2 to 1e7 (objects; bytes of flat; doubles of primitives)\n";
   for (const situ::bench::graph_operation& operation : situ::bench::graph_operations())
     text +=
         fmt::format("  {:<16} {}; subjects {}\n", operation.name, operation.words, fmt::join(operation.subjects, ", "));
-  for (const situ::bench::graph_shape& shape : situ::bench::graph_shapes())
-    text += fmt::format("  {:<16} {}\n", shape.name, shape.words);
-  return text + "Figures, definitions and limits: docs/results/README.md.";
+  for (const situ::bench::graph_form& form : situ::bench::graph_forms())
+    text += fmt::format("  {:<16} {}\n", form.name, form.words);
+  return text + "Figures, definitions and limits: docs/guide/benchmarks.md.";
 }
 
 void add_graph(CLI::App& bench) {
@@ -122,16 +124,40 @@ void add_graph(CLI::App& bench) {
   });
 }
 
+void add_everyday(CLI::App& bench) {
+  auto options = std::make_shared<situ::bench::everyday_options>();
+  CLI::App* everyday = bench.add_subcommand(
+      "everyday", "Values, waiting, and data spread over two places, beside the same by hand or at one place");
+  everyday
+      ->add_option("--cases", options->cases,
+                   "Only these, with commas between; the beginning of a name stands for all that begin so")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  everyday->add_flag("--quick", options->quick, "Small sizes, one sample of each");
+  const auto output = add_output(*everyday);
+  std::string footer = "Cases:\n";
+  for (const situ::bench::comparison_case& info : situ::bench::all_everyday_cases())
+    footer += fmt::format("  {:<16} {}\n", info.name, info.words);
+  everyday->footer(footer + "Figures, definitions and limits: docs/guide/benchmarks.md.");
+  everyday->callback([options, output] {
+    end_with(situ::bench::measure_and_report("everyday", output->json_file, output->out, output->with_plots,
+                                             [&](const std::string& json_file) {
+                                               options->json_file = json_file;
+                                               return situ::bench::run_everyday_bench(*options);
+                                             }));
+  });
+}
+
 std::string stencil_footer() {
   std::string text = "Cases:\n";
-  for (const situ::bench::stencil_case& info : situ::bench::all_stencil_cases())
+  for (const situ::bench::comparison_case& info : situ::bench::all_stencil_cases())
     text += fmt::format("  {:<20} {}{}\n", info.name, info.words,
                         info.is_large      ? " (--large)"
                         : info.is_programs ? " (--programs)"
                                            : "");
   return text +
          "Files go to SITU_STENCIL_DIRECTORY, else TMPDIR or /tmp. Figures, definitions and limits: "
-         "docs/results/README.md.";
+         "docs/guide/benchmarks.md.";
 }
 
 void add_stencil(CLI::App& bench) {
@@ -154,7 +180,7 @@ void add_stencil(CLI::App& bench) {
   stencil
       ->add_option(
           "--programs", options->programs,
-          "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/results/README.md)")
+          "Also compare programs built elsewhere: FOLDER/CASE/SUBJECT prints its seconds (docs/guide/benchmarks.md)")
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
   const auto output = add_output(*stencil);
@@ -206,6 +232,7 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   add_core(*bench);
   add_graph(*bench);
+  add_everyday(*bench);
   add_stencil(*bench);
   add_all(*bench);
   add_report(*bench);

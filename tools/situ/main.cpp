@@ -21,10 +21,14 @@ int main(int argc, char** argv) {
   app.footer(
       "Examples:\n"
       "  situ run -n 4 ./program         four places on this machine\n"
+      "  situ new sums                   a project to begin with, in the folder sums\n"
+      "  situ top                        what the places of a running job do\n"
       "  situ topo                       the memories and processors of this machine\n"
       "  situ COMMAND --help             what a command can do");
   add_run_command(app);
+  add_top_command(app);
   add_topo_command(app);
+  add_new_command(app);
 #if SITU_WITH_BENCH
   add_bench_command(app);
 #endif

@@ -3,7 +3,9 @@
 
 #include "fabric/observe.h"
 #include "runtime/launch.h"
+#include "runtime/launch_foreign.h"
 #include "runtime/stack.h"
+#include "runtime/standstill.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -29,22 +32,29 @@ struct run_options {
   binding bind = binding::none;
   bool tag = false;
   bool stats = false;
+  bool progress = false;
   bool check = false;
   std::string trace_file;
   std::string memory;
   std::string stack;
   double grace_seconds = 5;
+  double timeout_seconds = 0;
+  double watchdog_seconds = 0;
+  std::string report_file;
 };
 
-constexpr const char* examples =
+constexpr const char* run_examples =
     "Examples:\n"
     "  situ run -n 4 ./program --its-option        four processes, each a place\n"
     "  situ run -n 4 --tag ./program               \"[2] \" before what place 2 writes\n"
     "  situ run -n 4 --stats --trace t.json prog   who sent what to whom; t.json opens in ui.perfetto.dev\n"
+    "  situ run -n 4 --timeout 60 ./program        ends it after a minute, and says what each place waited for\n"
     "  situ run -n 2 --in-process ./program        two threads of one process, for a debugger\n"
+    "Ctrl-\\ (or kill -QUIT) asks what every place waits for, where in the source, and who has not come.\n"
     "A program name without '/' is looked up beside situ, then in PATH. Standard input is place 0's.\n"
     "Exit code: 0 when every place exits with 0; else that of the first place that was lost or failed, 128 + N for "
-    "signal N.";
+    "signal N.\n"
+    "124 after --timeout.";
 
 // CLI11 does not know that a program follows the options.
 class run_help : public CLI::Formatter {
@@ -53,6 +63,22 @@ class run_help : public CLI::Formatter {
     return "Usage: situ run [OPTIONS] PROGRAM [ARGUMENTS...]\n";
   }
 };
+
+constexpr int timeout_exit_code = 124;  // as timeout(1)
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds{std::llround(seconds * 1000)};
+}
+
+void report(const run_options& options, job_control& control, std::string_view why) {
+  fmt::print(stderr, "situ: {}; where the places stand:\n{}", why, situ::detail::format_report(control));
+  std::fflush(stderr);
+  if (options.report_file.empty()) return;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(options.report_file.c_str(), "we"),
+                                                             &std::fclose};
+  if (!file) return fmt::print(stderr, "situ: cannot write the report to {}\n", options.report_file);
+  fmt::print(file.get(), "{}", situ::detail::format_report_json(control, why));
+}
 
 situ::detail::program_options program_options(const run_options& options) {
   situ::detail::program_options made;
@@ -63,12 +89,16 @@ situ::detail::program_options program_options(const run_options& options) {
       options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
   made.job.stats = options.stats;
   made.job.trace = trace;
+  made.job.progress = options.progress;
   made.job.checked = options.check;
   if (options.stats || trace) made.job.observation_bytes = situ::detail::observation_bytes(made.job.place_count, trace);
   made.in_process = options.in_process;
   made.bind = options.bind;
   made.tag = options.tag;
-  made.grace = std::chrono::milliseconds{std::llround(options.grace_seconds * 1000)};
+  made.grace = milliseconds(options.grace_seconds);
+  made.time_limit = milliseconds(options.timeout_seconds);
+  made.watchdog = milliseconds(options.watchdog_seconds);
+  made.report = [options](job_control& control, std::string_view why) { report(options, control, why); };
   made.finished = [options](job_control& control) {
     if (options.stats) fmt::print(stderr, "{}", situ::detail::format_statistics(control));
     if (!options.trace_file.empty()) situ::detail::write_trace(control, options.trace_file);
@@ -81,7 +111,12 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ run --help");
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ run; see situ run --help");
-  situ::detail::refuse_foreign_singletons();
+  if (const auto task = situ::detail::read_foreign_task())
+    situ::throw_error(situ::errc::bad_launch,
+                      task->launcher +
+                          " started `situ run` as one of several tasks, each of which would be a job of "
+                          "its own: start the program itself so, without `situ run`, or set SITU_ALONE=1");
+  const auto begin = std::chrono::steady_clock::now();
   const situ::launch_result result = situ::detail::launch_program(program_options(options), arguments);
   if (result.ok()) return;
   std::fflush(stdout);
@@ -89,7 +124,9 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   const bool is_one_code = options.in_process && !result.first_lost && result.places[0].signal == 0;
   fmt::print(stderr, "situ: {}\n",
              is_one_code ? fmt::format("the program exited with code {}", result.exit_code()) : result.message());
-  throw CLI::RuntimeError(result.exit_code());
+  const bool is_timeout =
+      options.timeout_seconds > 0 && std::chrono::steady_clock::now() - begin >= milliseconds(options.timeout_seconds);
+  throw CLI::RuntimeError(is_timeout ? timeout_exit_code : result.exit_code());
 }
 
 }  // namespace
@@ -115,6 +152,9 @@ void add_run_command(CLI::App& app) {
       ->add_option("--trace", options->trace_file,
                    "Write puts, gets, messages, tasks and barriers as a Chrome/Perfetto trace")
       ->type_name("FILE");
+  command->add_flag(
+      "--progress", options->progress,
+      "A second thread for each place, so that it serves the others while it computes (situ::serve_while)");
   command->add_flag("--check", options->check, "Hold every access against what is allocated (slow)");
   command
       ->add_option("--memory", options->memory,
@@ -129,8 +169,20 @@ void add_run_command(CLI::App& app) {
                    "After a place is lost, the others have this long to end by themselves (5)")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("SECONDS");
+  command
+      ->add_option("--timeout", options->timeout_seconds,
+                   "End the job after this long, saying what each place waits for")
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("SECONDS");
+  command
+      ->add_option("--watchdog", options->watchdog_seconds,
+                   "Say what each place waits for whenever none has made progress for this long")
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("SECONDS");
+  command->add_option("--report", options->report_file, "Write what is said of waiting places as JSON, too")
+      ->type_name("FILE");
   command->prefix_command();  // from the program's name on, everything is the program's
   command->formatter(std::make_shared<run_help>());
-  command->footer(examples);
+  command->footer(run_examples);
   command->callback([command, options] { run(*options, command->remaining()); });
 }

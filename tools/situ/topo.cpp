@@ -41,7 +41,7 @@ struct topo_options {
   double seconds = 0.5;
 };
 
-constexpr const char* examples =
+constexpr const char* topo_examples =
     "Examples:\n"
     "  situ topo                                       this machine as a tree\n"
     "  situ topo --view numa                           only memories and the cores near them\n"
@@ -321,6 +321,6 @@ void add_topo_command(CLI::App& app) {
       ->excludes(from_file)
       ->excludes(from_xml)
       ->excludes(synthetic);
-  command->footer(examples);
+  command->footer(topo_examples);
   command->callback([options] { topo(*options); });
 }
