@@ -27,7 +27,7 @@ namespace {
 
 struct options {
   std::vector<kernel> kernels;
-  std::optional<shape> input;
+  std::optional<form> input;
   std::optional<vertex> nodes;
   std::uint64_t seed = 1;
   std::optional<std::int32_t> committee_size;
@@ -44,11 +44,10 @@ const std::map<std::string, situ::transfer>& transfers() {
                                                            {"offload", situ::transfer::offload}};
   return names;
 }
-const std::map<std::string, shape>& shapes() {
-  static const std::map<std::string, shape> names = [] {
-    std::map<std::string, shape> all;
-    for (const shape s : {shape::ring, shape::tree, shape::spmax, shape::rn, shape::complete})
-      all.emplace(name_of(s), s);
+const std::map<std::string, form>& forms() {
+  static const std::map<std::string, form> names = [] {
+    std::map<std::string, form> all;
+    for (const form s : {form::ring, form::tree, form::spmax, form::rn, form::complete}) all.emplace(name_of(s), s);
     return all;
   }();
   return names;
@@ -58,7 +57,7 @@ std::string footer() {
   std::string text = "Kernels, and the inputs that they take (the first is the default):\n";
   for (const kernel_facts& f : all_kernels()) {
     std::string inputs{name_of(f.input)};
-    for (const shape s : f.inputs)
+    for (const form s : f.inputs)
       if (s != f.input) inputs += ", " + std::string{name_of(s)};
     char line[160];
     std::snprintf(line, sizeof(line), "  %-18s %-42s %d nodes; %s\n", std::string{f.name}.c_str(),
@@ -84,7 +83,7 @@ void declare(CLI::App& app, options& o, std::string& name) {
          "--input", o.input,
          "Shape of the network: spmax (sparse, n log2 n links), rn (dense), ring, tree, complete [the kernel's]")
       ->type_name("SHAPE")
-      ->transform(CLI::CheckedTransformer(shapes()).description(""));
+      ->transform(CLI::CheckedTransformer(forms()).description(""));
   app.add_option("--nodes", o.nodes, "How many nodes, up to 4096 [the paper's]")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));

@@ -84,13 +84,13 @@ std::uint64_t draw(std::uint64_t seed, std::uint64_t a, std::uint64_t b) noexcep
   return splitmix(splitmix(splitmix(seed) ^ a) ^ b);
 }
 
-std::string_view name_of(shape s) noexcept {
+std::string_view name_of(form s) noexcept {
   switch (s) {
-    case shape::ring: return "ring";
-    case shape::tree: return "tree";
-    case shape::spmax: return "spmax";
-    case shape::rn: return "rn";
-    case shape::complete: return "complete";
+    case form::ring: return "ring";
+    case form::tree: return "tree";
+    case form::spmax: return "spmax";
+    case form::rn: return "rn";
+    case form::complete: return "complete";
   }
   return "?";
 }
@@ -108,22 +108,22 @@ const link* network::find(vertex a, vertex b) const noexcept {
   return at != of_a.end() && at->to == b ? &*at : nullptr;
 }
 
-network make_network(shape s, vertex nodes, weights w, std::uint64_t seed) {
+network make_network(form s, vertex nodes, weights w, std::uint64_t seed) {
   generator random{draw(seed, 1)};
   network net;
   net.links.resize(static_cast<std::size_t>(nodes));
   pairs links;
   switch (s) {
-    case shape::ring:
+    case form::ring:
       for (vertex v = 0; v < nodes; ++v) add(links, v, (v + 1) % nodes);
       break;
-    case shape::tree:
+    case form::tree:
       net.parents = random_tree(nodes, random);
       links = links_of(net.parents);
       break;
-    case shape::spmax: links = sparse(nodes, random); break;
-    case shape::rn: links = dense(nodes, random); break;
-    case shape::complete:
+    case form::spmax: links = sparse(nodes, random); break;
+    case form::rn: links = dense(nodes, random); break;
+    case form::complete:
       for (vertex a = 0; a < nodes; ++a)
         for (vertex b = a + 1; b < nodes; ++b) add(links, a, b);
       break;
@@ -142,29 +142,29 @@ network make_network(shape s, vertex nodes, weights w, std::uint64_t seed) {
 }
 
 const std::vector<kernel_facts>& all_kernels() {
-  static const std::vector<shape> general{shape::spmax, shape::rn, shape::ring, shape::tree, shape::complete};
-  static const std::vector<shape> ring{shape::ring}, tree{shape::tree};
+  static const std::vector<form> general{form::spmax, form::rn, form::ring, form::tree, form::complete};
+  static const std::vector<form> ring{form::ring}, tree{form::tree};
   static const std::vector<kernel_facts> table{
-      {kernel::bfs_bellman_ford, "bfsBellmanFord", "BF", "breadth-first search by relaxation", shape::spmax, 64,
+      {kernel::bfs_bellman_ford, "bfsBellmanFord", "BF", "breadth-first search by relaxation", form::spmax, 64,
        weights::equal, general},
-      {kernel::bfs_dijkstra, "bfsDijkstra", "DST", "breadth-first search, layer by layer", shape::rn, 64,
-       weights::equal, general},
-      {kernel::byzantine, "byzantine", "BY", "agreement of generals with traitors", shape::spmax, 16, weights::equal,
+      {kernel::bfs_dijkstra, "bfsDijkstra", "DST", "breadth-first search, layer by layer", form::rn, 64, weights::equal,
        general},
-      {kernel::dijkstra_routing, "dijkstraRouting", "DR", "shortest routes from every node", shape::spmax, 32,
-       weights::equal, general},
-      {kernel::dominating_set, "dominatingSet", "DS", "small set with a member beside every node", shape::spmax, 32,
-       weights::equal, general},
-      {kernel::kcommittee, "kcommittee", "KC", "committees of at most k nodes", shape::rn, 64, weights::equal, general},
-      {kernel::leader_elect_lcr, "leader_elect_lcr", "LCR", "leader of a ring, one direction", shape::ring, 64,
-       weights::equal, ring},
-      {kernel::leader_elect_hs, "leader_elect_hs", "HS", "leader of a ring, both directions", shape::ring, 64,
-       weights::equal, ring},
-      {kernel::leader_elect_dp, "leader_elect_dp", "DP", "leader of any network", shape::spmax, 32, weights::equal,
+      {kernel::byzantine, "byzantine", "BY", "agreement of generals with traitors", form::spmax, 16, weights::equal,
        general},
-      {kernel::mis, "mis", "MIS", "maximal independent set", shape::spmax, 64, weights::equal, general},
-      {kernel::mst, "mst", "MST", "minimum spanning tree", shape::spmax, 32, weights::random, general},
-      {kernel::vertex_coloring, "vertexColoring", "VC", "three colours for a tree", shape::tree, 64, weights::equal,
+      {kernel::dijkstra_routing, "dijkstraRouting", "DR", "shortest routes from every node", form::spmax, 32,
+       weights::equal, general},
+      {kernel::dominating_set, "dominatingSet", "DS", "small set with a member beside every node", form::spmax, 32,
+       weights::equal, general},
+      {kernel::kcommittee, "kcommittee", "KC", "committees of at most k nodes", form::rn, 64, weights::equal, general},
+      {kernel::leader_elect_lcr, "leader_elect_lcr", "LCR", "leader of a ring, one direction", form::ring, 64,
+       weights::equal, ring},
+      {kernel::leader_elect_hs, "leader_elect_hs", "HS", "leader of a ring, both directions", form::ring, 64,
+       weights::equal, ring},
+      {kernel::leader_elect_dp, "leader_elect_dp", "DP", "leader of any network", form::spmax, 32, weights::equal,
+       general},
+      {kernel::mis, "mis", "MIS", "maximal independent set", form::spmax, 64, weights::equal, general},
+      {kernel::mst, "mst", "MST", "minimum spanning tree", form::spmax, 32, weights::random, general},
+      {kernel::vertex_coloring, "vertexColoring", "VC", "three colours for a tree", form::tree, 64, weights::equal,
        tree},
   };
   return table;
@@ -190,12 +190,12 @@ bool loyal_are_connected(const problem& p) {
 }
 }  // namespace
 
-problem make_problem(kernel k, shape input, vertex nodes, std::uint64_t seed) {
+problem make_problem(kernel k, form input, vertex nodes, std::uint64_t seed) {
   const kernel_facts& facts = facts_of(k);
   if (nodes < 1) situ::throw_error(situ::errc::bad_argument, "a network has at least one node");
   if (std::find(facts.inputs.begin(), facts.inputs.end(), input) == facts.inputs.end()) {
     std::string known;
-    for (const shape s : facts.inputs) known += (known.empty() ? "" : ", ") + std::string{name_of(s)};
+    for (const form s : facts.inputs) known += (known.empty() ? "" : ", ") + std::string{name_of(s)};
     situ::throw_error(situ::errc::bad_argument,
                       fmt::format("{} is not made for the input {}; it takes {}", facts.name, name_of(input), known));
   }

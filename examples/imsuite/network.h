@@ -1,6 +1,6 @@
 // The inputs of IMSuite: networks of nodes and links, made from a seed, and what the kernels are asked about them.
 //
-// The same shape, size and seed give the same network everywhere: nothing here depends on the machine or on the
+// The same form, size and seed give the same network everywhere: nothing here depends on the machine or on the
 // standard library.
 #pragma once
 
@@ -14,14 +14,14 @@ namespace imsuite {
 using vertex = std::int32_t;
 inline constexpr vertex no_vertex = -1;
 
-enum class shape : std::uint8_t {
+enum class form : std::uint8_t {
   ring,      // each node linked to the next
   tree,      // random: the parent of v is any node before it, then all are renamed at random
   spmax,     // sparse: connected, n log2 n links
   rn,        // dense: connected, each pair linked with probability 1/2
   complete,  // all pairs
 };
-[[nodiscard]] std::string_view name_of(shape s) noexcept;
+[[nodiscard]] std::string_view name_of(form s) noexcept;
 
 enum class weights : std::uint8_t { equal, random };
 
@@ -42,7 +42,7 @@ struct network {
 };
 
 // pre: nodes >= 1. All are connected. Random weights are 1 .. nodes^2.
-[[nodiscard]] network make_network(shape s, vertex nodes, weights w, std::uint64_t seed);
+[[nodiscard]] network make_network(form s, vertex nodes, weights w, std::uint64_t seed);
 
 // A random number that is a function of its arguments alone (splitmix64 of each in turn): every place draws the same.
 [[nodiscard]] std::uint64_t draw(std::uint64_t seed, std::uint64_t a = 0, std::uint64_t b = 0) noexcept;
@@ -69,10 +69,10 @@ struct kernel_facts {
   std::string_view name;          // as in IMSuite
   std::string_view abbreviation;  // as in the paper
   std::string_view what;
-  shape input;   // the paper's
+  form input;    // the paper's
   vertex nodes;  // the paper's
   weights weighted;
-  std::vector<shape> inputs;  // all that make sense
+  std::vector<form> inputs;  // all that make sense
 };
 [[nodiscard]] const std::vector<kernel_facts>& all_kernels();
 [[nodiscard]] const kernel_facts& facts_of(kernel k);
@@ -80,7 +80,7 @@ struct kernel_facts {
 // What a kernel is asked.
 struct problem {
   kernel which = kernel::mis;
-  shape input = shape::spmax;
+  form input = form::spmax;
   std::uint64_t seed = 1;
   network net;
   std::vector<vertex> identities;        // by vertex: distinct, for elections and committees
@@ -92,7 +92,7 @@ struct problem {
   [[nodiscard]] vertex size() const noexcept { return net.size(); }
 };
 // Throws situ::error (bad_argument) for an input that the kernel is not made for, and for nodes < 1.
-[[nodiscard]] problem make_problem(kernel k, shape input, vertex nodes, std::uint64_t seed);
+[[nodiscard]] problem make_problem(kernel k, form input, vertex nodes, std::uint64_t seed);
 
 // An answer: what each node knows in the end.
 //   bfsBellmanFord, bfsDijkstra   distance from the root, parent (-1 at the root)

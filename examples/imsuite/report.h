@@ -12,7 +12,7 @@ namespace imsuite {
 
 struct outcome {
   kernel which;
-  shape input;
+  form input;
   vertex nodes;
   std::size_t links;
   std::uint64_t seed;

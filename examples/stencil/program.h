@@ -78,15 +78,15 @@ int run_program(int argc, char** argv, const facts& about, const std::function<o
 // Statistics and report of the context, into the outcome.
 void add_statistics(outcome& result, const situ::stencil::context& run);
 
-// FNV-1a over the bits of all inner values, and over what came before; slab by slab, so that the data may exceed
+// FNV-1a over the bits of all inner values, and over what came before; layer by layer, so that the data may exceed
 // memory.
 template <class T, int D>
 std::uint64_t checksum_of(const situ::stencil::dataset<T, D>& data, std::uint64_t before = 0xcbf29ce484222325u) {
-  auto slab = data.inner();
+  auto layer = data.inner();
   for (int s = data.inner().low[D - 1]; s < data.inner().high[D - 1]; ++s) {
-    slab.low[D - 1] = s;
-    slab.high[D - 1] = s + 1;
-    for (const T& value : data.fetch(slab)) {
+    layer.low[D - 1] = s;
+    layer.high[D - 1] = s + 1;
+    for (const T& value : data.fetch(layer)) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, &value, sizeof value);
       before = (before ^ bits) * 0x100000001b3u;

@@ -1,4 +1,4 @@
-// hello: the first program of the README. Run it at four places with
+// hello: the first program of the guide. Run it at four places with
 //
 //   situ run -n 4 hello
 //
