@@ -238,6 +238,7 @@ constexpr bench_case cases_of_two[] = {
     {"at_1000_doubles", BENCH_RAW_PING_PONG, send_doubles, receive_doubles},
     {"barrier_2", BENCH_RAW_PING_PONG, barriers, barriers},
     {"context_switch", BENCH_RAW_PING_PONG, switch_as_first, switch_as_second},
+    {"at_beside_load", BENCH_RAW_FUTEX, bench_futex_rounds, bench_futex_rounds},
 };
 constexpr bench_case cases_of_8[] = {{"barrier_8", BENCH_RAW_PING_PONG, barriers, barriers}};
 constexpr bench_case cases_of_64[] = {{"barrier_64", BENCH_RAW_PING_PONG, barriers, barriers}};

@@ -93,6 +93,13 @@ void at_doubles(bench_session*, std::uint64_t n) {
         situ::at(peer, [](situ::payload<double> received) { return received.back(); }, situ::payload{values})));
 }
 
+// The second place waits where a program's would, rather than asking for progress in a loop.
+void at_beside_load(bench_session* s, std::uint64_t n) {
+  at_empty(s, n);
+  situ::barrier();
+}
+void wait_for_calls(bench_session*, std::uint64_t) { situ::barrier(); }
+
 // ---- barriers ----
 
 void barrier() { situ::barrier(); }
@@ -112,6 +119,7 @@ constexpr bench_case cases_of_two[] = {
     {"at_empty_rt", BENCH_RAW_PING_PONG, at_empty, nullptr},
     {"at_1000_doubles", BENCH_RAW_PING_PONG, at_doubles, nullptr},
     {"barrier_2", BENCH_RAW_PING_PONG, barriers, barriers},
+    {"at_beside_load", BENCH_RAW_FUTEX, at_beside_load, wait_for_calls},
 };
 constexpr bench_case cases_of_8[] = {{"barrier_8", BENCH_RAW_PING_PONG, barriers, barriers}};
 constexpr bench_case cases_of_64[] = {{"barrier_64", BENCH_RAW_PING_PONG, barriers, barriers}};

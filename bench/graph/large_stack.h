@@ -1,21 +1,21 @@
 // For the rivals of `situ bench graph`, which recurse as deep as a list is long.
 #pragma once
 
-#include "shapes.h"
+#include "forms.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 
 namespace graph_bench {
 
-using take_shape_function = void (*)(const sampler&, const std::string& shape, const std::string& case_name,
-                                     std::size_t n);
+using take_form_function = void (*)(const sampler&, const std::string& form, const std::string& case_name,
+                                    std::size_t n);
 
 // Takes all wanted cases, on a thread whose stack is 16 GiB of addresses.
-inline int run_rival(const char* subject, take_shape_function take) {
+inline int run_rival(const char* subject, take_form_function take) {
   struct job {
     const char* subject;
-    take_shape_function take;
+    take_form_function take;
   } work{subject, take};
   constexpr std::size_t stack_bytes = std::size_t{16} << 30;
   void* const stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
@@ -28,17 +28,17 @@ inline int run_rival(const char* subject, take_shape_function take) {
   const auto body = [](void* argument) -> void* {
     const job& mine = *static_cast<job*>(argument);
     struct wanted {
-      std::string shape;
+      std::string form;
       std::string name;
       std::size_t n;
     };
     std::vector<wanted> cases;
-    for (const char* shape : {"dlist", "dlist_shuffled", "ptr_array", "tree", "random4", "flat", "primitives"})
+    for (const char* form : {"dlist", "dlist_shuffled", "ptr_array", "tree", "random4", "flat", "primitives"})
       for (std::size_t i = 0; i < std::size(sizes); ++i)
-        if (const std::string name = std::string{"clone_"} + shape + "_" + sizes[i]; is_wanted(name))
-          cases.push_back({shape, name, size_of(i)});
+        if (const std::string name = std::string{"clone_"} + form + "_" + sizes[i]; is_wanted(name))
+          cases.push_back({form, name, size_of(i)});
     const sampler samples{mine.subject, cases.size()};
-    for (const wanted& each : cases) mine.take(samples, each.shape, each.name, each.n);
+    for (const wanted& each : cases) mine.take(samples, each.form, each.name, each.n);
     samples.end();
     return nullptr;
   };

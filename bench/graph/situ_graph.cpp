@@ -1,6 +1,6 @@
 // The subjects of `situ bench graph` that are ours: situ, and beside it the raw walk, memcpy, and a copy with new and
 // std::unordered_map. Graphs are copied within one place, or sent from the first of two to the second.
-#include "shapes.h"
+#include "forms.h"
 
 #include <situ/graph/clone.h>
 #include <situ/situ.h>
@@ -316,26 +316,26 @@ void take_primitives(const sampler& samples, const operation& op, subject who, c
   });
 }
 
-void take_shape(const sampler& samples, const operation& op, subject who, const std::string& shape,
-                const std::string& name, std::size_t n, std::size_t size) {
-  if (shape == "dlist" || shape == "dlist_shuffled") {
+void take_form(const sampler& samples, const operation& op, subject who, const std::string& form,
+               const std::string& name, std::size_t n, std::size_t size) {
+  if (form == "dlist" || form == "dlist_shuffled") {
     const node_memory<list_node> nodes{n};
-    list_node* const root = make_list(nodes.get(), n, shape != "dlist");
+    list_node* const root = make_list(nodes.get(), n, form != "dlist");
     return take_graph(samples, op, who, name, nodes.get(), root, n, [=] { keep(walk(root)); });
   }
-  if (shape == "tree") {
+  if (form == "tree") {
     const node_memory<tree_node> nodes{n};
     tree_node* const root = make_tree(nodes.get(), n);
     return take_graph(samples, op, who, name, nodes.get(), root, n, [=] { keep(walk(root)); });
   }
-  if (shape == "random4") {
+  if (form == "random4") {
     const node_memory<web_node> nodes{n};
     web_node* const root = make_web(nodes.get(), n);
     std::vector<web_node*> pending;
     return take_graph(samples, op, who, name, nodes.get(), root, n, [&] { keep(walk(root, pending)); });
   }
-  if (shape == "ptr_array") return take_pointer_array(samples, op, who, name, n);
-  if (shape == "primitives") return take_primitives(samples, op, who, name, n);
+  if (form == "ptr_array") return take_pointer_array(samples, op, who, name, n);
+  if (form == "primitives") return take_primitives(samples, op, who, name, n);
   switch (size) {
     case 0: return take_flat<size_of(0)>(samples, op, who, name);
     case 1: return take_flat<size_of(1)>(samples, op, who, name);
@@ -347,7 +347,7 @@ void take_shape(const sampler& samples, const operation& op, subject who, const 
 }
 
 constexpr const char* subjects[] = {"raw_walk", "memcpy", "situ", "map_clone"};
-constexpr const char* shapes[] = {"dlist", "dlist_shuffled", "ptr_array", "tree", "random4", "flat", "primitives"};
+constexpr const char* forms[] = {"dlist", "dlist_shuffled", "ptr_array", "tree", "random4", "flat", "primitives"};
 
 int run(const char* name) {
   const auto* const found = std::find_if(std::begin(subjects), std::end(subjects),
@@ -355,21 +355,21 @@ int run(const char* name) {
   if (found == std::end(subjects)) return 2;
   struct wanted {
     const operation* op;
-    std::string shape;
+    std::string form;
     std::string name;
     std::size_t size;
   };
   std::vector<wanted> cases;
   for (const operation& op : operations)
-    for (const char* shape : shapes)
+    for (const char* form : forms)
       for (std::size_t i = 0; i < std::size(sizes); ++i)
-        if (const std::string case_name = std::string{op.name} + "_" + shape + "_" + sizes[i]; is_wanted(case_name))
-          cases.push_back({&op, shape, case_name, i});
+        if (const std::string case_name = std::string{op.name} + "_" + form + "_" + sizes[i]; is_wanted(case_name))
+          cases.push_back({&op, form, case_name, i});
   const sampler samples{name, cases.size(), shared != nullptr ? ping_pong_ns : clock_check_ns};
   for (const wanted& each : cases) {
     if ((each.op->what != operation_kind::clone) != (shared != nullptr)) return 2;
-    take_shape(samples, *each.op, static_cast<subject>(found - std::begin(subjects)), each.shape, each.name,
-               size_of(each.size), each.size);
+    take_form(samples, *each.op, static_cast<subject>(found - std::begin(subjects)), each.form, each.name,
+              size_of(each.size), each.size);
   }
   samples.end();
   return 0;

@@ -1,7 +1,7 @@
 // Boost.Serialization as a subject of `situ bench graph`: saved to memory and loaded from it. It follows pointers by
 // recursion, so all of it runs on a large stack; giving the copies back is not timed.
+#include "../graph/forms.h"
 #include "../graph/large_stack.h"
-#include "../graph/shapes.h"
 
 #include <boost/archive/binary_iarchive.hpp>
 #include <boost/archive/binary_oarchive.hpp>
@@ -121,13 +121,13 @@ void take_graph(const sampler& samples, const std::string& name, T* root, std::s
   });
 }
 
-void take_shape(const sampler& samples, const std::string& shape, const std::string& name, std::size_t n) {
+void take_form(const sampler& samples, const std::string& form, const std::string& name, std::size_t n) {
   memory_stream stream;
-  if (shape == "dlist" || shape == "dlist_shuffled") {
+  if (form == "dlist" || form == "dlist_shuffled") {
     std::vector<list_node> nodes(n);
-    list_node* const root = make_list(nodes.data(), n, shape != "dlist");
+    list_node* const root = make_list(nodes.data(), n, form != "dlist");
     take_graph(samples, name, root, n, [=] { keep(walk(root)); }, [](list_node& at, auto reach) { reach(at.next); });
-  } else if (shape == "tree") {
+  } else if (form == "tree") {
     std::vector<tree_node> nodes(n);
     tree_node* const root = make_tree(nodes.data(), n);
     take_graph(
@@ -136,7 +136,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
           reach(at.left);
           reach(at.right);
         });
-  } else if (shape == "random4") {
+  } else if (form == "random4") {
     std::vector<web_node> nodes(n);
     web_node* const root = make_web(nodes.data(), n);
     std::vector<web_node*> pending;
@@ -145,7 +145,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
         [](web_node& at, auto reach) {
           for (web_node* link : at.links) reach(link);
         });
-  } else if (shape == "ptr_array") {
+  } else if (form == "ptr_array") {
     std::vector<leaf> leaves(n);
     std::vector<leaf*> pointers(n);
     for (std::size_t i = 0; i < n; ++i) pointers[i] = &leaves[i];
@@ -158,7 +158,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
           return ns;
         });
   } else {
-    const bool is_flat = shape == "flat";
+    const bool is_flat = form == "flat";
     const std::size_t bytes = is_flat ? n : n * sizeof(double);
     std::vector<char> data(bytes, 1);
     std::vector<char> warm(bytes);
@@ -174,4 +174,4 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
 }
 }  // namespace
 
-int main() { return run_rival("boost", take_shape); }
+int main() { return run_rival("boost", take_form); }

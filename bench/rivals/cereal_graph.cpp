@@ -1,7 +1,7 @@
 // cereal as a subject of `situ bench graph`: saved to memory and loaded from it. It knows smart pointers only, and
 // follows them by recursion, so all of it runs on a large stack; giving the copies back is not timed.
+#include "../graph/forms.h"
 #include "../graph/large_stack.h"
-#include "../graph/shapes.h"
 
 #include <cereal/archives/binary.hpp>
 #include <cereal/types/array.hpp>
@@ -83,14 +83,14 @@ std::unique_ptr<shared_tree> make_shared_tree(std::size_t n) {
   return node;
 }
 
-void take_shape(const sampler& samples, const std::string& shape, const std::string& name, std::size_t n) {
+void take_form(const sampler& samples, const std::string& form, const std::string& name, std::size_t n) {
   const auto units = static_cast<double>(n);
-  if (shape == "dlist" || shape == "dlist_shuffled") {
+  if (form == "dlist" || form == "dlist_shuffled") {
     std::vector<list_node> plain(n);
-    list_node* const plain_root = make_list(plain.data(), n, shape != "dlist");
+    list_node* const plain_root = make_list(plain.data(), n, form != "dlist");
     std::vector<std::shared_ptr<shared_list>> nodes(n);
     for (auto& node : nodes) node = std::make_shared<shared_list>();
-    const std::vector<std::size_t> at = positions(n, shape != "dlist");
+    const std::vector<std::size_t> at = positions(n, form != "dlist");
     for (std::size_t i = 0; i + 1 < n; ++i) {
       nodes[at[i]]->next = nodes[at[i + 1]];
       nodes[at[i + 1]]->previous = nodes[at[i]];
@@ -106,7 +106,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
           return ns;
         });
     dismantle(root);
-  } else if (shape == "tree") {
+  } else if (form == "tree") {
     std::vector<tree_node> plain(n);
     tree_node* const plain_root = make_tree(plain.data(), n);
     const std::unique_ptr<shared_tree> root = make_shared_tree(n);
@@ -116,7 +116,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
           std::unique_ptr<shared_tree> loaded;
           return copy(root, loaded);
         });
-  } else if (shape == "random4") {
+  } else if (form == "random4") {
     std::vector<web_node> plain(n);
     web_node* const plain_root = make_web(plain.data(), n);
     std::vector<std::shared_ptr<shared_web>> nodes(n);
@@ -134,7 +134,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
           return ns;
         });
     dismantle(nodes[0]);
-  } else if (shape == "ptr_array") {
+  } else if (form == "ptr_array") {
     std::vector<leaf> leaves(n);
     std::vector<leaf*> pointers(n);
     std::vector<std::unique_ptr<shared_leaf>> owned(n);
@@ -149,7 +149,7 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
           return copy(owned, loaded);
         });
   } else {
-    const bool is_flat = shape == "flat";
+    const bool is_flat = form == "flat";
     const std::size_t bytes = is_flat ? n : n * sizeof(double);
     std::vector<char> data(bytes, 1);
     std::vector<char> warm(bytes);
@@ -165,4 +165,4 @@ void take_shape(const sampler& samples, const std::string& shape, const std::str
 }
 }  // namespace
 
-int main() { return run_rival("cereal", take_shape); }
+int main() { return run_rival("cereal", take_form); }

@@ -73,9 +73,13 @@ class sampler {
     }
   }
   void print(const char* subject, double ns, double counterpart_ns, double bytes = 0) const {
+    print_of(case_, subject, ns, counterpart_ns, bytes);
+  }
+  // Of another case that is measured beside this one.
+  void print_of(const char* case_name, const char* subject, double ns, double counterpart_ns, double bytes = 0) const {
     std::printf(
         "{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.4g,\"raw_ns\":%.6g,\"bytes\":%.0f}\n",
-        case_, subject, ns, calibration_ns_, counterpart_ns, bytes);
+        case_name, subject, ns, calibration_ns_, counterpart_ns, bytes);
     std::fflush(stdout);
   }
 
@@ -98,5 +102,6 @@ void measure_planning(const session& s, bool is_new);
 void measure_devito(const session& s, const char* case_name);
 void measure_tile_choice(const session& s, const char* case_name, int dimensions);
 void measure_programs(const session& s, const char* case_name);
+void measure_kernels(const session& s);
 
 }  // namespace stencil_bench

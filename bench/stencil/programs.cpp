@@ -1,21 +1,36 @@
 // Programs that somebody else has built: OPS's CloverLeaf with OPS, by hand, and through compat/ops. They are in no
 // registry, so the user of the benchmark gives a folder that holds them: CASE/SUBJECT is a program or a script that
-// prints its main loop's seconds as the last number of the last line with the word "wall" in it, as CloverLeaf does. Of
-// SUBJECT@ONE, SUBJECT@ANOTHER the fastest counts. SUBJECT.txt says in words how it was built.
+// prints its main loop's seconds as the last number of the last line with the word "wall" in it, as CloverLeaf does. It
+// gets the arguments in SUBJECT.args, where that is there. Of SUBJECT@ONE, SUBJECT@ANOTHER the fastest counts.
+// SUBJECT.txt says in words how it was built.
 #include "measure.h"
+
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string_view>
+#include <tuple>
 
 namespace stencil_bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What a program has told.
+struct outcome {
+  double seconds = 0;              // of its main loop
+  double late_seconds = 0;         // from the line of its tenth step to that of its last one; 0: it prints none
+  std::vector<std::string> lines;  // all that it has printed
+};
 
 double seconds_in(const std::string& line, const fs::path& program) {
   static const std::regex number{R"(([0-9]+\.?[0-9]*([eE][-+]?[0-9]+)?)[^0-9]*$)"};
@@ -29,32 +44,72 @@ double seconds_in(const std::string& line, const fs::path& program) {
 // processor).
 bool is_rival(const std::string& subject) { return !subject.starts_with("plain") && !subject.starts_with("tiled"); }
 
-// Seconds that a program says it took. It runs in its own folder, its OpenMP threads bound if `bind`.
-double run_program(const fs::path& program, bool bind) {
-  const std::string command =
-      std::string{bind ? "OMP_PROC_BIND=true OMP_PLACES=threads; export OMP_PROC_BIND OMP_PLACES; " : ""} + "cd '" +
-      program.parent_path().string() + "' && exec './" + program.filename().string() + "' 2>&1";
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
+  return text;
+}
+
+// The arguments in the file beside a program.
+std::string arguments_of(const fs::path& program) {
+  std::ifstream file{program.string() + ".args"};
+  std::string words, word;
+  while (file >> word) words += " '" + word + "'";
+  return words;
+}
+
+// When lines come that begin with "Step N", as CloverLeaf prints one within each step.
+class step_clock {
+ public:
+  void see(const std::string& line) {
+    static const std::regex step{R"(^ *step +([0-9]+) )"};
+    std::smatch found;
+    const std::string text = lower_case(line);
+    if (!std::regex_search(text, found, step)) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (std::stoi(found[1]) == first_step) first_ = now;
+    last_ = now;
+  }
+  [[nodiscard]] double late_seconds() const {
+    return first_ ? std::chrono::duration<double>(last_ - *first_).count() : 0;
+  }
+
+ private:
+  static constexpr int first_step = 10;
+  std::optional<std::chrono::steady_clock::time_point> first_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+// Runs a program in its own folder, its OpenMP threads bound if `bind`. settings: variables of the environment.
+outcome run_program(const fs::path& program, bool bind, const std::string& settings = {}) {
+  const std::string command = "cd '" + program.parent_path().string() + "' && exec env " + settings +
+                              (bind ? " OMP_PROC_BIND=true OMP_PLACES=threads" : "") + " stdbuf -oL './" +
+                              program.filename().string() + "'" + arguments_of(program) + " 2>&1";
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error{program.string() + ": cannot be started"};
-  std::string line, told, last;
+  outcome told;
+  step_clock steps;
+  std::string line, wall;
   for (int c; (c = std::fgetc(pipe)) != EOF;) {
     if (c != '\n') {
       line += static_cast<char>(c);
       continue;
     }
-    std::string lower = line;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
-    if (lower.find("wall") != lower.npos) told = line;
-    if (!line.empty()) last = line;
+    steps.see(line);
+    if (lower_case(line).find("wall") != line.npos) wall = line;
+    if (!line.empty()) told.lines.push_back(std::move(line));
     line.clear();
   }
   if (const int status = pclose(pipe); status != 0)
-    throw std::runtime_error{program.string() + ": ended with status " + std::to_string(status >> 8) +
-                             "; its last line: " + last};
-  if (told.empty())
+    throw std::runtime_error{program.string() +
+                             (WIFSIGNALED(status) ? ": killed by signal " + std::to_string(WTERMSIG(status))
+                                                  : ": ended with status " + std::to_string(WEXITSTATUS(status))) +
+                             "; its last line: " + (told.lines.empty() ? "" : told.lines.back())};
+  if (wall.empty())
     throw std::runtime_error{program.string() + ": prints no line with the word 'wall' and its seconds"};
-  return seconds_in(told, program);
+  told.seconds = seconds_in(wall, program);
+  told.late_seconds = steps.late_seconds();
+  return told;
 }
 
 // The programs that stand for a subject: SUBJECT itself, and every SUBJECT@SOMETHING, as ops_mended@16 for a cache
@@ -63,21 +118,29 @@ std::vector<fs::path> programs_of(const fs::path& folder, const std::string& sub
   std::vector<fs::path> found;
   for (const auto& each : fs::directory_iterator{folder}) {
     const std::string name = each.path().filename().string();
-    if (each.path().extension() != ".txt" && (name == subject || name.starts_with(subject + "@")))
+    const auto extension = each.path().extension();
+    if (extension != ".txt" && extension != ".args" && (name == subject || name.starts_with(subject + "@")))
       found.push_back(each.path());
   }
   std::sort(found.begin(), found.end());
   return found;
 }
 
-// The seconds of the fastest of them.
-std::optional<double> run_fastest(const fs::path& folder, const std::string& subject) {
-  std::optional<double> least;
+// The fastest of them. A rival that fails is told of, and left out from then on; the minutes of the others still count.
+std::optional<outcome> run_fastest(const fs::path& folder, const std::string& subject, std::set<fs::path>& failed) {
+  std::optional<outcome> best;
   for (const fs::path& program : programs_of(folder, subject)) {
-    const double seconds = run_program(program, is_rival(subject));
-    least = std::min(least.value_or(seconds), seconds);
+    if (failed.contains(program)) continue;
+    try {
+      outcome told = run_program(program, is_rival(subject));
+      if (!best || told.seconds < best->seconds) best = std::move(told);
+    } catch (const std::runtime_error& failure) {
+      if (!is_rival(subject)) throw;
+      std::fprintf(stderr, "left out: %s\n", failure.what());
+      failed.insert(program);
+    }
   }
-  return least;
+  return best;
 }
 
 // A row: the time of one program beside that of another.
@@ -85,6 +148,62 @@ struct comparison {
   const char* row;
   const char* subject;
   const char* counterpart;
+};
+
+// Tiles given by hand, in a first sweep over all and then over the best two: a sweep takes minutes.
+class tile_sweep {
+ public:
+  tile_sweep(const fs::path& program, bool is_3d) : program_{program} {
+    if (is_3d)
+      tiles_ = {"0,16,8", "0,32,8", "0,64,8", "0,32,16", "0,64,16", "0,32,4", "0,64,4", "0,0,4"};
+    else
+      tiles_ = {"0,16", "0,32", "0,64", "0,128", "256,32", "512,16", "512,32", "512,64", "1024,32"};
+  }
+  // Seconds from the tenth step on in the best of them.
+  double best() {
+    std::vector<std::pair<double, std::string>> times;
+    for (const auto& tile : tiles_)
+      times.emplace_back(run_program(program_, false, "SITU_STENCIL_TILE=" + tile).late_seconds, tile);
+    std::sort(times.begin(), times.end());
+    tiles_.clear();
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, times.size()); ++i) tiles_.push_back(times[i].second);
+    return times.front().first;
+  }
+
+ private:
+  fs::path program_;
+  std::vector<std::string> tiles_;
+};
+
+// What the loops of a program would take if each moved its bytes as fast as memory gives them to a loop over as many
+// arrays that computes nothing: from the report that it prints.
+class bytes_bound {
+ public:
+  explicit bytes_bound(int count) : raw_{std::size_t{1} << 23, count} {}
+  // 0 without a report.
+  [[nodiscard]] double seconds(const std::vector<std::string>& report) {
+    static const std::regex row{R"(^(\S+) +([0-9]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9]+) +([0-9]+) +([0-9]+)$)"};
+    double sum = 0;
+    for (const auto& line : report) {
+      std::smatch found;
+      if (!std::regex_match(line, found, row)) continue;
+      const auto number = [&](std::size_t n) { return std::stoi(found[n]); };
+      if (number(6) + number(7) + number(8) > 0)
+        sum += std::stod(found[4]) * 1e9 * seconds_of_byte(number(6), number(7), number(8));
+    }
+    return sum;
+  }
+
+ private:
+  double seconds_of_byte(int read, int written, int updated) {
+    const auto [it, is_new] = known_.try_emplace({read, written, updated});
+    if (is_new)
+      it->second = raw_.run(read, written, updated) / static_cast<double>(raw_.points() * sizeof(double)) /
+                   (read + written + 2 * updated);
+    return it->second;
+  }
+  raw_mix raw_;
+  std::map<std::tuple<int, int, int>, double> known_;
 };
 
 }  // namespace
@@ -109,17 +228,33 @@ void measure_programs(const session& s, const char* case_name) {
   for (const char* const variable : {"OMP_NUM_THREADS", "SITU_STENCIL_THREADS"}) setenv(variable, count, 1);
   // Situ's datasets have huge pages: so have the rivals', wherever they get their memory by malloc.
   setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
+  const bool is_3d = std::string_view{case_name} == "cloverleaf_192";
+  const bool is_large = is_3d || std::string_view{case_name} == "cloverleaf_3840";
+  std::optional<tile_sweep> sweep;
+  if (is_large && fs::exists(folder / "tiled")) sweep.emplace(folder / "tiled", is_3d);
+  std::vector<std::string> report;  // of plain's loops
+  if (is_large && fs::exists(folder / "plain"))
+    report = run_program(folder / "plain", false, "SITU_STENCIL_REPORT=1").lines;
+  std::set<fs::path> failed;
   sampler samples{s, case_name};
   samples.repeat([&] {
-    std::map<std::string, double> ns;
+    std::map<std::string, outcome> told;
     for (const auto& c : all) {
-      if (ns.contains(c.subject)) continue;
-      if (const auto seconds = run_fastest(folder, c.subject)) ns[c.subject] = *seconds * 1e9;
+      if (told.contains(c.subject)) continue;
+      if (auto one = run_fastest(folder, c.subject, failed)) told[c.subject] = std::move(*one);
     }
-    if (ns.empty())
-      throw std::runtime_error{folder.string() + ": holds no program of a name that docs/results/README.md gives"};
+    if (told.empty())
+      throw std::runtime_error{folder.string() + ": holds no program of a name that docs/guide/benchmarks.md gives"};
     for (const auto& c : all) {
-      if (ns.contains(c.subject) && ns.contains(c.counterpart)) samples.print(c.row, ns[c.subject], ns[c.counterpart]);
+      if (told.contains(c.subject) && told.contains(c.counterpart))
+        samples.print(c.row, told[c.subject].seconds * 1e9, told[c.counterpart].seconds * 1e9);
+    }
+    if (const double bound = bytes_bound{threads}.seconds(report); bound > 0)
+      samples.print("plain_bytes", told["plain"].seconds * 1e9, bound * 1e9);
+    if (sweep && told["tiled"].late_seconds > 0) {
+      const double best = sweep->best() * 1e9;
+      samples.print("tiled_by_hand", best, best);
+      samples.print("tiled_chosen", told["tiled"].late_seconds * 1e9, best);
     }
   });
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -37,7 +38,7 @@ struct open_file {
 };
 
 // All requests of [0, bytes) from `offset` on, taken in turns by two threads for each of both directions. Of huge
-// pages, as the executor's slots are: many small ones make many small transfers.
+// pages, as the executor's slots are: many small ones make many small reads and writes.
 bool move_all(int file, bool is_write, std::size_t offset, std::size_t bytes, std::atomic<std::size_t>& next) {
   const std::unique_ptr<void, decltype(&std::free)> buffer{std::aligned_alloc(huge_page, request_bytes), &std::free};
   madvise(buffer.get(), request_bytes, MADV_HUGEPAGE);
@@ -91,6 +92,37 @@ double raw_triad::run(int threads) {
 #pragma omp parallel for simd num_threads(threads) schedule(static)
   for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0 * c[i];
   return seconds_since(start);
+}
+
+raw_mix::raw_mix(std::size_t points, int threads) : points_{points}, threads_{threads} {}
+
+double raw_mix::run(int read, int written, int updated) {
+  constexpr std::size_t row = 512;  // points: what is summed up lies in the first-level cache
+  const auto count = static_cast<std::size_t>(read + written + updated);
+  // One more cache line each: arrays whose starts share cache sets would disturb each other.
+  while (arrays_.size() < count)
+    arrays_.push_back(std::make_unique<huge_array>(points_ + 8 * arrays_.size(), threads_));
+  std::vector<double*> at;
+  for (std::size_t i = 0; i < count; ++i) at.push_back(arrays_[i]->data() + 8 * i);
+  double best = 1e300;
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto start = std::chrono::steady_clock::now();
+#pragma omp parallel for num_threads(threads_) schedule(static)
+    for (std::size_t first = 0; first < points_; first += row) {
+      alignas(64) double sum[row] = {};
+      // From those that are read and those that are updated to those that are updated and those that are written.
+      for (int a = 0; a < read + updated; ++a) {
+        const double* __restrict const from = at[static_cast<std::size_t>(a)] + first;
+        for (std::size_t i = 0; i < row; ++i) sum[i] += from[i];
+      }
+      for (int a = read; a < read + updated + written; ++a) {
+        double* __restrict const to = at[static_cast<std::size_t>(a)] + first;
+        for (std::size_t i = 0; i < row; ++i) to[i] = sum[i];
+      }
+    }
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
 }
 
 void raw_jacobi(const double* from, double* to, int n, int threads) {

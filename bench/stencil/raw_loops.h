@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace stencil_bench {
 
@@ -33,6 +35,20 @@ class raw_triad {
 
  private:
   huge_array a_, b_, c_;
+};
+
+// A loop over as many arrays as somebody's loop has, which computes next to nothing: what memory gives to such a mix.
+class raw_mix {
+ public:
+  raw_mix(std::size_t points, int threads);
+  // Seconds, the best of some: so many arrays are only read, only written, and both.
+  double run(int read, int written, int updated);
+  [[nodiscard]] std::size_t points() const noexcept { return points_; }
+
+ private:
+  std::size_t points_;
+  int threads_;
+  std::vector<std::unique_ptr<huge_array>> arrays_;
 };
 
 // One sweep of the 5-point Jacobi iteration over the inside of a square of n + 2 points a side, its rows side by side.

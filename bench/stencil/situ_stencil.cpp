@@ -36,6 +36,7 @@ const std::pair<const char*, std::function<void(const session&)>> cases[] = {
     {"devito_wave", [](const session& s) { measure_devito(s, "devito_wave"); }},
     {"cloverleaf_192", [](const session& s) { measure_programs(s, "cloverleaf_192"); }},
     {"mb_shsgc", [](const session& s) { measure_programs(s, "mb_shsgc"); }},
+    {"cloverleaf_kernels", measure_kernels},
     {"cloverleaf_960", [](const session& s) { measure_programs(s, "cloverleaf_960"); }},
 };
 

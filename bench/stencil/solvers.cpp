@@ -42,7 +42,7 @@ std::vector<double> middle_of(const blast<2>& blast) {
 }  // namespace
 
 void measure_taylor_green(const session& s) {
-  // Three steps reach over some 50 slabs, which must fit into a third of the height.
+  // Three steps reach over some 50 layers, which must fit into a third of the height.
   const int n = s.is_quick ? 32 : 160, height = s.is_quick ? 256 : 320;
   vortex_flow plain{options_for(executor::plain), n, height}, tiled{options_for(executor::tiled), n, height};
   vortex_flow far{far_options(s, taylor_green_solver::datasets() * std::pow(n, 2) * height * sizeof(double) / 3), n,

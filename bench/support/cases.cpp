@@ -32,6 +32,8 @@ constexpr case_info table[] = {
     {"barrier_2", 2, "barrier of 2 places on 2 processors", ping_pong, "1.1 x", target{ratio_to_raw, 0.8}},
     {"barrier_8", 8, "barrier of 8 places on 2 processors", ping_pong, "", target{context_switches, 2}},
     {"barrier_64", 64, "barrier of 64 places on 2 processors", ping_pong, "", target{context_switches, 20}},
+    {"at_beside_load", 2, "blocking `at` beside two programs that never yield", "a round trip by futex beside them", "",
+     target{ratio_to_raw, 1.5}},
     {"context_switch", 2, "switch between two processes of one processor", ping_pong, "", std::nullopt},
     {"idle_8", 8, "CPU time of a place that waits a second in a barrier", "the second", "",
      target{share_of_core, 0.01}},

@@ -42,6 +42,7 @@ bool has_messages(std::string_view subject) { return subject != "oshmem"; }
 bool measures(std::string_view subject, std::string_view case_name) {
   if (case_name == "context_switch") return subject == "raw";
   if (case_name.starts_with("idle_")) return subject != "raw";
+  if (case_name == "at_beside_load") return subject == "raw" || subject == "situ";
   return has_messages(subject) || !(case_name.starts_with("am_") || case_name.starts_with("at_"));
 }
 

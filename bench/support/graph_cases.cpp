@@ -9,7 +9,7 @@
 namespace situ::bench {
 namespace {
 
-constexpr graph_shape shapes[] = {
+constexpr graph_form forms[] = {
     {"dlist", "doubly linked list, in order", "object", 24, true},
     {"dlist_shuffled", "doubly linked list, shuffled in memory", "object", 24, true},
     {"ptr_array", "array of pointers to one-word objects", "object", 16, false},
@@ -70,19 +70,19 @@ std::span<const graph_operation> graph_operations() {
   return operations;
 }
 
-std::span<const graph_shape> graph_shapes() { return shapes; }
+std::span<const graph_form> graph_forms() { return forms; }
 
 const std::vector<graph_case>& all_graph_cases() {
   static const std::vector<graph_case> cases = [] {
     std::vector<graph_case> all;
     for (const graph_operation& operation : graph_operations())
-      for (const graph_shape& shape : shapes)
+      for (const graph_form& form : forms)
         for (const size_name& size : sizes) {
-          const std::string shape_and_size = fmt::format("{}_{}", shape.name, size.name);
+          const std::string form_and_size = fmt::format("{}_{}", form.name, size.name);
           if (!operation.cases.empty() &&
-              std::find(operation.cases.begin(), operation.cases.end(), shape_and_size) == operation.cases.end())
+              std::find(operation.cases.begin(), operation.cases.end(), form_and_size) == operation.cases.end())
             continue;
-          graph_case one{fmt::format("{}_{}_{}", operation.name, shape.name, size.name), &operation, &shape, size.size,
+          graph_case one{fmt::format("{}_{}_{}", operation.name, form.name, size.name), &operation, &form, size.size,
                          std::nullopt};
           const auto* const found = std::find_if(std::begin(aims), std::end(aims),
                                                  [&](const named_aim& each) { return each.case_name == one.name; });
@@ -105,7 +105,7 @@ bool measures_graph(std::string_view subject, const graph_case& info) {
   const auto& subjects = info.operation->subjects;
   if (std::find(subjects.begin(), subjects.end(), subject) == subjects.end()) return false;
   const bool recurses = subject == "boost" || subject == "cereal";
-  return !recurses || !info.shape->is_recursion_deep || info.size <= deepest_recursion;
+  return !recurses || !info.form->is_recursion_deep || info.size <= deepest_recursion;
 }
 
 std::string to_graph_table(std::span<const row> rows, const provenance& from) {
@@ -124,8 +124,8 @@ std::string to_graph_table(std::span<const row> rows, const provenance& from) {
                               value <= info.aim->at_most ? "met" : "MISSED");
       }
       text += fmt::format("{:<26} {:<10} {:<44} {:>8.3g} x  {:>7.3g} GB/s  n={:<4} {}\n", first ? info.name : "",
-                          r.subject, figure_text(r.all, info.shape->unit), r.all.ratio_to_raw,
-                          info.shape->bytes_each / r.all.ns.median, r.all.samples, verdict);
+                          r.subject, figure_text(r.all, info.form->unit), r.all.ratio_to_raw,
+                          info.form->bytes_each / r.all.ns.median, r.all.samples, verdict);
       first = false;
     }
   }

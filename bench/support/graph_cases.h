@@ -1,6 +1,6 @@
 // The cases of `situ bench graph`: which graphs, of which sizes, what is done with them, and what Situ aims at.
 //
-// A case is OPERATION_SHAPE_SIZE: clone; ship_TRANSFER, from one place to another; free_TRANSFER, what of that the
+// A case is OPERATION_FORM_SIZE: clone; ship_TRANSFER, from one place to another; free_TRANSFER, what of that the
 // caller's processor does.
 #pragma once
 
@@ -19,18 +19,18 @@ struct graph_operation {
   std::string_view words;
   std::vector<std::string_view> subjects;  // in the order in which they are printed
   int places = 1;
-  std::vector<std::string_view> cases;  // SHAPE_SIZE; empty: all
+  std::vector<std::string_view> cases;  // FORM_SIZE; empty: all
 };
 [[nodiscard]] std::span<const graph_operation> graph_operations();
 
-struct graph_shape {
+struct graph_form {
   std::string_view name;
   std::string_view words;
   std::string_view unit;   // what a figure is for one of
   double bytes_each;       // of the graph, for each of these
   bool is_recursion_deep;  // as deep as there are objects, for whoever follows pointers by recursion
 };
-[[nodiscard]] std::span<const graph_shape> graph_shapes();
+[[nodiscard]] std::span<const graph_form> graph_forms();
 
 // What Situ aims at: nanoseconds, or a ratio to the raw counterpart of the same sample.
 struct graph_aim {
@@ -41,7 +41,7 @@ struct graph_aim {
 struct graph_case {
   std::string name;
   const graph_operation* operation;
-  const graph_shape* shape;
+  const graph_form* form;
   std::size_t size;  // objects; bytes of flat; doubles of primitives
   std::optional<graph_aim> aim;
 };

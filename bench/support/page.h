@@ -52,7 +52,8 @@ struct bench_page {
   /* For the raw subject's own cases. */
   alignas(128) uint32_t there; /* a ping-pong over two lines, each written by one rank */
   alignas(128) uint32_t back;
-  alignas(128) uint32_t lines; /* 2 * the number of races so far, + 1 where two lines have won the last one */
+  alignas(128) uint32_t lines;     /* 2 * the number of races so far, + 1 where two lines have won the last one */
+  alignas(128) uint32_t asleep[2]; /* of the ping-pong by futex: what each of ranks 0 and 1 is woken by */
   alignas(128) uint32_t flag[2][32];
   alignas(128) uint32_t arrived;
   alignas(128) uint32_t epoch;
@@ -100,6 +101,15 @@ static inline void bench_pin(uint32_t n) {
     fprintf(stderr, "bench: cannot pin to processor %u: two processors, 0 and 1, are needed\n", n % 2);
     exit(2);
   }
+}
+
+/* Lets the calling thread run on both, where the kernel likes. */
+static inline void bench_unpin(void) {
+  cpu_set_t both;
+  CPU_ZERO(&both);
+  CPU_SET(0, &both);
+  CPU_SET(1, &both);
+  if (sched_setaffinity(0, sizeof both, &both) != 0) exit(2);
 }
 
 /* CPU time of the process so far. */

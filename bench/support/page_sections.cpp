@@ -2,6 +2,7 @@
 
 #include "aims.h"
 #include "cases.h"
+#include "everyday_bench.h"
 #include "graph_cases.h"
 #include "report.h"
 #include "stencil_bench.h"
@@ -131,7 +132,7 @@ plot core_plot(const std::vector<std::string>& subjects, std::span<const row> ro
 
 // ---- graphs ----
 
-// A table of graphs: a line for each shape and size, and in its columns who does what with them.
+// A table of graphs: a line for each form and size, and in its columns who does what with them.
 struct graph_column {
   std::string header;
   const graph_operation* operation;
@@ -161,9 +162,9 @@ std::vector<graph_family> graph_families() {
   return families;
 }
 
-const graph_case* case_of(const graph_column& column, const graph_shape& shape, std::size_t size) {
+const graph_case* case_of(const graph_column& column, const graph_form& form, std::size_t size) {
   for (const graph_case& info : all_graph_cases())
-    if (info.operation == column.operation && info.shape == &shape && info.size == size) return &info;
+    if (info.operation == column.operation && info.form == &form && info.size == size) return &info;
   return nullptr;
 }
 
@@ -177,16 +178,16 @@ std::string graph_cell(const graph_case& info, const row& r, std::vector<std::st
          verdict_text(fmt::format("<= {:.3g} {}", info.aim->at_most, info.aim->is_ratio ? "x" : "ns"), is_met);
 }
 
-void add_graph_lines(page_section& section, const graph_family& family, const graph_shape& shape,
+void add_graph_lines(page_section& section, const graph_family& family, const graph_form& form,
                      std::span<const row> rows) {
   std::map<std::size_t, std::vector<std::string>> lines;  // by size
   for (const graph_case& info : all_graph_cases())
-    if (info.shape == &shape) lines[info.size];
+    if (info.form == &form) lines[info.size];
   for (auto& [size, cells] : lines) {
-    cells = {code(shape.name), size_text(size)};
+    cells = {code(form.name), size_text(size)};
     bool any = false;
     for (const graph_column& column : family.columns) {
-      const graph_case* const info = case_of(column, shape, size);
+      const graph_case* const info = case_of(column, form, size);
       const row* const r = info == nullptr ? nullptr : find_row(rows, info->name, column.subject);
       any = any || r != nullptr;
       cells.push_back(r == nullptr ? "" : graph_cell(*info, *r, section.limits));
@@ -195,18 +196,18 @@ void add_graph_lines(page_section& section, const graph_family& family, const gr
   }
 }
 
-// Over sizes: one curve for each column; of one shape.
-plot graph_plot(const graph_family& family, const graph_shape& shape, std::span<const row> rows) {
-  plot drawn{fmt::format("{}_{}.svg", family.name, shape.name),
-             fmt::format("{}: {}", family.name, shape.words),
-             fmt::format("size in {}s", shape.unit),
-             fmt::format("ns for one {}", shape.unit),
+// Over sizes: one curve for each column; of one form.
+plot graph_plot(const graph_family& family, const graph_form& form, std::span<const row> rows) {
+  plot drawn{fmt::format("{}_{}.svg", family.name, form.name),
+             fmt::format("{}: {}", family.name, form.words),
+             fmt::format("size in {}s", form.unit),
+             fmt::format("ns for one {}", form.unit),
              {},
              {}};
   for (const graph_column& column : family.columns) {
     plot_curve curve{column.header, {}};
     for (const graph_case& info : all_graph_cases())
-      if (info.operation == column.operation && info.shape == &shape)
+      if (info.operation == column.operation && info.form == &form)
         if (const row* const r = find_row(rows, info.name, column.subject))
           curve.points.push_back({static_cast<double>(info.size), r->all.ns.median, r->all.ns.p10, r->all.ns.p90});
     if (curve.points.size() > 1) drawn.curves.push_back(std::move(curve));
@@ -214,31 +215,23 @@ plot graph_plot(const graph_family& family, const graph_shape& shape, std::span<
   return drawn;
 }
 
-// ---- stencils ----
+// ---- comparisons ----
 
-std::string stencil_rate(const stencil_case& info, const row& r) {
-  if (info.bytes_each > 0) return fmt::format("{:.3g} GB/s", info.bytes_each / r.all.ns.median);
-  if (r.all.bytes > 0) return fmt::format("{:.3g} GB, {:.3g} GB/s", r.all.bytes * 1e-9, r.all.bytes / r.all.ns.median);
-  return {};
-}
-
-void add_stencil_lines(page_section& section, plot& drawn, const stencil_case& info, std::span<const row> rows) {
+void add_comparison_lines(page_section& section, plot& drawn, const comparison_case& info, std::span<const row> rows) {
   plot_group group{std::string{info.name}, {}};
   bool first = true;
-  for (const stencil_subject& subject : info.subjects) {
+  for (const comparison_subject& subject : subjects_of(info, rows)) {
     const row* const r = find_row(rows, info.name, subject.name);
     if (r == nullptr) continue;
     const bool is_base = subject.counterpart.starts_with("itself");
     std::string verdict;
     if (subject.aim) {
-      const bool is_met = (subject.aim->is_ratio ? r->all.ratio_to_raw : r->all.ns.median) <= subject.aim->at_most;
-      verdict = verdict_text(
-          "<= " + (subject.aim->is_ratio ? ratio_text(subject.aim->at_most) : time_text(subject.aim->at_most)), is_met);
-      if (!is_met) add_limit(section.limits, info.name, subject.name, subject.name);
+      verdict = verdict_text("<= " + text_of(*subject.aim), is_met(*subject.aim, *r));
+      if (!is_met(*subject.aim, *r)) add_limit(section.limits, info.name, subject.name, subject.name);
     }
     section.table.rows.push_back(
         {first ? code(info.name) : "", first ? std::string{info.words} : "", std::string{subject.name},
-         spread_text(r->all.ns), stencil_rate(info, *r), is_base ? "" : ratio_text(r->all.ratio_to_raw),
+         spread_text(r->all.ns), rate_text(info, *r), is_base ? "" : ratio_text(r->all.ratio_to_raw),
          is_base ? "" : std::string{subject.counterpart}, std::to_string(r->all.samples), verdict});
     if (!is_base) {
       group.bars.push_back({std::string{subject.name}, r->all.ratio_to_raw});
@@ -254,6 +247,7 @@ void add_stencil_lines(page_section& section, plot& drawn, const stencil_case& i
 std::string bench_of(std::string_view case_name) {
   if (find_case(case_name) != nullptr) return "core";
   if (find_graph_case(case_name) != nullptr) return "graph";
+  if (find_everyday_case(case_name) != nullptr) return "everyday";
   return find_stencil_case(case_name) != nullptr ? "stencil" : "";
 }
 
@@ -312,31 +306,46 @@ std::vector<page_section> graph_sections(std::span<const row> rows) {
     section.words =
         "For one object, or one byte of `flat` and `primitives`; x is the ratio to the raw walk of the same graph (of "
         "these two: to memcpy) in the same sample, of `free` to the time until the graph is there.";
-    section.table.header = {"shape", "size"};
+    section.table.header = {"form", "size"};
     for (const graph_column& column : family.columns) section.table.header.push_back(column.header);
-    for (const graph_shape& shape : graph_shapes()) {
-      add_graph_lines(section, family, shape, rows);
-      if (plot drawn = graph_plot(family, shape, rows); !drawn.curves.empty())
-        section.plots.push_back(std::move(drawn));
+    for (const graph_form& form : graph_forms()) {
+      add_graph_lines(section, family, form, rows);
+      if (plot drawn = graph_plot(family, form, rows); !drawn.curves.empty()) section.plots.push_back(std::move(drawn));
     }
     sections.push_back(std::move(section));
   }
   return sections;
 }
 
+namespace {
+
+page_section comparison_section(std::span<const comparison_case> cases, const char* plot_file,
+                                std::span<const row> rows) {
+  page_section section;
+  section.table.header = {"case", "what", "subject", "time", "rate", "ratio", "to", "samples", "aim"};
+  plot drawn{plot_file, "Time over that of the counterpart", "ratio to the counterpart (less is better)", "", {}, {}};
+  for (const comparison_case& info : cases) add_comparison_lines(section, drawn, info, rows);
+  if (!drawn.groups.empty()) section.plots.push_back(std::move(drawn));
+  return section;
+}
+
+}  // namespace
+
+std::optional<page_section> everyday_section(std::span<const row> rows) {
+  if (subjects_in(rows, "everyday").empty()) return std::nullopt;
+  page_section section = comparison_section(all_everyday_cases(), "everyday.svg", rows);
+  section.title = "Everyday programs";
+  section.words = "Two places. The ratio is to the counterpart in the same sample.";
+  return section;
+}
+
 std::optional<page_section> stencil_section(std::span<const row> rows) {
   if (subjects_in(rows, "stencil").empty()) return std::nullopt;
-  page_section section;
+  page_section section = comparison_section(all_stencil_cases(), "stencil.svg", rows);
   section.title = "Stencils";
   section.words =
       "GB/s is of memory, each field once for each loop that reads or writes it; where bytes are given, of the file. "
-      "The "
-      "ratio is to the counterpart in the same sample.";
-  section.table.header = {"case", "what", "subject", "time", "rate", "ratio", "to", "samples", "aim"};
-  plot drawn{
-      "stencil.svg", "Time over that of the counterpart", "ratio to the counterpart (less is better)", "", {}, {}};
-  for (const stencil_case& info : all_stencil_cases()) add_stencil_lines(section, drawn, info, rows);
-  if (!drawn.groups.empty()) section.plots.push_back(std::move(drawn));
+      "The ratio is to the counterpart in the same sample.";
   return section;
 }
 
@@ -346,7 +355,7 @@ page_table terms_table(std::span<const row> rows) {
     if (r.terms.flags.empty() && r.terms.built.empty()) continue;
     const std::string bench = bench_of(r.case_name);
     // Programs built elsewhere differ from case to case; everything else is one program for all.
-    const stencil_case* const found = find_stencil_case(r.case_name);
+    const comparison_case* const found = find_stencil_case(r.case_name);
     const std::string where = found != nullptr && found->is_programs ? std::string{r.case_name} : bench;
     std::vector<std::string> line{fmt::format("{}: {}", where, r.subject),
                                   r.terms.flags.empty() ? "" : code(r.terms.flags), r.terms.built};

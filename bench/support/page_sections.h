@@ -13,6 +13,7 @@ namespace situ::bench {
 [[nodiscard]] std::optional<page_section> aims_section(std::span<const row> rows);
 // Each bench's own; no section where none of the rows is of one of its cases.
 [[nodiscard]] std::optional<page_section> core_section(std::span<const row> rows);
+[[nodiscard]] std::optional<page_section> everyday_section(std::span<const row> rows);
 [[nodiscard]] std::optional<page_section> stencil_section(std::span<const row> rows);
 // One section for what is done with graphs: copies, graphs to another place, what that leaves free.
 [[nodiscard]] std::vector<page_section> graph_sections(std::span<const row> rows);

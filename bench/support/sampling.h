@@ -9,6 +9,10 @@
  * each case, to at least BENCH_BATCH_NS. A sample is printed as one line of JSON on rank 0's standard output:
  *   {"case":"put_8","subject":"raw","ns":0.41,"calibration_ns":103.2,"raw_ns":0.41}
  *
+ * A case beside load comes after the others, each sample of it beside two processes that compute without end: 10,000
+ * operations in turns with as many round trips by futex, which are its counterpart. Its ranks run where the kernel puts
+ * them. Batches are not sized: nothing that is timed beside load says how long the next batch takes.
+ *
  * Invariants
  *   1. Only rank 0 changes `go`, and only when all ranks that the last command concerned have counted `finished` up.
  *   2. While a calibration or a raw counterpart is timed, rank 1 polls and ranks >= 2 sleep: nobody else runs. */
@@ -16,12 +20,19 @@
 
 #include "page.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
 #define BENCH_BATCH_NS 150000u
 #define BENCH_WORDS 20000u /* raw stores, loads or adds in a sample */
 #define BENCH_BALLS 50u    /* in a chunk of the calibration */
 #define BENCH_CHUNKS 9u
 #define BENCH_COPIES 8u
 #define BENCH_IDLE_NS 1000000000u
+#define BENCH_LOADED_CALLS 10000u
+#define BENCH_LOADED_ROUNDS 5u /* for each start of the subject; of a short run, one */
+#define BENCH_LOADS 2u
 #define BENCH_WATCHDOG_S 150u
 
 enum bench_raw {
@@ -30,7 +41,8 @@ enum bench_raw {
   BENCH_RAW_LOAD,
   BENCH_RAW_COPY_IN,
   BENCH_RAW_COPY_OUT,
-  BENCH_RAW_ADD
+  BENCH_RAW_ADD,
+  BENCH_RAW_FUTEX /* a round trip of two that sleep; the case is one beside load */
 };
 
 struct bench_session;
@@ -55,9 +67,10 @@ struct bench_session {
   char* copy_region; /* the raw copies' shared memory */
   char* buffer;      /* private, BENCH_COPY_BYTES */
   uint32_t seen;     /* the last command that this rank took up */
+  uint32_t woken;    /* how often this rank has been woken by futex */
 };
 
-enum { BENCH_QUIT, BENCH_CALIBRATE, BENCH_CASE, BENCH_IDLE };
+enum { BENCH_QUIT, BENCH_CALIBRATE, BENCH_CASE, BENCH_IDLE, BENCH_FUTEX, BENCH_UNPIN, BENCH_PIN };
 
 /* ---- rank 0: commands ---- */
 
@@ -148,7 +161,8 @@ __attribute__((always_inline)) static inline void bench_raw_operations(struct be
       case BENCH_RAW_ADD: bench_keep(__atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST)); break;
       case BENCH_RAW_COPY_IN: memcpy(s->copy_region, s->buffer, BENCH_COPY_BYTES); break;
       case BENCH_RAW_COPY_OUT: memcpy(s->buffer, s->copy_region, BENCH_COPY_BYTES); break;
-      case BENCH_RAW_PING_PONG: break;
+      case BENCH_RAW_PING_PONG:
+      case BENCH_RAW_FUTEX: break;
     }
     bench_compiler_barrier();
   }
@@ -164,7 +178,8 @@ __attribute__((noinline, hot)) static double bench_time_raw(struct bench_session
     case BENCH_RAW_ADD: bench_raw_operations(s, BENCH_RAW_ADD, operations); break;
     case BENCH_RAW_COPY_IN: bench_raw_operations(s, BENCH_RAW_COPY_IN, operations); break;
     case BENCH_RAW_COPY_OUT: bench_raw_operations(s, BENCH_RAW_COPY_OUT, operations); break;
-    case BENCH_RAW_PING_PONG: break;
+    case BENCH_RAW_PING_PONG:
+    case BENCH_RAW_FUTEX: break;
   }
   return (double)(bench_now_ns() - start) / (double)operations;
 }
@@ -204,6 +219,71 @@ static inline void bench_measure_idle(struct bench_session* s) {
         "\n",
         s->ranks, s->subject, (double)s->page->idle[rank].cpu_ns, calibration_ns,
         (unsigned long long)s->page->idle[rank].wall_ns, (unsigned long long)s->page->idle[rank].pss_bytes);
+}
+
+/* ---- beside load ---- */
+
+/* One side of round trips in which each sleeps until the other has answered. */
+static inline void bench_futex_rounds(struct bench_session* s, uint64_t rounds) {
+  uint32_t* mine = &s->page->asleep[s->rank];
+  uint32_t* other = &s->page->asleep[1 - s->rank];
+  for (uint64_t i = 0; i < 2 * rounds; ++i) {
+    if (i % 2 == s->rank) {
+      bench_store(other, bench_load(other) + 1);
+      bench_futex_wake(other, 1);
+    } else {
+      const uint32_t seen = s->woken++;
+      while (bench_load(mine) == seen) bench_futex_wait(mine, seen);
+    }
+  }
+}
+
+static inline double bench_time_futex(struct bench_session* s, uint64_t rounds) {
+  bench_command(s, BENCH_FUTEX, 0, rounds);
+  const uint64_t start = bench_now_ns();
+  bench_futex_rounds(s, rounds);
+  const uint64_t end = bench_now_ns();
+  bench_complete(s);
+  return (double)(end - start) / (double)rounds;
+}
+
+/* Starts a program that computes without end, and dies with this process. */
+static inline pid_t bench_start_load(void) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) exit(2);
+  if (child > 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(2);
+  execl("/bin/sh", "sh", "-c", "while :; do :; done", (char*)NULL);
+  _exit(2);
+}
+
+static inline void bench_move_ranks(struct bench_session* s, uint32_t command) {
+  bench_command(s, command, 0, 0);
+  if (command == BENCH_UNPIN)
+    bench_unpin();
+  else
+    bench_pin(s->rank);
+  bench_complete(s);
+}
+
+static inline void bench_measure_loaded(struct bench_session* s, uint32_t case_index, uint32_t rounds) {
+  pid_t loads[BENCH_LOADS];
+  const double calibration_ns = bench_calibrate(s);
+  bench_move_ranks(s, BENCH_UNPIN);
+  for (uint32_t i = 0; i < BENCH_LOADS; ++i) loads[i] = bench_start_load();
+  for (uint32_t i = 0; i < rounds; ++i) {
+    const double raw_ns = bench_time_futex(s, BENCH_LOADED_CALLS);
+    const double ns = bench_batch(s, case_index, BENCH_LOADED_CALLS);
+    printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.1f,\"calibration_ns\":%.2f,\"raw_ns\":%.1f}\n",
+           s->cases[case_index].name, s->subject, ns, calibration_ns, raw_ns);
+  }
+  for (uint32_t i = 0; i < BENCH_LOADS; ++i) {
+    kill(loads[i], SIGKILL);
+    waitpid(loads[i], NULL, 0);
+  }
+  bench_move_ranks(s, BENCH_PIN);
 }
 
 /* ---- the ranks that serve ---- */
@@ -247,6 +327,9 @@ static inline void bench_serve(struct bench_session* s) {
     if (command == BENCH_CALIBRATE) bench_return_balls(s);
     if (command == BENCH_CASE) bench_serve_case(s);
     if (command == BENCH_IDLE) bench_idle(s);
+    if (command == BENCH_FUTEX) bench_futex_rounds(s, s->page->operations);
+    if (command == BENCH_UNPIN) bench_unpin();
+    if (command == BENCH_PIN) bench_pin(s->rank);
     __atomic_add_fetch(&s->page->finished, 1, __ATOMIC_ACQ_REL);
     if (command == BENCH_QUIT) return;
   }
@@ -284,7 +367,7 @@ static inline void bench_lead(struct bench_session* s) {
   char idle[16];
   int any = 0;
   for (uint32_t i = 0; i < s->case_count; ++i)
-    if (bench_wanted(s->cases[i].name)) {
+    if (s->cases[i].raw != BENCH_RAW_FUTEX && bench_wanted(s->cases[i].name)) {
       operations[i] = bench_size_batch(s, i);
       any = 1;
     }
@@ -293,6 +376,9 @@ static inline void bench_lead(struct bench_session* s) {
     for (uint32_t i = 0; i < s->case_count; ++i)
       if (operations[i] != 0) bench_sample(s, i, &operations[i]);
   } while (any && bench_now_ns() < end);
+  for (uint32_t i = 0; i < s->case_count; ++i)
+    if (s->cases[i].raw == BENCH_RAW_FUTEX && bench_wanted(s->cases[i].name))
+      bench_measure_loaded(s, i, duration < 1000000000u ? 1 : BENCH_LOADED_ROUNDS);
   snprintf(idle, sizeof idle, "idle_%u", s->ranks);
   if (bench_wanted(idle)) bench_measure_idle(s);
   printf("{\"end\":\"%s\"}\n", s->subject);

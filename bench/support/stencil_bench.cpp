@@ -22,38 +22,38 @@ constexpr double at_95_percent = 1 / 0.95;  // a rate of 0.95 is a time of 1 / 0
 
 // Every subject, in the order in which they are printed.
 const std::vector<std::string> subject_order{
-    "raw",          "file",          "devito",          "by_hand",     "ops",
-    "plain",        "plain_by_hand", "ops_tiled",       "ops_mended",  "tiled",
-    "tiled_mended", "ops_developer", "plain_developer", "out_of_core", "first_ten"};
+    "raw",           "file",         "devito",        "by_hand",         "ops",          "plain",
+    "plain_by_hand", "ops_tiled",    "ops_mended",    "tiled",           "tiled_mended", "plain_bytes",
+    "tiled_by_hand", "tiled_chosen", "ops_developer", "plain_developer", "out_of_core",  "first_ten"};
 
-bool wants(const stencil_options& options, const stencil_case& info) {
+bool wants(const stencil_options& options, const comparison_case& info) {
   if (info.is_programs &&
       (options.programs.empty() || !std::filesystem::is_directory(std::filesystem::path{options.programs} / info.name)))
     return false;
-  if (options.cases.empty()) return options.large || !info.is_large;
-  return std::any_of(options.cases.begin(), options.cases.end(),
-                     [&](const std::string& each) { return info.name.starts_with(each); });
+  return options.cases.empty() ? options.large || !info.is_large : is_named(info, options.cases);
 }
 
 bool wants_devito(const stencil_options& options) {
   return std::any_of(all_stencil_cases().begin(), all_stencil_cases().end(),
-                     [&](const stencil_case& each) { return each.is_devito && wants(options, each); });
+                     [&](const comparison_case& each) { return each.is_devito && wants(options, each); });
 }
 
 // The file below the case's folder whose time a row is (bench/stencil/programs.cpp compares some with several others).
-std::string program_of(const std::string& subject) {
-  if (subject.starts_with("plain")) return "plain";
+std::string program_of(const comparison_case& info, const std::string& subject) {
+  if (subject.starts_with("plain") || !info.counterpart_of_others.empty()) return "plain";
   return subject.starts_with("tiled") ? "tiled" : subject;
 }
 
 // Of a program that the user gave: what it records of its flags, and which of ours it lacks.
 std::optional<subject_terms> terms_of_row(const stencil_options& options, const row& r) {
-  const stencil_case* const info = find_stencil_case(r.case_name);
+  const comparison_case* const info = find_stencil_case(r.case_name);
   if (info == nullptr || !info->is_programs) return std::nullopt;
-  std::filesystem::path program = std::filesystem::path{options.programs} / r.case_name / program_of(r.subject);
+  if (!info->counterpart_of_others.empty() && r.subject != "worst") return std::nullopt;  // one program for all kernels
+  std::filesystem::path program = std::filesystem::path{options.programs} / r.case_name / program_of(*info, r.subject);
   if (!std::filesystem::exists(program))  // the fastest of several counts
     for (const auto& each : std::filesystem::directory_iterator{program.parent_path()})
-      if (each.path().filename().string().starts_with(program_of(r.subject) + "@") && each.path().extension() != ".txt")
+      if (each.path().filename().string().starts_with(program_of(*info, r.subject) + "@") &&
+          each.path().extension() != ".txt" && each.path().extension() != ".args")
         program = each.path();
   subject_terms terms = terms_of_program(program);
   if (terms.flags == "unknown") return terms;
@@ -67,14 +67,11 @@ std::optional<subject_terms> terms_of_row(const stencil_options& options, const 
 void check_names(const stencil_options& options) {
   if (!options.programs.empty() &&
       std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(),
-                   [&](const stencil_case& each) { return each.is_programs && wants(options, each); }))
+                   [&](const comparison_case& each) { return each.is_programs && wants(options, each); }))
     throw std::runtime_error{fmt::format(
-        "situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/results/README.md",
+        "situ bench: {} holds no folder of a case that is asked for, as cloverleaf_3840; see docs/guide/benchmarks.md",
         options.programs)};
-  for (const std::string& name : options.cases)
-    if (std::none_of(all_stencil_cases().begin(), all_stencil_cases().end(),
-                     [&](const stencil_case& each) { return each.name.starts_with(name); }))
-      throw std::runtime_error{fmt::format("situ bench: no case '{}'; see `situ bench stencil --help`", name)};
+  check_comparison_names(all_stencil_cases(), options.cases, "stencil");
 }
 
 // A process for each case: it has the memory for itself.
@@ -82,12 +79,12 @@ std::vector<requested_run> plan_stencil(const stencil_options& options, bool wit
                                         const std::filesystem::path& directory) {
   std::vector<requested_run> runs;
   double shares = 0;
-  const auto is_run = [&](const stencil_case& info) {
+  const auto is_run = [&](const comparison_case& info) {
     return wants(options, info) && (with_devito || !info.is_devito);
   };
-  for (const stencil_case& info : all_stencil_cases())
+  for (const comparison_case& info : all_stencil_cases())
     if (is_run(info)) shares += info.share;
-  for (const stencil_case& info : all_stencil_cases()) {
+  for (const comparison_case& info : all_stencil_cases()) {
     if (!is_run(info)) continue;
     subject_request request;
     request.command = {find_subject_program(program_name).value().string()};
@@ -109,40 +106,29 @@ std::vector<requested_run> plan_stencil(const stencil_options& options, bool wit
 }
 
 // CloverLeaf, by hand, by OPS, and by OPS's sources with situ::ops.
-std::vector<stencil_subject> beside_ops(double tiled_at_most) {
+std::vector<comparison_subject> beside_ops(double tiled_at_most) {
   return {{"by_hand", "itself"},
           {"ops", "itself"},
-          {"plain", "ops", stencil_aim{1}},
-          {"plain_by_hand", "by_hand", stencil_aim{1}},
+          {"plain", "ops", comparison_aim{1}},
+          {"plain_by_hand", "by_hand", comparison_aim{1}},
           {"ops_tiled", "itself"},
           {"ops_mended", "ops_tiled"},
           {"tiled", "ops_tiled"},
-          {"tiled_mended", "ops_mended", stencil_aim{tiled_at_most}}};
-}
-
-std::string verdict(const stencil_subject& subject, const row& r) {
-  if (!subject.aim) return {};
-  const double value = subject.aim->is_ratio ? r.all.ratio_to_raw : r.all.ns.median;
-  const std::string aim =
-      subject.aim->is_ratio ? fmt::format("{:.3g} x", subject.aim->at_most) : time_text(subject.aim->at_most);
-  return fmt::format("aim <= {}: {}", aim, value <= subject.aim->at_most ? "met" : "MISSED");
-}
-
-std::string rate(const stencil_case& info, const row& r) {
-  if (info.bytes_each > 0) return fmt::format("{:.3g} GB/s", info.bytes_each / r.all.ns.median);
-  if (r.all.bytes > 0) return fmt::format("{:.3g} GB, {:.3g} GB/s", r.all.bytes * 1e-9, r.all.bytes / r.all.ns.median);
-  return {};
+          {"tiled_mended", "ops_mended", comparison_aim{tiled_at_most}},
+          {"plain_bytes", "its bytes over the bandwidth of each loop's mix", comparison_aim{1.1}},
+          {"tiled_by_hand", "itself: from the tenth step on, the best tile"},
+          {"tiled_chosen", "tiled_by_hand", comparison_aim{1.05}}};
 }
 
 }  // namespace
 
-std::span<const stencil_case> all_stencil_cases() {
-  const std::vector<stencil_subject> loop{{"raw", "itself"}, {"plain", "raw", stencil_aim{at_95_percent}}};
+std::span<const comparison_case> all_stencil_cases() {
+  const std::vector<comparison_subject> loop{{"raw", "itself"}, {"plain", "raw", comparison_aim{at_95_percent}}};
   // Of its first ten steps after the start, and of the ten that follow, each with the trials in them.
-  const std::vector<stencil_subject> chosen_tiles{
+  const std::vector<comparison_subject> chosen_tiles{
       {"by_hand", "itself: the best tile"}, {"first_ten", "by_hand"}, {"tiled", "by_hand"}};
-  const std::vector<stencil_subject> beside_devito{{"devito", "itself"}, {"plain", "devito"}, {"tiled", "devito"}};
-  static const std::vector<stencil_case> cases{
+  const std::vector<comparison_subject> beside_devito{{"devito", "itself"}, {"plain", "devito"}, {"tiled", "devito"}};
+  static const std::vector<comparison_case> cases{
       {"triad_1", "STREAM's triad, one thread", "point", 24, loop},
       {"triad_2", "the same, two threads", "point", 24, loop},
       {"copy", "one loop, one thread", "point", 16, loop},
@@ -152,7 +138,7 @@ std::span<const stencil_case> all_stencil_cases() {
        "10 sweeps of a 5-point Jacobi iteration on 2 GB, two threads",
        "point and sweep",
        16,
-       {{"raw", "itself"}, {"plain", "raw"}, {"tiled", "plain", stencil_aim{0.5}}},
+       {{"raw", "itself"}, {"plain", "raw"}, {"tiled", "plain", comparison_aim{0.5}}},
        3},
       {"jacobi_far",
        "the same, with data of 3 times the fast memory",
@@ -164,7 +150,7 @@ std::span<const stencil_case> all_stencil_cases() {
        "a step of three in a chain, with data of 3 times the fast memory",
        "step",
        0,
-       {{"plain", "itself"}, {"tiled", "plain"}, {"out_of_core", "the faster of these", stencil_aim{1.15}}},
+       {{"plain", "itself"}, {"tiled", "plain"}, {"out_of_core", "the faster of these", comparison_aim{1.15}}},
        6},
       {"euler",
        "a step of one in a chain, 2 dimensions, with data of 3 times the fast memory",
@@ -173,10 +159,10 @@ std::span<const stencil_case> all_stencil_cases() {
        {{"file", "itself: bytes that must move"},
         {"plain", "itself: computing"},
         {"tiled", "plain"},
-        {"out_of_core", "the larger of file and computing", stencil_aim{1.2}}},
+        {"out_of_core", "the larger of file and computing", comparison_aim{1.2}}},
        4},
-      {"plan_new", "planning a chain of 198 loops", "chain", 0, {{"tiled", "a step of it", stencil_aim{0.01}}}},
-      {"plan_cached", "finding its plan again", "chain", 0, {{"tiled", "a step of it", stencil_aim{50'000, false}}}},
+      {"plan_new", "planning a chain of 198 loops", "chain", 0, {{"tiled", "a step of it", comparison_aim{0.01}}}},
+      {"plan_cached", "finding its plan again", "chain", 0, {{"tiled", "a step of it", comparison_aim{50'000, false}}}},
       {"tile_choice_2d", "Euler, 3840 x 3840, two threads: tiles chosen and swept", "step", 0, chosen_tiles, 3},
       {"tile_choice_3d", "likewise, 192 x 192 x 192", "step", 0, chosen_tiles, 3},
       {"beyond_memory",
@@ -197,15 +183,37 @@ std::span<const stencil_case> all_stencil_cases() {
        "OPS's CloverLeaf 2D, 87 steps of 960 x 960, one thread",
        "run",
        0,
-       {{"ops_developer", "itself"}, {"plain_developer", "ops_developer", stencil_aim{0.3}}},
+       {{"ops_developer", "itself"}, {"plain_developer", "ops_developer", comparison_aim{0.3}}},
        6,
        false,
        true},
+      {"cloverleaf_kernels",
+       "each kernel of OPS's CloverLeaf 2D, one thread, data in the second-level cache",
+       "point",
+       0,
+       {},
+       1,
+       false,
+       true,
+       false,
+       "the larger limit"},
+      // These two are measured beside it.
+      {"cloverleaf_limits",
+       "what the operations of these kernels take",
+       "point",
+       0,
+       {},
+       1,
+       false,
+       true,
+       false,
+       "what their bytes take"},
+      {"processor", "this processor's limits, one thread", "double", 0, {}, 1, false, true, false, "an addition"},
       {"mb_shsgc",
        "OPS's mb_shsgc, two threads",
        "run",
        0,
-       {{"ops", "itself"}, {"plain", "ops", stencil_aim{1}}},
+       {{"ops", "itself"}, {"plain", "ops", comparison_aim{1}}},
        1,
        false,
        true},
@@ -213,33 +221,13 @@ std::span<const stencil_case> all_stencil_cases() {
   return cases;
 }
 
-const stencil_case* find_stencil_case(std::string_view name) {
-  const auto cases = all_stencil_cases();
-  const auto found =
-      std::find_if(cases.begin(), cases.end(), [&](const stencil_case& each) { return each.name == name; });
-  return found == cases.end() ? nullptr : &*found;
-}
+const comparison_case* find_stencil_case(std::string_view name) { return find_comparison(all_stencil_cases(), name); }
 
 std::string to_stencil_table(std::span<const row> rows, const provenance& from) {
-  std::string text = fmt::format("{}; commit {}, {} build\n", from.machine, from.commit, from.build);
-  text +=
-      "Median (p10..p90); x: the ratio to the counterpart in the same sample. GB/s: of memory by the paper's count, "
-      "each field once for each loop that\n"
-      "reads or writes it; where bytes are given, of the file.\n\n";
-  for (const stencil_case& info : all_stencil_cases()) {
-    bool first = true;
-    for (const stencil_subject& subject : info.subjects) {
-      const row* const r = find_row(rows, info.name, subject.name);
-      if (r == nullptr) continue;
-      if (first) text += fmt::format("{}: {}, for one {}\n", info.name, info.words, info.unit);
-      text +=
-          fmt::format("  {:<15} {:>9} ({}..{})  {:>7.3g} x {:<36} {:<22} n={:<4} {}\n", subject.name,
-                      time_text(r->all.ns.median), time_text(r->all.ns.p10), time_text(r->all.ns.p90),
-                      r->all.ratio_to_raw, subject.counterpart, rate(info, *r), r->all.samples, verdict(subject, *r));
-      first = false;
-    }
-  }
-  return text;
+  return to_comparison_table(
+      all_stencil_cases(), rows, from,
+      "GB/s: of memory by the paper's count, each field once for each loop that\nreads or writes it; where bytes are "
+      "given, of the file.");
 }
 
 int run_stencil_bench(const stencil_options& options) {
@@ -256,7 +244,7 @@ int run_stencil_bench(const stencil_options& options) {
   };
   stencil.other_terms = [&](const row& r) { return terms_of_row(options, r); };
   stencil.position = [](std::string_view name) -> std::optional<std::size_t> {
-    const stencil_case* const found = find_stencil_case(name);
+    const comparison_case* const found = find_stencil_case(name);
     return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - all_stencil_cases().data()};
   };
   stencil.table = to_stencil_table;

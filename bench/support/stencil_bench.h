@@ -5,42 +5,17 @@
 // its ratio is to. Cases of programs compare whole programs that were built elsewhere (bench/stencil/programs.cpp).
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "results.h"
+#include "comparison.h"
 
 namespace situ::bench {
 
-// Of a time in nanoseconds, or of the ratio to the counterpart.
-struct stencil_aim {
-  double at_most;
-  bool is_ratio = true;
-};
-
-struct stencil_subject {
-  std::string_view name;
-  std::string_view counterpart;  // in words
-  std::optional<stencil_aim> aim = std::nullopt;
-};
-
-struct stencil_case {
-  std::string_view name;
-  std::string_view words;
-  std::string_view unit;  // what a time is for
-  double bytes_each;      // of memory, for that, by the paper's count; 0: not counted
-  std::vector<stencil_subject> subjects;
-  double share = 1;          // of the time
-  bool is_large = false;     // only where it is named or --large is given
-  bool is_programs = false;  // only where --programs is given
-  bool is_devito = false;    // beside Devito, where it can be had
-};
-
-[[nodiscard]] std::span<const stencil_case> all_stencil_cases();
-[[nodiscard]] const stencil_case* find_stencil_case(std::string_view name);
+[[nodiscard]] std::span<const comparison_case> all_stencil_cases();
+[[nodiscard]] const comparison_case* find_stencil_case(std::string_view name);
 // The table that `situ bench stencil` prints.
 [[nodiscard]] std::string to_stencil_table(std::span<const row> rows, const provenance& from);
 

@@ -21,7 +21,7 @@
 
 namespace graph_bench {
 
-// --- shapes ---
+// --- forms ---
 
 struct list_node {
   list_node* next;

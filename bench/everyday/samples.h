@@ -1,0 +1,90 @@
+// How the programs of `situ bench everyday` take samples. Each runs at two places; place 0 prints.
+//
+// A sample of a case is each of its subjects once, one after the other, so that all meet the same machine; the first is
+// what the others are compared with. One line of JSON for each subject and sample:
+//   {"case":"gups","subject":"one_by_one","ns":7.2,"calibration_ns":61.8,"raw_ns":5.9}
+// Times are for one operation of the whole work. The calibration is 50 dependent multiplications.
+#pragma once
+
+#include <situ/situ.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace everyday_bench {
+
+// Small sizes, one sample of each.
+inline bool is_quick() {
+  const char* const quick = std::getenv("SITU_BENCH_QUICK");
+  return quick != nullptr && std::strcmp(quick, "1") == 0;
+}
+// By hand all cases are wanted.
+inline bool is_wanted(const char* name) {
+  const char* const wanted = std::getenv("SITU_BENCH_CASES");
+  return wanted == nullptr || std::strstr(wanted, ("," + std::string{name} + ",").c_str()) != nullptr;
+}
+inline bool is_first() { return situ::here().index() == 0; }
+inline double now_ns() { return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count()); }
+
+// The time that all places take together, from a barrier to a barrier.
+template <class Body>
+double time_together(Body body) {
+  situ::barrier();
+  const double begin = now_ns();
+  body();
+  situ::barrier();
+  return now_ns() - begin;
+}
+// The time that place 0 takes alone.
+template <class Body>
+double time_alone(Body body) {
+  return time_together([&] {
+    if (is_first()) body();
+  });
+}
+
+inline double calibration() {
+  double best = 1e9;
+  for (int i = 0; i < 20; ++i) {
+    const double begin = now_ns();
+    double product = 1.0000001;
+    for (int k = 0; k < 2000; ++k) {
+      product *= 1.0000001;
+      asm volatile("" : "+x"(product));
+    }
+    best = std::min(best, (now_ns() - begin) / 40);
+  }
+  return best;
+}
+
+// One subject's samples of a case, in ns for one operation.
+struct samples {
+  const char* name;
+  std::vector<double> ns = {};
+};
+
+// The counterpart of all is the first; `counterpart` instead, where it has samples.
+inline void print(const char* case_name, const std::vector<samples>& all, const std::vector<double>& counterpart = {}) {
+  if (!is_first()) return;
+  const double calibrated = calibration();
+  for (const samples& each : all)
+    for (std::size_t i = 0; i < each.ns.size(); ++i) {
+      const double to = counterpart.empty() || &each == &all.front() ? all.front().ns[i] : counterpart[i];
+      std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.4g,\"raw_ns\":%.6g}\n",
+                  case_name, each.name, each.ns[i], calibrated, to);
+    }
+  std::fflush(stdout);
+}
+// After the last case.
+inline void print_end() {
+  if (is_first()) std::puts("{\"end\":\"situ\"}");
+}
+
+}  // namespace everyday_bench
