@@ -21,7 +21,7 @@ TEST(error, codes_are_grouped_by_what_is_damaged) {
   using situ::error_scope;
   for (const errc code :
        {errc::bad_argument, errc::bad_address, errc::misaligned, errc::out_of_memory, errc::access_denied,
-        errc::not_supported, errc::bad_message, errc::bad_file, errc::remote_exception})
+        errc::not_supported, errc::bad_message, errc::bad_file, errc::cancelled, errc::remote_exception})
     EXPECT_EQ(situ::scope(code), error_scope::operation) << situ::name(code);
   EXPECT_EQ(situ::scope(errc::link_lost), error_scope::link);
   EXPECT_EQ(situ::scope(errc::place_lost), error_scope::place);
@@ -57,6 +57,20 @@ TEST(error, lost_places_and_remote_exceptions_name_the_place) {
   EXPECT_EQ(remote.type_name(), "std::out_of_range");
   EXPECT_EQ(remote.remote_what(), "index 5");
   EXPECT_STREQ(remote.what(), "situ: remote exception: thrown at place 2: std::out_of_range: index 5");
+  EXPECT_TRUE(remote.calls().empty());
+
+  const situ::remote_error with_calls{
+      2,
+      "int",
+      "none",
+      {{.place_index = 2, .caller_index = 1, .function = "f", .file = "a.cpp", .line = 7, .left_out = 3},
+       {.place_index = 1, .caller_index = 0, .function = "", .file = ""}}};
+  EXPECT_EQ(with_calls.remote_what(), "none");
+  EXPECT_STREQ(with_calls.what(),
+               "situ: remote exception: thrown at place 2: int: none\n"
+               "  in f at place 2, called by place 1 at a.cpp:7\n"
+               "  in 3 further calls\n"
+               "  in a function of unknown name at place 1, called by place 0");
 }
 
 TEST(error, thrown_as_a_standard_exception) {

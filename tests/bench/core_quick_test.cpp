@@ -45,8 +45,9 @@ TEST_F(core_quick, delivers_every_row_and_leaves_nothing) {
   ASSERT_EQ(r.status, 0) << r.output;
   const auto seen = check_rows(file, 1);
   for (const char* subject : {"raw", "situ"})
-    for (const char* name : {"put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway",
-                             "at_empty_rt", "at_1000_doubles", "barrier_2", "barrier_8", "barrier_64"})
+    for (const char* name :
+         {"put_8", "get_8", "put_1m", "get_1m", "fetch_add", "am_short_rt", "am_short_oneway", "at_empty_rt",
+          "at_1000_doubles", "barrier_2", "barrier_8", "barrier_64", "at_beside_load"})
       EXPECT_TRUE(seen.contains({name, subject})) << name << ' ' << subject << '\n' << r.output;
   EXPECT_TRUE(seen.contains({"idle_64", "situ"}));
   EXPECT_TRUE(seen.contains({"context_switch", "raw"}));

@@ -33,15 +33,15 @@ TEST_F(graph_quick, delivers_every_row_of_ours_and_leaves_nothing) {
   ASSERT_EQ(r.status, 0) << r.output;
   const auto seen = check_rows(file, 3);
   for (const char* subject : {"raw_walk", "memcpy", "situ", "map_clone"})
-    for (const graph_shape& shape : graph_shapes())
+    for (const graph_form& form : graph_forms())
       for (const char* size : {"1e2", "1e3", "1e4"})
-        EXPECT_TRUE(seen.contains({"clone_" + std::string{shape.name} + "_" + size, subject}))
-            << shape.name << ' ' << size << ' ' << subject << '\n'
+        EXPECT_TRUE(seen.contains({"clone_" + std::string{form.name} + "_" + size, subject}))
+            << form.name << ' ' << size << ' ' << subject << '\n'
             << r.output;
   for (const char* transfer : {"message", "pull", "offload"}) {
-    for (const graph_shape& shape : graph_shapes())
-      EXPECT_TRUE(seen.contains({fmt::format("ship_{}_{}_1e3", transfer, shape.name), "situ"}))
-          << transfer << ' ' << shape.name << '\n'
+    for (const graph_form& form : graph_forms())
+      EXPECT_TRUE(seen.contains({fmt::format("ship_{}_{}_1e3", transfer, form.name), "situ"}))
+          << transfer << ' ' << form.name << '\n'
           << r.output;
     EXPECT_TRUE(seen.contains({fmt::format("free_{}_dlist_1e4", transfer), "situ"})) << transfer << '\n' << r.output;
   }

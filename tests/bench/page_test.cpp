@@ -152,6 +152,19 @@ TEST(judge, knows_ratios_and_times) {
   EXPECT_THAT(judge({"heat", "devito_heat", "tiled", aim_base::counterpart, 0.6}, rows), IsEmpty()) << "not measured";
 }
 
+TEST(stencil_cases, have_subjects_that_only_the_run_knows) {
+  const std::vector<row> rows{make_row("cloverleaf_kernels", "viscosity_kernel", 9, 1.25),
+                              make_row("cloverleaf_kernels", "worst", 12, 3.5), make_row("processor", "divide", 1, 8)};
+  EXPECT_THAT(to_stencil_table(rows, somewhere),
+              AllOf(HasSubstr("viscosity_kernel"), HasSubstr("1.25 x the larger limit"), HasSubstr("divide")));
+  for (const rival_aim& aim : all_rival_aims()) {
+    if (aim.case_name != "cloverleaf_kernels" || aim.subject != "worst") continue;
+    EXPECT_FALSE(judge(aim, rows).at(0).is_met);
+    EXPECT_THAT(judge(aim, rows).at(0).against, HasSubstr("the larger limit"));
+  }
+  EXPECT_THAT(subjects_of(*find_stencil_case("copy"), rows), ::testing::SizeIs(2)) << "what is listed";
+}
+
 TEST(limits, are_known_for_every_case_that_has_an_aim) {
   for (const rival_aim& aim : all_rival_aims())
     EXPECT_FALSE(limit_of(aim.case_name, aim.subject).empty()) << aim.case_name;
@@ -163,8 +176,8 @@ TEST(limits, are_known_for_every_case_that_has_an_aim) {
     if (info.aim) {
       EXPECT_FALSE(limit_of(info.name, "situ").empty()) << info.name;
     }
-  for (const stencil_case& info : all_stencil_cases())
-    for (const stencil_subject& subject : info.subjects)
+  for (const comparison_case& info : all_stencil_cases())
+    for (const comparison_subject& subject : info.subjects)
       if (subject.aim) {
         EXPECT_FALSE(limit_of(info.name, subject.name).empty()) << info.name << ' ' << subject.name;
       }

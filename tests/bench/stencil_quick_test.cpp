@@ -32,10 +32,10 @@ TEST_F(stencil_quick, delivers_every_row_and_leaves_nothing) {
   ASSERT_EQ(r.status, 0) << r.output;
   const auto seen = check_rows(file, 1);
   std::size_t expected = 0;
-  for (const stencil_case& info : all_stencil_cases()) {
+  for (const comparison_case& info : all_stencil_cases()) {
     if (info.is_programs || info.is_devito) continue;
     EXPECT_THAT(r.output, HasSubstr("\n" + std::string{info.name} + ": "));
-    for (const stencil_subject& subject : info.subjects) {
+    for (const comparison_subject& subject : info.subjects) {
       ++expected;
       EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}}))
           << info.name << ' ' << subject.name << '\n'
@@ -87,6 +87,27 @@ TEST_F(stencil_quick, compares_programs_built_elsewhere) {
   EXPECT_THAT(run(arguments).output, HasSubstr("prints no line with the word 'wall'"));
 }
 
+// Scripts that tell what CloverLeaf tells: steps as they go, and the report of its loops.
+TEST_F(stencil_quick, compares_late_steps_in_given_tiles_and_loops_with_their_bytes) {
+  const fs::path folder = directory_ / "programs/cloverleaf_3840";
+  fs::create_directories(folder);
+  const auto add = [&](const std::string& subject, const std::string& text) {
+    std::ofstream{folder / subject} << "#!/bin/sh\n" << text << '\n';
+    fs::permissions(folder / subject, fs::perms::owner_all);
+  };
+  add("plain", R"(test -n "$SITU_STENCIL_REPORT" && echo 'kernel_a 10 0.5 8.000 16.0 2 1 1' && echo 'no row 1 2 3'
+echo 'Total Wall time 1000')");
+  // A tile that is given is faster than the one that it chooses.
+  add("tiled", R"(test "$1" = OPS_TILING || exit 4
+echo ' Step 9 time 0'; echo ' Step 10 time 0'; sleep 0.${SITU_STENCIL_TILE:+0}2; echo ' Step 12 time 0'
+echo 'Total Wall time 1')");
+  std::ofstream{folder / "tiled.args"} << "OPS_TILING\n";
+  const result r = run("--seconds 0.1 --cases cloverleaf --programs " + (directory_ / "programs").string());
+  EXPECT_EQ(r.status, 0) << r.output;
+  EXPECT_THAT(r.output, ::testing::AllOf(HasSubstr("plain_bytes "), HasSubstr("tiled_by_hand "),
+                                         HasSubstr("tiled_chosen "), HasSubstr("aim <= 1.1 x: MISSED")));
+}
+
 // What stands for Devito's python in these: a script of ours.
 TEST_F(stencil_quick, a_devito_that_computes_something_else_is_not_compared) {
   const fs::path script = directory_ / "devito";
@@ -128,7 +149,7 @@ TEST_F(stencil_quick, says_where_no_file_can_be_made) {
 TEST(stencil_cases, are_found_by_name) {
   EXPECT_EQ(find_stencil_case("euler")->unit, "step");
   EXPECT_EQ(find_stencil_case("eule"), nullptr);
-  for (const stencil_case& info : all_stencil_cases()) EXPECT_EQ(find_stencil_case(info.name), &info);
+  for (const comparison_case& info : all_stencil_cases()) EXPECT_EQ(find_stencil_case(info.name), &info);
 }
 
 TEST(stencil_cases, aims_are_held_against_what_was_measured) {

@@ -1,4 +1,6 @@
-// expect: a lambda that runs at another place must not capture.*pass what it needs as arguments of at
+// expect: captures a reference, a pointer .also `this`., or what is no plain data
+// expect: pass all else as arguments of at
+// one error
 #include <situ/runtime/at.h>
 
 int ask(situ::place there, int n) {

@@ -1,5 +1,6 @@
 // A std::function keeps its state where nobody can copy it from.
-// expect: a lambda that runs at another place must not capture
+// expect: captures a reference, a pointer .also `this`., or what is no plain data
+// one error
 #include <situ/runtime/at.h>
 
 #include <functional>

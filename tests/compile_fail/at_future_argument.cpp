@@ -1,5 +1,6 @@
 // A future belongs to the place that made it.
-// expect: this argument cannot travel
+// expect: nothing is known of this class: list its fields once with SITU_DESCRIBE
+// one error
 #include <situ/runtime/at.h>
 
 int ask(situ::place there, const situ::future<int>& f) {

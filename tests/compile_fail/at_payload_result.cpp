@@ -1,5 +1,6 @@
 // A payload names elements in a message, so it does not outlive the call.
-// expect: this result cannot travel
+// expect: a view cannot travel within a value
+// one error
 #include <situ/runtime/at.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
-// expect: this argument cannot travel: at\(\) takes trivially copyable values \(no raw pointers or references: use
-// situ::ptr\)
+// expect: a raw pointer cannot travel as a value.*make it a situ::ptr
+// one error
 #include <situ/runtime/at.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL

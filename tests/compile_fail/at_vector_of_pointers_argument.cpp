@@ -1,5 +1,7 @@
 // What is within a container travels by the same rules.
-// expect: this argument cannot travel
+// expect: a raw pointer cannot travel as a value
+// expect: std::vector<int.>
+// one error
 #include <situ/runtime/at.h>
 
 #include <vector>

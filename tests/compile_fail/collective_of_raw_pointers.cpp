@@ -1,4 +1,5 @@
-// expect: collectives move trivially copyable values \(no raw pointers: use situ::ptr\)
+// expect: a raw pointer cannot travel as a value
+// one error
 #include <situ/memory/ptr.h>
 #include <situ/runtime/collective.h>
 

@@ -1,5 +1,5 @@
 // expect: node::wrong
-// expect: a standard container cannot travel in a graph
+// expect: a standard container or smart pointer travels in a graph if what it holds travels as a value
 #include <situ/graph/at.h>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL
@@ -11,7 +11,7 @@ struct node {
 #include <vector>
 struct node {
   node* next = nullptr;
-  std::vector<int> wrong;
+  std::vector<node*> wrong;
 };
 #endif
 

@@ -1,20 +1,21 @@
-// expect: account::name_
-// expect: a standard container cannot travel
+// expect: account::owners_
+// expect: situ::vector
 #include <situ/graph/clone.h>
 
-#ifdef SITU_COMPILE_FAIL_CONTROL
-using text = situ::string;
-#else
-#include <string>
-using text = std::string;
+#ifndef SITU_COMPILE_FAIL_CONTROL
+#include <vector>
 #endif
 
 class account {
  public:
-  SITU_DESCRIBE(account, balance_, name_)
+  SITU_DESCRIBE(account, balance_, owners_)
 
  private:
   double balance_ = 0;
-  text name_;
+#ifdef SITU_COMPILE_FAIL_CONTROL
+  situ::vector<account*> owners_;
+#else
+  std::vector<account*> owners_;
+#endif
 };
 situ::owned<account> copy(const account& a) { return situ::clone(a); }

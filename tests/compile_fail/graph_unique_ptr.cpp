@@ -1,5 +1,5 @@
 // expect: node::wrong
-// expect: a smart pointer cannot travel: make this field a plain pointer.*or situ::transient
+// expect: a standard container or smart pointer travels in a graph if what it holds travels as a value.*plain pointer
 #include <situ/graph/clone.h>
 
 #include <memory>

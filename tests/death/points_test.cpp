@@ -1,6 +1,6 @@
 // Places die at every numbered point of fabric, memory and runtime, at random moments, and once more while the others
-// still hear of the first death, in seventeen kinds of programs; every survivor must have ended, told of it, within a
-// second. Then each check for lost places is taken out in turn, and that must be noticed.
+// still hear of the first death, in every kind of program that programs.cpp has; every survivor must have ended, told
+// of it, within a second. Then each check for lost places is taken out in turn, and that must be noticed.
 //
 //   SITU_DEATH_ROUNDS=10000   launches; else as many as go into SITU_DEATH_SECONDS (40 unless given)
 //   SITU_TEST_SEED=n          the same launches again

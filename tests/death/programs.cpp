@@ -24,6 +24,8 @@ void compute_for(std::chrono::microseconds time) {
   while (std::chrono::steady_clock::now() < end) {}
 }
 
+int plus_one(int x) { return x + 1; }
+
 // --- meetings --------------------------------------------------------------------------------------------------------
 
 void barriers(int rounds) {
@@ -42,6 +44,21 @@ void collectives(int rounds) {
     (void)gather(here().index(), static_cast<std::uint32_t>(i) % n);
     check(all_to_all(std::vector<std::uint32_t>(n, here().index())).size() == n);
     (void)exchange(std::vector<std::vector<int>>(n, std::vector<int>(200, i)));
+  }
+}
+
+// Some are under way when others begin, and when a loss ends the code that began them.
+void collectives_under_way(int rounds) {
+  const std::uint32_t n = place_count();
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<double> values(20'000, 1.0), told(20'000, 1.0 + here().index());
+    const future<> summed = all_reduce_async(std::span{values}, std::plus<>{});
+    const future<> sent = broadcast_async(std::span{told}, static_cast<std::uint32_t>(i) % n);
+    check(all_reduce_async(1U, std::plus<>{}).get() == n);
+    check(sparse_exchange(std::vector<std::pair<std::uint32_t, int>>{{0, i}}).size() == (here().index() == 0 ? n : 0));
+    sent.get();
+    summed.get();
+    check(values[19'999] == n && told[0] == 1 + i % static_cast<int>(n));
   }
 }
 
@@ -68,9 +85,23 @@ void teams(int rounds) {
   }
 }
 
-// --- calls -----------------------------------------------------------------------------------------------------------
+// All who live come as often, whoever dies meanwhile: by what they are told, or by the team that they get.
+void agreements(int rounds) {
+  team rest = world();
+  for (int i = 0; i < rounds; ++i) {
+    const team before = rest;
+    rest = survivors();
+    check(rest.size() <= before.size() && rest.member(rest.index()) == here());
+    try {
+      check(all_reduce(1U, std::plus<>{}, rest) == rest.size());
+      (void)at(rest.member((rest.index() + 1) % rest.size()), &plus_one, i);
+      barrier(rest);
+    } catch (const place_lost_error&) {}
+  }
+  if (rest.size() != place_count()) barrier();  // of all, which throws
+}
 
-int plus_one(int x) { return x + 1; }
+// --- calls -----------------------------------------------------------------------------------------------------------
 
 // Round the ring: each call waits in the next.
 int around(std::uint32_t hops) { return hops == 0 ? 0 : at(neighbour(), &around, hops - 1) + 1; }
@@ -227,6 +258,46 @@ void sleepers(int rounds) {
   }
 }
 
+// --- words -----------------------------------------------------------------------------------------------------------
+
+// Round the ring, mostly to places that sleep: nothing but the signal wakes them here.
+void signals(int rounds) {
+  const auto data = all_gather(allocate<std::uint64_t>());
+  const auto ready = all_gather(allocate_signals());
+  const std::uint32_t me = here().index();
+  const std::uint32_t next = neighbour().index();
+  for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(rounds); ++i) {
+    if (me != 0) wait_until(ready[me], i);
+    check(me == 0 || *data[me].local() == i);
+    if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds{200});
+    put_signal(data[next], i, ready[next], i);
+    if (me == 0) wait_until(ready[me], i);
+  }
+  barrier();
+  deallocate(data[me]);
+  deallocate(ready[me]);
+}
+
+// Tasks that wait for words and futures, some of them until a deadline.
+void deadlines(int rounds) {
+  const auto counts = all_gather(allocate_signals(2));
+  const ptr<signal> mine = counts[here().index()];
+  for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(rounds); ++i) {
+    const future<> words = async([mine, i] {
+      while (!wait_until(mine, [i](std::uint64_t n) { return n >= i; }, std::chrono::microseconds{300})) {}
+    });
+    const future<int> call = async_at(neighbour(), &plus_one, 1);
+    const std::size_t first = wait_any(words, call);
+    check(first < 2);
+    send_signal(counts[neighbour().index()], 1, signal_by::add);
+    while (!words.wait_for(std::chrono::microseconds{200})) {}
+    words.get();
+    check(call.get() == 2);
+  }
+  barrier();
+  deallocate(mine);
+}
+
 // --- graphs ----------------------------------------------------------------------------------------------------------
 
 struct link {
@@ -269,8 +340,10 @@ void chains_by_offload(int rounds) { send_chains<300>(transfer::offload, rounds)
 constexpr program all_programs[] = {
     {"barriers", &barriers, 20},
     {"collectives", &collectives, 4},
+    {"collectives_under_way", &collectives_under_way, 3},
     {"parts_beside_a_task", &parts_beside_a_task, 3},
     {"teams", &teams, 4},
+    {"agreements", &agreements, 6},
     {"calls", &calls, 10},
     {"futures", &futures, 8},
     {"promises", &promises, 8},
@@ -281,6 +354,8 @@ constexpr program all_programs[] = {
     {"turns_of_progress", &turns_of_progress, 10},
     {"large_arguments", &large_arguments, 4},
     {"sleepers", &sleepers, 6},
+    {"signals", &signals, 12},
+    {"deadlines", &deadlines, 8},
     {"chains_by_message", &chains_by_message, 6},
     {"chains_by_pull", &chains_by_pull, 6},
     {"chains_by_offload", &chains_by_offload, 4},

@@ -8,8 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -54,6 +56,16 @@ void wait_through_another() {
   situ::at(other, [] { return situ::at(victim, [] { return 1; }); });
 }
 
+// Promises that are kept by nobody, but ended before their runtime.
+thread_local std::deque<situ::promise<int>> never;
+situ::future<int> never_kept() { return never.emplace_back().get_future(); }
+
+void wait_for_words() {
+  const situ::ptr<situ::signal> signals = situ::allocate_signals(2);
+  const std::vector words{situ::word(signals), situ::word(signals + 1)};
+  situ::wait_until_any(std::span<const situ::ptr<std::uint64_t>>{words}, 1);
+}
+
 struct way {
   const char* name;
   void (*wait)();
@@ -74,6 +86,13 @@ const way ways[] = {
        situ::promise<int> never;
        never.get_future().get();
      }},
+    {"future_with_a_deadline", [] { (void)never_kept().wait_for(1h); }},
+    {"wait_any", [] { situ::wait_any(never_kept(), never_kept()); }},
+    {"when_any", [] { situ::when_any(std::vector{never_kept(), never_kept()}).get(); }},
+    {"wait_until", [] { situ::wait_until(situ::allocate_signals(), 1); }},
+    {"wait_until_with_a_deadline", [] { (void)situ::wait_until(situ::allocate_signals(), 1, 1h); }},
+    {"wait_until_any", &wait_for_words},
+    {"wait_until_in_a_task", [] { situ::async([] { situ::wait_until(situ::allocate_signals(), 1); }).get(); }},
     {"finish", [] { situ::finish([] { situ::async_at(victim, [] {}); }); }},
     {"finish_with_own_task", [] { situ::finish([] { situ::async([] { situ::at(victim, [] {}); }); }); }},
     {"all_reduce", [] { (void)situ::all_reduce(1, std::plus<>{}); }},
@@ -114,7 +133,9 @@ int hear(const witness& seen, void (*wait)()) {
 }
 int survive(const witness& seen, void (*wait)()) {
   seen.arrive();
-  return hear(seen, wait);
+  const int heard = hear(seen, wait);
+  never.clear();
+  return heard;
 }
 
 class a_place_dies_while_others_wait : public testing::TestWithParam<std::tuple<way, death, launch_mode>> {};

@@ -19,6 +19,7 @@ function missing_output() {
 }
 
 function flush_block(   kind, given, name) {
+  if (marker ~ /^no, because ./) return
   if (block ~ /(^|\n)int main\(/) {
     if (mode == "programs") {
       name = out "-" first ".cpp"
@@ -34,7 +35,7 @@ function flush_block(   kind, given, name) {
     }
     return
   }
-  if (mode != "snippets" || marker ~ /^no, because ./) return
+  if (mode != "snippets") return
   includes = includes own_includes
   given = ""
   kind = marker

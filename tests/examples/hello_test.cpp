@@ -1,4 +1,4 @@
-// The first program, as the README starts it.
+// The first program of the guide.
 #include "command.h"
 
 #include <gmock/gmock.h>

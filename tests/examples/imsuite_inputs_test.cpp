@@ -31,10 +31,10 @@ bool is_connected(const network& net) {
   return known.size() == net.links.size();
 }
 
-constexpr shape all_shapes[] = {shape::ring, shape::tree, shape::spmax, shape::rn, shape::complete};
+constexpr form all_forms[] = {form::ring, form::tree, form::spmax, form::rn, form::complete};
 
 TEST(imsuite_networks, are_connected_symmetric_and_without_loops) {
-  for (const shape s : all_shapes) {
+  for (const form s : all_forms) {
     for (const vertex n : {1, 2, 3, 5, 16, 64, 100}) {
       for (const std::uint64_t seed : {1u, 2u, 99u}) {
         const network net = make_network(s, n, weights::random, seed);
@@ -56,18 +56,18 @@ TEST(imsuite_networks, are_connected_symmetric_and_without_loops) {
   }
 }
 
-TEST(imsuite_networks, have_the_sizes_of_their_shapes) {
-  EXPECT_EQ(make_network(shape::ring, 64, weights::equal, 1).link_count(), 64u);
-  EXPECT_EQ(make_network(shape::tree, 64, weights::equal, 1).link_count(), 63u);
-  EXPECT_EQ(make_network(shape::spmax, 64, weights::equal, 1).link_count(), 64u * 6);
-  EXPECT_EQ(make_network(shape::complete, 64, weights::equal, 1).link_count(), 64u * 63 / 2);
-  const std::size_t dense = make_network(shape::rn, 64, weights::equal, 1).link_count();
+TEST(imsuite_networks, have_the_sizes_of_their_forms) {
+  EXPECT_EQ(make_network(form::ring, 64, weights::equal, 1).link_count(), 64u);
+  EXPECT_EQ(make_network(form::tree, 64, weights::equal, 1).link_count(), 63u);
+  EXPECT_EQ(make_network(form::spmax, 64, weights::equal, 1).link_count(), 64u * 6);
+  EXPECT_EQ(make_network(form::complete, 64, weights::equal, 1).link_count(), 64u * 63 / 2);
+  const std::size_t dense = make_network(form::rn, 64, weights::equal, 1).link_count();
   EXPECT_GT(dense, 64u * 63 / 4 - 150);
   EXPECT_LT(dense, 64u * 63 / 4 + 250);
 }
 
 TEST(imsuite_networks, are_functions_of_their_seed) {
-  for (const shape s : {shape::tree, shape::spmax, shape::rn}) {
+  for (const form s : {form::tree, form::spmax, form::rn}) {
     EXPECT_EQ(make_network(s, 32, weights::random, 5).links, make_network(s, 32, weights::random, 5).links);
     EXPECT_NE(make_network(s, 32, weights::random, 5).links, make_network(s, 32, weights::random, 6).links);
   }
@@ -77,7 +77,7 @@ TEST(imsuite_networks, are_functions_of_their_seed) {
 
 TEST(imsuite_networks, trees_have_one_root_and_parents_that_are_links) {
   for (const std::uint64_t seed : {1u, 2u, 3u}) {
-    const network net = make_network(shape::tree, 40, weights::equal, seed);
+    const network net = make_network(form::tree, 40, weights::equal, seed);
     EXPECT_EQ(std::count(net.parents.begin(), net.parents.end(), no_vertex), 1);
     EXPECT_EQ(net.parents[0], no_vertex);
     for (vertex v = 1; v < 40; ++v) EXPECT_NE(net.find(v, net.parents[at(v)]), nullptr);
@@ -86,24 +86,24 @@ TEST(imsuite_networks, trees_have_one_root_and_parents_that_are_links) {
 
 TEST(imsuite_problems, hold_distinct_identities_and_few_traitors) {
   for (const vertex n : {1, 3, 4, 16, 31}) {
-    const problem p = make_problem(kernel::byzantine, shape::complete, n, 7);
+    const problem p = make_problem(kernel::byzantine, form::complete, n, 7);
     EXPECT_EQ(std::set<vertex>(p.identities.begin(), p.identities.end()).size(), at(n));
     const int traitors = std::accumulate(p.is_traitor.begin(), p.is_traitor.end(), 0);
     EXPECT_EQ(traitors, (n - 1) / 3);
   }
   // In a ring, traitors in two places would part the others.
-  const problem ring = make_problem(kernel::byzantine, shape::ring, 16, 7);
+  const problem ring = make_problem(kernel::byzantine, form::ring, 16, 7);
   int changes = 0;
   for (vertex v = 0; v < 16; ++v) changes += ring.is_traitor[at(v)] != ring.is_traitor[at((v + 1) % 16)];
   EXPECT_EQ(changes, 2);
-  EXPECT_THROW((void)make_problem(kernel::leader_elect_hs, shape::tree, 8, 1), situ::error);
-  EXPECT_THROW((void)make_problem(kernel::mis, shape::rn, 0, 1), situ::error);
+  EXPECT_THROW((void)make_problem(kernel::leader_elect_hs, form::tree, 8, 1), situ::error);
+  EXPECT_THROW((void)make_problem(kernel::mis, form::rn, 0, 1), situ::error);
 }
 
 class imsuite_kernel : public testing::TestWithParam<kernel> {};
 
 TEST_P(imsuite_kernel, reference_is_right_by_the_definition) {
-  for (const shape s : facts_of(GetParam()).inputs)
+  for (const form s : facts_of(GetParam()).inputs)
     for (const vertex n : {1, 2, 3, 8, 33})
       for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         const problem p = make_problem(GetParam(), s, n, seed);
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(, imsuite_kernel, testing::ValuesIn([] {
 // Each validator against the mistakes that its kernel could make.
 
 // A path 0 - 1 - 2 - 3 and a link 0 - 3: a ring of four.
-problem small(kernel k, shape s = shape::ring, vertex n = 4) { return make_problem(k, s, n, 1); }
+problem small(kernel k, form s = form::ring, vertex n = 4) { return make_problem(k, s, n, 1); }
 
 TEST(imsuite_validate, search) {
   const problem p = small(kernel::bfs_dijkstra);
@@ -155,7 +155,7 @@ TEST(imsuite_validate, search) {
 }
 
 TEST(imsuite_validate, agreement) {
-  problem p = small(kernel::byzantine, shape::complete, 4);
+  problem p = small(kernel::byzantine, form::complete, 4);
   p.is_traitor = {0, 0, 1, 0};
   p.proposals = {1, 1, 0, 1};
   EXPECT_THAT(validate(p, {{1}, {1}, {0}, {1}}), IsEmpty()) << "a traitor decides what it will";
@@ -169,7 +169,7 @@ TEST(imsuite_validate, agreement) {
 }
 
 TEST(imsuite_validate, routes) {
-  const problem p = small(kernel::dijkstra_routing, shape::ring, 3);
+  const problem p = small(kernel::dijkstra_routing, form::ring, 3);
   const answer right = reference(p);
   answer wrong = right;
   wrong[0][2] = 2;  // to 1
@@ -183,11 +183,11 @@ TEST(imsuite_validate, routes) {
 }
 
 TEST(imsuite_validate, sets) {
-  const problem d = small(kernel::dominating_set, shape::ring, 6);
+  const problem d = small(kernel::dominating_set, form::ring, 6);
   EXPECT_THAT(validate(d, {{1}, {0}, {0}, {1}, {0}, {0}}), IsEmpty());
   EXPECT_THAT(validate(d, {{1}, {0}, {0}, {0}, {0}, {0}}), HasSubstr("none of its neighbours"));
   EXPECT_THAT(validate(d, {{1}, {1}, {1}, {1}, {1}, {1}}), HasSubstr("at most 4"));
-  const problem i = small(kernel::mis, shape::ring, 6);
+  const problem i = small(kernel::mis, form::ring, 6);
   EXPECT_THAT(validate(i, {{1}, {0}, {1}, {0}, {1}, {0}}), IsEmpty());
   EXPECT_THAT(validate(i, {{1}, {0}, {0}, {1}, {0}, {0}}), IsEmpty());
   EXPECT_THAT(validate(i, {{1}, {1}, {0}, {1}, {0}, {0}}), HasSubstr("both members"));
@@ -196,7 +196,7 @@ TEST(imsuite_validate, sets) {
 }
 
 TEST(imsuite_validate, committees) {
-  problem p = small(kernel::kcommittee, shape::ring, 6);
+  problem p = small(kernel::kcommittee, form::ring, 6);
   p.committee_size = 2;
   EXPECT_THAT(validate(p, {{0}, {0}, {2}, {2}, {4}, {4}}), IsEmpty());
   EXPECT_THAT(validate(p, {{0}, {0}, {0}, {3}, {4}, {4}}), HasSubstr("2 are allowed"));
@@ -208,7 +208,7 @@ TEST(imsuite_validate, committees) {
 }
 
 TEST(imsuite_validate, election) {
-  problem p = small(kernel::leader_elect_lcr, shape::ring, 3);
+  problem p = small(kernel::leader_elect_lcr, form::ring, 3);
   p.identities = {7, 27, 17};
   EXPECT_THAT(validate(p, {{27, 0}, {27, 1}, {27, 0}}), IsEmpty());
   EXPECT_THAT(validate(p, {{27, 0}, {27, 0}, {27, 0}}), HasSubstr("no node"));
@@ -228,12 +228,12 @@ TEST(imsuite_validate, spanning_tree) {
   EXPECT_THAT(validate(p, {{1}, {0, 2}, {1}, {}}), HasSubstr("2 links"));
   EXPECT_THAT(validate(p, {{1, 3}, {0, 2}, {1}, {}}), HasSubstr("does not"));
   EXPECT_THAT(validate(p, {{2}, {}, {0}, {}}), HasSubstr("there is not"));
-  const problem q = small(kernel::mst, shape::complete, 4);
+  const problem q = small(kernel::mst, form::complete, 4);
   EXPECT_THAT(validate(q, {{1, 2}, {0, 2}, {0, 1}, {}}), HasSubstr("not connected"));
 }
 
 TEST(imsuite_validate, colours) {
-  problem p = small(kernel::vertex_coloring, shape::tree, 8);
+  problem p = small(kernel::vertex_coloring, form::tree, 8);
   const answer right = reference(p);
   answer wrong = right;
   wrong[0][0] = right[at(p.net.links[0][0].to)][0];

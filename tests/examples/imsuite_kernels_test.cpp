@@ -82,11 +82,11 @@ INSTANTIATE_TEST_SUITE_P(, imsuite_kernels, testing::ValuesIn(ways(situ::test::a
 
 // Every input that a kernel takes, with seeds that are new in each run.
 class imsuite_inputs : public situ::test::on_places {};
-TEST_P(imsuite_inputs, all_shapes_and_random_seeds) {
+TEST_P(imsuite_inputs, all_forms_and_random_seeds) {
   const std::uint64_t seed = situ::test::test_seed();
   run([seed] {
     for (const kernel_facts& f : all_kernels())
-      for (const shape s : f.inputs) {
+      for (const form s : f.inputs) {
         problem p = make_problem(f.which, s, 3 + static_cast<vertex>(draw(seed, 1) % 10),
                                  draw(seed, static_cast<std::uint64_t>(s)));
         p.committee_size = 1 + static_cast<std::int32_t>(draw(seed, 2) % 4);
@@ -100,16 +100,16 @@ TEST_P(imsuite_inputs, all_shapes_and_random_seeds) {
 TEST_P(imsuite_inputs, telling_inputs) {
   struct telling {
     kernel which;
-    shape input;
+    form input;
     vertex nodes;
     std::int32_t committee_size;
   };
   run([] {
     for (const telling& t :
-         {telling{kernel::kcommittee, shape::ring, 24, 3}, telling{kernel::kcommittee, shape::tree, 20, 4},
-          telling{kernel::leader_elect_dp, shape::ring, 24, 6}, telling{kernel::leader_elect_dp, shape::tree, 24, 6},
-          telling{kernel::byzantine, shape::complete, 10, 6}, telling{kernel::mst, shape::ring, 20, 6},
-          telling{kernel::dominating_set, shape::tree, 20, 6}})
+         {telling{kernel::kcommittee, form::ring, 24, 3}, telling{kernel::kcommittee, form::tree, 20, 4},
+          telling{kernel::leader_elect_dp, form::ring, 24, 6}, telling{kernel::leader_elect_dp, form::tree, 24, 6},
+          telling{kernel::byzantine, form::complete, 10, 6}, telling{kernel::mst, form::ring, 20, 6},
+          telling{kernel::dominating_set, form::tree, 20, 6}})
       for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         problem p = make_problem(t.which, t.input, t.nodes, seed);
         p.committee_size = t.committee_size;

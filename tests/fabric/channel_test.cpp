@@ -1,4 +1,4 @@
-// A pair of endpoints against a model: messages of random shapes wrap around both rings many times, and each arrives
+// A pair of endpoints against a model: messages of random forms wrap around both rings many times, and each arrives
 // once, in order, with every byte of it. Then the same with a thread at each end, for ThreadSanitizer.
 #include "support/endpoints.h"
 #include "support/places.h"
@@ -19,11 +19,11 @@ using test::mixed;
 using test::pattern;
 
 // What a message of this number looks like; both ends compute it.
-struct shape {
+struct random_message {
   std::uint64_t number;
   std::uint32_t arguments;
   std::uint32_t payload_bytes;
-  explicit shape(std::uint64_t n)
+  explicit random_message(std::uint64_t n)
       : number{n}, arguments{static_cast<std::uint32_t>(mixed(n, 1) % (max_arguments + 1))} {
     switch (mixed(n, 2) % 6) {
       case 0: payload_bytes = 0; break;
@@ -41,7 +41,7 @@ struct receiver {
 thread_local receiver received;
 
 void take(message& m) {
-  const shape expected{received.next++};
+  const random_message expected{received.next++};
   bool right = m.argument_count == expected.arguments && m.payload_bytes == expected.payload_bytes && m.source == 0;
   for (std::uint32_t i = 0; right && i < expected.arguments; ++i)
     right = m.argument(i) == mixed(expected.number, 100 + i);
@@ -53,7 +53,7 @@ void take(message& m) {
 }
 const function_id take_id = name_function(reinterpret_cast<const void*>(&take));
 
-void send(endpoint& from, outgoing& out, const shape& s) {
+void send(endpoint& from, outgoing& out, const random_message& s) {
   draft message = from.begin(out, s.arguments, s.payload_bytes);
   for (std::uint32_t i = 0; i < s.arguments; ++i) message.set_argument(i, mixed(s.number, 100 + i));
   const auto payload = pattern(s.payload_bytes, s.number);
@@ -88,7 +88,7 @@ TEST(channel, agrees_with_a_queue_through_many_rounds) {
   while (received.next < count) {
     const std::uint64_t burst = random() % 400;
     for (std::uint64_t i = 0; i < burst && sent < count; ++i) {
-      const shape s{sent};
+      const random_message s{sent};
       if (!pair[0].has_room(out, max_medium_bytes + 512)) break;
       const test::acting_as sender{pair.context(0)};
       send(pair[0], out, s);
@@ -144,7 +144,7 @@ TEST(channel, is_safe_between_two_threads) {
   }};
   const test::acting_as place{pair.context(0)};
   outgoing& out = pair[0].requests_to(1);
-  for (std::uint64_t i = 0; i < count; ++i) send(pair[0], out, shape{i});
+  for (std::uint64_t i = 0; i < count; ++i) send(pair[0], out, random_message{i});
   target.join();
   EXPECT_TRUE(ended.load());
   EXPECT_EQ(outcome.next, count);

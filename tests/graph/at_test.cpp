@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <map>
+#include <memory>
+#include <new>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace situ {
 namespace {
@@ -120,6 +124,55 @@ TEST_P(graph_calls, share_what_their_arguments_share) {
         neighbour(), [](list* a, list* b) { return a->next->next == b && b->previous->previous == a; }, head,
         head->next->next));
     barrier();
+  });
+}
+
+// Values lie in memory of their process alone: such graphs are messages, whatever was asked for. Of a derived class
+// only the objects tell that it has some.
+struct label : derived<label, test::shape> {
+  std::string text;
+  std::map<std::string, std::vector<int>> table;
+  std::shared_ptr<int> count;
+  SITU_DESCRIBE_DERIVED(label, (test::shape), text, table, count)
+};
+struct labels {
+  label* first = nullptr;
+  std::vector<std::string> names;
+};
+template <class T>
+T* make_in_segment() {
+  return new (allocate_bytes(sizeof(T)).local()) T;
+}
+std::string text_of(const test::shape* first) {
+  const auto* const one = cast<const label>(first);
+  const auto* const two = one == nullptr ? nullptr : cast<const label>(one->neighbour);
+  if (two == nullptr || two->neighbour != one || one->count != two->count || one->count.use_count() != 2) return "";
+  return one->text + two->text + std::to_string(one->table.at("key")[1] + *one->count);
+}
+TEST_P(graph_calls, carry_values_by_message) {
+  run([] {
+    const auto one = std::unique_ptr<label, void (*)(label*)>{make_in_segment<label>(), [](label* l) { l->~label(); }};
+    const auto two = std::unique_ptr<label, void (*)(label*)>{make_in_segment<label>(), [](label* l) { l->~label(); }};
+    one->text = "one, which is longer than any small string ";
+    one->table = {{"key", std::vector<int>(1000, 7)}};
+    one->count = two->count = std::make_shared<int>(3);
+    two->text = "two";
+    one->neighbour = two.get();
+    two->neighbour = one.get();
+    const std::string expected = one->text + "two10";
+    ASSERT_EQ(text_of(one.get()), expected);
+    on_graph_copy([](const graph_copy_event& e) { EXPECT_TRUE(e.from == here() || e.how == transfer::message); });
+    barrier();
+    for (const place p : {neighbour(), here()}) {
+      EXPECT_EQ(at(p, [](const test::shape* s) { return text_of(s); }, static_cast<test::shape*>(one.get())), expected);
+      const owned<test::shape> back = at(p, [](test::shape* s) { return s; }, static_cast<test::shape*>(one.get()));
+      EXPECT_EQ(text_of(back.get()), expected);
+      const labels all{one.get(), {"a", "b"}};
+      EXPECT_EQ(async_at(p, [](labels& l) { return text_of(l.first) + l.names[1]; }, all).get(), expected + "b");
+      EXPECT_EQ(text_of(async_at(p, [](label* l) { return l; }, clone(one.get())).get().get()), expected);
+    }
+    barrier();
+    on_graph_copy({});
   });
 }
 

@@ -39,6 +39,19 @@ class account {
   account* next_ = nullptr;
 };
 
+// In its private section, before and after the fields, also of a template.
+class closed {
+  SITU_DESCRIBE(closed, next_, number_)
+  closed* next_ = nullptr;
+  float number_ = 0;
+};
+template <class T>
+class closed_box {
+  int number_ = 0;
+  T* what_ = nullptr;
+  SITU_DESCRIBE(closed_box, number_, what_)
+};
+
 struct listed_after {
   listed_after(int) {}
   listed_after* other;
@@ -66,6 +79,8 @@ TEST(layout, marks_arrays_and_transients_and_not_references) {
 }
 TEST(layout, of_a_listed_class) {
   EXPECT_EQ(layout<account>().mask(), "00 01");
+  EXPECT_EQ(layout<closed>().mask(), "01 00");
+  EXPECT_EQ(layout<closed_box<closed>>().mask(), "00 01");
   EXPECT_EQ(layout<listed_after>().mask(), "01 00");
   EXPECT_EQ(layout<with_base>().mask(), "00 01 01");
 }

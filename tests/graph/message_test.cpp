@@ -372,8 +372,8 @@ TEST_F(hostile_list, roots_that_are_none) {
 TEST_F(hostile_list, heads) {
   const auto changed = [&](auto change) { return refusal<list>(with_head(bytes, change)); };
   EXPECT_THAT(changed([](message_head& head) { head.magic ^= 1; }), HasSubstr("it starts with"));
-  EXPECT_THAT(changed([](message_head& head) { head.version = 2; }),
-              HasSubstr("version 2, where this program reads version 1"));
+  EXPECT_THAT(changed([](message_head& head) { head.version = 3; }),
+              HasSubstr("version 3, where this program reads versions 1 and 2"));
   EXPECT_THAT(changed([](message_head& head) { head.root_count = 2; }), HasSubstr("2 roots, where 1 are expected"));
   EXPECT_THAT(changed([](message_head& head) { head.fingerprint ^= 1; }), HasSubstr("built from different sources"));
   EXPECT_THAT(changed([](message_head& head) { head.objects = 2; }), HasSubstr("3 objects, where the head says 2"));

@@ -72,9 +72,9 @@ TEST(discover, operating_system_indices_are_kept) {
   for (const std::uint32_t index : os) EXPECT_EQ(t.at(t.processor(index)).os_index, index);
 }
 
-TEST(discover, firmware_attributes_become_accesses_and_tell_hbm_from_dram) {
+TEST(discover, firmware_attributes_become_paths_and_tell_hbm_from_dram) {
   const tree t = machine::read_hwloc_xml(fixtures + "xeon-max-like.xml");
-  EXPECT_EQ(t.accesses().size(), 8u);
+  EXPECT_EQ(t.paths().size(), 8u);
   const auto p0 = t.processor(0);
   EXPECT_EQ(t.at(t.memory(0)).memory, machine::memory_kind::dram);
   EXPECT_EQ(t.at(t.memory(1)).memory, machine::memory_kind::hbm);

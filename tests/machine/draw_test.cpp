@@ -75,7 +75,7 @@ latency = "150 ns"
 id = "c"
 kind = "core"
 clock = "1.3 GHz"
-[[access]]
+[[path]]
 from = "c"
 to = "m"
 bandwidth = "314 GB/s"
@@ -93,9 +93,9 @@ bandwidth = "314 GB/s"
   EXPECT_FALSE(memory.contains("bandwidth"));
   EXPECT_EQ(json["nodes"][2]["hertz"], 1'300'000'000);
   EXPECT_EQ(json["nodes"][2]["processors"], "0");
-  ASSERT_EQ(json["accesses"].size(), 1u);
-  EXPECT_EQ(json["accesses"][0]["bandwidth"], 314'000'000'000);
-  EXPECT_EQ(json["accesses"][0]["from"], 2);
+  ASSERT_EQ(json["paths"].size(), 1u);
+  EXPECT_EQ(json["paths"][0]["bandwidth"], 314'000'000'000);
+  EXPECT_EQ(json["paths"][0]["from"], 2);
 }
 
 }  // namespace

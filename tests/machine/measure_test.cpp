@@ -1,5 +1,6 @@
 // What can be said of measurements without trusting the machine: they exist, they are ordered, they leave nothing
 // behind.
+#include "base/host.h"
 #include "machine/measure_kernels.h"
 
 #include <situ/machine/discover.h>
@@ -140,7 +141,7 @@ TEST(measure, this_machine) {
 TEST(measure, a_thread_bound_to_one_core_measures_no_pairs) {
   const machine::tree t = machine::discover();
   std::thread{[&] {
-    ASSERT_TRUE(machine::detail::pin_this_thread(machine::processor_set::of_this_thread().first()));
+    ASSERT_TRUE(situ::detail::bind_to_processor(machine::processor_set::of_this_thread().first()));
     const machine::measurements m = machine::measure(t, quick());
     EXPECT_TRUE(m.ping_pongs.empty());
     EXPECT_FALSE(m.skipped.empty());
@@ -163,8 +164,8 @@ TEST(with_measurements, medians_become_figures) {
   EXPECT_EQ(measured.at(memories[0]).latency_ns, 90);
   EXPECT_EQ(measured.at(memories[0]).bandwidth, 2'000'000'000u);
   EXPECT_EQ(measured.at(memories[1]).latency_ns, 0) << "seen from outside only";
-  ASSERT_EQ(measured.accesses().size(), 1u);
-  EXPECT_EQ(measured.label(measured.accesses()[0].from), "package 0");
+  ASSERT_EQ(measured.paths().size(), 1u);
+  EXPECT_EQ(measured.label(measured.paths()[0].from), "package 0");
   EXPECT_EQ(measured.figures(t.processor(1), memories[1]).latency(), 140);
 }
 

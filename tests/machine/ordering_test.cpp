@@ -97,19 +97,19 @@ kind = "memory"
 id = "core"
 in = "package"
 kind = "core"
-[[access]]
+[[path]]
 from = "package[0]"
 to = "ddr[0]"
 distance = 10
-[[access]]
+[[path]]
 from = "package[0]"
 to = "ddr[1]"
 distance = 21
-[[access]]
+[[path]]
 from = "package[0]"
 to = "ddr[2]"
 distance = 16
-[[access]]
+[[path]]
 from = "package[0]"
 to = "ddr[3]"
 distance = 11

@@ -66,7 +66,7 @@ class random_tree {
     builder.add(root_node, last);  // a machine needs a processor
     if (!memories.empty())
       for (std::uint32_t n = below(20); n > 0; --n) {
-        access a;
+        path a;
         a.from = initiators[below(static_cast<std::uint32_t>(initiators.size()))];
         a.memory = memories[below(static_cast<std::uint32_t>(memories.size()))];
         if (below(2) == 0) a.latency_ns = time();
@@ -76,7 +76,7 @@ class random_tree {
         if (below(3) == 0) a.read_bandwidth = amount();
         if (below(3) == 0) a.write_bandwidth = amount();
         if (below(3) == 0) a.distance = 10 + below(30);
-        builder.add_access(a);
+        builder.add_path(a);
       }
     return std::move(builder).build();
   }

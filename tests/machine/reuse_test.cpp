@@ -26,9 +26,11 @@ TEST(reuse, costs_are_linear_over_the_logarithm_between_points) {
   EXPECT_EQ(reuse_curve{}.at(1e6).read_ns, 0);
 }
 
-TEST(reuse, a_cost_that_falls_was_disturbed) {
-  const reuse_curve c{{{1024, 2, 3, 5}, {2048, 1, 4, 4}}};
-  EXPECT_EQ(c.points()[1], (reuse_cost{2048, 2, 4, 5}));
+TEST(reuse, a_cost_above_that_of_more_bytes_was_disturbed) {
+  const reuse_curve c{{{1024, 2, 3, 5}, {2048, 4, 5, 9}, {4096, 1, 4, 6}}};
+  EXPECT_EQ(c.points()[0], (reuse_cost{1024, 1, 3, 5}));
+  EXPECT_EQ(c.points()[1], (reuse_cost{2048, 1, 4, 6}));
+  EXPECT_EQ(c.points()[2], (reuse_cost{4096, 1, 4, 6}));
 }
 
 TEST(reuse, text_is_read_again_by_the_same_machine_only) {
@@ -44,7 +46,7 @@ TEST(reuse, damaged_text_is_nothing) {
   const auto text = to_text(example(), "here");
   for (std::size_t n = 0; n < text.size(); ++n)
     EXPECT_FALSE(parse_reuse(std::string_view{text}.substr(0, n), "here")) << n;
-  const std::string head = "situ reuse 2 here\n";
+  const std::string head = "situ reuse 3 here\n";
   for (const char* const bad :
        {"handed 1\n", "1 2 3\nhanded 1\n", "1 2 3 4 5\nhanded 1\n", "1 -2 3 4\nhanded 1\n", "1 nan 3 4\nhanded 1\n",
         "0 1 1 1\nhanded 1\n", "2 1 1 1\n1 1 1 1\nhanded 1\n", "1 1 1 1\nhanded -1\n", "1 1 1 1\nhanded 1\nmore\n"})
@@ -71,7 +73,7 @@ TEST_F(kept, is_measured_once_for_each_machine) {
   EXPECT_EQ(measured, 1);
   (void)get(inner, "there");
   EXPECT_EQ(measured, 2);
-  EXPECT_EQ(std::distance(fs::directory_iterator{inner}, fs::directory_iterator{}), 2);  // no drafts are left
+  EXPECT_EQ(std::distance(fs::directory_iterator{inner}, fs::directory_iterator{}), 2);  // nothing unfinished is left
 }
 
 TEST_F(kept, what_is_damaged_is_measured_again_and_replaced) {

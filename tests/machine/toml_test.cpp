@@ -59,11 +59,11 @@ in = "core"
 kind = "processing_unit"
 count = 2
 os = "0-4:2,1-5:2"
-[[access]]
+[[path]]
 from = "tile"
 to = "mcdram"
 latency = "150 ns"
-[[access]]
+[[path]]
 from = "tile[1]"
 to = "mcdram[0]"
 latency = "155 ns"
@@ -83,7 +83,7 @@ TEST(toml, families_expand_in_tree_order) {
   std::vector<std::uint32_t> os;
   for (const node_id id : t.all(node_kind::processing_unit)) os.push_back(t.at(id).os_index);
   EXPECT_EQ(os, (std::vector<std::uint32_t>{0, 2, 4, 1, 3, 5}));
-  ASSERT_EQ(t.accesses().size(), 2u);
+  ASSERT_EQ(t.paths().size(), 2u);
   EXPECT_EQ(t.figures(t.processor(0), 3).latency(), 150);
   EXPECT_EQ(t.figures(t.processor(5), 3).latency(), 155) << "the later record replaces the first";
 }
@@ -135,20 +135,19 @@ kind = "memory"
 id = "core"
 in = "package"
 kind = "core"
-[[access]]
+[[path]]
 from = "core"
 to = "ddr"
 latency = "1 ns"
 )";
-  EXPECT_EQ(parse(base).accesses().size(), 4u);
+  EXPECT_EQ(parse(base).paths().size(), 4u);
   const tree local = parse(base + "pairs = \"local\"\n");
-  ASSERT_EQ(local.accesses().size(), 2u);
-  for (const machine::access& a : local.accesses())
+  ASSERT_EQ(local.paths().size(), 2u);
+  for (const machine::path& a : local.paths())
     EXPECT_EQ(local.common_ancestor(a.from, a.memory), local.at(a.memory).parent);
   const tree remote = parse(base + "pairs = \"remote\"\n");
-  ASSERT_EQ(remote.accesses().size(), 2u);
-  for (const machine::access& a : remote.accesses())
-    EXPECT_EQ(remote.common_ancestor(a.from, a.memory), machine::root_node);
+  ASSERT_EQ(remote.paths().size(), 2u);
+  for (const machine::path& a : remote.paths()) EXPECT_EQ(remote.common_ancestor(a.from, a.memory), machine::root_node);
 }
 
 TEST(toml, every_machine_file_round_trips) {
@@ -238,18 +237,18 @@ TEST(toml, errors_name_file_line_and_key_and_say_what_to_write) {
        "m.toml:5: node[0].latencey: unknown key; did you mean \"latency\"?"},
       {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\n[[node]]\nid = \"b\"\nin = \"a\"\nkind = \"core\"\n",
        "m.toml:8: node[1].kind: a core under a dram: nothing hangs under a memory"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"m\"\n",
-       "m.toml:7: access[0].to: no [[node]] has id = \"m\"; known: \"c\", \"machine\""},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[3]\"\n",
-       "m.toml:7: access[0].to: there is no c[3]; the last is c[0]"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c[0\"\n",
-       "m.toml:7: access[0].to: \"c[0\" does not select nodes"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\n",
-       "m.toml:7: access[0].to: leads to a node that is no memory"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nfrom = \"c\"\nto = \"c\"\npairs = \"near\"\n",
-       "m.toml:8: access[0].pairs: \"near\" is not known"},
-      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[access]]\nto = \"c\"\n",
-       "m.toml:5: access[0].from: missing"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[path]]\nfrom = \"c\"\nto = \"m\"\n",
+       "m.toml:7: path[0].to: no [[node]] has id = \"m\"; known: \"c\", \"machine\""},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[path]]\nfrom = \"c\"\nto = \"c[3]\"\n",
+       "m.toml:7: path[0].to: there is no c[3]; the last is c[0]"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[path]]\nfrom = \"c\"\nto = \"c[0\"\n",
+       "m.toml:7: path[0].to: \"c[0\" does not select nodes"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[path]]\nfrom = \"c\"\nto = \"c\"\n",
+       "m.toml:7: path[0].to: leads to a node that is no memory"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[path]]\nfrom = \"c\"\nto = \"c\"\npairs = \"near\"\n",
+       "m.toml:8: path[0].pairs: \"near\" is not known"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[path]]\nto = \"c\"\n",
+       "m.toml:5: path[0].from: missing"},
       {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"processing_unit\"\nos = \"3,3\"\ncount = 2\n",
        "m.toml:1: pu 1 has the OS index 3 of another processor"},
       {"name = \"x\n", "m.toml:1: not valid TOML: "},

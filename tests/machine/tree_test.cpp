@@ -116,16 +116,16 @@ TEST(tree, figures_come_from_the_nearest_record_or_the_local_memory) {
     memories[i] = builder.add(packages[i], m);
     builder.add(packages[i], facts(node_kind::core));
   }
-  machine::access a;
+  machine::path a;
   a.from = packages[0];
   a.memory = memories[1];
   a.read_latency_ns = 140;
-  builder.add_access(a);
+  builder.add_path(a);
   a.from = packages[0];
   a.memory = memories[0];
   a.read_latency_ns = 0;
   a.distance = 10;
-  builder.add_access(a);
+  builder.add_path(a);
   const tree t = std::move(builder).build();
   const node_id core0 = t.processor(0);
   const node_id core1 = t.processor(1);
@@ -141,10 +141,10 @@ TEST(tree, the_later_record_of_a_pair_holds) {
   tree_builder builder{"x"};
   const node_id m = builder.add(machine::root_node, memory(1));
   const node_id c = builder.add(machine::root_node, facts(node_kind::core));
-  for (const std::uint64_t bandwidth : {5u, 7u}) builder.add_access({.from = c, .memory = m, .bandwidth = bandwidth});
+  for (const std::uint64_t bandwidth : {5u, 7u}) builder.add_path({.from = c, .memory = m, .bandwidth = bandwidth});
   const tree t = std::move(builder).build();
-  ASSERT_EQ(t.accesses().size(), 1u);
-  EXPECT_EQ(t.accesses()[0].bandwidth, 7u);
+  ASSERT_EQ(t.paths().size(), 1u);
+  EXPECT_EQ(t.paths()[0].bandwidth, 7u);
 }
 
 template <class Body>
@@ -176,8 +176,8 @@ TEST(tree, what_no_machine_has_is_refused) {
   node_facts slow = memory(1);
   slow.latency_ns = -1;
   expect_refused([&] { builder.add(machine::root_node, slow); }, "not below zero");
-  expect_refused([&] { builder.add_access({.from = core, .memory = pu}); }, "leads to a memory");
-  expect_refused([&] { builder.add_access({.from = m, .memory = m}); }, "not at a memory");
+  expect_refused([&] { builder.add_path({.from = core, .memory = pu}); }, "leads to a memory");
+  expect_refused([&] { builder.add_path({.from = m, .memory = m}); }, "not at a memory");
   EXPECT_EQ(std::move(builder).build().nodes().size(), 5u) << "refused nodes leave nothing";
 }
 
@@ -218,7 +218,7 @@ TEST(tree, invariants_hold_for_random_trees) {
         ASSERT_EQ(t.processor(n.os_index), id);
       }
     }
-    ASSERT_TRUE(std::is_sorted(t.accesses().begin(), t.accesses().end(), [](const auto& a, const auto& b) {
+    ASSERT_TRUE(std::is_sorted(t.paths().begin(), t.paths().end(), [](const auto& a, const auto& b) {
       return std::pair{a.from, a.memory} < std::pair{b.from, b.memory};
     }));
   }

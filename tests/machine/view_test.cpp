@@ -55,7 +55,7 @@ TEST(view, flat_keeps_kinds_of_memory_apart) {
   EXPECT_EQ(flat.at(memories[0]).bytes, 384ull << 30);
   EXPECT_EQ(flat.at(memories[1]).memory, machine::memory_kind::persistent);
   EXPECT_EQ(flat.at(memories[1]).bytes, 3072ull << 30);
-  EXPECT_TRUE(flat.accesses().empty());
+  EXPECT_TRUE(flat.paths().empty());
 }
 
 TEST(view, a_memory_side_cache_is_hidden_and_its_memory_kept) {
@@ -77,7 +77,7 @@ TEST(view, devices_stay_only_for_memory_that_can_be_allocated_from) {
   EXPECT_EQ(hopper.all(machine::node_kind::device).size(), 1u);
 }
 
-TEST(view, numa_keeps_what_is_known_of_accesses) {
+TEST(view, numa_keeps_what_is_known_of_paths) {
   const tree t = machine::parse_toml(R"(
 name = "x"
 [[node]]
@@ -98,11 +98,11 @@ id = "thread"
 in = "core"
 kind = "processing_unit"
 count = 2
-[[access]]
+[[path]]
 from = "l2[1]"
 to = "ddr"
 latency = "90 ns"
-[[access]]
+[[path]]
 from = "thread[0]"
 to = "ddr"
 latency = "80 ns"
@@ -110,7 +110,7 @@ latency = "80 ns"
                                      "x.toml");
   const tree numa = machine::view(t, view_kind::numa);
   // The record of the second L2 stands for its two cores, that of the first thread for its core.
-  ASSERT_EQ(numa.accesses().size(), 3u);
+  ASSERT_EQ(numa.paths().size(), 3u);
   EXPECT_EQ(numa.figures(numa.processor(0), 1).latency(), 80);
   EXPECT_EQ(numa.figures(numa.processor(2), 1).latency(), 0);
   EXPECT_EQ(numa.figures(numa.processor(4), 1).latency(), 90);

@@ -311,6 +311,62 @@ TEST_P(calls, name_the_place_where_it_was_first_thrown) {
   });
 }
 
+constexpr std::uint32_t line_of_deep_call = __LINE__ + 2;
+int call_deep() {
+  return at(next_place(), []() -> int { throw own_error{"deep"}; });
+}
+int fail_far(std::uint32_t hops) { return hops == 0 ? throw own_error{"end"} : at(next_place(), &fail_far, hops - 1); }
+
+TEST_P(calls, bring_the_stack_of_calls_back) {
+  run([] {
+    const std::uint32_t me = here().index(), n = place_count();
+    const std::uint32_t line = __LINE__ + 1;
+    const remote_error e = thrown_by([&] { at(next_place(), [](int x) { return x + call_deep(); }, 1); });
+    ASSERT_EQ(e.calls().size(), 2U) << e.what();
+    const remote_call &inner = e.calls()[0], &outer = e.calls()[1];
+    EXPECT_EQ(inner.place_index, (me + 2) % n);
+    EXPECT_EQ(inner.caller_index, (me + 1) % n);
+    EXPECT_NE(inner.function.find("call_deep()::<lambda()>"), std::string::npos) << inner.function;
+    EXPECT_EQ(inner.file, "at_test.cpp");
+    EXPECT_EQ(inner.line, line_of_deep_call);
+    EXPECT_EQ(outer.place_index, (me + 1) % n);
+    EXPECT_EQ(outer.caller_index, me);
+    EXPECT_NE(outer.function.find("<lambda(int)>"), std::string::npos) << outer.function;
+    EXPECT_EQ(outer.line, line);
+    const std::string text = "\n  in " + inner.function + " at place " + std::to_string(inner.place_index) +
+                             ", called by place " + std::to_string(inner.caller_index) +
+                             " at at_test.cpp:" + std::to_string(inner.line) + "\n  in " + outer.function;
+    EXPECT_NE(std::string{e.what()}.find(text), std::string::npos) << e.what();
+
+    // Of a call that does not wait, the line where its result is asked for; each who asks has its own.
+    const future<int> later = async_at(next_place(), &call_deep);
+    for (int i = 0; i < 2; ++i) {
+      const std::uint32_t asked = __LINE__ + 1;
+      const remote_error each = thrown_by([&] { (void)later.get(); });
+      ASSERT_EQ(each.calls().size(), 2U) << each.what();
+      EXPECT_EQ(each.calls()[0].line, line_of_deep_call);
+      EXPECT_EQ(each.calls()[1].line, asked);
+    }
+    const remote_error in_scope =
+        thrown_by([] { finish([] { async_at(next_place(), [] { throw own_error{"x"}; }); }); });
+    ASSERT_EQ(in_scope.calls().size(), 1U);
+    EXPECT_EQ(in_scope.calls()[0].line, 0U);  // nobody waited for it by itself
+    barrier();
+  });
+}
+
+TEST_P(calls, bring_the_ends_of_a_long_stack_back) {
+  run([] {
+    const remote_error e = thrown_by([] { fail_far(100); });
+    ASSERT_EQ(e.calls().size(), 32U);
+    EXPECT_EQ(e.calls()[15].left_out, 100U - 32U);
+    EXPECT_EQ(e.calls()[31].caller_index, here().index());
+    EXPECT_EQ(e.calls()[0].place_index, (here().index() + 100) % place_count());
+    for (const remote_call& each : e.calls()) EXPECT_EQ(each.file, "at_test.cpp");
+    barrier();
+  });
+}
+
 TEST_P(calls, bring_long_messages_back_whole) {
   run([] {
     const std::uint64_t live = test::settled_memory().live_bytes;

@@ -9,6 +9,8 @@
 namespace situ {
 namespace {
 
+using namespace std::chrono_literals;
+
 class futures : public test::on_places {};
 
 std::string message_of(const future<int>& f) {
@@ -170,6 +172,103 @@ TEST_P(futures, gather_with_when_all) {
     }
     EXPECT_THROW(when_all(std::vector{make_ready_future(1), failed}).get(), std::runtime_error);
   });
+}
+
+TEST_P(futures, wait_until_a_deadline) {
+  run([] {
+    promise<int> p;
+    const future<int> f = p.get_future();
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(f.wait_for(3ms));
+    EXPECT_GE(std::chrono::steady_clock::now() - start, 3ms);
+    EXPECT_FALSE(f.wait_until(start));
+    EXPECT_FALSE(f.is_ready()) << "the wait is over, not what it was for";
+    const future<> later = async([&] { p.set_value(4); });
+    EXPECT_TRUE(f.wait_for(1h));
+    EXPECT_EQ(f.get(), 4);
+    EXPECT_TRUE(f.wait_for(-1h)) << "it is there";
+    // One turn is made even where the time is over.
+    const future<int> near = async([] { return 1; });
+    EXPECT_TRUE(near.wait_for(0s));
+    later.get();
+  });
+}
+
+TEST_P(futures, wait_for_any_and_for_all) {
+  run([] {
+    promise<int> p, q;
+    const std::vector both{p.get_future(), q.get_future()};
+    EXPECT_EQ(wait_any(both, 1ms), std::nullopt);
+    EXPECT_FALSE(wait_all(both, 1ms));
+    const future<> setter = async([&] { q.set_value(1); });
+    EXPECT_EQ(wait_any(both), 1U);
+    EXPECT_EQ(wait_any(both, 1h), 1U);
+    EXPECT_FALSE(wait_all(both, 1ms));
+    p.set_exception(std::make_exception_ptr(std::runtime_error{"failed"}));
+    EXPECT_EQ(wait_any(both), 0U) << "the first of those that are ready; an exception counts";
+    wait_all(both);
+    EXPECT_TRUE(wait_all(both, 0s));
+    promise<std::string> text;
+    EXPECT_EQ(wait_any(text.get_future(), setter, both[1]), 1U);
+    std::vector<future<std::uint32_t>> calls;
+    for (const place each : places()) calls.push_back(async_at(each, [] { return here().index(); }));
+    const std::size_t first = wait_any(calls);
+    EXPECT_EQ(calls.at(first).get(), first);
+    wait_all(calls);
+  });
+}
+
+TEST_P(futures, gather_with_when_any) {
+  run([] {
+    promise<int> p, q;
+    const std::vector both{p.get_future(), q.get_future()};
+    const future<std::size_t> first = when_any(both);
+    const future<std::size_t> again = when_any(both[0], async([] { return std::string{"x"}; }));
+    EXPECT_EQ(again.get(), 1U);
+    EXPECT_FALSE(first.is_ready());
+    q.set_value(1);
+    EXPECT_EQ(first.get(), 1U);
+    EXPECT_EQ(when_any(both).get(), 1U) << "ready already";
+    p.set_value(2);
+    EXPECT_EQ(first.get(), 1U) << "what comes later changes nothing";
+    {
+      promise<int> dropped;
+      EXPECT_FALSE(when_any(dropped.get_future()).wait_for(0s));
+    }
+  });
+}
+
+// Each of them sets aside nothing of its own: the memory is that of one gathering.
+TEST_P(futures, gather_by_the_thousand) {
+  run([] {
+    constexpr std::size_t count = 5000;
+    std::vector<promise<std::size_t>> promises(count);
+    std::vector<future<std::size_t>> values;
+    for (const auto& each : promises) values.push_back(each.get_future());
+    const auto all = when_all(values);
+    const auto any = when_any(values);
+    for (std::size_t i = count; i-- > 0;) {
+      EXPECT_FALSE(all.is_ready());
+      promises[i].set_value(i);
+    }
+    EXPECT_EQ(any.get(), count - 1);
+    const std::vector<std::size_t> found = all.get();
+    ASSERT_EQ(found.size(), count);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(found[i], i);
+    std::vector<future<>> done(count, make_ready_future());
+    when_all(std::move(done)).get();
+  });
+}
+
+TEST(futures, that_are_ready_may_outlive_their_runtime) {
+  future<> kept;
+  {
+    const runtime rt;
+    kept = make_ready_future();
+  }
+  EXPECT_TRUE(kept.is_ready());
+  kept.get();
+  make_ready_future().get();
 }
 
 future<int> add_at(place p, int a, int b) {

@@ -146,6 +146,8 @@ int act(const std::string& action, std::uint32_t actor, int value) {
   if (action == "streams-labelled") return use_closed_streams(actor & 1);  // the others are pipes to the launcher
   if (action == "deep-task") return situ::async([] { return recurse(2000); }).get() == 2000 ? 0 : 1;
   if (action == "close-all") return close_all();
+  if (action == "stand" && my_place() == 0) situ::barrier();
+  if (action == "stand") return 0;
   if (action == "collide") return print_round();
   print_pid();
   if (action == "sleep") sleep_for_ever();
@@ -181,6 +183,13 @@ int main(int argc, char** argv) {
   if (action == "streams-launch") return launch_with_closed_streams(actor, situ::launch_mode::processes);
   if (action == "streams-launch-threads") return launch_with_closed_streams(actor, situ::launch_mode::threads);
   if (action == "collide" && place_to_be() == actor) take_first_base();
+  if (action == "again") {
+    for (const int turn : {1, 2}) {
+      situ::runtime joined{argc, argv};
+      if (situ::all_reduce(1, std::plus<>{}) == static_cast<int>(situ::place_count())) std::printf("turn %d\n", turn);
+    }
+    return 0;
+  }
   if (action == "throw-inside") {  // caught, so the runtime is left by unwinding
     try {
       situ::runtime joined{argc, argv};

@@ -306,7 +306,7 @@ TEST(situ_run_binding, binds_places_to_cores_in_turn) {
   const ended_program ended = run_program(situ_run({"-n", std::to_string(places), "--bind", "core"}, {"processors"}));
   for (std::size_t place = 0; place < places; ++place) {
     std::string expected = "place " + std::to_string(place) + " on";
-    for (const int processor : cores[place % cores.size()]) expected += " " + std::to_string(processor);
+    for (const int processor : cores[place % cores.size()]) expected.append(" ").append(std::to_string(processor));
     EXPECT_THAT(lines_of(ended.out), Contains(expected));
   }
 }
@@ -415,28 +415,9 @@ TEST(situ_run_command, help_has_examples) {
   EXPECT_THAT(ended.out, HasSubstr("situ run -n 4 --tag ./program"));
 }
 
-// --- foreign launchers -----------------------------------------------------------------------------------------------
+// --- environments of a place ----------------------------------------------------------------------------------------
 
-TEST(foreign_launcher, one_of_several_tasks_is_refused) {
-  for (const char* const variable :
-       {"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=2", "SLURM_STEP_NUM_TASKS=16", "PMIX_RANK=1"}) {
-    const ended_program ended = run_program({probe, "exit"}, {variable});
-    EXPECT_NE(ended.exit_code, 0) << variable;
-    EXPECT_THAT(ended.err, HasSubstr(variable));
-    EXPECT_THAT(ended.err, HasSubstr("situ run -n"));
-    EXPECT_THAT(ended.err, HasSubstr("SITU_ALONE=1"));
-  }
-}
-
-TEST(foreign_launcher, alone_or_on_purpose_it_runs) {
-  EXPECT_EQ(run_program({probe, "exit"}, {"OMPI_COMM_WORLD_SIZE=1", "PMIX_RANK=0"}).exit_code, 0);
-  EXPECT_EQ(run_program({probe, "exit"}, {"SLURM_NTASKS=4", "SLURM_PROCID=0"}).exit_code, 0)
-      << "a batch script runs once";
-  EXPECT_EQ(run_program({probe, "exit"}, {"OMPI_COMM_WORLD_SIZE=4", "SITU_ALONE=1"}).exit_code, 0);
-  EXPECT_EQ(run_program(situ_run({"-n", "2"}, {"exit"}), {"OMPI_COMM_WORLD_SIZE=1"}).exit_code, 0);
-}
-
-TEST(foreign_launcher, a_descriptor_that_is_no_job_is_refused) {
+TEST(environment_of_a_place, a_descriptor_that_is_no_job_is_refused) {
   const ended_program ended = run_program({probe, "exit"}, {"SITU_JOB_FD=0", "SITU_PLACE=0"});
   EXPECT_NE(ended.exit_code, 0);
   EXPECT_THAT(ended.err, HasSubstr("is not the memory of a job"));

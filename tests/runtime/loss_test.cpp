@@ -60,20 +60,12 @@ class loss : public test::on_places {
       go_on_without_it();
     });
     set_log_sink(before);
-    ASSERT_TRUE(result.first_lost);
-    EXPECT_EQ(result.first_lost->index(), victim);
-    for (std::uint32_t p = 0; p < GetParam().places; ++p) {
-      if (p == victim) continue;
-      EXPECT_EQ(result.places[p].exit_code, 0) << "place " << p << ": " << result.places[p].reason;
-      EXPECT_TRUE(result.places[p].reason.empty()) << "place " << p << ": " << result.places[p].reason;
-    }
+    test::expect_only_lost(result, victim);
   }
 
  private:
   static void go_on_without_it() {
-    std::vector<std::uint32_t> others;
-    for (const place p : places())
-      if (p.index() != victim) others.push_back(p.index());
+    const std::vector<std::uint32_t> others = test::places_but(victim);
     const team survivors = world().subset(others);
     barrier(survivors);
     EXPECT_EQ(all_reduce(1U, std::plus<>{}, survivors), others.size());

@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 namespace {
@@ -87,11 +91,56 @@ TEST(choice, so_is_what_a_tile_may_fill) {
   EXPECT_EQ(p.run.statistics().measure_seconds, 0);
 }
 
+TEST(choice, a_report_file_has_what_each_loop_read_and_wrote) {
+  const auto file = std::filesystem::temp_directory_path() / ("situ_report_" + std::to_string(::getpid()) + ".json");
+  {
+    context c{{.run_by = executor::plain, .threads = 1, .report = true, .report_file = file}};
+    const block<2> space{c, "space"};
+    const dataset<double, 2> u{space, "u", {20, 10}, 1}, v{space, "v", {20, 10}};
+    for (int i = 0; i < 3; ++i)
+      par_loop(
+          "a \"loop\"", space, range(0, 20, 0, 10), [](auto x, auto y) { y(0, 0) += x(1, 0); },
+          read(u, shape::star(2, 1)), increment(v));
+    c.execute();
+    EXPECT_FALSE(std::filesystem::exists(file)) << "written when the context ends";
+  }
+  std::ifstream in{file};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  std::filesystem::remove(file);
+  EXPECT_THAT(text, HasSubstr(R"("executor": "plain")"));
+  EXPECT_THAT(text, HasSubstr(R"("name": "a \"loop\"")"));
+  EXPECT_THAT(text, HasSubstr(R"("calls": 3)"));
+  EXPECT_THAT(text, HasSubstr(R"("points": 600)"));
+  EXPECT_THAT(text, HasSubstr(R"("bytes_read": 9600)")) << "u, and v that is added to";
+  EXPECT_THAT(text, HasSubstr(R"("bytes_written": 4800)"));
+}
+
 TEST(choice, the_report_forgets_chains_whose_datasets_are_gone) {
   plate p{{.run_by = executor::tiled, .threads = 1, .tile = {0, 64}}};
   p.chain();
   p.run.remove_dataset(p.v.core());
   EXPECT_THAT(p.report(), Not(HasSubstr("the last chain ran")));
+}
+
+TEST(report, says_how_many_datasets_a_loop_goes_over) {
+  context c{{.run_by = executor::plain, .threads = 1, .report = true}};
+  const block<2> space{c, "space"};
+  const dataset<double, 2> a{space, "a", {40, 30}, 1}, b{space, "b", {40, 30}, 1}, total{space, "total", {40, 30}, 1};
+  dataset_layout thin;
+  thin.inner.high = {40, 1, 1, 1, 1};
+  const dataset<double, 2> line{space, "line", thin};
+  par_loop(
+      "mix", space, range(0, 40, 0, 30),
+      [](auto x, auto y, auto z, auto l) {
+        y(0, 0) = x(0, 0) + l(0, 0);
+        z(0, 0) += y(0, 0);
+      },
+      read(a), write(b), read_write(total), read(line, shape{"line", 2, {{0, 0}}, {1, 0, 1, 1, 1}}));
+  c.execute();
+  std::ostringstream text;
+  c.report(text);
+  // 1200 points: a once, b once, the total twice; and the line, which is no dataset of its size.
+  EXPECT_THAT(text.str(), testing::ContainsRegex("mix +1 +[0-9.]+ +0.000 +[0-9.]+ +1 +1 +1\n"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A backing store in ordinary memory for tests: transfers happen when they are waited for, in an order that is drawn,
-// so that what relies on an earlier end of a transfer shows; and one can be made to fail.
+// A backing store in ordinary memory for tests: reads and writes happen when they are waited for, in an order that is
+// drawn, so that what relies on an earlier end of one shows; and one can be made to fail.
 #pragma once
 
 #include <situ/base/error.h>
@@ -49,7 +49,7 @@ class memory_store final : public backing_store {
   [[nodiscard]] int started(int queue) const { return started_[queue]; }
 
  private:
-  struct transfer {
+  struct request {
     direction to;
     std::byte* memory;
     std::uint64_t offset;
@@ -57,7 +57,7 @@ class memory_store final : public backing_store {
   };
   bool may_fail_;
   std::vector<std::byte> bytes_;
-  std::vector<transfer> waiting_[queues];
+  std::vector<request> waiting_[queues];
   int started_[queues] = {};
   int writes_left_ = -1;
   std::mt19937_64 draw_{7};

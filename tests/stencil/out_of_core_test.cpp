@@ -1,4 +1,4 @@
-// The out-of-core executor: what is transferred, what is refused. That results match is in executor_test.cpp.
+// The out-of-core executor: what is moved, what is refused. That results match is in executor_test.cpp.
 #include "stencil/memory_store.h"
 
 #include <situ/base/error.h>
@@ -31,7 +31,7 @@ options small_budget(std::uint64_t fast_bytes) {
   return o;
 }
 
-constexpr int nx = 500, ny = 600;  // a slab is one page
+constexpr int nx = 500, ny = 600;  // a layer is one page
 constexpr std::uint64_t field_bytes = 4096ull * ny;
 
 struct fields {
@@ -146,7 +146,7 @@ TEST(out_of_core, a_partial_write_keeps_the_rest) {
   EXPECT_EQ(f.a.fetch(range(1, 2, 299, 301)), (std::vector<double>{4, 5}));
 }
 
-TEST(out_of_core, cyclic_temporaries_are_not_transferred) {
+TEST(out_of_core, cyclic_temporaries_are_not_moved) {
   fields f{small_budget(half_a_field)};
   f.fill(f.a, 3);
   dataset_core* const temporaries[] = {f.b.core()};
@@ -213,7 +213,8 @@ TEST(out_of_core, what_fits_stays_in_memory_until_others_need_the_room) {
   EXPECT_EQ(f.c.statistics().bytes_read + f.c.statistics().bytes_written, 0u);
   f.fill(f.d, 5);
   f.c.execute();  // a chain that fits, if the others leave
-  EXPECT_EQ(f.c.statistics().bytes_written, 2 * field_bytes - 2 * 4096) << "b's first and last slab were never written";
+  EXPECT_EQ(f.c.statistics().bytes_written, 2 * field_bytes - 2 * 4096)
+      << "b's first and last layer were never written";
   par_loop(
       "all", f.grid, range(0, nx, 0, ny), [](auto x, auto y, auto z) { z(0, 0) += x(0, 0) + y(0, 0); }, read(f.a),
       read(f.b), read_write(f.d));
@@ -253,7 +254,7 @@ TEST(out_of_core, the_first_tiles_of_the_next_chain_are_read_ahead) {
   for (int step = 0; step < chains; ++step) {
     par_loop("more", f.grid, range(0, nx, 0, ny), [](auto x) { x(0, 0) += 1; }, read_write(f.a));
     f.c.execute();
-    EXPECT_EQ(store->started(backing_store::queues - 1), step + 1) << "one dataset, one transfer";
+    EXPECT_EQ(store->started(backing_store::queues - 1), step + 1) << "one dataset, one read or write";
   }
   const auto ahead = f.c.statistics().bytes_read - before.bytes_read - chains * field_bytes;
   EXPECT_GT(ahead, 0u);
@@ -268,7 +269,7 @@ std::vector<double> heat(options how, std::int64_t& parts) {
   const block<3> cube{c, "cube"};
   const dataset<double, 3> u{cube, "u", {20, 24, 100}, 1}, v{cube, "v", {20, 24, 100}, 1};
   const auto seven = shape::star(3, 1);
-  // lines are as long as slabs need, and computed as far as the test does
+  // lines are as long as layers need, and computed as far as the test does
   const auto inside = range(0, 4, 0, 24, 0, 100);
   par_loop(
       "set", cube, range(-1, 21, -1, 25, -1, 101),
@@ -315,7 +316,7 @@ TEST(out_of_core, parts_are_as_long_as_fits) {
   f.fill(f.b, 1);
   f.c.execute();
   const auto before = f.c.statistics();
-  constexpr int loops = 600;  // of which 150 slabs of two fields hold some 140
+  constexpr int loops = 600;  // of which 150 layers of two fields hold some 140
   for (int n = 0; n < loops; ++n) {
     par_loop(
         "mean", f.grid, range(0, 20, 1, ny - 1), [](auto x, auto y) { y(0, 0) = 0.5 * (x(0, -1) + x(0, 1)); },
@@ -432,7 +433,7 @@ TEST(out_of_core, a_full_disk_is_an_error_with_the_offset_and_the_data_stays) {
   fields f{small_budget(half_a_field)};
   f.fill(f.a, 3);
   f.c.execute();
-  const rlimit tight{40 * 4096, old.rlim_max};  // the file's first version of a has 40 slabs; the second is current
+  const rlimit tight{40 * 4096, old.rlim_max};  // the file's first version of a has 40 layers; the second is current
   setrlimit(RLIMIT_FSIZE, &tight);
   f.fill(f.a, 4);
   std::string what;
@@ -518,7 +519,7 @@ TEST(out_of_core, a_node_that_is_not_there_is_named) {
   }
 }
 
-TEST(out_of_core, lines_and_narrow_grids_have_slabs_of_many_points) {
+TEST(out_of_core, lines_and_narrow_grids_have_layers_of_many_points) {
   constexpr int n = 300000, rows = 20000;
   context c{small_budget(1 << 20)};
   const block<1> line{c, "line"};

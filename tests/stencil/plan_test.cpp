@@ -20,12 +20,12 @@ struct plans : testing::Test {
     const auto kernel = [](auto, auto) {};
     using parameter = detail::dataset_parameter<double, 1>;
     loops.push_back(std::make_unique<detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter, parameter>>(
-        "loop" + std::to_string(loops.size()), 1, over, kernel, parameter{from.core(), where, access::read},
-        parameter{to.core(), shape::point(1), access::write}));
+        "loop" + std::to_string(loops.size()), 1, over, kernel, parameter{from.core(), where, access_mode::read},
+        parameter{to.core(), shape::point(1), access_mode::write}));
   }
 };
 
-TEST_F(plans, each_sweep_runs_one_slab_ahead_of_the_next) {
+TEST_F(plans, each_sweep_runs_one_layer_ahead_of_the_next) {
   add(range(0, 12), a, three, b);
   add(range(0, 12), b, three, a);
   add(range(0, 12), a, three, b);

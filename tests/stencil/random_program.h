@@ -25,7 +25,7 @@ struct random_dataset {
 struct random_argument {
   int data;
   int stencil;  // of random_program::stencils
-  access mode;
+  access_mode mode;
 };
 
 struct random_loop {
@@ -143,14 +143,14 @@ class random_program {
       const int data = pick(0, static_cast<int>(datasets_.size()) - 1);
       const auto& d = datasets_[static_cast<std::size_t>(data)];
       if (d.block != l.block) continue;
-      random_argument a{data, pick(0, 5), static_cast<access>(pick(0, 3))};
+      random_argument a{data, pick(0, 5), static_cast<access_mode>(pick(0, 3))};
       // Points of the loop are independent: what is written is touched by one argument only, at one point, which no
       // other touches.
       bool is_used = false;
       for (const auto& o : l.arguments) is_used = is_used || o.data == data;
-      if (a.mode != access::read) a.stencil = 0;
+      if (a.mode != access_mode::read) a.stencil = 0;
       // A thin or coarse dataset is reached by many points: reading is fine, and so is adding.
-      if (d.scale != 1 && a.mode != access::read) a.mode = access::increment;
+      if (d.scale != 1 && a.mode != access_mode::read) a.mode = access_mode::increment;
       if (!is_used) l.arguments.push_back(a);
     }
     loops_.push_back(std::move(l));
@@ -186,19 +186,19 @@ class random_program {
   struct kernel_argument {
     std::vector<coordinates> points;
     int components = 1;
-    access mode = access::read;
+    access_mode mode = access_mode::read;
   };
 
   template <class View>
   static void take(const View& v, const kernel_argument& a, word& sum) {
-    if (a.mode == access::read || a.mode == access::read_write) sum = mix(v, a.points, a.components, sum);
+    if (a.mode == access_mode::read || a.mode == access_mode::read_write) sum = mix(v, a.points, a.components, sum);
   }
   template <class View>
   static void give(const View& v, const kernel_argument& a, word sum) {
-    if (a.mode == access::read) return;
+    if (a.mode == access_mode::read) return;
     for (int c = 0; c < a.components; ++c) {
       auto&& to = at(v, c, {});
-      if (a.mode == access::increment) {
+      if (a.mode == access_mode::increment) {
         to += sum + static_cast<word>(c);
       } else {
         to = sum ^ static_cast<word>(c);
@@ -220,8 +220,8 @@ class random_program {
       arguments.push_back({data[static_cast<std::size_t>(a.data)].core(), where, a.mode});
     }
     for (std::size_t i = l.arguments.size(); i < max_arguments; ++i) {
-      facts.push_back({{}, 0, access::read});
-      arguments.push_back({nullptr, shape::point(D), access::read});
+      facts.push_back({{}, 0, access_mode::read});
+      arguments.push_back({nullptr, shape::point(D), access_mode::read});
     }
     const bool indexed = l.takes_index;
     const auto play_with = [&]<std::size_t... I>(std::index_sequence<I...>) {

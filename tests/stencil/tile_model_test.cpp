@@ -64,8 +64,8 @@ struct programs {
     const auto kernel = [](auto, auto) {};
     using parameter = detail::dataset_parameter<double, D>;
     loops.push_back(std::make_unique<detail::kernel_loop<std::remove_const_t<decltype(kernel)>, parameter, parameter>>(
-        "loop", D, all, kernel, parameter{data[static_cast<std::size_t>(from)].core(), where, access::read},
-        parameter{data[static_cast<std::size_t>(to)].core(), shape::point(D), access::write}));
+        "loop", D, all, kernel, parameter{data[static_cast<std::size_t>(from)].core(), where, access_mode::read},
+        parameter{data[static_cast<std::size_t>(to)].core(), shape::point(D), access_mode::write}));
   }
   void add_sweeps(int count) {
     for (int i = 0; i < count; ++i) add(i % 2, shape::star(D, 1), 1 - i % 2);

@@ -28,7 +28,7 @@ class local_endpoints {
       context.slice_mask = (std::uint64_t{1} << control.slice_shift) - 1;
       context.heap_offset = detail::segment::heap_offset(control, private_bytes(count));
       context.limit = limits_[i].data();
-      context.place_count = count;
+      context.place_count = context.callable_places = count;
       context.place = i;
       context.job = &control;
       limits_[i].resize(count);

@@ -109,6 +109,25 @@ launch_result launch_on(const layout& where, Body body, launch_options options =
       options);
 }
 
+// The numbers of all places but one.
+inline std::vector<std::uint32_t> places_but(std::uint32_t victim) {
+  std::vector<std::uint32_t> others;
+  for (const place p : places())
+    if (p.index() != victim) others.push_back(p.index());
+  return others;
+}
+
+// The victim alone was lost: all others have ended well.
+inline void expect_only_lost(const launch_result& result, std::uint32_t victim) {
+  ASSERT_TRUE(result.first_lost);
+  EXPECT_EQ(result.first_lost->index(), victim);
+  for (std::uint32_t p = 0; p < result.places.size(); ++p) {
+    if (p == victim) continue;
+    EXPECT_EQ(result.places[p].exit_code, 0) << "place " << p << ": " << result.places[p].reason;
+    EXPECT_TRUE(result.places[p].reason.empty()) << "place " << p << ": " << result.places[p].reason;
+  }
+}
+
 class on_places : public testing::TestWithParam<layout> {
  protected:
   template <class Body>

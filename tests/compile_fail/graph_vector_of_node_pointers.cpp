@@ -1,18 +1,19 @@
 // expect: node::wrong
-// expect: a standard container cannot travel in a graph.*make this field a situ::vector, situ::array or situ::string
+// expect: a standard container or smart pointer travels in a graph if what it holds travels as a value.*situ::vector
 #include <situ/graph/clone.h>
 
-#include <string>
+#include <vector>
 
 #ifdef SITU_COMPILE_FAIL_CONTROL
 struct node {
   node* next = nullptr;
-  situ::string wrong;
+  situ::vector<node*> wrong;
+  std::vector<int> right;
 };
 #else
 struct node {
   node* next = nullptr;
-  std::string wrong;
+  std::vector<node*> wrong;
 };
 #endif
 

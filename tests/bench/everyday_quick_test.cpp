@@ -1,0 +1,44 @@
+// `situ bench everyday --quick` end to end. Only what must hold whatever the machine's load.
+#include "everyday_bench.h"
+
+#include "bench/quick_bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+namespace situ::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class everyday_quick : public quick_bench {
+ protected:
+  everyday_quick() : quick_bench{"everyday", ""} {}
+};
+
+TEST_F(everyday_quick, delivers_every_row_of_ours_and_leaves_nothing) {
+  const fs::path file = directory_ / "rows.json";
+  const result r = run("--quick --json " + file.string());
+  ASSERT_EQ(r.status, 0) << r.output;
+  const auto seen = check_rows(file, 1);
+  for (const comparison_case& info : all_everyday_cases())
+    for (const comparison_subject& subject : info.subjects)
+      if (subject.name != "absl_flat_hash_map" && subject.name != "cereal_map") {  // where they are installed
+        EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}}))
+            << info.name << ' ' << subject.name << '\n'
+            << r.output;
+      }
+  EXPECT_THAT(r.output, HasSubstr("aim <= 1.3 x"));
+  EXPECT_TRUE(fs::is_empty(directory_ / "tmp")) << "left in the temporary directory";
+}
+
+TEST_F(everyday_quick, refuses_what_does_not_exist) {
+  EXPECT_THAT(run("--cases join").output, HasSubstr("no case 'join'"));
+}
+
+}  // namespace
+}  // namespace situ::bench

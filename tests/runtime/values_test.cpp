@@ -1,0 +1,200 @@
+// The values that people hold, as arguments and results of calls, in collectives and futures. What their bytes look
+// like, and what becomes of false ones: tests/fuzz/hostile_wire_test.cpp.
+#include "support/places.h"
+
+#include <situ/situ.h>
+
+#include <bitset>
+#include <complex>
+#include <deque>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+namespace situ {
+namespace {
+
+class values : public test::on_places {};
+
+enum class colour : std::uint8_t { red, green };
+
+struct customer {
+  std::string name;
+  std::vector<int> orders;
+  std::map<std::string, std::vector<double>> prices;
+  std::filesystem::path folder;
+  std::optional<std::string> note;
+  std::variant<int, std::string> key;
+  std::bitset<70> flags;
+  std::complex<double> phase;
+  std::chrono::milliseconds patience{};
+  std::chrono::system_clock::time_point since;
+  colour favourite = colour::red;
+  friend bool operator==(const customer&, const customer&) = default;
+};
+customer some_customer() {
+  return {"Ada Lovelace, with a name that is longer than any small string",
+          {1, 2, 3},
+          {{"tea", {1.5, 2.5}}, {"milk", {}}},
+          "/a/folder",
+          "a note",
+          "key",
+          std::bitset<70>{5},
+          {1, -1},
+          std::chrono::milliseconds{7},
+          std::chrono::system_clock::time_point{std::chrono::seconds{99}},
+          colour::green};
+}
+
+// Its fields are private and so is the list of them.
+class account {
+  std::string owner_;
+  long balance_ = 0;
+  SITU_DESCRIBE(account, owner_, balance_)
+ public:
+  account() = default;
+  account(std::string owner, long balance) : owner_{std::move(owner)}, balance_{balance} {}
+  [[nodiscard]] long balance() const { return balance_; }
+  friend bool operator==(const account&, const account&) = default;
+};
+
+// Moves, and is not copied.
+struct tree {
+  int value = 0;
+  std::vector<std::unique_ptr<tree>> children;
+};
+tree tree_of(int levels) {
+  tree made{levels, {}};
+  for (int i = 0; i < 2 && levels > 0; ++i) made.children.push_back(std::make_unique<tree>(tree_of(levels - 1)));
+  return made;
+}
+int sum_of(const tree& t) {
+  int sum = t.value;
+  for (const auto& child : t.children) sum += sum_of(*child);
+  return sum;
+}
+
+template <class T>
+void expect_travels(const T& value) {
+  for (const place p : places()) {
+    EXPECT_EQ(at(p, [](T v) { return v; }, value), value);
+    EXPECT_EQ(at(p, [](const T& v) { return v; }, value), value);
+    EXPECT_EQ(async_at(p, [](T&& v) { return std::move(v); }, value).get(), value);
+  }
+  EXPECT_EQ(broadcast(value), value);
+  EXPECT_EQ(all_gather(value), std::vector<T>(place_count(), value));
+}
+
+TEST_P(values, travel_in_every_way) {
+  run([] {
+    expect_travels(some_customer());
+    expect_travels(std::vector<customer>(3, some_customer()));
+    expect_travels(account{"me", 3});
+    expect_travels(std::vector<account>(2, account{"you", 4}));
+    expect_travels(std::map<int, account>{{1, {"a", 1}}, {2, {"b", 2}}});
+    expect_travels(std::multimap<std::string, int>{{"a", 1}, {"a", 2}});
+    expect_travels(std::set<std::string>{"x", "y"});
+    expect_travels(std::unordered_map<std::string, std::vector<int>>{{"a", {1}}, {"b", {}}});
+    expect_travels(std::deque<std::string>{"p", "", "q"});
+    expect_travels(std::list<std::pair<int, std::string>>{{1, "one"}});
+    expect_travels(std::filesystem::path{"/tmp/x"});
+    expect_travels(std::u32string(U"wide"));
+  });
+}
+
+TEST_P(values, that_are_large_travel) {
+  run([] {
+    std::map<std::string, std::vector<int>> table;
+    for (int i = 0; i < 5000; ++i)
+      table["key " + std::to_string(i)] = std::vector<int>(static_cast<std::size_t>(i % 20), i);
+    expect_travels(table);
+    expect_travels(std::pair<std::string, std::vector<double>>{"odd", std::vector<double>(100'000, 0.5)});
+  });
+}
+
+TEST_P(values, that_cannot_be_copied_travel) {
+  run([] {
+    const tree sent = tree_of(4);
+    for (const place p : places()) {
+      EXPECT_EQ(at(p, [](const tree& t) { return sum_of(t); }, sent), sum_of(sent));
+      EXPECT_EQ(sum_of(at(p, [](tree t) { return t; }, sent)), sum_of(sent));
+      EXPECT_EQ(sum_of(async_at(p, [](tree t) { return t; }, tree_of(3)).get()), sum_of(tree_of(3)));
+      EXPECT_EQ(*at(p, [](std::unique_ptr<int> n) { return n; }, std::make_unique<int>(5)), 5);
+    }
+  });
+}
+
+struct person {
+  std::string name;
+  std::shared_ptr<person> friend_of;
+  std::weak_ptr<person> parent;
+  std::vector<std::shared_ptr<person>> children;
+};
+TEST_P(values, that_are_shared_stay_shared) {
+  run([] {
+    const auto ada = std::make_shared<person>(person{"Ada", nullptr, {}, {}});
+    const auto child = std::make_shared<person>(person{"child", nullptr, ada, {}});
+    const auto other = std::make_shared<person>(person{"other", nullptr, ada, {}});
+    ada->children = {child, other, child};
+    child->friend_of = other;
+    const auto is_whole = [](const std::shared_ptr<person>& a) {
+      return a->children.size() == 3 && a->children[0] == a->children[2] && a->children[0] != a->children[1] &&
+             a->children[0]->friend_of == a->children[1] && a->children[0]->parent.lock() == a &&
+             a->children[1]->parent.lock() == a && !a->parent.lock();
+    };
+    ASSERT_TRUE(is_whole(ada));
+    for (const place p : places()) {  // a place of its own gets a copy, too
+      const auto look = bind_values(
+          [](const std::shared_ptr<person>& bound, std::shared_ptr<person> a, const std::shared_ptr<const person>& c,
+             const std::weak_ptr<person>& w, std::shared_ptr<int> null) {
+            const bool is_same = a->children[0] == c && w.lock() == a->children[1] && !null && bound != a;
+            a->name += " there";
+            bound->children.clear();
+            return is_same ? a : nullptr;
+          },
+          ada);
+      const std::shared_ptr<const person> as_constant = child;
+      const std::shared_ptr<person> back =
+          at(p, look, ada, as_constant, std::weak_ptr<person>{other}, std::shared_ptr<int>{});
+      ASSERT_TRUE(back);
+      EXPECT_TRUE(is_whole(back) && back != ada);
+      EXPECT_EQ(back->name + ada->name, "Ada thereAda");
+    }
+    EXPECT_TRUE(is_whole(broadcast(here().index() == 0 ? ada : nullptr)));
+    for (const std::shared_ptr<person>& each : all_gather(ada)) EXPECT_TRUE(is_whole(each));
+  });
+}
+
+TEST_P(values, are_combined_by_reductions) {
+  run([] {
+    const auto merge = [](std::map<std::string, int> a, const std::map<std::string, int>& b) {
+      for (const auto& [key, count] : b) a[key] += count;
+      return a;
+    };
+    const std::map<std::string, int> mine{{"all", 1}, {"place " + std::to_string(here().index()), 1}};
+    const std::map<std::string, int> all = all_reduce(mine, merge);
+    EXPECT_EQ(all.at("all"), static_cast<int>(place_count()));
+    EXPECT_EQ(all.size(), place_count() + 1);
+  });
+}
+
+TEST_P(values, too_deep_are_an_error_at_the_caller) {
+  run([] {
+    struct chain {
+      std::unique_ptr<chain> next;
+    };
+    chain list;
+    for (int i = 0; i < 150; ++i) list.next = std::make_unique<chain>(chain{std::move(list.next)});
+    const place other{(here().index() + 1) % place_count()};
+    if (other == here()) return;
+    EXPECT_THROW(at(other, [](const chain&) {}, list), remote_error);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(layouts, values, testing::ValuesIn(test::all_layouts()), test::layout_name);
+
+}  // namespace
+}  // namespace situ
