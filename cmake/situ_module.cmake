@@ -70,6 +70,8 @@ function(situ_module name)
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(situ_${name} PUBLIC cxx_std_20)
+  # What a source defines for others, a header that it includes declares: else it depends on who is compiled with it.
+  target_compile_options(situ_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Werror=missing-declarations>)
   target_compile_definitions(situ_${name} PUBLIC SITU_ASSERT_LEVEL=${SITU_ASSERT_LEVEL})
   target_link_libraries(situ_${name} PUBLIC ${arg_LINKS} PRIVATE ${private_links})
   if(arg_APART)

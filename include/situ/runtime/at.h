@@ -398,9 +398,6 @@ void send_call(route target, call_id id, const F& f, const call_pack<Arguments..
   SITU_POINT(call_sent);
 }
 
-// What a body threw in a call of a place to itself, in the form in which it would have come from another.
-[[noreturn]] void throw_as_remote(const std::exception_ptr& error, const char* code_name, const void* code,
-                                  const std::source_location& where);
 template <class F>
 [[noreturn]] void throw_of_call_here(const std::exception_ptr& error, const F& f, const std::source_location& where) {
   const void* code = nullptr;

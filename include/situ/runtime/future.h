@@ -56,6 +56,9 @@ struct continuation : ready_task, watcher {
 
 // Throws what a task failed of; a loss among that counts as told to the running task.
 [[noreturn]] void rethrow(const std::exception_ptr& failure, const std::source_location& where = {});
+// What a body threw in a call of a place to itself, in the form in which it would have come from another.
+[[noreturn]] void throw_as_remote(const std::exception_ptr& failure, const char* code_name, const void* code,
+                                  const std::source_location& where);
 
 struct future_state_base {
   static constexpr std::uint16_t no_place = 0xffff;  // places are at most 1 << 15
