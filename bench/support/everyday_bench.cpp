@@ -50,6 +50,7 @@ const std::vector<std::string> subject_order{"by_hand",
                                              "standard_headers",
                                              "situ",
                                              "above",
+                                             "precompiled",
                                              "put_async",
                                              "batch",
                                              "one_by_one",
@@ -207,7 +208,8 @@ std::span<const comparison_case> all_everyday_cases() {
        0,
        {{"standard_headers", "itself: those that situ.h needs, alone"},
         {"situ", "standard_headers"},
-        {"above", "standard_headers", aim{1e8, false}}}},
+        {"above", "standard_headers", aim{1e8, false}},
+        {"precompiled", "standard_headers"}}},
   };
   return cases;
 }
