@@ -49,7 +49,7 @@ lint: reference  ## check the layout of the sources, and that every public name 
 
 tidy: build packages-lint  ## clang-tidy over all sources but the tests; a quarter of an hour on two cores
 	@git ls-files 'src/*.cpp' 'tools/*.cpp' 'compat/*.cpp' 'examples/*.cpp' 'bench/*.cpp' ':!bench/rivals' | \
-	  xargs -P $(JOBS) -n 4 clang-tidy-19 --quiet -p build/release
+	  xargs -P $(JOBS) -n 4 clang-tidy-19 --quiet -p build/release --extra-arg=-idirafter$$(g++ -print-file-name=include)
 
 clean:  ## remove everything that was built
 	rm -rf build

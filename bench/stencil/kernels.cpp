@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 // with it. MIN, MAX, fabs and a second choice by the same condition count as arithmetic. A neighbour that is chosen by
 // a condition is a choice among the neighbours. Divisions and roots are those that are in the machine code, too.
 struct kernel_operations {
-  std::string_view name;
+  const char* name;
   double divisions, roots, arithmetic, selects;
 };
 constexpr kernel_operations known[] = {
@@ -185,8 +185,8 @@ void measure_kernels(const session& s) {
     if (figures.empty()) throw std::runtime_error{program.string() + ": its report has no kernel that is known"};
     print_processor(samples, limits);
     for (const auto& f : figures) {
-      samples.print(f.kernel->name.data(), f.ns, f.limit());
-      samples.print_of("cloverleaf_limits", f.kernel->name.data(), f.operations, f.bytes);
+      samples.print(f.kernel->name, f.ns, f.limit());
+      samples.print_of("cloverleaf_limits", f.kernel->name, f.operations, f.bytes);
     }
     std::sort(figures.begin(), figures.end(), [](const auto& a, const auto& b) { return a.ratio() < b.ratio(); });
     samples.print("half", figures[figures.size() / 2].ns, figures[figures.size() / 2].limit());

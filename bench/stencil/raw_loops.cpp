@@ -98,7 +98,8 @@ raw_mix::raw_mix(std::size_t points, int threads) : points_{points}, threads_{th
 
 double raw_mix::run(int read, int written, int updated) {
   constexpr std::size_t row = 512;  // points: what is summed up lies in the first-level cache
-  const auto count = static_cast<std::size_t>(read + written + updated);
+  const std::size_t count =
+      static_cast<std::size_t>(read) + static_cast<std::size_t>(written) + static_cast<std::size_t>(updated);
   // One more cache line each: arrays whose starts share cache sets would disturb each other.
   while (arrays_.size() < count)
     arrays_.push_back(std::make_unique<huge_array>(points_ + 8 * arrays_.size(), threads_));

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -127,7 +128,7 @@ int main(int argc, char** argv) {
   for (const double each : sums) total += each;  // by place, so the same bits each time
   if (situ::here().index() == 0) {
     std::printf("%.17g\n", total);
-    std::fprintf(stderr, "%s: %.3f s\n", way.data(), time.count());
+    std::fprintf(stderr, "%s: %.3f s\n", std::string{way}.c_str(), time.count());
   }
   heated.give_back();
 }

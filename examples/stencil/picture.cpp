@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -32,7 +33,8 @@ struct range {
 };
 
 range range_of(const std::vector<double>& values) {
-  range r{INFINITY, -INFINITY};
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  range r{infinity, -infinity};
   for (const double value : values)
     if (std::isfinite(value)) r = {std::min(r.low, value), std::max(r.high, value)};
   if (r.low > r.high) return {0, 1};
@@ -44,7 +46,7 @@ range range_of(const std::vector<double>& values) {
 std::uint32_t colour_at(const range& r, double value) {
   if (!std::isfinite(value)) return 0xff00ff;
   const auto& map = r.low < 0 && r.high > 0 ? both_signs : one_sign;
-  const double at = std::clamp(r.part(value), 0.0, 1.0) * (map.size() - 1);
+  const double at = std::clamp(r.part(value), 0.0, 1.0) * static_cast<double>(map.size() - 1);
   const auto below = std::min<std::size_t>(static_cast<std::size_t>(at), map.size() - 2);
   const double weight = at - static_cast<double>(below);
   std::uint32_t mixed = 0;

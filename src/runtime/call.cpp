@@ -42,7 +42,7 @@ call_slot* find_call(runtime_state& state, call_id id) noexcept {
 call_slot take_call(runtime_state& state, call_slot& slot) noexcept {
   call_slot taken = std::move(slot);
   slot.state = nullptr;
-  ++slot.generation;
+  ++slot.generation;  // NOLINT(bugprone-use-after-move): a number, which moving leaves
   slot.next_free = state.free_call;
   state.free_call = static_cast<std::uint32_t>(&slot - state.calls.data());
   return taken;

@@ -78,12 +78,12 @@ struct as_signal : completion {
 };
 
 // The futures among them: void, one, or a tuple.
-template <class Tuple>
-auto futures_of(Tuple&& futures) {
-  if constexpr (std::tuple_size_v<Tuple> == 1) {
+template <class... Ts>
+auto futures_of(std::tuple<Ts...>&& futures) {
+  if constexpr (sizeof...(Ts) == 1) {
     return std::get<0>(std::move(futures));
-  } else if constexpr (std::tuple_size_v<Tuple> > 1) {
-    return std::forward<Tuple>(futures);
+  } else if constexpr (sizeof...(Ts) > 1) {
+    return std::move(futures);
   }
 }
 template <class... Completions>

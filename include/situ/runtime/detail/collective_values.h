@@ -22,8 +22,9 @@ std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
     return values;
   }
   values.reserve(group.size());
-  for (std::uint32_t from = 0; from < group.size(); ++from)
-    values.push_back(from == root ? std::move(value) : group.template receive<T>(from, 0));
+  for (std::uint32_t from = 0; from < root; ++from) values.push_back(group.template receive<T>(from, 0));
+  values.push_back(std::move(value));
+  for (std::uint32_t from = root + 1; from < group.size(); ++from) values.push_back(group.template receive<T>(from, 0));
   return values;
 }
 
