@@ -1,6 +1,7 @@
 // A reduction over the points of loops: a sum, a minimum or a maximum of N values. The result is the same bit for bit
 // whatever the executor, the threads and the tiles. Loops that use the same reduction between two results accumulate
-// into one value. cost: while a loop runs, an accumulator for each line of its points.
+// into one value. cost: while a loop runs, eight accumulators of N values for each line of its
+// points.
 #pragma once
 
 #include <situ/stencil/context.h>

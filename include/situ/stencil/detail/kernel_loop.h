@@ -4,8 +4,8 @@
 //   1. A line (the points that differ in dimension 0 only) is one inner loop. In its fast form all datasets advance by
 //      one element a point, which the compiler sees as a constant; that is what makes gcc vectorize it.
 //   2. Iterations of a parallel loop are independent by contract, so the fast form says so (ivdep). It is not used
-//      where iterations meet: with reductions, and where a written dataset is touched beside the point, or at one
-//      address by many points.
+//      where a written dataset is touched beside the point, or at one address by many points. Points that reduce meet
+//      only in an accumulator of their lane (reduction_core.h): there the inner loop is over the lanes.
 //   3. An argument that stands still along the line (a column of y coordinates, say) is spread out into a short row
 //      first, so that it advances too. The row is as long as a strip of the line; all strips of the line use the same
 //      one.
@@ -253,7 +253,7 @@ class global_parameter : public plain_parameter {
   T value_;
 };
 
-// View is constructed from T*: the accumulators of the line.
+// View is constructed from T*: the accumulators of a point's lane.
 template <class T, class View>
 class reduction_parameter : public plain_parameter {
  public:
@@ -264,44 +264,61 @@ class reduction_parameter : public plain_parameter {
   void begin_loop(const box& range) {
     std::size_t lines = 1;
     for (int d = 1; d < max_dims; ++d) lines *= static_cast<std::size_t>(range.extent(d));
-    accumulators_.assign(lines * static_cast<std::size_t>(into_->count), identity<T>(kind_));
+    accumulators_.assign(lines * of_a_line(), identity<T>(kind_));
   }
+  // The lines of each lane first, so that lanes are combined side by side.
   void end_loop() {
+    std::vector<T> lanes(of_a_line(), identity<T>(kind_));
+    for (std::size_t line = 0; line < accumulators_.size(); line += lanes.size())
+      for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = combine(kind_, lanes[i], accumulators_[line + i]);
     auto* const result = reinterpret_cast<T*>(into_->value.data());
     const auto count = static_cast<std::size_t>(into_->count);
-    for (std::size_t i = 0; i < accumulators_.size(); ++i)
-      result[i % count] = combine(kind_, result[i % count], accumulators_[i]);
+    for (std::size_t i = 0; i < lanes.size(); ++i) result[i % count] = combine(kind_, result[i % count], lanes[i]);
     accumulators_ = {};
   }
 
   template <bool Fast>
   struct row {
-    T* line;
+    T* line;  // an accumulator, or count of them, for each lane
     std::ptrdiff_t count;
-    bool single;
-    T value;  // of a single accumulator: in a register during the line
+    int first_lane;                        // the first point's
+    T values[Fast ? reduction_lanes : 1];  // if Fast: the lanes' in the order of the points, in registers for the line
     void enter() noexcept {
-      if (single) value = *line;
+      if constexpr (Fast)
+        for (int i = 0; i < reduction_lanes; ++i) values[i] = line[(first_lane + i) % reduction_lanes];
     }
     void leave() noexcept {
-      if (single) *line = value;
+      if constexpr (Fast)
+        for (int i = 0; i < reduction_lanes; ++i) line[(first_lane + i) % reduction_lanes] = values[i];
     }
-    void advance(std::ptrdiff_t) noexcept {}
-    void next_line() noexcept { line += count; }
-    [[gnu::always_inline]] View view(std::ptrdiff_t) noexcept { return View{Fast ? &value : line}; }
+    void advance(std::ptrdiff_t points) noexcept {
+      first_lane = static_cast<int>((first_lane + points) % reduction_lanes);
+    }
+    void next_line() noexcept { line += reduction_lanes * count; }
+    // lane: counted from the first point's, below reduction_lanes if Fast
+    [[gnu::always_inline]] View view(std::ptrdiff_t, int lane) noexcept {
+      return View{Fast ? values + lane : line + (first_lane + lane) % reduction_lanes * count};
+    }
   };
-  // Fast here: one accumulator.
+  // Fast here: one accumulator a lane.
   template <bool Fast>
   [[nodiscard]] row<Fast> begin(const coordinates& from, const box& range, int, std::byte*&,
                                 check_site&) const noexcept {
     std::size_t n = 0;
     for (int d = max_dims - 1; d >= 1; --d)
       n = n * static_cast<std::size_t>(range.extent(d)) + static_cast<std::size_t>(from[d] - range.low[d]);
-    return {const_cast<T*>(accumulators_.data()) + n * static_cast<std::size_t>(into_->count), into_->count, Fast, T{}};
+    return {const_cast<T*>(accumulators_.data()) + n * of_a_line(),
+            into_->count,
+            (from[0] - range.low[0]) % reduction_lanes,
+            {}};
   }
   [[nodiscard]] bool is_fast() const noexcept { return into_->count == 1; }
 
  private:
+  [[nodiscard]] std::size_t of_a_line() const noexcept {
+    return static_cast<std::size_t>(reduction_lanes) * static_cast<std::size_t>(into_->count);
+  }
+
   reduction_core* into_;
   reduction_kind kind_;
   std::vector<T> accumulators_;
@@ -419,7 +436,17 @@ class kernel_loop final : public loop {
     run_kernel<Fast>(kernel, first, from, points, lines, all);
   }
 
-  // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel.
+  template <class Row>
+  [[gnu::always_inline]] static decltype(auto) view(Row& row, std::ptrdiff_t point, int lane) noexcept {
+    if constexpr (requires { row.view(point, lane); }) {
+      return row.view(point, lane);
+    } else {
+      return row.view(point);
+    }
+  }
+
+  // Out of line and flat, so that each kernel has one loop, with nothing in it but the kernel. With a reduction that
+  // loop is over as many points as there are lanes; unrolled it would be vectorized seldom.
   template <bool Fast, class Rows, std::size_t... Index>
   [[gnu::noinline, gnu::flatten]] static void run_kernel(Kernel& kernel, const Rows& first, int from, int points,
                                                          int lines, std::index_sequence<Index...>) {
@@ -429,9 +456,17 @@ class kernel_loop final : public loop {
       (std::get<Index>(rows).enter(), ...);
       if constexpr (Fast && !any_reduction) {
 #pragma GCC ivdep
-        for (int i = 0; i < points; ++i) kernel(std::get<Index>(rows).view(i)...);
+        for (int i = 0; i < points; ++i) kernel(view(std::get<Index>(rows), i, 0)...);
       } else {
-        for (int i = 0; i < points; ++i) kernel(std::get<Index>(rows).view(i)...);
+        int i = 0;
+        if constexpr (Fast) {
+          for (; i + reduction_lanes <= points; i += reduction_lanes) {
+#pragma GCC ivdep
+#pragma GCC unroll 1
+            for (int lane = 0; lane < reduction_lanes; ++lane) kernel(view(std::get<Index>(rows), i + lane, lane)...);
+          }
+        }
+        for (int lane = 0; i < points; ++i, ++lane) kernel(view(std::get<Index>(rows), i, lane)...);
       }
       (std::get<Index>(rows).leave(), ...);
       (std::get<Index>(rows).next_line(), ...);

@@ -1,6 +1,8 @@
 // Reductions over the points of loops. A result is the same bit for bit whatever the executor, the threads and the
-// tiles: each line of a loop (the points that differ in dimension 0 only) has an accumulator of its own, which its
-// points enter in ascending order, tile after tile; the lines are then combined in their order.
+// tiles: each line of a loop (the points that differ in dimension 0 only) has accumulators of its own, one a lane. A
+// point's lane is its distance from the range's low end modulo reduction_lanes; the points of a lane enter in ascending
+// order, tile after tile. Then the lines of each lane are combined in their order, at last the lanes. With several
+// lanes a vector holds the points of one step, and no sum waits for the one before.
 //
 // Loops that use the same reduction between two results accumulate into one value. Taking the result starts it anew.
 #pragma once
@@ -15,6 +17,9 @@
 namespace situ::stencil {
 
 class context;
+
+// Two vectors of doubles of AVX2, one of AVX-512.
+inline constexpr int reduction_lanes = 8;
 
 enum class reduction_kind : std::uint8_t { none, sum, min, max };
 
