@@ -1,8 +1,7 @@
 // A sample sort: integers that lie at all places are sorted over them, beside std::sort of all at one.
 //
-// Each place sorts a sample of its own; from all samples come the splitters, the same at each place. Each place counts
-// what it has for each, writes it, some thousand numbers at a time, into the segments of the places that it belongs to,
-// and sorts what it has got.
+// Each place gives a sample of its own; from all samples come the splitters, the same at each place. Each place writes
+// its numbers, some thousand at a time, into the segments of the places that they belong to, and sorts what it has got.
 #include <situ/situ.h>
 
 #include <algorithm>
@@ -42,47 +41,46 @@ void split(std::span<const number> mine, std::span<const number> splitters, Take
   }
 }
 
-// Puts numbers behind each other at another place, many at a time.
+// Where a place gets its numbers from all. Whoever brings some takes as many of the elements, by adding to `taken`.
+struct inbox {
+  situ::ptr<number> numbers;
+  situ::ptr<std::uint64_t> taken;
+};
+
+// Puts numbers into an inbox, many at a time.
 class writer {
  public:
-  explicit writer(situ::ptr<number> to) : to_{to} {}
+  explicit writer(inbox to) : to_{to} {}
   void write(number n) {
     some_[count_++] = n;
     if (count_ == some_.size()) flush();
   }
   void flush() {
-    situ::put(to_, some_.data(), count_);
-    to_ += static_cast<std::ptrdiff_t>(std::exchange(count_, 0));
+    const std::uint64_t first = situ::atomic_fetch_add(to_.taken, count_);
+    situ::put(to_.numbers + static_cast<std::ptrdiff_t>(first), some_.data(), std::exchange(count_, 0));
   }
 
  private:
-  situ::ptr<number> to_;
-  std::size_t count_ = 0;
+  inbox to_;
+  std::uint64_t count_ = 0;
   std::array<number, 4096> some_;
 };
 
-// Sorts over all places: this place's part of the result, in its segment.
-std::pair<situ::ptr<number>, std::size_t> sort_by_all(std::span<const number> mine) {
-  const std::uint32_t places = situ::place_count(), me = situ::here().index();
+// Sorts `count` numbers over all places: this place's part of the result, in its segment. An inbox could take all
+// numbers: addresses cost nothing.
+std::pair<situ::ptr<number>, std::size_t> sort_by_all(std::span<const number> mine, std::size_t count) {
   const std::vector<number> splitters = find_splitters(mine);
-  std::vector<std::size_t> counts(places);
-  split(mine, splitters, [&](std::uint32_t bucket, number) { ++counts[bucket]; });
-  const std::vector<std::vector<std::size_t>> all_counts = situ::all_gather(counts);
-  std::size_t size = 0;
-  for (const auto& each : all_counts) size += each[me];
-  const situ::ptr<number> part = situ::allocate<number>(size, {.huge_pages = true});
-  const std::vector<situ::ptr<number>> parts = situ::all_gather(part);
+  const inbox own{situ::allocate<number>(count), situ::allocate<std::uint64_t>(1)};
+  *own.taken.local() = 0;
   std::vector<writer> writers;
-  for (std::uint32_t p = 0; p < places; ++p) {
-    std::size_t before = 0;
-    for (std::uint32_t q = 0; q < me; ++q) before += all_counts[q][p];
-    writers.emplace_back(parts[p] + static_cast<std::ptrdiff_t>(before));
-  }
+  for (const inbox& each : situ::all_gather(own)) writers.emplace_back(each);
   split(mine, splitters, [&](std::uint32_t bucket, number n) { writers[bucket].write(n); });
   for (writer& each : writers) each.flush();
   situ::barrier();
-  std::sort(part.local(), part.local() + size);
-  return {part, size};
+  const auto size = static_cast<std::size_t>(*own.taken.local());
+  std::sort(own.numbers.local(), own.numbers.local() + size);
+  situ::deallocate(own.taken);
+  return {own.numbers, size};
 }
 
 bool is_sorted_over_all(std::span<const number> part, std::size_t count, std::uint64_t sum) {
@@ -118,7 +116,7 @@ void measure_sort() {
     const auto each = static_cast<double>(share * places);
     all[0].ns.push_back(time_alone([&] { std::sort(whole.local(), whole.local() + share * places); }) / each);
     std::pair<situ::ptr<number>, std::size_t> part;
-    all[1].ns.push_back(time_together([&] { part = sort_by_all(mine); }) / each);
+    all[1].ns.push_back(time_together([&] { part = sort_by_all(mine, share * places); }) / each);
     if (!is_sorted_over_all({part.first.local(), part.second}, share * places, sum)) {
       std::fprintf(stderr, "sort: the numbers are not sorted, or not the same\n");
       std::exit(1);
