@@ -29,13 +29,13 @@ int main(int argc, char** argv) {
   }
   const std::uint64_t throws = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000;
 
-  // Counter i lies at place i % place_count(): each place allocates its own, and tells the others where.
+  // Counter i lies at place i % place_count(): each place allocates its own, and tells the others where. Who has been
+  // told sees the zeros, too.
   const situ::ptr<std::uint64_t> mine = situ::allocate<std::uint64_t>(sums);
   const std::vector<std::uint64_t> zeros(sums);
   situ::put(mine, zeros.data(), sums);
   const std::vector<situ::ptr<std::uint64_t>> of = situ::all_gather(mine);
   const auto counter = [&](std::size_t i) { return of[i % of.size()] + static_cast<std::ptrdiff_t>(i / of.size()); };
-  situ::barrier();  // all counters are zero
 
   std::mt19937 draw{situ::here().index()};
   std::uniform_int_distribution<std::size_t> die{1, 6};
@@ -45,9 +45,8 @@ int main(int argc, char** argv) {
     situ::atomic_fetch_add(counter(sum), std::uint64_t{1});
     ++own[sum];
   }
-  situ::barrier();  // all have added
 
-  situ::reduce(std::span{own}, std::plus<>{});  // at place 0: everybody's
+  situ::reduce(std::span{own}, std::plus<>{});  // at place 0: everybody's, and so all have added
   if (situ::here().index() == 0) {
     bool is_right = true;
     for (std::size_t i = 0; i < sums; ++i) {
