@@ -23,7 +23,7 @@ enum class errc : std::uint8_t {
   out_of_memory,     // a segment or the machine has no room
   access_denied,     // reserved: nothing throws it yet
   not_supported,     // this build, kernel or machine cannot do it
-  bad_message,       // received bytes that do not decode
+  bad_message,       // received bytes that do not decode, or that name code which is not loaded there
   bad_file,          // a file that cannot be read, written or parsed
   cancelled,         // a task or call that a std::stop_token stopped before it began
   remote_exception,  // the body of an `at` threw; see remote_error
@@ -42,7 +42,7 @@ enum class errc : std::uint8_t {
 // The code in words: "out of memory".
 [[nodiscard]] std::string_view name(errc code) noexcept;
 
-// Base of everything Situ throws. what() is "situ: <code name>: <what, where, what to do>".
+// Base of Situ's own exceptions. what() is "situ: <code name>: <what, where, what to do>".
 class error : public std::exception {
  public:
   error(errc code, std::string_view message);

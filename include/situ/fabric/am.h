@@ -88,7 +88,7 @@ class reply_token {
 };
 
 // Sends a request. May wait for room, taking in messages meanwhile. Throws place_lost_error if the target is lost,
-// bad_argument where there is no such place. pre: inside a runtime, and not inside a handler.
+// bad_argument where there is no such place, no_runtime. pre: not inside a handler.
 template <auto Handler, class... Arguments>
 void request_short(place target, Arguments... arguments) {
   detail::check_handler<Handler, token, detail::handler_form::short_form, Arguments...>();

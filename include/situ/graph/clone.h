@@ -33,7 +33,7 @@ struct graph_size {
 
 // How originals are found again.
 enum class copy_map : std::uint8_t {
-  automatic,   // what suits the size: a few by search, more in the side table
+  automatic,   // what suits the size: a single object by search, more in the side table
   linear,      // by linear search, as in the paper
   hash,        // in a table hashed by H3, as in the paper
   side_table,  // in a table beside the source memory

@@ -2,7 +2,7 @@
 // cost: a new tree.
 //
 //   full  everything: caches for tiling and sharing, threads, devices          (figure 2a)
-//   numa  memories and the cores near them; caches and devices are hidden       (figure 2b)
+//   numa  memories, the cores near them, and what memories hang under           (figure 2b)
 //   flat  cores in front of one memory of each kind, all equally near           (figure 2c)
 #pragma once
 

@@ -26,7 +26,7 @@ struct allocation {
 struct memory_usage {
   std::uint64_t live_bytes = 0;   // allocated and not given back
   std::uint64_t live_blocks = 0;  // the blocks that these are
-  // the most that was live at once, with the free blocks kept at hand (64 KiB a size at most)
+  // the most that was live at once, with the free blocks kept at hand (64 KiB, or four blocks, a size at most)
   std::uint64_t peak_bytes = 0;
   std::uint64_t allocations = 0;           // so far
   std::uint64_t deallocations = 0;         // so far, by all places
@@ -35,7 +35,7 @@ struct memory_usage {
   std::uint64_t charged_bytes = 0;   // of the job's memory budget: blocks, and free memory not given back to the system
   std::uint64_t returned_bytes = 0;  // given back to the system so far, summed up
   std::uint64_t capacity_bytes = 0;  // what the address space leaves to one place
-  std::uint64_t huge_page_bytes = 0;  // allocated with huge_pages
+  std::uint64_t huge_page_bytes = 0;  // allocated with huge_pages so far
   // put on huge pages just before they were written, for huge_pages and for large copies of graphs, summed up
   std::uint64_t made_huge_bytes = 0;
   bool huge_pages_available = false;  // known after the first allocation with huge_pages or large copy

@@ -36,7 +36,7 @@ class ptr {
     requires(std::is_convertible_v<U*, T*> && !std::is_same_v<U, T>)
   ptr(ptr<U> other) noexcept : ptr{static_cast<T*>(other.local())} {}
 
-  // The place whose segment holds the address. Throws bad_address where no segment does.
+  // The place whose segment holds the address. Throws bad_address where no segment does, and no_runtime.
   [[nodiscard]] situ::place place() const {
     const detail::place_context& context = *detail::current;
     const std::uintptr_t index = (address() - context.base) >> context.slice_shift;

@@ -9,8 +9,8 @@
 // (also back to here), start tasks; they are counted in the caller's finish scope. An exception from it arrives here as
 // remote_error, with its type's name, its message and the calls that it came through (place_lost_error as itself).
 // Errors: besides that, place_lost_error, out_of_memory for arguments too large for a message, bad_argument where there
-// is no such place, no_runtime. cost: two messages; arguments are copied once into the message, and once out of it. At
-// the calling place f runs at once, on copies.
+// is no such place, bad_message where p has not loaded the module of f, no_runtime. cost: two messages; arguments are
+// copied once into the message, and once out of it. At the calling place f runs at once, on copies.
 //
 // Where the body's parameter is a std::span<const T> or a std::string_view, a vector, string, array or span of such is
 // not copied once more: the body reads it in the message, until it returns; it may wait. (A payload, payload.h, spares

@@ -69,8 +69,8 @@ struct unless_stopped {
 
 }  // namespace detail
 
-// As async_at, unless `stop` is asked to before f begins. f is a lambda or function object. cost: async_at's, an
-// allocation, a task when the answer comes, and an atomic of the target on the caller's segment.
+// As async_at, unless `stop` is asked to before f begins. f is a lambda or function object. cost: async_at's, some
+// allocations, a task when the answer comes, and an atomic of the target on the caller's segment.
 template <class F, class... Arguments>
 auto async_at(route target, std::stop_token stop, F f, Arguments&&... arguments) {
   static_assert(

@@ -32,14 +32,14 @@ enum class launch_mode : std::uint8_t {
 // How to start a job.
 struct launch_options {
   launch_mode mode = launch_mode::processes;
-  std::uint64_t memory_budget = 0;  // bytes that all segments together may open; 0: the machine's memory
+  std::uint64_t memory_budget = 0;  // bytes that all segments together may open; 0: as situ run --memory
   std::uint64_t stack_bytes = 0;    // of each task; 0: as the places themselves say (SITU_STACK, runtime_options)
   bool stats = false;               // count bytes, messages and waits between places; see launch_result::statistics
   std::string trace_file;           // where to write a Chrome/Perfetto trace; empty: none
   bool progress = false;            // a second thread for each place, on which serve_while() computes
   bool checked = false;             // hold puts, gets and atomics against the live blocks
   // After the first place is lost the others have this long to end by themselves; then they get SIGTERM, and a second
-  // later SIGKILL. Threads cannot be killed: their places only get place_lost_error.
+  // later SIGKILL; unless they go on by survivors(). Threads cannot be killed: their places only get place_lost_error.
   std::chrono::milliseconds grace{5000};
   // Places that still run after this time are lost and ended as above, without grace. 0: no limit.
   std::chrono::milliseconds time_limit{0};
@@ -74,8 +74,9 @@ launch_result launch_places(std::uint32_t places, const std::function<int()>& bo
 
 // Runs body (returning int, an exit code, or void) at each of `places` places and waits for all of them.
 // pre: places as processes: no other thread of this program holds a lock that the body takes (as for fork).
-// Errors: bad_argument for no places or too many; bad_launch where they cannot be started, or when called from a place;
-// bad_file where the trace cannot be written. What goes wrong within the places is in the result.
+// Errors: bad_argument for no places or too many, or a stack of no possible size; bad_launch where they cannot be
+// started, or when called from a place; bad_file where the trace cannot be written. What goes wrong within the places
+// is in the result.
 template <std::invocable Body>
   requires(std::is_void_v<std::invoke_result_t<Body&>> || std::convertible_to<std::invoke_result_t<Body&>, int>)
 launch_result launch(std::uint32_t places, Body&& body, const launch_options& options = {}) {

@@ -8,9 +8,9 @@
 //
 // Construction and destruction are collective. `situ run -n 4 prog` starts the places as processes; with --in-process
 // as threads, each of which runs main. One runtime a place at a time. Errors: bad_launch, version_mismatch (a place
-// runs another executable), place_lost_error. A runtime left by an exception makes its place lost: the others learn it,
-// and are not waited for. cost: joining maps the job's memory and waits for all places, as leaving does; the
-// rest are loads.
+// runs another executable), place_lost_error, bad_argument for a SITU_STACK, SITU_PROGRESS or stack_bytes that cannot
+// be. A runtime left by an exception makes its place lost: the others learn it, and are not waited for. cost: joining
+// maps the job's memory and waits for all places, as leaving does; the rest are loads.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -36,7 +36,7 @@ struct runtime_options {
 // it.
 class runtime {
  public:
-  // Joins the job, and waits for the other places to join. Throws bad_launch, version_mismatch or place_lost_error.
+  // Joins the job, and waits for the other places to join. Errors: see above.
   explicit runtime(const runtime_options& options = {});
   // The same. The arguments are the program's; Situ takes none of them. In-process mode hands copies to the other
   // places' main.

@@ -3,7 +3,8 @@
 //
 // A member is named by its index in the team, 0 .. size()-1. Splits and collectives are collective over the team: every
 // member calls the same ones in the same order. A team belongs to its place and is not sent. Errors: place_lost_error
-// where a member is lost. cost: of what is not collective, loads.
+// where a member is lost; bad_argument where another member calls something else. cost: of what is not collective,
+// loads.
 #pragma once
 
 #include <situ/memory/place.h>
@@ -35,8 +36,8 @@ class team {
   // A place's index in the team; nothing where it is no member. cost: linear in the members.
   [[nodiscard]] std::optional<std::uint32_t> index_of(place p) const noexcept;
 
-  // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: a gather and a
-  // broadcast.
+  // Members of equal colour form a team, ordered by key, then by their index here. Collective. cost: an all_gather
+  // and a broadcast.
   [[nodiscard]] team split(std::uint32_t colour, std::uint32_t key = 0,
                            std::source_location where = std::source_location::current()) const;
   // The team of these members of this one, in this order. Collective over those members only, each of which names the

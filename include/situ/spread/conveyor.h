@@ -80,8 +80,8 @@ class conveyor {
   conveyor(const conveyor&) = delete;
   conveyor& operator=(const conveyor&) = delete;
 
-  // Sends an item on its way. Throws bad_argument where there is no such place, and what the header says. cost: the
-  // copy, and some ns.
+  // Sends an item on its way. Throws bad_argument where that is no member, and what the header says. cost: the copy,
+  // and some ns.
   void push(place to, const Item& item) {
     outbox_.check_target(to);
     const std::size_t bytes = wire<Item>::size(item);

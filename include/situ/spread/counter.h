@@ -9,7 +9,8 @@
 //
 // At one place every operation is an atomic on its word. Spread, add() is a store into this place's own word, and
 // read() adds all of them up; next() hands out what the place has taken in a block: half of its share of what is left
-// (guided self-scheduling, Polychronopoulos and Kuck, 1987), so few take from the common word. For items of equal work
+// (guided self-scheduling, Polychronopoulos and Kuck, 1987; without an end 64 times what is asked for), so few take
+// from the common word. For items of equal work
 // that is faster; where single ones take long, a counter at one place balances better.
 //
 // Collective: the members of a team construct and destroy it together, in the same order. Belongs to the thread that

@@ -72,7 +72,7 @@ class distributed_array {
 
   // `extents` elements, cut in each dimension as `how` says (into blocks unless given). Throws bad_argument for a
   // distribution that cannot be, and ghost zones where a place has several blocks; out_of_memory at every member where
-  // one has no room. cost: a split of the team, a gather, and the elements written once.
+  // one has no room. cost: a split of the team, an all_gather, and the elements written once.
   explicit distributed_array(const std::array<std::size_t, D>& extents, const std::array<cut, D>& how = {},
                              const ghost_zones<D>& ghosts = {}, const team& members = world())
       : distribution_{extents, members.size(), how},

@@ -138,7 +138,7 @@ class distributed_map {
   using key_type = K;
   using mapped_type = V;
 
-  // An empty map. Collective. cost: a gather.
+  // An empty map. Collective. cost: an all_gather.
   explicit distributed_map(const conveyor_options& options = {}, const team& members = world())
       : core_{detail::name_hash<distributed_map>(), options.buffer_bytes, options.buffers, members} {}
 

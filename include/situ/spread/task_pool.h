@@ -8,7 +8,7 @@
 //
 // A task is a function with arguments as async_at takes them (at.h): it captures and takes what travels, and finds the
 // state of the place where it runs by itself (thread_local). Its first parameter may be the pool. A place runs its
-// newest task first and leaves the oldest to the others; who has none takes half of somebody's, without that one's
+// newest task first and leaves the oldest to the others; who has none takes some of somebody's, without that one's
 // help, and sleeps where nobody has any. Each task runs once, at one place; nothing else is known of where and when.
 //
 // A task may wait; its place then takes in messages, but runs no other task of the pool before it goes on, so it must

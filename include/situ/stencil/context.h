@@ -108,7 +108,7 @@ class context {
 
   // Executes the queue. Throws what a chain throws; the queue is empty afterwards in any case. If a read or write out
   // of core fails (the disk is full, say), the data is what it was before the chain. cost: the chain's time, and for a
-  // new chain its analysis. The first large one on a machine has the caches measured, 100 to 200 ms; that is kept in a
+  // new chain its analysis. The first large one on a machine has the caches measured, 100 to 800 ms; that is kept in a
   // file.
   void execute();
   // From here on the program repeats itself, and what `temporaries` hold is not carried from one chain to the next: the
