@@ -33,8 +33,8 @@ struct all_options {
   std::vector<std::string> rivals;  // of the core bench
 };
 
-// The core, graph, everyday and stencil benches one after the other, and a page of all. The exit code: as run_core_bench(), and
-// no page, where one of them did not deliver.
+// The core, graph, everyday and stencil benches one after the other, and a page of all. The exit code: as
+// run_core_bench(), and no page, where one of them did not deliver.
 int run_all_benches(const all_options& options);
 
 // The python3 that has matplotlib. Throws std::runtime_error, which says how to install it, where there is none: to be
