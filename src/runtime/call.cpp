@@ -109,6 +109,15 @@ transfer read_transfer(wire_reader& reader) {
   return static_cast<transfer>(how);
 }
 
+ptr<std::byte> try_buffer(std::size_t bytes) {
+  try {
+    return situ::allocate_bytes(bytes);
+  } catch (const error& e) {
+    if (e.code() != errc::out_of_memory) throw;
+    return {};
+  }
+}
+
 void parcel::open_buffer(const message& m, std::uint32_t words) {
   SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);

@@ -8,6 +8,8 @@
 
 namespace situ::detail {
 
+constinit thread_local std::byte lost_part[largest_lost_part]{};
+
 void throw_truncated(std::size_t wanted_bytes, std::size_t left_bytes) {
   throw_error(errc::bad_message, fmt::format("{} bytes or elements are announced where {} bytes are left: the message "
                                              "is damaged, or was written by another build",

@@ -26,6 +26,20 @@ std::vector<std::byte> written(const T& value) {
   std::vector<std::byte> bytes(wire<T>::size(value));
   wire_writer writer{bytes.data()};
   wire<T>::write(writer, value);
+  EXPECT_EQ(writer.bytes_since(bytes.data()), bytes.size());
+  return bytes;
+}
+// By a writer with so much room: what does not fit is counted, and nothing is written beyond.
+template <class T>
+std::vector<std::byte> written_in(std::size_t room, const T& value) {
+  constexpr std::byte untouched{0x5a};
+  std::vector<std::byte> bytes(room + 1000, untouched);
+  wire_writer writer{bytes.data(), room};
+  wire<T>::write(writer, value);
+  EXPECT_EQ(writer.bytes_since(bytes.data()), wire<T>::size(value));
+  EXPECT_TRUE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(room), bytes.end(),
+                          [](std::byte b) { return b == untouched; }));
+  bytes.resize(room);
   return bytes;
 }
 template <class T>
@@ -318,6 +332,18 @@ TYPED_TEST(hostile_wire, values_come_back_as_they_were) {
   for (int i = 0; i < test::rounds(500); ++i) {
     const auto value = random_value<TypeParam>(random);
     ASSERT_EQ(read_all<TypeParam>(written(value)), value);
+  }
+}
+
+TYPED_TEST(hostile_wire, a_writer_with_too_little_room_counts) {
+  if constexpr (detail::is_written_by_situ<TypeParam>()) {
+    std::mt19937_64 random{test::test_seed()};
+    for (int i = 0; i < test::rounds(100); ++i) {
+      const auto value = random_value<TypeParam>(random);
+      const std::vector<std::byte> whole = written(value);
+      for (const std::size_t room : {std::size_t{0}, random() % (whole.size() + 1)}) (void)written_in(room, value);
+      ASSERT_EQ(written_in(whole.size(), value), whole);
+    }
   }
 }
 

@@ -250,6 +250,7 @@ class call_pack<Arguments...> {
   static constexpr bool reads_in_place = false;
   static constexpr bool may_view = false;
   static constexpr bool keeps_message = false;
+  static constexpr bool is_unmeasured = false;
 
   // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed
   // over, and values. By offload the agent's measure is waited for, in a task, which has all arguments.
@@ -482,6 +483,7 @@ class result_pack<Result> {
   using arrives = owned<object>;
   static constexpr bool is_routed = true;
   static constexpr bool may_be_late = true;
+  static constexpr bool is_unmeasured = false;
   result_pack(const Result& value, route back)
       : root_{graph_of<Result>::root(value)}, graph_{back, {&root_, 1}, true} {}
   [[nodiscard]] std::size_t size() const noexcept { return graph_.size(); }

@@ -72,6 +72,12 @@ namespace detail {
 template <class Result>
 using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
 
+template <class... Ts>
+inline constexpr bool sent_unmeasured = (is_written_by_situ<Ts>() && ...) && (is_long_to_measure<Ts> || ...);
+// Room for such messages, at this place.
+template <class... Ts>
+inline constinit thread_local std::size_t message_room = 0;
+
 // What a call holds until it is over: memory that its target reads meanwhile.
 struct held_by_call {
   virtual ~held_by_call() = default;
@@ -89,6 +95,8 @@ class call_pack {
   // whether some are views of the message, which is kept until the function has returned, and may wait
   static constexpr bool may_view = true;
   static constexpr bool keeps_message = (is_viewed<Arguments> || ...);
+  // whether size() is not asked for before each write()
+  static constexpr bool is_unmeasured = !reads_in_place && !keeps_message && sent_unmeasured<Arguments...>;
   call_pack(route, const Arguments&... arguments) noexcept : arguments_{arguments...} {}
   [[nodiscard]] std::size_t size() const {
     pass_over<measured_objects, Arguments...> pass;
@@ -141,6 +149,7 @@ class result_pack {
   using arrives = Result;                   // as what the caller gets it
   static constexpr bool is_routed = false;  // whether the call's transfer matters
   static constexpr bool may_be_late = false;
+  static constexpr bool is_unmeasured = sent_unmeasured<Result>;
   result_pack(const Result& value, route) noexcept : value_{value} {}  // on its way back to the caller
   [[nodiscard]] std::size_t size() const { return wire<Result>::size(value_); }
   void write(wire_writer& writer) const { wire<Result>::write(writer, value_); }
@@ -267,6 +276,18 @@ class arrived_call {
     is_answered_ = true;
     SITU_POINT(answer_sent);
   }
+  template <class Pack>
+  void answer(const Pack& result) {
+    const auto write = [&](wire_writer& writer) { result.write(writer); };
+    if constexpr (Pack::is_unmeasured) {
+      send_unmeasured_parcel(answer_channel(), message_kind::medium_message, answer_handler(), answer_words(false),
+                             message_room<Pack>, [&] { return result.size(); }, write);
+      is_answered_ = true;
+      SITU_POINT(answer_sent);
+    } else {
+      answer(result.size(), write);
+    }
+  }
   void answer_error(std::exception_ptr error) noexcept;
   // The function, where its type does not name it; see task_context.
   void set_code(const void* code) noexcept { context_.code = code; }
@@ -325,7 +346,7 @@ void invoke_and_answer(arrived_call& call, F& f, Received& arguments, transfer h
     }();
     ended();
     result_pack<result> answer{value, {call.caller(), how}};
-    call.answer(answer.size(), [&](wire_writer& writer) { answer.write(writer); });
+    call.answer(answer);
     call.complete(answer);
   }
 }
@@ -386,15 +407,25 @@ inline const function_id call_handler_id =
 template <class F, class... Arguments>
 void send_call(route target, call_id id, const F& f, const call_pack<Arguments...>& arguments) {
   constexpr bool is_routed = result_pack<call_result_t<F, Arguments...>>::is_routed;
-  const std::size_t bytes = travelling_function<F>::size(f) + (is_routed ? 1 : 0) + arguments.size();
-  SITU_POINT(call_opened);
-  send_parcel(call_channel(target.to), message_kind::call, call_handler_id<F, Arguments...>,
-              std::array<std::uint64_t, arrived_call::words>{id, running_finish_key()}, bytes,
-              [&](wire_writer& writer) {
-                travelling_function<F>::write(writer, f);
-                if constexpr (is_routed) writer.write(&target.how, 1);
-                arguments.write(writer);
-              });
+  constexpr bool is_unmeasured =
+      call_pack<Arguments...>::is_unmeasured && (!std::is_class_v<F> || std::is_empty_v<F> || is_written_by_situ<F>());
+  const auto measure = [&] { return travelling_function<F>::size(f) + (is_routed ? 1 : 0) + arguments.size(); };
+  const auto pack = [&](wire_writer& writer) {
+    travelling_function<F>::write(writer, f);
+    if constexpr (is_routed) writer.write(&target.how, 1);
+    arguments.write(writer);
+  };
+  const function_id handler = call_handler_id<F, Arguments...>;
+  const std::array<std::uint64_t, arrived_call::words> words{id, running_finish_key()};
+  if constexpr (is_unmeasured) {
+    SITU_POINT(call_opened);
+    send_unmeasured_parcel(call_channel(target.to), message_kind::call, handler, words, message_room<F, Arguments...>,
+                           measure, pack);
+  } else {
+    const std::size_t bytes = measure();
+    SITU_POINT(call_opened);
+    send_parcel(call_channel(target.to), message_kind::call, handler, words, bytes, pack);
+  }
   SITU_POINT(call_sent);
 }
 

@@ -46,20 +46,49 @@ template <class T>
 struct value_wire;
 }  // namespace detail
 
-// Writes into a buffer that was measured beforehand, by size() of all that goes there. Nothing is checked.
+namespace detail {
+// Where a part goes that has no room; nobody reads it.
+inline constexpr std::size_t largest_lost_part = 256;
+extern constinit thread_local std::byte lost_part[largest_lost_part] __attribute__((tls_model("initial-exec")));
+}  // namespace detail
+
+// Writes into a buffer that was measured beforehand, by size() of all that goes there: then nothing is checked. Or into
+// one of so many bytes, where all that does not fit is counted and not written.
 class wire_writer {
  public:
   explicit wire_writer(std::byte* at) noexcept : at_{at} {}
+  // Of what skip() is called with, nothing is larger than detail::largest_lost_part.
+  wire_writer(std::byte* at, std::size_t bytes) noexcept
+      : at_{at}, end_{reinterpret_cast<std::uintptr_t>(at) + bytes} {}
   // Copies bytes to where the writer stands, and goes on behind them.
   void write(const void* bytes, std::size_t count) noexcept {
+    if (!fits(count)) [[unlikely]] {
+      lost_ += count;
+      return;
+    }
     if (count != 0) std::memcpy(at_, bytes, count);
     at_ += count;
   }
   // The next `count` bytes, for the caller to write all of them.
-  [[nodiscard]] std::byte* skip(std::size_t count) noexcept { return std::exchange(at_, at_ + count); }
+  [[nodiscard]] std::byte* skip(std::size_t count) noexcept {
+    if (!fits(count)) [[unlikely]] {
+      lost_ += count;
+      return detail::lost_part;
+    }
+    return std::exchange(at_, at_ + count);
+  }
+  // Bytes that have been written or counted, in a buffer that begins here.
+  [[nodiscard]] std::size_t bytes_since(const std::byte* begin) const noexcept {
+    return static_cast<std::size_t>(at_ - begin) + lost_;
+  }
 
  private:
+  [[nodiscard]] bool fits(std::size_t count) const noexcept {
+    return count <= end_ - reinterpret_cast<std::uintptr_t>(at_);
+  }
   std::byte* at_;
+  std::uintptr_t end_ = ~std::uintptr_t{0};
+  std::size_t lost_ = 0;  // bytes that had no room
 };
 
 // Reads from bytes that may be anything: each read is checked against what is left. Throws bad_message.

@@ -7,6 +7,7 @@
 #include <situ/memory/allocate.h>
 #include <situ/runtime/serialize.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,19 @@
 #include <new>
 
 namespace situ::detail {
+
+// Sends `words` and the filled buffer, which is the receiver's from then on.
+template <std::size_t Words>
+void send_buffer(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words,
+                 ptr<std::byte> buffer, std::size_t bytes) {
+  SITU_POINT(buffer_filled);
+  endpoint& self = *current->endpoint;
+  draft message = self.begin(out, Words + 2, 0);
+  for (std::uint32_t i = 0; i < Words; ++i) message.set_argument(i, words[i]);
+  message.set_argument(Words, buffer.address());
+  message.set_argument(Words + 1, bytes);
+  self.send(message, kind, handler, 0);
+}
 
 // Sends `words` and what pack(wire_writer&) writes, exactly `bytes` of it. Nothing is sent where pack throws. Throws
 // out_of_memory where a buffer is needed and there is no room, place_lost_error.
@@ -28,29 +42,54 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
       pack(writer);
     });
   }
-  const bool fits = bytes <= max_medium_bytes;
-  ptr<std::byte> buffer;
-  if (!fits) buffer = situ::allocate_bytes(bytes);
-  try {
-    if (!fits) {
-      wire_writer writer{buffer.local()};
-      pack(writer);
-      SITU_POINT(buffer_filled);
-    }
-    draft message = self.begin(out, fits ? Words : Words + 2, fits ? static_cast<std::uint32_t>(bytes) : 0);
+  if (bytes <= max_medium_bytes) {
+    draft message = self.begin(out, Words, static_cast<std::uint32_t>(bytes));
     for (std::uint32_t i = 0; i < Words; ++i) message.set_argument(i, words[i]);
-    if (fits) {
-      wire_writer writer{message.payload};
-      pack(writer);
-    } else {
-      message.set_argument(Words, buffer.address());
-      message.set_argument(Words + 1, bytes);
-    }
-    self.send(message, kind, handler, fits ? static_cast<std::uint32_t>(bytes) : 0);
+    wire_writer writer{message.payload};
+    pack(writer);
+    return self.send(message, kind, handler, static_cast<std::uint32_t>(bytes));
+  }
+  const ptr<std::byte> buffer = situ::allocate_bytes(bytes);
+  try {
+    wire_writer writer{buffer.local()};
+    pack(writer);
+    send_buffer(out, kind, handler, words, buffer, bytes);
   } catch (...) {
     deallocate(buffer);
     throw;
   }
+}
+
+// Null where there is no room.
+[[nodiscard]] ptr<std::byte> try_buffer(std::size_t bytes);
+
+// The same where measuring takes about as long as packing (is_long_to_measure): from the second large message on, pack
+// writes into as much room as the last one took, and an eighth more. If that is too little, it has counted, and writes
+// once more. room: bytes, of this kind of message; measure(): how many bytes pack writes.
+template <std::size_t Words, class Measure, class Pack>
+void send_unmeasured_parcel(outgoing& out, message_kind kind, function_id handler,
+                            const std::array<std::uint64_t, Words>& words, std::size_t& room, Measure measure,
+                            Pack pack) {
+  ptr<std::byte> buffer;
+  if (room > max_medium_bytes) buffer = try_buffer(room);
+  if (!buffer) {
+    const std::size_t bytes = measure();
+    room = bytes + bytes / 8;
+    return send_parcel(out, kind, handler, words, bytes, pack);
+  }
+  try {
+    wire_writer writer{buffer.local(), room};
+    pack(writer);
+    const std::size_t bytes = writer.bytes_since(buffer.local());
+    const bool fits = bytes <= room;
+    room = std::max(bytes + bytes / 8, room / 2);
+    if (fits && bytes > max_medium_bytes) return send_buffer(out, kind, handler, words, buffer, bytes);
+    send_parcel(out, kind, handler, words, bytes, pack);
+  } catch (...) {
+    deallocate(buffer);
+    throw;
+  }
+  deallocate(buffer);
 }
 
 // The receiver's view of a parcel; gives the buffer back at the end, if there is one.

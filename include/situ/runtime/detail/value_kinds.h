@@ -294,6 +294,53 @@ consteval std::size_t bytes_of_all() {
 template <class T>
 inline constexpr std::size_t least_bytes = bytes_of_all<T, true>();
 
+// --- whether to measure ---
+
+// Whether the values are written by Situ alone, in parts that a wire_writer may lose, and share nothing.
+template <class T, class... Seen>
+consteval bool is_written_by_situ() {
+  if constexpr ((std::is_same_v<T, Seen> || ...)) {
+    return true;
+  } else {
+    constexpr value_kind kind = kind_of<T>();
+    if constexpr (kind == value_kind::plain) {
+      return sizeof(T) <= largest_lost_part;
+    } else if constexpr (kind == value_kind::path) {
+      return true;
+    } else if constexpr (kind == value_kind::own || kind == value_kind::none || kind == value_kind::shared ||
+                         kind == value_kind::weak) {
+      return false;
+    } else {
+      return []<class... Ts>(type_list<Ts...>) {
+        return (is_written_by_situ<std::remove_cv_t<Ts>, T, Seen...>() && ...);
+      }(parts_of<T>{});
+    }
+  }
+}
+// Whether somewhere in T a container holds elements that differ in size, each of which size() looks at.
+template <class T, class... Seen>
+consteval bool holds_uneven_elements() {
+  if constexpr ((std::is_same_v<T, Seen> || ...)) {
+    return true;  // a container of itself
+  } else {
+    constexpr value_kind kind = kind_of<T>();
+    if constexpr (kind == value_kind::plain || kind == value_kind::path || kind == value_kind::own ||
+                  kind == value_kind::none) {
+      return false;
+    } else {
+      if constexpr (kind == value_kind::sequence || kind == value_kind::keyed) {
+        if constexpr (bytes_of_all<typename T::value_type>() == varies) return true;
+      }
+      return []<class... Ts>(type_list<Ts...>) {
+        return (holds_uneven_elements<std::remove_cv_t<Ts>, T, Seen...>() || ...);
+      }(parts_of<T>{});
+    }
+  }
+}
+// Measuring a T takes about as long as writing it, and a writer with too little room can count instead.
+template <class T>
+inline constexpr bool is_long_to_measure = is_written_by_situ<T>() && holds_uneven_elements<T>();
+
 // --- compile errors ---
 
 // One static_assert for what is wrong with T alone. Instantiated for each part; the compiler's "in instantiation of ...
