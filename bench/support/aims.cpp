@@ -152,13 +152,26 @@ constexpr limit limits[] = {
     {"euler", "out_of_core", "the memory's bandwidth, which transfers and kernels share"},
     {"plan_", "", "the analysis of the chain's dependencies"},
     {"tile_choice", "", "chains that are spent on trials"},
-    {"cloverleaf_kernels", "worst", "neighbours that are chosen by a condition: loaded one by one"},
+    {"cloverleaf_kernels", "worst",
+     "reductions over lines of 45 points, whose accumulators are fetched and kept for each line; then neighbours that "
+     "are chosen by a condition, loaded one by one"},
     {"cloverleaf_kernels", "", "short lines, and loads that cross cache lines"},
     {"cloverleaf", "plain", "the memory's bandwidth; computing in viscosity and the upwind kernels"},
     {"cloverleaf", "tiled", "computing, once the tiles are in cache; chains that are spent on trials of tiles"},
     {"devito_", "tiled", "the second-level caches; chains that are spent on trials of tiles"},
     {"devito_", "plain", "the memory's bandwidth"},
     {"mb_shsgc", "", "starting loops: they are short"},
+    {"at_struct", "", "two allocations of the struct where it arrives"},
+    {"map_to_other", "", "three allocations an entry where it arrives"},
+    {"puts_random", "", "finding out whose address each is, beside the misses"},
+    {"gups", "one_by_one",
+     "some 55 instructions an update beside 12: while a locked operation waits for memory the processor looks ahead "
+     "over "
+     "so many instructions, and so over fewer updates"},
+    {"gups", "", "misses of the table, and of the batches"},
+    {"sort", "", "handing the numbers out, a twentieth of the whole, and parts that differ in size"},
+    {"uts", "", "handing tasks to who has none"},
+    {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };
 
 const figures* in_regime(const row& r, std::string_view regime) {

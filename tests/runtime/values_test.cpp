@@ -120,8 +120,8 @@ TEST_P(values, of_uneven_elements_travel_whatever_the_size_before) {
   using words = std::map<std::string, std::vector<std::string>>;
   static_assert(detail::sent_unmeasured<words> && detail::sent_unmeasured<int, words> &&
                 detail::sent_unmeasured<std::vector<customer>>);
-  static_assert(!detail::sent_unmeasured<std::vector<double>, std::string>);       // measured at once
-  static_assert(!detail::sent_unmeasured<std::vector<std::shared_ptr<int>>>);      // measuring finds errors
+  static_assert(!detail::sent_unmeasured<std::vector<double>, std::string>);                   // measured at once
+  static_assert(!detail::sent_unmeasured<std::vector<std::shared_ptr<int>>>);                  // measuring finds errors
   static_assert(!detail::sent_unmeasured<std::vector<std::optional<std::array<int, 1000>>>>);  // too large to lose
   const auto of_size = [](std::size_t n) {
     words made;
@@ -131,9 +131,7 @@ TEST_P(values, of_uneven_elements_travel_whatever_the_size_before) {
   for (const std::size_t n : {1, 3000, 3000, 3100, 9000, 200, 0, 40, 5000, 5000, 20000, 1}) {
     const words sent = of_size(n);
     for (const place p : places()) {
-      EXPECT_EQ(at(
-                    p, [](int, words w) { return w; }, 1, sent),
-                sent);
+      EXPECT_EQ(at(p, [](int, words w) { return w; }, 1, sent), sent);
       EXPECT_EQ(async_at(
                     p, [n](const words& w) { return std::pair{w.size() == n, w}; }, sent)
                     .get(),

@@ -280,8 +280,9 @@ class arrived_call {
   void answer(const Pack& result) {
     const auto write = [&](wire_writer& writer) { result.write(writer); };
     if constexpr (Pack::is_unmeasured) {
-      send_unmeasured_parcel(answer_channel(), message_kind::medium_message, answer_handler(), answer_words(false),
-                             message_room<Pack>, [&] { return result.size(); }, write);
+      send_unmeasured_parcel(
+          answer_channel(), message_kind::medium_message, answer_handler(), answer_words(false), message_room<Pack>,
+          [&] { return result.size(); }, write);
       is_answered_ = true;
       SITU_POINT(answer_sent);
     } else {
