@@ -63,6 +63,9 @@ void send_parcel(outgoing& out, message_kind kind, function_id handler, const st
 // Null where there is no room.
 [[nodiscard]] ptr<std::byte> try_buffer(std::size_t bytes);
 
+// More is always measured: a message that turns out to be small must not have taken the budget of others meanwhile.
+inline constexpr std::size_t most_unmeasured_bytes = std::size_t{64} << 20;
+
 // The same where measuring takes about as long as packing (is_long_to_measure): from the second large message on, pack
 // writes into as much room as the last one took, and an eighth more. If that is too little, it has counted, and writes
 // once more. room: bytes, of this kind of message; measure(): how many bytes pack writes.
@@ -71,25 +74,26 @@ void send_unmeasured_parcel(outgoing& out, message_kind kind, function_id handle
                             const std::array<std::uint64_t, Words>& words, std::size_t& room, Measure measure,
                             Pack pack) {
   ptr<std::byte> buffer;
-  if (room > max_medium_bytes) buffer = try_buffer(room);
+  if (room > max_medium_bytes && room <= most_unmeasured_bytes) buffer = try_buffer(room);
   if (!buffer) {
     const std::size_t bytes = measure();
     room = bytes + bytes / 8;
     return send_parcel(out, kind, handler, words, bytes, pack);
   }
+  std::size_t bytes = 0;
   try {
     wire_writer writer{buffer.local(), room};
     pack(writer);
-    const std::size_t bytes = writer.bytes_since(buffer.local());
+    bytes = writer.bytes_since(buffer.local());
     const bool fits = bytes <= room;
     room = std::max(bytes + bytes / 8, room / 2);
     if (fits && bytes > max_medium_bytes) return send_buffer(out, kind, handler, words, buffer, bytes);
-    send_parcel(out, kind, handler, words, bytes, pack);
   } catch (...) {
     deallocate(buffer);
     throw;
   }
   deallocate(buffer);
+  send_parcel(out, kind, handler, words, bytes, pack);
 }
 
 // The receiver's view of a parcel; gives the buffer back at the end, if there is one.
