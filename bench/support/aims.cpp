@@ -152,6 +152,7 @@ constexpr limit limits[] = {
     {"euler", "out_of_core", "the memory's bandwidth, which transfers and kernels share"},
     {"plan_", "", "the analysis of the chain's dependencies"},
     {"tile_choice", "", "chains that are spent on trials"},
+    {"cloverleaf_192", "tiled", "tiles of 30 fields in three dimensions, which fit only the cache that threads share"},
     {"cloverleaf_kernels", "worst",
      "reductions over lines of 45 points, whose accumulators are fetched and kept for each line; then neighbours that "
      "are chosen by a condition, loaded one by one"},
@@ -160,7 +161,7 @@ constexpr limit limits[] = {
     {"cloverleaf", "tiled", "computing, once the tiles are in cache; chains that are spent on trials of tiles"},
     {"devito_", "tiled", "the second-level caches; chains that are spent on trials of tiles"},
     {"devito_", "plain", "the memory's bandwidth"},
-    {"mb_shsgc", "", "starting loops: they are short"},
+    {"mb_shsgc", "", "kernels over datasets of several components a point, which are not vectorized"},
     {"at_struct", "", "two allocations of the struct where it arrives"},
     {"map_to_other", "", "three allocations an entry where it arrives"},
     {"puts_random", "", "finding out whose address each is, beside the misses"},
