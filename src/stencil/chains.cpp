@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace situ::stencil {
 namespace {
@@ -47,8 +49,8 @@ namespace {
 // Where the model is not asked: of layers for the cache that threads share, and blocks of which each thread has one in
 // its own. The first fills half of the shared cache: what the tile leaves behind and what streams through need room,
 // too. Out of core the model knows nothing of reads and writes, and to measure for it takes memory beside the budget.
-std::vector<cached_plan::way> candidates_by_caches(chain loops, bool tune, const cache_sizes& caches) {
-  std::vector<cached_plan::way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
+std::vector<way> candidates_by_caches(chain loops, bool tune, const cache_sizes& caches) {
+  std::vector<way> all{{choose_tile(loops, caches.shared_bytes / 2)}};
   if (!tune || all.front().tile == coordinates{}) return all;
   const auto add = [&](const coordinates& tile) {
     if (std::none_of(all.begin(), all.end(), [&](const auto& c) { return c.tile == tile; })) all.push_back({tile});
@@ -63,7 +65,7 @@ std::vector<cached_plan::way> candidates_by_caches(chain loops, bool tune, const
 }  // namespace
 
 // Tiles to compare by running them: the best by the model. One where there is nothing to choose.
-std::vector<cached_plan::way> context::parts::candidates_of(chain loops) {
+std::vector<way> context::parts::candidates_of(chain loops) {
   if (how.run_by == executor::plain) return {{}};
   if (how.tile != coordinates{}) return {{how.tile}};
   // Who says how much a tile may fill means that, whatever the caches are.
@@ -74,7 +76,7 @@ std::vector<cached_plan::way> context::parts::candidates_of(chain loops) {
   statistics.measure_seconds += seconds_since(start);
   const auto begin = clock::now();
   tile_model model{loops, known, pool.size(), how.small_points};
-  std::vector<cached_plan::way> all;
+  std::vector<way> all;
   for (const auto& r : worth_a_trial(model.rank(), how.tune ? tiles_to_try : 1))
     all.push_back({r.tile, false, r.expected});
   statistics.plan_seconds += seconds_since(begin);
@@ -99,6 +101,8 @@ cached_plan& context::parts::find_plan(chain loops) {
   }
   made->key = std::move(key);
   made->dims = dims(loops);
+  made->loop_count = loops.size();
+  for (const auto& l : loops) made->points += static_cast<double>(l->range().points());
   made->uses = uses_of(loops);
   bucket.push_back(std::move(made));
   return *bucket.back();
@@ -114,58 +118,95 @@ constexpr double worth_handing_over_seconds = 400e-6;
 constexpr int trials_at_most = 3;
 constexpr double close_factor = 1.15;  // times of one tile differ by that much on a machine that others use, too
 
-// The candidate to run: of those whose best time is close to the best of all, one with the fewest trials, until each of
-// them has had enough. They come in turns, in the model's order.
-std::size_t candidate_to_run(const cached_plan& p) {
-  std::size_t next = p.best;
-  int fewest = trials_at_most;
-  for (std::size_t c = 0; c < p.candidates.size(); ++c) {
-    const auto& t = p.trials[c];
-    if (t.count < fewest && (t.count == 0 || t.seconds <= close_factor * p.trials[p.best].seconds))
-      fewest = t.count, next = c;
-  }
-  return next;
-}
-
 // Where the best takes longer than it did so many times in a row, the machine has changed (a virtual one's processors
 // move), and with it the best tile may have.
 constexpr int slow_runs_at_most = 8;
 
-void note_steady_run(cached_plan& p, double seconds) {
-  p.slow_runs = seconds > close_factor * p.trials[p.best].seconds ? p.slow_runs + 1 : 0;
-  if (p.slow_runs < slow_runs_at_most || p.candidates.size() < 2) return;
-  p.slow_runs = 0;
-  for (auto& t : p.trials) t = {};
-}
-
-// Runs a candidate and notes its time. The first run warms up (pages, frequency).
+// Runs a way and notes its time.
 template <class Run>
-double try_candidates(cached_plan& found, const Run& run) {
-  found.trials.resize(found.candidates.size());
-  const std::size_t chosen = found.is_warm ? candidate_to_run(found) : 0;
+double try_ways(cached_plan& found, const Run& run) {
+  const std::size_t chosen = found.trials->next();
   const double seconds = run(chosen);
   found.last = chosen;
   found.last_seconds = seconds;
-  if (!std::exchange(found.is_warm, true)) return seconds;
-  auto& t = found.trials[chosen];
-  if (t.count == trials_at_most) {
-    note_steady_run(found, seconds);
-    return seconds;
-  }
-  t.seconds = t.count++ == 0 ? seconds : std::min(t.seconds, seconds);
-  const auto& best = found.trials[found.best];
-  if (best.count == 0 || t.seconds < best.seconds) found.best = chosen;
+  found.trials->note(chosen, seconds);
   return seconds;
+}
+
+bool same_tiles(const std::vector<way>& a, const std::vector<way>& b) {
+  const auto holds = [](const std::vector<way>& all, const way& one) {
+    return std::any_of(all.begin(), all.end(), [&](const way& w) { return w.tile == one.tile; });
+  };
+  return std::all_of(a.begin(), a.end(), [&](const way& w) { return w.is_alone || holds(b, w); }) &&
+         std::all_of(b.begin(), b.end(), [&](const way& w) { return w.is_alone || holds(a, w); });
+}
+
+// Whether two chains have as many loops, over as many points of the same datasets: whatever order they are in, what one
+// takes in a tile is what the other takes.
+bool are_alike(const cached_plan& a, const cached_plan& b) {
+  constexpr double nearly_same = 0.98;
+  return a.dims == b.dims && a.loop_count == b.loop_count &&
+         std::min(a.points, b.points) >= nearly_same * std::max(a.points, b.points) &&
+         std::is_permutation(a.uses.begin(), a.uses.end(), b.uses.begin(), b.uses.end(),
+                             [](const data_use& x, const data_use& y) { return x.data == y.data; });
 }
 
 }  // namespace
 
+std::size_t way_trials::next() const noexcept {
+  if (!is_warm_) return 0;
+  std::size_t next = best_;
+  int fewest = trials_at_most;
+  for (std::size_t w = 0; w < ways_.size(); ++w) {
+    const trial t = of(w);
+    if (t.count < fewest && (t.count == 0 || t.seconds <= close_factor * of(best_).seconds)) fewest = t.count, next = w;
+  }
+  return next;
+}
+
+void way_trials::note(std::size_t way, double seconds) {
+  if (!std::exchange(is_warm_, true)) return;
+  trials_.resize(ways_.size());
+  trial& t = trials_[way];
+  if (t.count == trials_at_most) return note_steady_run(seconds);
+  t.seconds = t.count++ == 0 ? seconds : std::min(t.seconds, seconds);
+  if (trials_[best_].count == 0 || t.seconds < trials_[best_].seconds) best_ = way;
+}
+
+void way_trials::note_steady_run(double seconds) {
+  slow_runs_ = seconds > close_factor * trials_[best_].seconds ? slow_runs_ + 1 : 0;
+  if (slow_runs_ < slow_runs_at_most || ways_.size() < 2) return;
+  slow_runs_ = 0;
+  for (trial& t : trials_) t = {};
+}
+
+void way_trials::forget() noexcept {
+  trials_.clear();
+  best_ = 0;
+  is_warm_ = false;
+}
+
+void context::parts::find_ways(chain loops, cached_plan& found) {
+  found.trials->ways() = candidates_of(loops);
+  if (slots != nullptr || found.trials->ways().size() < 2) return;
+  for (const auto& [hash, bucket] : plans) {
+    for (const auto& other : bucket) {
+      if (other.get() != &found && are_alike(*other, found) &&
+          same_tiles(other->trials->ways(), found.trials->ways())) {
+        found.trials = other->trials;
+        return;
+      }
+    }
+  }
+}
+
 void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<loop_time> times) {
-  if (found.candidates.empty()) found.candidates = candidates_of(loops);
-  const double seconds = try_candidates(found, [&](std::size_t chosen) {
+  if (found.trials->ways().empty()) find_ways(loops, found);
+  std::vector<way>& ways = found.trials->ways();
+  const double seconds = try_ways(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     while (chosen >= found.plans.size()) {
-      found.plans.push_back(make_plan(loops, found.candidates[found.plans.size()].tile));
+      found.plans.push_back(make_plan(loops, ways[found.plans.size()].tile));
       if (found.plans.size() == 1)
         found.footprint = footprint_bytes(loops, found.plans.front(), found.plans.front().tile_count() / 2);
     }
@@ -173,17 +214,17 @@ void context::parts::run_in_memory(chain loops, cached_plan& found, std::span<lo
     statistics.plan_seconds += seconds_since(start);
     statistics.last_tiles = p.tile_count();
     statistics.last_tile = p.tile;
-    statistics.last_expected_seconds = found.candidates[chosen].expected.seconds;
+    statistics.last_expected_seconds = ways[chosen].expected.seconds;
     statistics.last_footprint_bytes = found.footprint;
     const auto begin = clock::now();
-    runner.run(loops, p, found.candidates[chosen].is_alone, times);
+    runner.run(loops, p, ways[chosen].is_alone, times);
     const double spent = seconds_since(begin);
     statistics.compute_seconds += spent;
     return spent;
   });
-  if (how.tune && pool.size() > 1 && !found.candidates.back().is_alone &&
+  if (how.tune && pool.size() > 1 && !ways.back().is_alone &&
       seconds * pool.size() < worth_handing_over_seconds * static_cast<double>(loops.size())) {
-    found.candidates.push_back({{}, true});
+    ways.push_back({{}, true});
   }
 }
 
@@ -207,13 +248,14 @@ void context::parts::run_out_of_core(chain loops, cached_plan& found, std::span<
 void context::parts::run_streamed(chain loops, cached_plan& found, std::span<const dataset_core* const> dead,
                                   std::span<loop_time> times) {
   found.choose_way(true);
-  std::erase_if(found.candidates, [](const auto& c) { return c.is_alone; });
-  if (found.candidates.empty()) found.candidates = candidates_of(loops);
-  try_candidates(found, [&](std::size_t chosen) {
+  std::vector<way>& ways = found.trials->ways();
+  std::erase_if(ways, [](const way& w) { return w.is_alone; });
+  if (ways.empty()) find_ways(loops, found);
+  try_ways(found, [&](std::size_t chosen) {
     const auto start = clock::now();
     if (chosen >= found.streams.size()) {
-      found.streams.push_back(make_stream_plan(loops, found.candidates[chosen].tile, how.tile[dims(loops) - 1] > 0,
-                                               slots->fast_bytes(), pool.size()));
+      found.streams.push_back(
+          make_stream_plan(loops, ways[chosen].tile, how.tile[dims(loops) - 1] > 0, slots->fast_bytes(), pool.size()));
     }
     const auto& p = found.streams[chosen];
     statistics.plan_seconds += seconds_since(start);

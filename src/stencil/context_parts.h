@@ -14,40 +14,63 @@
 
 namespace situ::stencil {
 
-// A chain's plan, found again by what the chain looks like: ranges, datasets, stencils and access modes of its loops.
-struct cached_plan {
-  struct way {
-    coordinates tile{};
-    bool is_alone = false;  // the calling thread runs it all
-    tile_prediction expected{};
-  };
-  std::vector<std::uint64_t> key;
-  int dims = 0;
-  std::vector<shape> shapes;    // keeps them alive, so that no other stencil gets the address of one in the key
-  std::vector<way> candidates;  // to compare
-  std::vector<plan> plans;      // of the candidates tried so far
+// A way to run a chain.
+struct way {
+  coordinates tile{};
+  bool is_alone = false;  // the calling thread runs it all
+  tile_prediction expected{};
+};
+
+// Ways to compare by running them, and what came of it.
+class way_trials {
+ public:
+  [[nodiscard]] std::vector<way>& ways() noexcept { return ways_; }
+  [[nodiscard]] const std::vector<way>& ways() const noexcept { return ways_; }
+  // The way to run next: of those whose best time is close to the best of all one with the fewest trials, until each of
+  // them has had enough. They come in turns, in the model's order.
+  [[nodiscard]] std::size_t next() const noexcept;
+  // That it has run, and how long. The first run of all warms up (pages, frequency).
+  void note(std::size_t way, double seconds);
+  // All anew.
+  void forget() noexcept;
+  [[nodiscard]] std::size_t best() const noexcept { return best_; }
   struct trial {
     int count = 0;
     double seconds = 0;  // the best
   };
-  std::vector<trial> trials;  // of each candidate
-  std::size_t best = 0;
-  std::size_t last = 0;     // candidate that ran
+  [[nodiscard]] trial of(std::size_t way) const noexcept { return way < trials_.size() ? trials_[way] : trial{}; }
+
+ private:
+  void note_steady_run(double seconds);
+
+  std::vector<way> ways_;
+  std::vector<trial> trials_;  // of each way
+  std::size_t best_ = 0;
+  int slow_runs_ = 0;  // of the best, in a row, after its trials
+  bool is_warm_ = false;
+};
+
+// A chain's plan, found again by what the chain looks like: ranges, datasets, stencils and access modes of its loops.
+struct cached_plan {
+  std::vector<std::uint64_t> key;
+  int dims = 0;
+  std::size_t loop_count = 0;
+  double points = 0;          // of all loops
+  std::vector<shape> shapes;  // keeps them alive, so that no other stencil gets the address of one in the key
+  // In memory shared by chains that are alike: a program whose steps alternate their directions compares once for both.
+  std::shared_ptr<way_trials> trials = std::make_shared<way_trials>();
+  std::vector<plan> plans;  // of the ways tried so far
+  std::size_t last = 0;     // way that ran
   double last_seconds = 0;  // and how long
-  int slow_runs = 0;        // of the best, in a row, after its trials
-  bool is_warm = false;     // has run
   std::uint64_t footprint = 0;
-  std::vector<stream_plan> streams;  // out of core, of the candidates tried so far
+  std::vector<stream_plan> streams;  // out of core, of the ways tried so far
   std::vector<data_use> uses;
   bool is_streamed = false;
   bool is_checked = false;  // that it reads no cyclic temporary first
 
   // Times of the other way say nothing.
   void choose_way(bool streamed) {
-    if (std::exchange(is_streamed, streamed) == streamed) return;
-    trials.clear();
-    best = 0;
-    is_warm = false;
+    if (std::exchange(is_streamed, streamed) != streamed) trials->forget();
   }
   // out of core: more than one if it does not fit, or mixes dimensions; empty: not looked at yet
   std::vector<chain_part> parts;
@@ -96,7 +119,9 @@ struct context::parts {
   void execute(std::vector<std::unique_ptr<loop>> loops);
   void execute_whole_steps();
   cached_plan& find_plan(chain loops);
-  [[nodiscard]] std::vector<cached_plan::way> candidates_of(chain loops);
+  [[nodiscard]] std::vector<way> candidates_of(chain loops);
+  // Gives the chain its ways, or those of one that is like it.
+  void find_ways(chain loops, cached_plan& found);
   // What the model knows of this machine; measured the first time.
   [[nodiscard]] tile_costs costs();
   void run(chain loops, std::span<loop_time> times);

@@ -81,7 +81,7 @@ options options::from_environment(options o) {
 
 namespace {
 
-std::string text_of(const cached_plan::way& w, int dims) {
+std::string text_of(const way& w, int dims) {
   if (w.is_alone) return "one thread";
   if (w.tile == coordinates{}) return "no tiles";
   std::string text = "tile ";
@@ -91,22 +91,22 @@ std::string text_of(const cached_plan::way& w, int dims) {
 
 // Which tile the last chain ran in, what the model expected of it and of the others, and what was measured.
 void report_choice(std::ostream& to, const cached_plan& p, int dims) {
-  if (p.candidates.empty() || p.last >= p.candidates.size()) return;
-  const auto expected = [](const cached_plan::way& w) {
+  const std::vector<way>& ways = p.trials->ways();
+  if (p.last >= ways.size()) return;
+  const auto expected = [](const way& w) {
     return w.expected.seconds > 0 ? fmt::format("expected {:.6f} s ({:.6f} s for bytes, {} a tile{})",
                                                 w.expected.seconds, w.expected.moved_seconds,
                                                 format_bytes(static_cast<std::uint64_t>(w.expected.footprint_bytes)),
                                                 w.expected.in_rows ? ", each by one thread" : "")
                                   : std::string{"not by the model"};
   };
-  const auto& ran = p.candidates[p.last];
+  const auto& ran = ways[p.last];
   to << fmt::format("the last chain ran with {}: {}, took {:.6f} s\n", text_of(ran, dims), expected(ran),
                     p.last_seconds);
-  if (p.candidates.size() < 2) return;
-  for (std::size_t c = 0; c < p.candidates.size() && c < p.trials.size(); ++c) {
-    const auto& t = p.trials[c];
-    to << fmt::format("  {} {}: {}, {}\n", c == p.best ? "*" : " ", text_of(p.candidates[c], dims),
-                      expected(p.candidates[c]),
+  if (ways.size() < 2) return;
+  for (std::size_t c = 0; c < ways.size(); ++c) {
+    const auto t = p.trials->of(c);
+    to << fmt::format("  {} {}: {}, {}\n", c == p.trials->best() ? "*" : " ", text_of(ways[c], dims), expected(ways[c]),
                       t.count > 0 ? fmt::format("best of {}: {:.6f} s", t.count, t.seconds) : "not tried");
   }
 }

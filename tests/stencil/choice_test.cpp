@@ -39,9 +39,10 @@ struct plate {
         index());
     run.execute();
   }
-  void chain() {
+  // first: the dataset that is read first, 0 or 1
+  void chain(int first = 0) {
     const auto step = [](auto x, auto y) { y(0, 0) = 0.25 * (x(1, 0) + x(-1, 0) + x(0, 1) + x(0, -1)); };
-    for (int i = 0; i < 4; ++i)
+    for (int i = first; i < first + 4; ++i)
       par_loop("step", space, range(0, n, 0, n), step, read(i % 2 ? v : u, shape::star(2, 1)), write(i % 2 ? u : v));
     run.execute();
   }
@@ -62,6 +63,19 @@ TEST(choice, the_model_names_the_tile_and_what_it_expects) {
   EXPECT_THAT(plain.report(), HasSubstr("no tiles: not by the model"));
   for (int i = 0; i < 4; ++i) tiled.chain(), plain.chain();  // other candidates, too
   EXPECT_EQ(tiled.u.fetch(), plain.u.fetch());
+}
+
+TEST(choice, chains_that_are_alike_compare_their_tiles_together) {
+  plate tiled{{.run_by = executor::tiled, .threads = 1}}, plain{{.run_by = executor::plain, .threads = 1}};
+  tiled.chain(), plain.chain();
+  if (tiled.report().find("not tried") == std::string::npos) GTEST_SKIP() << "one tile only is worth a trial here";
+  EXPECT_THAT(tiled.report(), Not(HasSubstr("best of"))) << "the first run warms up";
+  tiled.chain(1), plain.chain(1);  // another plan: it is warm, since the first chain was
+  EXPECT_THAT(tiled.report(), HasSubstr("best of 1"));
+  for (int i = 0; i < 8; ++i) tiled.chain(i % 2), plain.chain(i % 2);
+  EXPECT_THAT(tiled.report(), HasSubstr("best of 3"));
+  EXPECT_EQ(tiled.u.fetch(), plain.u.fetch());
+  EXPECT_EQ(tiled.v.fetch(), plain.v.fetch());
 }
 
 TEST(choice, without_tuning_the_models_first_tile_stays) {
