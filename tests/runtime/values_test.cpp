@@ -123,21 +123,23 @@ TEST_P(values, of_uneven_elements_travel_whatever_the_size_before) {
   static_assert(!detail::sent_unmeasured<std::vector<double>, std::string>);                   // measured at once
   static_assert(!detail::sent_unmeasured<std::vector<std::shared_ptr<int>>>);                  // measuring finds errors
   static_assert(!detail::sent_unmeasured<std::vector<std::optional<std::array<int, 1000>>>>);  // too large to lose
-  const auto of_size = [](std::size_t n) {
-    words made;
-    for (std::size_t i = 0; i < n; ++i) made[std::to_string(i)].assign(i % 5, std::string(i % 40, 'x'));
-    return made;
-  };
-  for (const std::size_t n : {1, 3000, 3000, 3100, 9000, 200, 0, 40, 5000, 5000, 20000, 1}) {
-    const words sent = of_size(n);
-    for (const place p : places()) {
-      EXPECT_EQ(at(p, [](int, words w) { return w; }, 1, sent), sent);
-      EXPECT_EQ(async_at(
-                    p, [n](const words& w) { return std::pair{w.size() == n, w}; }, sent)
-                    .get(),
-                (std::pair{true, sent}));
+  run([] {
+    const auto of_size = [](std::size_t n) {
+      words made;
+      for (std::size_t i = 0; i < n; ++i) made[std::to_string(i)].assign(i % 5, std::string(i % 40, 'x'));
+      return made;
+    };
+    for (const std::size_t n : {1, 900, 900, 3000, 60, 0, 1500, 4000, 1}) {
+      const words sent = of_size(n);
+      for (const place p : {here(), place{(here().index() + 1) % place_count()}}) {
+        EXPECT_EQ(at(p, [](int, words w) { return w; }, 1, sent), sent);
+        EXPECT_EQ(async_at(
+                      p, [n](const words& w) { return std::pair{w.size() == n, w}; }, sent)
+                      .get(),
+                  (std::pair{true, sent}));
+      }
     }
-  }
+  });
 }
 
 TEST_P(values, that_cannot_be_copied_travel) {

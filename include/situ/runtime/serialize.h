@@ -27,7 +27,7 @@
 // read is built once, where it belongs, and allocates where its type does.
 #pragma once
 
-#include <situ/runtime/detail/plain_data.h>
+#include <situ/runtime/detail/value_kinds.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,6 @@ struct value_wire;
 
 namespace detail {
 // Where a part goes that has no room; nobody reads it.
-inline constexpr std::size_t largest_lost_part = 256;
 extern constinit thread_local std::byte lost_part[largest_lost_part] __attribute__((tls_model("initial-exec")));
 }  // namespace detail
 
@@ -148,7 +147,6 @@ struct wire {
 }  // namespace situ
 
 #include <situ/runtime/detail/shared_objects.h>
-#include <situ/runtime/detail/value_kinds.h>
 #include <situ/runtime/detail/value_wires.h>
 
 namespace situ {

@@ -296,6 +296,9 @@ inline constexpr std::size_t least_bytes = bytes_of_all<T, true>();
 
 // --- whether to measure ---
 
+// What a wire_writer without room may lose at once (serialize.h).
+inline constexpr std::size_t largest_lost_part = 256;
+
 // Whether the values are written by Situ alone, in parts that a wire_writer may lose, and share nothing.
 template <class T, class... Seen>
 consteval bool is_written_by_situ() {
