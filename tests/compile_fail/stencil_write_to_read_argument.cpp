@@ -1,5 +1,5 @@
 // What a loop declares as read, its kernel cannot write.
-// expect: assignment of read-only location
+// expect: lvalue required as left operand of assignment
 #include <situ/stencil/stencil.h>
 
 using namespace situ::stencil;

@@ -3,6 +3,8 @@
 // source file.
 #pragma once
 
+#include <situ/stencil/detail/load.h>
+
 #include <cstddef>
 #include <type_traits>
 
@@ -28,30 +30,27 @@ class acc {
   using value_type = T;
   static constexpr int dims = D;
 
-  acc(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept
-      : at_{at}, component_stride_{component_stride} {
-    for (int d = 0; d < D; ++d) stride_[d] = stride[d];
-  }
+  acc(T* at, const stencil::detail::distances<D>& of) noexcept : at_{at}, of_{of} {}
 
   template <class... Offset>
     requires(sizeof...(Offset) == D)
   [[gnu::always_inline]] T& operator()(Offset... o) noexcept {
-    return at_[distance(o...)];
+    return at_[of_.to(o...)];
   }
   template <class... Offset>
     requires(sizeof...(Offset) == D)
-  [[gnu::always_inline]] const T& operator()(Offset... o) const noexcept {
-    return at_[distance(o...)];
+  [[gnu::always_inline]] stencil::detail::read_of<T> operator()(Offset... o) const noexcept {
+    return stencil::detail::load(at_, of_, o...);
   }
   template <class... Offset>
     requires(sizeof...(Offset) == D)
   [[gnu::always_inline]] T& operator()(int c, Offset... o) noexcept {
-    return at_[distance(o...) + c * component_stride_];
+    return at_[of_.to(o...) + c * of_.component];
   }
   template <class... Offset>
     requires(sizeof...(Offset) == D)
-  [[gnu::always_inline]] const T& operator()(int c, Offset... o) const noexcept {
-    return at_[distance(o...) + c * component_stride_];
+  [[gnu::always_inline]] stencil::detail::read_of<T> operator()(int c, Offset... o) const noexcept {
+    return stencil::detail::load(at_ + c * of_.component, of_, o...);
   }
 
   // combine_inc(x, y, v) and likewise: accumulation into a dataset that many points of the loop share. The executors
@@ -81,13 +80,6 @@ class acc {
   }
 
  private:
-  template <class... Offset>
-  [[gnu::always_inline]] std::ptrdiff_t distance(Offset... o) const noexcept {
-    std::ptrdiff_t n = 0;
-    int d = 0;
-    ((n += static_cast<std::ptrdiff_t>(o) * stride_[d++]), ...);
-    return n;
-  }
   // The arguments are offsets, after a component or not, and a value at the end.
   template <class F, class... A>
   void combine(F f, A... a) noexcept {
@@ -95,13 +87,12 @@ class acc {
     T value{};
     ((value = static_cast<T>(a)), ...);
     constexpr std::size_t first = sizeof...(A) - 1 - D;
-    std::ptrdiff_t n = first == 1 ? all[0] * component_stride_ : 0;
-    for (int d = 0; d < D; ++d) n += all[first + static_cast<std::size_t>(d)] * stride_[d];
+    std::ptrdiff_t n = first == 1 ? all[0] * of_.component : 0;
+    for (int d = 0; d < D; ++d) n += all[first + static_cast<std::size_t>(d)] * of_.step[d];
     f(at_[n], value);
   }
   T* at_;
-  std::ptrdiff_t stride_[D];
-  std::ptrdiff_t component_stride_;
+  stencil::detail::distances<D> of_;
 };
 
 }  // namespace situ::ops

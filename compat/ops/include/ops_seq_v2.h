@@ -34,7 +34,7 @@ inline thread_local constinit std::ptrdiff_t raw_stride[max_raw_arguments][OPS_M
 template <class T>
 struct raw_view {
   T* at;
-  raw_view(T* p, const std::ptrdiff_t*, std::ptrdiff_t) noexcept : at{p} {}
+  raw_view(T* p, const stencil::detail::distances<OPS_MAX_DIM>&) noexcept : at{p} {}
   operator T*() const noexcept { return at; }  // NOLINT
 };
 // A dataset that the kernel sees as a bare pointer to the point. For any number of dimensions: what is lacking has
@@ -49,8 +49,8 @@ class raw_parameter : public stencil::detail::dataset_parameter<T, OPS_MAX_DIM, 
   struct row : base::template row<Fast> {
     std::size_t index;
     void enter() noexcept {
-      for (std::size_t d = 0; d < OPS_MAX_DIM; ++d) raw_stride[index][d] = this->stride[d];
-      raw_stride[index][OPS_MAX_DIM] = this->component_stride;
+      for (std::size_t d = 0; d < OPS_MAX_DIM; ++d) raw_stride[index][d] = this->of.step[d];
+      raw_stride[index][OPS_MAX_DIM] = this->of.component;
     }
   };
   template <bool Fast, class... A>

@@ -19,7 +19,7 @@ struct line_solver {
   bool adds;
 
   template <class U>
-  [[gnu::always_inline]] U& at(const st::accessor<U, OPS_MAX_DIM>& u, int i) const {
+  [[gnu::always_inline]] decltype(auto) at(const st::accessor<U, OPS_MAX_DIM>& u, int i) const {
     std::array<int, OPS_MAX_DIM> o{};
     o[axis] = i;
     return u(o[0], o[1], o[2], o[3], o[4]);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <situ/stencil/detail/checked.h>
+#include <situ/stencil/detail/load.h>
 
 #include <cstddef>
 #include <type_traits>
@@ -27,41 +28,38 @@ class accessor {
  public:
   using value_type = std::remove_const_t<T>;  // of the dataset
   static constexpr int dims = D;
+  // T&; of a const number its value (load.h says why).
+  using reference = std::conditional_t<std::is_const_v<T>, detail::read_of<value_type>, T&>;
 
   // For Situ itself.
-  accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride) noexcept
-      : at_{at}, component_stride_{component_stride} {
-    for (int d = 0; d < D; ++d) stride_[d] = stride[d];
-  }
+  accessor(T* at, const detail::distances<D>& of) noexcept : at_{at}, of_{of} {}
 
   // The value at D offsets from the point, dimension 0 first.
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
-  [[gnu::always_inline]] T& operator()(Offsets... offsets) const noexcept {
-    return at_[distance(offsets...)];
+  [[gnu::always_inline]] reference operator()(Offsets... offsets) const noexcept {
+    return element(at_, offsets...);
   }
   // The same of component c.
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
-  [[gnu::always_inline]] T& at(int c, Offsets... offsets) const noexcept {
-    return at_[distance(offsets...) + c * component_stride_];
+  [[gnu::always_inline]] reference at(int c, Offsets... offsets) const noexcept {
+    return element(at_ + c * of_.component, offsets...);
   }
   // Component c as an accessor of its own.
-  [[gnu::always_inline]] accessor component(int c) const noexcept {
-    return {at_ + c * component_stride_, stride_, component_stride_};
-  }
+  [[gnu::always_inline]] accessor component(int c) const noexcept { return {at_ + c * of_.component, of_}; }
 
  private:
   template <class... Offsets>
-  [[gnu::always_inline]] std::ptrdiff_t distance(Offsets... offsets) const noexcept {
-    std::ptrdiff_t n = 0;
-    int d = 0;
-    ((n += static_cast<std::ptrdiff_t>(offsets) * stride_[d++]), ...);
-    return n;
+  [[gnu::always_inline]] reference element(T* at, Offsets... offsets) const noexcept {
+    if constexpr (std::is_const_v<T>) {
+      return detail::load(at, of_, offsets...);
+    } else {
+      return at[of_.to(offsets...)];
+    }
   }
   T* at_;
-  std::ptrdiff_t stride_[D];
-  std::ptrdiff_t component_stride_;
+  detail::distances<D> of_;
 };
 
 // When checked: hands out what stands for a T&, and throws bad_argument out of the call that executes the loop.
@@ -71,11 +69,8 @@ class accessor<T, D, true> {
   using value_type = std::remove_const_t<T>;
   static constexpr int dims = D;
 
-  accessor(T* at, const std::ptrdiff_t* stride, std::ptrdiff_t component_stride, check_site* site,
-           int component = 0) noexcept
-      : at_{at}, component_stride_{component_stride}, site_{site}, component_{component} {
-    for (int d = 0; d < D; ++d) stride_[d] = stride[d];
-  }
+  accessor(T* at, const detail::distances<D>& of, check_site* site, int component = 0) noexcept
+      : at_{at}, of_{of}, site_{site}, component_{component} {}
 
   template <class... Offsets>
     requires(sizeof...(Offsets) == D)
@@ -87,17 +82,16 @@ class accessor<T, D, true> {
   checked_reference<T> at(int c, Offsets... offsets) const {
     return make({static_cast<int>(offsets)...}, c);
   }
-  accessor component(int c) const { return {at_, stride_, component_stride_, site_, component_ + c}; }
+  accessor component(int c) const { return {at_, of_, site_, component_ + c}; }
 
  private:
   checked_reference<T> make(const coordinates& offset, int c) const {
-    std::ptrdiff_t n = (component_ + c) * component_stride_;
-    for (int d = 0; d < D; ++d) n += offset[d] * stride_[d];
+    std::ptrdiff_t n = (component_ + c) * of_.component;
+    for (int d = 0; d < D; ++d) n += offset[d] * of_.step[d];
     return {at_ + n, site_, offset, component_ + c};
   }
   T* at_;
-  std::ptrdiff_t stride_[D];
-  std::ptrdiff_t component_stride_;
+  detail::distances<D> of_;
   check_site* site_;
   int component_;
 };

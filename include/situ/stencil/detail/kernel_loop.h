@@ -15,8 +15,11 @@
 #pragma once
 
 #include <situ/stencil/accessor.h>
+#include <situ/stencil/detail/load.h>
 #include <situ/stencil/detail/loop.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -61,8 +64,7 @@ class dataset_parameter {
  public:
   using value_type = std::remove_const_t<T>;
   static constexpr bool is_reduction = false;
-  static constexpr bool is_checked =
-      std::is_constructible_v<View, T*, const std::ptrdiff_t*, std::ptrdiff_t, check_site*>;
+  static constexpr bool is_checked = std::is_constructible_v<View, T*, const distances<D>&, check_site*>;
 
   dataset_parameter(dataset_core* data, shape where, access_mode mode) noexcept
       : data_{data}, where_{std::move(where)}, mode_{mode} {}
@@ -96,8 +98,7 @@ class dataset_parameter {
   struct row {
     T* at;
     std::ptrdiff_t step;
-    std::ptrdiff_t stride[D];
-    std::ptrdiff_t component_stride;
+    distances<D> of;
     std::ptrdiff_t line_step;
     check_site* site;
     int from;  // the line's first index
@@ -110,18 +111,17 @@ class dataset_parameter {
     [[gnu::always_inline]] void advance(std::ptrdiff_t points) noexcept { at += points * step; }
     [[gnu::always_inline]] void next_line() noexcept { at += line_step; }
     [[gnu::always_inline]] View view(std::ptrdiff_t i) const noexcept {
-      std::ptrdiff_t s[D];
-      for (int d = 0; d < D; ++d) s[d] = stride[d];
       if constexpr (is_checked) {  // never fast
         auto point = site->point;
         point[0] = from + static_cast<int>(i);
         site->move_to(point);
-        return View{at + i * step, s, component_stride, site};
+        return View{at + i * step, of, site};
       } else if constexpr (Fast) {
-        s[0] = 1;
-        return View{at + i, s, component_stride};
+        distances<D> unit = of;
+        unit.step[0] = 1;
+        return View{at + i, unit};
       } else {
-        return View{at + i * step, s, component_stride};
+        return View{at + i * step, of};
       }
     }
   };
@@ -134,10 +134,10 @@ class dataset_parameter {
     coordinates at{};
     for (int d = 0; d < max_dims; ++d) at[d] = where_.map(d, from[d]);
     r.at = reinterpret_cast<T*>(data_->origin) + data_->offset(at);
-    r.component_stride = data_->component_stride;
+    r.of.component = data_->component_stride;
     r.step = data_->stride[0] * where_.multiplier(0);
     r.line_step = data_->stride[1] * where_.multiplier(1);
-    for (int d = 0; d < D; ++d) r.stride[d] = data_->stride[d];
+    for (int d = 0; d < D; ++d) r.of.step[d] = data_->stride[d];
     if constexpr (is_checked) {
       site.loop = loop_name_, site.data = data_, site.where = &where_, site.mode = mode_, site.argument = index_;
       site.point = from;
@@ -147,6 +147,7 @@ class dataset_parameter {
     if constexpr (Fast) {
       if (stands_still()) spread(r, strip, replica);
     }
+    for (int d = 0; d < D; ++d) r.of.nearest[d] = std::clamp(0, where_.lowest(d), where_.highest(d)) * r.of.step[d];
     return r;
   }
 
@@ -167,12 +168,12 @@ class dataset_parameter {
     coordinates o{};
     for (int c = 0; c < data_->components; ++c) {
       for (std::ptrdiff_t n = 0; n < total / strip; ++n) {
-        std::ptrdiff_t rest = n, from = c * r.component_stride, to = c * total + centre;
+        std::ptrdiff_t rest = n, from = c * r.of.component, to = c * total + centre;
         for (int d = 1; d < D; ++d) {
           const int extent = where_.highest(d) - where_.lowest(d) + 1;
           o[d] = where_.lowest(d) + static_cast<int>(rest % extent);
           rest /= extent;
-          from += o[d] * r.stride[d];
+          from += o[d] * r.of.step[d];
           to += o[d] * stride[d];
         }
         std::fill_n(rows + to, strip, r.at[from]);
@@ -180,8 +181,8 @@ class dataset_parameter {
     }
     r.at = rows + centre;
     r.step = 0;  // strips share the row
-    r.component_stride = total;
-    for (int d = 0; d < D; ++d) r.stride[d] = stride[d];
+    r.of.component = total;
+    for (int d = 0; d < D; ++d) r.of.step[d] = stride[d];
   }
 
   dataset_core* data_;
