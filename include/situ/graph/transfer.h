@@ -15,7 +15,7 @@
 #pragma once
 
 #include <situ/graph/clone.h>
-#include <situ/runtime/at.h>
+#include <situ/runtime/route.h>
 
 #include <functional>
 

@@ -1,9 +1,9 @@
-// Both ends of the graphs that are arguments or results of a call. graph/at.h ties them to calls; transfer.h says which
-// ways there are.
+// Both ends of the graphs that are arguments or results of a call. graph_arguments.h ties them to calls; transfer.h
+// says which ways there are.
 #pragma once
 
 #include <situ/graph/clone.h>
-#include <situ/runtime/at.h>
+#include <situ/runtime/detail/call.h>
 
 #include <cstddef>
 #include <cstdint>
