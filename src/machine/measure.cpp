@@ -185,8 +185,8 @@ class measurer {
     std::vector<double> samples;
     situ::detail::worker{[&] {
       if (!situ::detail::bind_to_processor(machine_.at(from).os_index)) return;
-      const detail::buffer memory{bytes, node};
-      if (!memory.ok()) return;
+      const situ::detail::pages memory = detail::touched_pages(bytes, node);
+      if (memory.empty()) return;
       // a shorter stride than the machine's line would hit it twice; no line is shorter
       constexpr std::size_t line_bytes = 64;
       const std::size_t stride = std::max<std::size_t>(line_bytes, longest_line());
@@ -226,7 +226,7 @@ class measurer {
         below == 0
             ? cache.bytes / 2
             : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(cache.bytes)));
-    latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::buffer::any_node);
+    latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::any_node);
   }
 
   // Several times what any cache holds, if there is as much.

@@ -1,16 +1,11 @@
 #include "machine/measure_kernels.h"
 #include "base/host.h"
 
-#include <linux/mempolicy.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <barrier>
-#include <cerrno>
 #include <chrono>
 #include <numeric>
 #include <random>
@@ -20,46 +15,12 @@ namespace situ::machine::detail {
 
 double now_ns() noexcept { return static_cast<double>(situ::detail::steady_ns()); }
 
-namespace {
-
-// Where the kernel has no NUMA (or a container forbids the call) the only node is where memory comes from anyway.
-bool bind_to_node(void* address, std::size_t bytes, std::uint32_t node) noexcept {
-  constexpr std::size_t word_bits = 8 * sizeof(unsigned long);
-  unsigned long mask[64] = {};
-  if (node >= 64 * word_bits) return false;
-  mask[node / word_bits] |= 1ul << (node % word_bits);
-  if (syscall(SYS_mbind, address, bytes, MPOL_BIND, mask, 64 * word_bits, 0) == 0) return true;
-  return node == 0 && (errno == ENOSYS || errno == EPERM);
-}
-
-}  // namespace
-
-buffer::buffer(std::size_t bytes, std::uint32_t node) noexcept {
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
-  const std::size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
-  void* address = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED) return;
-  data_ = static_cast<std::byte*>(address);
-  size_ = rounded;
-  madvise(address, rounded, MADV_HUGEPAGE);  // a wish: without huge pages the figures hold TLB misses too
-  if (node != any_node && !bind_to_node(address, rounded, node)) {
-    munmap(std::exchange(data_, nullptr), std::exchange(size_, 0));
-    return;
-  }
-  std::fill_n(data_, size_, std::byte{0});
-}
-
-buffer::buffer(buffer&& other) noexcept
-    : data_{std::exchange(other.data_, nullptr)}, size_{std::exchange(other.size_, 0)} {}
-
-buffer& buffer::operator=(buffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-buffer::~buffer() {
-  if (data_ != nullptr) munmap(data_, size_);
+situ::detail::pages touched_pages(std::size_t bytes, std::uint32_t node) noexcept {
+  // without huge pages the figures hold TLB misses too
+  situ::detail::pages made{std::max(bytes, situ::detail::huge_page_bytes)};
+  if (made.empty() || (node != any_node && made.bind_to_node(node) != 0)) return {};
+  std::fill_n(made.data(), made.size(), std::byte{0});
+  return made;
 }
 
 void** link_chase(std::span<std::byte> memory, std::size_t line_bytes) {
@@ -171,9 +132,9 @@ std::vector<double> stream_bandwidth(stream_kernel kernel, std::span<const std::
   std::atomic<double> kept{0};
   std::barrier together{static_cast<std::ptrdiff_t>(processors.size())};
   const auto work = [&](std::size_t index) {
-    buffer memory;
-    if (situ::detail::bind_to_processor(processors[index])) memory = buffer{bytes_per_thread, node};
-    if (!memory.ok()) failed = true;
+    situ::detail::pages memory;
+    if (situ::detail::bind_to_processor(processors[index])) memory = touched_pages(bytes_per_thread, node);
+    if (memory.empty()) failed = true;
     together.arrive_and_wait();
     if (failed) return;
     auto* const a = reinterpret_cast<double*>(memory.data());

@@ -1,6 +1,8 @@
 // The loops that measure.h times, and what they need: pinned threads and memory on a chosen node.
 #pragma once
 
+#include "base/pages.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,24 +11,10 @@
 
 namespace situ::machine::detail {
 
-// Anonymous memory, on huge pages if the system gives them, bound to a NUMA node and touched. Movable, unmaps itself.
-class buffer {
- public:
-  buffer() = default;
-  // node: a NUMA node's OS index, or any_node. ok() tells whether it was had.
-  buffer(std::size_t bytes, std::uint32_t node) noexcept;
-  buffer(buffer&& other) noexcept;
-  buffer& operator=(buffer&& other) noexcept;
-  ~buffer();
-  static constexpr std::uint32_t any_node = ~std::uint32_t{0};
-  [[nodiscard]] bool ok() const noexcept { return data_ != nullptr; }
-  [[nodiscard]] std::byte* data() const noexcept { return data_; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
+inline constexpr std::uint32_t any_node = ~std::uint32_t{0};
+// Huge pages, if the system gives them, on a NUMA node (its OS index, or any_node), and touched by the calling thread.
+// Holds nothing where they cannot be had.
+[[nodiscard]] situ::detail::pages touched_pages(std::size_t bytes, std::uint32_t node) noexcept;
 
 // Links the lines of the memory into one cycle in random order, so that no prefetcher can follow; returns its start.
 void** link_chase(std::span<std::byte> memory, std::size_t line_bytes);

@@ -168,8 +168,8 @@ class reuse_measurer {
     std::atomic<bool> failed{false};
     run_([&](int thread) {
       auto& memory = memories_[static_cast<std::size_t>(thread)];
-      memory = detail::buffer{sizes_.back(), detail::buffer::any_node};  // its first touch is this thread's
-      if (!memory.ok()) failed = true;
+      memory = detail::touched_pages(sizes_.back(), detail::any_node);  // its first touch is this thread's
+      if (memory.empty()) failed = true;
     });
     return !failed;
   }
@@ -249,7 +249,7 @@ class reuse_measurer {
   const run_on_all& run_;
   pass_function pass_ = widest_pass();
   std::vector<std::size_t> sizes_;
-  std::vector<detail::buffer> memories_;
+  std::vector<situ::detail::pages> memories_;
   std::vector<std::vector<pass_times>> times_;  // of each thread and size
   std::atomic<double> kept_{0};
 };

@@ -151,7 +151,7 @@ void context::parts::allocate(dataset_core& data) {
   // of them then crosses a line.
   const auto ghosts = static_cast<std::size_t>((data.inner.low[0] - data.valid.low[0]) * data.stride[0]);
   const auto shift = static_cast<std::size_t>(data.index * 5 % 64) * 64 + (64 - ghosts * data.element_bytes % 64) % 64;
-  pages p{data.bytes + 64 * 64};
+  pages p = map_pages(data.bytes + 64 * 64);
   data.memory = p.data() + shift;
   data.origin = data.memory - data.offset(data.valid.low) * static_cast<std::ptrdiff_t>(data.element_bytes);
   // First touch, by the partition of the loops.

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -14,8 +12,7 @@ namespace situ::stencil {
 namespace {
 
 constexpr std::size_t line_bytes = 64;
-constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t huge_bytes = std::size_t{2} << 20;
+using situ::detail::page_bytes;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
@@ -121,17 +118,12 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_layers)
   data.bytes = file_layers ? round_up(bytes, data.layer_bytes) : bytes;
 }
 
-pages::pages(std::size_t bytes) : bytes_{round_up(bytes, bytes >= huge_bytes ? huge_bytes : page_bytes)} {
-  void* const at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED)
+pages map_pages(std::size_t bytes) {
+  pages made{bytes};
+  if (made.empty())
     throw_error(errc::out_of_memory,
                 fmt::format("a dataset of {} does not fit into the address space or its limit", format_bytes(bytes)));
-  if (bytes_ >= huge_bytes) madvise(at, bytes_, MADV_HUGEPAGE);  // a refusal costs speed only
-  at_ = static_cast<std::byte*>(at);
-}
-
-pages::~pages() {
-  if (at_ != nullptr) munmap(at_, bytes_);
+  return made;
 }
 
 }  // namespace situ::stencil

@@ -9,10 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <linux/mempolicy.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -23,26 +19,18 @@
 namespace situ::stencil {
 namespace {
 
-// Throws if there is no such node. A kernel without NUMA has node 0 only.
-void bind_to_node(const pages& memory, std::size_t bytes, int node) {
-  constexpr unsigned long mask_bits = 1024;
-  constexpr unsigned long word_bits = 8 * sizeof(unsigned long);
-  unsigned long mask[mask_bits / word_bits] = {};
-  int code = EINVAL;
-  if (node >= 0 && static_cast<unsigned long>(node) < mask_bits) {
-    mask[static_cast<unsigned long>(node) / word_bits] |= 1ul << (static_cast<unsigned long>(node) % word_bits);
-    if (syscall(SYS_mbind, memory.data(), bytes, MPOL_BIND, mask, mask_bits, 0) == 0) return;
-    code = errno;
-  }
-  if (node == 0 && (code == ENOSYS || code == EPERM)) return;
-  throw_error(errc::bad_argument,
-              fmt::format("{} cannot be bound to NUMA node {}: {}", format_bytes(bytes), node, std::strerror(code)));
+// Throws if there is no such node.
+void bind_to_node(const pages& memory, int node) {
+  const int code = node < 0 ? EINVAL : memory.bind_to_node(static_cast<std::uint32_t>(node));
+  if (code == 0) return;
+  throw_error(errc::bad_argument, fmt::format("{} cannot be bound to NUMA node {}: {}", format_bytes(memory.size()),
+                                              node, std::strerror(code)));
 }
 
 class node_store final : public backing_store {
  public:
   explicit node_store(int node) : node_{node} {
-    bind_to_node(pages{page_bytes}, page_bytes, node);
+    bind_to_node(map_pages(page_bytes), node);
     copier_ = situ::detail::worker{[this] { copy(); }};
   }
   ~node_store() override {
@@ -59,8 +47,8 @@ class node_store final : public backing_store {
 
   // Each allocation is a part of its own; an offset's upper bits say which.
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
-    pages made{bytes};
-    bind_to_node(made, bytes, node_);
+    pages made = map_pages(bytes);
+    bind_to_node(made, node_);
     parts_.push_back(std::move(made));
     return (parts_.size() - 1) << part_bits;
   }

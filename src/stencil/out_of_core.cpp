@@ -234,7 +234,7 @@ std::vector<std::pair<dataset_core*, pages>> slot_runner::load_whole(std::span<c
       const auto& data = *u.data;
       const auto& d = stored_.at(&data);
       if (d.is_resident) continue;
-      auto& memory = loaded.emplace_back(u.data, pages{data.bytes}).second;
+      auto& memory = loaded.emplace_back(u.data, map_pages(data.bytes)).second;
       if (data.is_cyclic_temporary) continue;
       const auto free = unread(u);
       for_each_run(
@@ -497,7 +497,7 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
   const auto all = layers_of(data, what);
   const int count =
       std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.layer_bytes)));
-  const pages bounce{bytes_of(data, count)};
+  const pages bounce = map_pages(bytes_of(data, count));
   try {
     for (int from = all.low; from < all.high; from += count) {
       const layers now{from, std::min(from + count, all.high)};

@@ -91,13 +91,13 @@ TEST(kernels, an_unreachable_processor_is_reported_and_nothing_hangs) {
   EXPECT_TRUE(machine::detail::ping_pong(nowhere, here, 0.01, 10).empty());
   const std::uint32_t processors[] = {here, nowhere};
   EXPECT_TRUE(machine::detail::stream_bandwidth(machine::detail::stream_kernel::read, processors,
-                                                machine::detail::buffer::any_node, 1 << 20, 0.01)
+                                                machine::detail::any_node, 1 << 20, 0.01)
                   .empty());
 }
 
 TEST(kernels, memory_on_a_node_that_is_not_there_is_not_had) {
-  EXPECT_TRUE(machine::detail::buffer(1 << 20, machine::detail::buffer::any_node).ok());
-  EXPECT_FALSE(machine::detail::buffer(1 << 20, 4000).ok());
+  EXPECT_FALSE(machine::detail::touched_pages(1 << 20, machine::detail::any_node).empty());
+  EXPECT_TRUE(machine::detail::touched_pages(1 << 20, 4000).empty());
 }
 
 machine::measure_options quick() {

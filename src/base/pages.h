@@ -1,0 +1,40 @@
+// Pages from the system for one process: where datasets, slots, stores and what measures the machine have theirs.
+#pragma once
+
+#include "base/host.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace situ::detail {
+
+// Anonymous memory in pages of its own: zero, not touched yet, and from 2 MiB on in huge pages where the system gives
+// them. Movable; unmaps itself.
+class pages {
+ public:
+  pages() = default;
+  // Whole pages, huge ones from 2 MiB on. Holds none where the address space, or its limit, has no room.
+  explicit pages(std::size_t bytes) noexcept;
+  ~pages();
+  pages(pages&& other) noexcept : at_{std::exchange(other.at_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
+  pages& operator=(pages&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return at_ == nullptr; }
+  [[nodiscard]] std::byte* data() const noexcept { return at_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
+
+  // From now on they come from one NUMA node and no other; where it is full, the system ends processes. 0, or errno's
+  // value: EINVAL for no such node. Node 0 is there also where the kernel has no NUMA, or a container forbids the call.
+  [[nodiscard]] int bind_to_node(std::uint32_t node) const noexcept;
+
+ private:
+  std::byte* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace situ::detail
