@@ -60,8 +60,9 @@ struct tile_model::dataset_state {
   box whole{{}, {}};  // that the chain touches
   double bytes = 0;   // of a point
   bool is_written = false;
-  box all{{}, {}};         // touched in the tile
-  box so_far{{}, {}};      // by loops that have run in it
+  box all{{}, {}};     // touched in the tile
+  box so_far{{}, {}};  // by loops that have run in it
+  double bytes_so_far = 0;
   int last_loop = -1;      // that touched it
   double last_middle = 0;  // of that loop's part, in the dimension that threads cut
   bool first_is_write = false;
@@ -69,7 +70,7 @@ struct tile_model::dataset_state {
   std::array<double, max_dims> from_before{};
   double fresh = 0;
 
-  [[nodiscard]] double total() const { return points_of(all) * bytes; }
+  double total = 0;  // bytes of `all`
 };
 
 struct tile_model::part_cost {
@@ -132,6 +133,7 @@ box tile_model::part_of(std::size_t l, const coordinates& tile) {
 void tile_model::touch_all(const coordinates& tile) {
   for (auto& d : data_) {
     d.all = d.so_far = box{{}, {}};
+    d.bytes_so_far = 0;
     d.last_loop = -1;
     d.first_is_write = false;
   }
@@ -149,9 +151,12 @@ void tile_model::touch_all(const coordinates& tile) {
 // Of what a tile touches first, what lies in its own share of the dataset is new to the chain; the rest was touched by
 // the tile before in dimension 0, else in dimension 1, and so on.
 void tile_model::split_first_touches(const coordinates& tile) {
+  footprint_ = fresh_ = 0;
   for (auto& d : data_) {
     d.from_before = {};
     d.fresh = 0;
+    d.total = points_of(d.all) * d.bytes;
+    footprint_ += d.total;
     if (d.all.empty()) continue;
     std::array<double, max_dims> touched{}, own{};
     for (int k = 0; k < max_dims; ++k) {
@@ -160,6 +165,7 @@ void tile_model::split_first_touches(const coordinates& tile) {
         own[k] = std::min(touched[k], static_cast<double>(tile[k]) * d.whole.extent(k) / bounds_.extent(k));
     }
     d.fresh = product(own, 0, max_dims) * d.bytes;
+    fresh_ += d.fresh;
     for (int k = 0; k < max_dims; ++k)
       d.from_before[k] = product(touched, 0, k) * (touched[k] - own[k]) * product(own, k + 1, max_dims) * d.bytes;
   }
@@ -189,7 +195,7 @@ void tile_model::add_use(part_cost& sum, const use& u, const box& part, const co
   if (seen > 0) {
     double distance = 0;
     for (const auto& o : data_) {
-      if (o.last_loop >= d.last_loop && o.last_loop >= 0) distance += points_of(o.so_far) * o.bytes;
+      if (o.last_loop >= d.last_loop && o.last_loop >= 0) distance += o.bytes_so_far;
     }
     // What threads cut moves with the skew: some of it was the other thread's.
     double handed = 0;
@@ -202,15 +208,14 @@ void tile_model::add_use(part_cost& sum, const use& u, const box& part, const co
     add(seen * handed, distance, 0, true);
   }
   if (first > 0) {
-    const double share = first / d.total();
+    const double share = first / d.total;
     add(share * d.fresh, whole_bytes_ / (sharers > 1 ? 1 : threads_), starts);
-    double distance = 0, tiles = 1, footprint = 0, fresh = 0;
-    for (const auto& o : data_) footprint += o.total(), fresh += o.fresh;
+    double distance = 0, tiles = 1;
     for (int k = 0; k < dims_; ++k) {
       if (tile[k] == 0) continue;
-      distance = std::max(footprint, fresh * tiles);
+      distance = std::max(footprint_, fresh_ * tiles);
       // The row before is another thread's, which has as much of it in its cache as fits.
-      const double near = k == row_dim ? std::min(1.0, costs_.own_bytes / footprint) : 0;
+      const double near = k == row_dim ? std::min(1.0, costs_.own_bytes / footprint_) : 0;
       add(share * d.from_before[k] * near, distance, starts, true);
       add(share * d.from_before[k] * (1 - near), distance, starts);
       tiles *= ends_of(k, tile[k]).tiles;
@@ -246,6 +251,7 @@ tile_model::part_cost tile_model::cost_of(std::size_t l, const box& part, const 
   for (const auto& u : uses_[l]) {
     auto& d = data_[u.data];
     widen(d.so_far, touched_by(*u.a, part));
+    d.bytes_so_far = points_of(d.so_far) * d.bytes;
     d.last_loop = static_cast<int>(l);
     if (cut >= 0) d.last_middle = (part.low[cut] + part.high[cut]) * 0.5;
   }
@@ -291,8 +297,8 @@ tile_prediction tile_model::predict(const coordinates& tile) {
   }
   // What was read first and written later goes back at the end.
   const auto far = costs_.reuse.at(whole_bytes_ / threads_);
+  p.footprint_bytes = footprint_;
   for (const auto& d : data_) {
-    p.footprint_bytes += d.total();
     if (d.is_written && !d.first_is_write)
       sum.moved_ns += d.fresh * std::max(0.0, far.write_ns - far.read_ns) / (p.in_rows ? 1 : threads_);
   }

@@ -84,6 +84,8 @@ class tile_model {
   std::vector<std::vector<use>> uses_;  // of each loop
   std::vector<dataset_state> data_;
   double whole_bytes_ = 0;  // of all datasets
+  double footprint_ = 0;    // bytes that a tile touches
+  double fresh_ = 0;        // of them, those that no tile of the chain has touched before
   std::map<std::pair<int, int>, middle_ends> ends_;
 };
 
