@@ -34,9 +34,12 @@ namespace {
 
 using detail::spec_value;
 
+std::string place_in(std::string_view file, std::uint32_t line, std::string_view path) {
+  return path.empty() ? fmt::format("{}:{}", file, line) : fmt::format("{}:{}: {}", file, line, path);
+}
+
 [[noreturn]] void fail_at(std::string_view file, std::uint32_t line, std::string_view path, std::string_view message) {
-  throw_error(errc::bad_file, path.empty() ? fmt::format("{}:{}: {}", file, line, message)
-                                           : fmt::format("{}:{}: {}: {}", file, line, path, message));
+  throw_error(errc::bad_file, fmt::format("{}: {}", place_in(file, line, path), message));
 }
 
 std::string_view kind_name(const spec_value& value) {
@@ -122,11 +125,15 @@ const spec_value& spec_table::demand(std::string_view key, std::string_view exam
   return *value;
 }
 
-void spec_table::fail(std::string_view key, std::string_view message) const {
+std::string spec_table::where(std::string_view key) const {
   const spec_value* value = find(key);
   const std::string path =
       path_.empty() || key.empty() ? fmt::format("{}{}", path_, key) : fmt::format("{}.{}", path_, key);
-  fail_at(document_->file_name, value != nullptr ? value->line : value_->line, path, message);
+  return place_in(document_->file_name, value != nullptr ? value->line : value_->line, path);
+}
+
+void spec_table::fail(std::string_view key, std::string_view message) const {
+  throw_error(errc::bad_file, fmt::format("{}: {}", where(key), message));
 }
 
 bool spec_table::has(std::string_view key) const { return find(key) != nullptr; }

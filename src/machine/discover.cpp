@@ -1,6 +1,8 @@
 #include "base/descriptor.h"
+#include "machine/acpi.h"
 
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 #include <situ/machine/discover.h>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -148,17 +151,42 @@ std::uint64_t device_memory(hwloc_obj_t os_device) {
   return 0;
 }
 
+double figure_of(const path& of, firmware_figure::kind what) {
+  switch (what) {
+    case firmware_figure::kind::latency: return of.latency_ns;
+    case firmware_figure::kind::read_latency: return of.read_latency_ns;
+    case firmware_figure::kind::write_latency: return of.write_latency_ns;
+    case firmware_figure::kind::bandwidth: return static_cast<double>(of.bandwidth);
+    case firmware_figure::kind::read_bandwidth: return static_cast<double>(of.read_bandwidth);
+    case firmware_figure::kind::write_bandwidth: return static_cast<double>(of.write_bandwidth);
+  }
+  return 0;
+}
+
+void set_figure(path& of, firmware_figure::kind what, double value) {
+  switch (what) {
+    case firmware_figure::kind::latency: of.latency_ns = value; break;
+    case firmware_figure::kind::read_latency: of.read_latency_ns = value; break;
+    case firmware_figure::kind::write_latency: of.write_latency_ns = value; break;
+    case firmware_figure::kind::bandwidth: of.bandwidth = static_cast<std::uint64_t>(value); break;
+    case firmware_figure::kind::read_bandwidth: of.read_bandwidth = static_cast<std::uint64_t>(value); break;
+    case firmware_figure::kind::write_bandwidth: of.write_bandwidth = static_cast<std::uint64_t>(value); break;
+  }
+}
+
 class converter {
  public:
   explicit converter(hwloc_topology_t topology)
       : topology_{topology}, builder_{info(hwloc_get_root_obj(topology), "HostName")} {}
 
-  tree run() {
+  // `firmware`: what its tables say beyond hwloc; only of this machine.
+  tree run(const std::vector<firmware_figure>& firmware = {}) {
     hwloc_obj_t root = hwloc_get_root_obj(topology_);
     ids_[root] = root_node;
     children(root, root_node);
     devices();
     attributes();
+    if (agrees(firmware)) complete(firmware);
     distances();
     guess_stacked_memory();
     return std::move(builder_).build();
@@ -265,6 +293,39 @@ class converter {
     }
   }
 
+  // The pair of nodes that a figure is about; no_node where the initiator has no processors, or one is not here.
+  std::pair<node_id, node_id> pair_of(const firmware_figure& figure) {
+    hwloc_obj_t from = hwloc_get_numanode_obj_by_os_index(topology_, figure.from);
+    hwloc_obj_t to = hwloc_get_numanode_obj_by_os_index(topology_, figure.to);
+    if (from == nullptr || to == nullptr || hwloc_bitmap_iszero(from->cpuset)) return {no_node, no_node};
+    return {covering(from->cpuset), ids_.at(to)};
+  }
+
+  // What hwloc knows too must be the same, or the nodes of the table are not the ones we take them for.
+  bool agrees(const std::vector<firmware_figure>& firmware) {
+    constexpr double tolerance = 0.1;  // hwloc counts bandwidths in other units
+    for (const firmware_figure& figure : firmware) {
+      const auto known = paths_.find(pair_of(figure));
+      const double before = known == paths_.end() ? 0 : figure_of(known->second, figure.what);
+      if (before == 0 || std::abs(before - figure.value) <= tolerance * figure.value) continue;
+      log(log_level::warning,
+          fmt::format("the firmware's table HMAT says {} of what node {} sees of node {}, the system {}; the table is "
+                      "not used",
+                      figure.value, figure.from, figure.to, before));
+      return false;
+    }
+    return true;
+  }
+
+  void complete(const std::vector<firmware_figure>& firmware) {
+    for (const firmware_figure& figure : firmware) {
+      const auto [from, to] = pair_of(figure);
+      if (from == no_node) continue;
+      path& known = record(from, to);
+      if (figure_of(known, figure.what) == 0) set_figure(known, figure.what, figure.value);
+    }
+  }
+
   // The firmware's SLIT, from each part of the machine to each memory. Of several nodes with the same processors the
   // first counts: it is the one that the firmware paired with them, the others are memories that Linux found beside it.
   void distances() {
@@ -321,7 +382,7 @@ tree discover(const discovery_options& options) {
     hwloc_topology_set_flags(topology.get(),
                              HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING | HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
   load(topology.get(), errc::bad_file, "this machine");
-  return converter{topology.get()}.run();
+  return converter{topology.get()}.run(read_firmware_figures().value_or(std::vector<firmware_figure>{}));
 }
 
 tree read_hwloc_xml(const std::string& path, const discovery_options& options) {

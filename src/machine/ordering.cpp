@@ -1,18 +1,28 @@
 #include <situ/machine/ordering.h>
 
+#include <situ/base/units.h>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <compare>
-#include <limits>
+#include <utility>
 
-namespace situ {
-
-std::string_view name(intent what) noexcept {
-  static constexpr std::string_view names[] = {"normal", "latency", "bandwidth", "capacity"};
-  return names[static_cast<std::size_t>(what)];
-}
-
-namespace machine {
+namespace situ::machine {
 namespace {
+
+using criterion = intent::criterion;
+
+bool is_latency(criterion what) { return what == criterion::latency || what == criterion::write_latency; }
+bool is_bandwidth(criterion what) { return what == criterion::bandwidth || what == criterion::write_bandwidth; }
+
+// What a load or store to memory can take. Where firmware has mixed up latency (in ns) and bandwidth (in MB/s), both
+// are beyond: 350 ns and 25 GB/s become 25000 ns and 350 MB/s.
+constexpr double most_ns = 1e4;
+constexpr std::uint64_t least_bandwidth = 500'000'000;
+
+bool is_latency_of_memory(double ns) { return ns > 0 && ns <= most_ns; }
+bool is_bandwidth_of_memory(std::uint64_t rate) { return rate >= least_bandwidth; }
 
 // Smaller is better in every field.
 struct key {
@@ -41,9 +51,9 @@ std::uint32_t tier_of(memory_kind kind) {
 
 // Among equally near memories of the first tier. Stacked memory answers a single load no sooner than DRAM does (Knights
 // Landing, Xeon Max), and carries several times as much.
-std::uint32_t kind_rank(intent what, memory_kind kind) {
+std::uint32_t kind_rank(criterion what, memory_kind kind) {
   if (kind == memory_kind::scratchpad) return 0;
-  if (what == intent::latency) return kind == memory_kind::dram ? 1 : 2;
+  if (is_latency(what)) return kind == memory_kind::dram ? 1 : 2;
   return kind == memory_kind::hbm ? 1 : 2;
 }
 
@@ -64,36 +74,60 @@ std::uint32_t steps_up(const tree& machine, node_id from, node_id memory) {
   return machine.at(from).depth - machine.at(meeting).depth + down;
 }
 
-}  // namespace
+double latency_for(criterion what, const path& seen) {
+  const double ns =
+      what == criterion::write_latency && seen.write_latency_ns > 0 ? seen.write_latency_ns : seen.latency();
+  return is_latency_of_memory(ns) ? ns : 0;
+}
 
-std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id from) {
-  std::vector<node_id> candidates;
-  bool has_latency = true;
-  bool has_bandwidth = true;
-  bool has_distance = true;
+std::uint64_t bandwidth_for(criterion what, const path& seen) {
+  const std::uint64_t rate =
+      what == criterion::write_bandwidth && seen.write_bandwidth > 0 ? seen.write_bandwidth : seen.best_bandwidth();
+  return is_bandwidth_of_memory(rate) ? rate : 0;
+}
+
+// The memories that can be allocated from, and the first of them whose figure is not known.
+struct candidates {
+  std::vector<node_id> memories;
+  node_id unknown = no_node;
+  bool has_distances = true;
+};
+
+candidates candidates_of(const tree& machine, criterion what, node_id from) {
+  candidates found;
   for (const node_id id : machine.all(node_kind::memory)) {
     const bool own = machine.at(from).kind == node_kind::device && machine.is_under(id, from);
     if (!machine.is_addressable(id) && !own) continue;
-    const path figures = machine.figures(from, id);
-    has_latency = has_latency && figures.latency() > 0;
-    has_bandwidth = has_bandwidth && figures.best_bandwidth() > 0;
-    has_distance = has_distance && figures.distance > 0;
-    candidates.push_back(id);
+    const path seen = machine.figures(from, id);
+    const bool is_known = is_latency(what)     ? latency_for(what, seen) > 0
+                          : is_bandwidth(what) ? bandwidth_for(what, seen) > 0
+                                               : true;
+    if (!is_known && found.unknown == no_node) found.unknown = id;
+    found.has_distances = found.has_distances && seen.distance > 0;
+    found.memories.push_back(id);
   }
+  return found;
+}
 
+}  // namespace
+
+std::vector<ranked_memory> ordering(const tree& machine, const intent& wanted, node_id from) {
+  const criterion what = wanted.decided_by();
+  const candidates found = candidates_of(machine, what, from);
+  const bool has_figures = found.unknown == no_node;
   std::vector<std::pair<key, node_id>> keyed;
-  for (const node_id id : candidates) {
-    const path figures = machine.figures(from, id);
+  for (const node_id id : found.memories) {
+    const path seen = machine.figures(from, id);
     const memory_kind kind = machine.at(id).memory;
     key k;
-    k.distance = has_distance ? figures.distance : steps_up(machine, from, id);
-    if (what == intent::latency && has_latency) {
-      k.merit = figures.latency();
-    } else if (what == intent::bandwidth && has_bandwidth) {
-      k.merit = -static_cast<double>(figures.best_bandwidth());
-    } else if (what == intent::capacity) {
+    k.distance = found.has_distances ? seen.distance : steps_up(machine, from, id);
+    if (is_latency(what) && has_figures) {
+      k.merit = latency_for(what, seen);
+    } else if (is_bandwidth(what) && has_figures) {
+      k.merit = -static_cast<double>(bandwidth_for(what, seen));
+    } else if (what == criterion::capacity) {
       k.merit = -static_cast<double>(machine.at(id).bytes);
-    } else if (what == intent::normal) {
+    } else if (what == criterion::normal) {
       k.tier = normal_tier(kind);
     } else {
       k.tier = tier_of(kind);
@@ -111,9 +145,45 @@ std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id fr
   return result;
 }
 
-std::vector<ranked_memory> ordering(const tree& machine, intent what, const processor_set& from) {
+std::vector<ranked_memory> ordering(const tree& machine, const intent& what, const processor_set& from) {
   return ordering(machine, what, machine.covering(from));
 }
 
-}  // namespace machine
-}  // namespace situ
+std::string decided_by(const tree& machine, const intent& wanted, node_id from) {
+  const criterion what = wanted.decided_by();
+  if (what == criterion::capacity) return "sizes";
+  if (what == criterion::normal) return "kinds and nearness";
+  const node_id unknown = candidates_of(machine, what, from).unknown;
+  if (unknown == no_node) return "figures";
+  return fmt::format("kinds and nearness: no {} of {} is known", is_latency(what) ? "latency" : "bandwidth",
+                     machine.label(unknown));
+}
+
+std::vector<std::string> doubtful_figures(const tree& machine) {
+  std::vector<std::string> sentences;
+  const auto look = [&](std::string_view where, node_id memory, const path& seen) {
+    if (machine.at(memory).memory == memory_kind::file) return;
+    std::string latencies;
+    std::string bandwidths;
+    for (const double ns : {seen.latency_ns, seen.read_latency_ns, seen.write_latency_ns})
+      if (ns > 0 && !is_latency_of_memory(ns)) latencies = format_nanoseconds(ns);
+    for (const std::uint64_t rate : {seen.bandwidth, seen.read_bandwidth, seen.write_bandwidth})
+      if (rate > 0 && !is_bandwidth_of_memory(rate)) bandwidths = format_bandwidth(rate);
+    if (latencies.empty() && bandwidths.empty()) return;
+    const char* const both = !latencies.empty() && !bandwidths.empty() ? " and " : "";
+    sentences.push_back(fmt::format("{}{}: {}{}{} {} of memory{}; not used", machine.label(memory), where, latencies,
+                                    both, bandwidths, *both == '\0' ? "is no figure" : "are no figures",
+                                    *both == '\0' ? "" : " (latency and bandwidth look exchanged)"));
+  };
+  for (const node_id id : machine.all(node_kind::memory)) {
+    path own;
+    own.latency_ns = machine.at(id).latency_ns;
+    own.bandwidth = machine.at(id).bandwidth;
+    look("", id, own);
+  }
+  for (const path& record : machine.paths())
+    look(fmt::format(" seen from {}", machine.label(record.from)), record.memory, record);
+  return sentences;
+}
+
+}  // namespace situ::machine

@@ -1,5 +1,6 @@
 #include <situ/machine/detail/reuse.h>
 
+#include "base/user_directory.h"
 #include "machine/measure_kernels.h"
 
 #include <fmt/format.h>
@@ -318,11 +319,8 @@ std::optional<reuse_curve> parse_reuse(std::string_view text, std::string_view m
 }
 
 std::string kept_directory() {
-  const auto get = [](const char* variable) { return std::string{std::getenv(variable) ? std::getenv(variable) : ""}; };
-  if (const auto d = get("SITU_CACHE_DIRECTORY"); !d.empty()) return d == "off" ? "" : d;
-  if (const auto d = get("XDG_CACHE_HOME"); d.starts_with('/')) return d + "/situ";
-  if (const auto d = get("HOME"); d.starts_with('/')) return d + "/.cache/situ";
-  return "";
+  if (const auto d = situ::detail::variable("SITU_CACHE_DIRECTORY"); !d.empty()) return d == "off" ? "" : d;
+  return situ::detail::user_directory("XDG_CACHE_HOME", ".cache");
 }
 
 reuse_curve kept_reuse(const std::string& directory, std::string_view machine,

@@ -22,7 +22,7 @@ SLASHES = (".h", ".cpp", ".inl", ".c")
 HASHES = (".cmake", ".in", ".sh", ".awk", ".py", ".toml", "CMakeLists.txt", "Makefile", ".txt")
 TOPS = "bench|cmake|compat|development|docs|examples|include|machines|src|tests|tools"
 # What other projects, the reader's own programs and builds call their files.
-FOREIGN = {"first.cpp", "count.cpp", "study.toml", "m.toml", "complex.h", "ops_dummy_singlenode.cpp", "SituConfig.cmake", "PREFIX.cpp", "OUT/NAME.md", "NAME.md"}
+FOREIGN = {"first.cpp", "count.cpp", "study.toml", "m.toml", "here.toml", "two.toml", "complex.h", "ops_dummy_singlenode.cpp", "SituConfig.cmake", "PREFIX.cpp", "OUT/NAME.md", "NAME.md"}
 
 FOREIGN_NAMES = {"fallocate", "uN", "OPS_CPP_API"}
 NAMED = re.compile(r"`[$~]?((?:[A-Za-z]\w*)(?:(?:::|\.)~?[A-Za-z]\w*)*)(?:\(\))?`")

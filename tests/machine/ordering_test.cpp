@@ -16,7 +16,7 @@ using machine::tree;
 using situ::intent;
 
 // "2 0 1=3": OS indices, best first; = joins memories of one rank.
-std::string order(const tree& t, intent what, const char* from) {
+std::string order(const tree& t, const intent& what, const char* from) {
   std::string text;
   std::uint32_t rank = 0;
   for (const machine::ranked_memory& m : machine::ordering(t, what, processor_set::parse(from))) {
@@ -33,10 +33,10 @@ tree machine_file(const char* name) {
 
 TEST(ordering, nearness_decides_among_equal_memories) {
   const tree t = machine::from_synthetic("pack:2 [numa] core:2 pu:1");
-  for (const intent what : {intent::normal, intent::latency, intent::bandwidth, intent::capacity}) {
-    EXPECT_EQ(order(t, what, "0"), "0 1") << situ::name(what);
-    EXPECT_EQ(order(t, what, "2-3"), "1 0") << situ::name(what);
-    EXPECT_EQ(order(t, what, "1-2"), "0=1") << situ::name(what) << ": seen from both packages neither is nearer";
+  for (const intent& what : situ::intents_everywhere) {
+    EXPECT_EQ(order(t, what, "0"), "0 1") << what.name();
+    EXPECT_EQ(order(t, what, "2-3"), "1 0") << what.name();
+    EXPECT_EQ(order(t, what, "1-2"), "0=1") << what.name() << ": seen from both packages neither is nearer";
   }
 }
 
@@ -139,7 +139,7 @@ TEST(ordering, a_gpu_that_is_no_numa_node_is_listed_for_itself_only) {
 TEST(ordering, lists_every_memory_once) {
   for (const char* file : {"mppa-256-bostan.toml", "nemesys-4x4.toml", "tile64.toml"}) {
     const tree t = machine_file(file);
-    for (const intent what : {intent::normal, intent::latency, intent::bandwidth, intent::capacity}) {
+    for (const intent& what : situ::intents_everywhere) {
       std::vector<machine::node_id> listed;
       for (const auto& m : machine::ordering(t, what, t.processor(0))) listed.push_back(m.memory);
       std::sort(listed.begin(), listed.end());

@@ -66,10 +66,12 @@ TEST(topo_command, lists_orderings) {
   const outcome result = run("--view numa --orderings --machine " + machines + "xeon-max-9480-flat.toml");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_NE(result.text.find("Orderings seen from package 0\n"
-                             "  normal     dram 0 > dram 2 > hbm 1 > hbm 3\n"
-                             "  latency    dram 0 > hbm 1 > dram 2 > hbm 3\n"
-                             "  bandwidth  hbm 1 > dram 0 > hbm 3 > dram 2\n"
-                             "  capacity   dram 0 > dram 2 > hbm 1 > hbm 3\n"),
+                             "  normal           dram 0 > dram 2 > hbm 1 > hbm 3\n"
+                             "  latency          dram 0 > hbm 1 > dram 2 > hbm 3\n"
+                             "  write_latency    dram 0 > hbm 1 > dram 2 > hbm 3\n"
+                             "  bandwidth        hbm 1 > dram 0 > hbm 3 > dram 2\n"
+                             "  write_bandwidth  hbm 1 > dram 0 > hbm 3 > dram 2\n"
+                             "  capacity         dram 0 > dram 2 > hbm 1 > hbm 3\n"),
             std::string::npos)
       << result.text;
 }

@@ -10,4 +10,5 @@ void add_run_command(CLI::App& app);    // run.cpp
 void add_new_command(CLI::App& app);    // new.cpp
 void add_top_command(CLI::App& app);    // top.cpp
 void add_topo_command(CLI::App& app);   // topo.cpp
+void add_order_command(CLI::App& app);  // order.cpp
 void add_bench_command(CLI::App& app);  // bench.cpp

@@ -24,10 +24,12 @@ int main(int argc, char** argv) {
       "  situ new sums                   a project to begin with, in the folder sums\n"
       "  situ top                        what the places of a running job do\n"
       "  situ topo                       the memories and processors of this machine\n"
+      "  situ order show                 which memories an allocation goes to, for each intent\n"
       "  situ COMMAND --help             what a command can do");
   add_run_command(app);
   add_top_command(app);
   add_topo_command(app);
+  add_order_command(app);
   add_new_command(app);
 #if SITU_WITH_BENCH
   add_bench_command(app);

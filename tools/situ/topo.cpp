@@ -1,5 +1,6 @@
 // `situ topo`: draws this machine, a recorded one or a specified one, and measures this one.
 #include "commands.h"
+#include "machine_source.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -27,9 +28,7 @@ using nlohmann::ordered_json;
 
 struct topo_options {
   machine::view_kind view = machine::view_kind::full;
-  std::string machine_file;
-  std::string xml_file;
-  std::string synthetic;
+  machine_source source;
   bool toml = false;
   bool json = false;
   bool measure = false;
@@ -51,13 +50,6 @@ constexpr const char* topo_examples =
     "                                                  where an allocation goes for each intent\n"
     "  situ topo --synthetic 'pack:2 [numa] core:4 pu:2'\n"
     "  lstopo other.xml; situ topo --xml other.xml     a machine recorded elsewhere with hwloc";
-
-machine::tree load(const topo_options& options) {
-  if (!options.machine_file.empty()) return machine::read_toml(options.machine_file);
-  if (!options.xml_file.empty()) return machine::read_hwloc_xml(options.xml_file);
-  if (!options.synthetic.empty()) return machine::from_synthetic(options.synthetic);
-  return machine::discover({.within_affinity = options.within_affinity});
-}
 
 // What the terminal can show, as the locale says.
 bool locale_is_utf8() {
@@ -154,22 +146,8 @@ void print_measurements(const machine::tree& tree, const machine::measurements& 
   for (const std::string& reason : measured.skipped) fmt::print("  not measured: {}\n", reason);
 }
 
-// Where memories differ between initiators: a processor of each package, or of each memory's neighbourhood.
-std::vector<machine::node_id> initiators(const machine::tree& tree) {
-  std::vector<machine::node_id> result;
-  std::vector<machine::processor_set> seen;
-  for (const machine::node_id id : tree.all(machine::node_kind::memory)) {
-    if (!tree.is_addressable(id)) continue;
-    const auto& near = tree.at(id).processors;
-    if (std::find(seen.begin(), seen.end(), near) != seen.end()) continue;
-    seen.push_back(near);
-    result.push_back(tree.covering(near));
-  }
-  return result;
-}
-
 // "hbm 0 > dram 0 > dram 1-3": memories of one rank and kind in one word.
-std::string ordering_text(const machine::tree& tree, situ::intent what, machine::node_id from) {
+std::string ordering_text(const machine::tree& tree, const situ::intent& what, machine::node_id from) {
   const std::vector<machine::ranked_memory> memories = machine::ordering(tree, what, from);
   std::string text;
   for (std::size_t i = 0; i < memories.size();) {
@@ -188,9 +166,6 @@ std::string ordering_text(const machine::tree& tree, situ::intent what, machine:
   return text;
 }
 
-constexpr situ::intent intents[] = {situ::intent::normal, situ::intent::latency, situ::intent::bandwidth,
-                                    situ::intent::capacity};
-
 void print_orderings(const machine::tree& tree, bool all) {
   constexpr std::size_t few = 4;
   std::vector<machine::node_id> from_each = initiators(tree);
@@ -198,8 +173,8 @@ void print_orderings(const machine::tree& tree, bool all) {
   if (!all) from_each.resize(std::min(count, few));
   for (const machine::node_id from : from_each) {
     fmt::print("\nOrderings seen from {}\n", tree.label(from));
-    for (const situ::intent what : intents)
-      fmt::print("  {:<10} {}\n", situ::name(what), ordering_text(tree, what, from));
+    for (const situ::intent& what : situ::intents_everywhere)
+      fmt::print("  {:<15}  {}\n", what.name(), ordering_text(tree, what, from));
   }
   if (from_each.size() < count)
     fmt::print("\n... and from {} more parts; --all lists them\n", count - from_each.size());
@@ -238,11 +213,11 @@ ordered_json json_of(const machine::measurements& measured) {
 ordered_json orderings_json(const machine::tree& tree) {
   ordered_json out = ordered_json::array();
   for (const machine::node_id from : initiators(tree))
-    for (const situ::intent what : intents) {
+    for (const situ::intent& what : situ::intents_everywhere) {
       ordered_json memories = ordered_json::array();
       for (const machine::ranked_memory& memory : machine::ordering(tree, what, from))
         memories.push_back({{"memory", memory.memory}, {"rank", memory.rank}});
-      out.push_back({{"from", from}, {"intent", situ::name(what)}, {"memories", std::move(memories)}});
+      out.push_back({{"from", from}, {"intent", what.name()}, {"memories", std::move(memories)}});
     }
   return out;
 }
@@ -252,7 +227,7 @@ void topo(const topo_options& options) {
   if (options.measure && options.json && options.view != machine::view_kind::full)
     throw CLI::ValidationError(
         "--view", "is full in JSON with measurements, whose ids are the full tree's; leave --view or --json out");
-  machine::tree tree = load(options);
+  machine::tree tree = options.source.load({.within_affinity = options.within_affinity});
   machine::measurements measured;
   if (options.measure) {
     measured = measure(tree, options);
@@ -289,24 +264,16 @@ void add_topo_command(CLI::App& app) {
                                                                                     {"flat", machine::view_kind::flat}})
                       .description(""))
       ->type_name("VIEW");
-  auto* from_file =
-      command->add_option("--machine", options->machine_file, "Show the machine that a TOML file specifies")
-          ->type_name("FILE");
-  auto* from_xml = command->add_option("--xml", options->xml_file, "Show a machine recorded with `lstopo FILE.xml`")
-                       ->type_name("FILE");
-  auto* synthetic =
-      command->add_option("--synthetic", options->synthetic, "Show a machine in hwloc's synthetic notation")
-          ->type_name("TEXT");
-  from_file->excludes(from_xml)->excludes(synthetic);
-  from_xml->excludes(synthetic);
   auto* toml = command->add_flag("--toml", options->toml, "Write a machine file instead of a drawing");
   auto* json = command->add_flag("--json", options->json, "Write JSON instead of a drawing");
   toml->excludes(json);
-  command->add_flag("--orderings", options->orderings, "List the memories in the order that each intent takes them")
+  command
+      ->add_flag("--orderings", options->orderings,
+                 "List the memories in the order that each intent takes them by itself; `situ order show` adds what is "
+                 "configured")
       ->excludes(toml);
   auto* measure = command->add_flag("--measure", options->measure,
                                     "Measure latency, bandwidth and core-to-core round trips of this machine");
-  measure->excludes(from_file)->excludes(from_xml)->excludes(synthetic);
   command->add_option("--cores", options->max_cores, "Round trips between the first N cores only (16)")
       ->type_name("N")
       ->needs(measure);
@@ -316,11 +283,9 @@ void add_topo_command(CLI::App& app) {
       ->needs(measure);
   command->add_flag("--all", options->all, "Draw every node, also those that look alike; list every ordering");
   command->add_flag("--ascii", options->ascii, "Draw with ASCII characters; the default where the locale is not UTF-8");
-  command
-      ->add_flag("--bound", options->within_affinity, "Only the processors this command may run on, as set by taskset")
-      ->excludes(from_file)
-      ->excludes(from_xml)
-      ->excludes(synthetic);
+  auto* bound = command->add_flag("--bound", options->within_affinity,
+                                  "Only the processors this command may run on, as set by taskset");
+  options->source.add_to(*command, {measure, bound});
   command->footer(topo_examples);
   command->callback([options] { topo(*options); });
 }

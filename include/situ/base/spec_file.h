@@ -64,7 +64,9 @@ class spec_table {
   // Throws bad_file where a key is not listed, with the listed one that is nearest to it.
   void allow_only(std::initializer_list<std::string_view> known) const;
 
-  // Throws bad_file: "<file>:<line>: <path of key>: <message>". For what only the reader can judge.
+  // Where a key stands, or where it is missing: "<file>:<line>: <path of key>"; of "" the table itself.
+  [[nodiscard]] std::string where(std::string_view key) const;
+  // Throws bad_file: "<where>: <message>". For what only the reader can judge.
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
 
  private:

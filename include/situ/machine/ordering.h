@@ -1,9 +1,9 @@
 // Orderings: the memories of a machine sorted for one intent, as seen from an initiator.
 //
 // Williams, Ionkov and Lang (NUMA distance for heterogeneous memory, MCHPC 2017): one distance cannot say whether HBM
-// is nearer than DRAM; several orderings, one for each intent, can. An allocator is to take the first memory of an
-// ordering that has room and to go on to the next (section 3.3), so an ordering lists every memory that can be
-// allocated from. situ::allocate does not look at orderings: its memory is where the kernel puts it.
+// is nearer than DRAM; several orderings, one for each intent, can. Who allocates takes the first memory of an ordering
+// that has room and goes on to the next (section 3.3), so an ordering lists every memory that can be allocated from.
+// What stands here follows from the tree alone; orderings.h adds what administrators have written.
 //
 // What decides, in this order:
 //   latency    the figures, if every memory has one seen from the initiator; else the kind of memory and nearness
@@ -11,24 +11,19 @@
 //   capacity   the bytes
 //   normal     DRAM first, then the other kinds: fast but small memories are for those who ask (section 1)
 // then nearness (SLIT distances if every memory has one, else steps in the tree). Memories equal in all of it share a
-// rank: a distance implies only a partial order. Pure functions; cost: for each memory a look-up of its figures, and a
-// sort.
+// rank: a distance implies only a partial order. Figures that no memory has (a latency beyond 10 us, less than 500
+// MB/s) count as unknown; doubtful_figures() names them. Pure functions; cost: for each memory a look-up of its
+// figures, and a sort.
 #pragma once
 
+#include <situ/machine/intent.h>
 #include <situ/machine/tree.h>
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
-namespace situ {
-
-// What an allocation is for.
-enum class intent : std::uint8_t { normal, latency, bandwidth, capacity };
-// An intent as it is written: "bandwidth".
-[[nodiscard]] std::string_view name(intent what) noexcept;
-
-namespace machine {
+namespace situ::machine {
 
 // A memory and how good it is.
 struct ranked_memory {
@@ -40,9 +35,14 @@ struct ranked_memory {
 
 // Best first. `from` is any node with processors, or a device; the memories of a device are listed for itself, and for
 // others if they have an OS index (Grace Hopper's GPU memory is a NUMA node).
-[[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, intent what, node_id from);
+[[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, const intent& what, node_id from);
 // The same, as seen from the smallest node that has these processors.
-[[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, intent what, const processor_set& from);
+[[nodiscard]] std::vector<ranked_memory> ordering(const tree& machine, const intent& what, const processor_set& from);
+// What has decided it, in words: "figures", or "kinds and nearness: no bandwidth of dram 1 is known".
+[[nodiscard]] std::string decided_by(const tree& machine, const intent& what, node_id from);
 
-}  // namespace machine
-}  // namespace situ
+// A sentence for each figure that no memory has: firmware that mixes up units, or latency and bandwidth. None for
+// memories that are files.
+[[nodiscard]] std::vector<std::string> doubtful_figures(const tree& machine);
+
+}  // namespace situ::machine

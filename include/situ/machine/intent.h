@@ -1,0 +1,91 @@
+// What an allocation is for: the name of an ordering of memories.
+//
+// Williams, Ionkov and Lang (NUMA distance for heterogeneous memory, MCHPC 2017, sections 3.1 and 5): a program says
+// what it needs, not which node it wants. The names that every machine has stand below; a program may have names of its
+// own, which an administrator orders (`situ order set checkpoint ...`). Until somebody does, a name goes the way of the
+// one that it is like:
+//
+//   constexpr situ::intent checkpoint{"checkpoint", situ::intent::capacity};
+#pragma once
+
+#include <situ/base/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace situ {
+
+// A name, and what decides where nobody has ordered memories for that name. A value of 34 bytes; constexpr.
+// cost: made, copied and compared as the text it is; nothing is looked up.
+class intent {
+ public:
+  static constexpr std::size_t max_name = 31;  // characters
+
+  // What puts one memory before another.
+  enum class criterion : std::uint8_t { normal, latency, write_latency, bandwidth, write_bandwidth, capacity };
+
+  // A name of the program's own: small letters, digits, - and _, the first one a letter. Throws bad_argument for any
+  // other; in a constant expression that is a compile error.
+  explicit constexpr intent(std::string_view name) : intent{name, criterion::normal} {}
+  constexpr intent(std::string_view name, const intent& like) : intent{name, like.criterion_} {}
+
+  // One of these where the name is, else as intent{name}. For names that are read.
+  static constexpr intent of(std::string_view name);
+
+  static const intent normal;           // DRAM first; small fast memories are for those who ask
+  static const intent latency;          // loads that depend on each other
+  static const intent write_latency;    // stores that something waits for
+  static const intent bandwidth;        // streams, read more than written
+  static const intent write_bandwidth;  // streams, written more than read
+  static const intent capacity;         // much, and not soon
+
+  // As it is written: "bandwidth". Valid as long as the intent.
+  [[nodiscard]] constexpr std::string_view name() const noexcept { return {name_, length_}; }
+  [[nodiscard]] constexpr criterion decided_by() const noexcept { return criterion_; }
+
+  // Whether the names are the same.
+  friend constexpr bool operator==(const intent& a, const intent& b) noexcept {
+    if (!std::is_constant_evaluated()) return __builtin_memcmp(a.name_, b.name_, sizeof a.name_) == 0;
+    return a.name() == b.name();
+  }
+
+ private:
+  constexpr intent(std::string_view name, criterion what)
+      : length_{static_cast<std::uint8_t>(name.size())}, criterion_{what} {
+    if (!is_name(name))
+      throw_error(errc::bad_argument,
+                  "an intent's name is 1 to 31 small letters, digits, - and _, the first one a letter: \"checkpoint\"");
+    for (std::size_t i = 0; i < name.size(); ++i) name_[i] = name[i];
+  }
+  static constexpr bool is_name(std::string_view name) noexcept {
+    if (name.empty() || name.size() > max_name || name[0] < 'a' || name[0] > 'z') return false;
+    for (const char c : name)
+      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) return false;
+    return true;
+  }
+
+  char name_[max_name + 1] = {};  // zeros behind it
+  std::uint8_t length_;
+  criterion criterion_;
+};
+
+inline constexpr intent intent::normal{"normal", criterion::normal};
+inline constexpr intent intent::latency{"latency", criterion::latency};
+inline constexpr intent intent::write_latency{"write_latency", criterion::write_latency};
+inline constexpr intent intent::bandwidth{"bandwidth", criterion::bandwidth};
+inline constexpr intent intent::write_bandwidth{"write_bandwidth", criterion::write_bandwidth};
+inline constexpr intent intent::capacity{"capacity", criterion::capacity};
+
+// Those that every machine has, in the order in which they are shown.
+inline constexpr intent intents_everywhere[] = {intent::normal,    intent::latency,         intent::write_latency,
+                                                intent::bandwidth, intent::write_bandwidth, intent::capacity};
+
+constexpr intent intent::of(std::string_view name) {
+  for (const intent& each : intents_everywhere)
+    if (each.name() == name) return each;
+  return intent{name};
+}
+
+}  // namespace situ

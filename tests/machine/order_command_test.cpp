@@ -1,0 +1,154 @@
+// `situ order` as an administrator, a user or a script calls it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct outcome {
+  int exit_code;
+  std::string text;  // standard output, and standard error behind it
+};
+
+const std::string xeon_max = " --machine " SITU_TEST_SOURCE_DIR "/../machines/xeon-max-9480-flat.toml";
+
+// A home folder of its own, in which the user's file is.
+class order_command : public testing::Test {
+ protected:
+  order_command()
+      : home_{testing::TempDir() + "situ_order_command_" + std::to_string(getpid())},
+        user_file_{home_ + "/config/situ/orderings.toml"} {
+    fs::create_directories(home_);
+  }
+  ~order_command() override { fs::remove_all(home_); }
+
+  [[nodiscard]] outcome run(const std::string& arguments, const std::string& variables = "") const {
+    const std::string command = "XDG_CONFIG_HOME=" + home_ + "/config " + variables +
+                                " " SITU_TEST_BIN_DIR "/situ order " + arguments + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return {-1, ""};
+    std::string text;
+    std::array<char, 4096> part;
+    for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
+    const int status = pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+  }
+  static std::string text_of(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream{path}.rdbuf();
+    return text.str();
+  }
+
+  std::string home_;
+  std::string user_file_;
+};
+
+TEST_F(order_command, shows_what_decides_by_itself) {
+  const outcome result = run("show normal bandwidth" + xeon_max);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(
+      result.text.substr(0, result.text.find("\n\n")),
+      "Seen from package 0\n"
+      "  intent     memories, best first             fill  no room  by\n"
+      "  normal     dram 0 > dram 2 > hbm 1 > hbm 3   90%  error    kinds and nearness\n"
+      "  bandwidth  hbm 1 > dram 0 > hbm 3 > dram 2   90%  error    kinds and nearness: no bandwidth of dram 2 is "
+      "known");
+}
+
+TEST_F(order_command, sets_what_is_shown_then) {
+  const outcome written =
+      run("set checkpoint '2*3 + 0, dram 2' --from 0 --fill 75 --no-room last --file " + home_ + "/o.toml" + xeon_max);
+  EXPECT_EQ(written.exit_code, 0) << written.text;
+  const outcome shown = run("show checkpoint --json --orderings " + home_ + "/o.toml" + xeon_max);
+  EXPECT_EQ(shown.exit_code, 0) << shown.text;
+  const auto row = nlohmann::json::parse(shown.text)["orderings"][0];
+  EXPECT_EQ(row["from"], "package 0");
+  EXPECT_EQ(row["steps"][0][0]["name"], "hbm 1");
+  EXPECT_EQ(row["steps"][0][0]["weight"], 3);
+  EXPECT_EQ(row["steps"][0][1]["node"], 0);
+  EXPECT_EQ(row["steps"][1][0]["name"], "dram 2");
+  EXPECT_EQ(row["fill"], 0.75);
+  EXPECT_EQ(row["no_room"], "last");
+  EXPECT_EQ(row["source"], home_ + "/o.toml:1: ordering[0]");
+}
+
+TEST_F(order_command, keeps_what_else_is_in_the_file) {
+  fs::create_directories(fs::path{user_file_}.parent_path());
+  std::ofstream{user_file_} << "# mine\n\n"
+                               "[[memory]]\nname = \"half\"\nnode = 0\nbudget = \"1 GiB\"\n\n"
+                               "# why: measured in May\n[[ordering]]\nintent = \"latency\"\nmemories = \"0\"\n\n"
+                               "# to be replaced\n[[ordering]]\nintent = \"bandwidth\"\nmemories = \"0\"\n";
+  const outcome written = run("set bandwidth 'half, 0'");
+  EXPECT_EQ(written.exit_code, 0) << written.text;
+  EXPECT_EQ(text_of(user_file_),
+            "# mine\n\n"
+            "[[memory]]\nname = \"half\"\nnode = 0\nbudget = \"1 GiB\"\n\n"
+            "# why: measured in May\n[[ordering]]\nintent = \"latency\"\nmemories = \"0\"\n\n"
+            "[[ordering]]\nintent = \"bandwidth\"\nmemories = \"half, 0\"\n");
+  EXPECT_NE(run("show bandwidth").text.find("half > "), std::string::npos) << "the user's file is read";
+  EXPECT_EQ(run("set bandwidth --remove").exit_code, 0);
+  EXPECT_EQ(text_of(user_file_).find("bandwidth"), std::string::npos);
+  EXPECT_NE(text_of(user_file_).find("measured in May"), std::string::npos);
+  EXPECT_NE(run("set bandwidth --remove").exit_code, 0) << "it is not there any more";
+}
+
+TEST_F(order_command, writes_nothing_that_does_not_hold_here) {
+  const outcome missing = run("set bandwidth '77, 0'");
+  EXPECT_NE(missing.exit_code, 0);
+  EXPECT_NE(missing.text.find("there is no memory \"77\" here"), std::string::npos) << missing.text;
+  EXPECT_FALSE(fs::exists(user_file_));
+  EXPECT_EQ(run("set bandwidth 0").exit_code, 0);
+  const std::string before = text_of(user_file_);
+  for (const char* arguments :
+       {"set bandwidth '0,'", "set bandwidth '0, 0'", "set Bandwidth 0", "set bandwidth 0 --from x",
+        "set bandwidth 0 --fill 0", "set bandwidth 0 --no-room kill", "set bandwidth"})
+    EXPECT_NE(run(arguments).exit_code, 0) << arguments;
+  EXPECT_EQ(text_of(user_file_), before);
+  for (const auto& file : fs::directory_iterator{fs::path{user_file_}.parent_path()})
+    EXPECT_EQ(file.path().string(), user_file_) << "nothing unfinished is left";
+}
+
+TEST_F(order_command, the_environment_counts_most) {
+  EXPECT_EQ(run("set bandwidth 0 --fill 50").exit_code, 0);
+  std::ofstream{home_ + "/run.toml"} << "[[ordering]]\nintent = \"bandwidth\"\nmemories = \"0\"\nfill = 60\n";
+  EXPECT_NE(run("show bandwidth").text.find("50%"), std::string::npos);
+  EXPECT_NE(run("show bandwidth", "SITU_ORDERINGS=" + home_ + "/run.toml").text.find("60%"), std::string::npos);
+  const outcome missing = run("show", "SITU_ORDERINGS=" + home_ + "/none.toml");
+  EXPECT_NE(missing.exit_code, 0);
+  EXPECT_NE(missing.text.find("none.toml: cannot be read"), std::string::npos) << missing.text;
+}
+
+TEST_F(order_command, checks_files_and_says_what_is_wrong) {
+  EXPECT_EQ(run("check").exit_code, 0);
+  EXPECT_EQ(run("set bandwidth 0").exit_code, 0);
+  const outcome good = run("check");
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_EQ(good.text, user_file_ + ": read\nno faults\n");
+  std::ofstream{home_ + "/bad.toml"} << "[[ordering]]\nintent = \"bandwidth\"\nmemories = \"77\"\n";
+  const outcome absent = run("check " + home_ + "/bad.toml");
+  EXPECT_EQ(absent.exit_code, 1);
+  EXPECT_NE(absent.text.find("bad.toml:3: ordering[0].memories: there is no memory \"77\" here"), std::string::npos)
+      << absent.text;
+  std::ofstream{home_ + "/bad.toml"} << "[[ordering\n";
+  EXPECT_EQ(run("check " + home_ + "/bad.toml").exit_code, 1);
+}
+
+TEST_F(order_command, help_has_examples) {
+  const outcome help = run("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.text.find("Examples:"), std::string::npos);
+  EXPECT_NE(run("").exit_code, 0);
+  EXPECT_NE(run("show --nonsense").exit_code, 0);
+}
+
+}  // namespace

@@ -1,0 +1,320 @@
+// `situ order`: which memories an intent takes on a machine, and what the administrator or the user says about it.
+#include "commands.h"
+#include "machine_source.h"
+
+#include <situ/base/error.h>
+#include <situ/base/spec_file.h>
+#include <situ/base/units.h>
+#include <situ/machine/orderings.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace machine = situ::machine;
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct order_options {
+  machine_source source;
+  std::vector<std::string> intents;
+  std::vector<std::string> files;  // beside those of this machine
+  bool json = false;
+
+  std::string intent;    // of set
+  std::string memories;  // likewise, as the next three
+  std::string from;
+  double fill = 0;
+  std::string no_room;
+  bool remove = false;
+  bool system = false;
+  std::string file;
+};
+
+machine::orderings load(const order_options& options) {
+  machine::orderings all = options.source.is_this_machine() ? machine::orderings::of_this_machine()
+                                                            : machine::orderings{options.source.load()};
+  for (const std::string& file : options.files) all.read(file);
+  return all;
+}
+
+std::string_view name(machine::no_room policy) { return policy == machine::no_room::last ? "last" : "error"; }
+
+std::vector<situ::intent> asked_for(const order_options& options, const machine::orderings& all) {
+  if (options.intents.empty()) return all.intents();
+  std::vector<situ::intent> asked;
+  const std::vector<situ::intent> known = all.intents();
+  for (const std::string& text : options.intents) {
+    const situ::intent wanted{text};
+    const auto found = std::find(known.begin(), known.end(), wanted);
+    asked.push_back(found == known.end() ? wanted : *found);
+  }
+  return asked;
+}
+
+ordered_json json_of(const machine::memory_order& order) {
+  ordered_json steps = ordered_json::array();
+  for (const auto& step : order.steps) {
+    ordered_json members = ordered_json::array();
+    for (const machine::ordered_memory& memory : step) {
+      members.push_back({{"name", memory.name}, {"node", memory.node}, {"weight", memory.weight}});
+      if (memory.budget_bytes != 0) members.back()["budget_bytes"] = memory.budget_bytes;
+    }
+    steps.push_back(std::move(members));
+  }
+  return {
+      {"steps", std::move(steps)}, {"fill", order.fill}, {"no_room", name(order.when_full)}, {"source", order.source}};
+}
+
+void show(const order_options& options) {
+  const machine::orderings all = load(options);
+  const std::vector<situ::intent> intents = asked_for(options, all);
+  ordered_json rows = ordered_json::array();
+  for (const machine::node_id from : initiators(all.machine())) {
+    std::size_t widest_intent = 0;
+    std::size_t widest_list = std::string_view{"memories, best first"}.size();
+    std::vector<machine::memory_order> orders;
+    for (const situ::intent& what : intents) {
+      orders.push_back(all.find(what, from));
+      widest_intent = std::max(widest_intent, what.name().size());
+      widest_list = std::max(widest_list, to_text(orders.back()).size());
+    }
+    if (!options.json)
+      fmt::print("Seen from {}\n  {:<{}}  {:<{}}  fill  no room  by\n", all.machine().label(from), "intent",
+                 std::max<std::size_t>(widest_intent, 6), "memories, best first", widest_list);
+    for (std::size_t i = 0; i < intents.size(); ++i) {
+      const machine::memory_order& order = orders[i];
+      if (options.json) {
+        ordered_json row = json_of(order);
+        row["intent"] = intents[i].name();
+        row["from"] = all.machine().label(from);
+        rows.push_back(std::move(row));
+      } else {
+        fmt::print("  {:<{}}  {:<{}}  {:>3.0f}%  {:<7}  {}\n", intents[i].name(),
+                   std::max<std::size_t>(widest_intent, 6), to_text(order), widest_list, 100 * order.fill,
+                   name(order.when_full), order.source);
+      }
+    }
+    if (!options.json) fmt::print("\n");
+  }
+  if (options.json) {
+    const ordered_json out{{"orderings", std::move(rows)},
+                           {"complaints", std::vector<std::string>{all.complaints().begin(), all.complaints().end()}}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  for (const std::string& complaint : all.complaints()) fmt::print("not used: {}\n", complaint);
+}
+
+// What is written, one sentence for each file and each fault; 1 where there is a fault.
+void check(const order_options& options) {
+  machine::orderings all{options.source.load()};
+  int faults = 0;
+  const auto look = [&](const std::string& path, bool is_asked_for) {
+    std::error_code ignored;
+    if (path.empty() || (!is_asked_for && !fs::exists(path, ignored))) return;
+    const std::size_t before = all.complaints().size();
+    try {
+      all.read(path);
+      fmt::print("{}: read{}\n", path, all.complaints().size() == before ? "" : ", with faults");
+    } catch (const situ::error& bad) {
+      fmt::print("{}\n", bad.message());
+      ++faults;
+    }
+  };
+  const machine::ordering_files files = machine::where_orderings_are();
+  if (options.files.empty()) {
+    look(files.system, false);
+    look(files.user, false);
+    look(files.environment, true);
+  }
+  for (const std::string& file : options.files) look(file, true);
+  for (const std::string& complaint : all.complaints()) fmt::print("{}\n", complaint);
+  faults += static_cast<int>(all.complaints().size());
+  if (faults != 0) throw CLI::RuntimeError(1);
+  fmt::print("no faults\n");
+}
+
+std::string read_text(const std::string& path) {
+  std::ostringstream text;
+  if (std::ifstream file{path, std::ios::binary}; file) text << file.rdbuf();
+  return text.str();
+}
+
+// A file in pieces: what stands before the first table, then each table with the comment lines right above it.
+std::vector<std::string> pieces_of(const std::string& text) {
+  std::vector<std::string> pieces{""};
+  std::string comments;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string line = text.substr(at, end - at);
+    at = end;
+    const std::size_t first = line.find_first_not_of(" \t");
+    const char start = first == std::string::npos ? '\n' : line[first];
+    if (start == '#') {
+      comments += line;
+      continue;
+    }
+    if (start == '[') pieces.emplace_back();
+    pieces.back() += comments + line;
+    comments.clear();
+  }
+  pieces.back() += comments;
+  return pieces;
+}
+
+// Whether a piece is the entry for this intent and these initiators.
+bool is_entry(const std::string& piece, const std::string& intent, const machine::processor_set& from) {
+  try {
+    const situ::spec_table spec = situ::parse_spec(piece, "");
+    if (!spec.has("ordering")) return false;
+    const situ::spec_table entry = spec.tables("ordering").at(0);
+    return entry.text("intent") == intent && machine::processor_set::parse(entry.text("from", "")) == from;
+  } catch (const situ::error&) {
+    return false;  // not one that we would write
+  }
+}
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }  // TOML's strings are JSON's
+
+std::string entry_text(const order_options& options) {
+  std::string text = fmt::format("[[ordering]]\nintent = {}\n", quoted(options.intent));
+  if (!options.from.empty()) text += fmt::format("from = {}\n", quoted(options.from));
+  text += fmt::format("memories = {}\n", quoted(options.memories));
+  if (options.fill != 0) text += fmt::format("fill = {}\n", options.fill);
+  if (!options.no_room.empty()) text += fmt::format("no_room = {}\n", quoted(options.no_room));
+  return text;
+}
+
+std::string file_to_write(const order_options& options) {
+  if (!options.file.empty()) return options.file;
+  const machine::ordering_files files = machine::where_orderings_are();
+  if (options.system) return files.system;
+  if (files.user.empty())
+    situ::throw_error(situ::errc::bad_argument,
+                      "there is no home folder to keep orderings in; name a file with --file, or use --system");
+  return files.user;
+}
+
+// The whole or nothing: a file of its own first, then renamed.
+void replace_file(const std::string& path, const std::string& text) {
+  std::error_code failed;
+  if (const fs::path folder = fs::path{path}.parent_path(); !folder.empty()) fs::create_directories(folder, failed);
+  const std::string unfinished = fmt::format("{}.{}", path, getpid());
+  if (std::ofstream to{unfinished, std::ios::binary}; !(to << text) || !to.flush())
+    situ::throw_error(situ::errc::bad_file,
+                      fmt::format("{}: cannot be written; check that the folder exists and that you may write to it, "
+                                  "or name another file with --file",
+                                  path));
+  fs::rename(unfinished, path, failed);
+  if (!failed) return;
+  fs::remove(unfinished);
+  situ::throw_error(situ::errc::bad_file, fmt::format("{}: {}", path, failed.message()));
+}
+
+void set(const order_options& options) {
+  if (options.remove != options.memories.empty())
+    throw CLI::ValidationError(
+        "MEMORIES", options.remove ? "is not wanted with --remove" : "is missing: node numbers or names, best first");
+  (void)situ::intent{options.intent};  // throws for what is no name
+  const std::string path = file_to_write(options);
+  const machine::processor_set from = machine::processor_set::parse(options.from);
+  std::string text;
+  bool was_there = false;
+  for (const std::string& piece : pieces_of(read_text(path))) {
+    if (is_entry(piece, options.intent, from))
+      was_there = true;
+    else
+      text += piece;
+  }
+  if (options.remove && !was_there)
+    situ::throw_error(situ::errc::bad_argument, fmt::format("{}: orders nothing for {}{}", path, options.intent,
+                                                            options.from.empty() ? "" : " from " + options.from));
+  machine::orderings all{options.source.load()};
+  const std::size_t before = all.complaints().size();
+  if (!options.remove) {
+    if (!text.empty() && !text.ends_with('\n')) text += '\n';
+    if (!text.empty() && !text.ends_with("\n\n")) text += '\n';
+    // What is new must hold here; what was there before may be about other machines.
+    machine::orderings only_new = all;
+    const std::string added = entry_text(options);
+    std::string names;  // the file's own memories
+    for (const std::string& piece : pieces_of(text))
+      if (piece.find("[[memory]]") != std::string::npos) names += piece;
+    only_new.parse(names + added, path);
+    if (only_new.complaints().size() != before)
+      situ::throw_error(situ::errc::bad_argument, fmt::format("{}\nnothing is written", only_new.complaints().back()));
+    text += added;
+  }
+  all.parse(text, path);  // all of it must be readable
+  replace_file(path, text);
+  fmt::print(
+      "{}: {}\n", path,
+      options.remove ? "no longer orders memories for " + options.intent : "orders memories for " + options.intent);
+}
+
+constexpr const char* order_examples =
+    "Examples:\n"
+    "  situ order show                                 where allocations of each intent go on this machine\n"
+    "  situ order show bandwidth --json\n"
+    "  situ order show --machine machines/xeon-max-9480-flat.toml\n"
+    "  situ order set bandwidth '2, 0, 1, 3'           nodes, best first, in your own file\n"
+    "  situ order set bandwidth '2*3 + 0, 1' --from 0 --fill 80 --no-room last --system\n"
+    "                                                  three pages on node 2, then one on node 0; then node 1; for "
+    "all\n"
+    "  situ order set checkpoint 'hbm 1, dram 0'       an intent of a program's own\n"
+    "  situ order set bandwidth --remove\n"
+    "  situ order check                                what is wrong with the files, and with the firmware's figures";
+
+}  // namespace
+
+void add_order_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("order", "Show and set which memories an allocation goes to, for each intent");
+  command->require_subcommand(1);
+  command->footer(order_examples);
+  auto options = std::make_shared<order_options>();
+
+  CLI::App* shown = command->add_subcommand("show", "The memories for each intent, best first, and what decided it");
+  shown->add_option("INTENT", options->intents, "Only these; also names of your own");
+  shown->add_option("--orderings", options->files, "Also read this file")->type_name("FILE");
+  shown->add_flag("--json", options->json, "Write JSON instead of a table");
+  options->source.add_to(*shown);
+  shown->callback([options] { show(*options); });
+
+  CLI::App* checked = command->add_subcommand("check", "Say what is wrong with the files; exit code 1 if anything is");
+  checked->add_option("FILE", options->files, "These, instead of the machine's, the user's and SITU_ORDERINGS");
+  options->source.add_to(*checked);
+  checked->callback([options] { check(*options); });
+
+  CLI::App* written = command->add_subcommand("set", "Write an ordering into a file, in place of the one it has");
+  written->add_option("INTENT", options->intent, "What is ordered: bandwidth, latency, .. or a name of your own")
+      ->required();
+  written->add_option("MEMORIES", options->memories,
+                      "Nodes, labels or names, best first, with commas; + between those that take turns");
+  written->add_option("--from", options->from, "Only for processors of these NUMA nodes: 0, 0-1,4")->type_name("NODES");
+  written->add_option("--fill", options->fill, "Percent of a memory in use before the next is taken (90)")
+      ->check(CLI::Range(1.0, 100.0))
+      ->type_name("PERCENT");
+  written->add_option("--no-room", options->no_room, "When all are full: error, or the last memory (error)")
+      ->check(CLI::IsMember({"error", "last"}))
+      ->type_name("error|last");
+  written->add_flag("--remove", options->remove, "Take the ordering out of the file");
+  auto* for_all = written->add_flag("--system", options->system, "Write the machine's file: /etc/situ/orderings.toml");
+  written->add_option("--file", options->file, "Write this file (~/.config/situ/orderings.toml)")
+      ->type_name("FILE")
+      ->excludes(for_all);
+  options->source.add_to(*written);
+  written->callback([options] { set(*options); });
+}
