@@ -56,13 +56,37 @@ place_context& running_context() {
                                              address, context.place, place));
 }
 
+// A placed arena could not give so many bytes.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_no_room(unsigned arena, std::size_t bytes, std::size_t alignment) {
+  const place_context& context = *current;
+  if (arena == heap::plain || !context.segment->placed()->refusal()) throw_out_of_memory(bytes, alignment);
+  const intent_arenas& placed = *context.segment->placed();
+  const intent& what = placed.what(arena);
+  const machine::memory_order& order = placed.order(arena);
+  throw_error(
+      errc::out_of_memory,
+      fmt::format("place {} cannot allocate {} bytes for the intent {}: no memory of its ordering has room ({}, "
+                  "by {}). Free memory, order more memories for it, or let the last one take what is left "
+                  "(situ order set {} ... --no-room last)\n{}",
+                  context.place, bytes, what.name(), to_text(order), order.source, what.name(),
+                  format_fills(*placed.refusal())));
+}
+
 [[gnu::noinline]] void* allocate_carefully(std::size_t bytes, std::size_t alignment, bool huge_pages) {
   const place_context& context = running_context();
   if (!std::has_single_bit(alignment))
     throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
   void* const block =
       huge_pages ? context.segment->allocate_huge(bytes, alignment) : context.segment->allocate(bytes, alignment);
-  if (block == nullptr) throw_out_of_memory(bytes, alignment);
+  if (block == nullptr) throw_no_room(context.segment->arena_for_all(), bytes, alignment);
+  return block;
+}
+
+[[gnu::noinline]] void* allocate_carefully_for(const intent& what, std::size_t bytes, std::size_t alignment) {
+  segment& own = *running_context().segment;
+  const unsigned arena = own.arena_for(what);
+  void* const block = own.allocate_in(arena, bytes, alignment);
+  if (block == nullptr) throw_no_room(arena, bytes, alignment);
   return block;
 }
 
@@ -86,6 +110,15 @@ void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) 
       return block;
   }
   return allocate_carefully(bytes, alignment, huge_pages);
+}
+
+void* allocate_bytes_for(const intent& what, std::size_t bytes, std::size_t alignment) {
+  segment* const own = current->segment;
+  if (own != nullptr) [[likely]] {
+    if (void* const block = own->allocate_quickly_for(what, bytes, alignment)) [[likely]]
+      return block;
+  }
+  return allocate_carefully_for(what, bytes, alignment);
 }
 
 void deallocate_bytes(void* block) {

@@ -9,13 +9,22 @@ heap::heap(heap_backing& backing, const heap_map& map, std::uint64_t kept_bytes)
     : backing_{backing},
       map_{map},
       kept_chunks_{static_cast<std::uint32_t>(kept_bytes >> chunk_shift)},
-      free_runs_{map.states} {
+      plain_{plain, map.states} {}
+
+heap::arena::arena(unsigned its_number, chunk_state* states) noexcept
+    : number{static_cast<std::uint8_t>(its_number)}, runs{states} {
   // A magazine holds no more than 64 KiB, or four blocks: that much of a class is out of other classes' reach.
   for (unsigned i = 0; i < class_count; ++i) {
-    bins_[i].capacity = std::clamp<std::uint32_t>(largest_class_bytes / size_classes[i].bytes, 4, bin::most_slots);
-    bins_[i].block_bytes = size_classes[i].bytes;
-    bins_[i].reciprocal = size_classes[i].reciprocal;
+    bins[i].capacity = std::clamp<std::uint32_t>(largest_class_bytes / size_classes[i].bytes, 4, bin::most_slots);
+    bins[i].block_bytes = size_classes[i].bytes;
+    bins[i].reciprocal = size_classes[i].reciprocal;
   }
+}
+
+unsigned heap::add_arena() {
+  if (placed_.size() + 1 == most_arenas) return plain;
+  placed_.push_back(std::make_unique<arena>(static_cast<unsigned>(placed_.size() + 1), map_.states));
+  return static_cast<unsigned>(placed_.size());
 }
 
 heap::counters heap::count() const noexcept {
@@ -24,11 +33,15 @@ heap::counters heap::count() const noexcept {
                .allocations = large_allocations_,
                .deallocations = large_deallocations_,
                .remote_deallocations = remote_deallocations_};
-  for (const bin& of : bins_) {
-    sum.live_bytes += (of.allocations - of.deallocations) * of.block_bytes;
-    sum.allocations += of.allocations;
-    sum.deallocations += of.deallocations;
-  }
+  const auto add = [&sum](const arena& in) {
+    for (const bin& of : in.bins) {
+      sum.live_bytes += (of.allocations - of.deallocations) * of.block_bytes;
+      sum.allocations += of.allocations;
+      sum.deallocations += of.deallocations;
+    }
+  };
+  add(plain_);
+  for (const std::unique_ptr<arena>& placed : placed_) add(*placed);
   return sum;
 }
 
@@ -39,24 +52,24 @@ void heap::count_taken(std::uint64_t bytes) noexcept {
 
 // --- allocation beyond the hot path ---
 
-void* heap::allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
+void* heap::allocate_slow(arena& in, std::size_t bytes, std::size_t alignment) noexcept {
   // Slabs start at chunks, so that every block of a class is aligned as the class's size is.
   const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
   if (bytes > largest_class_bytes || rounded > largest_class_bytes || alignment > chunk_bytes)
-    return allocate_large(bytes, alignment);
+    return take_large(in, bytes, alignment);
   unsigned size_class = class_of(rounded);
   while (size_classes[size_class].bytes % alignment != 0) ++size_class;  // ends at a power of two at the latest
-  bin& from = bins_[size_class];
-  if (from.count == 0 && !refill(size_class)) return nullptr;
+  bin& from = in.bins[size_class];
+  if (from.count == 0 && !refill(in, size_class)) return nullptr;
   return take_block(from, bytes);
 }
 
 // Half a magazine: so that neither a row of allocations nor one of deallocations that follows comes here at once.
-bool heap::refill(unsigned size_class) noexcept {
-  bin& into = bins_[size_class];
+bool heap::refill(arena& in, unsigned size_class) noexcept {
+  bin& into = in.bins[size_class];
   drain();
   if (into.partial == no_chunk) {
-    const std::uint32_t first = new_slab(size_class);
+    const std::uint32_t first = new_slab(in, size_class);
     if (first == no_chunk) return false;
     list_partial(into, first);
   }
@@ -84,12 +97,12 @@ void heap::fill_from(bin& bin, std::uint32_t first, unsigned size_class) noexcep
 }
 
 // Returns the `count` blocks that have rested longest to their slabs.
-void heap::flush(unsigned size_class, std::uint32_t count) noexcept {
-  bin& from = bins_[size_class];
+void heap::flush(arena& in, unsigned size_class, std::uint32_t count) noexcept {
+  bin& from = in.bins[size_class];
   for (std::uint32_t i = 0; i < count; ++i) {
     const slot& rested = from.slots[i];
     rested.word().taken &= ~rested.mask();
-    blocks_returned(map_.entry(static_cast<std::uint32_t>((rested.block() - map_.heap) >> chunk_shift)).first,
+    blocks_returned(in, map_.entry(static_cast<std::uint32_t>((rested.block() - map_.heap) >> chunk_shift)).first,
                     size_class, 1);
   }
   std::copy(from.slots + count, from.slots + from.count, from.slots);
@@ -97,9 +110,9 @@ void heap::flush(unsigned size_class, std::uint32_t count) noexcept {
   taken_bytes_ -= std::uint64_t{count} * from.block_bytes;
 }
 
-std::uint32_t heap::new_slab(unsigned size_class) noexcept {
+std::uint32_t heap::new_slab(arena& in, unsigned size_class) noexcept {
   const size_class_info& sizes = size_classes[size_class];
-  const std::uint32_t first = take_run(sizes.chunks, chunk_bytes);
+  const std::uint32_t first = take_run(in, sizes.chunks, chunk_bytes);
   if (first == no_chunk) return no_chunk;
   chunk_state& state = map_.states[first];
   state.chunks.store(sizes.chunks, std::memory_order_relaxed);
@@ -113,19 +126,20 @@ std::uint32_t heap::new_slab(unsigned size_class) noexcept {
         0,
         std::memory_order_relaxed);  // a block that two places freed at once left a bit: it must not free the next one
   }
+  const chunk_kind kind = in.number == plain ? chunk_kind::slab : chunk_kind::placed_slab;
   for (std::uint32_t i = 0; i < sizes.chunks; ++i)
-    set_entry(first + i, {chunk_kind::slab, static_cast<std::uint8_t>(size_class), first});
+    set_entry(first + i, {kind, static_cast<std::uint8_t>(size_class), first, in.number});
   return first;
 }
 
-void* heap::allocate_large(std::size_t bytes, std::size_t alignment) noexcept {
+void* heap::take_large(arena& in, std::size_t bytes, std::size_t alignment) noexcept {
   drain();
   const std::uint64_t chunks = bytes / chunk_bytes + (bytes % chunk_bytes != 0 || bytes == 0);
   const std::uint64_t slack = alignment > chunk_bytes ? alignment / chunk_bytes : 0;
   if (chunks >= no_chunk || slack >= no_chunk - chunks) return nullptr;
-  const std::uint32_t first = take_run(static_cast<std::uint32_t>(chunks), alignment);
+  const std::uint32_t first = take_run(in, static_cast<std::uint32_t>(chunks), alignment);
   if (first == no_chunk) return nullptr;
-  mark_large(first, static_cast<std::uint32_t>(chunks), bytes);
+  mark_large(in, first, static_cast<std::uint32_t>(chunks), bytes);
   count_taken(chunks * chunk_bytes);
   large_bytes_ += chunks * chunk_bytes;
   ++large_allocations_;
@@ -141,7 +155,7 @@ free_status heap::deallocate_slow(void* block) noexcept {
   const std::uint64_t chunk = (address - map_.heap) >> chunk_shift;
   if (chunk >= open_chunks_) return free_status::no_block;
   const map_entry entry = map_.entry(static_cast<std::uint32_t>(chunk));
-  if (entry.kind != chunk_kind::slab && entry.kind != chunk_kind::large) return free_status::no_block;
+  if (!entry.is_slab() && entry.kind != chunk_kind::large) return free_status::no_block;
   const block_index where = map_.locate(entry, address);
   if (!where.exact) return free_status::no_block;
   const block_word& word = map_.bits[entry.first].words[where.index / 64];
@@ -151,8 +165,11 @@ free_status heap::deallocate_slow(void* block) noexcept {
     free_large(entry.first);
     return free_status::done;
   }
-  flush(entry.size_class, bins_[entry.size_class].capacity / 2);
-  return deallocate(block);
+  arena& in = numbered(entry.arena);
+  if (put_at_hand(in, entry, address)) return free_status::done;
+  flush(in, entry.size_class, in.bins[entry.size_class].capacity / 2);
+  put_at_hand(in, entry, address);
+  return free_status::done;
 }
 
 void heap::free_large(std::uint32_t first) noexcept {
@@ -162,38 +179,42 @@ void heap::free_large(std::uint32_t first) noexcept {
   taken_bytes_ -= chunks * chunk_bytes;
   large_bytes_ -= chunks * chunk_bytes;
   ++large_deallocations_;
+  arena& to = numbered(map_.entry(first).arena);
   set_entry(first, {});
-  give_run(first, chunks);
+  give_run(to, first, chunks);
 }
 
-void heap::blocks_returned(std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept {
+void heap::blocks_returned(arena& in, std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept {
   chunk_state& state = map_.states[first];
-  bin& of = bins_[size_class];
+  bin& of = in.bins[size_class];
   if (state.used == size_classes[size_class].blocks) list_partial(of, first);
   state.used -= blocks;
   const bool alone = of.partial == first && state.next == no_chunk;  // kept: the next refill would make it again
   if (state.used != 0 || alone) return;
   unlist_partial(of, first);
-  release_slab(first, size_class);
+  release_slab(in, first, size_class);
 }
 
-void heap::release_slab(std::uint32_t first, unsigned size_class) noexcept {
+void heap::release_slab(arena& in, std::uint32_t first, unsigned size_class) noexcept {
   SITU_ASSERT(3, slab_is_valid(first), "situ's heap is broken: report this");
   const std::uint32_t chunks = size_classes[size_class].chunks;
   for (std::uint32_t i = 0; i < chunks; ++i) set_entry(first + i, {});
-  give_run(first, chunks);
+  give_run(in, first, chunks);
 }
 
 // What the classes keep for speed: before memory is called exhausted.
 void heap::release_idle() noexcept {
-  for (unsigned i = 0; i < class_count; ++i) {
-    flush(i, bins_[i].count);
-    std::uint32_t first = bins_[i].partial;
-    while (first != no_chunk && map_.states[first].used != 0) first = map_.states[first].next;
-    if (first == no_chunk) continue;
-    unlist_partial(bins_[i], first);
-    release_slab(first, i);
-  }
+  for_each_arena([this](arena& in) {
+    for (unsigned i = 0; i < class_count; ++i) {
+      bin& of = in.bins[i];
+      flush(in, i, of.count);
+      std::uint32_t first = of.partial;
+      while (first != no_chunk && map_.states[first].used != 0) first = map_.states[first].next;
+      if (first == no_chunk) continue;
+      unlist_partial(of, first);
+      release_slab(in, first, i);
+    }
+  });
 }
 
 void heap::list_partial(bin& bin, std::uint32_t first) noexcept {
@@ -224,8 +245,8 @@ void heap::drain_slow() noexcept {
     map_.links[chunk].queued.store(0);  // sequentially consistent: invariant 5 of heap_map.h
     const map_entry entry = map_.entry(chunk);
     if (entry.first != chunk) continue;  // long something else: invariant 6
-    if (entry.kind == chunk_kind::slab) {
-      drain_slab(chunk, entry.size_class);
+    if (entry.is_slab()) {
+      drain_slab(entry);
     } else if (entry.kind == chunk_kind::large && (map_.bits[chunk].words[0].remote.exchange(0) & 1) != 0) {
       ++remote_deallocations_;
       free_large(chunk);
@@ -233,8 +254,10 @@ void heap::drain_slow() noexcept {
   }
 }
 
-void heap::drain_slab(std::uint32_t first, unsigned size_class) noexcept {
-  const size_class_info& sizes = size_classes[size_class];
+void heap::drain_slab(const map_entry& entry) noexcept {
+  const std::uint32_t first = entry.first;
+  const size_class_info& sizes = size_classes[entry.size_class];
+  arena& in = numbered(entry.arena);
   std::uint32_t blocks = 0;
   for (std::uint32_t i = 0; i * 64 < sizes.blocks; ++i) {
     block_word& word = map_.bits[first].words[i];
@@ -252,10 +275,10 @@ void heap::drain_slab(std::uint32_t first, unsigned size_class) noexcept {
 #endif
   }
   if (blocks == 0) return;
-  bins_[size_class].deallocations += blocks;
+  in.bins[entry.size_class].deallocations += blocks;
   remote_deallocations_ += blocks;
   taken_bytes_ -= std::uint64_t{blocks} * sizes.bytes;
-  blocks_returned(first, size_class, blocks);
+  blocks_returned(in, first, entry.size_class, blocks);
 }
 
 }  // namespace situ::detail

@@ -4,7 +4,11 @@
 //
 //   bytes <= 64 KiB, alignment <= 16 KiB: a block of a slab       else: a run of chunks
 //
-//   bins_[class] --> magazine: up to 60 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
+//   bins[class] --> magazine: up to 60 free blocks, last freed first out --(refill, flush)--> slabs with free blocks
+//
+// All of it is there once an *arena*: the plain one, whose pages come from where the kernel takes them, and one for
+// each way of placing pages that the program has asked for. A placed arena gets its runs from the plain one, in 2 MiB,
+// which the backing then places; runs that it has no use for go back there, as the kernel's pages again.
 //
 // The magazine makes a pair of calls short (no search, and what it hands out is warm) and counts the slabs' blocks in
 // batches. Everything about a block lies out of line, in the bits of heap_map: free blocks are not written to, a stray
@@ -12,11 +16,12 @@
 // anyway.
 //
 // Invariants (is_valid checks them)
-//   1. The runs tile [0, open_chunks_) and no two free runs touch.
+//   1. The runs tile [0, open_chunks_) and no two free runs of one arena touch.
 //   2. A slab's `used` is the number of its taken blocks. It is in its class's list iff not all are taken; at most one
 //      slab of a list is empty.
 //   3. The taken blocks that are not live are those in the magazines.
-//   4. free_runs_ holds exactly the free runs.
+//   4. An arena's `runs` hold exactly its free runs. Memory of a placed arena has been placed, in whole 2 MiB, and all
+//      of it counts as dirty where it is free; all other memory has not been placed.
 //   5. needed_chunks_ = chunks of slabs and large blocks + dirty chunks of free runs; that many are charged.
 #pragma once
 
@@ -30,6 +35,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -50,6 +58,10 @@ class heap_backing {
   virtual void uncharge(std::uint64_t bytes) noexcept = 0;
   // Returns pages to the system; they read as zero afterwards.
   virtual bool give_back(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
+  // Gives memory pages as an arena wants them, for those that it had. False where it cannot: it has none then, and the
+  // kernel decides. unplace() undoes it, after give_back(). Whole 2 MiB of the heap both.
+  virtual bool place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
+  virtual void unplace(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
 
  protected:
   ~heap_backing() = default;
@@ -57,6 +69,9 @@ class heap_backing {
 
 class heap {
  public:
+  static constexpr unsigned plain = 0;         // the arena of who asks for nothing
+  static constexpr unsigned most_arenas = 64;  // the plain one with them
+
   struct counters {
     std::uint64_t live_bytes = 0;
     std::uint64_t peak_bytes = 0;
@@ -74,12 +89,28 @@ class heap {
   // nullptr where there is no room. pre: alignment is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
     void* const block = allocate_quickly(bytes, alignment);
-    return block != nullptr ? block : allocate_slow(bytes, alignment);
+    return block != nullptr ? block : allocate_slow(plain_, bytes, alignment);
   }
   // From a magazine or not at all: nullptr says nothing about room.
-  [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept;
+  [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
+    return take_at_hand(plain_, bytes, alignment);
+  }
+  [[nodiscard]] void* allocate_quickly_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
+    return take_at_hand(numbered(arena), bytes, alignment);
+  }
   // A run of chunks of its own, whatever the size.
-  [[nodiscard]] void* allocate_large(std::size_t bytes, std::size_t alignment) noexcept;
+  [[nodiscard]] void* allocate_large(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
+    return take_large(numbered(arena), bytes, alignment);
+  }
+
+  // One more arena, by the number that backing.place() gets; 0 where there are most_arenas. Throws std::bad_alloc.
+  unsigned add_arena();
+  // As allocate(), from an arena.
+  [[nodiscard]] void* allocate_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
+    void* const block = allocate_quickly_in(arena, bytes, alignment);
+    return block != nullptr ? block : allocate_slow(numbered(arena), bytes, alignment);
+  }
+
   free_status deallocate(void* block) noexcept {
     return deallocate_quickly(block) ? free_status::done : deallocate_slow(block);
   }
@@ -126,44 +157,66 @@ class heap {
   };
   static_assert(sizeof(bin) == 1024, "indexed by a shift");
 
+  // What is there once for each way of placing pages.
+  struct arena {
+    arena(unsigned its_number, chunk_state* states) noexcept;
+    const std::uint8_t number;
+    std::array<bin, class_count> bins;
+    free_runs runs;
+  };
+  [[nodiscard]] arena& numbered(unsigned number) noexcept { return number == plain ? plain_ : *placed_[number - 1u]; }
+  template <class Visit>
+  void for_each_arena(Visit visit) {
+    visit(plain_);
+    for (const std::unique_ptr<arena>& placed : placed_) visit(*placed);
+  }
+
   // heap.cpp: blocks of slabs
   void* take_block(bin& from, std::size_t bytes) noexcept;
-  [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept;
+  void* take_at_hand(arena& in, std::size_t bytes, std::size_t alignment) noexcept;
+  [[gnu::noinline]] void* allocate_slow(arena& in, std::size_t bytes, std::size_t alignment) noexcept;
+  void* take_large(arena& in, std::size_t bytes, std::size_t alignment) noexcept;
   [[gnu::noinline]] free_status deallocate_slow(void* block) noexcept;
-  bool refill(unsigned size_class) noexcept;
+  bool put_at_hand(arena& in, const map_entry& entry, std::uintptr_t address) noexcept;
+  bool refill(arena& in, unsigned size_class) noexcept;
   void fill_from(bin& bin, std::uint32_t first, unsigned size_class) noexcept;
-  void flush(unsigned size_class, std::uint32_t count) noexcept;
-  std::uint32_t new_slab(unsigned size_class) noexcept;
-  void blocks_returned(std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept;
-  void release_slab(std::uint32_t first, unsigned size_class) noexcept;
+  void flush(arena& in, unsigned size_class, std::uint32_t count) noexcept;
+  std::uint32_t new_slab(arena& in, unsigned size_class) noexcept;
+  void blocks_returned(arena& in, std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept;
+  void release_slab(arena& in, std::uint32_t first, unsigned size_class) noexcept;
   void release_idle() noexcept;
   void list_partial(bin& bin, std::uint32_t first) noexcept;
   void unlist_partial(bin& bin, std::uint32_t first) noexcept;
   void free_large(std::uint32_t first) noexcept;
   void drain_slow() noexcept;
-  void drain_slab(std::uint32_t first, unsigned size_class) noexcept;
+  void drain_slab(const map_entry& entry) noexcept;
   void count_taken(std::uint64_t bytes) noexcept;
 
   // heap_runs.cpp: runs of chunks
-  std::uint32_t take_run(std::uint32_t chunks, std::uint64_t alignment) noexcept;
-  std::uint32_t find_run(std::uint32_t chunks) noexcept;
+  std::uint32_t take_run(arena& in, std::uint32_t chunks, std::uint64_t alignment) noexcept;
+  std::uint32_t find_run(arena& in, std::uint32_t chunks, std::uint32_t slack) noexcept;
   bool extend(std::uint32_t chunks) noexcept;
-  std::uint32_t carve(std::uint32_t run, std::uint32_t chunks, std::uint64_t alignment) noexcept;
+  bool place_more(arena& in, std::uint32_t chunks, std::uint32_t slack) noexcept;
+  std::uint32_t carve(arena& in, std::uint32_t run, std::uint32_t chunks, std::uint64_t alignment) noexcept;
   bool reserve(std::uint32_t chunks) noexcept;
-  void give_run(std::uint32_t first, std::uint32_t chunks) noexcept;
-  void insert_free(std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept;
-  void remove_free(std::uint32_t first) noexcept;
+  void give_run(arena& to, std::uint32_t first, std::uint32_t chunks) noexcept;
+  std::uint32_t join_free(arena& to, std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept;
+  void insert_free(arena& to, std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept;
+  void remove_free(arena& from, std::uint32_t first) noexcept;
   void clean(std::uint32_t first) noexcept;
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> whole_pages_of(std::uint32_t run) const noexcept;
+  bool clean_placed(arena& of, std::uint32_t run) noexcept;
+  void clean_placed_runs() noexcept;
   void clean_all() noexcept;
   void unreserve(std::uint32_t chunks) noexcept;
-  void mark_large(std::uint32_t first, std::uint32_t chunks, std::uint64_t bytes) noexcept;
+  void mark_large(const arena& of, std::uint32_t first, std::uint32_t chunks, std::uint64_t bytes) noexcept;
   void set_entry(std::uint32_t chunk, map_entry entry) noexcept {
     map_.map[chunk].store(entry.pack(), std::memory_order_release);
   }
 
   // heap_check.cpp
   [[nodiscard]] bool slab_is_valid(std::uint32_t first) const noexcept;
-  [[nodiscard]] bool bins_are_valid() const noexcept;
+  [[nodiscard]] bool bins_are_valid(const arena& of) const noexcept;
   struct tally;
   [[nodiscard]] bool count_run(std::uint32_t first, tally& sums) const noexcept;
 
@@ -179,8 +232,8 @@ class heap {
   std::uint64_t large_allocations_ = 0;
   std::uint64_t large_deallocations_ = 0;
   std::uint64_t remote_deallocations_ = 0;
-  std::array<bin, class_count> bins_;
-  free_runs free_runs_;
+  arena plain_;
+  std::vector<std::unique_ptr<arena>> placed_;  // by their number - 1
 };
 
 // --- hot paths: they give up on whatever is rare, so that the caller's one other way is a tail call ---
@@ -196,11 +249,29 @@ inline void* heap::take_block(bin& from, std::size_t bytes) noexcept {
   return block;
 }
 
-inline void* heap::allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
+inline void* heap::take_at_hand(arena& in, std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > largest_class_bytes || alignment > smallest_block_bytes) [[unlikely]]
     return nullptr;
-  bin& from = bins_[class_of(bytes)];
+  bin& from = in.bins[class_of(bytes)];
   return from.count != 0 ? take_block(from, bytes) : nullptr;
+}
+
+// A live block of a slab of this arena, to its magazine; false, and nothing done, for anything else and where that is
+// full.
+inline bool heap::put_at_hand(arena& in, const map_entry& entry, std::uintptr_t address) noexcept {
+  bin& into = in.bins[entry.size_class];
+  const block_index where = index_of(address - map_.address(entry.first), into.reciprocal);
+  block_word& word = map_.bits[entry.first].words[where.index / 64];
+  const std::uint64_t mask = std::uint64_t{1} << (where.index % 64);
+  const std::uint64_t live = word.live.load(std::memory_order_relaxed);
+  const bool is_live = (live & ~word.remote.load(std::memory_order_relaxed) & mask) != 0;
+  if (!where.exact || !is_live || into.count == into.capacity) [[unlikely]]
+    return false;
+  word.live.store(live ^ mask, std::memory_order_relaxed);
+  ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(address), into.block_bytes);
+  ++into.deallocations;
+  into.slots[into.count++] = {address, &word, static_cast<unsigned>(where.index % 64)};
+  return true;
 }
 
 inline bool heap::deallocate_quickly(void* block) noexcept {
@@ -208,21 +279,9 @@ inline bool heap::deallocate_quickly(void* block) noexcept {
   const std::uint64_t chunk = (address - map_.heap) >> chunk_shift;
   if (chunk < open_chunks_) [[likely]] {
     const map_entry entry = map_.entry(static_cast<std::uint32_t>(chunk));
-    if (entry.kind == chunk_kind::slab) [[likely]] {
-      bin& into = bins_[entry.size_class];
-      const block_index where = index_of(address - map_.address(entry.first), into.reciprocal);
-      block_word& word = map_.bits[entry.first].words[where.index / 64];
-      const std::uint64_t mask = std::uint64_t{1} << (where.index % 64);
-      const std::uint64_t live = word.live.load(std::memory_order_relaxed);
-      const bool is_live = (live & ~word.remote.load(std::memory_order_relaxed) & mask) != 0;
-      if (where.exact && is_live && into.count != into.capacity) [[likely]] {
-        word.live.store(live ^ mask, std::memory_order_relaxed);
-        ASAN_POISON_MEMORY_REGION(block, into.block_bytes);
-        ++into.deallocations;
-        into.slots[into.count++] = {address, &word, static_cast<unsigned>(where.index % 64)};
-        return true;
-      }
-    }
+    if (entry.kind == chunk_kind::slab) [[likely]]
+      return put_at_hand(plain_, entry, address);
+    if (entry.kind == chunk_kind::placed_slab) return put_at_hand(numbered(entry.arena), entry, address);
   }
   return false;
 }

@@ -13,13 +13,14 @@ struct heap::tally {
   std::uint64_t partial_slabs = 0;
   std::uint64_t live_bytes = 0;
   std::uint64_t idle_blocks = 0;  // taken, not live
-  bool after_free = false;
+  map_entry before;               // of the run before
 };
 
 // The bits of one slab: live within taken, remote within live, and `used` their number.
 bool heap::slab_is_valid(std::uint32_t first) const noexcept {
   const map_entry entry = map_.entry(first);
-  if (entry.kind != chunk_kind::slab || entry.first != first || entry.size_class >= class_count) return false;
+  if (!entry.is_slab() || entry.first != first || entry.size_class >= class_count) return false;
+  if ((entry.kind == chunk_kind::slab) != (entry.arena == plain) || entry.arena > placed_.size()) return false;
   const size_class_info& sizes = size_classes[entry.size_class];
   for (std::uint32_t i = 0; i < sizes.chunks; ++i)
     if (map_.entry(first + i).pack() != entry.pack()) return false;
@@ -44,10 +45,12 @@ bool heap::count_run(std::uint32_t first, tally& sums) const noexcept {
     return false;
   const bool is_free = entry.kind == chunk_kind::free;
   if (is_free) {
-    if (sums.after_free || map_.entry(first + chunks - 1).pack() != entry.pack() || state.dirty > chunks) return false;
+    const bool touches = sums.before.kind == chunk_kind::free && sums.before.arena == entry.arena;
+    if (touches || map_.entry(first + chunks - 1).pack() != entry.pack() || state.dirty > chunks) return false;
+    if (entry.arena != plain && state.dirty != chunks) return false;
     sums.dirty_chunks += state.dirty;
     ++sums.free_runs;
-  } else if (entry.kind == chunk_kind::slab) {
+  } else if (entry.is_slab()) {
     if (!slab_is_valid(first)) return false;
     const size_class_info& sizes = size_classes[entry.size_class];
     std::uint32_t live = 0;
@@ -60,24 +63,25 @@ bool heap::count_run(std::uint32_t first, tally& sums) const noexcept {
     if (map_.bits[first].words[0].live.load(std::memory_order_relaxed) != 1) return false;
     sums.live_bytes += chunks * chunk_bytes;
   }
-  if (entry.kind != chunk_kind::slab)  // invariant 1 of heap_map.h
+  if (!entry.is_slab())  // invariant 1 of heap_map.h
     for (std::uint32_t i = first + 1; i + (is_free ? 1 : 0) < first + chunks; ++i)
       if (map_.entry(i).kind != chunk_kind::none) return false;
   if (!is_free) sums.taken_chunks += chunks;
-  sums.after_free = is_free;
+  sums.before = entry;
   return true;
 }
 
 // Lists and magazines hold what they should; that they hold all of it shows in the numbers that is_valid compares.
-bool heap::bins_are_valid() const noexcept {
+bool heap::bins_are_valid(const arena& in) const noexcept {
   for (unsigned i = 0; i < class_count; ++i) {
-    const bin& of = bins_[i];
+    const bin& of = in.bins[i];
     std::uint32_t before = no_chunk;
     int empty = 0;
     for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) {
       const chunk_state& state = map_.states[slab];
       const map_entry entry = map_.entry(slab);
-      if (entry.kind != chunk_kind::slab || entry.size_class != i || entry.first != slab || state.prev != before)
+      if (!entry.is_slab() || entry.arena != in.number || entry.size_class != i || entry.first != slab ||
+          state.prev != before)
         return false;
       empty += state.used == 0;
       before = slab;
@@ -98,19 +102,25 @@ bool heap::is_valid() const noexcept {
   for (std::uint32_t chunk = 0; chunk < open_chunks_;
        chunk += map_.states[chunk].chunks.load(std::memory_order_relaxed))
     if (!count_run(chunk, sums)) return false;
-  if (!bins_are_valid()) return false;
   std::uint64_t taken_bytes = sums.live_bytes;
-  for (const bin& of : bins_) {
-    sums.idle_blocks -= of.count;
-    taken_bytes += std::uint64_t{of.count} * of.block_bytes;
-    for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) --sums.partial_slabs;
-  }
   bool listed_runs_are_free = true;
-  free_runs_.for_each([&](std::uint32_t run) {
-    --sums.free_runs;
-    listed_runs_are_free =
-        listed_runs_are_free && map_.entry(run).kind == chunk_kind::free && map_.entry(run).first == run;
-  });
+  const auto look = [&](const arena& in) {
+    for (const bin& of : in.bins) {
+      sums.idle_blocks -= of.count;
+      taken_bytes += std::uint64_t{of.count} * of.block_bytes;
+      for (std::uint32_t slab = of.partial; slab != no_chunk; slab = map_.states[slab].next) --sums.partial_slabs;
+    }
+    in.runs.for_each([&](std::uint32_t run) {
+      --sums.free_runs;
+      const map_entry entry = map_.entry(run);
+      listed_runs_are_free =
+          listed_runs_are_free && entry.kind == chunk_kind::free && entry.first == run && entry.arena == in.number;
+    });
+    return bins_are_valid(in);
+  };
+  if (!look(plain_)) return false;
+  for (const std::unique_ptr<arena>& placed : placed_)
+    if (!look(*placed)) return false;
   return listed_runs_are_free && sums.idle_blocks == 0 && sums.partial_slabs == 0 && sums.free_runs == 0 &&
          sums.dirty_chunks == dirty_chunks_ && sums.taken_chunks + sums.dirty_chunks == needed_chunks_ &&
          sums.live_bytes == count().live_bytes && taken_bytes == taken_bytes_;

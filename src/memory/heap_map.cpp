@@ -40,7 +40,7 @@ std::optional<block> heap_map::find(std::uintptr_t address, std::uint32_t open_c
   const map_entry found = entry(at);
   const block_index where = locate(found, address);
   std::uint64_t size = 0;
-  if (found.kind == chunk_kind::slab && found.size_class < class_count) {
+  if (found.is_slab() && found.size_class < class_count) {
     if (at != chunk) return std::nullopt;  // a stale region: each chunk of a slab has an entry of its own
     if (where.index >= size_classes[found.size_class].blocks) return std::nullopt;  // the slab's unused tail
     size = size_classes[found.size_class].bytes;
@@ -72,7 +72,7 @@ free_status heap_map::free_remote(std::uintptr_t address, std::uint32_t open_chu
   // relaxed: the block reached this place by some synchronisation of the program's, and the entry was written before
   // it.
   const map_entry found = entry(static_cast<std::uint32_t>(chunk));
-  if ((found.kind != chunk_kind::slab && found.kind != chunk_kind::large) || found.size_class >= class_count)
+  if ((!found.is_slab() && found.kind != chunk_kind::large) || found.size_class >= class_count)
     return free_status::no_block;
   const block_index where = locate(found, address);
   if (!where.exact) return free_status::no_block;

@@ -9,8 +9,8 @@
 //
 // Invariants (who writes: the owner, but for `links`, `remote` and `header.remote_head`)
 //   1. map[c] is: for each chunk of a slab {slab, class, first chunk}; for the first chunk of a large block {large, ,
-//      c}; for the first and last chunk of a free run {free, , first}; zero elsewhere. Hence the nearest non-zero entry
-//      at or before c tells what c is.
+//      c}; for the first and last chunk of a free run {free, , first}; each with its arena; zero elsewhere. Hence the
+//      nearest non-zero entry at or before c tells what c is.
 //   2. regions[r] is the first chunk of the large block that covers chunk r * region_chunks, where one does that starts
 //      before it (else stale). So invariant 1 needs to look at one region only.
 //   3. bits[first].words[i / 64].live has bit i % 64 set iff block i is allocated. A large block is block 0 of its run.
@@ -101,20 +101,26 @@ struct block_index {
 
 // --- the metadata ---
 
-enum class chunk_kind : std::uint8_t { none, free, slab, large };
+// A placed slab is one of an arena other than the plain one: a kind of its own, so that the hot path needs no look at
+// the arena.
+enum class chunk_kind : std::uint8_t { none, free, slab, large, placed_slab };
 
 struct map_entry {
   chunk_kind kind = chunk_kind::none;
   std::uint8_t size_class = 0;
   std::uint32_t first = 0;
+  std::uint8_t arena = 0;  // whose run it is; 0: the plain one's
 
+  [[nodiscard]] constexpr bool is_slab() const noexcept {
+    return kind == chunk_kind::slab || kind == chunk_kind::placed_slab;
+  }
   [[nodiscard]] constexpr std::uint64_t pack() const noexcept {
-    return static_cast<std::uint64_t>(first) << 32 | static_cast<std::uint64_t>(size_class) << 8 |
-           static_cast<std::uint64_t>(kind);
+    return static_cast<std::uint64_t>(first) << 32 | static_cast<std::uint64_t>(arena) << 16 |
+           static_cast<std::uint64_t>(size_class) << 8 | static_cast<std::uint64_t>(kind);
   }
   [[nodiscard]] static constexpr map_entry unpack(std::uint64_t word) noexcept {
     return {static_cast<chunk_kind>(word & 0xff), static_cast<std::uint8_t>(word >> 8),
-            static_cast<std::uint32_t>(word >> 32)};
+            static_cast<std::uint32_t>(word >> 32), static_cast<std::uint8_t>(word >> 16)};
   }
 };
 

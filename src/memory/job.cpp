@@ -210,6 +210,7 @@ job job::create(const job_options& options) {
   fill_candidates(*control);
   control->memory_budget = options.memory_budget != 0 ? options.memory_budget : usable_memory_bytes();
   control->stack_bytes = options.stack_bytes;
+  control->memory_intent = options.memory_intent;
   control->oversubscribed = places > allowed_processors();
   control->sender_fences = control->oversubscribed || !register_for_membarrier();
   control->stats = options.stats;

@@ -12,14 +12,17 @@
 // liveness.h.
 #pragma once
 
+#include <situ/machine/intent.h>
 #include <situ/memory/detail/place_context.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "memory/place_status.h"
+#include "memory/placer.h"
 
 namespace situ::detail {
 
@@ -70,6 +73,12 @@ struct module_entry {
 };
 static_assert(sizeof(module_entry) == 128);
 
+// What the places of a job have used of a memory with a budget (src/memory/intent_arenas.cpp).
+struct alignas(64) shared_budget {
+  std::atomic<std::uint64_t> key{0};  // of its name and size; 0: empty, as all that follow
+  byte_budget budget;
+};
+
 struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
   static constexpr std::uint32_t address_rounds = 32;
@@ -85,6 +94,7 @@ struct job_control {
   std::uint64_t candidates[address_rounds]{};  // bases in the order in which they are tried
   std::uint64_t memory_budget = 0;             // bytes that all segments together may open
   std::uint64_t stack_bytes = 0;               // of each task; 0: as the place itself says
+  std::optional<intent> memory_intent;         // of all that is allocated without one
   bool oversubscribed = false;                 // more places than processors: waiting places give way at once
   bool sender_fences = false;  // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
@@ -99,6 +109,7 @@ struct job_control {
   std::atomic<std::uint32_t> rejections[address_rounds]{};
 
   module_entry modules[256];
+  shared_budget budgets[32];
 
   alignas(64) std::atomic<std::uint64_t> opened_bytes{0};   // over all segments, against memory_budget
   alignas(64) std::atomic<std::uint32_t> failure_epoch{0};  // number of places lost or gone so far
@@ -118,6 +129,7 @@ struct job_options {
   std::uint64_t memory_budget = 0;      // 0: the machine's memory, or the control group's limit where that is less
   std::uint64_t stack_bytes = 0;        // of each task's stack; 0: as the places say
   std::uint64_t observation_bytes = 0;  // of each place's observation row
+  std::optional<intent> memory_intent;  // of all that is allocated without one
   bool stats = false;
   bool trace = false;
   bool progress = false;

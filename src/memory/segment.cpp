@@ -85,10 +85,12 @@ void segment::mirror_extent(std::uint64_t* limit) noexcept {
 void* segment::allocate_huge(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > capacity_) return nullptr;
   const std::uint64_t rounded = round_up(std::max<std::uint64_t>(bytes, 1), detail::huge_page_bytes);
-  void* const block = heap_.allocate_large(rounded, std::max<std::size_t>(alignment, detail::huge_page_bytes));
+  void* const block =
+      heap_.allocate_large(arena_for_all_, rounded, std::max<std::size_t>(alignment, detail::huge_page_bytes));
   if (block == nullptr) return nullptr;
   if (huge_page_bytes_ == 0) huge_pages_available_ = read_huge_pages_available();
   huge_page_bytes_ += rounded;
+  if (arena_for_all_ != heap::plain) return block;  // its pages exist
   // wishes both: statistics tell whether the kernel grants them
   if (huge_pages_available_) {
     madvise(block, rounded, MADV_HUGEPAGE);
@@ -193,6 +195,24 @@ bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
   if (madvise(reinterpret_cast<void*>(heap_address_ + offset), bytes, MADV_REMOVE) != 0) return false;
   returned_ += bytes;
   return true;
+}
+
+unsigned segment::arena_for(const intent& what) {
+  if (placed_ == nullptr) placed_ = std::make_unique<intent_arenas>(control_, orderings_here());
+  return placed_->arena_for(what, heap_);
+}
+
+bool segment::place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  auto* const memory = reinterpret_cast<std::byte*>(heap_address_ + offset);
+  // The heap's free memory is poisoned, and pages may be made by touching them.
+  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+  const bool is_placed = placed_->place(arena, memory, bytes, huge_pages_);
+  ASAN_POISON_MEMORY_REGION(memory, bytes);
+  return is_placed;
+}
+
+void segment::unplace(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  placed_->unplace(reinterpret_cast<std::byte*>(heap_address_ + offset), bytes);
 }
 
 }  // namespace situ::detail

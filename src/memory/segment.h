@@ -19,10 +19,12 @@
 
 #include "memory/heap.h"
 #include "memory/huge_pages.h"
+#include "memory/intent_arenas.h"
 #include "memory/job.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace situ::detail {
@@ -42,9 +44,13 @@ class segment final : private heap_backing {
   // From now on *limit follows the extent (the owner's entry of place_context::limit). null: no longer.
   void mirror_extent(std::uint64_t* limit) noexcept;
 
+  // From now on allocate() and allocate_huge() take what arena_for gives for this intent. Throws as that does.
+  // pre: nothing has been allocated.
+  void use_for_all(const intent& what) { arena_for_all_ = arena_for(what); }
+
   // nullptr where there is no room. pre: alignment is a power of two.
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    return heap_.allocate(bytes, alignment);
+    return heap_.allocate_in(arena_for_all_, bytes, alignment);
   }
   // From what is at hand, or nullptr: then allocate() decides.
   [[nodiscard]] void* allocate_quickly(std::size_t bytes, std::size_t alignment) noexcept {
@@ -53,6 +59,22 @@ class segment final : private heap_backing {
   // As allocate(), on huge pages where the kernel gives them to shared memory. Where it gives them only for memory that
   // exists, all of the block does when this returns.
   [[nodiscard]] void* allocate_huge(std::size_t bytes, std::size_t alignment) noexcept;
+  // The same from memory that lies where an intent wants it. `arena` is arena_for's. nullptr where there is no room:
+  // refusal() says whether the memories have none, or the segment.
+  [[nodiscard]] void* allocate_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
+    return heap_.allocate_in(arena, bytes, alignment);
+  }
+  // Throws what intent_arenas::arena_for throws, and bad_file.
+  [[nodiscard]] unsigned arena_for(const intent& what);
+  // From what is at hand, for the intent that was asked for last; or nullptr.
+  [[nodiscard]] void* allocate_quickly_for(const intent& what, std::size_t bytes, std::size_t alignment) noexcept {
+    const unsigned arena = placed_ == nullptr ? heap::plain : placed_->last_if_for(what);
+    return arena == heap::plain ? nullptr : heap_.allocate_quickly_in(arena, bytes, alignment);
+  }
+  // Of allocate().
+  [[nodiscard]] unsigned arena_for_all() const noexcept { return arena_for_all_; }
+  // Null where no intent has been used here.
+  [[nodiscard]] const intent_arenas* placed() const noexcept { return placed_.get(); }
   // For who is about to write all of these bytes, which lie in one block of this segment. Of memory elsewhere: what it
   // gives prepares nothing.
   [[nodiscard]] write_front front_of(std::byte* memory, std::size_t bytes) noexcept;
@@ -81,6 +103,8 @@ class segment final : private heap_backing {
   bool charge(std::uint64_t bytes) noexcept override;
   void uncharge(std::uint64_t bytes) noexcept override;
   bool give_back(std::uint64_t offset, std::uint64_t bytes) noexcept override;
+  bool place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept override;
+  void unplace(std::uint64_t offset, std::uint64_t bytes) noexcept override;
 
   job_control& control_;
   place_slot& slot_;
@@ -94,6 +118,8 @@ class segment final : private heap_backing {
   std::uint64_t huge_page_bytes_ = 0;
   bool huge_pages_available_ = false;
   huge_page_maker huge_pages_;
+  std::unique_ptr<intent_arenas> placed_;
+  unsigned arena_for_all_ = heap::plain;
   heap heap_;  // last: it opens and charges through the members above
 };
 

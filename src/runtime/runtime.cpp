@@ -192,6 +192,7 @@ struct runtime::implementation {
   void build(job_control& control, std::uint32_t place) {
     const std::uintptr_t slice = context.base + (std::uintptr_t{place} << context.slice_shift);
     segment = std::make_unique<detail::segment>(control, slice, place, private_bytes(control.place_count));
+    if (control.memory_intent) segment->use_for_all(*control.memory_intent);
     if (!context.observed && !control.checked) segment->mirror_extent(&limits[place]);
     context.segment = segment.get();
     status = std::make_unique<status_writer>(control.status(place));

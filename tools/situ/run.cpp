@@ -36,6 +36,7 @@ struct run_options {
   bool check = false;
   std::string trace_file;
   std::string memory;
+  std::string intent;
   std::string stack;
   double grace_seconds = 5;
   double timeout_seconds = 0;
@@ -49,6 +50,7 @@ constexpr const char* run_examples =
     "  situ run -n 4 --tag ./program               \"[2] \" before what place 2 writes\n"
     "  situ run -n 4 --stats --trace t.json prog   who sent what to whom; t.json opens in ui.perfetto.dev\n"
     "  situ run -n 4 --timeout 60 ./program        ends it after a minute, and says what each place waited for\n"
+    "  situ run -n 2 --intent bandwidth ./program  segments lie in the fastest memories, then in the next\n"
     "  situ run -n 2 --in-process ./program        two threads of one process, for a debugger\n"
     "Ctrl-\\ (or kill -QUIT) asks what every place waits for, where in the source, and who has not come.\n"
     "A program name without '/' is looked up beside situ, then in PATH. Standard input is place 0's.\n"
@@ -85,6 +87,7 @@ situ::detail::program_options program_options(const run_options& options) {
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
   made.job.memory_budget = options.memory.empty() ? 0 : situ::parse_bytes(options.memory);
+  if (!options.intent.empty()) made.job.memory_intent = situ::intent::of(options.intent);
   made.job.stack_bytes =
       options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
   made.job.stats = options.stats;
@@ -160,6 +163,10 @@ void add_run_command(CLI::App& app) {
       ->add_option("--memory", options->memory,
                    "All places together may open this much, e.g. 4GiB; the machine's memory unless given")
       ->type_name("SIZE");
+  command
+      ->add_option("--intent", options->intent,
+                   "Segments lie in the memories that are best for this, e.g. bandwidth; see situ order show")
+      ->type_name("NAME");
   command
       ->add_option("--stack", options->stack,
                    "Stack of each task, e.g. 1MiB; 256KiB unless the program or SITU_STACK says otherwise")

@@ -2,6 +2,8 @@
 //
 //   std::vector<double, situ::allocator<double>> field(1000);      // in this place's segment
 //   std::pmr::vector<double> other{1000, situ::segment_resource()};
+//   std::vector<double, situ::intent_allocator<double>> fast(1000, situ::intent::bandwidth);  // in the fastest memory
+//   std::pmr::vector<double> large{1000, situ::segment_resource(situ::intent::capacity)};
 //   situ::shared_span<double> for_others{field};                   // fabric/shared_span.h
 //
 // A container with them is made, grown and destroyed inside a runtime, by threads of places only; it must end before
@@ -16,6 +18,11 @@
 #include <type_traits>
 
 namespace situ {
+
+namespace detail {
+// The same value, kept as long as the program runs.
+[[nodiscard]] const intent& kept(const intent& what);
+}  // namespace detail
 
 // A standard allocator from the calling place's segment. All of them are equal: each gives back what another has
 // allocated. Throws out_of_memory. cost: as situ::allocate.
@@ -43,8 +50,46 @@ struct allocator {
   }
 };
 
+// The same for memory that an intent takes. Equal, too, whatever their intents: what is moved or swapped keeps its
+// elements, and its intent goes with them. Holds a pointer. Throws as situ::allocate does for an intent.
+// cost: as that.
+template <class T>
+class intent_allocator {
+ public:
+  // As std::allocator_traits names them.
+  using value_type = T;
+  using is_always_equal = std::true_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+
+  // cost: a look at the intents that have been used so, under a lock.
+  intent_allocator(const intent& what) : what_{&detail::kept(what)} {}
+  template <class U>
+  intent_allocator(const intent_allocator<U>& other) noexcept : what_{&other.what()} {}
+
+  // Room for n objects, without values. cost: as situ::allocate with an intent.
+  [[nodiscard]] T* allocate(std::size_t n) {
+    return static_cast<T*>(detail::allocate_bytes_for(*what_, detail::bytes_for(n, sizeof(T)), alignof(T)));
+  }
+  // Gives it back. cost: as situ::deallocate.
+  void deallocate(T* block, std::size_t) noexcept { detail::deallocate_bytes(block); }
+  // The intent.
+  [[nodiscard]] const intent& what() const noexcept { return *what_; }
+
+  template <class U>
+  friend bool operator==(const intent_allocator&, const intent_allocator<U>&) noexcept {
+    return true;
+  }
+
+ private:
+  const intent* what_;  // lives as long as the program
+};
+
 // The same for std::pmr: a memory resource that allocates in the segment of whichever place calls it. It lives as long
 // as the program. Thread-safe. cost: as situ::allocate, and a virtual call.
 [[nodiscard]] std::pmr::memory_resource* segment_resource() noexcept;
+// The same from the memories that an intent takes; one for each name. They give back what each other has allocated, so
+// all of them are equal. cost: a look at the intents that have been used so, under a lock.
+[[nodiscard]] std::pmr::memory_resource* segment_resource(const intent& what);
 
 }  // namespace situ

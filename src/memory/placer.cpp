@@ -1,0 +1,608 @@
+#include "memory/placer.h"
+
+#include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/host.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14; the headers may be older than the kernel
+#endif
+
+namespace situ::detail {
+namespace {
+
+constexpr std::size_t coarse_chunk = huge_page_bytes;
+constexpr std::size_t fine_chunk = std::size_t{64} << 10;
+constexpr std::size_t most_pages = coarse_chunk / page_bytes;  // of a chunk
+
+// How many processes may place in a memory at one pace (invariant 3): one for each of eight places, say. Fewer would
+// overshoot less often than they read: a reading is 64 KiB of pages' worth near a threshold.
+constexpr std::uint64_t paced_placers = 8;
+constexpr std::uint64_t coarse_room = paced_placers * coarse_chunk;  // from this room on
+
+// However much room there is, it is looked at again after so many bytes: others may be quicker than this process. A
+// reading takes some 10 us and these bytes take 16 ms, with the fastest faults measured (0.25 us for 4 KiB).
+constexpr std::uint64_t most_unread = std::uint64_t{128} << 20;
+
+// What no page is placed in, whatever is asked for: with less, the system looks for memory in earnest, and ends
+// processes where it finds none.
+constexpr std::uint64_t kept_part = 64;
+constexpr std::uint64_t most_kept = std::uint64_t{512} << 20;
+
+constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+
+// Pages of a chunk that are looked at. The first and the last are among them: where a node fills up amid a chunk, the
+// last is elsewhere.
+constexpr std::size_t looked_at = 8;
+
+constexpr std::uint32_t node_limit = 1024;  // MAX_NUMNODES of the largest kernels
+
+int open_node_meminfo(std::uint32_t node) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%u/meminfo", node);
+  const int found = above_standard(::open(path, O_RDONLY | O_CLOEXEC));
+  if (found >= 0 || node != 0 || errno != ENOENT) return found;
+  return above_standard(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC));  // a kernel without NUMA: the same two lines
+}
+
+// The high marks of its zones, in pages:
+//   Node 3, zone   Normal
+//     pages free     126105
+//           ...
+//           high     7260
+std::uint64_t read_high_marks(std::uint32_t node) noexcept {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen("/proc/zoneinfo", "re"), &std::fclose};
+  if (!file) return 0;
+  std::uint64_t pages = 0;
+  bool is_its = false;
+  char line[256];
+  while (std::fgets(line, sizeof line, file.get()) != nullptr) {
+    unsigned number = 0;
+    unsigned long long high = 0;
+    if (std::sscanf(line, "Node %u, zone", &number) == 1) is_its = number == node;
+    if (is_its && std::sscanf(line, " high %llu", &high) == 1) pages += high;
+  }
+  return pages * page_bytes;
+}
+
+int prefer_node(void* address, std::size_t bytes, std::uint32_t node) noexcept {
+  constexpr std::uint32_t word_bits = 8 * sizeof(unsigned long);
+  unsigned long mask[node_limit / word_bits] = {};
+  mask[node / word_bits] = 1ul << (node % word_bits);
+  // The kernel takes one from the number of bits first.
+  return static_cast<int>(::syscall(SYS_mbind, address, bytes, MPOL_PREFERRED, mask, node + 2ul, 0));
+}
+
+void touch_pages(void* address, std::size_t bytes) noexcept {
+  auto* const pages = static_cast<volatile std::byte*>(address);
+  for (std::size_t at = 0; at < bytes; at += page_bytes) pages[at] = std::byte{0};
+}
+
+// "Node 0 MemFree:    5951552 kB" and the like, in bytes.
+std::optional<std::uint64_t> parse_kilobytes(std::string_view text, std::string_view key) noexcept {
+  const std::size_t found = text.find(key);
+  if (found == std::string_view::npos) return std::nullopt;
+  const std::size_t digits = text.find_first_not_of(' ', found + key.size());
+  if (digits == std::string_view::npos) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto [end, status] = std::from_chars(text.data() + digits, text.data() + text.size(), value);
+  if (status != std::errc{} || end == text.data() + text.size()) return std::nullopt;  // cut off
+  return value << 10;
+}
+
+std::uint64_t part_of(std::uint64_t bytes, double fill) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(bytes) * fill);
+}
+
+// How many bytes of a node may be in use.
+std::uint64_t limit_of(std::uint64_t total_bytes, double fill, std::uint64_t kept_free) noexcept {
+  const std::uint64_t kept = std::max(std::min(total_bytes / kept_part, most_kept), kept_free);
+  return std::min(part_of(total_bytes, fill), total_bytes - std::min(total_bytes, kept));
+}
+
+std::uint64_t difference(std::uint64_t more, std::uint64_t less) noexcept { return more > less ? more - less : 0; }
+
+// Adds bytes to what is used, unless that exceeds the threshold. Relaxed: nothing is published by the counter.
+bool reserve(byte_budget& budget, double fill, std::uint64_t bytes) noexcept {
+  const std::uint64_t limit = part_of(budget.bytes.load(std::memory_order_relaxed), fill);
+  std::uint64_t used = budget.used.load(std::memory_order_relaxed);
+  do {
+    if (used + bytes > limit) return false;
+  } while (!budget.used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+void check(const spill_memory& what) {
+  if (what.weight == 0) throw_error(errc::bad_argument, fmt::format("NUMA node {} has the weight 0", what.node));
+  if (!(what.fill > 0 && what.fill <= 1))
+    throw_error(errc::bad_argument, fmt::format("NUMA node {} is to be filled up to {}: give a part above 0, at most 1",
+                                                what.node, what.fill));
+  if (what.node >= node_limit) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", what.node));
+}
+
+}  // namespace
+
+const placement_calls& system_placement_calls() noexcept {
+  static constexpr placement_calls calls{
+      .open_meminfo = open_node_meminfo,
+      .close_meminfo = [](int descriptor) noexcept { ::close(descriptor); },
+      .read_meminfo = [](int descriptor, char* text,
+                         std::size_t bytes) noexcept { return ::pread(descriptor, text, bytes, 0); },
+      .kept_free = read_high_marks,
+      .prefer = prefer_node,
+      .advise = [](void* address, std::size_t bytes, int advice) noexcept { return ::madvise(address, bytes, advice); },
+      .touch = touch_pages,
+      .move =
+          [](std::size_t pages, void** addresses, const int* nodes, int* status) noexcept {
+            return static_cast<int>(::syscall(SYS_move_pages, 0, pages, addresses, nodes, status, MPOL_MF_MOVE));
+          }};
+  return calls;
+}
+
+// Delegates, so that what is open is closed where an exception leaves it.
+placer::placer(const spill_ordering& ordering, const placement_calls& calls) : placer{calls, ordering.policy} {
+  if (ordering.steps.empty()) throw_error(errc::bad_argument, "an ordering without a memory");
+  for (const std::vector<spill_memory>& each : ordering.steps) {
+    if (each.empty()) throw_error(errc::bad_argument, "a step of an ordering without a memory");
+    const std::size_t begin = memories_.size();
+    for (const spill_memory& what : each) add(what);
+    steps_.push_back({begin, memories_.size()});
+  }
+}
+
+placer::~placer() {
+  for (const node& each : nodes_)
+    if (each.meminfo >= 0) calls_.close_meminfo(each.meminfo);
+}
+
+void placer::add(const spill_memory& what) {
+  check(what);
+  is_node_0_only_ = is_node_0_only_ && what.node == 0;
+  memories_.push_back({what, what.budget != nullptr ? 0 : find_or_open(what.node)});
+}
+
+std::size_t placer::find_or_open(std::uint32_t number) {
+  const auto found =
+      std::find_if(nodes_.begin(), nodes_.end(), [number](const node& each) { return each.number == number; });
+  if (found != nodes_.end()) return static_cast<std::size_t>(found - nodes_.begin());
+  nodes_.push_back({number, -1, calls_.kept_free(number)});
+  const int meminfo = calls_.open_meminfo(number);
+  const int reason = errno;
+  nodes_.back().meminfo = meminfo;
+  const bool is_hidden = reason == ENOENT || reason == EACCES || reason == EPERM;
+  if (meminfo < 0 && !(number == 0 && is_hidden)) {
+    if (reason == ENOENT) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", number));
+    throw_error(errc::not_supported,
+                fmt::format("the free memory of NUMA node {} cannot be read: {}", number, std::strerror(reason)));
+  }
+  return nodes_.size() - 1;
+}
+
+// One call of place(): what it has read and chosen so far.
+class placer::placement {
+ public:
+  placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge);
+  placement_report run();
+
+ private:
+  struct reading {
+    bool is_there = false;
+    std::uint64_t total_bytes = 0;
+    std::uint64_t used_bytes = 0;
+    std::uint64_t placed_since = 0;  // by this call
+  };
+  struct choice {
+    std::size_t memory;
+    std::size_t step;
+    std::size_t bytes;
+  };
+  // Whether a memory is looked at: one that had no room is again before there is said to be none; one that gave no page
+  // although it showed room is not.
+  enum class gate : std::uint8_t { open, full, dry };
+  enum class binding : std::uint8_t { done, not_allowed, refused };
+
+  [[nodiscard]] std::optional<choice> choose();
+  [[nodiscard]] std::optional<choice> choose_beyond();
+  [[nodiscard]] std::optional<choice> find_room();
+  [[nodiscard]] std::optional<choice> last_allowed() const noexcept;
+  [[nodiscard]] std::uint64_t room(std::size_t index, std::size_t least);
+  [[nodiscard]] bool is_old(const reading& last, std::uint64_t shown) const noexcept;
+  [[nodiscard]] std::uint64_t shown_room(std::size_t index) const noexcept;
+  void read(std::size_t node_index);
+  void reopen() noexcept;
+
+  [[nodiscard]] bool put(const choice& to);
+  [[nodiscard]] binding prefer(const choice& to);
+  [[nodiscard]] bool make_pages(std::size_t bytes);
+  void count(const choice& to);
+  void correct(const choice& to);
+  // How many of these pages exist on another node than they should; they come first then.
+  [[nodiscard]] std::size_t find_elsewhere(void** addresses, std::size_t pages, std::uint32_t node);
+  [[nodiscard]] bool has_room_for(std::size_t index, std::uint64_t bytes);
+  void leave_policy_of_step(const choice& to) const noexcept;
+  void refuse(int reason) noexcept;
+  void fill_in_totals();
+
+  [[nodiscard]] const spill_memory& what(std::size_t index) const noexcept { return by_.memories_[index].what; }
+  [[nodiscard]] std::size_t left() const noexcept { return bytes_ - at_; }
+  // Up to the next multiple of a chunk's size.
+  [[nodiscard]] std::size_t chunk_from_here(std::size_t size) const noexcept {
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(address_ + at_) % size;
+    return std::min(size - beyond, left());
+  }
+
+  const placer& by_;
+  std::byte* const address_;
+  const std::size_t bytes_;
+  huge_page_maker* const huge_;  // null: none
+  std::size_t at_ = 0;
+  std::vector<reading> readings_;    // of nodes_
+  std::vector<std::uint64_t> room_;  // of memories_: as last computed
+  std::vector<gate> gates_;          // of memories_
+  bool is_beyond_ = false;           // the last memory takes what no memory has room for
+  bool can_prefer_ = true;
+  bool can_populate_ = true;
+  placement_report report_;
+};
+
+placer::placement::placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge)
+    : by_{by},
+      address_{address},
+      bytes_{bytes},
+      huge_{huge},
+      readings_(by.nodes_.size()),
+      room_(by.memories_.size()),
+      gates_(by.memories_.size(), gate::open) {
+  report_.asked_bytes = bytes;
+  report_.memories.reserve(by.memories_.size());
+  for (const memory& each : by.memories_) report_.memories.push_back({.memory = each.what});
+  for (const node& each : by.nodes_) report_.is_possible = report_.is_possible && each.meminfo >= 0;
+}
+
+placement_report placer::placement::run() {
+  while (left() != 0) {
+    std::optional<choice> next;
+    if (!is_beyond_) next = choose();
+    if (!next) next = choose_beyond();
+    if (!next || !put(*next)) break;
+  }
+  fill_in_totals();
+  return std::move(report_);
+}
+
+// --- choosing ---
+
+// Before there is said to be no room, all is looked at once more: others may have given memory back.
+std::optional<placer::placement::choice> placer::placement::choose() {
+  for (bool is_second_look = false;;) {
+    const std::optional<choice> found = find_room();
+    if (!found) {
+      if (is_second_look) return std::nullopt;
+      is_second_look = true;
+      reopen();
+      continue;
+    }
+    const spill_memory& memory = what(found->memory);
+    if (memory.budget == nullptr || reserve(*memory.budget, memory.fill, found->bytes)) return found;
+  }
+}
+
+// The last memory, until it has nothing left. Nothing: the report says why.
+std::optional<placer::placement::choice> placer::placement::choose_beyond() {
+  std::optional<choice> last = last_allowed();
+  if (!last) {
+    refuse(EINVAL);
+    return std::nullopt;
+  }
+  report_.outcome = placement_outcome::no_room;
+  if (by_.policy_ == when_full::error) return std::nullopt;
+  is_beyond_ = true;
+  if (byte_budget* const budget = what(last->memory).budget) {
+    budget->used.fetch_add(last->bytes, std::memory_order_relaxed);
+  } else {
+    gates_[last->memory] = gate::open;
+    const std::uint64_t now = room(last->memory, chunk_from_here(fine_chunk));
+    if (now < coarse_room) last->bytes = chunk_from_here(fine_chunk);
+    if (now < last->bytes) return std::nullopt;
+  }
+  report_.outcome = placement_outcome::placed;
+  return last;
+}
+
+std::optional<placer::placement::choice> placer::placement::find_room() {
+  const std::size_t least = chunk_from_here(fine_chunk);
+  for (std::size_t s = 0; s < by_.steps_.size(); ++s) {
+    const step& here = by_.steps_[s];
+    std::uint64_t weights = 0;
+    for (std::size_t i = here.begin; i < here.end; ++i) {
+      room_[i] = room(i, least);
+      if (room_[i] >= least) weights += what(i).weight;
+    }
+    if (weights == 0) continue;
+    std::uint64_t turn = reinterpret_cast<std::uintptr_t>(address_ + at_) / coarse_chunk % weights;
+    for (std::size_t i = here.begin; i < here.end; ++i) {
+      if (room_[i] < least) continue;
+      if (turn < what(i).weight)
+        return choice{i, s, chunk_from_here(room_[i] >= coarse_room ? coarse_chunk : fine_chunk)};
+      turn -= what(i).weight;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<placer::placement::choice> placer::placement::last_allowed() const noexcept {
+  for (std::size_t s = by_.steps_.size(); s-- != 0;)
+    for (std::size_t i = by_.steps_[s].end; i-- != by_.steps_[s].begin;)
+      if (report_.memories[i].is_allowed) return choice{i, s, chunk_from_here(coarse_chunk)};
+  return std::nullopt;
+}
+
+// How many bytes it takes up to its threshold, 0 where they are less than `least`.
+std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
+  const memory& from = by_.memories_[index];
+  if (!report_.memories[index].is_allowed || gates_[index] != gate::open) return 0;
+  if (from.what.budget != nullptr)
+    return difference(part_of(from.what.budget->bytes.load(std::memory_order_relaxed), from.what.fill),
+                      from.what.budget->used.load(std::memory_order_relaxed));
+  if (by_.nodes_[from.node].meminfo < 0) return unlimited;
+  const reading& last = readings_[from.node];
+  if (!last.is_there || is_old(last, shown_room(index))) read(from.node);
+  const std::uint64_t now = difference(shown_room(index), last.placed_since);
+  if (now < least) gates_[index] = gate::full;
+  return now;
+}
+
+// Whether the next chunk is beyond what a reading serves for (invariant 3).
+bool placer::placement::is_old(const reading& last, std::uint64_t shown) const noexcept {
+  const std::uint64_t next = difference(shown, last.placed_since) >= coarse_room ? coarse_chunk : fine_chunk;
+  return last.placed_since != 0 && last.placed_since + next > std::min(shown / paced_placers, most_unread);
+}
+
+// At the last reading.
+std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
+  const reading& last = readings_[by_.memories_[index].node];
+  const std::uint64_t kept_free = by_.nodes_[by_.memories_[index].node].kept_free;
+  return difference(limit_of(last.total_bytes, is_beyond_ ? 1.0 : what(index).fill, kept_free), last.used_bytes);
+}
+
+// One that cannot be read any more, as the node is gone, is full.
+void placer::placement::read(std::size_t node_index) {
+  char text[512];  // they are among its first lines
+  ++report_.meminfo_reads;
+  const ssize_t bytes = by_.calls_.read_meminfo(by_.nodes_[node_index].meminfo, text, sizeof text);
+  const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
+  const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
+  const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
+  // Pages of files are written back or dropped where others are wanted.
+  const std::uint64_t dropped =
+      parse_kilobytes(read, "Active(file):").value_or(0) + parse_kilobytes(read, "Inactive(file):").value_or(0);
+  reading now{.is_there = true};
+  if (total && unused) {
+    now.total_bytes = *total;
+    now.used_bytes = difference(*total, *unused + dropped);
+  }
+  readings_[node_index] = now;
+}
+
+void placer::placement::reopen() noexcept {
+  for (reading& each : readings_) each.is_there = false;
+  std::replace(gates_.begin(), gates_.end(), gate::full, gate::open);
+}
+
+// --- placing ---
+
+// False where nothing more is to be placed. pre: the chunk's bytes are in its budget.
+bool placer::placement::put(const choice& to) {
+  byte_budget* const budget = what(to.memory).budget;
+  const binding bound = prefer(to);
+  if (bound == binding::done && make_pages(to.bytes)) {
+    count(to);
+    correct(to);
+    leave_policy_of_step(to);
+    at_ += to.bytes;
+    return true;
+  }
+  if (budget != nullptr) budget->used.fetch_sub(to.bytes, std::memory_order_relaxed);
+  if (bound == binding::not_allowed) report_.memories[to.memory].is_allowed = false;
+  return bound == binding::not_allowed;
+}
+
+placer::placement::binding placer::placement::prefer(const choice& to) {
+  if (!can_prefer_) return binding::done;
+  if (by_.calls_.prefer(address_ + at_, to.bytes, what(to.memory).node) == 0) return binding::done;
+  if (errno == EINVAL) return binding::not_allowed;
+  if (by_.is_node_0_only_ && (errno == ENOSYS || errno == EPERM)) {
+    can_prefer_ = false;
+    report_.is_possible = false;
+    report_.is_checked = false;
+    return binding::done;
+  }
+  refuse(errno);
+  return binding::refused;
+}
+
+bool placer::placement::make_pages(std::size_t bytes) {
+  if (huge_ != nullptr && bytes == huge_page_bytes) huge_->make(address_ + at_);  // what it leaves is made below
+  while (can_populate_) {
+    if (by_.calls_.advise(address_ + at_, bytes, MADV_POPULATE_WRITE) == 0) return true;
+    if (errno == EINTR) continue;
+    const int reason = errno;
+    // Of an old kernel, which does not know how to make no page either; or of a range that may not be written.
+    can_populate_ = reason != EINVAL || by_.calls_.advise(address_ + at_, 0, MADV_POPULATE_WRITE) == 0;
+    if (can_populate_) {
+      refuse(reason);
+      return false;
+    }
+  }
+  by_.calls_.touch(address_ + at_, bytes);
+  return true;
+}
+
+void placer::placement::count(const choice& to) {
+  report_.placed_bytes += to.bytes;
+  report_.memories[to.memory].placed_bytes += to.bytes;
+  if (is_beyond_) report_.beyond_bytes += to.bytes;
+  if (what(to.memory).budget == nullptr) readings_[by_.memories_[to.memory].node].placed_since += to.bytes;
+}
+
+void placer::placement::correct(const choice& to) {
+  if (!report_.is_checked) return;
+  const std::uint32_t node = what(to.memory).node;
+  const std::size_t pages = to.bytes / page_bytes;
+  std::array<void*, most_pages> addresses;
+  const std::size_t looks = std::min(looked_at, pages);
+  for (std::size_t i = 0; i < looks; ++i)
+    addresses[i] = address_ + at_ + (looks == 1 ? 0 : i * (pages - 1) / (looks - 1)) * page_bytes;
+  if (find_elsewhere(addresses.data(), looks, node) == 0) return;
+
+  for (std::size_t i = 0; i < pages; ++i) addresses[i] = address_ + at_ + i * page_bytes;
+  const std::size_t astray = find_elsewhere(addresses.data(), pages, node);
+  std::size_t remain = astray;
+  if (astray != 0 && has_room_for(to.memory, astray * page_bytes)) {
+    std::array<int, most_pages> nodes;
+    std::array<int, most_pages> status;
+    nodes.fill(static_cast<int>(node));
+    // Its status is none: for a page of a huge one that has been moved with another, it is an error.
+    by_.calls_.move(astray, addresses.data(), nodes.data(), status.data());
+    remain = find_elsewhere(addresses.data(), astray, node);
+    if (remain != 0) gates_[to.memory] = gate::dry;  // it keeps what it shows as free for itself
+  }
+  report_.corrected_pages += astray - remain;
+  report_.memories[to.memory].elsewhere_bytes += remain * page_bytes;
+}
+
+std::size_t placer::placement::find_elsewhere(void** addresses, std::size_t pages, std::uint32_t node) {
+  std::array<int, most_pages> status;
+  if (by_.calls_.move(pages, addresses, nullptr, status.data()) != 0) {
+    report_.is_checked = false;
+    return 0;
+  }
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < pages; ++i)
+    if (status[i] >= 0 && status[i] != static_cast<int>(node)) addresses[found++] = addresses[i];
+  return found;
+}
+
+// Now, by a reading. What a budget has reserved has room.
+bool placer::placement::has_room_for(std::size_t index, std::uint64_t bytes) {
+  const memory& from = by_.memories_[index];
+  if (from.what.budget != nullptr || by_.nodes_[from.node].meminfo < 0) return true;
+  read(from.node);
+  if (shown_room(index) < bytes) return false;
+  readings_[from.node].placed_since += bytes;
+  return true;
+}
+
+// The chunk's pages exist and stay where they are: only invariant 7 needs a policy now. A refusal costs one mapping.
+void placer::placement::leave_policy_of_step(const choice& to) const noexcept {
+  const std::uint32_t node = what(by_.steps_[to.step].begin).node;
+  if (can_prefer_ && node != what(to.memory).node) by_.calls_.prefer(address_ + at_, to.bytes, node);
+}
+
+void placer::placement::refuse(int reason) noexcept {
+  report_.outcome = placement_outcome::refused;
+  report_.error = reason;
+}
+
+void placer::placement::fill_in_totals() {
+  for (std::size_t i = 0; i < report_.memories.size(); ++i) {
+    memory_fill& row = report_.memories[i];
+    if (const byte_budget* const budget = row.memory.budget) {
+      row.total_bytes = budget->bytes.load(std::memory_order_relaxed);
+      row.used_bytes = budget->used.load(std::memory_order_relaxed);
+    } else if (const reading& last = readings_[by_.memories_[i].node]; last.is_there) {
+      row.total_bytes = last.total_bytes;
+      row.used_bytes = last.used_bytes + last.placed_since;
+    }
+  }
+}
+
+placement_report placer::place(void* address, std::size_t bytes, huge_page_maker* huge) const {
+  SITU_ASSERT(1, (reinterpret_cast<std::uintptr_t>(address) | bytes) % page_bytes == 0, "place whole pages");
+  return placement{*this, static_cast<std::byte*>(address), bytes, huge}.run();
+}
+
+// --- telling ---
+
+std::string format_fills(const placement_report& report) {
+  std::string text =
+      fmt::format("{} of {} placed", format_bytes(report.placed_bytes), format_bytes(report.asked_bytes));
+  if (report.outcome == placement_outcome::no_room) text += ", no memory has room for more";
+  if (report.outcome == placement_outcome::refused) text += fmt::format(": {}", std::strerror(report.error));
+  text += fmt::format("\n  {:<14}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}", "memory", "size", "used", "fill", "threshold",
+                      "placed", "elsewhere");
+  for (const memory_fill& row : report.memories) {
+    const std::string name = fmt::format("node {}{}", row.memory.node, row.memory.budget != nullptr ? " (part)" : "");
+    const double fill =
+        static_cast<double>(row.used_bytes) / static_cast<double>(std::max<std::uint64_t>(row.total_bytes, 1));
+    const bool is_known = row.total_bytes != 0;
+    text += fmt::format("\n  {:<14}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}{}", name,
+                        is_known ? format_bytes(row.total_bytes) : "?", is_known ? format_bytes(row.used_bytes) : "?",
+                        is_known ? fmt::format("{:.1f} %", 100 * fill) : "?",
+                        fmt::format("{:.1f} %", 100 * row.memory.fill), format_bytes(row.placed_bytes),
+                        format_bytes(row.elsewhere_bytes), row.is_allowed ? "" : "  not allowed here");
+  }
+  return text;
+}
+
+void release_budgets(const placement_report& report) noexcept {
+  for (const memory_fill& row : report.memories)
+    if (row.memory.budget != nullptr) row.memory.budget->used.fetch_sub(row.placed_bytes, std::memory_order_relaxed);
+}
+
+page_locations locate_pages(const void* address, std::size_t bytes, const placement_calls& calls) {
+  page_locations found;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address) & ~(page_bytes - 1);
+  const auto end = reinterpret_cast<std::uintptr_t>(address) + bytes;
+  std::array<void*, most_pages> addresses;
+  std::array<int, most_pages> status;
+  for (std::uintptr_t at = begin; at < end;) {
+    std::size_t pages = 0;
+    for (; pages < most_pages && at < end; ++pages, at += page_bytes) addresses[pages] = reinterpret_cast<void*>(at);
+    if (calls.move(pages, addresses.data(), nullptr, status.data()) != 0) return {.error = errno};
+    for (std::size_t i = 0; i < pages; ++i) {
+      if (status[i] < 0) {
+        found.absent_bytes += page_bytes;
+        continue;
+      }
+      const auto node = static_cast<std::size_t>(status[i]);
+      if (node >= found.node_bytes.size()) found.node_bytes.resize(node + 1);
+      found.node_bytes[node] += page_bytes;
+    }
+  }
+  return found;
+}
+
+void forget_placement(void* address, std::size_t bytes) noexcept {
+  ::syscall(SYS_mbind, address, bytes, MPOL_DEFAULT, nullptr, 0ul, 0);  // where it fails, nothing has been placed
+}
+
+bool is_numa_balancing_on(const std::string& file) {
+  std::ifstream setting{file};
+  int value = 0;
+  return setting >> value && value != 0;  // 1: balancing, 2: between tiers of memory, 3: both
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,183 @@
+// Where pages lie: a range is placed along an ordering of memories. Each takes pages until it is filled up to its
+// threshold, then the next one does: ordered spill (Williams, Ionkov and Lang, NUMA distance for heterogeneous memory,
+// MCHPC 2017, section 3.3), in user space and eagerly. The range goes in chunks, and for each of them
+//
+//   choose    the first memory of the ordering with room       nodeN/meminfo, where the last reading is too old
+//   prefer    its pages are to come from there                 mbind, MPOL_PREFERRED
+//   make      the pages exist from here on                     MADV_POPULATE_WRITE (Linux 5.14; before: a touch); as a
+//                                                              huge page where that is asked for (huge_pages.h)
+//   look      at 8 of them: where are they?                    move_pages without nodes
+//   correct   where one is elsewhere: all that are             move_pages, while the chosen memory has room
+//
+//   range   | 2 MiB | 2 MiB |  ...  | 2 MiB |64K|64K|  ...  |64K| 2 MiB | 2 MiB | ...
+//            first memory             `-- its room is below 16 MiB --'  second memory
+//
+// Invariants
+//   1. The policy is MPOL_PREFERRED, never MPOL_BIND: where a node of MPOL_BIND is full, the system ends processes.
+//   2. Chunks end at multiples of their size, 2 MiB or 64 KiB. So no aligned 2 MiB is cut, and it can be one huge page,
+//      as long as its memory has a room of 16 MiB.
+//   3. A reading of a node's free memory serves for an eighth of the room that it shows, or for one chunk. So up to
+//      eight processes that place at one pace fill a node beyond its threshold by a chunk of 64 KiB each at most; one
+//      that stood still after its reading, by an eighth of what it had read.
+//   4. Bytes are added to a budget before their pages are made, and never beyond its threshold, but by the last memory
+//      under when_full::last_memory.
+//   5. A chunk that no memory has room for is not touched under when_full::error. Chunks before it are placed.
+//   6. What the system keeps free of a node, and its last 64th (at most 512 MiB), get no page, whatever the threshold:
+//      no placement drives the system into ending processes. In use is what is neither free nor holds pages of files,
+//      which the system drops for others.
+//   7. A placed range keeps a policy: the kernel's automatic balancing leaves it alone then (vma_policy_mof in its
+//      mm/mempolicy.c). A step's memories leave one and the same, that of its first memory, so that the mappings of
+//      neighbouring chunks merge again: a process has 65530, which 128 GiB of alternating chunks would take.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/huge_pages.h"
+
+namespace situ::detail {
+
+// What is asked of the system. Tests put others here. Where a call fails, errno says why.
+struct placement_calls {
+  // A descriptor of what tells a node's memory, or -1.
+  int (*open_meminfo)(std::uint32_t node) noexcept;
+  void (*close_meminfo)(int descriptor) noexcept;
+  // From its start on, as it is now. The bytes read, or -1.
+  ssize_t (*read_meminfo)(int descriptor, char* text, std::size_t bytes) noexcept;
+  // How many bytes the kernel keeps free on a node: below that it takes pages from other nodes. 0: not told.
+  std::uint64_t (*kept_free)(std::uint32_t node) noexcept;
+  // mbind, MPOL_PREFERRED.
+  int (*prefer)(void* address, std::size_t bytes, std::uint32_t node) noexcept;
+  int (*advise)(void* address, std::size_t bytes, int advice) noexcept;
+  // Writes a zero to each page.
+  void (*touch)(void* address, std::size_t bytes) noexcept;
+  // move_pages of this process. nodes: null asks where the pages are.
+  int (*move)(std::size_t pages, void** addresses, const int* nodes, int* status) noexcept;
+};
+[[nodiscard]] const placement_calls& system_placement_calls() noexcept;
+
+// So many bytes that stand for a memory of their own, on a machine with fewer nodes than a program or a test is to use.
+// All that place in it share it, in one process or (where it lies in shared memory) in several.
+struct byte_budget {
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> used{0};
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // processes may share it
+
+// A memory of an ordering.
+struct spill_memory {
+  std::uint32_t node = 0;         // a NUMA node's number
+  std::uint32_t weight = 1;       // its part of what its step takes
+  double fill = 0.9;              // it takes pages until this part of it is in use: above 0, at most 1
+  byte_budget* budget = nullptr;  // of these bytes, whatever the node has; it outlives the placer
+};
+
+// What happens to pages that no memory has room for.
+enum class when_full : std::uint8_t {
+  error,        // they are not touched
+  last_memory,  // the last memory takes them, until it has nothing left
+};
+
+// Best first. The memories of a step that have room take turns of 2 MiB by their weights. The address says whose turn
+// it is, so ranges that lie one behind another go on with the turns.
+struct spill_ordering {
+  std::vector<std::vector<spill_memory>> steps;
+  when_full policy = when_full::error;
+};
+
+// What came of a placement, for one memory.
+struct memory_fill {
+  spill_memory memory;
+  std::uint64_t placed_bytes = 0;     // chunks that it was chosen for; its budget has them as used
+  std::uint64_t elsewhere_bytes = 0;  // pages of these that are on another node and could not be moved
+  std::uint64_t total_bytes = 0;      // 0: it was not looked at
+  std::uint64_t used_bytes = 0;       // when it was looked at, and what was placed since
+  bool is_allowed = true;             // false: this process must not use the node (a cpuset), or there is none
+};
+
+enum class placement_outcome : std::uint8_t { placed, no_room, refused };
+
+struct placement_report {
+  placement_outcome outcome = placement_outcome::placed;
+  int error = 0;            // refused: errno's value, of the first call that failed
+  bool is_possible = true;  // false: no NUMA in this kernel, or it is kept from this process: node 0 took what came
+  bool is_checked = true;   // false: the kernel does not tell where pages are
+  std::uint64_t asked_bytes = 0;
+  std::uint64_t placed_bytes = 0;  // from the range's start; what follows was not touched, but for a chunk if refused
+  std::uint64_t beyond_bytes = 0;  // of these, what the last memory took beyond its threshold
+  std::uint64_t corrected_pages = 0;
+  std::uint64_t meminfo_reads = 0;
+  std::vector<memory_fill> memories;  // in the order of the ordering
+};
+// A line of what came of it and a table of the memories, for the message of an error.
+[[nodiscard]] std::string format_fills(const placement_report& report);
+// Gives back to the budgets what the report's placement took of them: its pages are gone, or about to go.
+void release_budgets(const placement_report& report) noexcept;
+
+// Any thread may place, several at a time: what a placement knows is its own, but for budgets.
+class placer {
+ public:
+  // Throws bad_argument for an ordering without a memory in each step, a weight of 0, a fill out of its range, or a
+  // node that is not there; not_supported where a node's free memory cannot be read. Node 0 is always there: where
+  // nothing tells its free memory, it has room.
+  explicit placer(const spill_ordering& ordering, const placement_calls& calls = system_placement_calls());
+  ~placer();
+  placer(const placer&) = delete;
+  placer& operator=(const placer&) = delete;
+
+  // Makes the pages of a range exist, each in its memory. pre: whole pages of one mapping, private and anonymous or
+  // shared, that may be written; none has been written. huge: makes the huge pages of a shared mapping; null: none.
+  // cost: what the pages' faults cost, and 2 to 5 us for 2 MiB; a reading of a node's free memory now and then.
+  [[nodiscard]] placement_report place(void* address, std::size_t bytes, huge_page_maker* huge = nullptr) const;
+
+ private:
+  class placement;  // one call of place()
+  struct node {
+    std::uint32_t number;
+    int meminfo;  // -1: not told
+    std::uint64_t kept_free;
+  };
+  struct memory {
+    spill_memory what;
+    std::size_t node;  // in nodes_; of no meaning with a budget
+  };
+  struct step {  // of memories_
+    std::size_t begin;
+    std::size_t end;
+  };
+
+  placer(const placement_calls& calls, when_full policy) noexcept : calls_{calls}, policy_{policy} {}
+  void add(const spill_memory& what);
+  [[nodiscard]] std::size_t find_or_open(std::uint32_t number);
+
+  const placement_calls& calls_;
+  const when_full policy_;
+  bool is_node_0_only_ = true;
+  std::vector<node> nodes_;
+  std::vector<memory> memories_;
+  std::vector<step> steps_;
+};
+
+// Where the pages of a range are.
+struct page_locations {
+  std::vector<std::uint64_t> node_bytes;  // by the node's number, up to the last that has any
+  std::uint64_t absent_bytes = 0;         // pages that this process has not touched; in a shared mapping they may exist
+  int error = 0;                          // errno's value where the kernel does not tell; nothing is known then
+};
+// Pages that the range has a part of count whole. cost: about 0.1 us for a page.
+[[nodiscard]] page_locations locate_pages(const void* address, std::size_t bytes,
+                                          const placement_calls& calls = system_placement_calls());
+
+// The kernel places what the range's mapping gets from here on, as if nothing had been placed in it.
+void forget_placement(void* address, std::size_t bytes) noexcept;
+
+// Whether the kernel moves pages to where they are used, which undoes placements (but see invariant 7). `file` says so.
+[[nodiscard]] bool is_numa_balancing_on(const std::string& file = "/proc/sys/kernel/numa_balancing");
+
+}  // namespace situ::detail
