@@ -2,7 +2,7 @@
 // job of two places, timed from its start to its end. What the two print must be the same.
 //
 //   situ_bench_guide SITU        SITU: the command that starts jobs; the programs lie beside this one
-#include "samples.h"
+#include "support/job_samples.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-using namespace everyday_bench;
+using namespace job_bench;
 
 struct guide_case {
   const char* name;

@@ -1,5 +1,5 @@
 // Values that travel by `at`, beside the same written by hand; and what a file that includes situ.h costs to compile.
-#include "samples.h"
+#include "support/job_samples.h"
 
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace everyday_bench;
+using namespace job_bench;
 
 // --- a struct --------------------------------------------------------------------------------------------------------
 

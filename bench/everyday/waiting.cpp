@@ -1,6 +1,6 @@
 // Waiting for words, and many small puts, beside the same by hand. Everything lies in place 1's segment, or, where
 // place 0 waits, in place 0's.
-#include "samples.h"
+#include "support/job_samples.h"
 
 #include <situ/situ.h>
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace everyday_bench;
+using namespace job_bench;
 using clock = std::chrono::steady_clock;
 using word = std::atomic_ref<std::uint64_t>;
 

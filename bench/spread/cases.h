@@ -1,11 +1,11 @@
 // The cases of situ_bench_spread that have files of their own.
 #pragma once
 
-#include "everyday/samples.h"
+#include "support/job_samples.h"
 
 namespace situ_spread {
 
-using namespace everyday_bench;
+using namespace job_bench;
 
 inline std::uint64_t next_random(std::uint64_t& state) {  // xorshift
   state ^= state << 13;

@@ -1,5 +1,5 @@
 // Data spread over places, beside the same work at one place: `situ bench everyday`, or by hand situ run -n 2 --bind
-// core situ_bench_spread (bench/everyday/samples.h).
+// core situ_bench_spread (bench/support/job_samples.h).
 #include <situ/situ.h>
 #include <situ/spread/conveyor.h>
 #include <situ/spread/distributed_map.h>

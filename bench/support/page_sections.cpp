@@ -2,7 +2,6 @@
 
 #include "aims.h"
 #include "cases.h"
-#include "everyday_bench.h"
 #include "graph_cases.h"
 #include "report.h"
 #include "stencil_bench.h"
@@ -247,7 +246,7 @@ void add_comparison_lines(page_section& section, plot& drawn, const comparison_c
 std::string bench_of(std::string_view case_name) {
   if (find_case(case_name) != nullptr) return "core";
   if (find_graph_case(case_name) != nullptr) return "graph";
-  if (find_everyday_case(case_name) != nullptr) return "everyday";
+  if (const job_bench* const found = find_job_bench(case_name)) return std::string{found->name};
   return find_stencil_case(case_name) != nullptr ? "stencil" : "";
 }
 
@@ -319,7 +318,7 @@ std::vector<page_section> graph_sections(std::span<const row> rows) {
 
 namespace {
 
-page_section comparison_section(std::span<const comparison_case> cases, const char* plot_file,
+page_section comparison_section(std::span<const comparison_case> cases, const std::string& plot_file,
                                 std::span<const row> rows) {
   page_section section;
   section.table.header = {"case", "what", "subject", "time", "rate", "ratio", "to", "samples", "aim"};
@@ -331,11 +330,11 @@ page_section comparison_section(std::span<const comparison_case> cases, const ch
 
 }  // namespace
 
-std::optional<page_section> everyday_section(std::span<const row> rows) {
-  if (subjects_in(rows, "everyday").empty()) return std::nullopt;
-  page_section section = comparison_section(all_everyday_cases(), "everyday.svg", rows);
-  section.title = "Everyday programs";
-  section.words = "Two places. The ratio is to the counterpart in the same sample.";
+std::optional<page_section> job_section(const job_bench& of, std::span<const row> rows) {
+  if (subjects_in(rows, std::string{of.name}).empty()) return std::nullopt;
+  page_section section = comparison_section(of.cases, std::string{of.name} + ".svg", rows);
+  section.title = of.title;
+  section.words = std::string{of.words} + " The ratio is to the counterpart in the same sample.";
   return section;
 }
 

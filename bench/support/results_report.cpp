@@ -2,8 +2,8 @@
 
 #include "conditions.h"
 #include "core_bench.h"
-#include "everyday_bench.h"
 #include "graph_bench.h"
+#include "job_bench.h"
 #include "page_sections.h"
 #include "rival_sources.h"
 #include "rivals.h"
@@ -49,8 +49,10 @@ recorded_run read_run(const std::string& path) {
 }
 
 std::vector<std::string> benches_in(const recorded_run& run) {
-  std::vector<std::string> benches;
-  for (const std::string_view bench : {"core", "graph", "everyday", "stencil"})
+  std::vector<std::string> all{"core", "graph"}, benches;
+  for (const job_bench* const each : job_benches()) all.emplace_back(each->name);
+  all.emplace_back("stencil");
+  for (const std::string& bench : all)
     if (std::any_of(run.rows.begin(), run.rows.end(), [&](const row& r) { return bench_of(r.case_name) == bench; }))
       benches.emplace_back(bench);
   return benches;
@@ -109,7 +111,8 @@ results_page describe_run(const recorded_run& run, const std::vector<std::string
   if (auto section = aims_section(run.rows)) page.sections.push_back(std::move(*section));
   if (auto section = core_section(run.rows)) page.sections.push_back(std::move(*section));
   for (page_section& section : graph_sections(run.rows)) page.sections.push_back(std::move(section));
-  if (auto section = everyday_section(run.rows)) page.sections.push_back(std::move(*section));
+  for (const job_bench* const each : job_benches())
+    if (auto section = job_section(*each, run.rows)) page.sections.push_back(std::move(*section));
   if (auto section = stencil_section(run.rows)) page.sections.push_back(std::move(*section));
   page.terms = terms_table(run.rows);
   return page;
@@ -143,28 +146,28 @@ int run_report(const report_options& options) {
 int run_all_benches(const all_options& options) {
   if (options.with_plots) (void)find_plotting_python();
   const temporary_directory scratch;
-  const auto file = [&](const char* bench) { return (scratch.path() / bench).string() + ".json"; };
-  const std::string core_file = file("core"), graph_file = file("graph"), everyday_file = file("everyday"),
-                    stencil_file = file("stencil");
+  const auto file = [&](const std::string& bench) { return (scratch.path() / bench).string() + ".json"; };
+  const std::string core_file = file("core"), graph_file = file("graph"), stencil_file = file("stencil");
   core_options core{
       .rivals = options.rivals, .quick = options.quick, .may_install = options.may_install, .json_file = core_file};
   graph_options graph{.quick = options.quick, .may_install = options.may_install, .json_file = graph_file};
-  const everyday_options everyday{.cases = {}, .quick = options.quick, .json_file = everyday_file};
   stencil_options stencil{.quick = options.quick,
                           .large = options.large,
                           .may_install = options.may_install,
                           .programs = options.programs,
                           .json_file = stencil_file};
   if (options.quick) core.seconds = 4, graph.seconds = 2, stencil.seconds = 1;
-  for (const std::function<int()>& run : {std::function<int()>{[&] { return run_core_bench(core); }},
-                                          std::function<int()>{[&] { return run_graph_bench(graph); }},
-                                          std::function<int()>{[&] { return run_everyday_bench(everyday); }},
-                                          std::function<int()>{[&] { return run_stencil_bench(stencil); }}})
-    if (const int code = run(); code != 0) return code;
-  return run_report({.files = {core_file, graph_file, everyday_file, stencil_file},
-                     .out = options.out,
-                     .name = {},
-                     .with_plots = options.with_plots});
+  if (const int code = run_core_bench(core); code != 0) return code;
+  if (const int code = run_graph_bench(graph); code != 0) return code;
+  std::vector<std::string> files{core_file, graph_file};
+  for (const job_bench* const each : job_benches()) {
+    files.push_back(file(std::string{each->name}));
+    const job_bench_options job{.cases = {}, .quick = options.quick, .json_file = files.back()};
+    if (const int code = run_job_bench(*each, job); code != 0) return code;
+  }
+  if (const int code = run_stencil_bench(stencil); code != 0) return code;
+  files.push_back(stencil_file);
+  return run_report({.files = files, .out = options.out, .name = {}, .with_plots = options.with_plots});
 }
 
 int measure_and_report(const std::string& bench, const std::string& json_file, const std::string& out, bool with_plots,

@@ -1,5 +1,5 @@
 // `situ bench everyday --quick` end to end. Only what must hold whatever the machine's load.
-#include "everyday_bench.h"
+#include "job_bench.h"
 
 #include "bench/quick_bench.h"
 
@@ -25,7 +25,7 @@ TEST_F(everyday_quick, delivers_every_row_of_ours_and_leaves_nothing) {
   const result r = run("--quick --json " + file.string());
   ASSERT_EQ(r.status, 0) << r.output;
   const auto seen = check_rows(file, 1);
-  for (const comparison_case& info : all_everyday_cases())
+  for (const comparison_case& info : everyday_bench().cases)
     for (const comparison_subject& subject : info.subjects)
       if (subject.name != "absl_flat_hash_map" && subject.name != "cereal_map") {  // where they are installed
         EXPECT_TRUE(seen.contains({std::string{info.name}, std::string{subject.name}}))

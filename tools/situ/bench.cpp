@@ -1,11 +1,11 @@
-// `situ bench`: the benchmarks: bench/support/core_bench.h, graph_bench.h, everyday_bench.h and stencil_bench.h behind
+// `situ bench`: the benchmarks: bench/support/core_bench.h, graph_bench.h, job_bench.h and stencil_bench.h behind
 // options.
 #include "commands.h"
 
 #include "cases.h"
 #include "core_bench.h"
-#include "everyday_bench.h"
 #include "graph_bench.h"
+#include "job_bench.h"
 #include "results_report.h"
 #include "stencil_bench.h"
 
@@ -124,26 +124,24 @@ void add_graph(CLI::App& bench) {
   });
 }
 
-void add_everyday(CLI::App& bench) {
-  auto options = std::make_shared<situ::bench::everyday_options>();
-  CLI::App* everyday = bench.add_subcommand(
-      "everyday", "Values, waiting, and data spread over two places, beside the same by hand or at one place");
-  everyday
-      ->add_option("--cases", options->cases,
+void add_job_bench(CLI::App& bench, const situ::bench::job_bench& which) {
+  auto options = std::make_shared<situ::bench::job_bench_options>();
+  CLI::App* jobs = bench.add_subcommand(std::string{which.name}, std::string{which.help});
+  jobs->add_option("--cases", options->cases,
                    "Only these, with commas between; the beginning of a name stands for all that begin so")
       ->delimiter(',')
       ->type_name("NAME,...");
-  everyday->add_flag("--quick", options->quick, "Small sizes, one sample of each");
-  const auto output = add_output(*everyday);
+  jobs->add_flag("--quick", options->quick, "Small sizes, one sample of each");
+  const auto output = add_output(*jobs);
   std::string footer = "Cases:\n";
-  for (const situ::bench::comparison_case& info : situ::bench::all_everyday_cases())
+  for (const situ::bench::comparison_case& info : which.cases)
     footer += fmt::format("  {:<16} {}\n", info.name, info.words);
-  everyday->footer(footer + "Figures, definitions and limits: docs/guide/benchmarks.md.");
-  everyday->callback([options, output] {
-    end_with(situ::bench::measure_and_report("everyday", output->json_file, output->out, output->with_plots,
-                                             [&](const std::string& json_file) {
+  jobs->footer(footer + "Figures, definitions and limits: docs/guide/benchmarks.md.");
+  jobs->callback([options, output, &which] {
+    end_with(situ::bench::measure_and_report(std::string{which.name}, output->json_file, output->out,
+                                             output->with_plots, [&](const std::string& json_file) {
                                                options->json_file = json_file;
-                                               return situ::bench::run_everyday_bench(*options);
+                                               return situ::bench::run_job_bench(which, *options);
                                              }));
   });
 }
@@ -232,7 +230,7 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   add_core(*bench);
   add_graph(*bench);
-  add_everyday(*bench);
+  for (const situ::bench::job_bench* const each : situ::bench::job_benches()) add_job_bench(*bench, *each);
   add_stencil(*bench);
   add_all(*bench);
   add_report(*bench);

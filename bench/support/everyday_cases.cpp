@@ -1,90 +1,14 @@
-#include "everyday_bench.h"
-
-#include <algorithm>
-#include <chrono>
-#include <filesystem>
-
-#include "conditions.h"
-#include "report.h"
-#include "rivals.h"
-#include "subject_run.h"
+// What `situ bench everyday` measures, and what Situ aims at. The programs that take the samples are in bench/everyday
+// and bench/spread.
+#include "job_bench.h"
 
 namespace situ::bench {
 namespace {
 
-// Which program takes a case's samples.
-struct everyday_program {
-  const char* name;
-  std::vector<std::string_view> cases;
-};
-const std::vector<everyday_program>& programs() {
-  static const std::vector<everyday_program> all{
-      {"situ_bench_values", {"at_struct", "map_to_other", "include_situ"}},
-      {"situ_bench_waiting", {"wait_awake", "wait_asleep", "puts_successive", "puts_random"}},
-      {"situ_bench_spread",
-       {"gups", "map_insert", "map_find", "array_ghost_rows", "array_ghosts", "array_walk", "array_jacobi", "sort",
-        "uts"}},
-      {"situ_bench_guide",
-       {"guide_hash_join", "guide_sample_sort", "guide_jacobi", "guide_tree_search", "guide_pipeline",
-        "guide_object_graph"}},
-  };
-  return all;
-}
+using aim = comparison_aim;
 
-// In the order in which they are printed.
-const std::vector<std::string> subject_order{"by_hand",
-                                             "vector_char",
-                                             "cereal_map",
-                                             "raw",
-                                             "futex",
-                                             "local_atomics",
-                                             "absl_flat_hash_map",
-                                             "std_unordered_map",
-                                             "std_sort",
-                                             "memcpy",
-                                             "memcpy_and_two_barriers",
-                                             "plain_loop",
-                                             "for_each_local",
-                                             "views",
-                                             "sequential",
-                                             "standard_headers",
-                                             "situ",
-                                             "above",
-                                             "precompiled",
-                                             "put_async",
-                                             "batch",
-                                             "one_by_one",
-                                             "one_by_one_by_all",
-                                             "aggregated_by_all",
-                                             "situ_in_batches",
-                                             "situ_in_batches_by_one",
-                                             "situ_by_calls"};
-
-std::vector<requested_run> plan_everyday(const everyday_options& options) {
-  std::vector<requested_run> runs;
-  for (const everyday_program& program : programs()) {
-    subject_request request;
-    for (const std::string_view name : program.cases)
-      if (is_named(*find_everyday_case(name), options.cases)) request.cases.emplace_back(name);
-    if (request.cases.empty()) continue;
-    const std::string situ = find_subject_program("situ").value().string();
-    const std::string subject = find_subject_program(program.name).value().string();
-    if (std::string_view{program.name} == "situ_bench_guide")  // it starts jobs itself
-      request.command = {subject, situ};
-    else
-      request.command = {situ, "run", "-n", "2", "--bind", "core", subject};
-    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}};
-    request.timeout = std::chrono::seconds{600};
-    runs.push_back({"situ", program.name, std::move(request)});
-  }
-  return runs;
-}
-
-}  // namespace
-
-std::span<const comparison_case> all_everyday_cases() {
-  using aim = comparison_aim;
-  static const std::vector<comparison_case> cases{
+std::vector<comparison_case> cases() {
+  return {
       {"at_struct",
        "`at` with a struct of a string of 30 and a vector of 100 ints",
        "call",
@@ -211,29 +135,60 @@ std::span<const comparison_case> all_everyday_cases() {
         {"above", "standard_headers", aim{1e8, false}},
         {"precompiled", "standard_headers"}}},
   };
-  return cases;
 }
 
-const comparison_case* find_everyday_case(std::string_view name) { return find_comparison(all_everyday_cases(), name); }
-
-std::string to_everyday_table(std::span<const row> rows, const provenance& from) {
-  return to_comparison_table(all_everyday_cases(), rows, from, "Two places, a processor each.");
-}
-
-int run_everyday_bench(const everyday_options& options) {
-  check_comparison_names(all_everyday_cases(), options.cases, "everyday");
-  bench everyday{.subjects = subject_order,
-                 .own_program = [](const std::string&) { return "situ_bench_values"; },
-                 .may_install = false,
-                 .is_quick = options.quick,
-                 .json_file = options.json_file};
-  everyday.plan = [&](const std::vector<std::string>&, const std::filesystem::path&) { return plan_everyday(options); };
-  everyday.position = [](std::string_view name) -> std::optional<std::size_t> {
-    const comparison_case* const found = find_everyday_case(name);
-    return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - all_everyday_cases().data()};
+std::vector<job_program> programs() {
+  return {
+      {"situ_bench_values", {"at_struct", "map_to_other", "include_situ"}},
+      {"situ_bench_waiting", {"wait_awake", "wait_asleep", "puts_successive", "puts_random"}},
+      {"situ_bench_spread",
+       {"gups", "map_insert", "map_find", "array_ghost_rows", "array_ghosts", "array_walk", "array_jacobi", "sort",
+        "uts"}},
+      {.name = "situ_bench_guide",
+       .cases = {"guide_hash_join", "guide_sample_sort", "guide_jacobi", "guide_tree_search", "guide_pipeline",
+                 "guide_object_graph"},
+       .starts_jobs = true},
   };
-  everyday.table = to_everyday_table;
-  return run_bench(everyday);
+}
+
+}  // namespace
+
+const job_bench& everyday_bench() {
+  static const job_bench made{
+      .name = "everyday",
+      .title = "Everyday programs",
+      .words = "Two places, a processor each.",
+      .help = "Values, waiting, and data spread over two places, beside the same by hand or at one place",
+      .cases = cases(),
+      .programs = programs(),
+      .subjects = {"by_hand",
+                   "vector_char",
+                   "cereal_map",
+                   "raw",
+                   "futex",
+                   "local_atomics",
+                   "absl_flat_hash_map",
+                   "std_unordered_map",
+                   "std_sort",
+                   "memcpy",
+                   "memcpy_and_two_barriers",
+                   "plain_loop",
+                   "for_each_local",
+                   "views",
+                   "sequential",
+                   "standard_headers",
+                   "situ",
+                   "above",
+                   "precompiled",
+                   "put_async",
+                   "batch",
+                   "one_by_one",
+                   "one_by_one_by_all",
+                   "aggregated_by_all",
+                   "situ_in_batches",
+                   "situ_in_batches_by_one",
+                   "situ_by_calls"}};
+  return made;
 }
 
 }  // namespace situ::bench

@@ -1,4 +1,4 @@
-// How the programs of `situ bench everyday` take samples. Each runs at two places; place 0 prints.
+// How the programs of `situ bench everyday` and `situ bench memory` take samples. Place 0 prints.
 //
 // A sample of a case is each of its subjects once, one after the other, so that all meet the same machine; the first is
 // what the others are compared with. One line of JSON for each subject and sample:
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace everyday_bench {
+namespace job_bench {
 
 // Small sizes, one sample of each.
 inline bool is_quick() {
@@ -87,4 +87,4 @@ inline void print_end() {
   if (is_first()) std::puts("{\"end\":\"situ\"}");
 }
 
-}  // namespace everyday_bench
+}  // namespace job_bench

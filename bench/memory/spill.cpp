@@ -1,0 +1,163 @@
+// Memory by intent beside memory that the kernel places, at one place: `situ bench memory`, or by hand situ run -n 1
+// situ_bench_memory (bench/support/job_samples.h).
+//
+// Two memories on node 0, which are told apart by budgets, stand for two kinds: what is measured is the way along an
+// ordering, not a slower memory.
+#include "support/job_samples.h"
+
+#include <situ/memory/allocate.h>
+#include <situ/memory/placement.h>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace job_bench;
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr situ::intent one_memory{"one_memory"};
+constexpr situ::intent over_two{"over_two"};
+
+// Half of what spill_eager takes fits into the first memory of `over_two`.
+constexpr const char* orderings =
+    "[[memory]]\nname = \"first\"\nnode = 0\nbudget = \"128 MiB\"\n"
+    "[[memory]]\nname = \"second\"\nnode = 0\nbudget = \"64 GiB\"\n"
+    "[[ordering]]\nintent = \"one_memory\"\nmemories = \"0\"\nfill = 100\n"
+    "[[ordering]]\nintent = \"over_two\"\nmemories = \"first, second\"\nfill = 100\n";
+
+// A file that is named nowhere, before an intent is used.
+void set_orderings() {
+  const int file = ::memfd_create("orderings", 0);
+  if (file < 0 || ::write(file, orderings, std::strlen(orderings)) < 0) {
+    std::perror("situ_bench_memory: the file of orderings");
+    std::exit(1);
+  }
+  ::setenv("SITU_ORDERINGS", ("/proc/self/fd/" + std::to_string(file)).c_str(), 1);
+}
+
+void touch(std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += page_bytes) reinterpret_cast<volatile std::byte*>(from)[at] = std::byte{1};
+}
+
+// Freed, a block of this size goes back to the system, so that the next one gets pages anew.
+template <class Allocate, class Prepare>
+double fresh_pages(std::size_t bytes, Allocate allocate, Prepare prepare) {
+  const double begin = now_ns();
+  const situ::ptr<std::byte> block = allocate(bytes);
+  prepare(block.local(), bytes);
+  const double ns = (now_ns() - begin) / static_cast<double>(bytes / page_bytes);
+  situ::deallocate(block);
+  return ns;
+}
+
+void measure_spill() {
+  const std::size_t bytes = (is_quick() ? 16 : 256) * mib;
+  const auto plain = [](std::size_t n) { return situ::allocate<std::byte>(n); };
+  const auto by = [](const situ::intent& what) {
+    return [&what](std::size_t n) { return situ::allocate<std::byte>(n, what); };
+  };
+  const auto nothing = [](std::byte*, std::size_t) {};
+  const auto populate = [](std::byte* from, std::size_t n) {
+    for (std::size_t at = 0; at < n; at += 2 * mib) ::madvise(from + at, 2 * mib, MADV_POPULATE_WRITE);
+  };
+  const auto huge = [](std::size_t n) { return situ::allocate<std::byte>(n, {.huge_pages = true}); };
+  samples touched{"touch"}, populated{"populate"}, huge_pages{"huge_pages"}, one{"situ"}, two{"situ_over_two"};
+  (void)fresh_pages(2 * mib, by(one_memory), nothing);  // the machine is looked at once
+  (void)fresh_pages(2 * mib, by(over_two), nothing);
+  for (int i = 0; i < (is_quick() ? 1 : 9); ++i) {
+    touched.ns.push_back(fresh_pages(bytes, plain, &touch));
+    one.ns.push_back(fresh_pages(bytes, by(one_memory), nothing));
+    populated.ns.push_back(fresh_pages(bytes, plain, populate));
+    huge_pages.ns.push_back(fresh_pages(bytes, huge, &touch));
+    two.ns.push_back(fresh_pages(bytes, by(over_two), nothing));
+  }
+  print("spill_eager", {touched, populated, huge_pages, one, two});
+}
+
+template <class Pair>
+double each_pair(Pair pair) {
+  constexpr int count = 1'000'000;
+  const double begin = now_ns();
+  for (int i = 0; i < count; ++i) {
+    void* const block = pair();
+    asm volatile("" : : "r"(block) : "memory");
+  }
+  return (now_ns() - begin) / count;
+}
+
+using memkind_malloc = void* (*)(void* kind, std::size_t bytes);
+using memkind_free = void (*)(void* kind, void* block);
+
+void measure_small_blocks() {
+  constexpr std::size_t bytes = 64;
+  void* const library = ::dlopen("libmemkind.so.0", RTLD_NOW | RTLD_LOCAL);
+  const auto find = [&](const char* name) { return library == nullptr ? nullptr : ::dlsym(library, name); };
+  const auto allocate = reinterpret_cast<memkind_malloc>(find("memkind_malloc"));
+  const auto release = reinterpret_cast<memkind_free>(find("memkind_free"));
+  auto* const kind = static_cast<void**>(find("MEMKIND_DEFAULT"));
+  samples plain{"without_intent"}, own{"situ"}, above{"above"}, memkind{"memkind"};
+  for (int i = 0; i < (is_quick() ? 1 : 25); ++i) {
+    plain.ns.push_back(each_pair([] {
+      const auto block = situ::allocate<std::byte>(bytes);
+      situ::deallocate(block);
+      return block.local();
+    }));
+    own.ns.push_back(each_pair([] {
+      const auto block = situ::allocate<std::byte>(bytes, over_two);
+      situ::deallocate(block);
+      return block.local();
+    }));
+    above.ns.push_back(std::max(own.ns.back() - plain.ns.back(), 0.01));  // a figure, also where it is noise
+    if (allocate == nullptr || release == nullptr || kind == nullptr) continue;
+    memkind.ns.push_back(each_pair([&] {
+      void* const block = allocate(*kind, bytes);
+      release(*kind, block);
+      return block;
+    }));
+  }
+  print("small_blocks", {plain, own, above, memkind});
+}
+
+void measure_where() {
+  const std::size_t bytes = (is_quick() ? 16 : 256) * mib;
+  const std::size_t pages = bytes / page_bytes;
+  const auto block = situ::allocate<std::byte>(bytes, one_memory);
+  std::vector<void*> addresses;
+  for (std::size_t i = 0; i < pages; ++i) addresses.push_back(block.local() + i * page_bytes);
+  std::vector<int> nodes(pages);
+  samples raw{"move_pages"}, own{"situ"};
+  for (int i = 0; i < (is_quick() ? 1 : 9); ++i) {
+    double begin = now_ns();
+    ::syscall(SYS_move_pages, 0, pages, addresses.data(), nullptr, nodes.data(), 0);
+    raw.ns.push_back((now_ns() - begin) / static_cast<double>(pages));
+    begin = now_ns();
+    (void)situ::placement(block);
+    own.ns.push_back((now_ns() - begin) / static_cast<double>(pages));
+  }
+  situ::deallocate(block);
+  print("where", {raw, own});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_orderings();
+  situ::runtime rt{argc, argv};
+  if (is_wanted("spill_eager")) measure_spill();
+  if (is_wanted("small_blocks")) measure_small_blocks();
+  if (is_wanted("where")) measure_where();
+  print_end();
+}

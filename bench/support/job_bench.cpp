@@ -1,0 +1,66 @@
+#include "job_bench.h"
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+
+#include "conditions.h"
+#include "report.h"
+#include "rivals.h"
+#include "subject_run.h"
+
+namespace situ::bench {
+namespace {
+
+std::vector<requested_run> plan(const job_bench& which, const job_bench_options& options) {
+  std::vector<requested_run> runs;
+  for (const job_program& program : which.programs) {
+    subject_request request;
+    for (const std::string_view name : program.cases)
+      if (is_named(*find_comparison(which.cases, name), options.cases)) request.cases.emplace_back(name);
+    if (request.cases.empty()) continue;
+    const std::string situ = find_subject_program("situ").value().string();
+    const std::string subject = find_subject_program(program.name).value().string();
+    if (program.starts_jobs)
+      request.command = {subject, situ};
+    else
+      request.command = {situ, "run", "-n", std::to_string(program.places), "--bind", "core", subject};
+    request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}};
+    request.timeout = std::chrono::seconds{600};
+    runs.push_back({"situ", program.name, std::move(request)});
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::span<const job_bench* const> job_benches() {
+  static const std::array<const job_bench*, 2> all{&everyday_bench(), &memory_bench()};
+  return all;
+}
+
+const job_bench* find_job_bench(std::string_view case_name) {
+  for (const job_bench* const each : job_benches())
+    if (find_comparison(each->cases, case_name) != nullptr) return each;
+  return nullptr;
+}
+
+int run_job_bench(const job_bench& which, const job_bench_options& options) {
+  check_comparison_names(which.cases, options.cases, which.name);
+  bench all{.subjects = which.subjects,
+            .own_program = [&](const std::string&) { return which.programs.front().name; },
+            .may_install = false,
+            .is_quick = options.quick,
+            .json_file = options.json_file};
+  all.plan = [&](const std::vector<std::string>&, const std::filesystem::path&) { return plan(which, options); };
+  all.position = [&](std::string_view name) -> std::optional<std::size_t> {
+    const comparison_case* const found = find_comparison(which.cases, name);
+    return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - which.cases.data()};
+  };
+  all.table = [&](std::span<const row> rows, const provenance& from) {
+    return to_comparison_table(which.cases, rows, from, which.words);
+  };
+  return run_bench(all);
+}
+
+}  // namespace situ::bench

@@ -1,0 +1,53 @@
+// Benches whose subjects are programs of ours that run as jobs, and compare what takes turns in one process: `situ
+// bench everyday`, `situ bench memory`. The driver; the cases are in a file for each bench.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comparison.h"
+
+namespace situ::bench {
+
+// Which program takes a case's samples.
+struct job_program {
+  const char* name;
+  std::vector<std::string_view> cases;
+  std::uint32_t places = 2;
+  bool starts_jobs = false;  // itself: it gets situ's path
+};
+
+struct job_bench {
+  std::string_view name;   // "everyday"
+  std::string_view title;  // of its section of a page
+  std::string_view words;  // above its tables
+  std::string_view help;
+  std::vector<comparison_case> cases;
+  std::vector<job_program> programs;
+  std::vector<std::string> subjects;  // in the order in which they are printed
+};
+
+// everyday_cases.cpp: values, waiting, data spread over two places, and programs of the guide, beside the same by hand
+// or at one place.
+[[nodiscard]] const job_bench& everyday_bench();
+// memory_cases.cpp: pages along an ordering beside plain ones.
+[[nodiscard]] const job_bench& memory_bench();
+// All of them.
+[[nodiscard]] std::span<const job_bench* const> job_benches();
+// The one that has the case; null where none has.
+[[nodiscard]] const job_bench* find_job_bench(std::string_view case_name);
+
+struct job_bench_options {
+  std::vector<std::string> cases;  // names, or beginnings of names; empty: all
+  bool quick = false;              // small sizes, one sample of each
+  std::string json_file;           // empty: none
+};
+
+// As run_core_bench().
+int run_job_bench(const job_bench& which, const job_bench_options& options);
+
+}  // namespace situ::bench

@@ -1,0 +1,42 @@
+// What `situ bench memory` measures, and what Situ aims at. The program that takes the samples is
+// bench/memory/spill.cpp.
+#include "job_bench.h"
+
+namespace situ::bench {
+
+const job_bench& memory_bench() {
+  using aim = comparison_aim;
+  static const job_bench made{
+      .name = "memory",
+      .title = "Memory by intent",
+      .words = "One place.",
+      .help = "Pages along an ordering of memories, beside pages that the kernel places",
+      .cases = {{"spill_eager",
+                 "memory by intent, its pages existing: 256 MiB",
+                 "4 KiB",
+                 0,
+                 {{"touch", "itself: memory without an intent, each page touched"},
+                  {"populate", "touch"},
+                  {"huge_pages", "touch"},
+                  {"situ", "touch", aim{1.05}},
+                  {"situ_over_two", "touch", aim{1.05}}}},
+                {"small_blocks",
+                 "64 bytes allocated and given back, an intent's arena warm",
+                 "pair",
+                 0,
+                 {{"without_intent", "itself"},
+                  {"situ", "without_intent"},
+                  {"above", "without_intent", aim{2, false}},
+                  {"memkind", "without_intent"}}},
+                {"where",
+                 "situ::placement of 256 MiB",
+                 "4 KiB",
+                 0,
+                 {{"move_pages", "itself: the system call"}, {"situ", "move_pages"}}}},
+      .programs = {{.name = "situ_bench_memory", .cases = {"spill_eager", "small_blocks", "where"}, .places = 1}},
+      .subjects = {"touch", "populate", "huge_pages", "without_intent", "move_pages", "situ", "situ_over_two", "above",
+                   "memkind"}};
+  return made;
+}
+
+}  // namespace situ::bench
