@@ -8,10 +8,10 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test nightly asan tsan dev reference format lint tidy clean packages packages-lint
+.PHONY: help run build test test-numa nightly asan tsan dev reference format lint tidy clean packages packages-lint
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 run: packages build/release/build.ninja  ## install what is missing, build Release, run the main job (PLACES=4)
 	@.ci/install_packages --index
@@ -22,7 +22,12 @@ build: packages build/release/build.ninja  ## build Release: build/release/bin/s
 	@cmake --build build/release -j $(JOBS)
 
 test: build  ## install what is missing, build, run all tests but the nightly ones
-	@.ci/run_tests build/release -LE '^nightly$$'
+	@.ci/run_tests build/release -LE '^(nightly|numa)$$'
+
+test-numa: packages build/release/build.ninja  ## memory by intent in an emulated machine with four kinds of memory
+	@.ci/install_packages --list packages-numa.txt
+	@cmake --build build/release -j $(JOBS) --target numa_tests
+	@.ci/run_tests build/release -L '^numa$$'
 
 nightly: build  ## the tests that take minutes to an hour, or gigabytes: one at a time
 	@JOBS=1 .ci/run_tests build/release -L '^nightly$$'
