@@ -21,8 +21,8 @@
 #include <optional>
 #include <span>
 
+#include "memory/byte_budget.h"
 #include "memory/place_status.h"
-#include "memory/placer.h"
 
 namespace situ::detail {
 

@@ -59,12 +59,20 @@ constexpr std::size_t looked_at = 8;
 
 constexpr std::uint32_t node_limit = 1024;  // MAX_NUMNODES of the largest kernels
 
-int open_node_meminfo(std::uint32_t node) noexcept {
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%u/meminfo", node);
-  const int found = above_standard(::open(path, O_RDONLY | O_CLOEXEC));
-  if (found >= 0 || node != 0 || errno != ENOENT) return found;
-  return above_standard(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC));  // a kernel without NUMA: the same two lines
+// A kernel without NUMA has the same lines elsewhere.
+std::array<char, 64> meminfo_path(std::uint32_t node) noexcept {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/sys/devices/system/node/node%u/meminfo", node);
+  if (node == 0 && ::access(path.data(), F_OK) != 0) std::snprintf(path.data(), path.size(), "/proc/meminfo");
+  return path;
+}
+
+ssize_t read_node_meminfo(std::uint32_t node, char* text, std::size_t bytes) noexcept {
+  const int file = above_standard(::open(meminfo_path(node).data(), O_RDONLY | O_CLOEXEC));
+  if (file < 0) return -1;
+  const ssize_t read = ::read(file, text, bytes);
+  ::close(file);
+  return read;
 }
 
 // The high marks of its zones, in pages:
@@ -146,10 +154,8 @@ void check(const spill_memory& what) {
 
 const placement_calls& system_placement_calls() noexcept {
   static constexpr placement_calls calls{
-      .open_meminfo = open_node_meminfo,
-      .close_meminfo = [](int descriptor) noexcept { ::close(descriptor); },
-      .read_meminfo = [](int descriptor, char* text,
-                         std::size_t bytes) noexcept { return ::pread(descriptor, text, bytes, 0); },
+      .find_meminfo = [](std::uint32_t node) noexcept { return ::access(meminfo_path(node).data(), R_OK); },
+      .read_meminfo = read_node_meminfo,
       .kept_free = read_high_marks,
       .prefer = prefer_node,
       .advise = [](void* address, std::size_t bytes, int advice) noexcept { return ::madvise(address, bytes, advice); },
@@ -161,8 +167,7 @@ const placement_calls& system_placement_calls() noexcept {
   return calls;
 }
 
-// Delegates, so that what is open is closed where an exception leaves it.
-placer::placer(const spill_ordering& ordering, const placement_calls& calls) : placer{calls, ordering.policy} {
+placer::placer(const spill_ordering& ordering, const placement_calls& calls) : calls_{calls}, policy_{ordering.policy} {
   if (ordering.steps.empty()) throw_error(errc::bad_argument, "an ordering without a memory");
   for (const std::vector<spill_memory>& each : ordering.steps) {
     if (each.empty()) throw_error(errc::bad_argument, "a step of an ordering without a memory");
@@ -172,31 +177,25 @@ placer::placer(const spill_ordering& ordering, const placement_calls& calls) : p
   }
 }
 
-placer::~placer() {
-  for (const node& each : nodes_)
-    if (each.meminfo >= 0) calls_.close_meminfo(each.meminfo);
-}
-
 void placer::add(const spill_memory& what) {
   check(what);
   is_node_0_only_ = is_node_0_only_ && what.node == 0;
-  memories_.push_back({what, what.budget != nullptr ? 0 : find_or_open(what.node)});
+  memories_.push_back({what, what.budget != nullptr ? 0 : find_or_add_node(what.node)});
 }
 
-std::size_t placer::find_or_open(std::uint32_t number) {
+std::size_t placer::find_or_add_node(std::uint32_t number) {
   const auto found =
       std::find_if(nodes_.begin(), nodes_.end(), [number](const node& each) { return each.number == number; });
   if (found != nodes_.end()) return static_cast<std::size_t>(found - nodes_.begin());
-  nodes_.push_back({number, -1, calls_.kept_free(number)});
-  const int meminfo = calls_.open_meminfo(number);
+  const bool is_told = calls_.find_meminfo(number) == 0;
   const int reason = errno;
-  nodes_.back().meminfo = meminfo;
   const bool is_hidden = reason == ENOENT || reason == EACCES || reason == EPERM;
-  if (meminfo < 0 && !(number == 0 && is_hidden)) {
+  if (!is_told && !(number == 0 && is_hidden)) {
     if (reason == ENOENT) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", number));
     throw_error(errc::not_supported,
                 fmt::format("the free memory of NUMA node {} cannot be read: {}", number, std::strerror(reason)));
   }
+  nodes_.push_back({number, is_told, calls_.kept_free(number)});
   return nodes_.size() - 1;
 }
 
@@ -278,7 +277,7 @@ placer::placement::placement(const placer& by, std::byte* address, std::size_t b
   report_.asked_bytes = bytes;
   report_.memories.reserve(by.memories_.size());
   for (const memory& each : by.memories_) report_.memories.push_back({.memory = each.what});
-  for (const node& each : by.nodes_) report_.is_possible = report_.is_possible && each.meminfo >= 0;
+  for (const node& each : by.nodes_) report_.is_possible = report_.is_possible && each.is_told;
 }
 
 placement_report placer::placement::run() {
@@ -366,7 +365,7 @@ std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
   if (from.what.budget != nullptr)
     return difference(part_of(from.what.budget->bytes.load(std::memory_order_relaxed), from.what.fill),
                       from.what.budget->used.load(std::memory_order_relaxed));
-  if (by_.nodes_[from.node].meminfo < 0) return unlimited;
+  if (!by_.nodes_[from.node].is_told) return unlimited;
   const reading& last = readings_[from.node];
   if (!last.is_there || is_old(last, shown_room(index))) read(from.node);
   const std::uint64_t now = difference(shown_room(index), last.placed_since);
@@ -391,7 +390,7 @@ std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
 void placer::placement::read(std::size_t node_index) {
   char text[512];  // they are among its first lines
   ++report_.meminfo_reads;
-  const ssize_t bytes = by_.calls_.read_meminfo(by_.nodes_[node_index].meminfo, text, sizeof text);
+  const ssize_t bytes = by_.calls_.read_meminfo(by_.nodes_[node_index].number, text, sizeof text);
   const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
   const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
   const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
@@ -508,7 +507,7 @@ std::size_t placer::placement::find_elsewhere(void** addresses, std::size_t page
 // Now, by a reading. What a budget has reserved has room.
 bool placer::placement::has_room_for(std::size_t index, std::uint64_t bytes) {
   const memory& from = by_.memories_[index];
-  if (from.what.budget != nullptr || by_.nodes_[from.node].meminfo < 0) return true;
+  if (from.what.budget != nullptr || !by_.nodes_[from.node].is_told) return true;
   read(from.node);
   if (shown_room(index) < bytes) return false;
   readings_[from.node].placed_since += bytes;

@@ -32,24 +32,23 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "memory/byte_budget.h"
 #include "memory/huge_pages.h"
 
 namespace situ::detail {
 
 // What is asked of the system. Tests put others here. Where a call fails, errno says why.
 struct placement_calls {
-  // A descriptor of what tells a node's memory, or -1.
-  int (*open_meminfo)(std::uint32_t node) noexcept;
-  void (*close_meminfo)(int descriptor) noexcept;
-  // From its start on, as it is now. The bytes read, or -1.
-  ssize_t (*read_meminfo)(int descriptor, char* text, std::size_t bytes) noexcept;
+  // Whether something tells a node's memory: 0 or -1.
+  int (*find_meminfo)(std::uint32_t node) noexcept;
+  // What it tells now. The bytes read, or -1. (Nothing stays open: programs close what they do not know.)
+  ssize_t (*read_meminfo)(std::uint32_t node, char* text, std::size_t bytes) noexcept;
   // How many bytes the kernel keeps free on a node: below that it takes pages from other nodes. 0: not told.
   std::uint64_t (*kept_free)(std::uint32_t node) noexcept;
   // mbind, MPOL_PREFERRED.
@@ -61,14 +60,6 @@ struct placement_calls {
   int (*move)(std::size_t pages, void** addresses, const int* nodes, int* status) noexcept;
 };
 [[nodiscard]] const placement_calls& system_placement_calls() noexcept;
-
-// So many bytes that stand for a memory of their own, on a machine with fewer nodes than a program or a test is to use.
-// All that place in it share it, in one process or (where it lies in shared memory) in several.
-struct byte_budget {
-  std::atomic<std::uint64_t> bytes{0};
-  std::atomic<std::uint64_t> used{0};
-};
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // processes may share it
 
 // A memory of an ordering.
 struct spill_memory {
@@ -127,9 +118,6 @@ class placer {
   // node that is not there; not_supported where a node's free memory cannot be read. Node 0 is always there: where
   // nothing tells its free memory, it has room.
   explicit placer(const spill_ordering& ordering, const placement_calls& calls = system_placement_calls());
-  ~placer();
-  placer(const placer&) = delete;
-  placer& operator=(const placer&) = delete;
 
   // Makes the pages of a range exist, each in its memory. pre: whole pages of one mapping, private and anonymous or
   // shared, that may be written; none has been written. huge: makes the huge pages of a shared mapping; null: none.
@@ -140,7 +128,7 @@ class placer {
   class placement;  // one call of place()
   struct node {
     std::uint32_t number;
-    int meminfo;  // -1: not told
+    bool is_told;  // how much of it is free
     std::uint64_t kept_free;
   };
   struct memory {
@@ -152,9 +140,8 @@ class placer {
     std::size_t end;
   };
 
-  placer(const placement_calls& calls, when_full policy) noexcept : calls_{calls}, policy_{policy} {}
   void add(const spill_memory& what);
-  [[nodiscard]] std::size_t find_or_open(std::uint32_t number);
+  [[nodiscard]] std::size_t find_or_add_node(std::uint32_t number);
 
   const placement_calls& calls_;
   const when_full policy_;

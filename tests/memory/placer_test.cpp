@@ -5,7 +5,6 @@
 
 #include "base/pages.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
@@ -74,7 +73,6 @@ struct modelled_kernel {
   std::vector<std::size_t> touched;
   std::set<std::uint32_t> hidden;      // nodes without meminfo
   std::set<std::uint32_t> prohibited;  // by a cpuset
-  int open_descriptors = 0;
   int reads = 0;
   int prefer_error = 0;
   int populate_error = 0;
@@ -156,22 +154,18 @@ int modelled_move(std::size_t pages, void** addresses, const int* nodes, int* st
 }
 
 const detail::placement_calls modelled_calls{
-    .open_meminfo =
+    .find_meminfo =
         [](std::uint32_t node) noexcept {
-          if (node >= kernel->nodes.size() || kernel->hidden.contains(node)) return fail(ENOENT);
-          ++kernel->open_descriptors;
-          return static_cast<int>(node) + 100;
+          return node >= kernel->nodes.size() || kernel->hidden.contains(node) ? fail(ENOENT) : 0;
         },
-    .close_meminfo = [](int) noexcept { --kernel->open_descriptors; },
-    .read_meminfo = [](int descriptor, char* text, std::size_t bytes) noexcept -> ssize_t {
+    .read_meminfo = [](std::uint32_t node, char* text, std::size_t bytes) noexcept -> ssize_t {
       const std::lock_guard held{kernel->lock};
       ++kernel->reads;
-      const int node = descriptor - 100;
-      if (kernel->on_read) kernel->on_read(node);
-      const modelled_kernel::node& of = kernel->nodes[static_cast<std::size_t>(node)];
+      if (kernel->on_read) kernel->on_read(static_cast<int>(node));
+      const modelled_kernel::node& of = kernel->nodes[node];
       std::snprintf(text, bytes,
-                    "Node %d MemTotal:       %llu kB\nNode %d MemFree:         %llu kB\nNode %d Active(file):    %llu "
-                    "kB\nNode %d Inactive(file):",
+                    "Node %u MemTotal:       %llu kB\nNode %u MemFree:         %llu kB\nNode %u Active(file):    %llu "
+                    "kB\nNode %u Inactive(file):",
                     node, static_cast<unsigned long long>(of.total / KiB), node,
                     static_cast<unsigned long long>(of.free / KiB), node,
                     static_cast<unsigned long long>(of.files / KiB), node);
@@ -299,7 +293,6 @@ TEST_F(modelled_placer, free_memory_is_read_seldom_where_room_is_plenty) {
   const placement_report report = place(in_order({0, 1}), 0, 1024 * MiB);
   EXPECT_EQ(report.meminfo_reads, 8u) << "each 128 MiB";
   EXPECT_EQ(kernel->reads, 8);
-  EXPECT_EQ(kernel->open_descriptors, 0);
 }
 
 TEST_F(modelled_placer, a_full_memory_is_not_read_over_and_over) {
@@ -607,7 +600,6 @@ TEST_F(modelled_placer, orderings_that_make_no_sense_are_named) {
   EXPECT_THAT(message({.steps = {{{.node = 0}, {.node = 1}}}}), HasSubstr("no NUMA node 1"));
   EXPECT_THAT(message({.steps = {{{.node = 100'000}}}}), HasSubstr("no NUMA node 100000"));
   EXPECT_EQ(message({.steps = {{{.node = 0, .fill = 1.0}}}}), "none");
-  EXPECT_EQ(kernel->open_descriptors, 0) << "what was open is closed";
 }
 
 // --- races ---
@@ -848,27 +840,19 @@ TEST(placer_here, a_placed_range_keeps_its_policy) {
   EXPECT_EQ(policy(memory.data() + 2 * MiB), (std::pair{static_cast<int>(MPOL_DEFAULT), 0ul}));
 }
 
-TEST(placer_here, what_is_open_is_above_the_standard_streams_and_ends_with_exec) {
+TEST(placer_here, the_system_tells_of_nodes) {
   const detail::placement_calls& calls = detail::system_placement_calls();
-  const int kept = ::dup(0);
-  ::close(0);
-  const int meminfo = calls.open_meminfo(0);
-  if (kept >= 0) {
-    ::dup2(kept, 0);
-    ::close(kept);
-  }
-  ASSERT_GT(meminfo, 2);
-  EXPECT_EQ(::fcntl(meminfo, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+  EXPECT_EQ(calls.find_meminfo(0), 0);
   char text[512] = {};
-  EXPECT_GT(calls.read_meminfo(meminfo, text, sizeof text - 1), 0);
-  EXPECT_THAT(std::string{text}, AllOf(HasSubstr("MemTotal:"), HasSubstr("MemFree:")));
-  calls.close_meminfo(meminfo);
+  EXPECT_GT(calls.read_meminfo(0, text, sizeof text - 1), 0);
+  EXPECT_THAT(std::string{text}, AllOf(HasSubstr("MemTotal:"), HasSubstr("MemFree:"), HasSubstr("Active(file):")));
   if (std::filesystem::exists("/proc/zoneinfo")) {
     EXPECT_GT(calls.kept_free(0), 0u);
   }
   EXPECT_EQ(calls.kept_free(1000), 0u);
-  EXPECT_EQ(calls.open_meminfo(1000), -1);
+  EXPECT_EQ(calls.find_meminfo(1000), -1);
   EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(calls.read_meminfo(1000, text, sizeof text), -1);
 }
 
 TEST(placer_here, a_range_that_cannot_be_written_is_refused) {

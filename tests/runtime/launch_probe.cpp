@@ -3,6 +3,7 @@
 #include "runtime/launch_support.h"
 
 #include <situ/base/error.h>
+#include <situ/memory/placement.h>
 #include <situ/situ.h>
 
 #include <sched.h>
@@ -117,6 +118,14 @@ int launch_with_closed_streams(unsigned closed, situ::launch_mode mode) {
   return result.exit_code();
 }
 
+// Of what is allocated without one.
+int print_intent() {
+  const auto block = situ::allocate<int>(100);
+  std::printf("%s\n", situ::placement(block).intent.c_str());
+  situ::deallocate(block);
+  return 0;
+}
+
 // As daemons do: closes every descriptor, then opens files, whose numbers are those of what was closed.
 int close_all() {
   ::close_range(3, ~0U, 0);
@@ -144,6 +153,7 @@ int act(const std::string& action, std::uint32_t actor, int value) {
   if (action == "environment") return print_environment();
   if (action == "streams") return use_closed_streams(actor);
   if (action == "streams-labelled") return use_closed_streams(actor & 1);  // the others are pipes to the launcher
+  if (action == "intent") return print_intent();
   if (action == "deep-task") return situ::async([] { return recurse(2000); }).get() == 2000 ? 0 : 1;
   if (action == "close-all") return close_all();
   if (action == "stand" && my_place() == 0) situ::barrier();

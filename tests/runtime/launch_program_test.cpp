@@ -378,9 +378,20 @@ TEST(situ_run_command, options_after_the_program_are_the_programs) {
   EXPECT_EQ(ended.out, "7 --tag");
 }
 
+TEST(situ_run_command, memory_lies_where_an_intent_wants_it) {
+  const ended_program ended = run_program(situ_run({"-n", "1", "--intent", "bandwidth"}, {"intent"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "bandwidth\n");
+  EXPECT_EQ(run_program(situ_run({"-n", "1"}, {"intent"})).out, "\n");
+}
+
 TEST(situ_run_command, refuses_what_it_does_not_know) {
-  for (const auto& options : std::vector<std::vector<std::string>>{
-           {"--no-such-option"}, {"-n", "0"}, {"-n", "many"}, {"--bind", "moon"}, {"--memory", "lots"}}) {
+  for (const auto& options : std::vector<std::vector<std::string>>{{"--no-such-option"},
+                                                                   {"-n", "0"},
+                                                                   {"-n", "many"},
+                                                                   {"--bind", "moon"},
+                                                                   {"--memory", "lots"},
+                                                                   {"--intent", "No Name"}}) {
     const ended_program ended = run_program(situ_run(options, {"exit"}));
     EXPECT_NE(ended.exit_code, 0) << options[0];
     EXPECT_NE(ended.err, "") << options[0];

@@ -4,6 +4,8 @@
 #include "runtime/launch.h"
 
 #include <situ/base/error.h>
+#include <situ/memory/allocate.h>
+#include <situ/memory/placement.h>
 #include <situ/runtime/launch.h>
 #include <situ/runtime/runtime.h>
 
@@ -55,6 +57,20 @@ TEST_P(launch_in_mode, runs_the_body_at_each_place) {
   EXPECT_FALSE(result.first_lost);
   EXPECT_FALSE(result.ok());
   EXPECT_EQ(result.exit_code() % 5, 0);
+}
+
+TEST_P(launch_in_mode, memory_may_lie_by_an_intent) {
+  situ::launch_options with = options();
+  with.memory_intent = situ::intent::capacity;
+  const auto body = [] {
+    const auto block = situ::allocate<int>(100);
+    const std::string what = situ::placement(block).intent;
+    situ::deallocate(block);
+    return what == "capacity" ? 0 : 1;
+  };
+  const launch_result result = launch(2, body, with);
+  EXPECT_TRUE(result.ok()) << result.message();
+  EXPECT_FALSE(launch(2, body, options()).ok()) << "the kernel places it";
 }
 
 TEST_P(launch_in_mode, a_void_body_succeeds) {
