@@ -51,11 +51,11 @@ constexpr std::uint64_t most_unread = std::uint64_t{128} << 20;
 constexpr std::uint64_t kept_part = 64;
 constexpr std::uint64_t most_kept = std::uint64_t{512} << 20;
 
-constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t no_known_limit = std::numeric_limits<std::uint64_t>::max();
 
 // Pages of a chunk that are looked at. The first and the last are among them: where a node fills up amid a chunk, the
 // last is elsewhere.
-constexpr std::size_t looked_at = 8;
+constexpr std::size_t pages_asked = 8;
 
 constexpr std::uint32_t node_limit = 1024;  // MAX_NUMNODES of the largest kernels
 
@@ -365,7 +365,7 @@ std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
   if (from.what.budget != nullptr)
     return difference(part_of(from.what.budget->bytes.load(std::memory_order_relaxed), from.what.fill),
                       from.what.budget->used.load(std::memory_order_relaxed));
-  if (!by_.nodes_[from.node].is_told) return unlimited;
+  if (!by_.nodes_[from.node].is_told) return no_known_limit;
   const reading& last = readings_[from.node];
   if (!last.is_there || is_old(last, shown_room(index))) read(from.node);
   const std::uint64_t now = difference(shown_room(index), last.placed_since);
@@ -471,7 +471,7 @@ void placer::placement::correct(const choice& to) {
   const std::uint32_t node = what(to.memory).node;
   const std::size_t pages = to.bytes / page_bytes;
   std::array<void*, most_pages> addresses;
-  const std::size_t looks = std::min(looked_at, pages);
+  const std::size_t looks = std::min(pages_asked, pages);
   for (std::size_t i = 0; i < looks; ++i)
     addresses[i] = address_ + at_ + (looks == 1 ? 0 : i * (pages - 1) / (looks - 1)) * page_bytes;
   if (find_elsewhere(addresses.data(), looks, node) == 0) return;
