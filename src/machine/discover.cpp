@@ -17,11 +17,16 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
 namespace situ::machine {
 namespace {
+
+// hwloc's plugins are the process's: libraries that threads load and start for each other, with nothing that orders
+// what their initializers write. From the first topology to the last one thread at a time is in there.
+std::mutex in_hwloc;
 
 struct destroy_topology {
   void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
@@ -377,6 +382,7 @@ class converter {
 }  // namespace
 
 tree discover(const discovery_options& options) {
+  const std::lock_guard alone{in_hwloc};
   const topology_ptr topology = make_topology(options);
   if (options.within_affinity)
     hwloc_topology_set_flags(topology.get(),
@@ -386,6 +392,7 @@ tree discover(const discovery_options& options) {
 }
 
 tree read_hwloc_xml(const std::string& path, const discovery_options& options) {
+  const std::lock_guard alone{in_hwloc};
   const topology_ptr topology = make_topology(options);
   if (hwloc_topology_set_xml(topology.get(), path.c_str()) != 0)
     throw_error(errc::bad_file, fmt::format("{}: no hwloc XML; record one with `lstopo machine.xml`", path));
@@ -394,6 +401,7 @@ tree read_hwloc_xml(const std::string& path, const discovery_options& options) {
 }
 
 tree from_synthetic(const std::string& description) {
+  const std::lock_guard alone{in_hwloc};
   const topology_ptr topology = make_topology({});
   if (hwloc_topology_set_synthetic(topology.get(), description.c_str()) != 0)
     throw_error(
