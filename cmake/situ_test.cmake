@@ -13,6 +13,8 @@
 # Exit code 77 from a main of one's own reports the test as skipped, as in automake.
 # In the code: SITU_TEST_BIN_DIR, SITU_TEST_SOURCE_DIR (tests/), #include "support/...", and private headers as in src.
 
+# Programs do not wait for a second at their end in case a race is about to happen: tests start hundreds of them.
+set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 # The tests labelled fast, and what they start. Where ThreadSanitizer is on, not those that are sequential, too.
 add_custom_target(fast_tests)
 
@@ -66,7 +68,7 @@ function(situ_test_properties name)
   set(environment
     "ASAN_OPTIONS=abort_on_error=0:detect_stack_use_after_return=0:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
-    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0"
+    "TSAN_OPTIONS=${SITU_TSAN_OPTIONS}"
     "SITU_CACHE_DIRECTORY=off"  # nothing is measured once and kept in the home of whoever tests
     ${arg_ENVIRONMENT})
   set_tests_properties(${name} PROPERTIES
