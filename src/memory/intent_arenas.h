@@ -8,17 +8,12 @@
 // Owner: the place's own thread.
 #pragma once
 
-#include <situ/machine/intent.h>
-#include <situ/machine/orderings.h>
-
 #include "memory/heap.h"
-#include "memory/job.h"
-#include "memory/placer.h"
+#include "memory/intent_placer.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +43,9 @@ class intent_arenas {
   // The intent and the ordering of an arena, and what of 2 MiB lies in which of its memories; null for memory that is
   // not placed.
   [[nodiscard]] const intent& what(unsigned arena) const noexcept { return arenas_[arena - 1].what; }
-  [[nodiscard]] const machine::memory_order& order(unsigned arena) const noexcept { return arenas_[arena - 1].order; }
+  [[nodiscard]] const machine::memory_order& order(unsigned arena) const noexcept {
+    return arenas_[arena - 1].by.order;
+  }
   struct part {
     unsigned arena = 0;
     placement_report report;
@@ -58,10 +55,8 @@ class intent_arenas {
  private:
   struct arena {
     intent what;
-    machine::memory_order order;
-    std::unique_ptr<placer> places;
+    intent_placer by;
   };
-  [[nodiscard]] byte_budget& budget_of(const machine::ordered_memory& memory);
 
   job_control& control_;
   const machine::orderings& orderings_;
@@ -70,8 +65,5 @@ class intent_arenas {
   std::map<const std::byte*, part> parts_;  // by their start
   std::optional<placement_report> refusal_;
 };
-
-// Of this machine, read once a process; what is left out of the files is said in the log. Throws bad_file.
-[[nodiscard]] const machine::orderings& orderings_here();
 
 }  // namespace situ::detail

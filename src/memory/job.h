@@ -73,7 +73,7 @@ struct module_entry {
 };
 static_assert(sizeof(module_entry) == 128);
 
-// What the places of a job have used of a memory with a budget (src/memory/intent_arenas.cpp).
+// What the places of a job have used of a memory with a budget (src/memory/intent_placer.cpp).
 struct alignas(64) shared_budget {
   std::atomic<std::uint64_t> key{0};  // of its name and size; 0: empty, as all that follow
   byte_budget budget;
