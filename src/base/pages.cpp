@@ -23,14 +23,25 @@ pages::~pages() {
   if (at_ != nullptr) ::munmap(at_, bytes_);
 }
 
-int pages::bind_to_node(std::uint32_t node) const noexcept {
+int pages::prefer_node(std::uint32_t node) const noexcept {
   constexpr unsigned long mask_bits = 4096;
   constexpr unsigned long word_bits = 8 * sizeof(unsigned long);
   unsigned long mask[mask_bits / word_bits] = {};
   if (node >= mask_bits) return EINVAL;
   mask[node / word_bits] |= 1ul << (node % word_bits);
-  if (::syscall(SYS_mbind, at_, bytes_, MPOL_BIND, mask, mask_bits, 0) == 0) return 0;
+  if (::syscall(SYS_mbind, at_, bytes_, MPOL_PREFERRED, mask, mask_bits, 0) == 0) return 0;
   return node == 0 && (errno == ENOSYS || errno == EPERM) ? 0 : errno;
+}
+
+bool pages::lie_on_node(std::uint32_t node) const noexcept {
+  constexpr std::size_t asked = 16;
+  for (std::size_t i = 0; i < asked; ++i) {
+    void* page = at_ + (bytes_ - page_bytes) / (asked - 1) * i / page_bytes * page_bytes;
+    int found = 0;
+    if (::syscall(SYS_move_pages, 0, 1ul, &page, nullptr, &found, 0) != 0) return true;
+    if (found != static_cast<int>(node)) return false;
+  }
+  return true;
 }
 
 }  // namespace situ::detail

@@ -28,9 +28,11 @@ class pages {
   [[nodiscard]] std::byte* data() const noexcept { return at_; }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
 
-  // From now on they come from one NUMA node and no other; where it is full, the system ends processes. 0, or errno's
-  // value: EINVAL for no such node. Node 0 is there also where the kernel has no NUMA, or a container forbids the call.
-  [[nodiscard]] int bind_to_node(std::uint32_t node) const noexcept;
+  // From now on they come from a NUMA node, as long as it has room; from others where it has none. 0, or errno's value:
+  // EINVAL for no such node. Node 0 is there also where the kernel has no NUMA, or a container forbids the call.
+  [[nodiscard]] int prefer_node(std::uint32_t node) const noexcept;
+  // Whether some of them, spread over all, are there; they must have been touched. True where the kernel does not tell.
+  [[nodiscard]] bool lie_on_node(std::uint32_t node) const noexcept;
 
  private:
   std::byte* at_ = nullptr;

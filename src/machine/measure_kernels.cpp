@@ -18,8 +18,9 @@ double now_ns() noexcept { return static_cast<double>(situ::detail::steady_ns())
 situ::detail::pages touched_pages(std::size_t bytes, std::uint32_t node) noexcept {
   // without huge pages the figures hold TLB misses too
   situ::detail::pages made{std::max(bytes, situ::detail::huge_page_bytes)};
-  if (made.empty() || (node != any_node && made.bind_to_node(node) != 0)) return {};
+  if (made.empty() || (node != any_node && made.prefer_node(node) != 0)) return {};
   std::fill_n(made.data(), made.size(), std::byte{0});
+  if (node != any_node && !made.lie_on_node(node)) return {};
   return made;
 }
 

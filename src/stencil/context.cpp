@@ -93,11 +93,13 @@ std::string_view name(executor e) noexcept {
 context::parts::parts(options o)
     : how{std::move(o)},
       tree{this_machine()},
+      source{how.memory_intent ? page_source{*how.memory_intent} : page_source{}},
       pool{tree, how.threads, how.bind_threads},
       caches{caches_of(tree, how.cache_bytes, pool.size())},
       runner{pool, how.small_points} {
   if (how.run_by != executor::out_of_core) return;
-  slots = std::make_unique<slot_runner>(runner, how, how.fast_bytes > 0 ? how.fast_bytes : tree.memory_bytes() / 2);
+  slots =
+      std::make_unique<slot_runner>(runner, how, source, how.fast_bytes > 0 ? how.fast_bytes : tree.memory_bytes() / 2);
 }
 
 context::context(options how) : parts_{std::make_unique<parts>(std::move(how))} {}
@@ -151,11 +153,11 @@ void context::parts::allocate(dataset_core& data) {
   // of them then crosses a line.
   const auto ghosts = static_cast<std::size_t>((data.inner.low[0] - data.valid.low[0]) * data.stride[0]);
   const auto shift = static_cast<std::size_t>(data.index * 5 % 64) * 64 + (64 - ghosts * data.element_bytes % 64) % 64;
-  pages p = map_pages(data.bytes + 64 * 64);
+  sourced_pages p = source.map(data.bytes + 64 * 64, fmt::format("dataset '{}'", data.name));
   data.memory = p.data() + shift;
   data.origin = data.memory - data.offset(data.valid.low) * static_cast<std::ptrdiff_t>(data.element_bytes);
   // First touch, by the partition of the loops.
-  if (data.bytes > std::size_t{1} << 20) {
+  if (!source.places() && data.bytes > std::size_t{1} << 20) {
     pool.run([&](int thread) {
       const box mine = slice(data.valid, data.dims, [](int) { return true; }, thread, pool.size());
       const int last = data.dims - 1;

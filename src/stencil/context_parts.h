@@ -93,13 +93,14 @@ struct cache_sizes {
 struct context::parts {
   options how;
   const machine::tree& tree;
+  page_source source;  // of datasets in memory, and slots
   thread_pool pool;
   cache_sizes caches;
   chain_runner runner;
   std::unique_ptr<slot_runner> slots;  // out of core
   std::vector<std::pair<std::string, int>> blocks;
   std::vector<std::unique_ptr<dataset_core>> datasets;
-  std::unordered_map<const dataset_core*, pages> memory;
+  std::unordered_map<const dataset_core*, sourced_pages> memory;
   int next_index = 0;
   std::vector<std::unique_ptr<reduction_core>> reductions;
   std::vector<reduction_core*> claimed;  // that a loop which is being made is the first to use

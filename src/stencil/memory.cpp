@@ -1,7 +1,6 @@
 #include "stencil/memory.h"
 
 #include <situ/base/error.h>
-#include <situ/base/units.h>
 
 #include <fmt/format.h>
 
@@ -116,14 +115,6 @@ void lay_out(dataset_core& data, const dataset_layout& layout, bool file_layers)
   const auto steps_of_layer = static_cast<std::size_t>(data.layer_points);
   data.layer_bytes = static_cast<std::size_t>(data.stride[data.dims - 1]) * data.element_bytes * steps_of_layer;
   data.bytes = file_layers ? round_up(bytes, data.layer_bytes) : bytes;
-}
-
-pages map_pages(std::size_t bytes) {
-  pages made{bytes};
-  if (made.empty())
-    throw_error(errc::out_of_memory,
-                fmt::format("a dataset of {} does not fit into the address space or its limit", format_bytes(bytes)));
-  return made;
 }
 
 }  // namespace situ::stencil

@@ -1,7 +1,7 @@
 // Where datasets lie: their strides, and pages of their own.
 #pragma once
 
-#include "base/pages.h"
+#include "memory/page_source.h"
 
 #include <situ/stencil/context.h>
 
@@ -13,8 +13,7 @@ namespace situ::stencil {
 // layers of whole pages, as direct I/O needs; the size of an element must then divide a page. Throws bad_argument.
 void lay_out(dataset_core& data, const dataset_layout& layout, bool file_layers);
 
-// So many bytes in pages of their own, zero and not touched yet. Throws out_of_memory.
-using situ::detail::pages;
-[[nodiscard]] pages map_pages(std::size_t bytes);
+using situ::detail::page_source;
+using situ::detail::sourced_pages;
 
 }  // namespace situ::stencil

@@ -22,7 +22,8 @@ std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
   return bytes < 4 * huge_bytes ? bytes : (bytes + huge_bytes - 1) / huge_bytes * huge_bytes;
 }
 
-mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
+mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source& from) : mirrored_ring{} {
+  bytes_ = bytes;
   const int memory = detail::above_standard(memfd_create("situ-stencil-ring", MFD_CLOEXEC));
   void* const at = memory >= 0 && ftruncate(memory, static_cast<off_t>(bytes)) == 0
                        ? mmap(nullptr, mapped_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -36,11 +37,11 @@ mirrored_ring::mirrored_ring(std::size_t bytes) : bytes_{bytes} {
                 memory, 0) != MAP_FAILED;
   }
   if (memory >= 0) close(memory);
-  if (!good) {
-    if (mapping_ != nullptr) munmap(mapping_, mapped_bytes());
-    throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
-  }
-  if (bytes % huge_bytes != 0) return;
+  if (!good) throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
+  const bool is_huge = bytes % huge_bytes == 0;
+  situ::detail::huge_page_maker huge;
+  share_ = from.place(at_, bytes, "a ring of slots", is_huge ? &huge : nullptr);
+  if (!is_huge) return;
   // Shared memory is seldom given huge pages by itself. A page that is there is put into a huge one if asked; refusals
   // cost speed only.
   for (std::size_t page = 0; page < bytes; page += huge_bytes) at_[page] = std::byte{0};

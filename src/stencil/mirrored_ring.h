@@ -1,6 +1,8 @@
 // The memory of a window that slides: see out_of_core.h.
 #pragma once
 
+#include "memory/page_source.h"
+
 #include <cstddef>
 #include <utility>
 
@@ -11,13 +13,14 @@ class mirrored_ring {
  public:
   mirrored_ring() = default;
   // A multiple of a page. Throws out_of_memory.
-  explicit mirrored_ring(std::size_t bytes);
+  mirrored_ring(std::size_t bytes, const situ::detail::page_source& from);
   ~mirrored_ring();
   mirrored_ring(mirrored_ring&& other) noexcept { *this = std::move(other); }
   mirrored_ring& operator=(mirrored_ring&& other) noexcept {
     std::swap(mapping_, other.mapping_);
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
+    std::swap(share_, other.share_);
     return *this;
   }
   [[nodiscard]] std::byte* data() const noexcept { return at_; }
@@ -32,6 +35,7 @@ class mirrored_ring {
   std::byte* mapping_ = nullptr;
   std::byte* at_ = nullptr;
   std::size_t bytes_ = 0;
+  situ::detail::budget_share share_;
 };
 
 }  // namespace situ::stencil

@@ -69,9 +69,10 @@ void clear(const dataset_core& data, std::byte* origin, const box& part) {
 
 }  // namespace
 
-slot_runner::slot_runner(chain_runner& runner, const options& how, std::uint64_t fast_bytes)
+slot_runner::slot_runner(chain_runner& runner, const options& how, const page_source& fast, std::uint64_t fast_bytes)
     : runner_{runner},
       store_{how.store != nullptr ? how.store : make_file_store(how.directory)},
+      fast_{fast},
       fast_bytes_{fast_bytes} {}
 
 slot_runner::~slot_runner() { wait_for_all(); }
@@ -227,14 +228,14 @@ void slot_runner::evict_all_but(std::span<const data_use> uses) {
 }
 
 // Those that are not resident, with what of them is defined and will be read before it is written.
-std::vector<std::pair<dataset_core*, pages>> slot_runner::load_whole(std::span<const data_use> uses) {
-  std::vector<std::pair<dataset_core*, pages>> loaded;
+std::vector<std::pair<dataset_core*, sourced_pages>> slot_runner::load_whole(std::span<const data_use> uses) {
+  std::vector<std::pair<dataset_core*, sourced_pages>> loaded;
   try {
     for (const auto& u : uses) {
       const auto& data = *u.data;
       const auto& d = stored_.at(&data);
       if (d.is_resident) continue;
-      auto& memory = loaded.emplace_back(u.data, map_pages(data.bytes)).second;
+      auto& memory = loaded.emplace_back(u.data, fast_.map(data.bytes, fmt::format("dataset '{}'", data.name))).second;
       if (data.is_cyclic_temporary) continue;
       const auto free = unread(u);
       for_each_run(
@@ -406,7 +407,7 @@ void slot_runner::prepare_rings(const stream_plan& p) {
     auto& d = stored_.at(s.data);
     if (d.ring.bytes() >= s.ring_bytes) continue;
     d.drop_ring();
-    d.ring = mirrored_ring{s.ring_bytes};
+    d.ring = mirrored_ring{s.ring_bytes, fast_};
   }
 }
 
@@ -497,7 +498,7 @@ void slot_runner::for_each_part(dataset_core& data, const box& what, bool is_sto
   const auto all = layers_of(data, what);
   const int count =
       std::clamp(all.high - all.low, 1, static_cast<int>(std::max<std::size_t>(1, bounce_bytes / data.layer_bytes)));
-  const pages bounce = map_pages(bytes_of(data, count));
+  const sourced_pages bounce = page_source{}.map(bytes_of(data, count), "a buffer of layers");
   try {
     for (int from = all.low; from < all.high; from += count) {
       const layers now{from, std::min(from + count, all.high)};

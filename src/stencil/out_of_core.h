@@ -75,7 +75,7 @@ struct stored {
       kept;             // the one that was current before the chain in parts that runs now; empty if none writes this
   box defined{{}, {}};  // around everything written so far
   box kept_defined{{}, {}};
-  pages whole;  // all of it, if it is resident
+  sourced_pages whole;  // all of it, if it is resident
   bool is_resident = false;
   layers changed;  // of a resident one: not in the store yet
   mirrored_ring ring;
@@ -98,7 +98,7 @@ struct stored {
 
 class slot_runner {
  public:
-  slot_runner(chain_runner& runner, const options& how, std::uint64_t fast_bytes);
+  slot_runner(chain_runner& runner, const options& how, const page_source& fast, std::uint64_t fast_bytes);
   ~slot_runner();
   slot_runner(const slot_runner&) = delete;
   slot_runner& operator=(const slot_runner&) = delete;
@@ -157,13 +157,14 @@ class slot_runner {
   void evict(std::span<const dataset_core* const> all);
   [[nodiscard]] bool has_room_for(std::size_t bytes) const;  // beside what is resident, and the rings
   void evict_all_but(std::span<const data_use> uses);
-  [[nodiscard]] std::vector<std::pair<dataset_core*, pages>> load_whole(std::span<const data_use> uses);
+  [[nodiscard]] std::vector<std::pair<dataset_core*, sourced_pages>> load_whole(std::span<const data_use> uses);
   [[nodiscard]] std::vector<const dataset_core*> residents() const;
   void settle();  // what was read ahead has arrived
   void wait_for_all() noexcept;
 
   chain_runner& runner_;
   std::shared_ptr<backing_store> store_;
+  const page_source& fast_;
   std::uint64_t fast_bytes_;
   std::map<const dataset_core*, stored> stored_;
   bool fitted_before_ = true;         // the last chain's datasets would have

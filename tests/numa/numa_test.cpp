@@ -7,6 +7,7 @@
 #include <situ/memory/allocate.h>
 #include <situ/memory/placement.h>
 #include <situ/runtime/runtime.h>
+#include <situ/stencil/stencil.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -257,6 +258,69 @@ TEST_F(guest, memories_take_turns) {
   EXPECT_EQ(where.error, "");
   EXPECT_EQ(where.bytes.at(2), 48 * mib);
   EXPECT_EQ(where.bytes.at(0), 16 * mib);
+}
+
+// What a process of its own, which reads the orderings anew, says of a dataset of so many bytes.
+// The options are made there: a store has a thread.
+std::string said_of_dataset(stencil::options (*make)(), std::uint64_t bytes, std::uint32_t node) {
+  int said[2]{};
+  if (::pipe(said) != 0) std::abort();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string text;
+    try {
+      stencil::options how = make();
+      how.threads = 1;
+      const std::uint64_t unused = memory_of(node).unused;
+      stencil::context c{std::move(how)};
+      const stencil::block<1> line{c, "line"};
+      const auto n = static_cast<int>(bytes / sizeof(double));
+      const stencil::dataset<double, 1> u{line, "u", {n}};
+      stencil::par_loop("fill", line, stencil::range(0, n), [](auto x) { x(0) = 1; }, stencil::write(u));
+      const stencil::reduction<double> total{c, "total"};
+      stencil::par_loop(
+          "total", line, stencil::range(0, n), [](auto x, double& s) { s += x(0); }, stencil::read(u),
+          stencil::sum(total));
+      text = total.value() == n ? std::to_string((unused - memory_of(node).unused) / mib) : "another sum";
+    } catch (const error& bad) {
+      text = bad.what();
+    }
+    (void)!::write(said[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(said[1]);
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(said[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
+  ::close(said[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status == 0 ? text : "ended with status " + std::to_string(status);
+}
+
+TEST_F(guest, datasets_go_along_the_ordering) {
+  order("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"2, 3\"\n");
+  const auto how = [] {
+    stencil::options o;
+    o.run_by = stencil::executor::plain;
+    o.memory_intent = intent::bandwidth;
+    return o;
+  };
+  EXPECT_NEAR(std::atof(said_of_dataset(how, 100 * mib, 2).c_str()), 100, 8);
+  EXPECT_GT(std::atof(said_of_dataset(how, 300 * mib, 3).c_str()), 60) << "spilt";
+  EXPECT_THAT(said_of_dataset(how, 900 * mib, 2), AllOf(HasSubstr("dataset 'u'"), HasSubstr("node 3")));
+}
+
+TEST_F(guest, a_store_on_a_full_node_ends_no_process) {
+  const auto how = [] {
+    stencil::options o;
+    o.run_by = stencil::executor::out_of_core;
+    o.fast_bytes = 16 * mib;
+    o.store = stencil::make_node_store(2);
+    return o;
+  };
+  EXPECT_NEAR(std::atof(said_of_dataset(how, 150 * mib, 2).c_str()), 150, 8);
+  EXPECT_THAT(said_of_dataset(how, 400 * mib, 2), HasSubstr("memory of NUMA node 2"));
 }
 
 TEST_F(guest, what_a_page_costs) {

@@ -74,7 +74,7 @@ TEST(closed_streams, are_not_taken_by_what_a_job_opens) {
 
 TEST(closed_streams, are_not_taken_by_stores_files_and_libraries) {
   EXPECT_THAT(streams_taken_by([] { return stencil::make_file_store(folder); }), testing::AnyOf(0, 77));
-  EXPECT_EQ(streams_taken_by([] { return stencil::mirrored_ring{1 << 16}; }), 0);
+  EXPECT_EQ(streams_taken_by([] { return stencil::mirrored_ring{1 << 16, detail::page_source{}}; }), 0);
   EXPECT_EQ(
       streams_taken_by([] { return stencil::hdf5_file{folder + "/file.h5", stencil::hdf5_file::open_mode::create}; }),
       0);

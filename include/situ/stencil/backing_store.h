@@ -8,6 +8,8 @@
 // cost: of a read or write, that of the medium; starting one must not wait for it, unless too many are in progress.
 #pragma once
 
+#include <situ/machine/intent.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,8 +49,11 @@ class backing_store {
 // past the page cache (O_DIRECT) where the file system can; reads and writes go through an io_uring. Throws bad_file,
 // or not_supported where there is no io_uring.
 [[nodiscard]] std::shared_ptr<backing_store> make_file_store(std::string directory = {});
-// Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node, out_of_memory
-// where it has no room.
+// Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node; its allocate()
+// throws out_of_memory where the node has no room. cost: the faults of all pages, when datasets are made.
 [[nodiscard]] std::shared_ptr<backing_store> make_node_store(int node);
+// Likewise, along the ordering of an intent: intent::capacity, say. Throws bad_file, bad_argument or not_supported
+// where there is none that can be used.
+[[nodiscard]] std::shared_ptr<backing_store> make_intent_store(const intent& what);
 
 }  // namespace situ::stencil

@@ -17,6 +17,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace situ::stencil {
@@ -39,7 +40,9 @@ struct options {
   std::uint64_t cache_bytes = 0;  // what a tile may fill; 0: a model of this machine chooses tiles
   coordinates tile{};             // points of a tile in each dimension; 0: chosen
   bool tune = true;               // compare the best tiles, and one thread with all, over the first repeats of a chain
-  std::uint64_t fast_bytes = 0;   // out of core: memory for all slots; 0: half of the memory of the place tree
+  std::optional<intent> memory_intent;   // of datasets in memory, and of slots: their pages exist, along its ordering,
+                                         // from the start. None: each is where a thread first touches it
+  std::uint64_t fast_bytes = 0;          // out of core: memory for all slots; 0: half of the memory of the place tree
   std::shared_ptr<backing_store> store;  // out of core: where datasets lie; null: a file
   std::string directory;                 // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
   std::uint64_t resident_bytes = 1 << 20;  // out of core: smaller datasets stay in memory
@@ -51,9 +54,9 @@ struct options {
 
   // The defaults with what the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS,
   // SITU_STENCIL_CACHE (bytes, "16 MiB"), SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT
-  // (bytes), SITU_STENCIL_STORE=file|node:0, SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1 or the name of a file that
-  // ends in
-  // ".json". Throws bad_argument.
+  // (bytes), SITU_STENCIL_INTENT=bandwidth, SITU_STENCIL_STORE=file|node:0|intent:capacity, SITU_STENCIL_DIRECTORY,
+  // SITU_STENCIL_REPORT=1 or the name of a file that ends in ".json". Throws bad_argument, and what making the store
+  // throws.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };
@@ -94,7 +97,8 @@ struct chain_statistics {
 // The owner of blocks, datasets, reductions and the queue. Belongs to one thread at a time; not movable.
 class context {
  public:
-  // Starts its threads and, out of core, opens the store. Throws what making the store throws. cost: the first
+  // Starts its threads and, out of core, opens the store. Throws what making the store throws; with an intent bad_file,
+  // bad_argument or not_supported where there is no ordering that can be used. cost: the first
   // context of a program discovers the machine, which takes tens of milliseconds.
   explicit context(options how = options::from_environment());
   ~context();  // drops what is still queued: nobody can see it

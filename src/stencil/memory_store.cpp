@@ -1,39 +1,29 @@
-// The backing store in the memory of a NUMA node. One thread copies, in the order in which requests were started,
-// while the program's threads compute.
+// The backing store in memory of a source: a NUMA node, or the memories of an intent. One thread copies, in the order
+// in which requests were started, while the program's threads compute.
 #include "base/host.h"
-#include "stencil/memory.h"
+#include "memory/page_source.h"
 
 #include <situ/base/error.h>
-#include <situ/base/units.h>
 #include <situ/stencil/backing_store.h>
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace situ::stencil {
 namespace {
 
-// Throws if there is no such node.
-void bind_to_node(const pages& memory, int node) {
-  const int code = node < 0 ? EINVAL : memory.bind_to_node(static_cast<std::uint32_t>(node));
-  if (code == 0) return;
-  throw_error(errc::bad_argument, fmt::format("{} cannot be bound to NUMA node {}: {}", format_bytes(memory.size()),
-                                              node, std::strerror(code)));
-}
-
-class node_store final : public backing_store {
+class memory_store final : public backing_store {
  public:
-  explicit node_store(int node) : node_{node} {
-    bind_to_node(map_pages(page_bytes), node);
+  explicit memory_store(situ::detail::page_source source) : source_{std::move(source)} {
     copier_ = situ::detail::worker{[this] { copy(); }};
   }
-  ~node_store() override {
+  ~memory_store() override {
     {
       const std::lock_guard guard{lock_};
       stop_ = true;
@@ -42,14 +32,12 @@ class node_store final : public backing_store {
     copier_.join();
   }
 
-  [[nodiscard]] std::string description() const override { return fmt::format("memory of NUMA node {}", node_); }
+  [[nodiscard]] std::string description() const override { return source_.description(); }
   [[nodiscard]] bool may_fail() const override { return false; }
 
   // Each allocation is a part of its own; an offset's upper bits say which.
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
-    pages made = map_pages(bytes);
-    bind_to_node(made, node_);
-    parts_.push_back(std::move(made));
+    parts_.push_back(source_.map(bytes, "a store of datasets"));
     return (parts_.size() - 1) << part_bits;
   }
 
@@ -92,8 +80,8 @@ class node_store final : public backing_store {
     }
   }
 
-  int node_;
-  std::vector<pages> parts_;
+  situ::detail::page_source source_;
+  std::vector<situ::detail::sourced_pages> parts_;
   std::mutex lock_;
   std::condition_variable work_, done_;
   std::deque<request> requests_;
@@ -104,6 +92,13 @@ class node_store final : public backing_store {
 
 }  // namespace
 
-std::shared_ptr<backing_store> make_node_store(int node) { return std::make_shared<node_store>(node); }
+std::shared_ptr<backing_store> make_node_store(int node) {
+  if (node < 0) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", node));
+  return std::make_shared<memory_store>(situ::detail::page_source::of_node(static_cast<std::uint32_t>(node)));
+}
+
+std::shared_ptr<backing_store> make_intent_store(const intent& what) {
+  return std::make_shared<memory_store>(situ::detail::page_source{what});
+}
 
 }  // namespace situ::stencil
