@@ -240,7 +240,7 @@ TEST_F(guest, past_all_thresholds_is_an_error_with_the_fills) {
 TEST_F(guest, the_last_memory_takes_the_rest_but_never_the_systems_own) {
   order("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"2, 3\"\nno_room = \"last\"\nfill = 60\n");
   {
-    holder one{550 * mib, &intent::bandwidth};
+    holder one{500 * mib, &intent::bandwidth};
     const told where = one.listen();
     EXPECT_EQ(where.error, "");
     expect_filled({2}, 60);
