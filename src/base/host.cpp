@@ -1,6 +1,7 @@
 #include "base/host.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -110,5 +111,11 @@ void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept {
 }
 
 void give_way() noexcept { ::sched_yield(); }
+
+bool can_order_all_threads() noexcept {
+  static const bool can = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return can;
+}
+void order_all_threads() noexcept { ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
 
 }  // namespace situ::detail

@@ -29,6 +29,12 @@ void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept;
 // Lets others run that are ready on this processor.
 void give_way() noexcept;
 
+// Orders the loads and stores of all threads of this process: after it, each thread's stores before it are seen by the
+// caller, and the caller's by each thread's loads after it. So only one of two sides needs a fence, the one that is
+// rarer. can_order_all_threads() first, once: false where the kernel does not have it. cost: some microseconds.
+[[nodiscard]] bool can_order_all_threads() noexcept;
+void order_all_threads() noexcept;
+
 // Processors this process may run on.
 [[nodiscard]] std::uint32_t allowed_processors() noexcept;
 // The number of the processor that the calling thread runs on, for the moment. cost: a load.

@@ -1,0 +1,401 @@
+#include "task/graph_core.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint32_t most_taken = 16;         // fresh units at once
+constexpr int looks_before_sleep = 2000;         // about 20 us
+constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
+constexpr unit_name failed_unit{unit_name::failed, 0};
+
+dependence* const ended_mark = [] {
+  static dependence mark;
+  return &mark;
+}();
+
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+void fetch_record(const work_unit& unit) noexcept {
+  __builtin_prefetch(&unit, 1);
+  __builtin_prefetch(unit.body, 1);
+  __builtin_prefetch(unit.edges.data(), 1);
+}
+
+}  // namespace
+
+dependence* work_unit::ended() noexcept { return ended_mark; }
+
+void check_accesses(std::span<const declared_access> accesses) {
+  for (const declared_access& each : accesses)
+    if (each.region.rows > 1 && each.region.stride < each.region.bytes)
+      throw error{errc::bad_argument, fmt::format("a declared region has rows of {} bytes that begin {} bytes after "
+                                                  "each other: give rows that do not overlap",
+                                                  each.region.bytes, each.region.stride)};
+}
+
+work_unit& begin_unit(graph_core& core) { return core.free_unit(); }
+void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access> accesses) {
+  core.add(unit, accesses);
+}
+
+graph_core::graph_core(const task_graph_options& options)
+    : window_{options.window},
+      units_{nullptr},
+      fresh_{std::bit_ceil(std::clamp(options.window, 1U, 1U << 20))},
+      threads_order_{can_order_all_threads()} {
+  if (!std::has_single_bit(window_) || window_ > (1U << 20))
+    throw error{errc::bad_argument,
+                fmt::format("a task graph's window is {}: give a power of two, 2^20 at most", window_)};
+  units_ = std::make_unique<work_unit[]>(window_);
+  for (std::uint32_t i = 0; i < window_; ++i) units_[i].successors.store(ended_mark, std::memory_order_relaxed);
+  const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
+  for (std::uint32_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<thread_part>(window_));
+  try {
+    for (std::uint32_t i = 1; i < count; ++i) workers_.emplace_back([this, i] { work(i); });
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+graph_core::~graph_core() {
+  work_until([this] { return ended() == added_; });
+  stop();
+}
+
+void graph_core::check_thread(const char* what) const {
+  if (std::this_thread::get_id() != owner_)
+    throw error{
+        errc::bad_argument,
+        fmt::format("{} of a task graph by another thread than the one that made it: make a graph of the unit's own",
+                    what)};
+}
+
+// --- adding ---------------------------------------------------------------------------------------------------------
+
+work_unit& graph_core::free_unit() {
+  check_thread("add()");
+  for (;;) {
+    for (std::uint32_t i = 0; i < std::min(records_looked_at, window_); ++i) {
+      work_unit& unit = units_[next_record_++ & (window_ - 1)];
+      fetch_record(units_[(next_record_ + 4) & (window_ - 1)]);
+      if (unit.has_ended()) {
+        // A failure is known to the map by the unit's name: first it gets one that stays.
+        if (unit.has_failed.load(std::memory_order_relaxed)) sweep();
+        return unit;
+      }
+    }
+    if (!run_one(0)) pause();
+  }
+}
+
+bool graph_core::is_over(unit_name name) const noexcept {
+  if (name.record >= unit_name::failed) return name.record == unit_name::none;
+  const work_unit& unit = units_[name.record];
+  return unit.generation != name.generation || (unit.has_ended() && !unit.has_failed.load(std::memory_order_relaxed));
+}
+
+// Units that have failed are known to the map by one name afterwards, and their records are free for others.
+void graph_core::sweep() {
+  if (has_failed_.load(std::memory_order_acquire)) {
+    std::vector<bool> failed(window_);  // as of now: others may fail meanwhile
+    for (std::uint32_t i = 0; i < window_; ++i)
+      failed[i] = units_[i].has_ended() && units_[i].has_failed.load(std::memory_order_relaxed);
+    accesses_.rename([&](unit_name name) {
+      const bool is_meant =
+          name.record < window_ && failed[name.record] && units_[name.record].generation == name.generation;
+      return is_meant ? failed_unit : name;
+    });
+    for (std::uint32_t i = 0; i < window_; ++i)
+      if (failed[i]) units_[i].has_failed.store(false, std::memory_order_relaxed);
+  }
+  accesses_.sweep([this](unit_name name) { return is_over(name); });
+}
+
+dependence& graph_core::edge_of(work_unit& unit, std::uint32_t i) {
+  if (i < work_unit::inline_dependences) return unit.edges[i];
+  i -= work_unit::inline_dependences;
+  std::unique_ptr<more_dependences>* more = &unit.more;
+  for (;; i -= 32, more = &(*more)->next) {
+    if (*more == nullptr) *more = std::make_unique<more_dependences>();
+    if (i < 32) return (*more)->edges[i];
+  }
+}
+
+void graph_core::depend(work_unit& unit, unit_name on, std::uint32_t& found) {
+  if (on.record == unit_name::none) return;
+  if (on.record == unit_name::failed) return unit.is_cancelled.store(true, std::memory_order_relaxed);
+  work_unit& before = units_[on.record];
+  if (&before == &unit || before.generation != on.generation) return;
+  dependence* head = before.successors.load(std::memory_order_acquire);
+  if (head != ended_mark) {
+    dependence& edge = edge_of(unit, found);
+    edge.after = &unit;
+    do {
+      edge.next = head;
+      if (before.successors.compare_exchange_weak(head, &edge, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        ++found;
+        return;
+      }
+    } while (head != ended_mark);
+  }
+  if (before.has_failed.load(std::memory_order_relaxed)) unit.is_cancelled.store(true, std::memory_order_relaxed);
+}
+
+void graph_core::declare(work_unit& unit, const memory_region& region, access_mode mode, std::uint32_t& found) {
+  const unit_name self = name_of(unit);
+  const bool is_wait = unit.run == nullptr;  // over before anything else is added, so nobody has to know of it
+  for (std::size_t row = 0; row < region.rows; ++row) {
+    const auto begin = reinterpret_cast<std::uint64_t>(region.begin) + row * region.stride;
+    accesses_.visit(begin, begin + region.bytes, [&](interval& it) {
+      if (mode == access_mode::read) {
+        if (it.writer == self) return;
+        depend(unit, it.writer, found);
+        if (is_wait) return;
+        access_map::add_reader(it, self, [this](unit_name name) { return is_over(name); });
+        return;
+      }
+      bool waited = false;  // readers have waited for the writer
+      for (std::uint32_t i = 0; i < it.readers; ++i) {
+        const unit_name reader = access_map::reader_of(it, i);
+        depend(unit, reader, found);
+        waited |= reader != self;
+      }
+      if (!waited) depend(unit, it.writer, found);
+      if (is_wait) return;
+      it.readers = 0;
+      it.writer = self;
+    });
+  }
+}
+
+void graph_core::add(work_unit& unit, std::span<const declared_access> accesses) {
+  if (accesses_.wants_sweep()) sweep();
+  ++unit.generation;
+  unit.number = ++added_;
+  unit.made_ready_by = 0;
+  unit.is_cancelled.store(false, std::memory_order_relaxed);
+  unit.waits_for.store(work_unit::being_added, std::memory_order_relaxed);
+  unit.successors.store(nullptr, std::memory_order_relaxed);
+  std::uint32_t found = 0;
+  std::exception_ptr no_room;
+  try {
+    for (const declared_access& each : accesses) declare(unit, each.region, each.mode, found);
+  } catch (...) {  // what it has declared so far is waited for; but it does nothing
+    no_room = std::current_exception();
+    if (unit.destroy != nullptr) unit.destroy(unit);
+    unit.destroy = nullptr;
+    unit.run = nullptr;
+  }
+  edges_ += found;
+  if (found == 0 || unit.waits_for.fetch_sub(work_unit::being_added - found, std::memory_order_acq_rel) ==
+                        work_unit::being_added - found) {
+    fresh_.push(static_cast<std::uint32_t>(&unit - units_.get()));
+    wake_somebody();
+  }
+  if (no_room) std::rethrow_exception(no_room);
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+void graph_core::make_ready(work_unit& unit, std::uint32_t thread) noexcept {
+  unit.made_ready_by = thread;
+  threads_[thread]->own.push(static_cast<std::uint32_t>(&unit - units_.get()));
+}
+
+void graph_core::fail(const work_unit& unit) noexcept {
+  const std::scoped_lock lock{failure_mutex_};
+  if (failure_ == nullptr || unit.number < failed_number_) {
+    failure_ = std::current_exception();
+    failed_number_ = unit.number;
+  }
+  has_failed_.store(true, std::memory_order_release);
+}
+
+void graph_core::run(work_unit& unit, std::uint32_t thread) {
+  thread_part& part = *threads_[thread];
+  bool failed = unit.run != nullptr && unit.is_cancelled.load(std::memory_order_relaxed);
+  if (failed) {
+    part.never_run.store(part.never_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  } else if (unit.run != nullptr) {
+    try {
+      unit.run(unit);
+    } catch (...) {
+      fail(unit);
+      failed = true;
+    }
+  }
+  if (unit.destroy != nullptr) unit.destroy(unit);
+  if (failed) unit.has_failed.store(true, std::memory_order_relaxed);
+  dependence* next = unit.successors.exchange(ended_mark, std::memory_order_acq_rel);
+  // From here on the record is another unit's. Its successors are not: they have waited for it.
+  std::uint32_t ready = 0;
+  while (next != nullptr) {
+    work_unit& after = *next->after;
+    next = next->next;
+    if (failed) after.is_cancelled.store(true, std::memory_order_relaxed);
+    if (after.waits_for.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      make_ready(after, thread);
+      ++ready;
+    }
+  }
+  part.ended.store(part.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (ready > 1) wake_somebody();
+  wake_owner();
+}
+
+std::uint32_t graph_core::take(std::uint32_t thread) {
+  thread_part& part = *threads_[thread];
+  if (const std::uint32_t unit = part.own.pop(); unit != no_unit) return unit;
+  std::uint32_t some[most_taken];
+  const auto count = static_cast<std::uint32_t>(threads_.size());
+  if (const std::uint32_t taken = fresh_.take(some, most_taken, 2 * count); taken != 0) {
+    for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
+    return some[0];
+  }
+  for (std::uint32_t i = 1; i < count; ++i) {
+    const std::uint32_t victim = (thread + i) % count;
+    if (const std::uint32_t unit = threads_[victim]->own.steal(); unit != no_unit) return unit;
+  }
+  return no_unit;
+}
+
+bool graph_core::run_one(std::uint32_t thread) {
+  const std::uint32_t taken = take(thread);
+  if (taken == no_unit) return false;
+  if (const std::uint32_t next = threads_[thread]->own.peek(); next != no_unit) fetch_record(units_[next]);
+  work_unit& unit = units_[taken];
+  if (unit.made_ready_by != thread) {
+    std::atomic<std::uint64_t>& count = threads_[thread]->taken;
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  run(unit, thread);
+  return true;
+}
+
+bool graph_core::has_ready() const noexcept {
+  if (!fresh_.is_empty()) return true;
+  return std::any_of(threads_.begin(), threads_.end(), [](const auto& each) { return !each->own.is_empty(); });
+}
+
+// --- sleeping -------------------------------------------------------------------------------------------------------
+
+// A unit is pushed, then `sleepers_` is read; a sleeper counts itself, then looks whether there is a unit. One of the
+// two sees the other, since the sleeper orders all threads between its two steps.
+void graph_core::wake_somebody() noexcept {
+  if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_relaxed) == 0) return;
+  bell_.fetch_add(1, std::memory_order_release);
+  wake_on_word(bell_, 1);
+}
+
+// The adding thread sleeps until a unit has ended or is ready.
+void graph_core::wake_owner() noexcept {
+  if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!owner_sleeps_.load(std::memory_order_relaxed)) return;
+  bell_.fetch_add(1, std::memory_order_release);
+  wake_on_word(bell_, INT32_MAX);
+}
+
+template <class Done>
+void graph_core::sleep_unless(Done done) noexcept {
+  const std::uint32_t heard = bell_.load(std::memory_order_acquire);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (threads_order_)
+    order_all_threads();
+  else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!done() && !has_ready()) wait_on_word(bell_, heard, -1);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void graph_core::work(std::uint32_t thread) {
+  int looks = 0;
+  const auto is_over = [this] { return is_stopping_.load(std::memory_order_acquire); };
+  while (!is_over()) {
+    if (run_one(thread)) {
+      looks = 0;
+    } else if (++looks < looks_before_sleep) {
+      pause();
+    } else {
+      sleep_unless(is_over);
+      looks = 0;
+    }
+  }
+}
+
+template <class Done>
+void graph_core::work_until(Done done) {
+  for (int looks = 0; !done();) {
+    if (run_one(0)) {
+      looks = 0;
+    } else if (++looks < looks_before_sleep) {
+      pause();
+    } else {
+      owner_sleeps_.store(true, std::memory_order_seq_cst);
+      sleep_unless(done);
+      owner_sleeps_.store(false, std::memory_order_relaxed);
+      looks = 0;
+    }
+  }
+}
+
+void graph_core::stop() noexcept {
+  is_stopping_.store(true, std::memory_order_release);
+  bell_.fetch_add(1, std::memory_order_release);
+  wake_on_word(bell_, INT32_MAX);
+  for (worker& each : workers_) each.join();
+}
+
+std::uint64_t graph_core::ended() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& each : threads_) sum += each->ended.load(std::memory_order_acquire);
+  return sum;
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+void graph_core::wait() {
+  check_thread("wait()");
+  work_until([this] { return ended() == added_; });
+  accesses_.clear();
+  if (!has_failed_.load(std::memory_order_acquire)) return;
+  for (std::uint32_t i = 0; i < window_; ++i) units_[i].has_failed.store(false, std::memory_order_relaxed);
+  has_failed_.store(false, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void graph_core::wait_for(std::span<const declared_access> accesses) {
+  check_thread("wait_for()");
+  check_accesses(accesses);
+  work_unit& unit = free_unit();
+  unit.run = nullptr;
+  unit.destroy = nullptr;
+  add(unit, accesses);
+  work_until([&] { return unit.has_ended(); });
+  if (!unit.is_cancelled.load(std::memory_order_relaxed)) return;
+  const std::scoped_lock lock{failure_mutex_};
+  std::rethrow_exception(failure_);
+}
+
+task_graph_statistics graph_core::statistics() const {
+  task_graph_statistics sum{.units = added_, .edges = edges_};
+  for (const auto& each : threads_) {
+    sum.never_run += each->never_run.load(std::memory_order_relaxed);
+    sum.taken += each->taken.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,98 @@
+// A task graph without the types of its bodies: records of units, who waits for whom, threads, waits.
+#pragma once
+
+#include <situ/task/task_graph.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/host.h"
+#include "task/access_map.h"
+#include "task/unit_queues.h"
+
+namespace situ::detail {
+
+class graph_core {
+ public:
+  explicit graph_core(const task_graph_options& options);
+  ~graph_core();
+  graph_core(const graph_core&) = delete;
+  graph_core& operator=(const graph_core&) = delete;
+
+  [[nodiscard]] work_unit& free_unit();
+  void add(work_unit& unit, std::span<const declared_access> accesses);
+  void wait();
+  void wait_for(std::span<const declared_access> accesses);
+  [[nodiscard]] task_graph_statistics statistics() const;
+  [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
+
+ private:
+  // What a thread counts and has ready; written by that thread alone, but for `own`.
+  struct alignas(128) thread_part {
+    explicit thread_part(std::uint32_t window) : own{window} {}
+    own_units own;
+    alignas(64) std::atomic<std::uint64_t> ended{0};
+    std::atomic<std::uint64_t> never_run{0};
+    std::atomic<std::uint64_t> taken{0};
+    std::uint32_t next_victim = 0;
+  };
+
+  [[nodiscard]] unit_name name_of(const work_unit& unit) const noexcept {
+    return {static_cast<std::uint32_t>(&unit - units_.get()), unit.generation};
+  }
+  [[nodiscard]] bool is_over(unit_name name) const noexcept;  // nobody waits for it, nor has to know of it
+  void depend(work_unit& unit, unit_name on, std::uint32_t& found);
+  void declare(work_unit& unit, const memory_region& region, access_mode mode, std::uint32_t& found);
+  void sweep();
+  [[nodiscard]] dependence& edge_of(work_unit& unit, std::uint32_t i);
+
+  void work(std::uint32_t thread);
+  // Runs one unit, if there is any that is ready: false where there is none.
+  bool run_one(std::uint32_t thread);
+  [[nodiscard]] std::uint32_t take(std::uint32_t thread);
+  void run(work_unit& unit, std::uint32_t thread);
+  void make_ready(work_unit& unit, std::uint32_t thread) noexcept;
+  void fail(const work_unit& unit) noexcept;
+  [[nodiscard]] bool has_ready() const noexcept;
+  void wake_somebody() noexcept;
+  void wake_owner() noexcept;
+  template <class Done>
+  void sleep_unless(Done done) noexcept;
+  void stop() noexcept;
+  [[nodiscard]] std::uint64_t ended() const noexcept;
+  // Runs units until `done`; sleeps while there are none.
+  template <class Done>
+  void work_until(Done done);
+  void check_thread(const char* what) const;
+
+  std::uint32_t window_;
+  std::unique_ptr<work_unit[]> units_;
+  fresh_units fresh_;
+  bool threads_order_;                                 // order_all_threads() works, so whoever wakes needs no fence
+  std::vector<std::unique_ptr<thread_part>> threads_;  // 0: the adding thread's
+
+  // Of the adding thread.
+  alignas(64) std::uint64_t added_ = 0;
+  std::uint64_t edges_ = 0;
+  std::uint32_t next_record_ = 0;
+  access_map accesses_;
+  std::thread::id owner_ = std::this_thread::get_id();
+
+  alignas(64) std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<bool> owner_sleeps_{false};
+  std::atomic<std::uint32_t> bell_{0};
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> has_failed_{false};
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+  std::uint64_t failed_number_ = 0;
+  std::vector<detail::worker> workers_;
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,231 @@
+// task_graph: what runs when, failures, misuse, bodies of all sizes, sleep and wake-up.
+#include <situ/task/task_graph.h>
+
+#include <situ/base/error.h>
+
+#include "support/places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace situ {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class task_graph_on : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  task_graph graph_{{.threads = GetParam(), .window = 16}};
+};
+INSTANTIATE_TEST_SUITE_P(threads, task_graph_on, testing::Values(1, 2, 4), testing::PrintToStringParamName());
+
+TEST_P(task_graph_on, a_unit_sees_what_those_before_it_wrote) {
+  std::array<long, 3> v{};
+  for (long i = 1; i <= 1000; ++i) {
+    graph_.add({writes(v[0])}, [&v, i] { v[0] = i; });
+    graph_.add({reads(v[0]), updates(v[1])}, [&v] { v[1] += v[0]; });
+    graph_.add({reads(v[0]), updates(v[2])}, [&v] { v[2] = 3 * v[2] + v[0]; });
+  }
+  graph_.wait();
+  std::uint64_t last = 0;
+  for (std::uint64_t i = 1; i <= 1000; ++i) last = 3 * last + i;
+  EXPECT_EQ(v[1], 500'500);
+  EXPECT_EQ(static_cast<std::uint64_t>(v[2]), last);
+  EXPECT_EQ(graph_.statistics().units, 3000);
+}
+
+TEST_P(task_graph_on, more_units_than_the_window_that_all_wait_for_the_first) {
+  long first = 0;
+  std::vector<long> all(5000);
+  graph_.add({writes(first)}, [&] {
+    std::this_thread::sleep_for(20ms);
+    first = 7;
+  });
+  for (long& each : all) graph_.add({reads(first), writes(each)}, [&each, &first] { each = first; });
+  graph_.wait();
+  EXPECT_THAT(all, testing::Each(7));
+}
+
+TEST_P(task_graph_on, a_tile_and_a_row_that_crosses_it) {
+  std::vector<int> matrix(100 * 100);
+  const int* const corner = &matrix[20 * 100 + 30];
+  graph_.add({writes(tile(corner, 10, 10, 100))}, [&] {
+    std::this_thread::sleep_for(5ms);
+    for (int i = 0; i < 10; ++i)
+      for (int j = 0; j < 10; ++j) matrix[(20 + i) * 100 + 30 + j] = 1;
+  });
+  graph_.add({updates(region(&matrix[2500], 100))}, [&] {
+    for (int j = 0; j < 100; ++j) matrix[2500 + j] += 1;
+  });
+  graph_.wait();
+  EXPECT_EQ(matrix[2529], 1);
+  EXPECT_EQ(matrix[2530], 2);
+  EXPECT_EQ(matrix[2539], 2);
+  EXPECT_EQ(matrix[2540], 1);
+  EXPECT_EQ(graph_.statistics().edges, 1);
+}
+
+TEST_P(task_graph_on, rows_beside_each_other_are_no_conflict) {
+  std::vector<int> matrix(64 * 64);
+  std::atomic<int> begun{0};
+  graph_.add({writes(tile(matrix.data(), 64, 32, 64))}, [&] { ++begun; });
+  graph_.add({writes(tile(matrix.data() + 32, 64, 32, 64))}, [&] { ++begun; });
+  graph_.wait();
+  EXPECT_EQ(begun, 2);
+  EXPECT_EQ(graph_.statistics().edges, 0);
+}
+
+TEST_P(task_graph_on, wait_for_waits_for_what_it_names_alone) {
+  if (GetParam() == 1) GTEST_SKIP() << "one thread runs all that is ready while it waits";
+  std::atomic<bool> go_on{false};
+  int slow = 0, fast = 0;
+  graph_.add({writes(slow)}, [&] {
+    while (!go_on) std::this_thread::yield();
+    slow = 1;
+  });
+  while (graph_.statistics().taken == 0) std::this_thread::yield();  // another thread has it
+  graph_.add({writes(fast)}, [&] { fast = 2; });
+  graph_.wait_for({reads(fast)});
+  EXPECT_EQ(fast, 2);
+  go_on = true;
+  graph_.wait_for({reads(slow)});
+  EXPECT_EQ(slow, 1);
+}
+
+TEST_P(task_graph_on, who_comes_after_a_unit_that_throws_never_runs) {
+  std::array<int, 4> v{};
+  graph_.add({writes(v[0])}, [] { throw std::runtime_error{"the first"}; });
+  graph_.add({reads(v[0]), writes(v[1])}, [&] { v[1] = 1; });
+  graph_.add({reads(v[1]), writes(v[2])}, [&] { v[2] = 1; });
+  graph_.add({writes(v[3])}, [&] { v[3] = 1; });
+  EXPECT_THAT([&] { graph_.wait(); }, testing::ThrowsMessage<std::runtime_error>("the first"));
+  EXPECT_THAT(v, testing::ElementsAre(0, 0, 0, 1));
+  EXPECT_EQ(graph_.statistics().never_run, 2);
+  // As new.
+  graph_.add({updates(v[0])}, [&] { v[0] = 5; });
+  graph_.wait();
+  EXPECT_EQ(v[0], 5);
+}
+
+TEST_P(task_graph_on, long_after_a_failure_it_is_known_still) {
+  std::array<long, 3> v{};
+  graph_.add({writes(v[0])}, [] { throw std::runtime_error{"long ago"}; });
+  for (int i = 0; i < 10'000; ++i) graph_.add({updates(v[1])}, [&] { ++v[1]; });
+  for (int i = 0; i < 1000; ++i) graph_.add({reads(v[0]), updates(v[2])}, [&] { ++v[2]; });
+  EXPECT_THAT([&] { graph_.wait_for({reads(v[2])}); }, testing::ThrowsMessage<std::runtime_error>("long ago"));
+  graph_.wait_for({reads(v[1])});
+  EXPECT_THAT([&] { graph_.wait(); }, testing::ThrowsMessage<std::runtime_error>("long ago"));
+  EXPECT_THAT(v, testing::ElementsAre(0, 10'000, 0));
+}
+
+TEST_P(task_graph_on, of_several_failures_the_first_added_is_thrown) {
+  for (int round = 0; round < 50; ++round) {
+    std::array<int, 8> v{};
+    for (int i = 0; i < 8; ++i) graph_.add({writes(v[i])}, [i] { throw std::runtime_error{std::to_string(i)}; });
+    EXPECT_THAT([&] { graph_.wait(); }, testing::ThrowsMessage<std::runtime_error>("0"));
+  }
+}
+
+TEST_P(task_graph_on, bodies_are_destroyed_once_whether_they_ran_or_not) {
+  const auto counted = std::make_shared<int>(0);
+  int x = 0;
+  std::array<char, 200> large{};
+  graph_.add({updates(x)}, [counted] { throw 1; });
+  for (int i = 0; i < 100; ++i) {
+    graph_.add({updates(x)}, [counted] { FAIL(); });
+    graph_.add({}, [counted, large] { EXPECT_EQ(large[0], 0); });
+  }
+  EXPECT_THROW(graph_.wait(), int);
+  EXPECT_EQ(counted.use_count(), 1);
+}
+
+TEST_P(task_graph_on, a_body_that_cannot_be_copied_leaves_nothing) {
+  struct bad {
+    bad() = default;
+    bad(const bad&) { throw std::runtime_error{"no copy"}; }
+    void operator()() const {}
+  };
+  int x = 0;
+  const bad body;
+  for (int i = 0; i < 40; ++i) EXPECT_THROW(graph_.add({writes(x)}, body), std::runtime_error);
+  graph_.wait();
+  EXPECT_EQ(graph_.statistics().units, 0);
+}
+
+TEST_P(task_graph_on, only_its_own_thread_adds) {
+  int x = 0;
+  graph_.add({}, [&] {
+    if (GetParam() == 1) return;
+    std::thread{[&] {
+      EXPECT_THAT([&] { graph_.add({writes(x)}, [] {}); },
+                  testing::ThrowsMessage<error>(HasSubstr("make a graph of the unit's own")));
+    }}.join();
+  });
+  graph_.wait();
+}
+
+TEST_P(task_graph_on, a_unit_may_have_a_graph_of_its_own) {
+  std::array<long, 10> sums{};
+  for (long& sum : sums)
+    graph_.add({writes(sum)}, [&sum] {
+      task_graph inner{{.threads = 1}};
+      std::vector<long> parts(100);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        inner.add({writes(parts[i])}, [&parts, i] { parts[i] = static_cast<long>(i); });
+      inner.wait();
+      sum = std::accumulate(parts.begin(), parts.end(), 0L);
+    });
+  graph_.wait();
+  EXPECT_THAT(sums, testing::Each(4950));
+}
+
+TEST_P(task_graph_on, whoever_sleeps_is_woken) {
+  std::mt19937_64 random{test::test_seed()};
+  long x = 0;
+  for (int i = 0; i < 300; ++i) {
+    graph_.add({updates(x)}, [&, pause = random() % 300] {
+      std::this_thread::sleep_for(std::chrono::microseconds{pause});
+      ++x;
+    });
+    if (random() % 8 == 0) graph_.wait();
+    if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds{random() % 300});
+  }
+  graph_.wait();
+  EXPECT_EQ(x, 300);
+}
+
+TEST(task_graph, says_what_it_cannot_do) {
+  EXPECT_THAT([] { task_graph graph{{.window = 100}}; },
+              testing::ThrowsMessage<error>(HasSubstr("give a power of two")));
+  task_graph graph{{.threads = 1}};
+  int x[10]{};
+  EXPECT_THAT([&] { graph.add({writes(tile(x, 3, 4, 2))}, [] {}); },
+              testing::ThrowsMessage<error>(HasSubstr("rows of 16 bytes that begin 8 bytes after each other")));
+  graph.wait();
+}
+
+TEST(task_graph, threads_of_a_graph_run_at_the_same_time) {
+  task_graph graph{{.threads = 3}};
+  std::atomic<int> here{0};
+  for (int i = 0; i < 3; ++i)
+    graph.add({}, [&] {
+      ++here;
+      while (here < 3) std::this_thread::yield();
+    });
+  graph.wait();
+  EXPECT_EQ(here, 3);
+}
+
+}  // namespace
+}  // namespace situ
