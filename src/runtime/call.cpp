@@ -41,8 +41,8 @@ call_slot* find_call(runtime_state& state, call_id id) noexcept {
 // Takes a call out of the table, so that no other answer finds it.
 call_slot take_call(runtime_state& state, call_slot& slot) noexcept {
   call_slot taken = std::move(slot);
-  slot.state = nullptr;
-  ++slot.generation;  // NOLINT(bugprone-use-after-move): a number, which moving leaves
+  slot.state = nullptr;  // NOLINT(bugprone-use-after-move): of the rest, moving leaves what it was
+  ++slot.generation;
   slot.next_free = state.free_call;
   state.free_call = static_cast<std::uint32_t>(&slot - state.calls.data());
   return taken;

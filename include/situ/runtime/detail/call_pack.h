@@ -20,6 +20,7 @@ template <class Result>
 using settled_t = std::decay_t<typename unwrap_future<Result>::type>;
 
 template <class... Ts>
+// NOLINTNEXTLINE(misc-redundant-expression): of packs of one type twice
 inline constexpr bool sent_unmeasured = (is_written_by_situ<Ts>() && ...) && (is_long_to_measure<Ts> || ...);
 // Room for such messages, at this place.
 template <class... Ts>
