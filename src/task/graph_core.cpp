@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 namespace situ::detail {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::uint32_t most_taken = 16;         // fresh units at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
+constexpr std::size_t most_parts = 64;           // of a reduction, before they are combined
 constexpr unit_name failed_unit{unit_name::failed, 0};
 
 dependence* const ended_mark = [] {
@@ -36,15 +38,43 @@ void fetch_record(const work_unit& unit) noexcept {
 
 dependence* work_unit::ended() noexcept { return ended_mark; }
 
-void check_accesses(std::span<const declared_access> accesses) {
+static bool touch(const memory_region& a, const memory_region& b) noexcept {  // by their bounds
+  const auto begin_a = reinterpret_cast<std::uint64_t>(a.begin), begin_b = reinterpret_cast<std::uint64_t>(b.begin);
+  const auto extent = [](const memory_region& r) { return (r.rows - 1) * r.stride + r.bytes; };
+  return a.size() != 0 && b.size() != 0 && begin_a < begin_b + extent(b) && begin_b < begin_a + extent(a);
+}
+
+void prepare_unit(graph_core& core, std::span<const declared_access> accesses) { core.prepare(accesses); }
+
+void graph_core::prepare(std::span<const declared_access> accesses) {
   for (const declared_access& each : accesses)
     if (each.region.rows > 1 && each.region.stride < each.region.bytes)
       throw error{errc::bad_argument, fmt::format("a declared region has rows of {} bytes that begin {} bytes after "
                                                   "each other: give rows that do not overlap",
                                                   each.region.bytes, each.region.stride)};
+  if (!reductions_.empty())
+    for (const declared_access& each : accesses) close_reductions(each.region);
 }
 
 work_unit& begin_unit(graph_core& core) { return core.free_unit(); }
+
+void check_declared(const void* begin, std::size_t bytes, bool writes, const char* array, std::size_t index) {
+  const auto first = reinterpret_cast<std::uint64_t>(begin);
+  std::string declared;
+  for (const declared_access& each : *checked_unit->declared) {
+    const auto base = reinterpret_cast<std::uint64_t>(each.region.begin);
+    const std::uint64_t row =
+        each.region.rows > 1 && first >= base ? std::min((first - base) / each.region.stride, each.region.rows - 1) : 0;
+    const std::uint64_t start = base + row * each.region.stride;
+    const bool is_in = start <= first && first + bytes <= start + each.region.bytes;
+    if (is_in && (writes ? each.mode != access_mode::read : each.mode != access_mode::write)) return;
+    if (is_in && !writes) return;  // what it has written itself, it may read
+  }
+  throw error{errc::bad_argument,
+              fmt::format("unit {}{} {} {}[{}], which it has not declared: add {}() of it", checked_unit->number,
+                          checked_unit->name == nullptr ? "" : fmt::format(" ({})", checked_unit->name),
+                          writes ? "writes" : "reads", array, index, writes ? "writes() or updates" : "reads")};
+}
 void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access> accesses) {
   core.add(unit, accesses);
 }
@@ -53,7 +83,8 @@ graph_core::graph_core(const task_graph_options& options)
     : window_{options.window},
       units_{nullptr},
       fresh_{std::bit_ceil(std::clamp(options.window, 1U, 1U << 20))},
-      threads_order_{can_order_all_threads()} {
+      threads_order_{can_order_all_threads()},
+      is_checked_{options.checked} {
   if (!std::has_single_bit(window_) || window_ > (1U << 20))
     throw error{errc::bad_argument,
                 fmt::format("a task graph's window is {}: give a power of two, 2^20 at most", window_)};
@@ -180,6 +211,40 @@ void graph_core::declare(work_unit& unit, const memory_region& region, access_mo
   }
 }
 
+// --- reductions -----------------------------------------------------------------------------------------------------
+
+open_reduction& open_reduction_of(graph_core& core, const memory_region& target, const void* operation,
+                                  std::span<const declared_access> accesses) {
+  for (const declared_access& each : accesses)
+    if (touch(each.region, target))
+      throw error{errc::bad_argument,
+                  "a unit declares an access to what it reduces into: it has a part of its own, which it is given"};
+  return core.reduction_of(target, operation);
+}
+
+open_reduction& graph_core::reduction_of(const memory_region& target, const void* operation) {
+  check_thread("reduce()");
+  const auto known = std::find_if(reductions_.begin(), reductions_.end(), [&](const open_reduction& each) {
+    return each.target.begin == target.begin && each.target.bytes == target.bytes && each.operation == operation;
+  });
+  if (known != reductions_.end() && known->parts.size() < most_parts) return *known;
+  close_reductions(target);
+  return reductions_.emplace_back(open_reduction{.target = target, .operation = operation});
+}
+
+// Whoever touches a target comes after what combines its parts.
+void graph_core::close_reductions(const memory_region& touched) {
+  for (std::size_t i = 0; i < reductions_.size();) {
+    if (!touch(touched, reductions_[i].target)) {
+      ++i;
+      continue;
+    }
+    open_reduction closed = std::move(reductions_[i]);
+    reductions_.erase(reductions_.begin() + static_cast<std::ptrdiff_t>(i));
+    closed.add_combiner(*this, closed);
+  }
+}
+
 void graph_core::add(work_unit& unit, std::span<const declared_access> accesses) {
   if (accesses_.wants_sweep()) sweep();
   ++unit.generation;
@@ -191,6 +256,7 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   std::uint32_t found = 0;
   std::exception_ptr no_room;
   try {
+    if (is_checked_) unit.declared = std::make_unique<std::vector<declared_access>>(accesses.begin(), accesses.end());
     for (const declared_access& each : accesses) declare(unit, each.region, each.mode, found);
   } catch (...) {  // what it has declared so far is waited for; but it does nothing
     no_room = std::current_exception();
@@ -229,12 +295,15 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
   if (failed) {
     part.never_run.store(part.never_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   } else if (unit.run != nullptr) {
+    const work_unit* const outer = checked_unit;
     try {
+      if (is_checked_) checked_unit = &unit;
       unit.run(unit);
     } catch (...) {
       fail(unit);
       failed = true;
     }
+    checked_unit = outer;
   }
   if (unit.destroy != nullptr) unit.destroy(unit);
   if (failed) unit.has_failed.store(true, std::memory_order_relaxed);
@@ -368,6 +437,7 @@ std::uint64_t graph_core::ended() const noexcept {
 
 void graph_core::wait() {
   check_thread("wait()");
+  while (!reductions_.empty()) close_reductions(reductions_.back().target);
   work_until([this] { return ended() == added_; });
   accesses_.clear();
   if (!has_failed_.load(std::memory_order_acquire)) return;
@@ -378,7 +448,7 @@ void graph_core::wait() {
 
 void graph_core::wait_for(std::span<const declared_access> accesses) {
   check_thread("wait_for()");
-  check_accesses(accesses);
+  prepare(accesses);
   work_unit& unit = free_unit();
   unit.run = nullptr;
   unit.destroy = nullptr;

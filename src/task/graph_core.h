@@ -26,6 +26,8 @@ class graph_core {
   graph_core& operator=(const graph_core&) = delete;
 
   [[nodiscard]] work_unit& free_unit();
+  open_reduction& reduction_of(const memory_region& target, const void* operation);
+  void prepare(std::span<const declared_access> accesses);
   void add(work_unit& unit, std::span<const declared_access> accesses);
   void wait();
   void wait_for(std::span<const declared_access> accesses);
@@ -50,6 +52,7 @@ class graph_core {
   void depend(work_unit& unit, unit_name on, std::uint32_t& found);
   void declare(work_unit& unit, const memory_region& region, access_mode mode, std::uint32_t& found);
   void sweep();
+  void close_reductions(const memory_region& touched);
   [[nodiscard]] dependence& edge_of(work_unit& unit, std::uint32_t i);
 
   void work(std::uint32_t thread);
@@ -80,6 +83,8 @@ class graph_core {
   // Of the adding thread.
   alignas(64) std::uint64_t added_ = 0;
   std::uint64_t edges_ = 0;
+  std::vector<open_reduction> reductions_;
+  bool is_checked_;
   std::uint32_t next_record_ = 0;
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();

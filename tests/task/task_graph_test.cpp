@@ -8,12 +8,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -203,6 +207,106 @@ TEST_P(task_graph_on, whoever_sleeps_is_woken) {
   }
   graph_.wait();
   EXPECT_EQ(x, 300);
+}
+
+TEST_P(task_graph_on, a_reduction_has_the_same_bits_whoever_ran_when) {
+  std::mt19937_64 random{7};
+  std::vector<double> x(1000);
+  for (double& each : x) each = std::ldexp(1.0, static_cast<int>(random() % 60)) / 3;
+  double expected = 5;
+  for (std::size_t block = 0; block < 100; ++block) {
+    double part = 0;
+    for (std::size_t i = 0; i < 10; ++i) part += x[10 * block + i];
+    expected += part;
+  }
+  double sum = 0;
+  graph_.add({writes(sum)}, [&] { sum = 5; });
+  for (std::size_t block = 0; block < 100; ++block) {
+    const std::span<const double> mine{&x[10 * block], 10};
+    graph_.reduce(sum, {reads(mine)}, [mine](double& part) {
+      for (const double each : mine) part += each;
+    });
+  }
+  double copy = 0;
+  graph_.add({reads(sum), writes(copy)}, [&] { copy = sum; });
+  graph_.wait();
+  EXPECT_EQ(sum, expected);
+  EXPECT_EQ(copy, expected);
+}
+
+struct larger_of {
+  long operator()(long a, long b) const { return std::max(a, b); }
+};
+
+TEST_P(task_graph_on, reductions_by_two_operations_come_one_after_the_other) {
+  long x = 0;
+  for (long i = 1; i <= 200; ++i) graph_.reduce(x, {}, [i](long& part) { part = i; });
+  for (long i = 1; i <= 200; ++i) graph_.reduce(x, {}, [i](long& part) { part = 100 * i; }, 0L, larger_of{});
+  graph_.reduce(x, {}, [](long& part) { part = 1; });
+  graph_.wait();
+  EXPECT_EQ(x, 20'101);  // 20,100 of the sum; 20,000 is not larger
+  EXPECT_THAT([&] { graph_.reduce(x, {reads(x)}, [](long&) {}); },
+              testing::ThrowsMessage<error>(HasSubstr("it has a part of its own")));
+}
+
+TEST_P(task_graph_on, a_unit_of_a_reduction_that_throws_ends_what_combines) {
+  long x = 1, after = 1;
+  for (int i = 0; i < 100; ++i)
+    graph_.reduce(x, {}, [i](long& part) {
+      if (i == 70) throw std::runtime_error{"no part"};
+      part = 1;
+    });
+  graph_.add({reads(x), writes(after)}, [&] { after = 2; });
+  EXPECT_THAT([&] { graph_.wait(); }, testing::ThrowsMessage<std::runtime_error>("no part"));
+  EXPECT_EQ(x, 65);  // the first 64
+  EXPECT_EQ(after, 1);
+}
+
+class checked_graph : public testing::Test {
+ protected:
+  std::string refusal_of(std::initializer_list<declared_access> accesses, std::function<void()> body) {
+    graph_.add(accesses, std::move(body), "smooth");
+    try {
+      graph_.wait();
+      return "";
+    } catch (const error& refused) {
+      return std::string{refused.message()};
+    }
+  }
+  task_graph graph_{{.threads = 2, .checked = true}};
+  std::vector<double> storage_ = std::vector<double>(100);
+  declared_span<double> a_{"a", storage_};
+  declared_span<const double> read_{"a", storage_};
+};
+
+TEST_F(checked_graph, finds_what_was_not_declared) {
+  EXPECT_EQ(refusal_of({reads(a_)}, [&] { a_[35] = 1; }),
+            "unit 1 (smooth) writes a[35], which it has not declared: add writes() or updates() of it");
+  EXPECT_EQ(refusal_of({updates(region(&storage_[0], 10))}, [&] { a_[9] = read_[10]; }),
+            "unit 2 (smooth) reads a[10], which it has not declared: add reads() of it");
+  EXPECT_EQ(refusal_of({updates(tile(&storage_[5], 3, 4, 10))}, [&] { a_[19] = 1; }),
+            "unit 3 (smooth) writes a[19], which it has not declared: add writes() or updates() of it");
+  EXPECT_EQ(storage_[19], 0);
+}
+
+TEST_F(checked_graph, allows_what_was_declared) {
+  EXPECT_EQ(refusal_of({reads(region(&storage_[0], 10)), writes(region(&storage_[10], 10)),
+                        updates(tile(&storage_[25], 3, 4, 10))},
+                       [&] {
+                         a_[10] = read_[0] + a_.at(9);
+                         a_[19] = a_.at(10);
+                         a_[48] = a_[28] + a_[35];
+                       }),
+            "");
+  a_[99] = 1;                      // no unit
+  graph_.add({updates(a_)}, [&] {  // a graph within, of what the unit may access
+    task_graph inner{{.threads = 1, .checked = true}};
+    inner.add({updates(region(&storage_[0], 1))}, [&] { a_[0] = 2; });
+    inner.wait();
+    a_[50] = 3;
+  });
+  graph_.wait();
+  EXPECT_EQ(a_[50], 3);
 }
 
 TEST(task_graph, says_what_it_cannot_do) {

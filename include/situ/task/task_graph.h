@@ -23,9 +23,9 @@
 #include <situ/task/access.h>
 #include <situ/task/detail/work_unit.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -33,12 +33,38 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace situ {
 
 namespace detail {
+
 class graph_core;
+
+template <class F>
+void add_unit(graph_core& core, std::span<const declared_access> accesses, F&& body, const char* name) {
+  using function = std::remove_cvref_t<F>;
+  static_assert(std::is_invocable_v<function&>, "the body of a unit is called without arguments");
+  prepare_unit(core, accesses);
+  work_unit& unit = begin_unit(core);
+  if constexpr (sizeof(function) <= work_unit::body_bytes && alignof(function) <= alignof(std::max_align_t)) {
+    new (unit.body) function(std::forward<F>(body));
+    unit.run = [](work_unit& u) { (*std::launder(reinterpret_cast<function*>(u.body)))(); };
+    if constexpr (std::is_trivially_destructible_v<function>)
+      unit.destroy = nullptr;
+    else
+      unit.destroy = [](work_unit& u) noexcept { std::launder(reinterpret_cast<function*>(u.body))->~function(); };
+  } else {
+    auto* const apart = new function(std::forward<F>(body));
+    new (unit.body)(function*)(apart);
+    unit.run = [](work_unit& u) { (**std::launder(reinterpret_cast<function**>(u.body)))(); };
+    unit.destroy = [](work_unit& u) noexcept { delete *std::launder(reinterpret_cast<function**>(u.body)); };
+  }
+  unit.name = name;
+  end_unit(core, unit, accesses);
 }
+
+}  // namespace detail
 
 struct task_graph_options {
   // Threads that run units, with the one that makes the graph; 0: one for each processor that this process may use.
@@ -46,6 +72,9 @@ struct task_graph_options {
   // Units under way at most, a power of two; add() runs others meanwhile. More: a longer look ahead, more memory (320
   // bytes a unit).
   std::uint32_t window = 2048;
+  // Accesses by declared_span are held against what their unit has declared. cost: an allocation a unit, some ns an
+  // access.
+  bool checked = false;
 };
 
 // What a graph has done since it was made.
@@ -66,36 +95,26 @@ class task_graph {
   task_graph(const task_graph&) = delete;
   task_graph& operator=(const task_graph&) = delete;
 
-  // Adds a unit: body(), once what it declares is as if all units before it had run one after the other. Throws what
-  // copying `body` throws, std::bad_alloc, and bad_argument for rows that overlap; then nothing is added.
-  // cost: about 100 ns and 40 ns for each region, of the thread that adds; bodies of more than 64 bytes are allocated.
+  // Adds a unit: body(), once what it declares is as if all units before it had run one after the other. `name`, of
+  // static storage, is what errors call it. Throws what copying `body` throws, std::bad_alloc, and bad_argument for
+  // rows that overlap; then nothing is added. cost: about 100 ns and 40 ns for each region, of the thread that adds;
+  // bodies of more than 64 bytes are allocated.
   template <class F>
-  void add(std::span<const declared_access> accesses, F&& body) {
-    using function = std::remove_cvref_t<F>;
-    static_assert(std::is_invocable_v<function&>, "the body of a unit is called without arguments");
-    detail::check_accesses(accesses);
-    detail::work_unit& unit = detail::begin_unit(*core_);
-    if constexpr (sizeof(function) <= detail::work_unit::body_bytes && alignof(function) <= alignof(std::max_align_t)) {
-      new (unit.body) function(std::forward<F>(body));
-      unit.run = [](detail::work_unit& u) { (*std::launder(reinterpret_cast<function*>(u.body)))(); };
-      if constexpr (std::is_trivially_destructible_v<function>)
-        unit.destroy = nullptr;
-      else
-        unit.destroy = [](detail::work_unit& u) noexcept {
-          std::launder(reinterpret_cast<function*>(u.body))->~function();
-        };
-    } else {
-      auto* const apart = new function(std::forward<F>(body));
-      new (unit.body)(function*)(apart);
-      unit.run = [](detail::work_unit& u) { (**std::launder(reinterpret_cast<function**>(u.body)))(); };
-      unit.destroy = [](detail::work_unit& u) noexcept { delete *std::launder(reinterpret_cast<function**>(u.body)); };
-    }
-    detail::end_unit(*core_, unit, accesses);
+  void add(std::span<const declared_access> accesses, F&& body, const char* name = nullptr) {
+    detail::add_unit(*core_, accesses, std::forward<F>(body), name);
   }
   template <class F>
-  void add(std::initializer_list<declared_access> accesses, F&& body) {
-    add(std::span{accesses.begin(), accesses.size()}, std::forward<F>(body));
+  void add(std::initializer_list<declared_access> accesses, F&& body, const char* name = nullptr) {
+    add(std::span{accesses.begin(), accesses.size()}, std::forward<F>(body), name);
   }
+
+  // Adds a unit that contributes to `target`: body(part), where part begins as `identity`. Units that reduce into the
+  // same target by the same operation do not wait for each other. Their parts are combined in the order of add(),
+  // target = combine(target, part), so the bits do not depend on who ran when. `Combine` has no state. cost: of add(),
+  // an allocation, and a share of 1/64 of a unit that combines.
+  template <class T, class F, class Combine = std::plus<>>
+  void reduce(T& target, std::initializer_list<declared_access> accesses, F&& body, T identity = T{}, Combine = {},
+              const char* name = nullptr);
 
   // Until every unit has ended. Throws the exception of the first of those that threw; after that the graph is as new.
   // Runs units meanwhile.
@@ -111,6 +130,62 @@ class task_graph {
 
  private:
   std::unique_ptr<detail::graph_core> core_;
+};
+
+template <class T, class F, class Combine>
+void task_graph::reduce(T& target, std::initializer_list<declared_access> accesses, F&& body, T identity, Combine,
+                        const char* name) {
+  static_assert(std::is_empty_v<Combine> && std::is_default_constructible_v<Combine>, "a Combine without state");
+  static constexpr char operation = 0;  // its address tells one T and Combine from others
+  detail::open_reduction& open = detail::open_reduction_of(*core_, detail::region_of(target), &operation,
+                                                           std::span{accesses.begin(), accesses.size()});
+  open.add_combiner = [](detail::graph_core& core, detail::open_reduction& of) {
+    auto* const into = static_cast<T*>(const_cast<void*>(of.target.begin));
+    std::vector<declared_access> all{updates(*into)};
+    for (const auto& part : of.parts) all.push_back(reads(*static_cast<const T*>(part.get())));
+    detail::add_unit(
+        core, all,
+        [into, parts = std::move(of.parts)] {
+          for (const auto& part : parts) *into = Combine{}(*into, *static_cast<const T*>(part.get()));
+        },
+        "combine");
+  };
+  auto part = std::make_shared<T>(std::move(identity));
+  std::vector<declared_access> all(accesses);
+  all.push_back(updates(*part));
+  open.parts.push_back(part);
+  add(all, [part, body = std::forward<F>(body)]() mutable { body(*part); }, name);
+}
+
+// A named span whose elements are held against the declarations of the unit that accesses them, where its graph is
+// checked. Elements of a span of const are read; those of others are written, or read by at(). cost: unchecked, a load
+// of a thread's variable.
+template <class T>
+class declared_span {
+ public:
+  // `name`, of static storage, is what errors call it.
+  declared_span(const char* name, std::span<T> elements) : elements_{elements}, name_{name} {}
+
+  // Throws bad_argument in a unit of a checked graph that has not declared to write the element (of const: to read it).
+  T& operator[](std::size_t i) const {
+    if (detail::checked_unit != nullptr)
+      detail::check_declared(&elements_[i], sizeof(T), !std::is_const_v<T>, name_, i);
+    return elements_[i];
+  }
+  // The element, to be read. Throws bad_argument where that is not declared.
+  const T& at(std::size_t i) const {
+    if (detail::checked_unit != nullptr) detail::check_declared(&elements_[i], sizeof(T), false, name_, i);
+    return elements_[i];
+  }
+  // Its elements, unchecked; where they begin and how many there are, so that reads(), writes() and updates() take it.
+  [[nodiscard]] T* data() const noexcept { return elements_.data(); }
+  [[nodiscard]] std::size_t size() const noexcept { return elements_.size(); }
+  [[nodiscard]] T* begin() const noexcept { return elements_.data(); }
+  [[nodiscard]] T* end() const noexcept { return elements_.data() + elements_.size(); }
+
+ private:
+  std::span<T> elements_;
+  const char* name_;
 };
 
 }  // namespace situ

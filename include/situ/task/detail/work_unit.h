@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace situ::detail {
 
@@ -42,19 +43,39 @@ struct alignas(64) work_unit {
   std::uint64_t number = 0;                      // in the order of add()
   void (*run)(work_unit&) = nullptr;             // null: a wait, which fails nobody
   void (*destroy)(work_unit&) noexcept = nullptr;
-  std::unique_ptr<more_dependences> more;
+  const char* name = nullptr;  // or null
 
   alignas(64) std::byte body[body_bytes];
   std::array<dependence, inline_dependences> edges;
+  std::unique_ptr<more_dependences> more;
+  std::unique_ptr<std::vector<declared_access>> declared;  // in a checked graph
 
   // What stands for "ended" in `successors`.
   [[nodiscard]] static dependence* ended() noexcept;
   [[nodiscard]] bool has_ended() const noexcept { return successors.load(std::memory_order_acquire) == ended(); }
 };
 
-void check_accesses(std::span<const declared_access> accesses);
+// Before a unit that declares these: they are checked, and reductions into what they touch are closed.
+void prepare_unit(graph_core& core, std::span<const declared_access> accesses);
 // A record that is free, with room for a body; stays free until end_unit.
 [[nodiscard]] work_unit& begin_unit(graph_core& core);
 void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access> accesses);
+
+// Throws bad_argument where the calling thread runs a unit of a checked graph that has not declared the access.
+void check_declared(const void* begin, std::size_t bytes, bool writes, const char* array, std::size_t index);
+// The unit that the calling thread runs, where its graph is checked.
+inline constinit thread_local const work_unit* checked_unit = nullptr;
+
+// What units of a reduction have computed and nobody has combined yet. Of the adding thread.
+struct open_reduction {
+  memory_region target;
+  const void* operation = nullptr;  // which function combines
+  std::vector<std::shared_ptr<void>> parts;
+  void (*add_combiner)(graph_core& core, open_reduction& of) = nullptr;
+};
+// The reduction of `target` by `operation`; others that are open there are closed before. Throws bad_argument where one
+// of the accesses touches the target.
+open_reduction& open_reduction_of(graph_core& core, const memory_region& target, const void* operation,
+                                  std::span<const declared_access> accesses);
 
 }  // namespace situ::detail
