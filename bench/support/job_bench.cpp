@@ -35,7 +35,7 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
 }  // namespace
 
 std::span<const job_bench* const> job_benches() {
-  static const std::array<const job_bench*, 2> all{&everyday_bench(), &memory_bench()};
+  static const std::array<const job_bench*, 3> all{&everyday_bench(), &memory_bench(), &task_bench()};
   return all;
 }
 

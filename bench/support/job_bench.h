@@ -36,6 +36,8 @@ struct job_bench {
 [[nodiscard]] const job_bench& everyday_bench();
 // memory_cases.cpp: pages along an ordering beside plain ones.
 [[nodiscard]] const job_bench& memory_bench();
+// task_cases.cpp: units with declared accesses beside other task graphs.
+[[nodiscard]] const job_bench& task_bench();
 // All of them.
 [[nodiscard]] std::span<const job_bench* const> job_benches();
 // The one that has the case; null where none has.

@@ -1,17 +1,23 @@
-// Units of about 1 us with two declared regions each, in three patterns; every subject of `situ bench tasks` runs them.
+// Programs of units with declared accesses, which every subject of `situ bench tasks` runs: what a unit reads and
+// writes, and what it does.
 //
 //   independent   unit i reads a[i] and writes b[i]
 //   chained       each unit reads one word and updates another, the same for all: one after the other
 //   wavefront     rows of 64 words: each unit updates the next word of a row and reads the one before it in the row
+//   cholesky      a matrix in tiles, lower triangle, right-looking; tiles of 32 x 32 or 64 x 64 doubles
 //
-// What is not work is overhead: threads * wall - work. Of `chained`, where one unit runs at a time, wall - work.
+// Of the first three each unit takes about 1 us. Their overhead: threads * wall - work, a unit; of `chained`, where one
+// unit runs at a time, wall - work. The work is that of the same units without a runtime, measured before and after.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string>
 #include <vector>
 
 namespace task_bench {
@@ -21,7 +27,7 @@ inline constexpr std::size_t columns = 64;
 
 inline double clock_ns() { return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
-// Dependent multiplications, in the caller's registers.
+// Dependent multiplications.
 inline void work(int steps) {
   std::uint64_t x = 1;
   for (int i = 0; i < steps; ++i) {
@@ -35,56 +41,147 @@ inline int steps_for_1us() {
   for (int i = 0; i < 50; ++i) {
     const double begin = clock_ns();
     work(100'000);
-    best = best < clock_ns() - begin ? best : clock_ns() - begin;
+    best = std::min(best, clock_ns() - begin);
   }
   return static_cast<int>(100'000 * 1000 / best);
 }
 
 struct pattern {
-  const char* name;
+  std::string name;
   std::size_t units;
-  int steps;
+  int steps = steps_for_1us();
   std::vector<std::uint64_t> a, b;
 
-  pattern(const char* name, std::size_t units, int steps)
-      : name{name}, units{units}, steps{steps}, a(std::strcmp(name, "independent") == 0 ? units : columns), b(a.size()) {}
+  pattern(std::string name, std::size_t units)
+      : name{std::move(name)}, units{units}, a(is_independent() ? units : columns), b(a.size()) {}
 
-  // What unit i reads, and what it writes or (`updates`) updates.
+  [[nodiscard]] bool is_independent() const { return name == "independent"; }
+  [[nodiscard]] bool is_chained() const { return name == "chained"; }
+
+  // What unit i reads; what it updates, or of `independent` writes.
   [[nodiscard]] const std::uint64_t& read(std::size_t i) const {
-    switch (name[0]) {
-      case 'i': return a[i];
-      case 'c': return a[0];
-      default: return i % columns == 0 ? a[0] : b[i % columns - 1];
-    }
+    if (is_independent()) return a[i];
+    return is_chained() || i % columns == 0 ? a[0] : b[i % columns - 1];
   }
   [[nodiscard]] std::uint64_t& written(std::size_t i) {
-    switch (name[0]) {
-      case 'i': return b[i];
-      case 'c': return b[0];
-      default: return b[i % columns];
-    }
+    if (is_independent()) return b[i];
+    return is_chained() ? b[0] : b[i % columns];
   }
-  [[nodiscard]] bool updates() const { return name[0] != 'i'; }
+  // The units that unit i has to wait for; -1 for none. For subjects to which edges are given, not accesses.
+  struct before {
+    std::ptrdiff_t units[3] = {-1, -1, -1};
+  };
+  [[nodiscard]] before before_unit(std::size_t i) const {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    if (is_independent()) return {};
+    if (is_chained()) return {{at - 1, -1, -1}};
+    const std::size_t column = i % columns;
+    const bool has_above = i >= columns;
+    return {{column > 0 ? at - 1 : -1, has_above ? at - static_cast<std::ptrdiff_t>(columns) : -1,
+             has_above && column + 1 < columns ? at - static_cast<std::ptrdiff_t>(columns) + 1 : -1}};
+  }
 };
 
-// run(pattern): all units, and waits for them. Returns the overhead of a unit in ns; the work is measured just before and after.
 template <class Run>
 double overhead_ns(pattern& p, Run run) {
   const auto alone = [&] {
     const double begin = clock_ns();
     for (std::size_t i = 0; i < p.units / 10; ++i) work(p.steps);
-    return (clock_ns() - begin) * 10;
+    return (clock_ns() - begin) * static_cast<double>(p.units) / static_cast<double>(p.units / 10);
   };
   const double before = alone();
   const double begin = clock_ns();
   run(p);
   const double wall = clock_ns() - begin;
   const double work_ns = (before + alone()) / 2;
-  return ((p.name[0] == 'c' ? 1 : threads) * wall - work_ns) / static_cast<double>(p.units);
+  return std::max(((p.is_chained() ? 1 : threads) * wall - work_ns) / static_cast<double>(p.units), 1.0);
 }
 
-// The program of one rival: CASE UNITS STEPS TIMES; prints an overhead a line.
-template <class Run>
-int main_of_rival(int argc, char** argv, Run run);
+// A symmetric positive matrix by tiles, each in one piece; only those of the lower triangle are used.
+struct tiled_matrix {
+  std::size_t tile, tiles;
+  std::vector<double> data;
+
+  tiled_matrix(std::size_t size, std::size_t tile) : tile{tile}, tiles{size / tile}, data(size * size) {
+    for (std::size_t r = 0; r < size; ++r)
+      for (std::size_t c = 0; c <= r; ++c) {
+        const double x = r == c ? static_cast<double>(size) : 1.0 / static_cast<double>(1 + (r * 7 + c * 13) % 101);
+        at(r / tile, c / tile)[r % tile * tile + c % tile] = x;
+        if (r / tile == c / tile) at(r / tile, c / tile)[c % tile * tile + r % tile] = x;
+      }
+  }
+  [[nodiscard]] double* at(std::size_t r, std::size_t c) { return &data[(r * tiles + c) * tile * tile]; }
+
+  // Of the diagonal: the product of all steps, so that a wrong order shows.
+  [[nodiscard]] double sum_of_logarithms() {
+    double sum = 0;
+    for (std::size_t r = 0; r < tiles; ++r)
+      for (std::size_t i = 0; i < tile; ++i) sum += std::log(at(r, r)[i * tile + i]);
+    return sum;
+  }
+};
+
+// The kernels, the same code for all subjects. Row-major tiles of n x n.
+void factor_tile(double* a, std::size_t n);                                    // a = its lower factor
+void solve_tile(const double* l, double* b, std::size_t n);                    // b = b * l^-T
+void update_tile(const double* a, const double* b, double* c, std::size_t n);  // c -= a * b^T
+
+// visit.factor(k), solve(k, r), update(k, r, c): the units in the order of the program.
+template <class Visit>
+void for_each_unit(std::size_t tiles, Visit& visit) {
+  for (std::size_t k = 0; k < tiles; ++k) {
+    visit.factor(k);
+    for (std::size_t r = k + 1; r < tiles; ++r) visit.solve(k, r);
+    for (std::size_t r = k + 1; r < tiles; ++r)
+      for (std::size_t c = k + 1; c <= r; ++c) visit.update(k, r, c);
+  }
+}
+
+// The program of one subject. run_pattern(pattern&) and run_cholesky(tiled_matrix&) run all units and wait for them.
+// Arguments: CASE UNITS, or CASE SIZE. Prints ns a unit: the overhead, or of cholesky_32 and cholesky_64 the wall time.
+template <class RunPattern, class RunCholesky>
+int main_of_subject(int argc, char** argv, RunPattern run_pattern, RunCholesky run_cholesky) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s CASE UNITS\n", argv[0]);
+    return 2;
+  }
+  const std::string name = argv[1];
+  const auto count = static_cast<std::size_t>(std::atol(argv[2]));
+  if (!name.starts_with("cholesky")) {
+    pattern p{name, count};
+    (void)overhead_ns(p, run_pattern);  // warm
+    std::printf("%.2f\n", overhead_ns(p, run_pattern));
+    return 0;
+  }
+  const std::size_t tile = name == "cholesky_32" ? 32 : 64;
+  double best = 1e18;
+  std::size_t tiles = 0;
+  for (int round = 0; round < 2; ++round) {
+    tiled_matrix m{count, tile};
+    tiles = m.tiles;
+    const double begin = clock_ns();
+    run_cholesky(m);
+    best = std::min(best, clock_ns() - begin);
+    static const double expected = [&] {
+      tiled_matrix alone{count, tile};
+      struct {
+        tiled_matrix& m;
+        void factor(std::size_t k) { factor_tile(m.at(k, k), m.tile); }
+        void solve(std::size_t k, std::size_t r) { solve_tile(m.at(k, k), m.at(r, k), m.tile); }
+        void update(std::size_t k, std::size_t r, std::size_t c) {
+          update_tile(m.at(r, k), m.at(c, k), m.at(r, c), m.tile);
+        }
+      } in_order{alone};
+      for_each_unit(alone.tiles, in_order);
+      return alone.sum_of_logarithms();
+    }();
+    if (m.sum_of_logarithms() != expected) {
+      std::fprintf(stderr, "%s: %s is wrong\n", argv[0], name.c_str());
+      return 1;
+    }
+  }
+  std::printf("%.2f\n", best / (static_cast<double>(tiles * (tiles + 1) * (tiles + 2)) / 6));
+  return 0;
+}
 
 }  // namespace task_bench

@@ -1,0 +1,39 @@
+// What `situ bench tasks` measures, and what Situ aims at. The programs that take the samples are in bench/task.
+#include "job_bench.h"
+
+namespace situ::bench {
+
+const job_bench& task_bench() {
+  using aim = comparison_aim;
+  const auto subjects = [](std::optional<aim> own, std::optional<aim> ratio) {
+    return std::vector<comparison_subject>{{"openmp", "itself: gcc's runtime, depend"},
+                                           {"openmp_llvm", "openmp"},
+                                           {"tbb", "openmp"},
+                                           {"starpu", "openmp"},
+                                           {"situ", "openmp", own ? own : ratio}};
+  };
+  static const job_bench made{
+      .name = "tasks",
+      .title = "Declared accesses",
+      .words =
+          "Units of 1 us that declare two regions each, two threads: what is not work, a unit (two times the wall time "
+          "less the "
+          "work; where one unit runs at a time, the wall time less the work). The Cholesky: wall time a unit, the same "
+          "kernels. "
+          "Each subject is a process of its own.",
+      .help = "Work units that declare their accesses, beside OpenMP, oneTBB and StarPU",
+      .cases = {{"independent", "1e6 units: unit i reads a[i] and writes b[i]", "unit", 0,
+                 subjects(aim{300, false}, {})},
+                {"chained", "1e5 units, each after the one before", "unit", 0, subjects(aim{500, false}, {})},
+                {"wavefront", "1e5 units, rows of 64: after the one before in the row, and the row before", "unit", 0,
+                 subjects(aim{500, false}, {})},
+                {"cholesky_64", "tiled Cholesky, 4096, tiles of 64", "unit", 0, subjects({}, aim{1.0})},
+                {"cholesky_32", "tiled Cholesky, 4096, tiles of 32", "unit", 0, subjects({}, aim{1.0})}},
+      .programs = {{.name = "situ_bench_tasks",
+                    .cases = {"independent", "chained", "wavefront", "cholesky_64", "cholesky_32"},
+                    .places = 1}},
+      .subjects = {"openmp", "openmp_llvm", "tbb", "starpu", "situ"}};
+  return made;
+}
+
+}  // namespace situ::bench
