@@ -79,12 +79,13 @@ void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access
   core.add(unit, accesses);
 }
 
-graph_core::graph_core(const task_graph_options& options)
+graph_core::graph_core(const task_graph_options& options, std::function<void()> await_end)
     : window_{options.window},
       units_{nullptr},
       fresh_{std::bit_ceil(std::clamp(options.window, 1U, 1U << 20))},
       threads_order_{can_order_all_threads()},
-      is_checked_{options.checked} {
+      is_checked_{options.checked},
+      await_end_{std::move(await_end)} {
   if (!std::has_single_bit(window_) || window_ > (1U << 20))
     throw error{errc::bad_argument,
                 fmt::format("a task graph's window is {}: give a power of two, 2^20 at most", window_)};
@@ -127,7 +128,11 @@ work_unit& graph_core::free_unit() {
         return unit;
       }
     }
-    if (!run_one(0)) pause();
+    if (run_one(0)) continue;
+    if (await_end_)
+      await_end_();
+    else
+      pause();
   }
 }
 
@@ -280,13 +285,20 @@ void graph_core::make_ready(work_unit& unit, std::uint32_t thread) noexcept {
   threads_[thread]->own.push(static_cast<std::uint32_t>(&unit - units_.get()));
 }
 
-void graph_core::fail(const work_unit& unit) noexcept {
+void graph_core::fail(const work_unit& unit, std::exception_ptr failure) noexcept {
   const std::scoped_lock lock{failure_mutex_};
   if (failure_ == nullptr || unit.number < failed_number_) {
-    failure_ = std::current_exception();
+    failure_ = std::move(failure);
     failed_number_ = unit.number;
   }
   has_failed_.store(true, std::memory_order_release);
+}
+
+work_unit& graph_core::defer() noexcept { return *std::exchange(running_, nullptr); }
+
+void graph_core::end(work_unit& unit, const std::exception_ptr& failure) noexcept {
+  if (failure) fail(unit, failure);
+  settle(unit, 0, failure != nullptr);
 }
 
 void graph_core::run(work_unit& unit, std::uint32_t thread) {
@@ -296,15 +308,23 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
     part.never_run.store(part.never_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   } else if (unit.run != nullptr) {
     const work_unit* const outer = checked_unit;
+    if (is_checked_) checked_unit = &unit;
+    if (await_end_) running_ = &unit;
     try {
-      if (is_checked_) checked_unit = &unit;
       unit.run(unit);
+      if (await_end_ && running_ == nullptr) return;  // deferred; it may have ended already
     } catch (...) {
-      fail(unit);
+      fail(unit, std::current_exception());
       failed = true;
     }
     checked_unit = outer;
   }
+  settle(unit, thread, failed);
+}
+
+// The end of a unit: its record is free, and those are ready that waited for it last.
+void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept {
+  thread_part& part = *threads_[thread];
   if (unit.destroy != nullptr) unit.destroy(unit);
   if (failed) unit.has_failed.store(true, std::memory_order_relaxed);
   dependence* next = unit.successors.exchange(ended_mark, std::memory_order_acq_rel);
@@ -409,6 +429,8 @@ void graph_core::work_until(Done done) {
   for (int looks = 0; !done();) {
     if (run_one(0)) {
       looks = 0;
+    } else if (await_end_) {
+      await_end_();
     } else if (++looks < looks_before_sleep) {
       pause();
     } else {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,7 +21,8 @@ namespace situ::detail {
 
 class graph_core {
  public:
-  explicit graph_core(const task_graph_options& options);
+  // await_end: of a graph whose units are deferred; waits until one has ended.
+  explicit graph_core(const task_graph_options& options, std::function<void()> await_end = nullptr);
   ~graph_core();
   graph_core(const graph_core&) = delete;
   graph_core& operator=(const graph_core&) = delete;
@@ -29,6 +31,9 @@ class graph_core {
   open_reduction& reduction_of(const memory_region& target, const void* operation);
   void prepare(std::span<const declared_access> accesses);
   void add(work_unit& unit, std::span<const declared_access> accesses);
+  // In a body: the unit does not end with it, but when end() is told so by the adding thread, maybe before it returns.
+  work_unit& defer() noexcept;
+  void end(work_unit& unit, const std::exception_ptr& failure) noexcept;
   void wait();
   void wait_for(std::span<const declared_access> accesses);
   [[nodiscard]] task_graph_statistics statistics() const;
@@ -61,7 +66,8 @@ class graph_core {
   [[nodiscard]] std::uint32_t take(std::uint32_t thread);
   void run(work_unit& unit, std::uint32_t thread);
   void make_ready(work_unit& unit, std::uint32_t thread) noexcept;
-  void fail(const work_unit& unit) noexcept;
+  void fail(const work_unit& unit, std::exception_ptr failure) noexcept;
+  void settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept;
   [[nodiscard]] bool has_ready() const noexcept;
   void wake_somebody() noexcept;
   void wake_owner() noexcept;
@@ -85,6 +91,8 @@ class graph_core {
   std::uint64_t edges_ = 0;
   std::vector<open_reduction> reductions_;
   bool is_checked_;
+  std::function<void()> await_end_;
+  work_unit* running_ = nullptr;  // where units are deferred
   std::uint32_t next_record_ = 0;
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();

@@ -1,0 +1,131 @@
+#include <situ/task/place_graph.h>
+
+#include <situ/base/error.h>
+#include <situ/runtime/runtime.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "task/graph_core.h"
+
+namespace situ {
+namespace detail {
+
+// The graph has one thread, the place's, for which running a unit is starting a task that calls.
+class place_graph_core {
+ public:
+  explicit place_graph_core(const place_graph_options& options)
+      : at_once_{options.at_once},
+        added_(place_count()),
+        under_way_(place_count()),
+        waiting_(place_count()),
+        units_at_(place_count()),
+        units_{{.threads = 1, .window = options.window}, [this] { await_end(); }} {
+    if (at_once_ == 0) throw error{errc::bad_argument, "a place graph with at_once 0 would ask nobody: give 1 or more"};
+  }
+
+  [[nodiscard]] place place_of(std::span<const declared_access> accesses) {
+    bytes_.assign(under_way_.size(), 0);
+    for (const declared_access& each : accesses)
+      if (each.region.size() != 0)
+        bytes_[ptr<const std::byte>{static_cast<const std::byte*>(each.region.begin)}.place().index()] +=
+            each.region.size();
+    std::uint32_t best = 0;
+    for (std::uint32_t p = 1; p < bytes_.size(); ++p)
+      if (bytes_[p] > bytes_[best] || (bytes_[p] == bytes_[best] && added_[p] < added_[best])) best = p;
+    return place{best};
+  }
+
+  void has_added(place where) { ++added_[where.index()]; }
+
+  void wait() {
+    try {
+      units_.wait();
+    } catch (...) {
+      std::ranges::fill(added_, 0);  // those that never ran did not count down
+      throw;
+    }
+  }
+
+  void start(place where, std::function<void()> call) {
+    work_unit& unit = units_.defer();
+    if (under_way_[where.index()] == at_once_)
+      waiting_[where.index()].push_back({&unit, std::move(call)});
+    else
+      run(where, unit, std::move(call));
+  }
+
+  graph_core& units() noexcept { return units_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept { return units_at_; }
+
+ private:
+  struct call_to_come {
+    work_unit* unit;
+    std::function<void()> call;
+  };
+
+  void run(place where, work_unit& unit, std::function<void()> call) {
+    (void)async([this, where, &unit, call = std::move(call)]() mutable {
+      for (call_to_come next{&unit, std::move(call)}; next.unit != nullptr;) {
+        std::exception_ptr failure;
+        try {
+          next.call();
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        ++units_at_[where.index()];
+        --added_[where.index()];
+        units_.end(*next.unit, failure);
+        std::deque<call_to_come>& waiting = waiting_[where.index()];
+        next = {};
+        if (waiting.empty()) {
+          --under_way_[where.index()];
+        } else {
+          next = std::move(waiting.front());
+          waiting.pop_front();
+        }
+        if (ended_) std::exchange(ended_, std::nullopt)->set_value();
+      }
+    });
+    ++under_way_[where.index()];
+  }
+
+  // Until a unit has ended.
+  void await_end() {
+    ended_.emplace();
+    const future<> told = ended_->get_future();
+    told.get();
+  }
+
+  std::uint32_t at_once_;
+  std::vector<std::uint64_t> bytes_;
+  std::vector<std::uint64_t> added_;  // units that have not ended, by place
+  std::vector<std::uint32_t> under_way_;
+  std::vector<std::deque<call_to_come>> waiting_;
+  std::vector<std::uint64_t> units_at_;
+  std::optional<promise<>> ended_;
+  graph_core units_;
+};
+
+place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses) {
+  return core.place_of(accesses);
+}
+void unit_added(place_graph_core& core, place where) { core.has_added(where); }
+void start_unit(place_graph_core& core, place where, std::function<void()> call) { core.start(where, std::move(call)); }
+graph_core& units_of(place_graph_core& core) noexcept { return core.units(); }
+
+}  // namespace detail
+
+place_graph::place_graph(const place_graph_options& options)
+    : core_{std::make_unique<detail::place_graph_core>(options)} {}
+place_graph::~place_graph() = default;
+
+void place_graph::wait() { core_->wait(); }
+void place_graph::wait_for(std::initializer_list<declared_access> accesses) {
+  core_->units().wait_for(std::span{accesses.begin(), accesses.size()});
+}
+task_graph_statistics place_graph::statistics() const { return detail::units_of(*core_).statistics(); }
+const std::vector<std::uint64_t>& place_graph::units_at() const noexcept { return core_->units_at(); }
+
+}  // namespace situ
