@@ -4,6 +4,7 @@
 //
 // A region is any range of bytes, or rows of equal length at equal distances (a tile of a matrix). Two regions conflict
 // where they share a byte and one of them is written, however they overlap: none has to be the same as one before.
+// cost: making one of these values is a few instructions; docs/design/task.md says what declaring it costs.
 #pragma once
 
 #include <situ/memory/ptr.h>
@@ -24,6 +25,7 @@ struct memory_region {
   std::size_t rows = 1;
   std::size_t stride = 0;  // bytes; of no meaning where rows is 1
 
+  // Bytes of all rows.
   [[nodiscard]] std::size_t size() const noexcept { return bytes * rows; }
 };
 

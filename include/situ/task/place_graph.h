@@ -29,6 +29,7 @@
 
 namespace situ {
 
+// How a graph is made.
 struct place_graph_options {
   // As of a task_graph.
   std::uint32_t window = 2048;
@@ -50,6 +51,7 @@ void start_unit(place_graph_core& core, place where, std::function<void()> call)
 
 }  // namespace detail
 
+// Units with declared accesses, run by the places of the job. cost: waiting, what the units take, and a call for each.
 class place_graph {
  public:
   // Throws bad_argument as task_graph does, or for at_once 0; no_runtime.
@@ -86,6 +88,7 @@ class place_graph {
   // As of a task_graph.
   void wait_for(std::initializer_list<declared_access> accesses);
 
+  // What it has done so far.
   [[nodiscard]] task_graph_statistics statistics() const;
   // How many units have run at each place, those of other graphs not counted.
   [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept;

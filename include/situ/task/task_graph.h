@@ -66,10 +66,11 @@ void add_unit(graph_core& core, std::span<const declared_access> accesses, F&& b
 
 }  // namespace detail
 
+// How a graph is made.
 struct task_graph_options {
   // Threads that run units, with the one that makes the graph; 0: one for each processor that this process may use.
   std::uint32_t threads = 0;
-  // Units under way at most, a power of two; add() runs others meanwhile. More: a longer look ahead, more memory (320
+  // Units under way at most, a power of two; add() runs others meanwhile. More: a longer look ahead, more memory (256
   // bytes a unit).
   std::uint32_t window = 2048;
   // Accesses by declared_span are held against what their unit has declared. cost: an allocation a unit, some ns an
@@ -85,6 +86,8 @@ struct task_graph_statistics {
   std::uint64_t taken = 0;      // units that ran on another thread than the one that made them ready
 };
 
+// Units with declared accesses, run by threads of this process. cost: making one starts its threads, 20 us or so each;
+// waiting, what the units take.
 class task_graph {
  public:
   // Starts the threads. Throws bad_argument (a window that is no power of two, or more than 2^20) and std::system_error
@@ -125,7 +128,9 @@ class task_graph {
   // more.
   void wait_for(std::initializer_list<declared_access> accesses);
 
+  // What it has done so far; units that other threads run now may be counted or not. cost: a load for each thread.
   [[nodiscard]] task_graph_statistics statistics() const;
+  // Threads that run units, with the one that made the graph.
   [[nodiscard]] std::uint32_t thread_count() const noexcept;
 
  private:

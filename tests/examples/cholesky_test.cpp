@@ -1,0 +1,36 @@
+// The Cholesky factorization by declared accesses: checked by itself, on one thread and on more; what it refuses.
+#include "command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using package_rank::test::command_result;
+using package_rank::test::run_command;
+using testing::HasSubstr;
+
+command_result cholesky(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), std::string{SITU_TEST_BIN_DIR} + "/cholesky");
+  return run_command(std::move(arguments), {}, "/dev/null");
+}
+
+TEST(cholesky, is_right_on_any_number_of_threads) {
+  for (const char* threads : {"1", "2", "5"}) {
+    const auto result = cholesky({"--size", "192", "--tile", "16", "--check", "--threads", threads});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("364 units"));
+  }
+}
+
+TEST(cholesky, says_which_sizes_it_takes) {
+  const auto result = cholesky({"--size", "100", "--tile", "64"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("100 rows are not whole tiles of 64"));
+}
+
+}  // namespace
