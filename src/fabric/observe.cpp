@@ -128,6 +128,24 @@ std::string format_statistics(job_control& control) {
                            format_bytes(c.message_bytes), c.waits, static_cast<double>(c.wait_ns) * 1e-6, c.atomics);
     }
   }
+  return table + format_placed(control);
+}
+
+std::string format_placed(job_control& control) {
+  std::string table;
+  for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    const placed_table& placed = control.status(place).placed;
+    const std::uint32_t count = placed.count.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const placed_row& row = placed.rows[i];
+      if (row.most == 0) continue;
+      if (table.empty())
+        table = fmt::format("\n{:>5}  {:<16} {:<20} {:>11} {:>11}\n", "place", "intent", "memory", "now", "most");
+      table += fmt::format("{:>5}  {:<16} {:<20} {:>11} {:>11}\n", place, row.intent, row.memory,
+                           format_bytes(row.bytes), format_bytes(row.most));
+    }
+    if (placed.is_full != 0) table += fmt::format("{:>5}  and in memories for which there is no row\n", place);
+  }
   return table;
 }
 

@@ -129,7 +129,10 @@ class observed_span {
   event_kind kind_;
 };
 
-// The table of `situ run --stats`. Thread-safe against the places, which may go on.
+// What each place holds of which memory, by intent: a table, or nothing where no intent was used. Thread-safe.
+[[nodiscard]] std::string format_placed(job_control& control);
+// The tables of `situ run --stats`: who accessed whom, and format_placed(). Thread-safe against the places, which may
+// go on.
 [[nodiscard]] std::string format_statistics(job_control& control);
 // The Chrome/Perfetto trace of `--trace`, once the places have ended. Throws bad_file where the file cannot be written.
 void write_trace(job_control& control, const std::string& path);

@@ -10,6 +10,7 @@
 
 #include "memory/heap.h"
 #include "memory/intent_placer.h"
+#include "memory/placed_table.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +23,9 @@ namespace situ::detail {
 
 class intent_arenas {
  public:
-  // The orderings outlive it.
-  intent_arenas(job_control& control, const machine::orderings& all) noexcept : control_{control}, orderings_{all} {}
+  // `shown` tells others what lies where. It and the orderings outlive it.
+  intent_arenas(job_control& control, placed_table& shown, const machine::orderings& all) noexcept
+      : control_{control}, shown_{shown}, orderings_{all} {}
 
   // The arena of a heap for an intent, made where it is the first one. cost: a look at the arenas there are; for the
   // first, the ordering is looked up and its nodes are opened. Throws bad_argument, not_supported or out_of_memory
@@ -56,9 +58,13 @@ class intent_arenas {
   struct arena {
     intent what;
     intent_placer by;
+    std::vector<placed_row*> shown = {};  // for each memory of the ordering
   };
 
+  void show(const part& of, void (*change)(placed_row* row, std::uint64_t bytes) noexcept) noexcept;
+
   job_control& control_;
+  placed_table& shown_;
   const machine::orderings& orderings_;
   std::vector<arena> arenas_;               // by their number - 1
   unsigned last_ = heap::plain;             // that was asked for

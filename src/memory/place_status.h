@@ -1,7 +1,7 @@
 // What a place shows of itself to the others and to its launcher: how far it is, what its code waits for, which
 // collective of each team it has begun. For reports and `situ top`; nothing that runs depends on it.
 //
-//   | counters | wait_record x most_waits | team_record x most_teams | names |
+//   | counters | wait_record x most_waits | team_record x most_teams | names | placed_table |
 //
 // Invariants
 //   1. One place writes, everybody reads. A record's `state` is written last when it begins, first when it ends; who
@@ -23,6 +23,8 @@
 #include <cstdint>
 #include <source_location>
 #include <string_view>
+
+#include "memory/placed_table.h"
 
 namespace situ::detail {
 
@@ -68,6 +70,7 @@ struct alignas(64) place_status {
   alignas(64) wait_record waits[most_waits];
   team_record teams[most_teams];
   name_table names;
+  placed_table placed;
 };
 
 // The writing end, at the place itself. Not thread-safe: it belongs to the place's thread.

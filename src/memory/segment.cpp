@@ -58,6 +58,7 @@ std::uint32_t open_chunks_of(const place_context& context, std::uintptr_t place)
 segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t place, std::size_t private_bytes)
     : control_{control},
       slot_{control.slot(place)},
+      status_{control.status(place)},
       heap_address_{slice_base + heap_offset(control, private_bytes)},
       capacity_{capacity_of(control, heap_offset(control, private_bytes))},
       heap_{*this, heap_map::at(heap_address_, control.slice_shift), kept_bytes(control)} {
@@ -198,7 +199,7 @@ bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
 }
 
 unsigned segment::arena_for(const intent& what) {
-  if (placed_ == nullptr) placed_ = std::make_unique<intent_arenas>(control_, orderings_here());
+  if (placed_ == nullptr) placed_ = std::make_unique<intent_arenas>(control_, status_.placed, orderings_here());
   return placed_->arena_for(what, heap_);
 }
 

@@ -108,6 +108,7 @@ class segment final : private heap_backing {
 
   job_control& control_;
   place_slot& slot_;
+  place_status& status_;
   const std::uintptr_t heap_address_;
   const std::uint64_t capacity_;  // bytes from the heap's start to the slice's end
   std::uint64_t extent_ = 0;      // what slot_.extent holds

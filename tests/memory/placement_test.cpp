@@ -55,6 +55,43 @@ TEST(placement, a_large_block_spills_into_the_next_memory) {
   EXPECT_TRUE(places.segment(0).is_valid());
 }
 
+// What others see of it, as text: "bandwidth fast 8 of 8 MiB".
+std::vector<std::string> shown_of(local_places& places) {
+  const detail::placed_table& table = places.context(0).job->status(0).placed;
+  std::vector<std::string> shown;
+  for (std::uint32_t i = 0; i < table.count; ++i) {
+    const detail::placed_row& row = table.rows[i];
+    shown.push_back(std::string{row.intent} + " " + row.memory + " " + std::to_string(row.bytes / mib) + " of " +
+                    std::to_string(row.most / mib) + " MiB");
+  }
+  return shown;
+}
+
+TEST(placement, everybody_sees_what_a_place_has_where) {
+  local_places places{1};
+  const acting_as place{places.context(0)};
+  EXPECT_EQ(shown_of(places), std::vector<std::string>{});
+  const ptr<std::byte> block = allocate<std::byte>(12 * mib, intent::bandwidth);
+  EXPECT_EQ(shown_of(places), (std::vector<std::string>{"bandwidth fast 8 of 8 MiB", "bandwidth slow 4 of 4 MiB"}));
+  EXPECT_THROW((void)allocate<std::byte>(20 * mib, intent::bandwidth), error);
+  deallocate(block);
+  EXPECT_THROW((void)allocate<std::byte>(30 * mib, intent::bandwidth), error);  // gives back what is free first
+  EXPECT_EQ(shown_of(places), (std::vector<std::string>{"bandwidth fast 0 of 8 MiB", "bandwidth slow 0 of 16 MiB"}));
+}
+
+TEST(placement, more_kinds_than_rows_are_told) {
+  detail::placed_table table;
+  for (std::uint32_t i = 0; i < detail::placed_table::most_rows; ++i)
+    EXPECT_EQ(table.find_or_add("bandwidth", std::to_string(i)), &table.rows[i]);
+  EXPECT_EQ(table.find_or_add("bandwidth", "3"), &table.rows[3]);
+  EXPECT_EQ(table.is_full, 0);
+  EXPECT_EQ(table.find_or_add("capacity", "3"), nullptr);
+  EXPECT_EQ(table.is_full, 1);
+  const std::string longest(100, 'x');
+  detail::placed_table other;
+  EXPECT_EQ(other.find_or_add("normal", longest), other.find_or_add("normal", longest));
+}
+
 TEST(placement, memories_take_turns) {
   local_places places{1};
   const acting_as place{places.context(0)};

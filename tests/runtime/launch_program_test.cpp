@@ -419,6 +419,14 @@ TEST(situ_run_command, statistics_and_trace_come_after_the_run) {
   EXPECT_THAT(nowhere.err, HasSubstr("/no/such/folder/t.json"));
 }
 
+TEST(situ_run_command, statistics_say_what_each_place_has_where) {
+  const ended_program ended = run_program(situ_run({"-n", "2", "--stats", "--intent", "capacity"}, {"allocate"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, testing::ContainsRegex("place +intent +memory +now +most\n"));
+  for (const char* place : {"0", "1"})
+    EXPECT_THAT(ended.err, testing::ContainsRegex(std::string{"\n +"} + place + " +capacity +.* MiB +[0-9.]+ MiB\n"));
+}
+
 TEST(situ_run_command, help_has_examples) {
   const ended_program ended = run_program({situ_program, "run", "--help"});
   EXPECT_EQ(ended.exit_code, 0);

@@ -1,6 +1,7 @@
 // `situ order`: which memories an intent takes on a machine, and what the administrator or the user says about it.
 #include "commands.h"
 #include "machine_source.h"
+#include "memory/placer.h"
 
 #include <situ/base/error.h>
 #include <situ/base/spec_file.h>
@@ -143,6 +144,11 @@ void check(const order_options& options) {
   for (const std::string& file : options.files) look(file, true);
   for (const std::string& complaint : all.complaints()) fmt::print("{}\n", complaint);
   faults += static_cast<int>(all.complaints().size());
+  if (situ::detail::is_numa_balancing_on())
+    fmt::print(
+        "automatic NUMA balancing is on: it leaves what Situ places where it is, but moves other pages to where they "
+        "are used; "
+        "turn it off by 0 in /proc/sys/kernel/numa_balancing\n");
   if (faults != 0) throw CLI::RuntimeError(1);
   fmt::print("no faults\n");
 }

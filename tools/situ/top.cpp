@@ -201,7 +201,8 @@ std::string table_text(job_control& control, const sample& before, const sample&
         : is_main_waiting                  ? describe(place.waits[0]).substr(5)
                                            : "runs");
   }
-  return now.pairs.empty() ? text : text + matrix_text(now);
+  if (!now.pairs.empty()) text += matrix_text(now);
+  return text + situ::detail::format_placed(control);
 }
 
 std::string json_text_of(job_control& control, const sample& before, const sample& now, pid_t launcher) {
@@ -229,6 +230,18 @@ std::string json_text_of(job_control& control, const sample& before, const sampl
           std::exchange(separator, ","), from, to, c.puts, c.put_bytes, c.gets, c.get_bytes, c.atomics, c.messages,
           c.message_bytes, c.waits, c.wait_ns);
     }
+  text += "],\n\"placed\": [";
+  separator = "";
+  for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    const situ::detail::placed_table& placed = control.status(place).placed;
+    const std::uint32_t count = placed.count.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const situ::detail::placed_row& row = placed.rows[i];
+      text += fmt::format("{}\n {{\"place\": {}, \"intent\": {}, \"memory\": {}, \"bytes\": {}, \"most_bytes\": {}}}",
+                          std::exchange(separator, ","), place, situ::detail::json_text(row.intent),
+                          situ::detail::json_text(row.memory), row.bytes.load(), row.most.load());
+    }
+  }
   return text + "]}\n";
 }
 
