@@ -388,19 +388,11 @@ std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
 
 // One that cannot be read any more, as the node is gone, is full.
 void placer::placement::read(std::size_t node_index) {
-  char text[512];  // they are among its first lines
   ++report_.meminfo_reads;
-  const ssize_t bytes = by_.calls_.read_meminfo(by_.nodes_[node_index].number, text, sizeof text);
-  const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
-  const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
-  const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
-  // Pages of files are written back or dropped where others are wanted.
-  const std::uint64_t dropped =
-      parse_kilobytes(read, "Active(file):").value_or(0) + parse_kilobytes(read, "Inactive(file):").value_or(0);
   reading now{.is_there = true};
-  if (total && unused) {
-    now.total_bytes = *total;
-    now.used_bytes = difference(*total, *unused + dropped);
+  if (const std::optional<memory_use> use = use_of_node(by_.nodes_[node_index].number, by_.calls_)) {
+    now.total_bytes = use->total_bytes;
+    now.used_bytes = use->used_bytes;
   }
   readings_[node_index] = now;
 }
@@ -596,6 +588,19 @@ page_locations locate_pages(const void* address, std::size_t bytes, const placem
 
 void forget_placement(void* address, std::size_t bytes) noexcept {
   ::syscall(SYS_mbind, address, bytes, MPOL_DEFAULT, nullptr, 0ul, 0);  // where it fails, nothing has been placed
+}
+
+std::optional<memory_use> use_of_node(std::uint32_t node, const placement_calls& calls) {
+  char text[512];  // they are among its first lines
+  const ssize_t bytes = calls.read_meminfo(node, text, sizeof text);
+  const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
+  const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
+  const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
+  if (!total || !unused) return std::nullopt;
+  // Pages of files are written back or dropped where others are wanted.
+  const std::uint64_t dropped =
+      parse_kilobytes(read, "Active(file):").value_or(0) + parse_kilobytes(read, "Inactive(file):").value_or(0);
+  return memory_use{.total_bytes = *total, .used_bytes = difference(*total, *unused + dropped)};
 }
 
 bool is_numa_balancing_on(const std::string& file) {

@@ -164,6 +164,14 @@ struct page_locations {
 // The kernel places what the range's mapping gets from here on, as if nothing had been placed in it.
 void forget_placement(void* address, std::size_t bytes) noexcept;
 
+// How much of a node's memory is in use, as placements count it (invariant 6). Nothing where the kernel does not tell.
+struct memory_use {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t used_bytes = 0;
+};
+[[nodiscard]] std::optional<memory_use> use_of_node(std::uint32_t node,
+                                                    const placement_calls& calls = system_placement_calls());
+
 // Whether the kernel moves pages to where they are used, which undoes placements (but see invariant 7). `file` says so.
 [[nodiscard]] bool is_numa_balancing_on(const std::string& file = "/proc/sys/kernel/numa_balancing");
 

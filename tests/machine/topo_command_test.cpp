@@ -53,6 +53,19 @@ TEST(topo_command, json_of_this_machine_parses) {
   EXPECT_FALSE(json.contains("measured"));
 }
 
+TEST(topo_command, says_how_full_each_memory_is) {
+  const auto json = nlohmann::json::parse(run("--fill --json").text);
+  ASSERT_FALSE(json["fill"].empty());
+  for (const auto& memory : json["fill"]) {
+    EXPECT_EQ(json["machine"]["nodes"][memory["memory"].get<int>()]["kind"], "memory");
+    EXPECT_GT(memory["used_bytes"].get<std::uint64_t>(), 1 << 20);
+    EXPECT_LT(memory["used_bytes"].get<std::uint64_t>(), memory["total_bytes"].get<std::uint64_t>());
+  }
+  EXPECT_NE(run("--fill").text.find("Memories in use\n  dram 0"), std::string::npos);
+  const outcome elsewhere = run("--fill --synthetic 'core:2 pu:1'");
+  EXPECT_NE(elsewhere.exit_code, 0) << elsewhere.text;
+}
+
 TEST(topo_command, toml_reads_back_as_it_was_written) {
   const std::string path = testing::TempDir() + "situ_topo_command_test.toml";
   const outcome first = run("--toml --machine " + machines + "knl-7210-flat.toml");

@@ -1,6 +1,7 @@
 // `situ topo`: draws this machine, a recorded one or a specified one, and measures this one.
 #include "commands.h"
 #include "machine_source.h"
+#include "memory/placer.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -33,6 +34,7 @@ struct topo_options {
   bool json = false;
   bool measure = false;
   bool orderings = false;
+  bool fill = false;
   bool all = false;
   bool ascii = false;
   bool within_affinity = false;
@@ -44,6 +46,7 @@ constexpr const char* topo_examples =
     "Examples:\n"
     "  situ topo                                       this machine as a tree\n"
     "  situ topo --view numa                           only memories and the cores near them\n"
+    "  situ topo --fill                                and how full each memory is\n"
     "  situ topo --measure                             with measured latency, bandwidth and core-to-core round trips\n"
     "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures\n"
     "  situ topo --machine machines/knl-7210-flat.toml --orderings\n"
@@ -180,6 +183,32 @@ void print_orderings(const machine::tree& tree, bool all) {
     fmt::print("\n... and from {} more parts; --all lists them\n", count - from_each.size());
 }
 
+// The addressable memories whose use the kernel tells.
+template <class Visit>
+void for_each_fill(const machine::tree& tree, Visit visit) {
+  for (const machine::node_id id : tree.all(machine::node_kind::memory))
+    if (tree.is_addressable(id))
+      if (const auto use = situ::detail::use_of_node(tree.at(id).os_index)) visit(id, *use);
+}
+
+void print_fill(const machine::tree& tree) {
+  fmt::print("\nMemories in use\n");
+  for_each_fill(tree, [&](machine::node_id id, const situ::detail::memory_use& use) {
+    fmt::print(
+        "  {:<12} {:>10} of {:>10}, {:.1f} %\n", tree.label(id), situ::format_bytes(use.used_bytes),
+        situ::format_bytes(use.total_bytes),
+        100 * static_cast<double>(use.used_bytes) / static_cast<double>(std::max<std::uint64_t>(use.total_bytes, 1)));
+  });
+}
+
+ordered_json fill_json(const machine::tree& tree) {
+  ordered_json out = ordered_json::array();
+  for_each_fill(tree, [&](machine::node_id id, const situ::detail::memory_use& use) {
+    out.push_back({{"memory", id}, {"used_bytes", use.used_bytes}, {"total_bytes", use.total_bytes}});
+  });
+  return out;
+}
+
 ordered_json json_of(const machine::distribution& d) {
   return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}};
 }
@@ -240,12 +269,14 @@ void topo(const topo_options& options) {
     ordered_json out;
     out["machine"] = ordered_json::parse(machine::to_json(shown, -1));
     if (options.orderings) out["orderings"] = orderings_json(shown);
+    if (options.fill) out["fill"] = fill_json(shown);
     if (options.measure) out["measured"] = json_of(measured);
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{}", machine::draw(shown, {.unicode = !options.ascii && locale_is_utf8(),
                                            .collapse_from = options.all ? 0U : 4U}));
     if (options.orderings) print_orderings(shown, options.all);
+    if (options.fill) print_fill(shown);
     if (options.measure) print_measurements(tree, measured);
   }
 }
@@ -272,6 +303,10 @@ void add_topo_command(CLI::App& app) {
                  "List the memories in the order that each intent takes them by itself; `situ order show` adds what is "
                  "configured")
       ->excludes(toml);
+  auto* fill = command
+                   ->add_flag("--fill", options->fill,
+                              "How much of each memory of this machine is in use; what a job has of them: situ top")
+                   ->excludes(toml);
   auto* measure = command->add_flag("--measure", options->measure,
                                     "Measure latency, bandwidth and core-to-core round trips of this machine");
   command->add_option("--cores", options->max_cores, "Round trips between the first N cores only (16)")
@@ -285,7 +320,7 @@ void add_topo_command(CLI::App& app) {
   command->add_flag("--ascii", options->ascii, "Draw with ASCII characters; the default where the locale is not UTF-8");
   auto* bound = command->add_flag("--bound", options->within_affinity,
                                   "Only the processors this command may run on, as set by taskset");
-  options->source.add_to(*command, {measure, bound});
+  options->source.add_to(*command, {measure, bound, fill});
   command->footer(topo_examples);
   command->callback([options] { topo(*options); });
 }
