@@ -107,11 +107,11 @@ graph_core::~graph_core() {
 }
 
 void graph_core::check_thread(const char* what) const {
-  if (std::this_thread::get_id() != owner_)
-    throw error{
-        errc::bad_argument,
-        fmt::format("{} of a task graph by another thread than the one that made it: make a graph of the unit's own",
-                    what)};
+  if (std::this_thread::get_id() != owner_ || is_in_unit_)
+    throw error{errc::bad_argument,
+                fmt::format("{} of a task graph by one of its units, or another thread than the one that made it: "
+                            "make a graph of the unit's own",
+                            what)};
 }
 
 // --- adding ---------------------------------------------------------------------------------------------------------
@@ -310,14 +310,16 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
     const work_unit* const outer = checked_unit;
     if (is_checked_) checked_unit = &unit;
     if (await_end_) running_ = &unit;
+    if (thread == 0) is_in_unit_ = true;
     try {
       unit.run(unit);
-      if (await_end_ && running_ == nullptr) return;  // deferred; it may have ended already
     } catch (...) {
       fail(unit, std::current_exception());
       failed = true;
     }
+    if (thread == 0) is_in_unit_ = false;
     checked_unit = outer;
+    if (await_end_ && running_ == nullptr && !failed) return;  // deferred; it may have ended already
   }
   settle(unit, thread, failed);
 }

@@ -93,6 +93,7 @@ class graph_core {
   bool is_checked_;
   std::function<void()> await_end_;
   work_unit* running_ = nullptr;  // where units are deferred
+  bool is_in_unit_ = false;       // the adding thread runs one
   std::uint32_t next_record_ = 0;
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();

@@ -13,7 +13,8 @@
 // the threads. docs/design/task.md has the rules of what a unit sees, as litmus tests.
 //
 // A graph belongs to the thread that made it; that thread runs units, too, while it waits, and while more units than
-// `window` are under way. Units may make graphs of their own. They may use one-sided access where the thread that made
+// `window` are under way. Units may make graphs of their own, but add nothing to the
+// one that they are in. They may use one-sided access where the thread that made
 // the graph may (place_threads tells what threads of a place may do).
 //
 // A unit that throws ends those that come after it by a conflict, whenever they are added: they never run. All others
