@@ -11,6 +11,10 @@
 namespace situ::detail {
 namespace {
 
+bool uses(const std::vector<staged_tile>& tiles, const staging& of) {
+  return std::any_of(tiles.begin(), tiles.end(), [&](const staged_tile& each) { return each.of == &of; });
+}
+
 constexpr std::uint32_t most_taken = 16;         // fresh units at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
@@ -36,6 +40,8 @@ void fetch_record(const work_unit& unit) noexcept {
 
 }  // namespace
 
+void drop_tiles::operator()(std::vector<staged_tile>* tiles) const noexcept { delete tiles; }
+
 dependence* work_unit::ended() noexcept { return ended_mark; }
 
 static bool touch(const memory_region& a, const memory_region& b) noexcept {  // by their bounds
@@ -54,6 +60,11 @@ void graph_core::prepare(std::span<const declared_access> accesses) {
                                                   each.region.bytes, each.region.stride)};
   if (!reductions_.empty())
     for (const declared_access& each : accesses) close_reductions(each.region);
+  tiles_.clear();
+  for (staging* const each : stagings_) {
+    for (const declared_access& access : accesses) each->collect(access, tiles_);
+    each->check(tiles_);
+  }
 }
 
 work_unit& begin_unit(graph_core& core) { return core.free_unit(); }
@@ -102,7 +113,7 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
 }
 
 graph_core::~graph_core() {
-  work_until([this] { return ended() == added_; });
+  settle_all();
   stop();
 }
 
@@ -259,19 +270,32 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   unit.waits_for.store(work_unit::being_added, std::memory_order_relaxed);
   unit.successors.store(nullptr, std::memory_order_relaxed);
   std::uint32_t found = 0;
+  std::uint32_t tiles = 0;  // stagings that the unit waits for
+  std::size_t asked = 0;
   std::exception_ptr no_room;
   try {
     if (is_checked_) unit.declared = std::make_unique<std::vector<declared_access>>(accesses.begin(), accesses.end());
     for (const declared_access& each : accesses) declare(unit, each.region, each.mode, found);
+    if (!tiles_.empty() && unit.run != nullptr) {
+      unit.staged.reset(new std::vector<staged_tile>(std::exchange(tiles_, {})));
+      for (; asked < stagings_.size(); ++asked)
+        if (uses(*unit.staged, *stagings_[asked])) {
+          stagings_[asked]->request(unit);
+          ++tiles;
+        }
+    }
   } catch (...) {  // what it has declared so far is waited for; but it does nothing
     no_room = std::current_exception();
+    for (; unit.staged != nullptr && asked < stagings_.size(); ++asked)
+      std::erase_if(*unit.staged, [&](const staged_tile& each) { return each.of == stagings_[asked]; });
     if (unit.destroy != nullptr) unit.destroy(unit);
     unit.destroy = nullptr;
     unit.run = nullptr;
   }
   edges_ += found;
-  if (found == 0 || unit.waits_for.fetch_sub(work_unit::being_added - found, std::memory_order_acq_rel) ==
-                        work_unit::being_added - found) {
+  const std::uint32_t all = found + tiles;
+  if (all == 0 || unit.waits_for.fetch_sub(work_unit::being_added - all, std::memory_order_acq_rel) ==
+                      work_unit::being_added - all) {
     fresh_.push(static_cast<std::uint32_t>(&unit - units_.get()));
     wake_somebody();
   }
@@ -328,6 +352,13 @@ void graph_core::run(work_unit& unit, std::uint32_t thread) {
 void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept {
   thread_part& part = *threads_[thread];
   if (unit.destroy != nullptr) unit.destroy(unit);
+  if (const auto tiles = std::move(unit.staged))
+    for (std::size_t i = 0; i < tiles->size(); ++i) {
+      staging* const of = (*tiles)[i].of;  // each once
+      if (std::none_of(tiles->begin(), tiles->begin() + static_cast<std::ptrdiff_t>(i),
+                       [of](const staged_tile& t) { return t.of == of; }))
+        of->release(*tiles, failed);
+    }
   if (failed) unit.has_failed.store(true, std::memory_order_relaxed);
   dependence* next = unit.successors.exchange(ended_mark, std::memory_order_acq_rel);
   // From here on the record is another unit's. Its successors are not: they have waited for it.
@@ -349,6 +380,15 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
 std::uint32_t graph_core::take(std::uint32_t thread) {
   thread_part& part = *threads_[thread];
   if (const std::uint32_t unit = part.own.pop(); unit != no_unit) return unit;
+  if (late_.load(std::memory_order_relaxed) != nullptr) {
+    work_unit* next = late_.exchange(nullptr, std::memory_order_acquire);
+    while (next != nullptr) {
+      work_unit& unit = *next;
+      next = next->next_late;  // before somebody else takes the unit, and it ends
+      part.own.push(static_cast<std::uint32_t>(&unit - units_.get()));  // so the oldest comes first
+    }
+    if (const std::uint32_t unit = part.own.pop(); unit != no_unit) return unit;
+  }
   std::uint32_t some[most_taken];
   const auto count = static_cast<std::uint32_t>(threads_.size());
   if (const std::uint32_t taken = fresh_.take(some, most_taken, 2 * count); taken != 0) {
@@ -376,8 +416,21 @@ bool graph_core::run_one(std::uint32_t thread) {
 }
 
 bool graph_core::has_ready() const noexcept {
-  if (!fresh_.is_empty()) return true;
+  if (!fresh_.is_empty() || late_.load(std::memory_order_seq_cst) != nullptr) return true;
   return std::any_of(threads_.begin(), threads_.end(), [](const auto& each) { return !each->own.is_empty(); });
+}
+
+void graph_core::has_tiles(work_unit& unit, const std::exception_ptr& failure) noexcept {
+  if (failure) {
+    fail(unit, failure);
+    unit.is_cancelled.store(true, std::memory_order_relaxed);
+  }
+  if (unit.waits_for.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  unit.made_ready_by = no_unit;
+  unit.next_late = late_.load(std::memory_order_relaxed);
+  while (!late_.compare_exchange_weak(unit.next_late, &unit, std::memory_order_acq_rel, std::memory_order_relaxed)) {}
+  wake_somebody();
+  wake_owner();
 }
 
 // --- sleeping -------------------------------------------------------------------------------------------------------
@@ -458,6 +511,10 @@ std::uint64_t graph_core::ended() const noexcept {
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
+
+void graph_core::settle_all() {
+  work_until([this] { return ended() == added_; });
+}
 
 void graph_core::wait() {
   check_thread("wait()");

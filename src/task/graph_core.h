@@ -15,6 +15,7 @@
 
 #include "base/host.h"
 #include "task/access_map.h"
+#include "task/staging.h"
 #include "task/unit_queues.h"
 
 namespace situ::detail {
@@ -34,6 +35,13 @@ class graph_core {
   // In a body: the unit does not end with it, but when end() is told so by the adding thread, maybe before it returns.
   work_unit& defer() noexcept;
   void end(work_unit& unit, const std::exception_ptr& failure) noexcept;
+  // By a staging, which outlives no graph: of the adding thread.
+  void add_staging(staging& s) { stagings_.push_back(&s); }
+  void remove_staging(staging& s) noexcept { std::erase(stagings_, &s); }
+  // By its thread: a unit has its tiles, or cannot have them.
+  void has_tiles(work_unit& unit, const std::exception_ptr& failure) noexcept;
+  // Waits for all units; what they threw is for wait().
+  void settle_all();
   void wait();
   void wait_for(std::span<const declared_access> accesses);
   [[nodiscard]] task_graph_statistics statistics() const;
@@ -90,6 +98,8 @@ class graph_core {
   alignas(64) std::uint64_t added_ = 0;
   std::uint64_t edges_ = 0;
   std::vector<open_reduction> reductions_;
+  std::vector<staging*> stagings_;
+  std::vector<staged_tile> tiles_;  // of the unit that is being prepared
   bool is_checked_;
   std::function<void()> await_end_;
   work_unit* running_ = nullptr;  // where units are deferred
@@ -98,6 +108,7 @@ class graph_core {
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();
 
+  alignas(64) std::atomic<work_unit*> late_{nullptr};  // ready since they have their tiles, the last one first
   alignas(64) std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<bool> owner_sleeps_{false};
   std::atomic<std::uint32_t> bell_{0};

@@ -4,6 +4,8 @@
 
 namespace situ {
 
+detail::graph_core& detail::core_of(task_graph& graph) noexcept { return *graph.core_; }
+
 task_graph::task_graph(const task_graph_options& options) : core_{std::make_unique<detail::graph_core>(options)} {}
 task_graph::~task_graph() = default;
 

@@ -38,9 +38,12 @@
 
 namespace situ {
 
+class task_graph;
+
 namespace detail {
 
 class graph_core;
+[[nodiscard]] graph_core& core_of(task_graph& graph) noexcept;
 
 template <class F>
 void add_unit(graph_core& core, std::span<const declared_access> accesses, F&& body, const char* name) {
@@ -135,6 +138,7 @@ class task_graph {
   [[nodiscard]] std::uint32_t thread_count() const noexcept;
 
  private:
+  friend detail::graph_core& detail::core_of(task_graph& graph) noexcept;
   std::unique_ptr<detail::graph_core> core_;
 };
 

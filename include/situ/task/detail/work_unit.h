@@ -14,7 +14,12 @@
 namespace situ::detail {
 
 struct work_unit;
+struct staged_tile;
 class graph_core;
+
+struct drop_tiles {
+  void operator()(std::vector<staged_tile>* tiles) const noexcept;
+};
 
 // "after" waits for the unit whose list this is in. Lies in `after`, and is free again once that has begun.
 struct dependence {
@@ -48,7 +53,9 @@ struct alignas(64) work_unit {
   alignas(64) std::byte body[body_bytes];
   std::array<dependence, inline_dependences> edges;
   std::unique_ptr<more_dependences> more;
-  std::unique_ptr<std::vector<declared_access>> declared;  // in a checked graph
+  std::unique_ptr<std::vector<declared_access>> declared;        // in a checked graph
+  std::unique_ptr<std::vector<staged_tile>, drop_tiles> staged;  // that it needs (staged_array.h)
+  work_unit* next_late = nullptr;                                // of those that such tiles have made ready
 
   // What stands for "ended" in `successors`.
   [[nodiscard]] static dependence* ended() noexcept;
