@@ -55,14 +55,7 @@ staging::staging(graph_core& core, const std::string& file, std::size_t bytes, c
     thread_ = worker{[this] { work(); }};
     core_.add_staging(*this);
   } catch (...) {
-    {
-      const std::scoped_lock lock{mutex_};
-      is_stopping_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-    ::munmap(base_, mapped_bytes_);
-    ::close(file_);
+    close();
     throw;
   }
 }
@@ -74,6 +67,10 @@ staging::~staging() {
   }
   core_.settle_all();
   core_.remove_staging(*this);
+  close();
+}
+
+void staging::close() noexcept {
   {
     const std::scoped_lock lock{mutex_};
     is_stopping_ = true;

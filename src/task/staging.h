@@ -68,6 +68,7 @@ class staging {
     std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here and has no pins
   };
 
+  void close() noexcept;
   void work();
   void get(work_unit& unit, std::unique_lock<std::mutex>& lock);
   void fetch(std::uint32_t index, bool is_needed, std::unique_lock<std::mutex>& lock);

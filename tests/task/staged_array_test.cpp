@@ -32,7 +32,10 @@ constexpr std::size_t words = 512;  // of a tile of 4 KiB
 class staged : public testing::Test {
  protected:
   staged() { ::close(::mkstemp(path_.data())); }
-  ~staged() override { std::filesystem::remove(path_); }
+  ~staged() override {
+    std::filesystem::remove(path_);
+    std::filesystem::remove(path_ + "b");
+  }
 
   [[nodiscard]] static staging_options tiles(std::size_t budget) {
     return {.tile_bytes = 4096, .budget_bytes = budget * 4096};
@@ -161,7 +164,7 @@ TEST_F(staged, random_programs_have_the_bits_of_plain_memory) {
   std::mt19937_64 random{test::test_seed()};
   constexpr std::size_t count = 24 * words;
   for (int program = 0; program < 60; ++program) {
-    std::string other = path_ + "b";
+    const std::string other = path_ + "b";
     std::vector<word> plain(count), plain_b(count);
     std::vector<word> got(count), got_b(count);
     {
