@@ -28,11 +28,20 @@ const job_bench& task_bench() {
                 {"wavefront", "1e5 units, rows of 64: after the one before in the row, and the row before", "unit", 0,
                  subjects(aim{500, false}, {})},
                 {"cholesky_64", "tiled Cholesky, 4096, tiles of 64", "unit", 0, subjects({}, aim{1.0})},
-                {"cholesky_32", "tiled Cholesky, 4096, tiles of 32", "unit", 0, subjects({}, aim{1.0})}},
+                {"cholesky_32", "tiled Cholesky, 4096, tiles of 32", "unit", 0, subjects({}, aim{1.0})},
+                {"slow_memory",
+                 "512 MiB in a file that is not in the page cache, units of 1 MiB",
+                 "1 MiB",
+                 0,
+                 {{"bound", "itself: the longer of the next two"},
+                  {"file", "bound"},
+                  {"all_in_memory", "bound"},
+                  {"in_place", "bound"},
+                  {"situ", "bound"}}}},
       .programs = {{.name = "situ_bench_tasks",
-                    .cases = {"independent", "chained", "wavefront", "cholesky_64", "cholesky_32"},
+                    .cases = {"independent", "chained", "wavefront", "cholesky_64", "cholesky_32", "slow_memory"},
                     .places = 1}},
-      .subjects = {"openmp", "openmp_llvm", "tbb", "starpu", "situ"}};
+      .subjects = {"openmp", "openmp_llvm", "tbb", "starpu", "bound", "file", "all_in_memory", "in_place", "situ"}};
   return made;
 }
 

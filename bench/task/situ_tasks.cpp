@@ -3,6 +3,7 @@
 //
 // Each subject is a program of its own beside this one, since their runtimes would be in each other's way: patterns.h
 // says what they run. Those that are not built, since their library is not installed, are left out.
+#include "slow_memory.h"
 #include "support/job_samples.h"
 
 #include <dlfcn.h>
@@ -74,5 +75,6 @@ int main(int argc, char** argv) {
   if (is_wanted("wavefront")) measure("wavefront", quick ? 2'000 : 100'000, times);
   if (is_wanted("cholesky_64")) measure("cholesky_64", quick ? 512 : 4096, times);
   if (is_wanted("cholesky_32")) measure("cholesky_32", quick ? 256 : 4096, times);
+  if (is_wanted("slow_memory")) task_bench::measure_slow_memory();
   print_end();
 }

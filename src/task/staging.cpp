@@ -21,6 +21,14 @@ namespace {
   throw situ::error{errc::bad_file, fmt::format("{}: {}: {}", name, what, std::strerror(error))};
 }
 
+// At a time; a process has 65530 mappings, and a tile takes two.
+constexpr std::size_t most_tiles = 20'000;
+
+// Moves the pages of a range; its addresses stay, without pages. False where there is no room for another mapping.
+bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+  return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
+}
+
 std::size_t whole(std::size_t bytes, std::size_t of) { return (bytes + of - 1) / of * of; }
 
 }  // namespace
@@ -34,23 +42,34 @@ staging::staging(graph_core& core, const std::string& file, std::size_t bytes, c
     throw error{errc::bad_argument, fmt::format("a budget of {} bytes holds no tile of {}: give more, or smaller tiles",
                                                 options.budget_bytes, tile_bytes_)};
   tiles_.resize(whole(bytes_, tile_bytes_) / tile_bytes_);
+  budget_tiles_ = std::min(budget_tiles_, std::max<std::size_t>(tiles_.size(), 1));
+  if (budget_tiles_ > most_tiles)
+    throw error{errc::bad_argument,
+                fmt::format("a budget of {} tiles, each of which is a mapping: give tiles of {} bytes or more",
+                            budget_tiles_, whole(options.budget_bytes / most_tiles + 1, page_bytes))};
+  for (std::size_t i = budget_tiles_; i-- > 0;) free_frames_.push_back(static_cast<std::uint32_t>(i));
   mapped_bytes_ = std::max<std::size_t>(tiles_.size(), 1) * tile_bytes_;
   file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) throw_file_error(name_, "cannot be opened", errno);
   struct stat is{};
   void* mapped = MAP_FAILED;
+  void* frames = MAP_FAILED;
   int failed = 0;
   if (::fstat(file_, &is) != 0 ||
       (static_cast<std::size_t>(is.st_size) < bytes_ && ::ftruncate(file_, static_cast<off_t>(bytes_)) != 0))
     failed = errno;
   else if ((mapped = ::mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) ==
-           MAP_FAILED)
+               MAP_FAILED ||
+           (frames = ::mmap(nullptr, budget_tiles_ * tile_bytes_, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
     failed = errno;
   if (failed != 0) {
+    if (mapped != MAP_FAILED) ::munmap(mapped, mapped_bytes_);
     ::close(file_);
     throw_file_error(name_, fmt::format("no room for {} bytes", bytes_).c_str(), failed);
   }
   base_ = static_cast<std::byte*>(mapped);
+  frames_ = static_cast<std::byte*>(frames);
   try {
     thread_ = worker{[this] { work(); }};
     core_.add_staging(*this);
@@ -78,6 +97,7 @@ void staging::close() noexcept {
   changed_.notify_all();
   thread_.join();
   ::munmap(base_, mapped_bytes_);
+  ::munmap(frames_, budget_tiles_ * tile_bytes_);
   ::close(file_);
 }
 
@@ -162,6 +182,7 @@ void staging::unpin(std::uint32_t index) {
     return;
   }
   drop(index);
+  free_frames_.push_back(it.frame);
   it.is_here = it.is_blank = false;
   --here_;
 }
@@ -183,9 +204,13 @@ void staging::transfer(bool out, std::byte* memory, std::size_t at, std::size_t 
 
 void staging::write(std::uint32_t index) { transfer(true, address_of(index), index * tile_bytes_, bytes_of(index)); }
 
+// The pages of a tile go back to its frame; without room for another mapping, to the system. Its addresses are reserved
+// anew, so that they are one mapping again with their neighbours.
 void staging::drop(std::uint32_t index) noexcept {
-  ::madvise(address_of(index), tile_bytes_, MADV_DONTNEED);
-  ::mprotect(address_of(index), tile_bytes_, PROT_NONE);
+  std::byte* const at = address_of(index);
+  if (!move_pages_of(at, frame(tiles_[index].frame), tile_bytes_)) ::madvise(at, tile_bytes_, MADV_DONTNEED);
+  if (::mmap(at, tile_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    ::mprotect(at, tile_bytes_, PROT_NONE);
 }
 
 // pre: one is idle.
@@ -203,6 +228,7 @@ void staging::evict_oldest(std::unique_lock<std::mutex>& lock) {
   }
   drop(index);
   lock.lock();
+  free_frames_.push_back(it.frame);
   if (it.is_changed) moved_.written_bytes += bytes_of(index);
   it.is_here = it.is_changed = false;
   --here_;
@@ -210,18 +236,23 @@ void staging::evict_oldest(std::unique_lock<std::mutex>& lock) {
 
 // pre: pinned, not here, and there is room.
 void staging::fetch(std::uint32_t index, bool is_needed, std::unique_lock<std::mutex>& lock) {
+  const std::uint32_t from = free_frames_.back();  // one is free: fewer tiles are here than the budget has
+  free_frames_.pop_back();
   lock.unlock();
   try {
-    if (::mprotect(address_of(index), tile_bytes_, PROT_READ | PROT_WRITE) != 0)
-      throw error{errc::out_of_memory,
-                  fmt::format("{}: no memory for a tile of {} bytes: {}", name_, tile_bytes_, std::strerror(errno))};
-    if (is_needed) transfer(false, address_of(index), index * tile_bytes_, bytes_of(index));
+    if (is_needed) transfer(false, frame(from), index * tile_bytes_, bytes_of(index));
+    if (!move_pages_of(frame(from), address_of(index), tile_bytes_))
+      throw error{
+          errc::out_of_memory,
+          fmt::format("{}: no room for the mapping of a tile: {} (vm.max_map_count says how many a process has)", name_,
+                      std::strerror(errno))};
   } catch (...) {
-    drop(index);
     lock.lock();
+    free_frames_.push_back(from);
     throw;
   }
   lock.lock();
+  tiles_[index].frame = from;
   if (is_needed) moved_.fetched_bytes += bytes_of(index);
   tiles_[index].is_here = true;
   tiles_[index].is_blank = !is_needed;

@@ -6,7 +6,9 @@
 //   end of the unit -> its tiles have one pin less; what it may have written is marked
 //
 // Invariants
-//   1. A tile that is not in memory has no access rights and no pages.
+//   1. A tile that is not in memory has no access rights and no pages. Pages are never given back: they move between
+//   the
+//      tiles and `frames`, as many as the budget has, so that a tile costs no new pages (mremap, which copies nothing).
 //   2. Tiles are pinned unit by unit, in the order of add(). A unit waits only for units before it, and no unit needs
 //      more than the budget: so the oldest unit always gets its tiles in the end.
 //   3. A changed tile gives up its pages only after it has been written. One that a unit was to write, and did not, has
@@ -62,6 +64,7 @@ class staging {
  private:
   struct tile {
     std::uint32_t pins = 0;
+    std::uint32_t frame = 0;  // where its pages go when it is evicted
     bool is_here = false;
     bool is_changed = false;
     bool is_blank = false;  // made for a unit that writes all of it, and has not ended: the file has what counts
@@ -74,6 +77,7 @@ class staging {
   void fetch(std::uint32_t index, bool is_needed, std::unique_lock<std::mutex>& lock);
   void evict_oldest(std::unique_lock<std::mutex>& lock);
   void drop(std::uint32_t index) noexcept;
+  [[nodiscard]] std::byte* frame(std::size_t i) const noexcept { return frames_ + i * tile_bytes_; }
   void write(std::uint32_t index);
   void pin(std::uint32_t index);
   void unpin(std::uint32_t index);
@@ -87,12 +91,14 @@ class staging {
   int file_ = -1;
   std::byte* base_ = nullptr;
   std::size_t mapped_bytes_ = 0;
+  std::byte* frames_ = nullptr;  // where pages of tiles are that nobody has
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<tile> tiles_;
   std::list<std::uint32_t> idle_;  // here and without pins, the one used longest ago first
   std::size_t here_ = 0;
+  std::vector<std::uint32_t> free_frames_;
   std::deque<work_unit*> wanted_;
   bool is_stopping_ = false;
   staging_statistics moved_;

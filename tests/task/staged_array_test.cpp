@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -130,6 +131,8 @@ TEST_F(staged, says_what_cannot_be) {
               ThrowsMessage<error>(HasSubstr("a multiple of 4096")));
   EXPECT_THAT([&] { staged_array<word>(graph_, path_, 10, {.tile_bytes = 8192, .budget_bytes = 8191}); },
               ThrowsMessage<error>(HasSubstr("holds no tile")));
+  EXPECT_THAT([&] { staged_array<word>(graph_, path_, std::size_t{1} << 28, tiles(30'000)); },
+              ThrowsMessage<error>(HasSubstr("give tiles of 8192 bytes or more")));
   staged_array<word> a{graph_, path_, 10 * words, tiles(2)};
   EXPECT_THAT([&] { graph_.add({reads(region(a.data(), 3 * words))}, [] {}); },
               ThrowsMessage<error>(HasSubstr("declares 3 tiles of")));
@@ -152,6 +155,20 @@ TEST_F(staged, a_file_that_loses_its_end_is_an_error_of_the_units_that_need_it) 
   EXPECT_THAT([&] { graph_.wait(); }, ThrowsMessage<error>(HasSubstr("a tile cannot be read")));
   EXPECT_THAT(ran, testing::ElementsAre(1, 1, 1, 1, 1, 0, 0, 0, 0, 0));
   EXPECT_EQ(after, ran);
+}
+
+// As many mappings as tiles would be too many.
+TEST_F(staged, twenty_thousand_tiles) {
+  constexpr std::size_t count = 20'000;
+  staged_array<word> a{graph_, path_, count * words, tiles(8)};
+  word sum = 0;
+  for (std::size_t t = 0; t < count; ++t)
+    graph_.add({reads(region(a.data() + t * words, 1)), updates(sum)},
+               [&sum, x = a.data() + t * words] { sum += *x + 1; });
+  graph_.wait();
+  EXPECT_EQ(sum, count);
+  std::ifstream maps{"/proc/self/maps"};
+  EXPECT_LT(std::count(std::istreambuf_iterator<char>{maps}, {}, '\n'), 2000);
 }
 
 TEST_F(staged, what_no_unit_declares_is_not_touched) {

@@ -35,8 +35,8 @@ class task_graph_on : public testing::TestWithParam<std::uint32_t> {
 INSTANTIATE_TEST_SUITE_P(threads, task_graph_on, testing::Values(1, 2, 4), testing::PrintToStringParamName());
 
 TEST_P(task_graph_on, a_unit_sees_what_those_before_it_wrote) {
-  std::array<long, 3> v{};
-  for (long i = 1; i <= 1000; ++i) {
+  std::array<std::uint64_t, 3> v{};
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
     graph_.add({writes(v[0])}, [&v, i] { v[0] = i; });
     graph_.add({reads(v[0]), updates(v[1])}, [&v] { v[1] += v[0]; });
     graph_.add({reads(v[0]), updates(v[2])}, [&v] { v[2] = 3 * v[2] + v[0]; });
@@ -45,7 +45,7 @@ TEST_P(task_graph_on, a_unit_sees_what_those_before_it_wrote) {
   std::uint64_t last = 0;
   for (std::uint64_t i = 1; i <= 1000; ++i) last = 3 * last + i;
   EXPECT_EQ(v[1], 500'500);
-  EXPECT_EQ(static_cast<std::uint64_t>(v[2]), last);
+  EXPECT_EQ(v[2], last);
   EXPECT_EQ(graph_.statistics().units, 3000);
 }
 
