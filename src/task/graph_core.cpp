@@ -71,7 +71,6 @@ work_unit& begin_unit(graph_core& core) { return core.free_unit(); }
 
 void check_declared(const void* begin, std::size_t bytes, bool writes, const char* array, std::size_t index) {
   const auto first = reinterpret_cast<std::uint64_t>(begin);
-  std::string declared;
   for (const declared_access& each : *checked_unit->declared) {
     const auto base = reinterpret_cast<std::uint64_t>(each.region.begin);
     const std::uint64_t row =

@@ -24,6 +24,12 @@ namespace {
 // At a time; a process has 65530 mappings, and a tile takes two.
 constexpr std::size_t most_tiles = 20'000;
 
+// Null where there is no room.
+std::byte* reserve(std::size_t bytes, int access) noexcept {
+  void* const mapped = ::mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
+
 // Moves the pages of a range; its addresses stay, without pages. False where there is no room for another mapping.
 bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
   return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
@@ -51,25 +57,20 @@ staging::staging(graph_core& core, const std::string& file, std::size_t bytes, c
   mapped_bytes_ = std::max<std::size_t>(tiles_.size(), 1) * tile_bytes_;
   file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) throw_file_error(name_, "cannot be opened", errno);
-  struct stat is{};
-  void* mapped = MAP_FAILED;
-  void* frames = MAP_FAILED;
-  int failed = 0;
-  if (::fstat(file_, &is) != 0 ||
-      (static_cast<std::size_t>(is.st_size) < bytes_ && ::ftruncate(file_, static_cast<off_t>(bytes_)) != 0))
-    failed = errno;
-  else if ((mapped = ::mmap(nullptr, mapped_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) ==
-               MAP_FAILED ||
-           (frames = ::mmap(nullptr, budget_tiles_ * tile_bytes_, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED)
-    failed = errno;
-  if (failed != 0) {
-    if (mapped != MAP_FAILED) ::munmap(mapped, mapped_bytes_);
+  const auto give_up = [this](const char* what) {
+    const int failed = errno;
+    if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
     ::close(file_);
-    throw_file_error(name_, fmt::format("no room for {} bytes", bytes_).c_str(), failed);
-  }
-  base_ = static_cast<std::byte*>(mapped);
-  frames_ = static_cast<std::byte*>(frames);
+    throw_file_error(name_, what, failed);
+  };
+  struct stat is{};
+  if (::fstat(file_, &is) != 0) give_up("cannot be looked at");
+  if (static_cast<std::size_t>(is.st_size) < bytes_ && ::ftruncate(file_, static_cast<off_t>(bytes_)) != 0)
+    give_up("cannot be made long enough");
+  base_ = reserve(mapped_bytes_, PROT_NONE);
+  if (base_ == nullptr) give_up("no addresses for all of it");
+  frames_ = reserve(budget_tiles_ * tile_bytes_, PROT_READ | PROT_WRITE);
+  if (frames_ == nullptr) give_up("no addresses for its tiles");
   try {
     thread_ = worker{[this] { work(); }};
     core_.add_staging(*this);
@@ -80,11 +81,11 @@ staging::staging(graph_core& core, const std::string& file, std::size_t bytes, c
 }
 
 staging::~staging() {
-  try {
-    flush();
-  } catch (...) {  // as said
-  }
   core_.settle_all();
+  try {
+    write_all();
+  } catch (...) {  // a destructor throws nothing
+  }
   core_.remove_staging(*this);
   close();
 }
@@ -321,6 +322,10 @@ void staging::copy(std::size_t at, void* to, const void* from, std::size_t bytes
 
 void staging::flush() {
   core_.wait();
+  write_all();
+}
+
+void staging::write_all() {
   const std::scoped_lock lock{mutex_};
   for (std::uint32_t i = 0; i < tiles_.size(); ++i)
     if (tiles_[i].is_changed) {

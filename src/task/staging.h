@@ -71,6 +71,7 @@ class staging {
     std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here and has no pins
   };
 
+  void write_all();
   void close() noexcept;
   void work();
   void get(work_unit& unit, std::unique_lock<std::mutex>& lock);

@@ -124,6 +124,16 @@ TEST_F(staged, a_unit_that_does_not_run_changes_nothing) {
   EXPECT_EQ(sum, 80);
 }
 
+TEST_F(staged, what_ran_is_in_the_file_though_another_unit_threw) {
+  {
+    staged_array<word> a{graph_, path_, 4 * words, tiles(4)};
+    graph_.add({writes(region(a.data(), words))}, [x = a.data()] { std::fill_n(x, words, 3); });
+    graph_.add({}, [] { throw std::runtime_error{"another"}; });
+  }
+  EXPECT_EQ(in_file()[words - 1], 3);
+  EXPECT_THAT([&] { graph_.wait(); }, ThrowsMessage<std::runtime_error>("another"));
+}
+
 TEST_F(staged, says_what_cannot_be) {
   EXPECT_THAT([&] { staged_array<word>(graph_, "/no/such/folder/x", 10); },
               ThrowsMessage<error>(HasSubstr("/no/such/folder/x: cannot be opened")));

@@ -82,8 +82,8 @@ class staged_array {
   }
 
   // Waits for all units, and writes what has changed to the file; it stays in fast memory, too. Throws as
-  // task_graph::wait, and bad_file. The destructor does the same, and ignores errors. cost: a write for each changed
-  // tile.
+  // task_graph::wait, and bad_file. The destructor does the same, but leaves what units threw to wait(), and errors of
+  // the file to nobody. cost: a write for each changed tile.
   void flush() { detail::flush_staging(*staging_); }
 
   // What has been moved so far. cost: a lock.
