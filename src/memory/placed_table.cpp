@@ -1,14 +1,14 @@
 #include "memory/placed_table.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 
 namespace situ::detail {
 namespace {
 
 template <std::size_t Size>
 void set_name(char (&to)[Size], std::string_view name) noexcept {
-  std::memcpy(to, name.data(), std::min(name.size(), Size - 1));
+  std::copy_n(name.begin(), std::min(name.size(), Size - 1), to);
 }
 
 }  // namespace
