@@ -1,7 +1,7 @@
 // hash_join: customers joined with orders, and the turnover of each country. Both tables lie spread over the places, as
 // they came; the join's index is a distributed map, and maps of sums are combined by a reduction.
 //
-//   situ run -n 4 hash_join [orders of each place]
+//   situ run -n 4 hash_join [orders of each place, 20000]
 //
 //   customers of a place --insert--> by_number (id -> customer)
 //   orders of a place --find in batches--^    sums (country -> turnover) of a place --reduce--> place 0
@@ -14,9 +14,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,18 +50,13 @@ turnover add_all(turnover to, const turnover& from) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("hash_join [orders of each place, 20000]");
-    return 0;
-  }
   const std::uint64_t me = situ::here().index(), places = situ::place_count();
   const std::size_t order_count = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 20'000;
 
   situ::distributed_map<std::uint64_t, customer> by_number;
   for (std::uint64_t n = me * customers_a_place; n < (me + 1) * customers_a_place; ++n)
     by_number.insert(n, {"customer " + std::to_string(n), countries[mixed(n) % std::size(countries)]});
-  by_number.flush();
-  situ::barrier();
+  by_number.drain();
 
   std::vector<order> orders(order_count);
   for (std::size_t i = 0; i < order_count; ++i) {
@@ -74,7 +67,7 @@ int main(int argc, char** argv) {
 
   std::vector<std::uint64_t> keys(order_count);
   std::transform(orders.begin(), orders.end(), keys.begin(), [](const order& each) { return each.customer; });
-  const auto found = by_number.find(std::span<const std::uint64_t>{keys});
+  const auto found = by_number.find(keys);
 
   turnover sums;
   std::int64_t total = 0;

@@ -1,7 +1,7 @@
 // histogram: all places throw dice and count the sums in one table, whose counters lie in turn at all places. Nobody
 // serves anybody: a place adds to a counter wherever it lies, and place 0 reads them all.
 //
-//   situ run -n 4 histogram [throws of each place]
+//   situ run -n 4 histogram [throws of each place, 100000]
 #include <situ/situ.h>
 
 #include <array>
@@ -12,7 +12,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace {
@@ -23,10 +22,6 @@ constexpr std::size_t sums = 11;  // 2 to 12
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("histogram [throws of each place, 100000]");
-    return 0;
-  }
   const std::uint64_t throws = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000;
 
   // Counter i lies at place i % place_count(): each place allocates its own, and tells the others where. Who has been

@@ -1,14 +1,14 @@
 // jacobi: Jacobi's iteration on a square plate with one hot side, spread over the places in blocks of both dimensions.
 // Each step exchanges the ghost zones of one array, in one call, and computes the other from it.
 //
-//   situ run -n 4 jacobi [steps] [width]
+//   situ run -n 4 jacobi [steps, 500] [width, 64]
 #include <situ/situ.h>
 #include <situ/spread/distributed_array.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <string_view>
 #include <utility>
 
 namespace {
@@ -16,10 +16,12 @@ namespace {
 using plate = situ::distributed_array<double, 2>;
 
 // The ghost elements beyond the plate are its sides: nobody fetches them, so they keep what is written here.
-void heat_one_side(plate& u) {
-  const auto mine = u.global_view();
-  if (mine.around().low[0] >= 0) return;
-  for (std::ptrdiff_t j = mine.around().low[1]; j < mine.around().high[1]; ++j) mine(-1, j) = 1;
+plate make_plate(std::size_t width) {
+  plate made{{width, width}, {}, situ::ghost_zones<2>::all(1)};
+  const auto mine = made.global_view();
+  if (mine.around().low[0] < 0)
+    for (std::ptrdiff_t j = mine.around().low[1]; j < mine.around().high[1]; ++j) mine(-1, j) = 1;
+  return made;
 }
 
 void relax(const plate& from, plate& to) {
@@ -35,28 +37,18 @@ void relax(const plate& from, plate& to) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("jacobi [steps, 500] [width, 64]");
-    return 0;
-  }
   const int steps = argc > 1 ? std::atoi(argv[1]) : 500;
-  const std::size_t width = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 64;
+  const std::size_t width = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 64;
 
-  plate one{{width, width}, {}, situ::ghost_zones<2>::all(1)};
-  plate other{{width, width}, {}, situ::ghost_zones<2>::all(1)};
-  heat_one_side(one);
-  heat_one_side(other);
-
-  plate* now = &one;
-  plate* next = &other;
+  plate u = make_plate(width), next = make_plate(width);
   for (int step = 0; step < steps; ++step) {
-    now->exchange_ghosts();
-    relax(*now, *next);
-    std::swap(now, next);
+    u.exchange_ghosts();
+    relax(u, next);
+    std::swap(u, next);
   }
 
   double heat = 0;
-  now->for_each_local([&](double each) { heat += each; });
+  u.for_each_local([&](double each) { heat += each; });
   heat = situ::all_reduce(heat, std::plus<>{});
   if (situ::here().index() == 0) std::printf("%.9f\n", heat);
 }

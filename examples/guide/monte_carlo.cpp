@@ -1,7 +1,7 @@
 // monte_carlo: pi, by points thrown at a square. Place 0 hands out batches, to each place the next one when its answer
 // has come, until the error is small enough: who is faster gets more, and nobody waits for the slowest.
 //
-//   situ run -n 4 monte_carlo [error]
+//   situ run -n 4 monte_carlo [error, 0.001]
 #include <situ/situ.h>
 
 #include <cmath>
@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <numbers>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace {
@@ -58,10 +57,6 @@ estimate estimate_pi(double error) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("monte_carlo [error, 0.001]");
-    return 0;
-  }
   if (situ::here().index() != 0) return 0;  // serves calls until all places leave
   const estimate all = estimate_pi(argc > 1 ? std::atof(argv[1]) : 0.001);
   const bool is_right = std::abs(all.pi() - std::numbers::pi) < 5 * all.error();

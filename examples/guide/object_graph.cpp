@@ -1,77 +1,58 @@
-// object_graph: a sorted tree grows at place 0, visits every other place, which keeps its part and sends back what it
-// has found; pointers are ordinary pointers everywhere.
+// object_graph: a sorted tree of words grows at place 0 and goes to every place, which keeps it and counts in it;
+// pointers are ordinary pointers everywhere.
 //
-//   situ run -n 4 object_graph [keys]
+//   situ run -n 4 object_graph [words, 10000]
 #include <situ/situ.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <string_view>
-#include <vector>
+#include <deque>
+#include <string>
+#include <utility>
 
 namespace {
 
 struct node {
-  long key = 0;
-  long visits = 0;
+  std::string word;
   node* left = nullptr;
   node* right = nullptr;
   node* parent = nullptr;  // cycles are no matter
 };
 
-class tree {
- public:
-  void insert(long key) {
-    node** at = &root_;
-    node* parent = nullptr;
-    while (*at != nullptr) {
-      parent = *at;
-      at = key < parent->key ? &parent->left : &parent->right;
-    }
-    nodes_.push_back(std::make_unique<node>(node{key, 0, nullptr, nullptr, parent}));
-    *at = nodes_.back().get();
-  }
-  [[nodiscard]] node* root() const { return root_; }
-
- private:
-  std::vector<std::unique_ptr<node>> nodes_;
-  node* root_ = nullptr;
-};
-
-// The keys from `least` on, in order; each node that is seen is marked.
-long count_from(node* n, long least) {
-  if (n == nullptr) return 0;
-  ++n->visits;
-  return (n->key >= least ? 1 + count_from(n->left, least) : 0) + count_from(n->right, least);
+void insert(std::deque<node>& tree, std::string word) {
+  node* parent = nullptr;
+  for (node* at = tree.empty() ? nullptr : &tree.front(); at != nullptr; at = word < at->word ? at->left : at->right)
+    parent = at;
+  node* const made = &tree.emplace_back(node{.word = std::move(word), .parent = parent});
+  if (parent != nullptr) (made->word < parent->word ? parent->left : parent->right) = made;
 }
 
-struct shelf {
-  static inline thread_local situ::owned<node> kept;
-};
+long count_from(const node* n, const std::string& least) {
+  if (n == nullptr) return 0;
+  return (n->word >= least ? 1 + count_from(n->left, least) : 0) + count_from(n->right, least);
+}
+
+thread_local situ::owned<node> kept;
 
 }  // namespace
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("object_graph [keys, 10000]");
-    return 0;
-  }
-  const long keys = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 10'000;
+  const long words = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 10'000;
   if (situ::here().index() == 0) {
-    tree sorted;
-    for (long i = 0; i < keys; ++i) sorted.insert(i * 7919 % keys);
-    for (const situ::place p : situ::places())
-      situ::at(p, [](situ::owned<node> all) { shelf::kept = std::move(all); }, sorted.root());
+    std::deque<node> tree;
+    for (long i = 0; i < words; ++i) insert(tree, "word " + std::to_string(i * 7919 % words));
     long sum = 0;
-    for (const situ::place p : situ::places())
-      sum += situ::at(p, [](long least) { return count_from(shelf::kept.get(), least); }, keys / 2);
-    const situ::owned<node> back =
-        situ::at(situ::place{situ::place_count() - 1}, [](node* n) { return n; }, sorted.root());
-    std::printf("%ld keys found, %s, %s\n", sum, sum == (keys - keys / 2) * situ::place_count() ? "right" : "wrong",
+    for (const situ::place p : situ::places()) {
+      situ::at(p, [](situ::owned<node> all) { kept = std::move(all); }, &tree.front());
+      sum += situ::at(p, [](const std::string& least) { return count_from(kept.get(), least); }, "word 5");
+    }
+    const situ::place last{situ::place_count() - 1};
+    const situ::owned<node> back = situ::at(last, [](node* n) { return n; }, &tree.front());
+    std::printf("%ld words found, %s, %s\n", sum,
+                sum == count_from(&tree.front(), "word 5") * situ::place_count() ? "right" : "wrong",
                 back->left == nullptr || back->left->parent == back.get() ? "linked as before" : "broken");
   }
   situ::barrier();
-  shelf::kept = {};
+  kept = {};
 }

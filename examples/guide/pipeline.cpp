@@ -1,7 +1,7 @@
 // pipeline: each place is one stage, and items go from stage to stage as values. The source sends on only while fewer
 // than a few items are under way, so memory is bounded however slow a stage is.
 //
-//   situ run -n 4 pipeline [items]
+//   situ run -n 4 pipeline [items, 10000]
 #include <situ/situ.h>
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <string_view>
 
 namespace {
 
@@ -22,10 +21,8 @@ struct item {
 constexpr std::uint64_t most_under_way = 64;
 
 // At place 0: what has come out at the end.
-struct sink {
-  static inline thread_local situ::ptr<situ::signal> done;
-  static inline thread_local std::uint64_t letters = 0;
-};
+thread_local situ::ptr<situ::signal> done;
+thread_local std::uint64_t letters = 0;
 
 void pass(item it) {
   const std::uint32_t stage = situ::here().index();
@@ -38,8 +35,8 @@ void pass(item it) {
   situ::async_at(
       situ::place{0},
       [](const item& last) {
-        sink::letters += last.text.size() + last.marks.size();
-        situ::send_signal(sink::done, 1, situ::signal_by::add);
+        letters += last.text.size() + last.marks.size();
+        situ::send_signal(done, 1, situ::signal_by::add);
       },
       std::move(it));
 }
@@ -48,20 +45,16 @@ void pass(item it) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("pipeline [items, 10000]");
-    return 0;
-  }
   const std::uint64_t items = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10'000;
   if (situ::here().index() != 0) return 0;  // serves until all are done
 
-  sink::done = situ::allocate_signals();
+  done = situ::allocate_signals();
   for (std::uint64_t i = 0; i < items; ++i) {
-    if (i >= most_under_way) situ::wait_until(sink::done, [&](std::uint64_t out) { return i - out < most_under_way; });
+    if (i >= most_under_way) situ::wait_until(done, [&](std::uint64_t out) { return i - out < most_under_way; });
     pass({i, "", {}});
   }
-  situ::wait_until(sink::done, items);
+  situ::wait_until(done, items);
   std::printf("%lu items, %lu letters and marks: %s\n", static_cast<unsigned long>(items),
-              static_cast<unsigned long>(sink::letters),
-              sink::letters == items * 2 * situ::place_count() ? "as it should be" : "wrong");
+              static_cast<unsigned long>(letters),
+              letters == items * 2 * situ::place_count() ? "as it should be" : "wrong");
 }

@@ -5,12 +5,10 @@
 #include <situ/situ.h>
 #include <situ/spread/task_pool.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <string_view>
 
 namespace {
 
@@ -21,38 +19,27 @@ struct board {  // with queens in its first rows; a bit for each column that is 
 
 constexpr int rows_of_tasks = 4;
 
-thread_local long solutions = 0;  // that this place has found
-
-std::uint32_t free_columns(board b, int queens) { return ~(b.columns | b.left | b.right) & ((1U << queens) - 1); }
-board with_queen(board b, std::uint32_t queen) {
-  return {b.columns | queen, (b.left | queen) << 1, (b.right | queen) >> 1, b.rows + 1};
-}
-
-void search(board b, int queens) {
-  if (b.rows == queens) ++solutions;
-  for (std::uint32_t free = free_columns(b, queens); free != 0; free &= free - 1)
-    search(with_queen(b, free & -free), queens);
-}
-
-void place_queens(situ::task_pool& pool, board b, int queens) {
-  if (b.rows == std::min(rows_of_tasks, queens)) return search(b, queens);
-  for (std::uint32_t free = free_columns(b, queens); free != 0; free &= free - 1)
-    pool.add(place_queens, with_queen(b, free & -free), queens);
+long place_queens(situ::task_pool& pool, board b, int queens) {
+  long solutions = b.rows == queens ? 1 : 0;
+  for (std::uint32_t free = ~(b.columns | b.left | b.right) & ((1U << queens) - 1); free != 0; free &= free - 1) {
+    const std::uint32_t queen = free & -free;
+    const board next{b.columns | queen, (b.left | queen) << 1, (b.right | queen) >> 1, b.rows + 1};
+    if (next.rows <= rows_of_tasks)
+      pool.add(place_queens, next, queens);
+    else
+      solutions += place_queens(pool, next, queens);
+  }
+  return solutions;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("tree_search [queens, 10]");
-    return 0;
-  }
   const int queens = argc > 1 ? std::atoi(argv[1]) : 10;  // at most 31
 
   situ::task_pool pool;
   if (situ::here().index() == 0) pool.add(place_queens, board{}, queens);
-  pool.run();
-  const long all = situ::all_reduce(solutions, std::plus<>{});
-  if (situ::here().index() == 0) std::printf("%ld solutions\n", all);
+  const long solutions = pool.run(0L, std::plus<>{});
+  if (situ::here().index() == 0) std::printf("%ld solutions\n", solutions);
 }

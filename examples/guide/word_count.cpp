@@ -11,7 +11,6 @@
 #include <iterator>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace {
@@ -26,10 +25,6 @@ std::string text_of(const char* path) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("word_count [FILE]");
-    return 0;
-  }
   situ::distributed_map<std::string, long> counts;
 
   std::istringstream lines{text_of(argc > 1 ? argv[1] : nullptr)};
@@ -39,8 +34,7 @@ int main(int argc, char** argv) {
     std::istringstream words{line};
     for (std::string word; words >> word;) counts.update(word, [](long& n) { ++n; });
   }
-  counts.flush();
-  situ::barrier();
+  counts.drain();
 
   std::vector<std::pair<long, std::string>> own;
   counts.for_each_local([&](const std::string& word, long n) { own.emplace_back(n, word); });

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include "memory/liveness.h"
 #include "runtime/runtime_state.h"
@@ -50,7 +51,17 @@ array_part::array_part(std::size_t elements, std::size_t element_bytes, std::siz
                                                elements, element_bytes));
 }
 
+array_part& array_part::operator=(array_part&& other) noexcept {
+  std::swap(exceptions_before_, other.exceptions_before_);
+  std::swap(failure_epoch_, other.failure_epoch_);
+  std::swap(members_, other.members_);
+  places_.swap(other.places_);
+  parts_.swap(other.parts_);
+  return *this;
+}
+
 array_part::~array_part() {
+  if (parts_.empty()) return;  // moved from
   if (current->runtime == nullptr || std::uncaught_exceptions() != exceptions_before_) return;
   try {
     barrier(members_);  // nobody reads here any more

@@ -62,6 +62,19 @@ map_core& find_map(const object_id& id) {
   return *static_cast<map_core*>(static_cast<outbox*>(find_object(id))->self());
 }
 
+void map_core::drain(const std::source_location& where) {
+  std::exception_ptr failure;
+  try {
+    flush();
+  } catch (const place_lost_error&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  barrier(members_, where);
+  if (failure) std::rethrow_exception(failure);
+}
+
 map_core::map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t buffers, const team& members)
     : exceptions_before_{std::uncaught_exceptions()},
       members_{members},

@@ -9,6 +9,8 @@
 #include <situ/runtime/detail/body.h>
 #include <situ/runtime/detail/scheduler.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -213,6 +215,13 @@ void pool_core::recycle(pool_chunk* chunk) noexcept {
   } else {
     give_back(chunk);
   }
+}
+
+void throw_other_result(std::string_view of_task, std::string_view of_run) {
+  throw_error(errc::bad_argument,
+              fmt::format("a task returns {}, and this run of its pool collects results of type {}: "
+                          "let the task return that, or nothing",
+                          of_task, of_run));
 }
 
 // --- the ring ---

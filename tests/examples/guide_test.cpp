@@ -12,7 +12,6 @@ namespace {
 
 using namespace situ::test;
 using testing::HasSubstr;
-using testing::MatchesRegex;
 
 struct guide_program {
   const char* name;
@@ -34,13 +33,6 @@ TEST_P(guide, says_that_all_is_well) {
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_THAT(ended.out, HasSubstr(GetParam().says));
   }
-}
-
-TEST_P(guide, says_once_how_it_is_called) {
-  const ended_program ended = run_program(
-      {SITU_TEST_BIN_DIR "/situ", "run", "-n", "2", std::string{SITU_TEST_BIN_DIR "/"} + GetParam().name, "--help"});
-  EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.out, MatchesRegex(std::string{GetParam().name} + " [[][^\n]*\n"));
 }
 
 const guide_program programs[] = {

@@ -8,8 +8,10 @@
 #include <situ/fabric/atomic.h>
 #include <situ/runtime/collective.h>
 
+#include <map>
 #include <optional>
 #include <random>
+#include <utility>
 
 namespace situ {
 namespace {
@@ -117,6 +119,102 @@ TEST_P(distributed_array_on, agrees_with_a_vector) {
       compare_with_a_vector<2>(random);
       compare_with_a_vector<3>(random);
     }
+  });
+}
+
+template <std::size_t D>
+void resize_at_random(std::mt19937_64& random) {
+  std::array<std::size_t, D> extents;
+  std::array<cut, D> how;
+  ghost_zones<D> ghosts;
+  const auto draw = [&] {
+    for (std::size_t& each : extents) each = random() % (D == 1 ? 60 : 12);
+  };
+  draw();
+  for (std::size_t d = 0; d < D; ++d) {
+    how[d] = any_cut(random);
+    if (how[d] == cut::block()) ghosts.low[d] = random() % 3, ghosts.high[d] = random() % 3;
+  }
+  distributed_array<int, D> array{extents, how, ghosts};
+  std::map<point<D>, int> model;  // what is not 0
+  for (int step = 1; step < 6; ++step) {
+    array.for_each_local([&](const point<D>& p, int& element) {
+      if (test::mixed(rank_of(p, extents), step) % 2 == 0) element = step;
+    });
+    for_each_point(array.points(), [&](const point<D>& p) {
+      if (test::mixed(rank_of(p, extents), step) % 2 == 0) model[p] = step;
+    });
+    draw();
+    array.resize(extents);
+    std::erase_if(model, [&](const auto& each) { return !array.points().contains(each.first); });
+    EXPECT_EQ(array.distribution().points().points(), array.size());
+    for_each_point(array.points(), [&](const point<D>& p) {
+      const auto at = model.find(p);
+      EXPECT_EQ(array.get(p), at == model.end() ? 0 : at->second);
+    });
+    barrier();
+  }
+}
+
+TEST_P(distributed_array_on, keeps_what_remains_when_it_is_resized) {
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    std::mt19937_64 random{seed};
+    for (int round = 0; round < test::rounds(10); ++round) {
+      resize_at_random<1>(random);
+      resize_at_random<2>(random);
+      resize_at_random<3>(random);
+    }
+  });
+}
+
+TEST_P(distributed_array_on, moves_and_is_swapped) {
+  run([] {
+    const memory_usage before = test::settled_memory();
+    {
+      distributed_array<int, 2> one{{7, 9}, {}, ghost_zones<2>::all(1)};
+      distributed_array<int, 2> other{{7, 9}, {}, ghost_zones<2>::all(1)};
+      one.for_each_local([](int& element) { element = 1; });
+      other.for_each_local([](int& element) { element = 2; });
+      const int* const first = one.local_view().data();
+      std::swap(one, other);
+      EXPECT_EQ(other.local_view().data(), first);
+      one.exchange_ghosts();
+      EXPECT_EQ(one.get({6, 8}), 2);
+      EXPECT_EQ(other.get({0, 0}), 1);
+      const auto around = one.global_view();
+      if (around.points().points() != 0 && around.points().low[0] > 0) {
+        EXPECT_EQ(around(around.points().low[0] - 1, around.points().low[1]), 2);
+      }
+      barrier();
+      std::vector<distributed_array<int, 2>> many;
+      many.push_back(std::move(one));
+      many.push_back(std::move(other));
+      many.emplace_back(std::array<std::size_t, 2>{3, 3});
+      EXPECT_EQ(many[0].get({6, 8}) + many[1].get({6, 8}), 3);
+      many[2] = std::move(many[0]);  // what it had ends here, at all places
+      EXPECT_EQ(many[2].get({3, 4}), 2);
+      barrier();
+    }
+    EXPECT_EQ(test::settled_memory().live_bytes, before.live_bytes);
+  });
+}
+
+TEST_P(distributed_array_on, elements_are_read_and_written_like_variables) {
+  run([] {
+    distributed_array<double, 2> array{{4, 5}};
+    if (here().index() == place_count() - 1) {
+      array[{3, 4}] = 1.5;
+      array[{0, 0}] = array[{3, 4}];
+      const double sum = array[{0, 0}] + array[{3, 4}];
+      array[{1, 1}] = sum;
+    }
+    barrier();
+    const auto& same = array;
+    EXPECT_EQ((same[{0, 0}]), 1.5);
+    EXPECT_EQ((same[{1, 1}]), 3.0);
+    EXPECT_EQ(test::error_of([&] { array[{4, 0}] = 1; }).code, errc::bad_argument);
+    barrier();
   });
 }
 

@@ -11,6 +11,8 @@
 #include <csignal>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string_view>
 
 namespace situ {
 namespace {
@@ -68,6 +70,62 @@ TEST_P(task_pool_on, each_node_of_random_trees_is_visited_once) {
     }
     const std::uint64_t all = total(pool.ran());
     EXPECT_LE(pool.steals(), all);
+  });
+}
+
+// The same trees, with what tasks return instead of what they leave at their place.
+std::uint64_t name_of(task_pool& pool, node n) {
+  for (std::uint32_t i = 0; i < children_of(n); ++i) pool.add(name_of, child_of(n, i));
+  return test::mixed(n.name);
+}
+
+TEST_P(task_pool_on, results_are_combined_at_every_member) {
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    task_pool pool;
+    for (std::uint64_t round = 0; round < 5; ++round) {
+      const node root{test::mixed(seed, round), 0};
+      std::uint64_t nodes = 0, sum = 0;
+      walk(root, nodes, sum);
+      if (here().index() == round % place_count()) pool.add(name_of, root);
+      EXPECT_EQ(pool.run(std::uint64_t{0}, std::plus<>{}), sum);
+    }
+  });
+}
+
+TEST_P(task_pool_on, results_may_be_values_and_futures_and_lacking) {
+  run([] {
+    task_pool pool;
+    pool.add([] { return std::set<std::uint32_t>{here().index() + 1000}; });
+    pool.add([](std::uint32_t n) { return async([n] { return std::set<std::uint32_t>{n}; }); }, here().index());
+    pool.add([] {});
+    const auto join = [](std::set<std::uint32_t> a, const std::set<std::uint32_t>& b) {
+      a.insert(b.begin(), b.end());
+      return a;
+    };
+    const auto all = pool.run(std::set<std::uint32_t>{}, join);
+    for (std::uint32_t p = 0; p < place_count(); ++p) EXPECT_TRUE(all.contains(p));
+    EXPECT_GT(all.size(), place_count());
+    pool.add([] { return 1; });
+    pool.run();  // nobody wants what it returns
+  });
+}
+
+TEST_P(task_pool_on, a_result_of_another_type_is_told_where_its_task_ran) {
+  run([] {
+    task_pool pool;
+    pool.add([] { return 1; });
+    bool is_told = false;
+    try {
+      (void)pool.run(0L, std::plus<>{});
+    } catch (const error& e) {
+      is_told = true;
+      EXPECT_EQ(e.code(), errc::bad_argument);
+      EXPECT_NE(std::string_view{e.what()}.find("a task returns int"), std::string_view::npos) << e.what();
+    }
+    EXPECT_TRUE(all_reduce(is_told, std::logical_or<>{}));
+    if (here().index() == 0) pool.add([] { return 5L; });
+    EXPECT_EQ(pool.run(0L, std::plus<>{}), 5);
   });
 }
 

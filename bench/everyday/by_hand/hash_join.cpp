@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -105,10 +104,6 @@ void join(const std::vector<order>& orders) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("by_hand_hash_join [orders of each place, 20000]");
-    return 0;
-  }
   const std::uint64_t me = situ::here().index(), places = situ::place_count();
   const std::size_t order_count = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 20'000;
 

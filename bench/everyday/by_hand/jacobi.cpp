@@ -1,79 +1,97 @@
-// examples/guide/jacobi.cpp with the foundation alone: blocks of rows, each with a ghost row above and below, which is
-// fetched from the neighbour by a get.
+// examples/guide/jacobi.cpp with the foundation alone: blocks of both dimensions, with ghost elements around them,
+// which are fetched from the neighbours by gets.
 #include <situ/situ.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <utility>
 
 namespace {
 
-// Of this place, rows of the plate with one more on each side, and one more element at each end.
+// Of a place: its part of the plate, with a ghost element on each side; what the next step writes besides.
 struct block {
-  situ::ptr<double> plates[2];
-  std::size_t rows = 0;
+  situ::ptr<double> u, next;
+  std::ptrdiff_t rows = 0, columns = 0;
+  [[nodiscard]] std::ptrdiff_t pitch() const { return columns + 2; }
+  [[nodiscard]] std::ptrdiff_t at(std::ptrdiff_t i, std::ptrdiff_t j) const { return (i + 1) * pitch() + j + 1; }
 };
 thread_local block mine;
 thread_local double heat = 0;  // at place 0: of all
 
-std::size_t first_row(std::uint32_t place, std::size_t width) { return width * place / situ::place_count(); }
+// How the places lie: as near to a square as their number allows.
+struct grid {
+  std::ptrdiff_t down = 1, across = 1;
+};
+grid lay_out(std::ptrdiff_t places) {
+  grid made{places, 1};
+  for (std::ptrdiff_t n = 2; n * n <= places; ++n)
+    if (places % n == 0) made = {places / n, n};
+  return made;
+}
 
-void allocate_block(std::size_t width) {
-  const std::uint32_t me = situ::here().index();
-  const std::size_t pitch = width + 2;
-  mine.rows = first_row(me + 1, width) - first_row(me, width);
-  for (situ::ptr<double>& plate : mine.plates) {
-    plate = situ::allocate<double>((mine.rows + 2) * pitch);
-    std::fill_n(plate.local(), (mine.rows + 2) * pitch, 0.0);
-    if (me == 0) std::fill_n(plate.local(), pitch, 1.0);  // the hot side
+void allocate_block(const grid& places, std::ptrdiff_t row, std::ptrdiff_t column, std::ptrdiff_t width) {
+  mine.rows = width * (row + 1) / places.down - width * row / places.down;
+  mine.columns = width * (column + 1) / places.across - width * column / places.across;
+  const auto elements = static_cast<std::size_t>((mine.rows + 2) * mine.pitch());
+  for (situ::ptr<double>* plate : {&mine.u, &mine.next}) {
+    *plate = situ::allocate<double>(elements);
+    std::fill_n(plate->local(), elements, 0.0);
+    if (row == 0) std::fill_n(plate->local(), mine.pitch(), 1.0);  // the hot side
   }
 }
 
-void relax(const double* from, double* to, std::size_t width) {
-  const std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(width) + 2;
-  for (std::size_t i = 1; i <= mine.rows; ++i) {
-    const double* const u = from + static_cast<std::ptrdiff_t>(i) * pitch;
-    double* const next = to + static_cast<std::ptrdiff_t>(i) * pitch;
-    for (std::ptrdiff_t j = 1; j < pitch - 1; ++j) next[j] = 0.25 * (u[j - pitch] + u[j + pitch] + u[j - 1] + u[j + 1]);
-  }
+void relax() {
+  const double* const u = mine.u.local();
+  double* const next = mine.next.local();
+  for (std::ptrdiff_t i = 0; i < mine.rows; ++i)
+    for (std::ptrdiff_t j = 0; j < mine.columns; ++j)
+      next[mine.at(i, j)] =
+          0.25 * (u[mine.at(i - 1, j)] + u[mine.at(i + 1, j)] + u[mine.at(i, j - 1)] + u[mine.at(i, j + 1)]);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("by_hand_jacobi [steps, 500] [width, 64]");
-    return 0;
-  }
   const int steps = argc > 1 ? std::atoi(argv[1]) : 500;
-  const std::size_t width = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 64;
-  const auto pitch = static_cast<std::ptrdiff_t>(width) + 2;
+  const std::ptrdiff_t width = argc > 2 ? std::atol(argv[2]) : 64;
 
-  allocate_block(width);
+  const grid places = lay_out(situ::place_count());
+  const std::ptrdiff_t row = situ::here().index() / places.across, column = situ::here().index() % places.across;
+  allocate_block(places, row, column, width);
   situ::barrier();
-  const std::uint32_t me = situ::here().index(), last = situ::place_count() - 1;
-  const auto block_of = [](std::uint32_t place) { return situ::at(situ::place{place}, [] { return mine; }); };
-  const block above = me > 0 ? block_of(me - 1) : block{};
-  const block below = me < last ? block_of(me + 1) : block{};
+  const auto block_at = [&](std::ptrdiff_t i, std::ptrdiff_t j) {  // nothing beyond the plate
+    if (i < 0 || i == places.down || j < 0 || j == places.across) return block{};
+    return situ::at(situ::place{static_cast<std::uint32_t>(i * places.across + j)}, [] { return mine; });
+  };
+  block above = block_at(row - 1, column), below = block_at(row + 1, column);
+  block left = block_at(row, column - 1), right = block_at(row, column + 1);
+  const auto rows = static_cast<std::size_t>(mine.rows), columns = static_cast<std::size_t>(mine.columns);
 
   for (int step = 0; step < steps; ++step) {
-    const int now = step % 2;
-    double* const u = mine.plates[now].local();
+    double* const u = mine.u.local();
     situ::barrier();
-    if (me > 0) situ::get(u, above.plates[now] + static_cast<std::ptrdiff_t>(above.rows) * pitch, width + 2);
-    if (me < last)
-      situ::get(u + static_cast<std::ptrdiff_t>(mine.rows + 1) * pitch, below.plates[now] + pitch, width + 2);
-    relax(u, mine.plates[1 - now].local(), width);
+    if (above.u) situ::get(u + mine.at(-1, 0), above.u + above.at(above.rows - 1, 0), columns);
+    if (below.u) situ::get(u + mine.at(mine.rows, 0), below.u + below.at(0, 0), columns);
+    const auto get_column = [&](std::ptrdiff_t to, const block& from, std::ptrdiff_t column) {
+      situ::get_strided<double, 1>(u + mine.at(0, to), {mine.pitch()}, from.u + from.at(0, column), {from.pitch()},
+                                   {rows});
+    };
+    if (left.u) get_column(-1, left, left.columns - 1);
+    if (right.u) get_column(mine.columns, right, 0);
+    relax();
+    for (block* each : {&mine, &above, &below, &left, &right}) std::swap(each->u, each->next);
   }
 
-  const double* const u = mine.plates[steps % 2].local();
   double own = 0;
-  for (std::size_t i = 1; i <= mine.rows; ++i)
-    for (std::size_t j = 1; j <= width; ++j) own += u[i * (width + 2) + j];
+  for (std::ptrdiff_t i = 0; i < mine.rows; ++i)
+    for (std::ptrdiff_t j = 0; j < mine.columns; ++j) own += mine.u.local()[mine.at(i, j)];
   situ::at(situ::place{0}, [](double more) { heat += more; }, own);
   situ::barrier();
-  if (me == 0) std::printf("%.9f\n", heat);
-  for (const situ::ptr<double> plate : mine.plates) situ::deallocate(plate);
+  if (situ::here().index() == 0) std::printf("%.9f\n", heat);
+  situ::deallocate(mine.u);
+  situ::deallocate(mine.next);
 }

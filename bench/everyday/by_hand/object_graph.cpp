@@ -1,114 +1,106 @@
-// examples/guide/object_graph.cpp with the foundation alone: nodes travel as records with numbers for pointers, and are
+// examples/guide/object_graph.cpp with the foundation alone: nodes travel as bytes with numbers for pointers, and are
 // linked anew where they arrive.
 #include <situ/situ.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <string_view>
+#include <cstring>
+#include <deque>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace {
 
 struct node {
-  long key = 0;
-  long visits = 0;
+  std::string word;
   node* left = nullptr;
   node* right = nullptr;
   node* parent = nullptr;
 };
 
-class tree {
- public:
-  void insert(long key) {
-    node** at = &root_;
-    node* parent = nullptr;
-    while (*at != nullptr) {
-      parent = *at;
-      at = key < parent->key ? &parent->left : &parent->right;
-    }
-    nodes_.push_back(std::make_unique<node>(node{key, 0, nullptr, nullptr, parent}));
-    *at = nodes_.back().get();
-  }
-  [[nodiscard]] node* root() const { return root_; }
-
- private:
-  std::vector<std::unique_ptr<node>> nodes_;
-  node* root_ = nullptr;
-};
-
-// The keys from `least` on, in order; each node that is seen is marked.
-long count_from(node* n, long least) {
-  if (n == nullptr) return 0;
-  ++n->visits;
-  return (n->key >= least ? 1 + count_from(n->left, least) : 0) + count_from(n->right, least);
+void insert(std::deque<node>& tree, std::string word) {
+  node* parent = nullptr;
+  for (node* at = tree.empty() ? nullptr : &tree.front(); at != nullptr; at = word < at->word ? at->left : at->right)
+    parent = at;
+  node* const made = &tree.emplace_back(node{.word = std::move(word), .parent = parent});
+  if (parent != nullptr) (made->word < parent->word ? parent->left : parent->right) = made;
 }
 
-struct record {
-  long key, visits;
-  long left, right, parent;  // numbers of records, -1 for none
+long count_from(const node* n, const std::string& least) {
+  if (n == nullptr) return 0;
+  return (n->word >= least ? 1 + count_from(n->left, least) : 0) + count_from(n->right, least);
+}
+
+struct record {              // of a node; its word follows
+  long left, right, parent;  // numbers of nodes, -1 for none
+  std::size_t letters;
 };
 
-std::vector<record> packed(const node* root) {
+std::vector<char> packed(const node* root) {
   std::vector<const node*> found;
   std::unordered_map<const node*, long> numbers{{nullptr, -1}};
-  const auto find = [&](const node* n) {
-    if (numbers.emplace(n, static_cast<long>(found.size())).second) found.push_back(n);
+  const auto number_of = [&](const node* n) {
+    const auto [at, is_new] = numbers.emplace(n, static_cast<long>(found.size()));
+    if (is_new) found.push_back(n);
+    return at->second;
   };
-  find(root);
+  number_of(root);
+  std::vector<char> bytes;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    find(found[i]->left);
-    find(found[i]->right);
-    find(found[i]->parent);
+    const node& n = *found[i];
+    const record r{number_of(n.left), number_of(n.right), number_of(n.parent), n.word.size()};
+    bytes.insert(bytes.end(), reinterpret_cast<const char*>(&r), reinterpret_cast<const char*>(&r + 1));
+    bytes.insert(bytes.end(), n.word.begin(), n.word.end());
   }
-  std::vector<record> records;
-  records.reserve(found.size());
-  for (const node* n : found)
-    records.push_back({n->key, n->visits, numbers[n->left], numbers[n->right], numbers[n->parent]});
-  return records;
+  return bytes;
 }
 
-std::vector<node> unpacked(const std::vector<record>& records) {
-  std::vector<node> nodes(records.size());
-  const auto at = [&](long number) { return number < 0 ? nullptr : &nodes[number]; };
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const record& r = records[i];
-    nodes[i] = {r.key, r.visits, at(r.left), at(r.right), at(r.parent)};
+std::deque<node> unpacked(const std::vector<char>& bytes) {
+  std::deque<node> nodes;
+  const auto node_at = [&](long number) -> node* {
+    if (number < 0) return nullptr;
+    if (nodes.size() <= static_cast<std::size_t>(number)) nodes.resize(static_cast<std::size_t>(number) + 1);
+    return &nodes[static_cast<std::size_t>(number)];
+  };
+  std::size_t at = 0;
+  for (long number = 0; at < bytes.size(); ++number) {
+    record r;
+    std::memcpy(&r, &bytes[at], sizeof r);
+    at += sizeof r + r.letters;
+    *node_at(number) = {{&bytes[at] - r.letters, r.letters}, node_at(r.left), node_at(r.right), node_at(r.parent)};
   }
   return nodes;
 }
 
-struct shelf {
-  static inline thread_local std::vector<node> kept;
-};
+thread_local std::deque<node> kept;
 
 }  // namespace
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("by_hand_object_graph [keys, 10000]");
-    return 0;
-  }
-  const long keys = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 10'000;
+  const long words = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 10'000;
   if (situ::here().index() == 0) {
-    tree sorted;
-    for (long i = 0; i < keys; ++i) sorted.insert(i * 7919 % keys);
-    for (const situ::place p : situ::places())
-      situ::at(p, [](const std::vector<record>& all) { shelf::kept = unpacked(all); }, packed(sorted.root()));
+    std::deque<node> tree;
+    for (long i = 0; i < words; ++i) insert(tree, "word " + std::to_string(i * 7919 % words));
     long sum = 0;
-    for (const situ::place p : situ::places())
-      sum += situ::at(p, [](long least) { return count_from(&shelf::kept.front(), least); }, keys / 2);
-    const std::vector<node> back = unpacked(situ::at(
-        situ::place{situ::place_count() - 1},
-        [](const std::vector<record>& all) {
-          std::vector<node> nodes = unpacked(all);
+    for (const situ::place p : situ::places()) {
+      situ::at(p, [](const std::vector<char>& bytes) { kept = unpacked(bytes); }, packed(&tree.front()));
+      sum += situ::at(p, [](char least) { return count_from(&kept.front(), {'w', 'o', 'r', 'd', ' ', least}); }, '5');
+    }
+    const situ::place last{situ::place_count() - 1};
+    const std::deque<node> back = unpacked(situ::at(
+        last,
+        [](const std::vector<char>& bytes) {
+          const std::deque<node> nodes = unpacked(bytes);
           return packed(&nodes.front());
         },
-        packed(sorted.root())));
+        packed(&tree.front())));
     const node& root = back.front();
-    std::printf("%ld keys found, %s, %s\n", sum, sum == (keys - keys / 2) * situ::place_count() ? "right" : "wrong",
+    std::printf("%ld words found, %s, %s\n", sum,
+                sum == count_from(&tree.front(), "word 5") * situ::place_count() ? "right" : "wrong",
                 root.left == nullptr || root.left->parent == &root ? "linked as before" : "broken");
   }
   situ::barrier();

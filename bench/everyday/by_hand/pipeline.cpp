@@ -8,7 +8,6 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace {
@@ -63,10 +62,8 @@ item unpacked(const std::vector<char>& bytes) {
 constexpr std::uint64_t most_under_way = 64;
 
 // At place 0: what has come out at the end.
-struct sink {
-  static inline thread_local std::uint64_t done = 0;
-  static inline thread_local std::uint64_t letters = 0;
-};
+thread_local std::uint64_t done = 0;
+thread_local std::uint64_t letters = 0;
 
 void pass(item it);
 
@@ -84,8 +81,8 @@ void pass(item it) {
       situ::place{0},
       [](const std::vector<char>& bytes) {
         const item last = unpacked(bytes);
-        sink::letters += last.text.size() + last.marks.size();
-        ++sink::done;
+        letters += last.text.size() + last.marks.size();
+        ++done;
       },
       packed(it));
 }
@@ -94,19 +91,15 @@ void pass(item it) {
 
 int main(int argc, char** argv) {
   situ::runtime rt{argc, argv};
-  if (argc > 1 && std::string_view{argv[1]} == "--help") {
-    if (situ::here().index() == 0) std::puts("by_hand_pipeline [items, 10000]");
-    return 0;
-  }
   const std::uint64_t items = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10'000;
   if (situ::here().index() != 0) return 0;  // serves until all are done
 
   for (std::uint64_t i = 0; i < items; ++i) {
-    while (i - sink::done >= most_under_way) situ::progress();
+    while (i - done >= most_under_way) situ::progress();
     pass({i, "", {}});
   }
-  while (sink::done < items) situ::progress();
+  while (done < items) situ::progress();
   std::printf("%lu items, %lu letters and marks: %s\n", static_cast<unsigned long>(items),
-              static_cast<unsigned long>(sink::letters),
-              sink::letters == items * 2 * situ::place_count() ? "as it should be" : "wrong");
+              static_cast<unsigned long>(letters),
+              letters == items * 2 * situ::place_count() ? "as it should be" : "wrong");
 }

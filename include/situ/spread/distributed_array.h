@@ -13,11 +13,12 @@
 // among them. exchange_ghosts() fetches them anew; beyond the ends of the array they keep what the program writes
 // there, unless the dimension is periodic. Dimensions with ghost zones are cut into single blocks.
 //
-// Collective: the members of a team construct and destroy it together, in the same order. Belongs to the thread that
-// made it. Errors: place_lost_error for who touches the part of a place that is lost (the others' stay), and out of
-// what is collective; bad_argument for points outside of the array. cost: of a single element, two multiplications a
-// dimension and a put or get; a region, one strided transfer for each place that has some of it, where blocks are
-// whole.
+// Collective: the members of a team construct, resize and destroy it together, in the same order. It moves: two of them
+// may be swapped, at all places alike, without a wait; views and pointers stay with the elements. What was moved from
+// may only be assigned to or end. Belongs to the thread that made it. Errors: place_lost_error for who touches the part
+// of a place that is lost (the others' stay), and out of what is collective; bad_argument for points outside of the
+// array. cost: of a single element, two multiplications a dimension and a put or get; a region, one strided transfer
+// for each place that has some of it, where blocks are whole.
 #pragma once
 
 #include <situ/fabric/rma.h>
@@ -58,6 +59,27 @@ struct ghost_zones {
   }
 };
 
+// An element of a distributed_array, wherever it is: reads by get, writes by put. Belongs to whoever holds it; as
+// thread-safe as put and get. cost: a get or put each time.
+template <class T>
+class remote_element {
+ public:
+  // For Situ itself.
+  explicit remote_element(ptr<T> at) noexcept : at_{at} {}
+  remote_element(const remote_element&) noexcept = default;
+  // Its value. Errors: as get.
+  operator T() const { return situ::get(at_); }
+  // Gives it a value. Errors: as put.
+  const remote_element& operator=(const T& value) const {
+    situ::put(at_, value);
+    return *this;
+  }
+  const remote_element& operator=(const remote_element& other) const { return *this = static_cast<T>(other); }
+
+ private:
+  ptr<T> at_;
+};
+
 // An array over the places of a team; see above.
 template <class T, std::size_t D>
 class distributed_array {
@@ -75,13 +97,25 @@ class distributed_array {
   // one has no room. cost: a split of the team, an all_gather, and the elements written once.
   explicit distributed_array(const std::array<std::size_t, D>& extents, const std::array<cut, D>& how = {},
                              const ghost_zones<D>& ghosts = {}, const team& members = world())
-      : distribution_{extents, members.size(), how},
+      : how_{how},
+        distribution_{extents, members.size(), how},
         ghosts_{ghosts},
         walk_{distribution_, members.index()},
         part_{plan_part(), sizeof(T), std::max<std::size_t>(alignof(T), 64),  // parts share no cache line with others
               [](void* part, std::size_t n) { std::uninitialized_value_construct_n(static_cast<T*>(part), n); },
               members} {
     plan_ghosts();
+  }
+
+  // Gives it other extents, cut as before: elements that both have keep their values, the others begin as T{}; ghost
+  // elements have none until they are exchanged. Pointers and views are to the memory that was, which is given back.
+  // Collective. Errors: as of the constructor; the array stays as it is then. cost: a construction, a strided transfer
+  // for each block of dimension 0 and each place that has some of it, two barriers.
+  void resize(const std::array<std::size_t, D>& extents) {
+    distributed_array other{extents, how_, ghosts_, members()};
+    barrier(members());
+    other.take_from(*this);
+    std::swap(*this, other);
   }
 
   // Who has which element.
@@ -116,6 +150,9 @@ class distributed_array {
   // One element, wherever it is. Errors: as pointer_to.
   [[nodiscard]] T get(const point<D>& p) const { return situ::get(pointer_to(p)); }
   void put(const point<D>& p, const T& value) { situ::put(pointer_to(p), value); }
+  // The same as a variable: `u[{i, j}] = 1.0; double x = u[{k, l}];`. Errors: as pointer_to.
+  [[nodiscard]] remote_element<T> operator[](const point<D>& p) { return remote_element<T>{pointer_to(p)}; }
+  [[nodiscard]] T operator[](const point<D>& p) const { return get(p); }
 
   // A region, wherever its elements are, to or from memory where they lie side by side, in the order of a C array.
   // Throws bad_argument where the region lies outside of the array, or has another number of points. What others write
@@ -175,7 +212,7 @@ class distributed_array {
     barrier(part_.members(), where);
   }
   // The same without waiting. Until the future is ready elements of this place's part keep their values, and its ghost
-  // elements have none. One at a time. cost: as exchange_ghosts, and two tasks.
+  // elements have none; the array is not moved. One at a time. cost: as exchange_ghosts, and two tasks.
   [[nodiscard]] future<> exchange_ghosts_async(std::source_location where = std::source_location::current()) {
     return async([this, where, all_came = barrier_async(part_.members(), where)]() mutable {
       all_came.get();
@@ -205,6 +242,35 @@ class distributed_array {
     for (std::size_t d = 0; d < D; ++d)
       if (region.low[d] < 0 || region.high[d] > all.high[d] || region.low[d] > region.high[d]) [[unlikely]]
         detail::throw_outside(region.low, region.high, all.high);
+  }
+
+  // Copies this place's elements that `from` has, too: a block of dimension 0 at a time, with what lies between the
+  // blocks of the other dimensions.
+  void take_from(const distributed_array& from) {
+    if (walk_.is_empty()) return;
+    point<D> last = walk_.count;
+    for (std::ptrdiff_t& each : last) --each;
+    last = distribution_.global(members().index(), last);
+    box<D> around = from.points();
+    for (std::size_t d = 0; d < D; ++d) {
+      around.low[d] = walk_.first[d];
+      around.high[d] = std::min(around.high[d], last[d] + 1);
+    }
+    box<D> fetched;
+    std::vector<T> values;
+    for_each_local([&](const point<D>& p, T& element) {
+      if (!around.contains(p)) return;
+      if (!fetched.contains(p)) {
+        fetched = around;
+        fetched.low[0] = p[0];
+        fetched.high[0] = std::min(around.high[0], p[0] + walk_.block[0]);
+        values.resize(fetched.points());
+        from.get(fetched, values);
+      }
+      std::size_t at = 0;
+      for (std::size_t d = 0; d < D; ++d) at = at * fetched.extent(d) + static_cast<std::size_t>(p[d] - fetched.low[d]);
+      element = values[at];
+    });
   }
 
   [[nodiscard]] std::ptrdiff_t stride(std::size_t d) const noexcept { return d + 1 == D ? 1 : strides_[d]; }
@@ -363,6 +429,7 @@ class distributed_array {
     return made;
   }
 
+  std::array<cut, D> how_;
   situ::distribution<D> distribution_;
   ghost_zones<D> ghosts_;
   detail::part_walk<D> walk_;  // of this place

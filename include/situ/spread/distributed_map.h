@@ -2,14 +2,13 @@
 //
 //   situ::distributed_map<std::string, long> words;                             // at each place, together
 //   for (const std::string& w : mine) words.update(w, [](long& n) { ++n; });    // one way, carried together
-//   words.flush();                                                              // this place's are done
-//   situ::barrier();                                                            // everybody's are
-//   std::optional<long> n = words.find("place");
+//   words.drain();                                                              // together: everybody's are done
+//   std::optional<long> n = words.find("place");                                 // anywhere
 //
 // insert, assign, update and erase are one-way: they go to the key's owner in batches, by a conveyor's rules
-// (conveyor.h): when a buffer is full, when this place waits, at flush(). find() reads the owner's table itself,
-// without its help. visit() is a call, with a result. Each operation happens as a whole, at one moment between its
-// start and its end: the return of find and visit, the flush (or the end of the finish scope) of a one-way one. So
+// (conveyor.h): when a buffer is full, when this place waits, at flush() or drain(). find() reads the owner's table
+// itself, without its help. visit() is a call, with a result. Each operation happens as a whole, at one moment between
+// its start and its end: the return of find and visit, the flush (or the end of the finish scope) of a one-way one. So
 // single keys are linearizable. This place's operations on a key happen in the order in which it asks for them.
 //
 // Keys and values are whatever travels (serialize.h); they lie in the owner's segment as the bytes in which they
@@ -28,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -173,6 +173,9 @@ class distributed_map {
 
   // Waits until all that this place has asked for is done. Throws what went wrong. cost: as conveyor::flush.
   void flush() { core_.flush(); }
+  // Waits until all that anybody has asked for is done, and is seen by everybody. Collective. Throws as flush(). cost:
+  // flush(), and a barrier.
+  void drain(std::source_location where = std::source_location::current()) { core_.drain(where); }
 
   // A copy of a key's value, or nothing. cost: three cache lines of the owner's, read without its help; where this
   // place has operations on their way to that owner, a flush to it before.

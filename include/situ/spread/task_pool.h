@@ -5,6 +5,7 @@
 //   situ::task_pool pool;                                  // at each place, together
 //   if (situ::here().index() == 0) pool.add(visit, root);
 //   pool.run();                                            // at each place: until no task is left anywhere
+//   long found = pool.run(0L, std::plus<>{});              // the same, where tasks return a long: the sum of them all
 //
 // A task is a function with arguments as async_at takes them (at.h): it captures and takes what travels, and finds the
 // state of the place where it runs by itself (thread_local). Its first parameter may be the pool. A place runs its
@@ -24,13 +25,19 @@
 // may be called again, and goes on.
 #pragma once
 
+#include <situ/base/detail/type_name.h>
+#include <situ/base/error.h>
 #include <situ/runtime/at.h>
+#include <situ/runtime/collective.h>
 #include <situ/runtime/serialize.h>
 #include <situ/spread/detail/pool_core.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <source_location>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -60,34 +67,12 @@ struct pool_task {
     travelling_function<F>::write(writer, f);
     (wire<Arguments>::write(writer, arguments), ...);
   }
-  static void run(void* pool, const std::byte* at, std::size_t bytes) {
-    wire_reader reader{at, bytes};
-    F f = travelling_function<F>::read(reader);
-    std::tuple<Arguments...> arguments{wire<Arguments>::read(reader)...};
-    std::apply(
-        [&](Arguments&... each) {
-          if constexpr (takes_pool) {
-            wait_for(std::invoke_result<F&, task_pool&, Arguments...>{},
-                     [&] { return std::invoke(f, *static_cast<task_pool*>(pool), std::move(each)...); });
-          } else {
-            wait_for(std::invoke_result<F&, Arguments...>{}, [&] { return std::invoke(f, std::move(each)...); });
-          }
-        },
-        arguments);
-  }
+  static void run(void* pool, const std::byte* at, std::size_t bytes);
   inline static const function_id code =
       name_function(reinterpret_cast<const void*>(static_cast<pool_core::task_code>(&run)));
 
  private:
-  // A future that the task returns is part of it; other results are dropped.
-  template <class Result, class Call>
-  static void wait_for(Result, Call call) {
-    if constexpr (is_future<std::decay_t<typename Result::type>>) {
-      call().get();
-    } else {
-      (void)call();
-    }
-  }
+  static void run_with(task_pool& pool, F& f, Arguments&... arguments);
 };
 
 }  // namespace detail
@@ -117,6 +102,13 @@ class task_pool {
   // Runs tasks until none is left at any member. Collective. Throws what the header says. cost: of a task some ns; of
   // chunks that other places take, some hundred ns each; of the end, an atomic for each member.
   void run() { core_.run(); }
+  // The same, and what its tasks return is combined, in any order: operation(...) over `identity` and all results, at
+  // every member. A task returns a T (or a future<T>), or nothing; of a task that returns something else the run throws
+  // bad_argument. Where run() throws at one member, the others' result is without what its tasks threw. pre: the
+  // operation is associative and commutative, the same at all members, and identity changes nothing. cost: as run(), a
+  // call of the operation for each task, and an all_reduce.
+  template <class T, class Operation>
+  [[nodiscard]] T run(T identity, Operation operation, std::source_location where = std::source_location::current());
 
   // How many tasks this place has run so far. cost: a load.
   [[nodiscard]] std::uint64_t ran() const noexcept { return core_.ran(); }
@@ -124,7 +116,79 @@ class task_pool {
   [[nodiscard]] std::uint64_t steals() const noexcept { return core_.stolen(); }
 
  private:
+  template <class F, class... Arguments>
+  friend struct detail::pool_task;
+
+  template <class T>
+  void take_result(T result) {
+    if (results_.combine == nullptr) return;
+    if (results_.type != detail::name_hash<T>()) [[unlikely]]
+      detail::throw_other_result(detail::type_name<T>(), results_.type_name);
+    results_.combine(results_.object, &result);
+  }
+
   detail::pool_core core_;
+  detail::pool_results results_;
 };
+
+template <class T, class Operation>
+T task_pool::run(T identity, Operation operation, std::source_location where) {
+  struct collected {
+    T value;
+    Operation& operation;
+  } mine{std::move(identity), operation};
+  struct collecting {
+    detail::pool_results& results;
+    ~collecting() { results = {}; }
+  } const now{results_};
+  results_ = {detail::name_hash<T>(), detail::type_name<T>(), &mine, [](void* object, void* result) {
+                auto& into = *static_cast<collected*>(object);
+                into.value = into.operation(std::move(into.value), std::move(*static_cast<T*>(result)));
+              }};
+  std::exception_ptr failure;
+  try {
+    core_.run();
+  } catch (const place_lost_error&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();  // the others wait for this member's part of the result
+  }
+  T all = all_reduce(std::move(mine.value), operation, core_.members(), where);
+  if (failure) std::rethrow_exception(failure);
+  return all;
+}
+
+template <class F, class... Arguments>
+void detail::pool_task<F, Arguments...>::run(void* pool, const std::byte* at, std::size_t bytes) {
+  wire_reader reader{at, bytes};
+  F f = travelling_function<F>::read(reader);
+  std::tuple<Arguments...> arguments{wire<Arguments>::read(reader)...};
+  std::apply([&](Arguments&... each) { run_with(*static_cast<task_pool*>(pool), f, each...); }, arguments);
+}
+
+// A future that the task returns is part of it.
+template <class F, class... Arguments>
+void detail::pool_task<F, Arguments...>::run_with(task_pool& pool, F& f, Arguments&... arguments) {
+  const auto call = [&]() -> decltype(auto) {
+    if constexpr (takes_pool) {
+      return std::invoke(f, pool, std::move(arguments)...);
+    } else {
+      return std::invoke(f, std::move(arguments)...);
+    }
+  };
+  using result = std::decay_t<decltype(call())>;
+  if constexpr (std::is_void_v<result>) {
+    call();
+  } else if constexpr (!is_future<result>) {
+    if constexpr (std::is_constructible_v<result, decltype(call())>)
+      pool.take_result<result>(call());
+    else
+      (void)call();
+  } else if constexpr (std::is_void_v<decltype(call().get())>) {
+    call().get();
+  } else {
+    pool.take_result(call().get());
+  }
+}
 
 }  // namespace situ

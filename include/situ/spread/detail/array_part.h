@@ -22,8 +22,9 @@ class array_part {
              void (*make)(void* part, std::size_t elements), const team& members);
   // Collective, unless an exception or a loss ends its scope: then its memory stays until the job ends.
   ~array_part();
-  array_part(const array_part&) = delete;
-  array_part& operator=(const array_part&) = delete;
+  // What was moved from has no part, and may only be assigned to or end.
+  array_part(array_part&&) noexcept = default;
+  array_part& operator=(array_part&& other) noexcept;
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
   [[nodiscard]] std::byte* of(std::uint32_t member) const noexcept { return parts_[member].local(); }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <source_location>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,8 @@ class map_core {
   // Sends what is on its way to a key's owner, so that a call behind it comes later.
   void send_to_owner(std::uint64_t hash) { outbox_.send(owner_of(hash)); }
   void flush() { outbox_.settle_all(); }
+  // Collective: the others are not left waiting where this place's operations threw.
+  void drain(const std::source_location& where);
 
   [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] map_table& table() noexcept { return table_; }

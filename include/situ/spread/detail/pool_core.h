@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <string_view>
 #include <vector>
 
 namespace situ::detail {
@@ -66,6 +67,15 @@ struct alignas(64) pool_state {
   alignas(64) std::atomic<std::uint64_t> asleep[1];  // a bit for each member, 64 a word
 };
 
+// Where the results of tasks go, in a run that collects them.
+struct pool_results {
+  std::uint64_t type = 0;
+  std::string_view type_name;
+  void* object = nullptr;
+  void (*combine)(void* object, void* result) = nullptr;
+};
+[[noreturn]] void throw_other_result(std::string_view of_task, std::string_view of_run);
+
 class pool_core {
  public:
   // Runs a task, whose arguments lie here until another is added; `pool` is who owns the core.
@@ -92,6 +102,7 @@ class pool_core {
 
   void run();
 
+  [[nodiscard]] const team& members() const noexcept { return end_of_all_.members(); }
   [[nodiscard]] std::uint64_t ran() const noexcept { return ran_; }
   [[nodiscard]] std::uint64_t stolen() const noexcept { return stolen_; }
 
