@@ -170,7 +170,7 @@ constexpr limit limits[] = {
      "over "
      "so many instructions, and so over fewer updates"},
     {"gups", "", "misses of the table, and of the batches"},
-    {"sort", "", "handing the numbers out, a twentieth of the whole, and parts that differ in size"},
+    {"sort", "", "a copy, a transfer and a merge of the numbers, together a tenth of the whole"},
     {"uts", "", "handing tasks to who has none"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };

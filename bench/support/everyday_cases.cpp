@@ -122,7 +122,7 @@ std::vector<comparison_case> cases() {
        0,
        {{"by_hand", "itself: with the foundation alone"}, {"situ", "by_hand", aim{1.0}}}},
       {"guide_object_graph",
-       "the same: a tree of 5e5 nodes to both places and back",
+       "the same: a tree of 5e5 words to both places and back",
        "run",
        0,
        {{"by_hand", "itself: with the foundation alone"}, {"situ", "by_hand", aim{1.0}}}},

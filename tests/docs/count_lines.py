@@ -3,7 +3,8 @@
 both: no blank lines, no comments, no includes; both are laid out by clang-format.
 
 count_lines.py ROOT            prints the table
-count_lines.py ROOT --check    fails where docs/guide/ten_programs.md has another
+count_lines.py ROOT --check    fails where docs/guide/ten_programs.md has another, and where a program of the guide has more
+                               than half the lines of the same by hand
 count_lines.py --self-test
 """
 import difflib
@@ -24,6 +25,7 @@ def code_lines(text):
 def table(root):
     rows = ["| program | in the guide | by hand | ratio | the same in both |", "| --- | ---: | ---: | ---: | ---: |"]
     total = [0, 0, 0]
+    long = []
     for name in PROGRAMS:
         guide = code_lines((root / f"examples/guide/{name}.cpp").read_text())
         by_hand = code_lines((root / f"bench/everyday/by_hand/{name}.cpp").read_text())
@@ -31,7 +33,9 @@ def table(root):
         counts = [len(guide), len(by_hand), sum(block.size for block in matcher.get_matching_blocks())]
         total = [a + b for a, b in zip(total, counts)]
         rows.append(row(name, counts))
-    return "\n".join([*rows, row("all six", total)]) + "\n"
+        if 2 * counts[0] > counts[1]:
+            long.append(name)
+    return "\n".join([*rows, row("all six", total)]) + "\n", long
 
 
 def row(name, counts):
@@ -48,11 +52,13 @@ def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
     root = pathlib.Path(arguments[0])
-    made = table(root)
+    made, long = table(root)
     if arguments[1:] != ["--check"]:
         print(made, end="")
     elif made not in (root / PAGE).read_text():
         sys.exit(f"{PAGE} has another table than the programs:\n{made}")
+    elif long:
+        sys.exit(f"more than half as long as by hand: {', '.join(long)}\n{made}")
 
 
 main(sys.argv[1:])

@@ -239,6 +239,40 @@ TEST_P(distributed_map_on, finish_waits_for_what_is_asked_for_within) {
   });
 }
 
+TEST_P(distributed_map_on, after_a_drain_everybody_sees_what_anybody_has_asked_for) {
+  run([] {
+    distributed_map<std::uint32_t, std::uint32_t> map;
+    for (std::uint32_t round = 1; round <= 20; ++round) {
+      for (std::uint32_t key = 0; key < 50; ++key) map.update(key, [](std::uint32_t& n) { ++n; });
+      map.drain();
+      for (std::uint32_t key = 0; key < 50; ++key) EXPECT_EQ(map.find(key), round * place_count());
+      barrier();
+    }
+  });
+}
+
+TEST_P(distributed_map_on, a_drain_that_throws_leaves_nobody_waiting) {
+  if (GetParam().places == 1) return;
+  run([] {
+    distributed_map<int, int> map;
+    int far = 0;
+    while (map.owner(far) != place{place_count() - 1}) ++far;
+    if (here().index() == 0) map.update(far, [](int&) { throw std::runtime_error{"will not"}; });
+    bool has_thrown = false;
+    try {
+      map.drain();
+    } catch (const std::exception& e) {
+      has_thrown = true;
+      EXPECT_NE(std::string_view{e.what()}.find("will not"), std::string_view::npos) << e.what();
+    }
+    EXPECT_EQ(has_thrown, here().index() == 0);
+    map.assign(far, 7);
+    map.drain();
+    EXPECT_EQ(map.find(far), 7);
+    barrier();
+  });
+}
+
 TEST_P(distributed_map_on, all_memory_is_given_back) {
   run([] {
     const std::uint64_t before = test::settled_memory().live_blocks;
