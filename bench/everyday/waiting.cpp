@@ -17,6 +17,8 @@
 #include <random>
 #include <vector>
 
+#include "cases.h"
+
 namespace {
 
 using namespace job_bench;
@@ -192,6 +194,7 @@ int main(int argc, char** argv) {
   if (is_wanted("wait_asleep")) measure_pair("wait_asleep", 2000, {"futex"}, &wake_by_hand, {"situ"}, &wake_by_situ);
   if (is_wanted("puts_successive")) measure_puts("puts_successive", successive);
   if (is_wanted("puts_random")) measure_puts("puts_random", shuffled);
+  if (is_wanted("jacobi_by_flags")) everyday::measure_flags();
   print_end();
   situ::barrier();
   if (!leads) situ::deallocate(target);

@@ -41,6 +41,11 @@ std::vector<comparison_case> cases() {
        "put",
        0,
        {{"raw", "itself: stores"}, {"put_async", "raw"}, {"batch", "raw", aim{1.3}}}},
+      {"jacobi_by_flags",
+       "Jacobi's iteration, 512 x 512 points: ghost rows told by signals",
+       "step",
+       0,
+       {{"barriers", "itself: a barrier and gets"}, {"situ", "barriers", aim{1.0}}}},
       {"gups",
        "random updates of a table of 1 GiB",
        "update",
@@ -140,7 +145,7 @@ std::vector<comparison_case> cases() {
 std::vector<job_program> programs() {
   return {
       {"situ_bench_values", {"at_struct", "map_to_other", "include_situ"}},
-      {"situ_bench_waiting", {"wait_awake", "wait_asleep", "puts_successive", "puts_random"}},
+      {"situ_bench_waiting", {"wait_awake", "wait_asleep", "puts_successive", "puts_random", "jacobi_by_flags"}},
       {"situ_bench_spread",
        {"gups", "map_insert", "map_find", "array_ghost_rows", "array_ghosts", "array_walk", "array_jacobi", "sort",
         "uts"}},
@@ -166,6 +171,7 @@ const job_bench& everyday_bench() {
                    "cereal_map",
                    "raw",
                    "futex",
+                   "barriers",
                    "local_atomics",
                    "absl_flat_hash_map",
                    "std_unordered_map",

@@ -179,6 +179,16 @@ TEST_P(refusal, places_that_are_not_there) {
   });
 }
 
+TEST_P(refusal, a_second_runtime) {
+  run([] {
+    const auto e = error_of([] { const runtime second; });
+    EXPECT_EQ(e.code, errc::bad_launch);
+    EXPECT_TRUE(e.says("already has a situ::runtime")) << e.text;
+    EXPECT_EQ(at(here(), [] { return 7; }), 7);  // the first is as it was
+    barrier();
+  });
+}
+
 TEST_P(refusal, memory_runs_out_and_the_place_goes_on) {
   run(
       [] {

@@ -105,6 +105,47 @@ TEST_P(values, travel_in_every_way) {
   });
 }
 
+// An aggregate that would travel by itself, with a form of its own: one byte, of whole degrees.
+struct degrees {
+  double value;
+  std::string from;
+};
+
+}  // namespace
+template <>
+struct wire<degrees> {
+  static std::size_t size(const degrees&) noexcept { return 1; }
+  static void write(wire_writer& writer, const degrees& d) noexcept {
+    const auto whole = static_cast<std::int8_t>(d.value);
+    writer.write(&whole, 1);
+  }
+  static degrees read(wire_reader& reader) {
+    std::int8_t whole = 0;
+    reader.read(&whole, 1);
+    return {static_cast<double>(whole), "a wire of its own"};
+  }
+};
+namespace {
+
+struct reading {
+  int station;
+  std::vector<degrees> all;
+};
+
+TEST_P(values, of_aggregates_with_a_form_of_their_own_take_that) {
+  run([] {
+    const place next{(here().index() + 1) % place_count()};
+    const auto look = [](const degrees& d) { return d.from + " " + std::to_string(static_cast<int>(d.value * 10)); };
+    EXPECT_EQ(at(next, look, degrees{21.7, "here"}), "a wire of its own 210");
+    const reading got = at(next, [](const reading& r) { return r; }, reading{4, {{1.5, ""}, {-2.5, ""}}});
+    EXPECT_EQ(got.all[1].value, -2);
+    EXPECT_EQ(got.all[0].from, "a wire of its own");
+    const std::vector<degrees> everybodys = all_gather(degrees{0.5 + here().index(), ""});
+    for (std::uint32_t p = 0; p < place_count(); ++p)
+      if (p != here().index()) EXPECT_EQ(everybodys[p].value, p);
+  });
+}
+
 TEST_P(values, that_are_large_travel) {
   run([] {
     std::map<std::string, std::vector<int>> table;

@@ -124,6 +124,50 @@ TEST_P(conveyor_on, items_of_any_size_travel) {
 }
 
 struct nothing {};
+// What a member sends in a round, and to whom: all can compute it.
+struct parcel {
+  std::uint32_t to;
+  std::vector<std::uint32_t> words;
+};
+std::vector<parcel> parcels_of(std::uint64_t seed, std::uint32_t sender) {
+  std::mt19937_64 random{test::mixed(seed, sender)};
+  std::vector<parcel> all(random() % 400);
+  for (parcel& each : all) {
+    each.to = static_cast<std::uint32_t>(random() % place_count());
+    each.words.resize(random() % (random() % 20 == 0 ? 2000 : 6));
+    for (std::uint32_t& word : each.words) word = static_cast<std::uint32_t>(random());
+  }
+  return all;
+}
+
+TEST_P(conveyor_on, random_items_arrive_as_in_the_model) {
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(test::rounds(10)); ++round) {
+      using item = std::pair<std::uint32_t, std::vector<std::uint32_t>>;  // sender, words
+      std::vector<std::vector<std::vector<std::uint32_t>>> got(place_count());
+      const std::uint64_t mixed = test::mixed(seed, round);
+      conveyor<item> items{
+          [&](item i) { got[i.first].push_back(std::move(i.second)); },
+          {.buffer_bytes = std::size_t{16384} << mixed % 3, .buffers = 2 + static_cast<std::uint32_t>(mixed % 4)}};
+      std::size_t sent = 0;
+      for (parcel& each : parcels_of(mixed, here().index())) {
+        items.push(place{each.to}, item{here().index(), std::move(each.words)});
+        if (test::mixed(mixed, ++sent) % 100 == 0) items.flush();
+        if (test::mixed(mixed, sent) % 50 == 1) progress();
+      }
+      items.drain();
+      for (std::uint32_t from = 0; from < place_count(); ++from) {
+        std::vector<std::vector<std::uint32_t>> expected;
+        for (parcel& each : parcels_of(mixed, from))
+          if (each.to == here().index()) expected.push_back(std::move(each.words));
+        EXPECT_EQ(got[from], expected);
+      }
+      barrier();
+    }
+  });
+}
+
 TEST_P(conveyor_on, items_without_bytes_are_counted) {
   run([] {
     int count = 0;

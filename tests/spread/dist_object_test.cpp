@@ -5,7 +5,10 @@
 
 #include <situ/base/log.h>
 
+#include <deque>
 #include <map>
+#include <random>
+#include <vector>
 
 namespace situ {
 namespace {
@@ -36,6 +39,39 @@ TEST_P(dist_object_on, a_function_runs_on_the_part_of_its_place) {
     EXPECT_EQ((*words)[static_cast<int>(place_count()) - 1], "from " + std::to_string(place_count() - 1));
     const place next{(here().index() + 1) % place_count()};
     EXPECT_EQ(words.async_at(next, [](std::map<int, std::string>& m) { return m.size(); }).get(), place_count());
+    barrier();
+  });
+}
+
+// Random changes of random parts, by all at once, of as many objects as live: sums do not depend on their order.
+TEST_P(dist_object_on, random_changes_add_up_as_in_the_model) {
+  using sums = std::map<std::uint32_t, std::uint64_t>;
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    constexpr std::uint32_t objects = 3;
+    std::deque<dist_object<sums>> all;
+    for (std::uint32_t i = 0; i < objects; ++i) all.emplace_back(sums{});
+    std::vector<sums> model(objects);  // of this place's parts
+    const auto change = [](sums& m, std::uint32_t key, std::uint64_t n) { m[key] += n; };
+    for (std::uint32_t from = 0; from < place_count(); ++from) {
+      std::mt19937_64 random{test::mixed(seed, from)};
+      std::vector<future<>> under_way;
+      for (int step = 0; step < test::rounds(200); ++step) {
+        const auto object = static_cast<std::uint32_t>(random() % objects);
+        const place to{static_cast<std::uint32_t>(random() % place_count())};
+        const auto key = static_cast<std::uint32_t>(random() % 10);
+        const std::uint64_t n = random() % 1000;
+        if (to == here()) model[object][key] += n;
+        if (from == here().index()) under_way.push_back(all[object].async_at(to, change, key, n));
+      }
+      for (future<>& each : under_way) each.get();
+    }
+    barrier();
+    for (std::uint32_t i = 0; i < objects; ++i) {
+      EXPECT_EQ(*all[i], model[i]);
+      const place next{(here().index() + 1) % place_count()};
+      EXPECT_EQ(all_reduce(all[i].fetch(next).get().size(), std::plus<>{}), all_reduce(model[i].size(), std::plus<>{}));
+    }
     barrier();
   });
 }

@@ -181,26 +181,28 @@ TEST_P(sort_on, gives_its_memory_back) {
 
 TEST_P(sort_on, no_room_at_one_place_is_told_to_all) {
   if (GetParam().places == 1) return;
-  run([] {
-    // The last place takes what the job has left, and has many elements; the others have room for their few.
-    const bool is_last = here().index() + 1 == place_count();
-    std::vector<ptr<std::byte>> taken;
-    (void)sort(std::vector<std::uint64_t>(10));
-    if (is_last) {
-      for (std::size_t bytes = std::size_t{1} << 40; bytes >= 1024;) try {
-          taken.push_back(allocate_bytes(bytes));
-        } catch (const error&) {
-          bytes /= 2;
+  run(
+      [] {
+        // The last place takes what the job has left, and has many elements; the others have room for their few.
+        const bool is_last = here().index() + 1 == place_count();
+        std::vector<ptr<std::byte>> taken;
+        (void)sort(std::vector<std::uint64_t>(10));
+        if (is_last) {
+          for (std::size_t bytes = std::size_t{1} << 27; bytes >= 1024;) try {
+              taken.push_back(allocate_bytes(bytes));
+            } catch (const error&) {
+              bytes /= 2;
+            }
         }
-    }
-    barrier();
-    const auto told = test::error_of([&] { (void)sort(std::vector<std::uint64_t>(is_last ? 1 << 20 : 10)); });
-    EXPECT_EQ(told.code, errc::out_of_memory);
-    EXPECT_TRUE(told.says("place " + std::to_string(place_count() - 1) + " has no room")) << told.text;
-    barrier();
-    for (const ptr<std::byte> each : taken) deallocate(each);
-    EXPECT_TRUE(is_sorted(sort(std::vector<std::uint64_t>(1000, here().index()))));
-  });
+        barrier();
+        const auto told = test::error_of([&] { (void)sort(std::vector<std::uint64_t>(is_last ? 1 << 20 : 10)); });
+        EXPECT_EQ(told.code, errc::out_of_memory);
+        EXPECT_TRUE(told.says("place " + std::to_string(place_count() - 1) + " has no room")) << told.text;
+        barrier();
+        for (const ptr<std::byte> each : taken) deallocate(each);
+        EXPECT_TRUE(is_sorted(sort(std::vector<std::uint64_t>(1000, here().index()))));
+      },
+      {.memory_budget = std::size_t{128} << 20});
 }
 
 template <class T>
