@@ -133,6 +133,7 @@ struct reading {
 };
 
 TEST_P(values, of_aggregates_with_a_form_of_their_own_take_that) {
+  if (GetParam().places == 1) return;  // a call to its own place copies
   run([] {
     const place next{(here().index() + 1) % place_count()};
     const auto look = [](const degrees& d) { return d.from + " " + std::to_string(static_cast<int>(d.value * 10)); };
@@ -141,8 +142,9 @@ TEST_P(values, of_aggregates_with_a_form_of_their_own_take_that) {
     EXPECT_EQ(got.all[1].value, -2);
     EXPECT_EQ(got.all[0].from, "a wire of its own");
     const std::vector<degrees> everybodys = all_gather(degrees{0.5 + here().index(), ""});
-    for (std::uint32_t p = 0; p < place_count(); ++p)
-      if (p != here().index()) EXPECT_EQ(everybodys[p].value, p);
+    for (std::uint32_t p = 0; p < place_count(); ++p) {
+      EXPECT_EQ(everybodys[p].value, p == here().index() ? 0.5 + p : p);  // what does not travel is as it was
+    }
   });
 }
 
