@@ -163,7 +163,10 @@ const placement_calls& system_placement_calls() noexcept {
       .move =
           [](std::size_t pages, void** addresses, const int* nodes, int* status) noexcept {
             return static_cast<int>(::syscall(SYS_move_pages, 0, pages, addresses, nodes, status, MPOL_MF_MOVE));
-          }};
+          },
+      .ordered_policies = kernel_orders_here,
+      .bind_ordered = bind_ordered,
+      .node_here = node_of_this_thread};
   return calls;
 }
 
@@ -175,6 +178,17 @@ placer::placer(const spill_ordering& ordering, const placement_calls& calls) : c
     for (const spill_memory& what : each) add(what);
     steps_.push_back({begin, memories_.size()});
   }
+  if (calls_.ordered_policies != nullptr && !calls_.ordered_policies().empty()) kernel_nodes_ = nodes_for_kernel();
+}
+
+// One whole node after the other, each with the same threshold; else nothing.
+std::vector<std::uint32_t> placer::nodes_for_kernel() const {
+  std::vector<std::uint32_t> nodes;
+  for (const memory& each : memories_) {
+    if (each.what.budget != nullptr || each.what.fill != memories_.front().what.fill) return {};
+    nodes.push_back(each.what.node);
+  }
+  return steps_.size() == memories_.size() ? nodes : std::vector<std::uint32_t>{};
 }
 
 void placer::add(const spill_memory& what) {
@@ -222,6 +236,7 @@ class placer::placement {
   enum class gate : std::uint8_t { open, full, dry };
   enum class binding : std::uint8_t { done, not_allowed, refused };
 
+  void leave_to_kernel();
   [[nodiscard]] std::optional<choice> choose();
   [[nodiscard]] std::optional<choice> choose_beyond();
   [[nodiscard]] std::optional<choice> find_room();
@@ -281,6 +296,7 @@ placer::placement::placement(const placer& by, std::byte* address, std::size_t b
 }
 
 placement_report placer::placement::run() {
+  if (!by_.kernel_nodes_.empty()) leave_to_kernel();
   while (left() != 0) {
     std::optional<choice> next;
     if (!is_beyond_) next = choose();
@@ -289,6 +305,27 @@ placement_report placer::placement::run() {
   }
   fill_in_totals();
   return std::move(report_);
+}
+
+// As far as it goes along this ordering and has room. A huge page is no page by a policy (MADV_COLLAPSE takes it from
+// the node of the small ones): it is made where there is room for many, as it is below.
+void placer::placement::leave_to_kernel() {
+  const kernel_placement done =
+      place_by_kernel(address_, bytes_, by_.kernel_nodes_, by_.memories_.front().what.fill, by_.calls_,
+                      [this](std::byte* chunk, std::size_t bytes) {
+                        if (huge_ == nullptr || bytes != huge_page_bytes) return;
+                        reopen();  // what was read does not know of the chunks since
+                        if (const std::optional<choice> next = find_room(); next && next->bytes == huge_page_bytes)
+                          huge_->make(chunk);
+                      });
+  at_ = done.bytes;
+  report_.placed_bytes = report_.by_kernel_bytes = done.bytes;
+  for (std::size_t i = 0; i < by_.memories_.size(); ++i) {
+    const std::uint32_t node = what(i).node;
+    if (node >= done.node_bytes.size()) continue;
+    report_.memories[i].placed_bytes = done.node_bytes[node];
+    readings_[by_.memories_[i].node].placed_since += done.node_bytes[node];
+  }
 }
 
 // --- choosing ---
@@ -540,6 +577,8 @@ placement_report placer::place(void* address, std::size_t bytes, huge_page_maker
 std::string format_fills(const placement_report& report) {
   std::string text =
       fmt::format("{} of {} placed", format_bytes(report.placed_bytes), format_bytes(report.asked_bytes));
+  if (report.by_kernel_bytes != 0)
+    text += fmt::format(", {} of it by the kernel's policy", format_bytes(report.by_kernel_bytes));
   if (report.outcome == placement_outcome::no_room) text += ", no memory has room for more";
   if (report.outcome == placement_outcome::refused) text += fmt::format(": {}", std::strerror(report.error));
   text += fmt::format("\n  {:<14}{:>11}{:>11}{:>9}{:>11}{:>11}{:>11}", "memory", "size", "used", "fill", "threshold",

@@ -12,6 +12,9 @@
 //   range   | 2 MiB | 2 MiB |  ...  | 2 MiB |64K|64K|  ...  |64K| 2 MiB | 2 MiB | ...
 //            first memory             `-- its room is below 16 MiB --'  second memory
 //
+// Where the running kernel has the ordering as a policy of its own, it places, and what follows is for what it has no
+// room for (kernel_order.h).
+//
 // Invariants
 //   1. The policy is MPOL_PREFERRED, never MPOL_BIND: where a node of MPOL_BIND is full, the system ends processes.
 //   2. Chunks end at multiples of their size, 2 MiB or 64 KiB. So no aligned 2 MiB is cut, and it can be one huge page,
@@ -40,6 +43,7 @@
 
 #include "memory/byte_budget.h"
 #include "memory/huge_pages.h"
+#include "memory/kernel_order.h"
 
 namespace situ::detail {
 
@@ -58,6 +62,11 @@ struct placement_calls {
   void (*touch)(void* address, std::size_t bytes) noexcept;
   // move_pages of this process. nodes: null asks where the pages are.
   int (*move)(std::size_t pages, void** addresses, const int* nodes, int* status) noexcept;
+  // The policies by which the kernel places along orderings. Null: there is no such kernel, nor the next two then.
+  const kernel_orders& (*ordered_policies)() noexcept = nullptr;
+  int (*bind_ordered)(void* address, std::size_t bytes, int mode, bool is_strict) noexcept = nullptr;
+  // Of the processor that the calling thread is on.
+  std::uint32_t (*node_here)() noexcept = nullptr;
 };
 [[nodiscard]] const placement_calls& system_placement_calls() noexcept;
 
@@ -101,7 +110,8 @@ struct placement_report {
   bool is_checked = true;   // false: the kernel does not tell where pages are
   std::uint64_t asked_bytes = 0;
   std::uint64_t placed_bytes = 0;  // from the range's start; what follows was not touched, but for a chunk if refused
-  std::uint64_t beyond_bytes = 0;  // of these, what the last memory took beyond its threshold
+  std::uint64_t by_kernel_bytes = 0;  // of these, what the kernel placed by its own policy; the first of them
+  std::uint64_t beyond_bytes = 0;     // and what the last memory took beyond its threshold
   std::uint64_t corrected_pages = 0;
   std::uint64_t meminfo_reads = 0;
   std::vector<memory_fill> memories;  // in the order of the ordering
@@ -141,6 +151,7 @@ class placer {
   };
 
   void add(const spill_memory& what);
+  [[nodiscard]] std::vector<std::uint32_t> nodes_for_kernel() const;
   [[nodiscard]] std::size_t find_or_add_node(std::uint32_t number);
 
   const placement_calls& calls_;
@@ -149,6 +160,7 @@ class placer {
   std::vector<node> nodes_;
   std::vector<memory> memories_;
   std::vector<step> steps_;
+  std::vector<std::uint32_t> kernel_nodes_;  // the ordering as the kernel's lists are; empty: it cannot be one
 };
 
 // Where the pages of a range are.

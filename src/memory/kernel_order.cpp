@@ -1,0 +1,191 @@
+#include "memory/kernel_order.h"
+
+#include <fmt/format.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "base/host.h"
+#include "memory/placer.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14; the headers may be older than the kernel
+#endif
+
+namespace situ::detail {
+namespace {
+
+// As kernel/ordered-mempolicy.patch numbers them.
+constexpr std::pair<const char*, int> ordered_policies[] = {
+    {"latency", 16}, {"bandwidth", 17}, {"capacity", 18}, {"normal", 19}};
+constexpr int strict_flag = 1 << 12;
+
+constexpr std::size_t mask_bits = 1024;  // MAX_NUMNODES of the largest kernels
+constexpr std::size_t mask_words = mask_bits / (8 * sizeof(unsigned long));
+
+// Whether this process may use a node. All of them where the kernel does not tell.
+class allowed_nodes {
+ public:
+  allowed_nodes() noexcept {
+    is_told_ = ::syscall(SYS_get_mempolicy, nullptr, words_, mask_bits, nullptr, MPOL_F_MEMS_ALLOWED) == 0;
+  }
+  [[nodiscard]] bool has(std::uint32_t node) const noexcept {
+    constexpr std::size_t word_bits = 8 * sizeof(unsigned long);
+    return !is_told_ || (node < mask_bits && (words_[node / word_bits] >> (node % word_bits) & 1) != 0);
+  }
+
+ private:
+  unsigned long words_[mask_words] = {};
+  bool is_told_ = false;
+};
+
+// "2 0 1 3"; empty where the file is not there or says something else.
+std::vector<std::uint32_t> read_node_numbers(const std::string& file) {
+  std::ifstream in{file};
+  std::vector<std::uint32_t> numbers;
+  for (long number = 0; in >> number;) {
+    if (number < 0 || number >= static_cast<long>(mask_bits)) return {};
+    numbers.push_back(static_cast<std::uint32_t>(number));
+  }
+  if (!in.eof()) numbers.clear();
+  return numbers;
+}
+
+// Of "node12", 12; of anything else, -1.
+long node_number(const std::string& name) noexcept {
+  unsigned number = 0;
+  int used = 0;
+  if (std::sscanf(name.c_str(), "node%u%n", &number, &used) != 1) return -1;
+  return static_cast<std::size_t>(used) == name.size() ? static_cast<long>(number) : -1;
+}
+
+// A kernel may have such files and keep its policies from this process (a container's filter of calls).
+bool takes_ordered_policies() noexcept {
+  void* const page = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  const bool takes = std::all_of(std::begin(ordered_policies), std::end(ordered_policies), [page](const auto& policy) {
+    return bind_ordered(page, page_bytes, policy.second, true) == 0;
+  });
+  ::munmap(page, page_bytes);
+  return takes;
+}
+
+// Makes the pages of a chunk: false where the kernel has no room, or cannot.
+bool populate_chunk(std::byte* chunk, std::size_t bytes, const placement_calls& calls) noexcept {
+  while (calls.advise(chunk, bytes, MADV_POPULATE_WRITE) != 0)
+    if (errno != EINTR) return false;
+  return true;
+}
+
+// Adds where a chunk's pages are: eight stand for all where they agree. False where the kernel does not tell.
+bool add_locations(std::vector<std::uint64_t>& to, std::byte* chunk, std::size_t bytes, const placement_calls& calls) {
+  constexpr std::size_t looks = 8;
+  const std::size_t pages = bytes / page_bytes;
+  std::array<void*, looks> addresses;
+  std::array<int, looks> status;
+  for (std::size_t i = 0; i < looks; ++i) addresses[i] = chunk + i * (pages - 1) / (looks - 1) * page_bytes;
+  if (calls.move(looks, addresses.data(), nullptr, status.data()) != 0) return false;
+  const bool agree = status[0] >= 0 && std::all_of(status.begin(), status.end(), [&](int s) { return s == status[0]; });
+  page_locations found;
+  if (agree) {
+    found.node_bytes.resize(static_cast<std::size_t>(status[0]) + 1);
+    found.node_bytes.back() = bytes;
+  } else {
+    found = locate_pages(chunk, bytes, calls);
+  }
+  if (found.error != 0) return false;
+  if (to.size() < found.node_bytes.size()) to.resize(found.node_bytes.size());
+  for (std::size_t node = 0; node < found.node_bytes.size(); ++node) to[node] += found.node_bytes[node];
+  return true;
+}
+
+}  // namespace
+
+kernel_orders kernel_orders::read(const std::string& folder) {
+  std::vector<kernel_order> rows;
+  const allowed_nodes allowed;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator{folder, failed}) {
+    const long from = node_number(entry.path().filename().string());
+    if (from < 0) continue;
+    for (const auto& [name, mode] : ordered_policies) {
+      const std::string file = fmt::format("{}/{}_order", entry.path().string(), name);
+      kernel_order row{.from = static_cast<std::uint32_t>(from), .name = name, .mode = mode};
+      row.nodes = read_node_numbers(file);
+      const std::vector<std::uint32_t> fill = read_node_numbers(file + "_fill");
+      if (row.nodes.empty() || fill.size() != 1) return {};
+      row.fill_percent = fill.front();
+      std::erase_if(row.nodes, [&](std::uint32_t node) { return !allowed.has(node); });
+      rows.push_back(std::move(row));
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const kernel_order& a, const kernel_order& b) { return a.from < b.from; });
+  return kernel_orders{std::move(rows)};
+}
+
+const kernel_order* kernel_orders::find(std::uint32_t from, std::span<const std::uint32_t> nodes,
+                                        double fill) const noexcept {
+  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const kernel_order& row) {
+    return row.from == from && std::equal(row.nodes.begin(), row.nodes.end(), nodes.begin(), nodes.end()) &&
+           std::abs(row.fill_percent - 100 * fill) < 0.001;
+  });
+  return found == rows_.end() ? nullptr : &*found;
+}
+
+const kernel_orders& kernel_orders_here() noexcept {
+  static const kernel_orders all = [] {
+    try {
+      kernel_orders read = kernel_orders::read("/sys/devices/system/node");
+      return read.empty() || takes_ordered_policies() ? read : kernel_orders{};
+    } catch (const std::exception&) {
+      return kernel_orders{};  // no memory for the lists: user space places
+    }
+  }();
+  return all;
+}
+
+int bind_ordered(void* address, std::size_t bytes, int mode, bool is_strict) noexcept {
+  return static_cast<int>(::syscall(SYS_mbind, address, bytes, mode | (is_strict ? strict_flag : 0), nullptr, 0ul, 0));
+}
+
+std::uint32_t node_of_this_thread() noexcept {
+  unsigned node = 0;
+  ::getcpu(nullptr, &node);  // it fails for a bad address only
+  return node;
+}
+
+kernel_placement place_by_kernel(std::byte* address, std::size_t bytes, std::span<const std::uint32_t> nodes,
+                                 double fill, const placement_calls& calls,
+                                 const std::function<void(std::byte* chunk, std::size_t bytes)>& prepare) {
+  kernel_placement placed;
+  const kernel_order* bound = nullptr;
+  while (placed.bytes != bytes) {
+    std::byte* const chunk = address + placed.bytes;
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(chunk) % huge_page_bytes;
+    const std::size_t size = std::min(huge_page_bytes - beyond, bytes - placed.bytes);
+    const kernel_order* const by = calls.ordered_policies().find(calls.node_here(), nodes, fill);
+    if (by == nullptr) break;
+    if (by != bound && calls.bind_ordered(chunk, bytes - placed.bytes, by->mode, true) != 0) break;
+    bound = by;
+    prepare(chunk, size);
+    if (!populate_chunk(chunk, size, calls) || !add_locations(placed.node_bytes, chunk, size, calls)) break;
+    placed.bytes += size;
+  }
+  // Invariant 1; also for a chunk that has been begun.
+  if (bound != nullptr) calls.bind_ordered(address, bytes, bound->mode, false);
+  return placed;
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,267 @@
+// Placing by the kernel's own policies: a modelled kernel that has them. (tests/numa runs a real one.)
+#include "memory/kernel_order.h"
+
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "memory/placer.h"
+
+namespace situ {
+namespace {
+
+namespace fs = std::filesystem;
+using detail::kernel_order;
+using detail::kernel_orders;
+using detail::placement_calls;
+using detail::placement_outcome;
+using detail::placement_report;
+using detail::placer;
+using detail::spill_ordering;
+using testing::ElementsAre;
+
+constexpr std::uint64_t MiB = 1 << 20;
+constexpr std::uint64_t page = 4096;
+constexpr std::uintptr_t base = std::uintptr_t{1} << 40;
+
+// Three nodes of 64 MiB. The range is at `base`, where the process has none.
+struct ordering_kernel {
+  static constexpr std::uint64_t total = 64 * MiB;
+  std::uint64_t free[3] = {total, total, total};
+  kernel_orders orders;
+  std::vector<int> at = std::vector<int>(200 * MiB / page, -ENOENT);
+  std::map<std::size_t, int> policy;  // from this page on: a mode, | strict; or -1 - node where that is preferred
+  std::uint32_t node_here = 0;
+  std::size_t node_changes_after = ~std::size_t{0};  // so many chunks
+  int preferences = 0;
+  int move_error = 0;
+
+  static std::size_t index(const void* address) { return (reinterpret_cast<std::uintptr_t>(address) - base) / page; }
+  void set_policy(const void* address, std::size_t bytes, int what) {
+    const std::size_t end = index(address) + bytes / page;
+    const auto after = policy.upper_bound(end);
+    const int then = after == policy.begin() ? 0 : std::prev(after)->second;
+    policy.erase(policy.lower_bound(index(address)), policy.lower_bound(end));
+    policy[index(address)] = what;
+    policy.emplace(end, then);
+  }
+  int policy_of(std::size_t p) const {
+    const auto after = policy.upper_bound(p);
+    return after == policy.begin() ? 0 : std::prev(after)->second;
+  }
+  bool fault(std::size_t p) {
+    if (at[p] >= 0) return true;
+    const int by = policy_of(p);
+    if (by < 0) return take(p, static_cast<std::uint32_t>(-1 - by), 0) || take(p, 0, 0) || take(p, 1, 0);
+    for (const kernel_order& row : orders.rows())
+      if (row.from == node_here && row.mode == (by & 0xfff))
+        for (const std::uint32_t node : row.nodes)
+          if (take(p, node, total * (100 - row.fill_percent) / 100)) return true;
+    return (by & 0x1000) == 0 && take(p, 0, 0);
+  }
+  bool take(std::size_t p, std::uint32_t node, std::uint64_t kept) {
+    if (free[node] < kept + page) return false;
+    free[node] -= page;
+    at[p] = static_cast<int>(node);
+    return true;
+  }
+};
+ordering_kernel* kernel = nullptr;
+
+const placement_calls ordered_calls{
+    .find_meminfo = [](std::uint32_t) noexcept { return 0; },
+    .read_meminfo = [](std::uint32_t node, char* text, std::size_t bytes) noexcept -> ssize_t {
+      std::snprintf(text, bytes, "Node 0 MemTotal: %llu kB\nNode 0 MemFree: %llu kB\n",
+                    static_cast<unsigned long long>(ordering_kernel::total >> 10),
+                    static_cast<unsigned long long>(kernel->free[node] >> 10));
+      return static_cast<ssize_t>(std::strlen(text));
+    },
+    .kept_free = [](std::uint32_t) noexcept { return std::uint64_t{0}; },
+    .prefer =
+        [](void* address, std::size_t bytes, std::uint32_t node) noexcept {
+          ++kernel->preferences;
+          kernel->set_policy(address, bytes, -1 - static_cast<int>(node));
+          return 0;
+        },
+    .advise =
+        [](void* address, std::size_t bytes, int) noexcept {
+          const std::size_t first = ordering_kernel::index(address);
+          for (std::size_t p = first; p < first + bytes / page; ++p) {
+            if (kernel->fault(p)) continue;
+            errno = ENOMEM;
+            return -1;
+          }
+          if (kernel->node_changes_after-- == 1) kernel->node_here = 1;
+          return 0;
+        },
+    .touch = [](void*, std::size_t) noexcept {},
+    .move =
+        [](std::size_t pages, void** addresses, const int*, int* status) noexcept {
+          for (std::size_t i = 0; i < pages; ++i) status[i] = kernel->at[ordering_kernel::index(addresses[i])];
+          errno = kernel->move_error;
+          return kernel->move_error == 0 ? 0 : -1;
+        },
+    .ordered_policies = []() noexcept -> const kernel_orders& { return kernel->orders; },
+    .bind_ordered =
+        [](void* address, std::size_t bytes, int mode, bool is_strict) noexcept {
+          kernel->set_policy(address, bytes, mode | (is_strict ? 0x1000 : 0));
+          return 0;
+        },
+    .node_here = []() noexcept { return kernel->node_here; }};
+
+class by_kernel : public testing::Test {
+ protected:
+  by_kernel() {
+    kernel = &model;
+    model.orders = kernel_orders{
+        {{0, "latency", 16, {0, 2, 1}, 90}, {0, "bandwidth", 17, {2, 0}, 90}, {1, "bandwidth", 17, {1, 2}, 90}}};
+  }
+  ~by_kernel() override { kernel = nullptr; }
+  static spill_ordering in_order(std::vector<std::uint32_t> nodes, double fill = 0.9) {
+    spill_ordering made;
+    for (const std::uint32_t node : nodes) made.steps.push_back({{.node = node, .fill = fill}});
+    return made;
+  }
+  static placement_report place(const spill_ordering& ordering, std::uint64_t bytes) {
+    return placer{ordering, ordered_calls}.place(reinterpret_cast<void*>(base), bytes);
+  }
+  std::uint64_t bytes_on(int node) const {
+    return page * static_cast<std::uint64_t>(std::count(model.at.begin(), model.at.end(), node));
+  }
+  ordering_kernel model;
+};
+
+TEST_F(by_kernel, an_ordering_that_the_kernel_has_is_left_to_it) {
+  const placement_report report = place(in_order({2, 0}), 100 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::placed);
+  EXPECT_EQ(report.placed_bytes, 100 * MiB);
+  EXPECT_EQ(report.by_kernel_bytes, 100 * MiB);
+  EXPECT_EQ(model.preferences, 0);
+  EXPECT_EQ(report.meminfo_reads, 0u);
+  EXPECT_EQ(report.memories[0].placed_bytes, bytes_on(2));
+  EXPECT_EQ(report.memories[1].placed_bytes, bytes_on(0));
+  EXPECT_NEAR(static_cast<double>(bytes_on(2)), 0.9 * 64 * MiB, page);
+  EXPECT_EQ(model.policy_of(0), 17) << "strict no longer";
+  EXPECT_EQ(model.policy_of(100 * MiB / page - 1), 17);
+}
+
+TEST_F(by_kernel, others_are_placed_in_user_space) {
+  spill_ordering turns = in_order({2});
+  turns.steps[0].push_back({.node = 0});
+  detail::byte_budget part{.bytes = 8 * MiB};
+  spill_ordering budget = in_order({2, 0});
+  budget.steps[0][0].budget = &part;
+  spill_ordering fills = in_order({2, 0});
+  fills.steps[1][0].fill = 0.8;
+  for (const spill_ordering& each :
+       {in_order({2, 1}), in_order({2}), in_order({2, 0, 1}), in_order({2, 0}, 0.8), turns, budget, fills}) {
+    model = {.orders = model.orders};
+    const placement_report report = place(each, 4 * MiB);
+    EXPECT_EQ(report.outcome, placement_outcome::placed);
+    EXPECT_EQ(report.by_kernel_bytes, 0u);
+    EXPECT_GT(model.preferences, 0);
+  }
+}
+
+TEST_F(by_kernel, no_room_is_an_error_with_the_fills) {
+  const placement_report report = place(in_order({2, 0}), 150 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::no_room);
+  EXPECT_NEAR(static_cast<double>(report.placed_bytes), 0.9 * 128 * MiB, 2 * MiB);
+  EXPECT_THAT(format_fills(report), testing::HasSubstr("by the kernel's policy, no memory has room for more"));
+  EXPECT_THAT(format_fills(report), testing::HasSubstr("node 2"));
+}
+
+TEST_F(by_kernel, the_last_memory_takes_the_rest_in_user_space) {
+  spill_ordering ordering = in_order({2, 0});
+  ordering.policy = detail::when_full::last_memory;
+  const placement_report report = place(ordering, 120 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::placed);
+  EXPECT_EQ(report.placed_bytes, 120 * MiB);
+  EXPECT_LT(report.by_kernel_bytes, 120 * MiB);
+  EXPECT_GT(report.by_kernel_bytes, 110 * MiB);
+  EXPECT_EQ(bytes_on(1), 0u);
+}
+
+TEST_F(by_kernel, a_thread_that_comes_to_a_node_with_another_list_goes_on_in_user_space) {
+  model.node_changes_after = 3;
+  const placement_report report = place(in_order({2, 0}), 20 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::placed);
+  EXPECT_EQ(report.by_kernel_bytes, 6 * MiB);
+  EXPECT_EQ(report.placed_bytes, 20 * MiB);
+  EXPECT_EQ(bytes_on(2), 20 * MiB);
+  EXPECT_GT(model.preferences, 0);
+}
+
+TEST_F(by_kernel, what_cannot_be_asked_for_its_pages_is_placed_in_user_space) {
+  model.move_error = EPERM;
+  const placement_report report = place(in_order({2, 0}), 4 * MiB);
+  EXPECT_EQ(report.by_kernel_bytes, 0u);
+  EXPECT_EQ(report.placed_bytes, 4 * MiB);
+  EXPECT_FALSE(report.is_checked);
+}
+
+// --- the kernel's files ---
+
+class kernel_files : public testing::Test {
+ protected:
+  kernel_files() : folder{fs::temp_directory_path() / ("situ_kernel_order." + std::to_string(::getpid()))} {}
+  ~kernel_files() override { fs::remove_all(folder); }
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream{folder / name} << text;
+  }
+  void write_all(const std::string& node, const std::string& list) {
+    for (const char* name : {"latency", "bandwidth", "capacity", "normal"}) {
+      write(node + "/" + name + "_order", list);
+      write(node + "/" + name + "_order_fill", "90\n");
+    }
+  }
+  fs::path folder;
+};
+
+TEST_F(kernel_files, lists_are_read_for_each_node) {
+  write_all("node0", "0\n");
+  write_all("node1", "0\n");
+  write("node1/bandwidth_order_fill", "75\n");
+  write("nodes/latency_order", "0\n");
+  const kernel_orders all = kernel_orders::read(folder);
+  ASSERT_EQ(all.rows().size(), 8u);
+  EXPECT_EQ(all.rows()[0].from, 0u);
+  EXPECT_EQ(all.rows()[0].name, "latency");
+  EXPECT_EQ(all.rows()[0].mode, 16);
+  EXPECT_EQ(all.rows()[3].mode, 19);
+  EXPECT_THAT(all.rows()[5].nodes, ElementsAre(0));
+  EXPECT_EQ(all.rows()[5].fill_percent, 75u);
+  const std::vector<std::uint32_t> nodes{0};
+  ASSERT_NE(all.find(1, nodes, 0.75), nullptr);
+  EXPECT_EQ(all.find(1, nodes, 0.75)->name, "bandwidth");
+  EXPECT_EQ(all.find(1, nodes, 0.5), nullptr);
+  EXPECT_EQ(all.find(7, nodes, 0.9), nullptr);
+}
+
+TEST_F(kernel_files, a_kernel_without_them_has_none) {
+  write("node0/meminfo", "");
+  EXPECT_TRUE(kernel_orders::read(folder).empty());
+  EXPECT_TRUE(kernel_orders::read(folder / "nowhere").empty());
+}
+
+TEST_F(kernel_files, what_is_no_list_is_none) {
+  write_all("node0", "0\n");
+  for (const char* bad : {"zero", "0 x", "-1", ""}) {
+    write("node0/normal_order", bad);
+    EXPECT_TRUE(kernel_orders::read(folder).empty()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace situ
