@@ -27,6 +27,7 @@ test: build  ## install what is missing, build, run all tests but the nightly on
 test-numa: packages build/release/build.ninja  ## memory by intent in an emulated machine with four kinds of memory
 	@.ci/install_packages --list packages-numa.txt
 	@cmake --build build/release -j $(JOBS) --target numa_tests
+	@kernel/build_kernel.py --if-affordable
 	@.ci/run_tests build/release -L '^numa$$'
 
 nightly: build  ## the tests that take minutes to an hour, or gigabytes: one at a time

@@ -54,6 +54,11 @@ void recall(memory_placement& to, const machine::memory_order& order, const plac
           bytes * report.memories[index++].placed_bytes / std::max<std::uint64_t>(all, 1));
 }
 
+// What the kernel's policy placed of a piece of 2 MiB, of which `bytes` count.
+std::uint64_t by_kernel(const placement_report& report, std::size_t bytes) {
+  return bytes * report.by_kernel_bytes / std::max<std::uint64_t>(report.placed_bytes, 1);
+}
+
 bool has_budgets(const placement_report& report) {
   return std::any_of(report.memories.begin(), report.memories.end(),
                      [](const memory_fill& row) { return row.memory.budget != nullptr; });
@@ -80,7 +85,10 @@ memory_placement placement_of(const void* address) {
     const std::size_t bytes =
         std::min<std::size_t>(next - reinterpret_cast<std::uintptr_t>(at), static_cast<std::size_t>(end - at));
     const intent_arenas::part* const part = placed == nullptr ? nullptr : placed->find(at);
-    if (part != nullptr) result.intent = placed->what(part->arena).name();
+    if (part != nullptr) {
+      result.intent = placed->what(part->arena).name();
+      result.by_kernel_bytes += by_kernel(part->report, bytes);
+    }
     if (part != nullptr && has_budgets(part->report))
       recall(result, placed->order(part->arena), part->report, bytes);
     else

@@ -3,7 +3,8 @@
 
     tests/numa/guest.py --add build/release/bin/situ -- situ order show
 
-The kernel is Debian's for clouds: downloaded and unpacked once, not installed. It starts from an archive made here: BusyBox,
+The kernel is Debian's for clouds: downloaded and unpacked once, not installed; or, with --kernel ordered, the one with
+the ordered memory policies, if kernel/build_kernel.py has built it. It starts from an archive made here: BusyBox,
 what --add brings with the shared libraries that it needs, and nothing else. So nothing of this machine can be changed, and
 a run takes some seconds. Exit codes besides the command's: 77 where something is missing (which ctest calls skipped), 124
 past the time, 125 where the guest ended without saying one.
@@ -13,6 +14,9 @@ past the time, 125 where the guest ended without saying one.
       1       1      384 MiB          140 ns    50 GB/s             90 ns   100 GB/s
       2       -      256 MiB          110 ns   400 GB/s            160 ns   200 GB/s     as HBM
       3       -      512 MiB          400 ns    20 GB/s            350 ns    25 GB/s     as CXL, behind a cache
+
+--pmem MIB adds persistent memory, which may become node 4 (tests/numa/pmem_node.sh); all of it is lost at the end.
+--count-instructions emulates one processor that takes 4 ns for each instruction, so that times are counts.
 """
 
 import argparse
@@ -26,6 +30,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "kernel"))
+import build_kernel  # noqa: E402
+
 MEMORY_MIB = [384, 384, 256, 512]
 INITIATOR = [0, 1, 0, 1]
 LATENCY = [[90, 140, 110, 400], [140, 90, 160, 350]]  # ns, from a processor's node to a memory's
@@ -33,6 +40,8 @@ BANDWIDTH = [[100, 50, 400, 20], [50, 100, 200, 25]]  # GB/s
 DISTANCE = {(0, 1): 20, (0, 2): 12, (0, 3): 40, (1, 2): 22, (1, 3): 30, (2, 3): 40}
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
+PMEM_MODULES = ["nfit", "nd_pmem", "dax_pmem", "device_dax", "kmem"]
+LABELS_MIB = 2  # at the end of persistent memory; the rest must be a multiple of 16 MiB
 
 # The first process of the guest. What the command prints goes to the second serial line, what happened to the first.
 INIT = """#!/bin/busybox sh
@@ -42,6 +51,7 @@ mount -t devtmpfs none /dev; mount -t proc none /proc; mount -t sysfs none /sys;
 mkdir -p /dev/shm; mount -t tmpfs none /dev/shm
 ip link set lo up
 stty -F /dev/ttyS1 raw -echo
+for module in $(cat /modules/order 2>/dev/null); do insmod /modules/$module; done
 sh /command </dev/null >/dev/ttyS1 2>&1
 echo "GUEST-EXIT $?" >/dev/console
 reboot -f
@@ -53,17 +63,39 @@ def skip(why):
     sys.exit(77)
 
 
-def cache_folder():
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = pathlib.Path(root) / "situ" / "guest"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+cache_folder = build_kernel.cache_folder
+
+
+def modules_in_order(folder):
+    """The files of PMEM_MODULES and of what they need, in the order of loading."""
+    version = next((folder / "lib/modules").iterdir()).name
+    subprocess.run(["depmod", "-b", folder, version], check=True)
+    (folder / "no-rules").mkdir()  # ndctl installs one that hides a module from modprobe
+    files = []
+    for name in PMEM_MODULES:
+        command = ["modprobe", "-C", folder / "no-rules", "-d", folder, "-S", version, "--show-depends", name]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        files += [file for file in re.findall(r"^insmod (\S+)", shown, re.MULTILINE) if file not in files]
+    return files
+
+
+def keep_modules(folder):
+    """Those for persistent memory, into the cache: the files, and `order`."""
+    kept = cache_folder() / "modules"
+    part = kept.with_suffix(f".{os.getpid()}")
+    part.mkdir()
+    files = modules_in_order(folder)
+    for file in files:
+        shutil.copy(file, part)
+    (part / "order").write_text("".join(os.path.basename(file) + "\n" for file in files))
+    shutil.rmtree(kept, ignore_errors=True)
+    part.rename(kept)
 
 
 def debian_kernel():
-    """The kernel image, unpacked once into the cache."""
+    """The kernel image, unpacked once into the cache, with the modules that may be wanted."""
     kept = cache_folder() / "vmlinuz"
-    if kept.exists():
+    if kept.exists() and (cache_folder() / "modules").exists():
         return kept
     depends = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True).stdout
     named = re.search(r"Depends: (linux-image-\S+)", depends)
@@ -73,6 +105,7 @@ def debian_kernel():
         subprocess.run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", named.group(1)], cwd=scratch, check=True)
         package = next(pathlib.Path(scratch).glob("*.deb"))
         subprocess.run(["dpkg-deb", "-x", package, scratch], check=True)
+        keep_modules(pathlib.Path(scratch))
         image = next((pathlib.Path(scratch) / "boot").glob("vmlinuz-*"))
         shutil.copy(image, kept.with_suffix(".part"))
     kept.with_suffix(".part").rename(kept)
@@ -115,7 +148,14 @@ class Archive:
         return gzip.compress(bytes(self.bytes), compresslevel=1)
 
 
-def root_file_system(programs, command):
+def ordered_kernel(unpatched=False, checked=False):
+    image = build_kernel.find_image(unpatched, checked)
+    if image is None:
+        skip("this kernel has not been built: kernel/build_kernel.py does, in some minutes")
+    return image
+
+
+def root_file_system(programs, command, modules=None):
     root = Archive()
     for folder in ("dev", "proc", "sys", "tmp"):
         root.add(folder, stat.S_IFDIR | 0o755)
@@ -123,12 +163,23 @@ def root_file_system(programs, command):
     root.add("init", stat.S_IFREG | 0o755, INIT.encode())
     root.add("command", stat.S_IFREG | 0o644, command.encode() + b"\n")
     for program in programs:
-        root.add_program(program)
+        root.add_program(shutil.which(program) or program)
+    for file in sorted(modules.iterdir()) if modules else []:
+        root.add_file("modules/" + file.name, file)
     return root.finish()
 
 
-def machine_options():
-    options = ["-machine", "q35,hmat=on", "-m", f"{sum(MEMORY_MIB)}M", "-smp", "2,sockets=2,cores=1,threads=1"]
+def pmem_options(mib, file):
+    options = ["-object", f"memory-backend-file,id=pmem,share=on,mem-path={file},size={mib + LABELS_MIB}M,align=2M"]
+    options += ["-numa", "node,nodeid=4,initiator=1", "-device", "nvdimm,id=nvdimm,memdev=pmem,node=4,label-size=128K"]
+    for node in range(len(MEMORY_MIB)):
+        options += ["-numa", f"dist,src={node},dst=4,val=50", "-numa", f"dist,src=4,dst={node},val=50"]
+    return options
+
+
+def machine_options(with_pmem=False):
+    options = ["-machine", "q35,hmat=on" + (",nvdimm=on" if with_pmem else "")]
+    options += ["-m", f"{sum(MEMORY_MIB)}M,slots=2,maxmem=8G", "-smp", "2,sockets=2,cores=1,threads=1"]
     for node, mib in enumerate(MEMORY_MIB):
         options += ["-object", f"memory-backend-ram,id=m{node},size={mib}M"]
         options += ["-numa", f"node,nodeid={node},memdev=m{node},initiator={INITIATOR[node]}"]
@@ -144,14 +195,26 @@ def machine_options():
     return options + ["-numa", "hmat-cache,node-id=3,size=16M,level=1,associativity=direct,policy=write-back,line=64"]
 
 
-def start(kernel, archive, accelerator, time_limit, log, errors=None):
+def processor_options(accelerator, counts_instructions):
+    if counts_instructions:  # a plain processor: a `rep stosb` of a newer one is counted byte by byte
+        return ["-accel", "tcg", "-icount", "shift=2"]
+    return ["-accel", accelerator, "-cpu", "host" if accelerator == "kvm" else "max"]
+
+
+def start(kernel, archive, accelerator, time_limit, log, errors=None, pmem_mib=0, counts_instructions=False):
     """The exit code of the command in the guest, or None where the guest ended without one; TimeoutExpired past the time."""
     line = "console=ttyS0 quiet panic=-1 numa_balancing=disable random.trust_cpu=on"
-    command = ["qemu-system-x86_64", "-accel", accelerator, *machine_options(), "-display", "none", "-monitor", "none"]
-    command += ["-cpu", "host" if accelerator == "kvm" else "max", "-nodefaults", "-no-reboot", "-kernel", str(kernel)]
-    with tempfile.NamedTemporaryFile(suffix=".cpio.gz") as root:
+    if counts_instructions:
+        line += " maxcpus=1 tsc=reliable lpj=4000000"
+    command = ["qemu-system-x86_64", *processor_options(accelerator, counts_instructions)]
+    command += [*machine_options(pmem_mib != 0), "-display", "none", "-monitor", "none"]
+    command += ["-nodefaults", "-no-reboot", "-kernel", str(kernel)]
+    with tempfile.NamedTemporaryFile(suffix=".cpio.gz") as root, tempfile.NamedTemporaryFile(suffix=".pmem") as pmem:
         root.write(archive)
         root.flush()
+        if pmem_mib != 0:
+            pmem.truncate((pmem_mib + LABELS_MIB) << 20)
+            command += pmem_options(pmem_mib, pmem.name)
         command += ["-initrd", root.name, "-append", line, "-serial", f"file:{log}", "-serial", "stdio"]
         subprocess.run(command, stdin=subprocess.DEVNULL, stderr=errors, timeout=time_limit, check=False)
     said = re.findall(r"GUEST-EXIT (\d+)", pathlib.Path(log).read_text(errors="replace"))
@@ -177,7 +240,10 @@ def usable_accelerator(kernel):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--add", action="append", default=[], metavar="PROGRAM", help="bring it along, into the PATH")
-    parser.add_argument("--kernel", metavar="FILE", help="another one than Debian's")
+    parser.add_argument("--kernel", metavar="FILE", help="another one than Debian's; `ordered`, `unpatched` or "
+                        "`checked`: of kernel/build_kernel.py")
+    parser.add_argument("--pmem", type=int, default=0, metavar="MIB", help="of persistent memory")
+    parser.add_argument("--count-instructions", action="store_true")
     parser.add_argument("--accelerator", choices=["kvm", "tcg"], help="what is found to work unless given")
     parser.add_argument("--time", type=float, default=240, metavar="SECONDS", help="the limit (240)")
     parser.add_argument("command", nargs="+", help="for the guest's shell")
@@ -185,11 +251,15 @@ def main():
     for program in ("qemu-system-x86_64", "busybox"):
         if shutil.which(program) is None:
             skip(f"{program} is missing: make test-numa installs it")
-    kernel = options.kernel or debian_kernel()
-    archive = root_file_system(options.add, " ".join(options.command))
+    built = {"ordered": {}, "unpatched": {"unpatched": True}, "checked": {"checked": True}}
+    kernel = ordered_kernel(**built[options.kernel]) if options.kernel in built else options.kernel or debian_kernel()
+    modules = cache_folder() / "modules" if options.pmem and not options.kernel else None
+    archive = root_file_system(options.add, " ".join(options.command), modules)
     with tempfile.NamedTemporaryFile() as log:
         try:
-            code = start(kernel, archive, options.accelerator or usable_accelerator(kernel), options.time, log.name)
+            accelerator = options.accelerator or usable_accelerator(kernel)
+            code = start(kernel, archive, accelerator, options.time, log.name, None, options.pmem,
+                         options.count_instructions)
         except subprocess.TimeoutExpired:
             print(f"guest.py: past {options.time:g} s", file=sys.stderr)
             code = 124

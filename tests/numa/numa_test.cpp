@@ -4,9 +4,6 @@
 
 #include <situ/base/error.h>
 #include <situ/machine/orderings.h>
-#include <situ/memory/allocate.h>
-#include <situ/memory/placement.h>
-#include <situ/runtime/runtime.h>
 #include <situ/stencil/stencil.h>
 
 #include <gmock/gmock.h>
@@ -19,159 +16,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <memory>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "guest_support.h"
 
 namespace {
 
 using namespace situ;
+using namespace situ::guest_support;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-constexpr std::uint64_t page = 4096;
-
-struct node_memory {
-  std::uint64_t total = 0;
-  std::uint64_t unused = 0;
-  [[nodiscard]] double percent_used() const {
-    return 100.0 * (1.0 - static_cast<double>(unused) / static_cast<double>(total));
-  }
-};
-
-node_memory memory_of(std::uint32_t node) {
-  std::ifstream file{"/sys/devices/system/node/node" + std::to_string(node) + "/meminfo"};
-  node_memory found;
-  for (std::string line; std::getline(file, line);) {
-    unsigned long long kilobytes = 0;
-    if (std::sscanf(line.c_str(), "Node %*u MemTotal: %llu", &kilobytes) == 1) found.total = kilobytes << 10;
-    if (std::sscanf(line.c_str(), "Node %*u MemFree: %llu", &kilobytes) == 1) found.unused = kilobytes << 10;
-  }
-  return found;
-}
-
-// What a process that allocated by intent said of it: bytes by node, or an error.
-struct told {
-  std::map<std::uint32_t, std::uint64_t> bytes;
-  std::string error;
-  double ns_for_a_page = 0;
-  [[nodiscard]] std::uint64_t sum() const {
-    std::uint64_t all = 0;
-    for (const auto& [node, each] : bytes) all += each;
-    return all;
-  }
-};
-
-// A process of its own, a job of one place, that allocates and then holds the memory until this ends.
-class holder {
- public:
-  // Without an intent, each page is touched.
-  holder(std::uint64_t bytes, const intent* what) {
-    int said[2]{};
-    int go_on[2]{};
-    if (::pipe(said) != 0 || ::pipe(go_on) != 0) std::abort();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::close(go_on[1]);
-      hold(bytes, what, said[1], go_on[0]);
-      ::_exit(0);
-    }
-    ::close(said[1]);
-    ::close(go_on[0]);
-    said_ = said[0];
-    go_on_ = go_on[1];
-  }
-  ~holder() { end(); }
-  holder(const holder&) = delete;
-  holder& operator=(const holder&) = delete;
-
-  // Waits until it has allocated.
-  [[nodiscard]] told listen() const {
-    std::string text;
-    char part[4096];
-    for (ssize_t n = 0; text.find("\nend\n") == std::string::npos && (n = ::read(said_, part, sizeof part)) > 0;)
-      text.append(part, static_cast<std::size_t>(n));
-    told result;
-    if (const auto at = text.find("error "); at != std::string::npos) result.error = text.substr(at + 6);
-    std::istringstream lines{text};
-    for (std::string line; std::getline(lines, line);) {
-      unsigned node = 0;
-      unsigned long long bytes = 0;
-      if (std::sscanf(line.c_str(), "node %u %llu", &node, &bytes) == 2) result.bytes[node] += bytes;
-      (void)std::sscanf(line.c_str(), "ns %lf", &result.ns_for_a_page);
-    }
-    return result;
-  }
-  // Its exit status, as waitpid has it.
-  int end() {
-    if (pid_ <= 0) return status_;
-    (void)!::write(go_on_, "", 1);  // other children have this end, too: closing it would say nothing
-    ::close(go_on_);
-    ::close(said_);
-    ::waitpid(std::exchange(pid_, 0), &status_, 0);
-    return status_;
-  }
-
- private:
-  static void hold(std::uint64_t bytes, const intent* what, int say, int go_on) {
-    char name[] = "numa_guest_test";
-    char* arguments[] = {name, nullptr};
-    runtime rt{1, arguments};
-    try {
-      const auto begin = std::chrono::steady_clock::now();
-      const ptr<std::byte> block = what == nullptr ? allocate<std::byte>(bytes) : allocate<std::byte>(bytes, *what);
-      for (std::uint64_t at = 0; what == nullptr && at < bytes; at += page) block.local()[at] = std::byte{1};
-      const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
-      for (const memory_part& part : placement(block).parts)
-        ::dprintf(say, "node %u %llu\n", part.node, static_cast<unsigned long long>(part.bytes));
-      ::dprintf(say, "ns %g\n\nend\n", time.count() / static_cast<double>(bytes / page));
-    } catch (const error& bad) {
-      ::dprintf(say, "error %s\nend\n", bad.what());
-    }
-    char none = 0;
-    (void)!::read(go_on, &none, 1);
-  }
-
-  pid_t pid_ = 0;
-  int said_ = -1;
-  int go_on_ = -1;
-  int status_ = 0;
-};
-
-// The kernel's own count of processes that it ended for want of memory.
-std::uint64_t kills() {
-  std::ifstream file{"/proc/vmstat"};
-  std::string name;
-  for (std::uint64_t value = 0; file >> name >> value;)
-    if (name == "oom_kill") return value;
-  return 0;
-}
-
-class guest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists("/sys/devices/system/node/node3")) GTEST_SKIP() << "not the guest of guest.py";
-    kills_before_ = kills();
-  }
-  void TearDown() override {
-    EXPECT_EQ(kills(), kills_before_) << "the system ended a process";
-    ::unsetenv("SITU_ORDERINGS");
-  }
-  static void order(const std::string& text) {
-    std::ofstream{"/tmp/orderings.toml"} << text;
-    ::setenv("SITU_ORDERINGS", "/tmp/orderings.toml", 1);
-  }
-  static void expect_filled(std::vector<std::uint32_t> nodes, double percent = 90) {
-    for (const std::uint32_t node : nodes) EXPECT_NEAR(memory_of(node).percent_used(), percent, 1.0) << "node " << node;
-  }
-
-  std::uint64_t kills_before_ = 0;
-};
 
 std::string nodes_of(const machine::memory_order& order) {
   std::string text;
