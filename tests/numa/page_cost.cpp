@@ -44,10 +44,17 @@ detail::spill_ordering in_order(double fill) {
   return made;
 }
 
-void place_by_situ(std::byte* at, double fill) {
+void place_along(std::byte* at, double fill) {
   const detail::placement_report report = detail::placer{in_order(fill)}.place(at, bytes);
   if (report.outcome != detail::placement_outcome::placed || (report.by_kernel_bytes != 0) != (fill == 0.9))
     std::printf("not placed as meant: %s\n", format_fills(report).c_str());
+}
+
+void write_for_both(const char* list, const char* fill) {
+  for (const unsigned node : {0u, 1u}) {
+    write_line(list_file(node, "bandwidth_order"), list);
+    write_line(list_file(node, "bandwidth_order_fill"), fill);
+  }
 }
 
 }  // namespace
@@ -55,30 +62,40 @@ void place_by_situ(std::byte* at, double fill) {
 int main(int argc, char** argv) {
   const bool is_counted = argc > 1 && std::strcmp(argv[1], "--instructions") == 0;
   const char* const unit = is_counted ? "instructions" : "ns";
-  const double touched = of_a_page(is_counted, [](std::byte* at) { touch_all(at, bytes); });
-  const double populated = of_a_page(is_counted, populate);
-  std::printf("a page of 4 KiB, default policy: touched %.0f %s, populated %.0f\n", touched, unit, populated);
   const auto say = [&](const char* how, double cost, double than) {
-    std::printf("  %-46s %6.0f  %.3f x\n", how, cost, cost / than);
+    std::printf("  %-52s %6.0f  %.3f x\n", how, cost, cost / than);
   };
-  const bool has_policies = std::filesystem::exists(list_file(0, "bandwidth_order"));
-  if (has_policies) {
-    for (const unsigned node : {0u, 1u}) write_line(list_file(node, "bandwidth_order"), "2 0 1 3");
-    for (const int mode : {order_bandwidth | 0, order_bandwidth | order_strict}) {
-      set_policy(mode);
-      const double cost = of_a_page(is_counted, [](std::byte* at) { touch_all(at, bytes); });
-      set_policy(MPOL_DEFAULT);
-      say(mode == order_bandwidth ? "ordered policy, touched" : "ordered policy, strict, touched", cost, touched);
-    }
-    const double full = of_a_page(is_counted, [](std::byte* at) {
-      for (const unsigned node : {0u, 1u}) write_line(list_file(node, "bandwidth_order_fill"), "1");
-      bind_policy(at, bytes, order_bandwidth);
-      touch_all(at, bytes);
-    });
-    for (const unsigned node : {0u, 1u}) write_line(list_file(node, "bandwidth_order_fill"), "90");
-    say("ordered policy, all four nodes full, touched", full, touched);
-    say("Situ, by the kernel's policy", of_a_page(is_counted, [](std::byte* at) { place_by_situ(at, 0.9); }),
+  const auto touch = [](std::byte* at) { touch_all(at, bytes); };
+  const double touched = of_a_page(is_counted, touch);
+  const double populated = of_a_page(is_counted, populate);
+  std::printf("a page of 4 KiB, %s; times those of the default policy on the local node\n", unit);
+  say("default policy, touched", touched, touched);
+  say("default policy, populated", populated, populated);
+  const auto on_node_2 = [](std::byte* at) {
+    unsigned long mask = 1ul << 2;
+    ::syscall(SYS_mbind, at, bytes, MPOL_PREFERRED, &mask, 8ul, 0);
+  };
+  say("node 2 preferred, touched", of_a_page(is_counted, [&](std::byte* at) { on_node_2(at), touch(at); }), touched);
+  say("node 2 preferred, populated", of_a_page(is_counted, [&](std::byte* at) { on_node_2(at), populate(at); }),
+      populated);
+  if (std::filesystem::exists(list_file(0, "bandwidth_order"))) {
+    write_for_both("0 2 1 3", "90");
+    const auto ordered = [&](int mode) {
+      return of_a_page(is_counted, [&](std::byte* at) { bind_policy(at, bytes, mode), touch(at); });
+    };
+    say("ordered policy, local node first, touched", ordered(order_bandwidth), touched);
+    say("the same, strict", ordered(order_bandwidth | order_strict), touched);
+    write_for_both("2 0 1 3", "90");
+    say("ordered policy, node 2 first, touched", ordered(order_bandwidth), touched);
+    say("the same, populated",
+        of_a_page(is_counted, [&](std::byte* at) { bind_policy(at, bytes, order_bandwidth), populate(at); }),
         populated);
+    write_for_both("2 0 1 3", "1");
+    say("ordered policy, all four nodes full, touched", ordered(order_bandwidth), touched);
+    write_for_both("2 0 1 3", "90");
+    say("Situ, by the kernel's policy, node 2 first",
+        of_a_page(is_counted, [](std::byte* at) { place_along(at, 0.9); }), populated);
   }
-  say("Situ, in user space", of_a_page(is_counted, [](std::byte* at) { place_by_situ(at, 0.89); }), populated);
+  say("Situ, in user space, node 2 first", of_a_page(is_counted, [](std::byte* at) { place_along(at, 0.89); }),
+      populated);
 }
