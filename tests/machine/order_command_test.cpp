@@ -151,4 +151,50 @@ TEST_F(order_command, help_has_examples) {
   EXPECT_NE(run("show --nonsense").exit_code, 0);
 }
 
+// --- the kernel's lists ---
+
+// A folder as the kernel's, of node 0 whose lists are as given.
+class kernel_lists : public order_command {
+ protected:
+  kernel_lists() : folder_{home_ + "/node"} {
+    for (const char* node : {"/node0", "/node1"}) {
+      fs::create_directories(folder_ + node);
+      std::ofstream{folder_ + node + "/cpulist"} << (std::string{node} == "/node0" ? "0\n" : "\n");
+      for (const char* name : {"latency", "bandwidth", "capacity", "normal"}) {
+        std::ofstream{folder_ + node + "/" + name + "_order"} << "0\n";
+        std::ofstream{folder_ + node + "/" + name + "_order_fill"} << "90\n";
+      }
+    }
+  }
+  std::string folder_;
+};
+
+TEST_F(kernel_lists, are_shown_beside_what_situ_orders) {
+  ASSERT_EQ(run("set bandwidth 0 --fill 80").exit_code, 0);
+  const outcome result = run("kernel --nodes " + folder_);
+  EXPECT_EQ(result.exit_code, 0) << result.text;
+  EXPECT_NE(result.text.find("node 0  latency    0                      90%  the kernel"), std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("Situ, which orders dram 0 up to 80%"), std::string::npos) << result.text;
+  EXPECT_EQ(result.text.find("node 1"), std::string::npos) << "it has no processors";
+  EXPECT_EQ(text_of(folder_ + "/node0/bandwidth_order_fill"), "90\n") << "shown only";
+}
+
+TEST_F(kernel_lists, are_written_where_they_differ) {
+  ASSERT_EQ(run("set bandwidth 0 --fill 80").exit_code, 0);
+  const outcome result = run("kernel --write --nodes " + folder_);
+  EXPECT_EQ(result.exit_code, 0) << result.text;
+  EXPECT_EQ(text_of(folder_ + "/node0/bandwidth_order_fill"), "80");
+  EXPECT_EQ(text_of(folder_ + "/node0/bandwidth_order"), "0");
+  EXPECT_EQ(text_of(folder_ + "/node0/capacity_order"), "0\n") << "untouched";
+  EXPECT_NE(result.text.find("80%  the kernel, from now on"), std::string::npos) << result.text;
+}
+
+TEST_F(kernel_lists, a_kernel_without_them_is_said_to_be_one) {
+  const outcome shown = run("kernel --nodes " + home_);
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_NE(shown.text.find("no ordered policies"), std::string::npos);
+  EXPECT_EQ(run("kernel --write --nodes " + home_).exit_code, 1);
+}
+
 }  // namespace

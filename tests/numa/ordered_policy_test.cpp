@@ -434,4 +434,57 @@ TEST_F(ordered_policy, mbind_moves_what_lies_on_none_of_the_orderings_nodes) {
   ::munmap(at, 16 * mib);
 }
 
+// --- Situ on such a kernel ---
+
+TEST_F(ordered_policy, situ_leaves_an_ordering_to_the_kernel_that_has_it) {
+  order("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"2, 0, 1, 3\"\n");
+  for (const bool is_kernels : {true, false}) {
+    write_list("bandwidth", is_kernels ? "2 0 1 3" : "3 1 0 2");
+    // In a process of its own, which reads the lists anew.
+    holder one{900 * mib, &situ::intent::bandwidth};
+    const told where = one.listen();
+    EXPECT_EQ(where.error, "");
+    EXPECT_EQ(where.sum(), 900 * mib);
+    EXPECT_EQ(where.by_kernel_bytes, is_kernels ? 900 * mib : 0);
+    expect_filled({2, 0, 1});
+    EXPECT_LT(memory_of(3).percent_used(), 89);
+    EXPECT_EQ(one.end(), 0);
+  }
+}
+
+TEST_F(ordered_policy, situ_by_the_kernel_two_compete_and_no_room_is_an_error) {
+  order("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"2, 0\"\n");
+  write_list("bandwidth", "2 0");
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(round);
+    holder first{200 * mib, &situ::intent::bandwidth};
+    holder second{200 * mib, &situ::intent::bandwidth};
+    const told one = first.listen();
+    const told other = second.listen();
+    EXPECT_EQ(one.error + other.error, "");
+    EXPECT_EQ(one.by_kernel_bytes + other.by_kernel_bytes, 400 * mib);
+    expect_filled({2});
+    holder third{300 * mib, &situ::intent::bandwidth};
+    EXPECT_THAT(third.listen().error, HasSubstr("no memory of its ordering has room"));
+    EXPECT_EQ(first.end() | second.end() | third.end(), 0);
+  }
+}
+
+// One by the kernel's policy, the other by Situ in user space: both hold the threshold.
+TEST_F(ordered_policy, one_of_each_mechanism_compete) {
+  write_list("bandwidth", "2 0 1 3");
+  write_list("capacity", "2 3");  // not what Situ orders for it
+  order("[[ordering]]\nintent = \"capacity\"\nmemories = \"2, 0, 1, 3\"\nfill = 89.5\n");
+  holder in_user_space{500 * mib, &situ::intent::capacity};
+  std::byte* const at = map_memory(500 * mib);
+  ASSERT_EQ(bind_policy(at, 500 * mib, order_bandwidth | order_strict), 0);
+  touch_all(at, 500 * mib);
+  const told where = in_user_space.listen();
+  EXPECT_EQ(where.error, "");
+  EXPECT_EQ(where.by_kernel_bytes, 0u);
+  expect_filled({2, 0, 1});
+  EXPECT_EQ(in_user_space.end(), 0);
+  ::munmap(at, 500 * mib);
+}
+
 }  // namespace

@@ -117,6 +117,7 @@ void show(const order_options& options) {
     return;
   }
   for (const std::string& complaint : all.complaints()) fmt::print("not used: {}\n", complaint);
+  if (options.source.is_this_machine()) fmt::print("{}\n", kernel_order_line());
 }
 
 // What is written, one sentence for each file and each fault; 1 where there is a fault.
@@ -282,6 +283,8 @@ constexpr const char* order_examples =
     "all\n"
     "  situ order set checkpoint 'hbm 1, dram 0'       an intent of a program's own\n"
     "  situ order set bandwidth --remove\n"
+    "  situ order kernel --write                       have the kernel place along them, where it can "
+    "(kernel/README.md)\n"
     "  situ order check                                what is wrong with the files, and with the firmware's figures";
 
 }  // namespace
@@ -303,6 +306,7 @@ void add_order_command(CLI::App& app) {
   checked->add_option("FILE", options->files, "These, instead of the machine's, the user's and SITU_ORDERINGS");
   options->source.add_to(*checked);
   checked->callback([options] { check(*options); });
+  add_kernel_order_command(*command);
 
   CLI::App* written = command->add_subcommand("set", "Write an ordering into a file, in place of the one it has");
   written->add_option("INTENT", options->intent, "What is ordered: bandwidth, latency, .. or a name of your own")
