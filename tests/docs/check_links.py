@@ -20,7 +20,7 @@ SKIPPED = {"build", "install", ".git", ".cache"}
 MARKED = (".md",)
 SLASHES = (".h", ".cpp", ".inl", ".c")
 HASHES = (".cmake", ".in", ".sh", ".awk", ".py", ".toml", "CMakeLists.txt", "Makefile", ".txt")
-TOPS = "bench|cmake|compat|development|docs|examples|include|machines|src|tests|tools"
+TOPS = "bench|cmake|compat|development|docs|examples|include|kernel|machines|src|tests|tools"
 # What other projects, the reader's own programs and builds call their files.
 FOREIGN = {"first.cpp", "count.cpp", "study.toml", "m.toml", "here.toml", "two.toml", "complex.h", "ops_dummy_singlenode.cpp", "SituConfig.cmake", "PREFIX.cpp", "OUT/NAME.md", "NAME.md"}
 
@@ -127,7 +127,7 @@ def words_of(root, names):
     """All words of the code, without its comments."""
     words = set()
     for name in names:
-        if name.endswith((*SLASHES, *HASHES)) and not name.endswith("check_links.py"):
+        if name.endswith((*SLASHES, *HASHES, ".patch", ".config")) and not name.endswith("check_links.py"):
             with open(os.path.join(root, name), encoding="utf-8") as file:
                 text = file.read()
             words.update(re.findall(r"\w+", re.sub(r"//[^\n]*", "", text) if name.endswith(SLASHES) else text))
