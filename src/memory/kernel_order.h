@@ -5,10 +5,10 @@
 // one of these lists is the very ordering that it would go along; else, and for what the kernel has no room for, it is
 // done in user space (placer.h). For a chunk of 2 MiB:
 //
-//   find      the policy whose list is this ordering, from the node that this thread is on now        getcpu
-//   bind      all that is left, once, strictly: no room is an error, and nobody is ended for it       mbind
-//   make      the chunk's pages MADV_POPULATE_WRITE look      where eight of them are; where they differ, where all are
-//   move_pages
+//   find   the policy whose list is this ordering, from this thread's node     getcpu
+//   bind   all that is left, once, strictly: no room is an error               mbind
+//   make   the chunk's pages                                                   MADV_POPULATE_WRITE
+//   look   where eight of them are; where they differ, where all are           move_pages
 //
 // Invariants
 //   1. A policy is strict only while this places. Afterwards its range falls back like any other: a page that is
