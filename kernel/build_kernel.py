@@ -2,7 +2,8 @@
 """Builds the small kernel with the ordered memory policies, for the guest of tests/numa; prints where its image is.
 
     kernel/build_kernel.py                 builds it unless it is in the cache; 5 to 7 minutes of a processor
-    kernel/build_kernel.py --if-affordable the same, but in CI only where there are 4 processors; says so where it does not
+    kernel/build_kernel.py --if-affordable the same, but in CI only where there are 4 processors; says so where it does not.
+                                           SITU_GUEST_KERNEL decides otherwise: `build`, or `cached`, which never builds
     kernel/build_kernel.py --cached        never builds; exit code 77 where there is none
     kernel/build_kernel.py --unpatched     the same kernel without the patch, to compare with
     kernel/build_kernel.py --checked       with lockdep and the kernel's checks of lists, memory and sleeping
@@ -117,6 +118,11 @@ def build(options, image):
 
 
 def why_not_affordable():
+    wish = os.environ.get("SITU_GUEST_KERNEL")
+    if wish == "build":
+        return None
+    if wish == "cached":
+        return "SITU_GUEST_KERNEL says so"
     if os.environ.get("CI") and os.cpu_count() < LEAST_PROCESSORS_IN_CI:
         return f"CI is set, and there are fewer than {LEAST_PROCESSORS_IN_CI} processors for it"
     return None

@@ -31,7 +31,10 @@ inline int bind_policy(void* at, std::uint64_t bytes, int mode, unsigned flags =
 }
 
 inline std::string list_file(unsigned node, const std::string& name) {
-  return "/sys/devices/system/node/node" + std::to_string(node) + "/" + name;
+  std::string file{"/sys/devices/system/node/node"};
+  file += std::to_string(node);
+  file += '/';
+  return file += name;
 }
 inline std::string read_line(const std::string& file) {
   std::string line;
