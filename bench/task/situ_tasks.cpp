@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -35,8 +36,16 @@ constexpr std::array<subject, 5> subjects{{{"openmp", "situ_bench_tasks_openmp"}
                                            {"starpu", "situ_bench_tasks_starpu"},
                                            {"situ", "situ_bench_tasks_situ"}}};
 
-// ns a unit, as the program prints it; nothing where it cannot be run here. Ends this program where the other fails.
-std::optional<double> run(const subject& which, const std::string& arguments) {
+// What runs the units one after the other: half of its time is the bound of two threads.
+constexpr subject in_order{"bound", "situ_bench_tasks_in_order"};
+
+struct outcome {
+  double ns;           // a unit
+  std::string result;  // of all
+};
+
+// As the program prints it; nothing where it cannot be run here. Ends this program where the other fails.
+std::optional<outcome> run(const subject& which, const std::string& arguments) {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / which.program;
   if (!fs::exists(program)) return std::nullopt;
   std::string command = "'" + program.string() + "' " + arguments;
@@ -48,12 +57,13 @@ std::optional<double> run(const subject& which, const std::string& arguments) {
   }
   std::FILE* const output = ::popen(command.c_str(), "r");
   double ns = 0;
-  const bool is_read = output != nullptr && std::fscanf(output, "%lf", &ns) == 1;
+  char result[64];
+  const bool is_read = output != nullptr && std::fscanf(output, "%lf %63s", &ns, result) == 2;
   if (output == nullptr || ::pclose(output) != 0 || !is_read) {
     std::fprintf(stderr, "situ_bench_tasks: %s fails\n", command.c_str());
     std::exit(1);
   }
-  return ns;
+  return outcome{ns, result};
 }
 
 void measure(const char* name, std::size_t size, int times) {
@@ -61,8 +71,34 @@ void measure(const char* name, std::size_t size, int times) {
   for (const subject& each : subjects) all.push_back({each.name});
   for (int i = 0; i < times; ++i)
     for (std::size_t s = 0; s < subjects.size(); ++s)
-      if (const auto ns = run(subjects[s], std::string{name} + " " + std::to_string(size))) all[s].ns.push_back(*ns);
+      if (const auto got = run(subjects[s], std::string{name} + " " + std::to_string(size)))
+        all[s].ns.push_back(got->ns);
   print(name, all);
+}
+
+// The counterpart of each sample is the fastest of the others; each result is held against that of one after the other.
+void measure_cholesky(const char* name, std::size_t size, int times) {
+  const std::string arguments = std::string{name} + " " + std::to_string(size);
+  std::vector<samples> all{{in_order.name}};
+  for (const subject& each : subjects) all.push_back({each.name});
+  std::vector<double> best_other;
+  for (int i = 0; i < times; ++i) {
+    const outcome alone = run(in_order, arguments).value();
+    all[0].ns.push_back(alone.ns / 2);
+    double best = 0;
+    for (std::size_t s = 0; s < subjects.size(); ++s) {
+      const auto got = run(subjects[s], arguments);
+      if (!got) continue;
+      if (got->result != alone.result) {
+        std::fprintf(stderr, "situ_bench_tasks: %s of %s is wrong\n", name, subjects[s].name);
+        std::exit(1);
+      }
+      all[s + 1].ns.push_back(got->ns);
+      if (std::string_view{subjects[s].name} != "situ" && (best == 0 || got->ns < best)) best = got->ns;
+    }
+    best_other.push_back(best == 0 ? all[0].ns.back() : best);
+  }
+  print(name, all, best_other);
 }
 
 // The launcher binds a place to a core; its threads, and the programs that it starts, are to have all of them.
@@ -86,8 +122,8 @@ int main(int argc, char** argv) {
   if (is_wanted("independent")) measure("independent", quick ? 10'000 : 1'000'000, times);
   if (is_wanted("chained")) measure("chained", quick ? 2'000 : 100'000, times);
   if (is_wanted("wavefront")) measure("wavefront", quick ? 2'000 : 100'000, times);
-  if (is_wanted("cholesky_64")) measure("cholesky_64", quick ? 512 : 4096, times);
-  if (is_wanted("cholesky_32")) measure("cholesky_32", quick ? 256 : 4096, times);
+  if (is_wanted("cholesky_64")) measure_cholesky("cholesky_64", quick ? 512 : 4096, times);
+  if (is_wanted("cholesky_32")) measure_cholesky("cholesky_32", quick ? 256 : 4096, times);
   if (is_wanted("slow_memory")) task_bench::measure_slow_memory();
   print_end();
 }

@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace task_bench {
@@ -63,15 +65,26 @@ class cold_file {
     ::fdatasync(file_);
     ::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);
   }
-  // Reads all of it, into one buffer.
+  // Reads all of it into a few buffers, past the page cache, several requests at a time: the fastest way by hand.
   double read() const {
-    std::vector<double> buffer(tile);
+    constexpr std::size_t readers = 4;
     cool();
+    const int direct = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
     const double begin = now_ns();
-    for (std::size_t i = 0; i < size_; ++i)
-      if (::pread(file_, buffer.data(), mib, static_cast<off_t>(i * mib)) != static_cast<ssize_t>(mib))
-        give_up("situ_bench_tasks: reading");
-    return now_ns() - begin;
+    std::vector<std::jthread> all;
+    for (std::size_t r = 0; r < readers; ++r)
+      all.emplace_back([&, r] {
+        void* const buffer = std::aligned_alloc(4096, mib);
+        for (std::size_t i = r; i < size_; i += readers)
+          if (::pread(direct >= 0 ? direct : file_, buffer, mib, static_cast<off_t>(i * mib)) !=
+              static_cast<ssize_t>(mib))
+            give_up("situ_bench_tasks: reading");
+        std::free(buffer);
+      });
+    all.clear();
+    const double took = now_ns() - begin;
+    if (direct >= 0) ::close(direct);
+    return took;
   }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int descriptor() const { return file_; }
