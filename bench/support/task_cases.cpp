@@ -28,8 +28,7 @@ const job_bench& task_bench() {
           "kernels. "
           "Each subject is a process of its own.",
       .help = "Work units that declare their accesses, beside OpenMP, oneTBB and StarPU",
-      .cases = {{"independent", "1e6 units: unit i reads a[i] and writes b[i]", "unit", 0,
-                 subjects({300, false})},
+      .cases = {{"independent", "1e6 units: unit i reads a[i] and writes b[i]", "unit", 0, subjects({300, false})},
                 {"chained", "1e5 units, each after the one before", "unit", 0, subjects({500, false})},
                 {"wavefront", "1e5 units, rows of 64: after the one before in the row, and the row before", "unit", 0,
                  subjects({500, false})},

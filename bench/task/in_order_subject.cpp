@@ -12,9 +12,7 @@ struct at_once {
   tiled_matrix& m;
   void factor(std::size_t k) { factor_tile(m.at(k, k), m.tile); }
   void solve(std::size_t k, std::size_t r) { solve_tile(m.at(k, k), m.at(r, k), m.tile); }
-  void update(std::size_t k, std::size_t r, std::size_t c) {
-    update_tile(m.at(r, k), m.at(c, k), m.at(r, c), m.tile);
-  }
+  void update(std::size_t k, std::size_t r, std::size_t c) { update_tile(m.at(r, k), m.at(c, k), m.at(r, c), m.tile); }
 };
 
 void run_cholesky(tiled_matrix& m) {

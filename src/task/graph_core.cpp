@@ -50,9 +50,17 @@ static bool touch(const memory_region& a, const memory_region& b) noexcept {  //
   return a.size() != 0 && b.size() != 0 && begin_a < begin_b + extent(b) && begin_b < begin_a + extent(a);
 }
 
-void prepare_unit(graph_core& core, std::span<const declared_access> accesses) { core.prepare(accesses); }
+std::span<const declared_access> prepare_unit(graph_core& core, std::span<const declared_access> accesses) {
+  return core.prepare(accesses);
+}
 
-void graph_core::prepare(std::span<const declared_access> accesses) {
+std::span<const declared_access> graph_core::prepare(std::span<const declared_access> accesses) {
+  if (std::any_of(accesses.begin(), accesses.end(), [](const auto& each) { return each.pieces != nullptr; })) {
+    in_pieces_.clear();
+    for (const declared_access& each : accesses)
+      visit_regions(each, [&](const memory_region& region) { in_pieces_.push_back({region, each.mode}); });
+    accesses = in_pieces_;
+  }
   for (const declared_access& each : accesses)
     if (each.region.rows > 1 && each.region.stride < each.region.bytes)
       throw error{errc::bad_argument, fmt::format("a declared region has rows of {} bytes that begin {} bytes after "
@@ -65,6 +73,7 @@ void graph_core::prepare(std::span<const declared_access> accesses) {
     for (const declared_access& access : accesses) each->collect(access, tiles_);
     each->check(tiles_);
   }
+  return accesses;
 }
 
 work_unit& begin_unit(graph_core& core) { return core.free_unit(); }
@@ -95,10 +104,13 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
       fresh_{std::bit_ceil(std::clamp(options.window, 1U, 1U << 20))},
       threads_order_{can_order_all_threads()},
       is_checked_{options.checked},
+      grain_{options.granularity_bytes},
       await_end_{std::move(await_end)} {
   if (!std::has_single_bit(window_) || window_ > (1U << 20))
     throw error{errc::bad_argument,
                 fmt::format("a task graph's window is {}: give a power of two, 2^20 at most", window_)};
+  if (!std::has_single_bit(grain_))
+    throw error{errc::bad_argument, fmt::format("a granularity of {} bytes: give a power of two", grain_)};
   units_ = std::make_unique<work_unit[]>(window_);
   for (std::uint32_t i = 0; i < window_; ++i) units_[i].successors.store(ended_mark, std::memory_order_relaxed);
   const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
@@ -202,9 +214,14 @@ void graph_core::depend(work_unit& unit, unit_name on, std::uint32_t& found) {
 void graph_core::declare(work_unit& unit, const memory_region& region, access_mode mode, std::uint32_t& found) {
   const unit_name self = name_of(unit);
   const bool is_wait = unit.run == nullptr;  // over before anything else is added, so nobody has to know of it
+  if (region.bytes == 0) return;
+  std::uint64_t last = 0;  // where the row before ends
   for (std::size_t row = 0; row < region.rows; ++row) {
-    const auto begin = reinterpret_cast<std::uint64_t>(region.begin) + row * region.stride;
-    accesses_.visit(begin, begin + region.bytes, [&](interval& it) {
+    const auto first = reinterpret_cast<std::uint64_t>(region.begin) + row * region.stride;
+    const std::uint64_t begin = std::max(first & ~(grain_ - 1), last);
+    const std::uint64_t end = (first + region.bytes + grain_ - 1) & ~(grain_ - 1);
+    last = end;
+    accesses_.visit(begin, end, [&](interval& it) {
       if (mode == access_mode::read) {
         if (it.writer == self) return;
         depend(unit, it.writer, found);
@@ -231,9 +248,11 @@ void graph_core::declare(work_unit& unit, const memory_region& region, access_mo
 open_reduction& open_reduction_of(graph_core& core, const memory_region& target, const void* operation,
                                   std::span<const declared_access> accesses) {
   for (const declared_access& each : accesses)
-    if (touch(each.region, target))
-      throw error{errc::bad_argument,
-                  "a unit declares an access to what it reduces into: it has a part of its own, which it is given"};
+    visit_regions(each, [&](const memory_region& region) {
+      if (touch(region, target))
+        throw error{errc::bad_argument,
+                    "a unit declares an access to what it reduces into: it has a part of its own, which it is given"};
+    });
   return core.reduction_of(target, operation);
 }
 
@@ -278,10 +297,7 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
     if (!tiles_.empty() && unit.run != nullptr) {
       unit.staged.reset(new std::vector<staged_tile>(std::exchange(tiles_, {})));
       for (; asked < stagings_.size(); ++asked)
-        if (uses(*unit.staged, *stagings_[asked])) {
-          stagings_[asked]->request(unit);
-          ++tiles;
-        }
+        if (uses(*unit.staged, *stagings_[asked]) && stagings_[asked]->request(unit)) ++tiles;
     }
   } catch (...) {  // what it has declared so far is waited for; but it does nothing
     no_room = std::current_exception();
@@ -500,7 +516,7 @@ void graph_core::stop() noexcept {
   is_stopping_.store(true, std::memory_order_release);
   bell_.fetch_add(1, std::memory_order_release);
   wake_on_word(bell_, INT32_MAX);
-  for (worker& each : workers_) each.join();
+  workers_.clear();  // waits for them
 }
 
 std::uint64_t graph_core::ended() const noexcept {
@@ -528,7 +544,7 @@ void graph_core::wait() {
 
 void graph_core::wait_for(std::span<const declared_access> accesses) {
   check_thread("wait_for()");
-  prepare(accesses);
+  accesses = prepare(accesses);
   work_unit& unit = free_unit();
   unit.run = nullptr;
   unit.destroy = nullptr;

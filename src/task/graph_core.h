@@ -15,6 +15,7 @@
 
 #include "base/host.h"
 #include "task/access_map.h"
+#include "task/shared_workers.h"
 #include "task/staging.h"
 #include "task/unit_queues.h"
 
@@ -30,7 +31,7 @@ class graph_core {
 
   [[nodiscard]] work_unit& free_unit();
   open_reduction& reduction_of(const memory_region& target, const void* operation);
-  void prepare(std::span<const declared_access> accesses);
+  [[nodiscard]] std::span<const declared_access> prepare(std::span<const declared_access> accesses);
   void add(work_unit& unit, std::span<const declared_access> accesses);
   // In a body: the unit does not end with it, but when end() is told so by the adding thread, maybe before it returns.
   work_unit& defer() noexcept;
@@ -45,6 +46,7 @@ class graph_core {
   void wait();
   void wait_for(std::span<const declared_access> accesses);
   [[nodiscard]] task_graph_statistics statistics() const;
+  [[nodiscard]] bool is_checked() const noexcept { return is_checked_; }
   [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
 
  private:
@@ -99,8 +101,10 @@ class graph_core {
   std::uint64_t edges_ = 0;
   std::vector<open_reduction> reductions_;
   std::vector<staging*> stagings_;
+  std::vector<declared_access> in_pieces_;
   std::vector<staged_tile> tiles_;  // of the unit that is being prepared
   bool is_checked_;
+  std::uint64_t grain_;  // bytes that are one location
   std::function<void()> await_end_;
   work_unit* running_ = nullptr;  // where units are deferred
   bool is_in_unit_ = false;       // the adding thread runs one
@@ -117,7 +121,7 @@ class graph_core {
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
   std::uint64_t failed_number_ = 0;
-  std::vector<detail::worker> workers_;
+  std::vector<shared_worker> workers_;
 };
 
 }  // namespace situ::detail

@@ -21,16 +21,18 @@ class place_graph_core {
         under_way_(place_count()),
         waiting_(place_count()),
         units_at_(place_count()),
-        units_{{.threads = 1, .window = options.window}, [this] { await_end(); }} {
+        units_{{.threads = 1, .window = options.window, .granularity_bytes = options.granularity_bytes},
+               [this] { await_end(); }} {
     if (at_once_ == 0) throw error{errc::bad_argument, "a place graph with at_once 0 would ask nobody: give 1 or more"};
   }
 
   [[nodiscard]] place place_of(std::span<const declared_access> accesses) {
     bytes_.assign(under_way_.size(), 0);
     for (const declared_access& each : accesses)
-      if (each.region.size() != 0)
-        bytes_[ptr<const std::byte>{static_cast<const std::byte*>(each.region.begin)}.place().index()] +=
-            each.region.size();
+      visit_regions(each, [this](const memory_region& region) {
+        if (region.size() == 0) return;
+        bytes_[ptr<const std::byte>{static_cast<const std::byte*>(region.begin)}.place().index()] += region.size();
+      });
     std::uint32_t best = 0;
     for (std::uint32_t p = 1; p < bytes_.size(); ++p)
       if (bytes_[p] > bytes_[best] || (bytes_[p] == bytes_[best] && added_[p] < added_[best])) best = p;

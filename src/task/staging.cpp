@@ -2,358 +2,428 @@
 
 #include <situ/base/error.h>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "task/graph_core.h"
 
 namespace situ::detail {
+
 namespace {
-
-[[noreturn]] void throw_file_error(const std::string& name, const char* what, int error) {
-  throw situ::error{errc::bad_file, fmt::format("{}: {}: {}", name, what, std::strerror(error))};
+constexpr std::uint32_t no_frame = UINT32_MAX;
 }
 
-// At a time; a process has 65530 mappings, and a tile takes two.
-constexpr std::size_t most_tiles = 20'000;
-
-// Null where there is no room.
-std::byte* reserve(std::size_t bytes, int access) noexcept {
-  void* const mapped = ::mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
-}
-
-// Moves the pages of a range; its addresses stay, without pages. False where there is no room for another mapping.
-bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
-  return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
-}
-
-std::size_t whole(std::size_t bytes, std::size_t of) { return (bytes + of - 1) / of * of; }
-
-}  // namespace
-
-staging::staging(graph_core& core, const std::string& file, std::size_t bytes, const staging_options& options)
-    : core_{core}, name_{file}, bytes_{bytes}, tile_bytes_{options.tile_bytes}, budget_tiles_{0} {
-  if (tile_bytes_ == 0 || tile_bytes_ % page_bytes != 0)
-    throw error{errc::bad_argument, fmt::format("tiles of {} bytes: give a multiple of {}", tile_bytes_, page_bytes)};
-  budget_tiles_ = options.budget_bytes / tile_bytes_;
-  if (budget_tiles_ == 0)
-    throw error{errc::bad_argument, fmt::format("a budget of {} bytes holds no tile of {}: give more, or smaller tiles",
-                                                options.budget_bytes, tile_bytes_)};
-  tiles_.resize(whole(bytes_, tile_bytes_) / tile_bytes_);
-  budget_tiles_ = std::min(budget_tiles_, std::max<std::size_t>(tiles_.size(), 1));
-  if (budget_tiles_ > most_tiles)
-    throw error{errc::bad_argument,
-                fmt::format("a budget of {} tiles, each of which is a mapping: give tiles of {} bytes or more",
-                            budget_tiles_, whole(options.budget_bytes / most_tiles + 1, page_bytes))};
-  for (std::size_t i = budget_tiles_; i-- > 0;) free_frames_.push_back(static_cast<std::uint32_t>(i));
-  mapped_bytes_ = std::max<std::size_t>(tiles_.size(), 1) * tile_bytes_;
-  file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file_ < 0) throw_file_error(name_, "cannot be opened", errno);
-  const auto give_up = [this](const char* what) {
-    const int failed = errno;
-    if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
-    ::close(file_);
-    throw_file_error(name_, what, failed);
-  };
-  struct stat is{};
-  if (::fstat(file_, &is) != 0) give_up("cannot be looked at");
-  if (static_cast<std::size_t>(is.st_size) < bytes_ && ::ftruncate(file_, static_cast<off_t>(bytes_)) != 0)
-    give_up("cannot be made long enough");
-  base_ = reserve(mapped_bytes_, PROT_NONE);
-  if (base_ == nullptr) give_up("no addresses for all of it");
-  frames_ = reserve(budget_tiles_ * tile_bytes_, PROT_READ | PROT_WRITE);
-  if (frames_ == nullptr) give_up("no addresses for its tiles");
+staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_store> store, const page_source& fast)
+    : core_{core},
+      plan_{std::move(plan)},
+      is_checked_{core.is_checked()},
+      store_{std::move(store)},
+      store_begin_{
+          store_->allocate((std::max<std::size_t>(plan_.bytes, 1) + page_bytes - 1) / page_bytes * page_bytes)},
+      room_{plan_.tiles, plan_.tile_bytes, plan_.budget_tiles, fast, plan_.name},
+      tiles_(plan_.tiles) {
+  for (std::size_t i = plan_.budget_tiles; i-- > 0;) free_frames_.push_back(static_cast<std::uint32_t>(i));
+  core_.add_staging(*this);
   try {
     thread_ = worker{[this] { work(); }};
-    core_.add_staging(*this);
   } catch (...) {
-    close();
+    core_.remove_staging(*this);
     throw;
   }
 }
 
 staging::~staging() {
   core_.settle_all();
-  try {
-    write_all();
-  } catch (...) {  // a destructor throws nothing
-  }
-  core_.remove_staging(*this);
-  close();
-}
-
-void staging::close() noexcept {
   {
-    const std::scoped_lock lock{mutex_};
+    lock held{mutex_};
+    write_all(held);
     is_stopping_ = true;
   }
+  core_.remove_staging(*this);
   changed_.notify_all();
   thread_.join();
-  ::munmap(base_, mapped_bytes_);
-  ::munmap(frames_, budget_tiles_ * tile_bytes_);
-  ::close(file_);
 }
 
 std::size_t staging::bytes_of(std::uint32_t index) const noexcept {
-  return std::min(tile_bytes_, bytes_ - index * tile_bytes_);
+  return std::min(plan_.tile_bytes, plan_.bytes - index * plan_.tile_bytes);
+}
+std::size_t staging::whole_pages_of(std::uint32_t index) const noexcept {
+  return (bytes_of(index) + page_bytes - 1) / page_bytes * page_bytes;
 }
 
 // --- units ----------------------------------------------------------------------------------------------------------
 
-void staging::collect(const declared_access& access, std::vector<staged_tile>& tiles) {
-  const auto base = reinterpret_cast<std::uint64_t>(base_);
-  for (std::size_t row = 0; row < access.region.rows && access.region.bytes != 0; ++row) {
-    const std::uint64_t begin = reinterpret_cast<std::uint64_t>(access.region.begin) + row * access.region.stride;
-    const std::uint64_t end = begin + access.region.bytes;
-    if (end <= base || base + mapped_bytes_ <= begin) continue;
-    if (begin < base || base + bytes_ < end)
-      throw error{errc::bad_argument, fmt::format("a unit declares bytes {} to {} of {}, which has {}",
-                                                  static_cast<std::int64_t>(begin - base), end - base, name_, bytes_)};
-    for (std::uint64_t i = (begin - base) / tile_bytes_; i <= (end - base - 1) / tile_bytes_; ++i) {
-      const auto index = static_cast<std::uint32_t>(i);
-      const std::uint64_t first = base + i * tile_bytes_;
-      const bool is_all = begin <= first && first + bytes_of(index) <= end;
-      const staged_tile one{this, index, access.mode != access_mode::read,
-                            access.mode != access_mode::write || !is_all};
-      const auto known = std::find_if(tiles.begin(), tiles.end(),
-                                      [&](const staged_tile& each) { return each.of == this && each.tile == index; });
-      if (known == tiles.end()) {
-        tiles.push_back(one);
-      } else {
-        known->is_written |= one.is_written;
-        known->is_needed |= one.is_needed;
-      }
-    }
-  }
-}
-
-void staging::check(const std::vector<staged_tile>& tiles) const {
-  const auto count = static_cast<std::size_t>(
-      std::count_if(tiles.begin(), tiles.end(), [this](const staged_tile& each) { return each.of == this; }));
-  if (count > budget_tiles_)
-    throw error{
-        errc::bad_argument,
-        fmt::format("a unit declares {} tiles of {}, whose budget holds {} of {} bytes: give a larger budget, or "
-                    "declare less in a unit",
-                    count, name_, budget_tiles_, tile_bytes_)};
-}
-
-void staging::request(work_unit& unit) {
+bool staging::request(work_unit& unit) {
   {
-    const std::scoped_lock lock{mutex_};
+    const std::scoped_lock held{mutex_};
+    const auto is_there = [this](const staged_tile& each) {
+      return each.of != this || tiles_[each.tile].state == tile_state::here;
+    };
+    if (wanted_.empty() && fits(unit) && std::all_of(unit.staged->begin(), unit.staged->end(), is_there)) {
+      for (const staged_tile& each : *unit.staged)
+        if (each.of == this) pin(each);
+      return false;
+    }
     wanted_.push_back(&unit);
+    ++events_;
   }
   changed_.notify_all();
+  return true;
 }
 
 void staging::release(const std::vector<staged_tile>& tiles, bool has_failed) noexcept {
   {
-    const std::scoped_lock lock{mutex_};
+    lock held{mutex_};
     for (const staged_tile& each : tiles) {
       if (each.of != this) continue;
       tile& it = tiles_[each.tile];
-      if (it.is_here && each.is_written && (!has_failed || !it.is_blank)) {
+      if (it.state == tile_state::here && each.is_written && (!has_failed || !it.is_blank)) {
         it.is_changed = true;
         it.is_blank = false;
       }
-      unpin(each.tile);
+      unpin(each);
+      if (it.state == tile_state::here && it.pins == 0 && it.is_blank) {
+        idle_.erase(it.idle);
+        forget(each.tile, nullptr);
+      }
     }
+    ++events_;
   }
   changed_.notify_all();
 }
 
-void staging::pin(std::uint32_t index) {
-  tile& it = tiles_[index];
-  if (it.pins++ == 0 && it.is_here) idle_.erase(it.idle);
+bool staging::fits(const work_unit& unit) const {
+  const auto more = std::count_if(unit.staged->begin(), unit.staged->end(), [this](const staged_tile& each) {
+    return each.of == this && tiles_[each.tile].pins == 0;
+  });
+  return pinned_ + static_cast<std::size_t>(more) <= plan_.budget_tiles;
 }
 
-void staging::unpin(std::uint32_t index) {
-  tile& it = tiles_[index];
-  if (--it.pins != 0 || !it.is_here) return;
-  if (!it.is_blank) {
-    it.idle = idle_.insert(idle_.end(), index);
-    return;
+void staging::pin(const staged_tile& one) {
+  tile& it = tiles_[one.tile];
+  if (it.pins++ == 0) {
+    ++pinned_;
+    if (it.is_leaving)
+      --leaving_;  // it stays
+    else if (it.state == tile_state::here)
+      idle_.erase(it.idle);
+    it.is_leaving = false;
   }
-  drop(index);
+  if (one.is_written) ++it.writers;
+  protect(one.tile);
+}
+
+void staging::unpin(const staged_tile& one) {
+  tile& it = tiles_[one.tile];
+  if (one.is_written) --it.writers;
+  if (--it.pins == 0) {
+    --pinned_;
+    if (it.state == tile_state::here) it.idle = idle_.insert(idle_.end(), one.tile);
+  }
+  protect(one.tile);
+}
+
+// In a checked graph a tile that no unit may write now is not written, and one that no unit may read is not there.
+void staging::protect(std::uint32_t index) noexcept {
+  const tile& it = tiles_[index];
+  if (!is_checked_ || it.state != tile_state::here) return;
+  room_.allow(index, it.writers != 0                 ? tile_access::all
+                     : it.pins != 0 || it.is_written ? tile_access::reads
+                                                     : tile_access::none);
+}
+
+// pre: here, in no list. Its frame is free. With `held`, which is the thread's, its pages move without the lock.
+void staging::forget(std::uint32_t index, lock* held) {
+  tile& it = tiles_[index];
+  it.state = tile_state::away;
+  it.is_changed = it.is_blank = false;
+  if (held != nullptr) held->unlock();
+  if (is_checked_) room_.allow(index, tile_access::all);
+  room_.hide(index, it.frame);
+  if (held != nullptr) held->lock();
   free_frames_.push_back(it.frame);
-  it.is_here = it.is_blank = false;
-  --here_;
 }
 
-// --- moving ---------------------------------------------------------------------------------------------------------
+// --- the thread -----------------------------------------------------------------------------------------------------
 
-void staging::transfer(bool out, std::byte* memory, std::size_t at, std::size_t bytes) {
-  while (bytes != 0) {
-    const ssize_t done = out ? ::pwrite(file_, memory, bytes, static_cast<off_t>(at))
-                             : ::pread(file_, memory, bytes, static_cast<off_t>(at));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0)
-      throw_file_error(name_, out ? "a tile cannot be written" : "a tile cannot be read", done < 0 ? errno : EIO);
-    memory += done;
-    at += static_cast<std::size_t>(done);
-    bytes -= static_cast<std::size_t>(done);
+void staging::work() {
+  lock held{mutex_};
+  for (;;) {
+    const std::uint64_t seen = events_;
+    while (begin_something(held)) {}
+    if (!moves_.empty()) {
+      finish_oldest(held);
+    } else if (is_stopping_) {
+      return;
+    } else {
+      changed_.wait(held, [&] { return is_stopping_ || events_ != seen; });
+    }
   }
 }
 
-void staging::write(std::uint32_t index) { transfer(true, address_of(index), index * tile_bytes_, bytes_of(index)); }
-
-// The pages of a tile go back to its frame; without room for another mapping, to the system. Its addresses are reserved
-// anew, so that they are one mapping again with their neighbours.
-void staging::drop(std::uint32_t index) noexcept {
-  std::byte* const at = address_of(index);
-  if (!move_pages_of(at, frame(tiles_[index].frame), tile_bytes_)) ::madvise(at, tile_bytes_, MADV_DONTNEED);
-  if (::mmap(at, tile_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-    ::mprotect(at, tile_bytes_, PROT_NONE);
-}
-
-// pre: one is idle.
-void staging::evict_oldest(std::unique_lock<std::mutex>& lock) {
-  const std::uint32_t index = idle_.front();
-  tile& it = tiles_[index];
-  idle_.pop_front();
-  lock.unlock();
-  try {
-    if (it.is_changed) write(index);
-  } catch (...) {
-    lock.lock();
-    it.idle = idle_.insert(idle_.begin(), index);
-    throw;
+// Reads come before evictions for them, and those before more units: what is pending is bounded.
+bool staging::begin_something(lock& held) {
+  const bool may_move = moves_.size() < backing_store::queues;
+  if (!to_write_.empty() && may_move) {
+    const std::uint32_t index = to_write_.front();
+    to_write_.pop_front();
+    begin_write(index, held);
+    return true;
   }
-  drop(index);
-  lock.lock();
-  free_frames_.push_back(it.frame);
-  if (it.is_changed) moved_.written_bytes += bytes_of(index);
-  it.is_here = it.is_changed = false;
-  --here_;
-}
-
-// pre: pinned, not here, and there is room.
-void staging::fetch(std::uint32_t index, bool is_needed, std::unique_lock<std::mutex>& lock) {
-  const std::uint32_t from = free_frames_.back();  // one is free: fewer tiles are here than the budget has
-  free_frames_.pop_back();
-  lock.unlock();
-  try {
-    if (is_needed) transfer(false, frame(from), index * tile_bytes_, bytes_of(index));
-    if (!move_pages_of(frame(from), address_of(index), tile_bytes_))
-      throw error{
-          errc::out_of_memory,
-          fmt::format("{}: no room for the mapping of a tile: {} (vm.max_map_count says how many a process has)", name_,
-                      std::strerror(errno))};
-  } catch (...) {
-    lock.lock();
-    free_frames_.push_back(from);
-    throw;
+  if (!pending_.empty() && may_move) {
+    if (!free_frames_.empty()) {
+      begin_read(held);
+      return true;
+    }
+    if (leaving_ < pending_.size() && begin_eviction(held)) return true;
   }
-  lock.lock();
-  tiles_[index].frame = from;
-  if (is_needed) moved_.fetched_bytes += bytes_of(index);
-  tiles_[index].is_here = true;
-  tiles_[index].is_blank = !is_needed;
-  moved_.most_bytes = std::max<std::uint64_t>(moved_.most_bytes, ++here_ * tile_bytes_);
+  if (wanted_.empty() || pending_.size() >= backing_store::queues || !fits(*wanted_.front())) return false;
+  work_unit& next = *wanted_.front();
+  wanted_.pop_front();
+  take(next, held);
+  return true;
 }
 
-// All tiles of a unit.
-void staging::get(work_unit& unit, std::unique_lock<std::mutex>& lock) {
-  std::exception_ptr failure;
+void staging::take(work_unit& unit, lock& held) {
+  waiting_unit& waits = waiting_.emplace_back(waiting_unit{.unit = &unit});
   for (const staged_tile& each : *unit.staged) {
     if (each.of != this) continue;
-    pin(each.tile);
-    if (tiles_[each.tile].is_here || failure) continue;
+    pin(each);
+    tile& it = tiles_[each.tile];
+    if (it.state == tile_state::here) continue;
+    ++waits.missing;
+    it.waiting.push_back(&waits);
+    if (it.state == tile_state::arriving) continue;
+    it.state = tile_state::arriving;
+    it.is_needed = each.is_needed;
+    pending_.push_back(each.tile);
+  }
+  if (waits.missing != 0) return;
+  waiting_.pop_back();
+  held.unlock();
+  core_.has_tiles(unit, nullptr);
+  held.lock();
+}
+
+int staging::free_queue() const noexcept {
+  int queue = 0;
+  while (std::any_of(moves_.begin(), moves_.end(), [queue](const move& each) { return each.queue == queue; })) ++queue;
+  return queue;
+}
+
+void staging::begin_move(std::uint32_t index, backing_store::direction to, std::byte* memory, lock& held) {
+  move& begun = moves_.emplace_back(move{index, to, free_queue(), nullptr});
+  held.unlock();
+  try {
+    store_->start(to, memory, offset_of(index), whole_pages_of(index), begun.queue);
+  } catch (...) {
+    begun.failure = std::current_exception();
+  }
+  held.lock();
+}
+
+// pre: a tile is pending, and a frame is free.
+void staging::begin_read(lock& held) {
+  const std::uint32_t index = pending_.front();
+  pending_.pop_front();
+  tile& it = tiles_[index];
+  it.frame = free_frames_.back();
+  free_frames_.pop_back();
+  if (it.is_needed)
+    begin_move(index, backing_store::direction::read, room_.frame(it.frame), held);
+  else
+    arrived(index, nullptr, held);
+}
+
+// False where there is none that could go.
+bool staging::begin_eviction(lock& held) {
+  const auto found = std::find_if(idle_.begin(), idle_.end(), [this](auto i) { return !tiles_[i].is_written; });
+  if (found == idle_.end()) return false;
+  const std::uint32_t index = *found;
+  idle_.erase(found);
+  tile& it = tiles_[index];
+  if (!it.is_changed) {
+    forget(index, &held);
+    return true;
+  }
+  it.is_leaving = true;
+  ++leaving_;
+  begin_write(index, held);
+  return true;
+}
+
+void staging::begin_write(std::uint32_t index, lock& held) {
+  tiles_[index].is_changed = false;
+  tiles_[index].is_written = true;
+  protect(index);
+  begin_move(index, backing_store::direction::write, room_.tile(index), held);
+}
+
+void staging::finish_oldest(lock& held) {
+  move& oldest = moves_.front();
+  held.unlock();
+  try {
+    store_->wait(oldest.queue);
+  } catch (...) {
+    if (!oldest.failure) oldest.failure = std::current_exception();
+  }
+  held.lock();
+  const move ended = std::move(oldest);
+  if (ended.to == backing_store::direction::read)
+    arrived(ended.tile, ended.failure, held);
+  else
+    end_write(ended.tile, ended.failure, held);
+  moves_.pop_front();
+  changed_.notify_all();
+}
+
+// A tile that cannot be written stays, and whoever needs its room cannot run.
+void staging::end_write(std::uint32_t index, const std::exception_ptr& failure, lock& held) {
+  tile& it = tiles_[index];
+  it.is_written = false;
+  it.is_changed |= failure != nullptr;
+  if (!failure) moved_.written_bytes += bytes_of(index);
+  if (std::exchange(it.is_leaving, false)) {
+    --leaving_;
+    if (failure)
+      it.idle = idle_.insert(idle_.begin(), index);
+    else
+      forget(index, &held);
+  }
+  protect(index);
+  if (!failure) return;
+  if (!write_failure_) write_failure_ = failure;
+  if (pending_.empty()) return;
+  const std::uint32_t first = pending_.front();
+  pending_.pop_front();
+  tiles_[first].frame = no_frame;
+  arrived(first, failure, held);
+}
+
+void staging::arrived(std::uint32_t index, const std::exception_ptr& failed_before, lock& held) {
+  tile& it = tiles_[index];
+  std::exception_ptr failure = failed_before;
+  if (!failure) {
+    held.unlock();
     try {
-      while (here_ == budget_tiles_) {
-        changed_.wait(lock, [this] { return !idle_.empty() || here_ < budget_tiles_; });
-        if (here_ == budget_tiles_) evict_oldest(lock);
-      }
-      fetch(each.tile, each.is_needed, lock);
+      room_.show(index, it.frame);
     } catch (...) {
       failure = std::current_exception();
     }
+    held.lock();
   }
-  lock.unlock();
-  core_.has_tiles(unit, failure);
-  lock.lock();
+  it.state = failure ? tile_state::away : tile_state::here;
+  if (failure) {
+    if (it.frame != no_frame) free_frames_.push_back(it.frame);
+  } else {
+    it.is_blank = !it.is_needed;
+    if (it.is_needed) moved_.fetched_bytes += bytes_of(index);
+    moved_.most_bytes =
+        std::max<std::uint64_t>(moved_.most_bytes, (plan_.budget_tiles - free_frames_.size()) * plan_.tile_bytes);
+    protect(index);
+  }
+  std::vector<waiting_unit> ready;
+  for (waiting_unit* const each : std::exchange(it.waiting, {})) {
+    if (failure && !each->failure) each->failure = failure;
+    if (--each->missing != 0) continue;
+    ready.push_back(std::move(*each));
+    waiting_.remove_if([each](const waiting_unit& one) { return &one == each; });
+  }
+  held.unlock();
+  for (const waiting_unit& each : ready) core_.has_tiles(*each.unit, each.failure);
+  held.lock();
 }
 
-void staging::work() {
-  std::unique_lock lock{mutex_};
-  for (;;) {
-    changed_.wait(lock, [this] { return is_stopping_ || !wanted_.empty(); });
-    if (wanted_.empty()) return;
-    work_unit& next = *wanted_.front();
-    wanted_.pop_front();
-    get(next, lock);
+// --- between units --------------------------------------------------------------------------------------------------
+
+// pre: no unit is under way.
+void staging::await_still(lock& held) {
+  changed_.wait(held, [this] { return moves_.empty() && to_write_.empty(); });
+}
+
+void staging::move_at_once(backing_store::direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes) {
+  store_->start(to, memory, offset, bytes, 0);
+  store_->wait(0);
+}
+
+// Of one tile. What is not in memory goes by whole pages of a buffer, some at a time.
+void staging::copy_part(std::uint32_t index, std::size_t within, void* to, const void* from, std::size_t bytes) {
+  tile& it = tiles_[index];
+  if (it.state == tile_state::here) {
+    std::byte* const there = room_.tile(index) + within;
+    if (is_checked_) room_.allow(index, tile_access::all);
+    if (from != nullptr)
+      std::memcpy(there, from, bytes);
+    else
+      std::memcpy(to, there, bytes);
+    it.is_changed |= from != nullptr;
+    protect(index);
+    return;
+  }
+  constexpr std::size_t most = std::size_t{1} << 20;
+  const std::unique_ptr<std::byte, decltype(&std::free)> buffer{
+      static_cast<std::byte*>(std::aligned_alloc(page_bytes, std::min(most, plan_.tile_bytes))), &std::free};
+  if (buffer == nullptr) throw std::bad_alloc{};
+  for (std::size_t done = 0; done != bytes;) {
+    const std::size_t page = (within + done) / page_bytes * page_bytes, skip = within + done - page;
+    const std::size_t some = std::min(bytes - done, std::min(most, plan_.tile_bytes - page) - skip);
+    const std::size_t pages = (skip + some + page_bytes - 1) / page_bytes * page_bytes;
+    if (from == nullptr || skip != 0 || some != pages)
+      move_at_once(backing_store::direction::read, buffer.get(), offset_of(index) + page, pages);
+    if (from != nullptr) {
+      std::memcpy(buffer.get() + skip, static_cast<const std::byte*>(from) + done, some);
+      move_at_once(backing_store::direction::write, buffer.get(), offset_of(index) + page, pages);
+    } else {
+      std::memcpy(static_cast<std::byte*>(to) + done, buffer.get() + skip, some);
+    }
+    done += some;
   }
 }
 
 void staging::copy(std::size_t at, void* to, const void* from, std::size_t bytes) {
-  if (at > bytes_ || bytes > bytes_ - at)
-    throw error{errc::bad_argument, fmt::format("bytes {} to {} of {}, which has {}", at, at + bytes, name_, bytes_)};
+  if (at > plan_.bytes || bytes > plan_.bytes - at)
+    throw error{errc::bad_argument,
+                fmt::format("bytes {} to {} of {}, which has {}", at, at + bytes, plan_.name, plan_.bytes)};
   core_.wait();
-  const std::scoped_lock lock{mutex_};
-  while (bytes != 0) {
-    const auto index = static_cast<std::uint32_t>(at / tile_bytes_);
-    const std::size_t some = std::min(bytes, (index + std::size_t{1}) * tile_bytes_ - at);
-    auto* const out = static_cast<std::byte*>(to);
-    const auto* const in = static_cast<const std::byte*>(from);
-    const bool is_here = tiles_[index].is_here;
-    if (!is_here)
-      transfer(from != nullptr, from != nullptr ? const_cast<std::byte*>(in) : out, at, some);
-    else if (from != nullptr)
-      std::memcpy(base_ + at, in, some);
-    else
-      std::memcpy(out, base_ + at, some);
-    tiles_[index].is_changed |= is_here && from != nullptr;
-    if (from != nullptr)
-      from = in + some;
-    else
-      to = out + some;
-    at += some;
-    bytes -= some;
+  lock held{mutex_};
+  await_still(held);
+  for (std::size_t done = 0; done != bytes;) {
+    const auto index = static_cast<std::uint32_t>((at + done) / plan_.tile_bytes);
+    const std::size_t within = at + done - index * plan_.tile_bytes;
+    const std::size_t some = std::min(bytes - done, plan_.tile_bytes - within);
+    copy_part(index, within, to == nullptr ? nullptr : static_cast<std::byte*>(to) + done,
+              from == nullptr ? nullptr : static_cast<const std::byte*>(from) + done, some);
+    done += some;
   }
 }
 
 void staging::flush() {
   core_.wait();
-  write_all();
+  lock held{mutex_};
+  write_failure_ = nullptr;
+  write_all(held);
+  if (write_failure_) std::rethrow_exception(write_failure_);
 }
 
-void staging::write_all() {
-  const std::scoped_lock lock{mutex_};
+// pre: no unit is under way. The thread writes, as many at a time as there are queues.
+void staging::write_all(lock& held) {
+  await_still(held);
   for (std::uint32_t i = 0; i < tiles_.size(); ++i)
-    if (tiles_[i].is_changed) {
-      write(i);
-      tiles_[i].is_changed = false;
-      moved_.written_bytes += bytes_of(i);
-    }
+    if (tiles_[i].is_changed) to_write_.push_back(i);
+  ++events_;
+  changed_.notify_all();
+  await_still(held);
 }
 
 staging_statistics staging::statistics() const {
-  const std::scoped_lock lock{mutex_};
+  const std::scoped_lock held{mutex_};
   staging_statistics now = moved_;
-  now.resident_bytes = here_ * tile_bytes_;
+  now.resident_bytes = (plan_.budget_tiles - free_frames_.size()) * plan_.tile_bytes;
   return now;
 }
-
-// --- what staged_array calls ----------------------------------------------------------------------------------------
-
-void close_staging::operator()(staging* s) const noexcept { delete s; }
-
-staging_owner open_staging(graph_core& core, const std::string& file, std::size_t bytes,
-                           const staging_options& options) {
-  return staging_owner{new staging{core, file, bytes, options}};
-}
-std::byte* base_of(const staging& s) noexcept { return s.base(); }
-void copy_out(staging& s, std::size_t from, void* to, std::size_t bytes) { s.copy(from, to, nullptr, bytes); }
-void copy_in(staging& s, std::size_t to, const void* from, std::size_t bytes) { s.copy(to, nullptr, from, bytes); }
-void flush_staging(staging& s) { s.flush(); }
-staging_statistics statistics_of(const staging& s) { return s.statistics(); }
 
 }  // namespace situ::detail

@@ -1,19 +1,21 @@
-// A range of addresses whose tiles are in memory while units use them; else in a file. staged_array.h is what programs
-// see.
+// A range of addresses whose tiles are in memory while units use them; else in a backing store. staged_array.h is what
+// programs see.
 //
-//   add() -> queue, in the order of units -> the staging's thread: pins each tile of a unit, fetches it if it is not
-//            there (evicting others of no pins, where the budget is used up), then one less to wait for
+//   add() -> wanted, in the order of units -> the staging's thread pins all tiles of a unit once they fit -> pending
+//            -> read into a frame, several at a time, while others run -> its pages become the tile's
+//            -> the last tile of a unit: one less to wait for
 //   end of the unit -> its tiles have one pin less; what it may have written is marked
 //
 // Invariants
-//   1. A tile that is not in memory has no access rights and no pages. Pages are never given back: they move between
-//   the
-//      tiles and `frames`, as many as the budget has, so that a tile costs no new pages (mremap, which copies nothing).
-//   2. Tiles are pinned unit by unit, in the order of add(). A unit waits only for units before it, and no unit needs
-//      more than the budget: so the oldest unit always gets its tiles in the end.
+//   1. A tile that is not in memory has no access rights and no pages.
+//   2. Units are taken, that is, their tiles pinned, in the order of add(); and only once all pinned tiles fit into the
+//      budget. A unit waits only for units before it, and none needs more than the budget: so the oldest that is not
+//      taken will be, and each tile that is pinned gets a frame: one that no pinned tile has.
 //   3. A changed tile gives up its pages only after it has been written. One that a unit was to write, and did not, has
-//      what the file has.
-//   4. Only the staging's thread pins and moves tiles while units are under way, without the lock while it moves one.
+//      what the store has.
+//   4. Only the staging's thread pins, reads and evicts while units are under way, but for request() of a unit whose
+//      tiles are all there. It moves bytes without the lock; what moves is named by `moves_` and is no one else's.
+//   5. The store is called by the staging's thread, or by the adding thread, with the lock, while nothing moves.
 #pragma once
 
 #include <situ/task/staged_array.h>
@@ -23,11 +25,13 @@
 #include <deque>
 #include <exception>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/host.h"
+#include "task/tile_room.h"
 
 namespace situ::detail {
 
@@ -38,21 +42,35 @@ struct staged_tile {
   bool is_needed;   // what is there; else the unit writes all of it
 };
 
+// What a staging is made of, checked.
+struct staging_plan {
+  std::string name;
+  std::size_t bytes;
+  std::size_t element_bytes;
+  std::size_t tile_bytes;
+  std::size_t tiles;
+  std::size_t budget_tiles;
+};
+
 class staging {
  public:
-  staging(graph_core& core, const std::string& file, std::size_t bytes, const staging_options& options);
+  staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_store> store, const page_source& fast);
   ~staging();
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
-  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] std::byte* base() const noexcept { return room_.base(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return plan_.bytes; }
+  [[nodiscard]] std::size_t element_bytes() const noexcept { return plan_.element_bytes; }
+  [[nodiscard]] const std::string& name() const noexcept { return plan_.name; }
   // Adds the tiles of a region that this range holds; nothing for one that lies elsewhere. Throws bad_argument where it
   // lies in part within.
   void collect(const declared_access& access, std::vector<staged_tile>& tiles);
   // Throws bad_argument where a unit of these tiles (some may be of others) could never run.
   void check(const std::vector<staged_tile>& tiles) const;
-  // By the adding thread, of a unit that has tiles here: the unit has been added, and waits for one more.
-  void request(work_unit& unit);
+  // By the adding thread, of a unit that has tiles here: it has been added. Whether it has to wait for them; if so,
+  // has_tiles() will be called.
+  [[nodiscard]] bool request(work_unit& unit);
   // By the thread that ran the unit.
   void release(const std::vector<staged_tile>& tiles, bool has_failed) noexcept;
 
@@ -62,45 +80,83 @@ class staging {
   [[nodiscard]] staging_statistics statistics() const;
 
  private:
+  using lock = std::unique_lock<std::mutex>;
+  // A unit that has been taken and has not all its tiles.
+  struct waiting_unit {
+    work_unit* unit;
+    std::uint32_t missing = 0;
+    std::exception_ptr failure;
+  };
+  enum class tile_state : std::uint8_t { away, arriving, here };
   struct tile {
     std::uint32_t pins = 0;
-    std::uint32_t frame = 0;  // where its pages go when it is evicted
-    bool is_here = false;
+    std::uint32_t writers = 0;  // of the pins
+    std::uint32_t frame = 0;
+    tile_state state = tile_state::away;
     bool is_changed = false;
-    bool is_blank = false;  // made for a unit that writes all of it, and has not ended: the file has what counts
-    std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here and has no pins
+    bool is_blank = false;    // made for a unit that writes all of it, and has not ended: the store has what counts
+    bool is_needed = false;   // while it arrives: to be read
+    bool is_written = false;  // being written to the store
+    bool is_leaving = false;  // without pins, once that is done
+    std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here, without pins and not leaving
+    std::vector<waiting_unit*> waiting;       // for its arrival
+  };
+  struct move {
+    std::uint32_t tile;
+    backing_store::direction to;
+    int queue;
+    std::exception_ptr failure;
   };
 
-  void write_all();
-  void close() noexcept;
+  // The thread.
   void work();
-  void get(work_unit& unit, std::unique_lock<std::mutex>& lock);
-  void fetch(std::uint32_t index, bool is_needed, std::unique_lock<std::mutex>& lock);
-  void evict_oldest(std::unique_lock<std::mutex>& lock);
-  void drop(std::uint32_t index) noexcept;
-  [[nodiscard]] std::byte* frame(std::size_t i) const noexcept { return frames_ + i * tile_bytes_; }
-  void write(std::uint32_t index);
-  void pin(std::uint32_t index);
-  void unpin(std::uint32_t index);
+  bool begin_something(lock& held);
+  void take(work_unit& unit, lock& held);
+  void begin_read(lock& held);
+  bool begin_eviction(lock& held);
+  void begin_write(std::uint32_t index, lock& held);
+  void begin_move(std::uint32_t index, backing_store::direction to, std::byte* memory, lock& held);
+  void finish_oldest(lock& held);
+  void end_write(std::uint32_t index, const std::exception_ptr& failure, lock& held);
+  void arrived(std::uint32_t index, const std::exception_ptr& failure, lock& held);
+
+  [[nodiscard]] bool fits(const work_unit& unit) const;
+  void pin(const staged_tile& one);
+  void unpin(const staged_tile& one);
+  void forget(std::uint32_t index, lock* held);
+  void protect(std::uint32_t index) noexcept;
+  void write_all(lock& held);
+  void copy_part(std::uint32_t index, std::size_t within, void* to, const void* from, std::size_t bytes);
+  void move_at_once(backing_store::direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes);
+  void await_still(lock& held);
   [[nodiscard]] std::size_t bytes_of(std::uint32_t index) const noexcept;
-  [[nodiscard]] std::byte* address_of(std::uint32_t index) const noexcept { return base_ + index * tile_bytes_; }
-  void transfer(bool out, std::byte* memory, std::size_t at, std::size_t bytes);
+  [[nodiscard]] std::size_t whole_pages_of(std::uint32_t index) const noexcept;
+  [[nodiscard]] std::uint64_t offset_of(std::uint32_t index) const noexcept {
+    return store_begin_ + index * plan_.tile_bytes;
+  }
+  [[nodiscard]] int free_queue() const noexcept;
 
   graph_core& core_;
-  std::string name_;
-  std::size_t bytes_, tile_bytes_, budget_tiles_;
-  int file_ = -1;
-  std::byte* base_ = nullptr;
-  std::size_t mapped_bytes_ = 0;
-  std::byte* frames_ = nullptr;  // where pages of tiles are that nobody has
+  staging_plan plan_;
+  bool is_checked_;
+  std::shared_ptr<backing_store> store_;
+  std::uint64_t store_begin_;
+  tile_room room_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::uint64_t events_ = 0;  // that the thread has to look at
   std::vector<tile> tiles_;
-  std::list<std::uint32_t> idle_;  // here and without pins, the one used longest ago first
-  std::size_t here_ = 0;
+  std::list<std::uint32_t> idle_;  // here, without pins and not leaving: the one used longest ago first
+  std::size_t pinned_ = 0;         // tiles
+  std::size_t leaving_ = 0;        // tiles
   std::vector<std::uint32_t> free_frames_;
-  std::deque<work_unit*> wanted_;
+  std::deque<work_unit*> wanted_;       // not taken yet
+  std::deque<std::uint32_t> pending_;   // tiles to read, in the order of units
+  std::deque<std::uint32_t> to_write_;  // by flush()
+  std::deque<move> moves_;              // under way, the oldest first
+  std::list<waiting_unit> waiting_;
+  std::exception_ptr write_failure_;  // since flush() began
   bool is_stopping_ = false;
   staging_statistics moved_;
   worker thread_;

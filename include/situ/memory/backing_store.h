@@ -1,10 +1,11 @@
-// Where the out-of-core executor keeps datasets: a file, memory of another NUMA node, or what a program supplies (a
-// device, say). Give one to options::store; without one an unnamed file is made.
+// Where data lie that are not in fast memory: a file, memory of another NUMA node or kind, another place's segment, or
+// what a program supplies (a device, say). Datasets of stencils (stencil/context.h) and staged arrays
+// (task/staged_array.h) are read from one and written to it.
 //
-// A store is a range of bytes, zero until they are written. Transfers are started and go on by themselves; each belongs
-// to a queue, and a queue is waited for as a whole. Offsets, sizes and addresses are multiples of page_bytes. Transfers
-// in progress at the same time may read the same bytes, but never write what another reads or writes. A store serves
-// one context, and is called by the thread that uses it only.
+// A store is a range of bytes, zero until they are written, unless it says otherwise. Transfers are started and go on
+// by themselves; each belongs to a queue, and a queue is waited for as a whole. Offsets, sizes and addresses are
+// multiples of page_bytes. Transfers in progress at the same time may read the same bytes, but never write what another
+// reads or writes. A store serves one user (a context, an array), and is called by one thread at a time.
 // cost: of a read or write, that of the medium; starting one must not wait for it, unless too many are in progress.
 #pragma once
 
@@ -15,7 +16,7 @@
 #include <memory>
 #include <string>
 
-namespace situ::stencil {
+namespace situ {
 
 // What a store must be able to do. Derive from it for a medium of your own.
 class backing_store {
@@ -45,15 +46,19 @@ class backing_store {
   virtual void wait(int queue) = 0;
 };
 
-// A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened
-// past the page cache (O_DIRECT) where the file system can; reads and writes go through an io_uring. Throws bad_file,
-// or not_supported where there is no io_uring.
-[[nodiscard]] std::shared_ptr<backing_store> make_file_store(std::string directory = {});
+// Whether a file's bytes go through the system's page cache, which keeps them a second time, or past it.
+enum class page_cache : std::uint8_t { past, through };
+
 // Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node; its allocate()
-// throws out_of_memory where the node has no room. cost: the faults of all pages, when datasets are made.
+// throws out_of_memory where the node has no room. cost: the faults of all pages, when they are allocated.
 [[nodiscard]] std::shared_ptr<backing_store> make_node_store(int node);
 // Likewise, along the ordering of an intent: intent::capacity, say. Throws bad_file, bad_argument or not_supported
 // where there is none that can be used.
 [[nodiscard]] std::shared_ptr<backing_store> make_intent_store(const intent& what);
+// `bytes` bytes of a file by its name, which is made, or made longer with zeroes, where it has fewer: what the file has
+// is what the store has. allocate() gives all of it, once. Past the page cache (O_DIRECT) where the file system can.
+// Four threads of the store read and write. Throws bad_file where it cannot be opened.
+[[nodiscard]] std::shared_ptr<backing_store> make_named_file_store(const std::string& path, std::uint64_t bytes,
+                                                                   page_cache cache = page_cache::past);
 
-}  // namespace situ::stencil
+}  // namespace situ

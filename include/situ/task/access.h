@@ -14,6 +14,7 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 namespace situ {
 
@@ -36,6 +37,7 @@ enum class access_mode : std::uint8_t { read, write, update };
 struct declared_access {
   memory_region region;
   access_mode mode = access_mode::read;
+  const std::vector<memory_region>* pieces = nullptr;  // instead of `region`; only looked at while it is declared
 };
 
 namespace detail {
@@ -52,6 +54,12 @@ memory_region region_of(const T& what) {
     return {&what, sizeof(T)};
 }
 inline memory_region region_of(const memory_region& what) { return what; }
+
+template <class Visit>
+void visit_regions(const declared_access& access, Visit visit) {
+  if (access.pieces == nullptr) return visit(access.region);
+  for (const memory_region& each : *access.pieces) visit(each);
+}
 
 }  // namespace detail
 

@@ -35,6 +35,8 @@ struct place_graph_options {
   std::uint32_t window = 2048;
   // Units that a place is asked for at the same time; more wait here. Each holds a stack while it is away.
   std::uint32_t at_once = 16;
+  // As of a task_graph.
+  std::uint64_t granularity_bytes = 1;
 };
 
 namespace detail {

@@ -49,7 +49,7 @@ template <class F>
 void add_unit(graph_core& core, std::span<const declared_access> accesses, F&& body, const char* name) {
   using function = std::remove_cvref_t<F>;
   static_assert(std::is_invocable_v<function&>, "the body of a unit is called without arguments");
-  prepare_unit(core, accesses);
+  accesses = prepare_unit(core, accesses);
   work_unit& unit = begin_unit(core);
   if constexpr (sizeof(function) <= work_unit::body_bytes && alignof(function) <= alignof(std::max_align_t)) {
     new (unit.body) function(std::forward<F>(body));
@@ -80,6 +80,10 @@ struct task_graph_options {
   // Accesses by declared_span are held against what their unit has declared. cost: an allocation a unit, some ns an
   // access.
   bool checked = false;
+  // Regions are widened to whole multiples of so many bytes, a power of two: units that share one have a conflict. More
+  // than 1 makes declaring many small regions cheaper (rows of a tile, objects of a graph that lie close), and finds
+  // conflicts where there are none.
+  std::uint64_t granularity_bytes = 1;
 };
 
 // What a graph has done since it was made.
@@ -90,12 +94,12 @@ struct task_graph_statistics {
   std::uint64_t taken = 0;      // units that ran on another thread than the one that made them ready
 };
 
-// Units with declared accesses, run by threads of this process. cost: making one starts its threads, 20 us or so each;
-// waiting, what the units take.
+// Units with declared accesses, run by threads of this process. cost: making one wakes threads that other
+// graphs had, or starts them, 20 us or so each; waiting, what the units take.
 class task_graph {
  public:
-  // Starts the threads. Throws bad_argument (a window that is no power of two, or more than 2^20) and std::system_error
-  // where the system has no room for another thread.
+  // Throws bad_argument (a window that is no power of two, or more than 2^20; likewise a granularity) and
+  // std::system_error where the system has no room for another thread.
   explicit task_graph(const task_graph_options& options = {});
   // Waits for all units. An exception of theirs is lost: call wait().
   ~task_graph();

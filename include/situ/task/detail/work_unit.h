@@ -62,8 +62,10 @@ struct alignas(64) work_unit {
   [[nodiscard]] bool has_ended() const noexcept { return successors.load(std::memory_order_acquire) == ended(); }
 };
 
-// Before a unit that declares these: they are checked, and reductions into what they touch are closed.
-void prepare_unit(graph_core& core, std::span<const declared_access> accesses);
+// Before a unit that declares these: they are checked, and reductions into what they touch are closed. Returns them
+// with pieces as accesses of their own, valid until the next call.
+[[nodiscard]] std::span<const declared_access> prepare_unit(graph_core& core,
+                                                            std::span<const declared_access> accesses);
 // A record that is free, with room for a body; stays free until end_unit.
 [[nodiscard]] work_unit& begin_unit(graph_core& core);
 void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access> accesses);

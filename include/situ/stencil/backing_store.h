@@ -1,0 +1,21 @@
+// Where the out-of-core executor keeps datasets: a store of memory/backing_store.h. Give one to options::store; without
+// one an unnamed file is made.
+#pragma once
+
+#include <situ/memory/backing_store.h>
+
+#include <memory>
+#include <string>
+
+namespace situ::stencil {
+
+using situ::backing_store;
+using situ::make_intent_store;
+using situ::make_node_store;
+
+// A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened
+// past the page cache (O_DIRECT) where the file system can; reads and writes go through an io_uring. Throws bad_file,
+// or not_supported where there is no io_uring. Belongs to one context, as every store does.
+[[nodiscard]] std::shared_ptr<backing_store> make_file_store(std::string directory = {});
+
+}  // namespace situ::stencil

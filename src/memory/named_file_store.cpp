@@ -1,0 +1,117 @@
+// The backing store in a file that the program names. Pages are read and written past the page cache where the file
+// system can; the last part of a file that is no whole page goes through it, and so does all where it cannot. The
+// kernel keeps the two ways coherent.
+#include "base/descriptor.h"
+#include "memory/store_threads.h"
+
+#include <situ/base/error.h>
+#include <situ/memory/backing_store.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace situ {
+namespace {
+
+constexpr int threads = 4;  // enough for the device to have the next request while one is handed back
+
+class descriptor {
+ public:
+  explicit descriptor(int number) noexcept : number_{detail::above_standard(number)} {}
+  ~descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  [[nodiscard]] int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+class named_file_store final : public backing_store {
+ public:
+  named_file_store(const std::string& path, std::uint64_t bytes, page_cache cache)
+      : path_{path},
+        bytes_{bytes},
+        file_{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)},
+        direct_{cache == page_cache::through ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT)} {
+    if (file_.number() < 0) fail("cannot be opened");
+    struct stat is{};
+    if (::fstat(file_.number(), &is) != 0) fail("cannot be looked at");
+    if (static_cast<std::uint64_t>(is.st_size) < bytes_ && ::ftruncate(file_.number(), static_cast<off_t>(bytes_)) != 0)
+      fail("cannot be made long enough");
+  }
+
+  [[nodiscard]] std::string description() const override {
+    return fmt::format("file {}, {} the page cache", path_, direct_.number() >= 0 ? "past" : "through");
+  }
+  [[nodiscard]] bool may_fail() const override { return true; }
+  [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
+    if (bytes > whole_pages(bytes_) || std::exchange(is_given_, true))
+      throw_error(errc::bad_argument, fmt::format("{}: {} bytes are asked for of a file of {}, which gives all once",
+                                                  path_, bytes, bytes_));
+    return 0;
+  }
+  void start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) override {
+    threads_.start({to, memory, offset, bytes, queue});
+  }
+  void wait(int queue) override { threads_.wait(queue); }
+
+ private:
+  [[nodiscard]] static std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
+    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  }
+  [[noreturn]] void fail(const char* what) const {
+    const int failed = errno;
+    throw_error(errc::bad_file, fmt::format("{}: {}: {}", path_, what, std::strerror(failed)));
+  }
+
+  // What the file ends within is its part of a page, and zeroes behind it.
+  void carry(const detail::store_threads::request& r) const {
+    const std::size_t there = std::min<std::uint64_t>(r.bytes, bytes_ - std::min(r.offset, bytes_));
+    const std::size_t pages = direct_.number() >= 0 ? there / page_bytes * page_bytes : 0;
+    move(direct_.number(), r.to, r.memory, r.offset, pages);
+    move(file_.number(), r.to, r.memory + pages, r.offset + pages, there - pages);
+    if (r.to == direction::read) std::memset(r.memory + there, 0, r.bytes - there);
+  }
+  void move(int file, direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes) const {
+    while (bytes != 0) {
+      const ssize_t done = to == direction::read ? ::pread(file, memory, bytes, static_cast<off_t>(offset))
+                                                 : ::pwrite(file, memory, bytes, static_cast<off_t>(offset));
+      if (done < 0 && errno == EINTR) continue;
+      const char* const what = to == direction::read ? "read" : "written";
+      if (done < 0)
+        throw_error(errc::bad_file,
+                    fmt::format("{}: cannot be {} at byte {}: {}", path_, what, offset, std::strerror(errno)));
+      if (done == 0)
+        throw_error(errc::bad_file,
+                    fmt::format("{}: cannot be {} at byte {}: it has been made shorter", path_, what, offset));
+      memory += done;
+      offset += static_cast<std::uint64_t>(done);
+      bytes -= static_cast<std::size_t>(done);
+    }
+  }
+
+  std::string path_;
+  std::uint64_t bytes_;
+  descriptor file_;
+  descriptor direct_;  // none where there is no way past the page cache
+  bool is_given_ = false;
+  detail::store_threads threads_{threads, [this](const detail::store_threads::request& r) { carry(r); }};
+};
+
+}  // namespace
+
+std::shared_ptr<backing_store> make_named_file_store(const std::string& path, std::uint64_t bytes, page_cache cache) {
+  return std::make_shared<named_file_store>(path, bytes, cache);
+}
+
+}  // namespace situ

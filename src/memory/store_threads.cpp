@@ -1,0 +1,65 @@
+#include "memory/store_threads.h"
+
+#include <utility>
+
+namespace situ::detail {
+
+store_threads::store_threads(int threads, std::function<void(const request&)> carry) : carry_{std::move(carry)} {
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  } catch (...) {
+    stop();
+    for (worker& each : threads_) each.join();
+    throw;
+  }
+}
+
+store_threads::~store_threads() {
+  stop();
+  for (worker& each : threads_) each.join();
+}
+
+void store_threads::stop() noexcept {
+  {
+    const std::lock_guard guard{mutex_};
+    is_stopping_ = true;
+  }
+  work_.notify_all();
+}
+
+void store_threads::start(const request& one) {
+  {
+    const std::lock_guard guard{mutex_};
+    requests_.push_back(one);
+    ++in_flight_[one.queue];
+  }
+  work_.notify_one();
+}
+
+void store_threads::wait(int queue) {
+  std::unique_lock guard{mutex_};
+  done_.wait(guard, [&] { return in_flight_[queue] == 0; });
+  if (failed_[queue]) std::rethrow_exception(std::exchange(failed_[queue], nullptr));
+}
+
+void store_threads::run() {
+  std::unique_lock guard{mutex_};
+  for (;;) {
+    work_.wait(guard, [&] { return is_stopping_ || !requests_.empty(); });
+    if (requests_.empty()) return;
+    const request one = requests_.front();
+    requests_.pop_front();
+    guard.unlock();
+    std::exception_ptr failure;
+    try {
+      carry_(one);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    guard.lock();
+    if (failure && !failed_[one.queue]) failed_[one.queue] = failure;
+    if (--in_flight_[one.queue] == 0) done_.notify_one();
+  }
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,53 @@
+// Threads that carry the reads and writes of a backing store: in the order in which they were started, as many at a
+// time as there are threads. Called as the store is: by one thread at a time.
+#pragma once
+
+#include <situ/memory/backing_store.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "base/host.h"
+
+namespace situ::detail {
+
+class store_threads {
+ public:
+  struct request {
+    backing_store::direction to;
+    std::byte* memory;
+    std::uint64_t offset;
+    std::size_t bytes;
+    int queue;
+  };
+  // carry: does one request; what it throws reaches wait(). With no threads, those that call run() are they.
+  store_threads(int threads, std::function<void(const request&)> carry);
+  // Waits for its threads; nobody must be in run() any more.
+  ~store_threads();
+  store_threads(const store_threads&) = delete;
+  store_threads& operator=(const store_threads&) = delete;
+
+  void start(const request& one);
+  void wait(int queue);
+  // Carries requests until stop().
+  void run();
+  void stop() noexcept;
+
+ private:
+  std::function<void(const request&)> carry_;
+  std::mutex mutex_;
+  std::condition_variable work_, done_;
+  std::deque<request> requests_;
+  int in_flight_[backing_store::queues] = {};
+  std::exception_ptr failed_[backing_store::queues];
+  bool is_stopping_ = false;
+  std::vector<worker> threads_;
+};
+
+}  // namespace situ::detail

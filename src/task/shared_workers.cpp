@@ -1,0 +1,115 @@
+#include "task/shared_workers.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/host.h"
+
+namespace situ::detail {
+
+// A thread and what it is to do. `turn` is even while it waits, odd while it runs a body.
+struct shared_worker_state {
+  std::atomic<std::uint32_t> turn{0};
+  bool is_ending = false;
+  std::function<void()> body;
+  worker thread;
+
+  void await(std::uint32_t past) noexcept {
+    while (turn.load(std::memory_order_acquire) == past) wait_on_word(turn, past, -1);
+  }
+  void advance() noexcept {
+    turn.fetch_add(1, std::memory_order_release);
+    wake_on_word(turn, 1);
+  }
+  void run() {
+    for (std::uint32_t at = 0;; at += 2) {
+      await(at);
+      if (is_ending) return;
+      body();
+      body = nullptr;
+      advance();
+    }
+  }
+  void end() {
+    is_ending = true;
+    advance();
+    thread.join();
+  }
+};
+
+namespace {
+
+class waiting_threads {
+ public:
+  waiting_threads() {
+    ::pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                     [] {
+                       all().forget();
+                       all().mutex_.unlock();
+                     });
+  }
+  ~waiting_threads() {
+    for (const auto& each : waiting_) each->end();
+  }
+  waiting_threads(const waiting_threads&) = delete;
+  waiting_threads& operator=(const waiting_threads&) = delete;
+
+  static waiting_threads& all() {
+    static waiting_threads of_process;
+    return of_process;
+  }
+
+  std::unique_ptr<shared_worker_state> take() {
+    const std::scoped_lock lock{mutex_};
+    if (waiting_.empty()) return nullptr;
+    auto taken = std::move(waiting_.back());
+    waiting_.pop_back();
+    return taken;
+  }
+  // Null afterwards, where it was kept.
+  void keep(std::unique_ptr<shared_worker_state>& one) {
+    const std::scoped_lock lock{mutex_};
+    if (waiting_.size() < most_) waiting_.push_back(std::move(one));
+  }
+
+ private:
+  // In a forked child: the threads are not there, and nothing may wait for them.
+  void forget() noexcept {
+    for (auto& each : waiting_) (void)each.release();
+    waiting_.clear();
+  }
+
+  const std::size_t most_ = allowed_processors();
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<shared_worker_state>> waiting_;
+};
+
+}  // namespace
+
+shared_worker::shared_worker(std::function<void()> body) : state_{waiting_threads::all().take()} {
+  if (state_ == nullptr) {
+    state_ = std::make_unique<shared_worker_state>();
+    state_->thread = worker{[state = state_.get()] { state->run(); }};
+  }
+  state_->body = std::move(body);
+  state_->advance();
+}
+
+shared_worker::shared_worker(shared_worker&&) noexcept = default;
+
+shared_worker::~shared_worker() {
+  if (state_ == nullptr) return;
+  // Odd while the body runs.
+  for (std::uint32_t turn = state_->turn.load(std::memory_order_acquire); turn % 2 != 0;
+       turn = state_->turn.load(std::memory_order_acquire))
+    state_->await(turn);
+  waiting_threads::all().keep(state_);
+  if (state_ != nullptr) state_->end();
+}
+
+}  // namespace situ::detail

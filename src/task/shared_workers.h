@@ -1,0 +1,28 @@
+// Threads that the task graphs of a process have one after the other: making a thread takes longer than many a graph.
+//
+// A thread that a graph gives back waits for the next one; as many wait as there are processors, others end. In a
+// forked child there are none of them. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace situ::detail {
+
+struct shared_worker_state;
+
+// body() on a thread of the process, once. Movable.
+class shared_worker {
+ public:
+  // Throws std::system_error where the system has no room for another thread.
+  explicit shared_worker(std::function<void()> body);
+  // Waits until the body has returned.
+  ~shared_worker();
+  shared_worker(shared_worker&&) noexcept;
+  shared_worker& operator=(shared_worker&&) = delete;
+
+ private:
+  std::unique_ptr<shared_worker_state> state_;
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,82 @@
+#include "task/tile_room.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace situ::detail {
+namespace {
+
+constexpr int reserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// Moves the pages of a range; its addresses stay, without pages. False where there is no room for another mapping.
+bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+  return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
+}
+
+}  // namespace
+
+tile_room::tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t frames, const page_source& source,
+                     const std::string& name)
+    : name_{name},
+      tile_bytes_{tile_bytes},
+      bytes_{std::max<std::size_t>(tiles, 1) * tile_bytes},
+      frame_bytes_{frames * tile_bytes} {
+  const auto map = [&](std::size_t bytes, int access) {
+    void* const mapped = ::mmap(nullptr, bytes, access, reserved, -1, 0);
+    if (mapped != MAP_FAILED) return static_cast<std::byte*>(mapped);
+    const int failed = errno;
+    if (base_ != nullptr) ::munmap(base_, bytes_);
+    throw_error(errc::out_of_memory,
+                fmt::format("{}: no addresses for {} bytes: {}", name_, bytes, std::strerror(failed)));
+  };
+  base_ = map(bytes_, PROT_NONE);
+  frames_ = map(frame_bytes_, PROT_READ | PROT_WRITE);
+  try {
+    share_ = source.place(frames_, frame_bytes_, name_);
+  } catch (...) {
+    ::munmap(base_, bytes_);
+    ::munmap(frames_, frame_bytes_);
+    throw;
+  }
+  // The pages are where they shall be. One policy for all of them, which no balancing of the kernel's touches: else a
+  // frame might be two mappings, and those do not move together.
+  if (source.places()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
+}
+
+tile_room::~tile_room() {
+  ::munmap(base_, bytes_);
+  ::munmap(frames_, frame_bytes_);
+}
+
+void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
+  if (!move_pages_of(frame(frame_number), tile(tile_number), tile_bytes_))
+    throw_error(errc::out_of_memory,
+                fmt::format("{}: no room for the mapping of a tile: {} (vm.max_map_count says how many a process has)",
+                            name_, std::strerror(errno)));
+}
+
+// Its addresses are reserved anew, so that they are one mapping again with their neighbours.
+void tile_room::hide(std::size_t tile_number, std::size_t frame_number) noexcept {
+  std::byte* const at = tile(tile_number);
+  if (!move_pages_of(at, frame(frame_number), tile_bytes_)) ::madvise(at, tile_bytes_, MADV_DONTNEED);
+  if (::mmap(at, tile_bytes_, PROT_NONE, reserved | MAP_FIXED, -1, 0) == MAP_FAILED)
+    ::mprotect(at, tile_bytes_, PROT_NONE);
+}
+
+void tile_room::allow(std::size_t tile_number, tile_access access) noexcept {
+  const int rights = access == tile_access::none    ? PROT_NONE
+                     : access == tile_access::reads ? PROT_READ
+                                                    : PROT_READ | PROT_WRITE;
+  ::mprotect(tile(tile_number), tile_bytes_, rights);
+}
+
+}  // namespace situ::detail

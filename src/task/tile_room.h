@@ -1,0 +1,51 @@
+// Addresses for all tiles of a staged array, and frames: pages for as many tiles as are in memory at once.
+//
+// A tile that is not in memory has addresses without access rights. Pages are never given back: they move between
+// frames and tiles (mremap, which copies nothing), so that a tile costs no new pages. Not thread-safe, but for
+// different tiles and frames.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "memory/page_source.h"
+
+namespace situ::detail {
+
+enum class tile_access : std::uint8_t { none, reads, all };
+
+class tile_room {
+ public:
+  // source: of the frames' pages. name: for errors. Throws out_of_memory where there are no addresses, or the source
+  // has no room.
+  tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t frames, const page_source& source,
+            const std::string& name);
+  ~tile_room();
+  tile_room(const tile_room&) = delete;
+  tile_room& operator=(const tile_room&) = delete;
+
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::byte* tile(std::size_t i) const noexcept { return base_ + i * tile_bytes_; }
+  [[nodiscard]] std::byte* frame(std::size_t i) const noexcept { return frames_ + i * tile_bytes_; }
+
+  // The pages of a frame become those of a tile, with all rights. Throws out_of_memory where the process has no room
+  // for another mapping; then nothing has moved.
+  void show(std::size_t tile, std::size_t frame);
+  // They go back; without room for another mapping, to the system. pre: all rights.
+  void hide(std::size_t tile, std::size_t frame) noexcept;
+  // Of a tile that is shown.
+  void allow(std::size_t tile, tile_access access) noexcept;
+
+ private:
+  std::string name_;
+  std::size_t tile_bytes_;
+  std::size_t bytes_;  // of all addresses
+  std::size_t frame_bytes_;
+  std::byte* base_ = nullptr;
+  std::byte* frames_ = nullptr;
+  budget_share share_;
+};
+
+}  // namespace situ::detail
