@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -15,6 +16,7 @@ namespace situ {
 namespace {
 
 constexpr std::size_t elements = 64;
+struct alignas(elements * 8) values : std::array<std::uint64_t, elements> {};
 
 struct planned_access {
   std::size_t first, columns, rows, pitch;
@@ -25,9 +27,7 @@ struct planned_access {
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t c = 0; c < columns; ++c) each(first + r * pitch + c);
   }
-  [[nodiscard]] declared_access on(std::vector<std::uint64_t>& data) const {
-    return {tile(&data[first], rows, columns, pitch), mode};
-  }
+  [[nodiscard]] declared_access on(values& data) const { return {tile(&data[first], rows, columns, pitch), mode}; }
 };
 
 struct planned_unit {
@@ -42,7 +42,7 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 // All that it may read goes into all that it writes.
-void compute(const planned_unit& unit, std::vector<std::uint64_t>& data) {
+void compute(const planned_unit& unit, values& data) {
   std::uint64_t sum = unit.salt;
   for (const planned_access& each : unit.accesses)
     if (each.mode != access_mode::write) each.visit([&](std::size_t i) { sum = mixed(sum + data[i]); });
@@ -50,13 +50,16 @@ void compute(const planned_unit& unit, std::vector<std::uint64_t>& data) {
     if (each.mode != access_mode::read) each.visit([&](std::size_t i) { data[i] = sum = mixed(sum + i); });
 }
 
-bool conflict(const planned_unit& a, const planned_unit& b) {
+// grain: elements that are one location.
+bool conflict(const planned_unit& a, const planned_unit& b, std::size_t grain) {
   std::vector<int> of_a(elements);  // 1: read, 2: written
   for (const planned_access& each : a.accesses)
-    each.visit([&](std::size_t i) { of_a[i] |= each.mode == access_mode::read ? 1 : 2; });
+    each.visit([&](std::size_t i) { of_a[i / grain] |= each.mode == access_mode::read ? 1 : 2; });
   bool found = false;
   for (const planned_access& each : b.accesses)
-    each.visit([&](std::size_t i) { found |= each.mode == access_mode::read ? (of_a[i] & 2) != 0 : of_a[i] != 0; });
+    each.visit([&](std::size_t i) {
+      found |= each.mode == access_mode::read ? (of_a[i / grain] & 2) != 0 : of_a[i / grain] != 0;
+    });
   return found;
 }
 
@@ -79,15 +82,15 @@ std::vector<planned_unit> random_program(std::mt19937_64& random, bool with_fail
   return program;
 }
 
-void check(const std::vector<planned_unit>& program, task_graph& graph, std::mt19937_64& random) {
-  std::vector<std::uint64_t> expected(elements), data(elements);
+void check(const std::vector<planned_unit>& program, task_graph& graph, std::size_t grain, std::mt19937_64& random) {
+  values expected, data;
   for (std::size_t i = 0; i < elements; ++i) expected[i] = data[i] = i;
   std::vector<bool> failed(program.size());
   std::size_t first_failure = program.size();
   for (std::size_t i = 0; i < program.size(); ++i) {
     bool runs = true;
     for (std::size_t before = 0; before < i && runs; ++before)
-      runs = !failed[before] || !conflict(program[before], program[i]);
+      runs = !failed[before] || !conflict(program[before], program[i], grain);
     failed[i] = !runs || program[i].throws;
     if (!failed[i]) compute(program[i], expected);
     if (runs && program[i].throws) first_failure = std::min(first_failure, i);
@@ -130,10 +133,13 @@ void check_programs(bool with_failures) {
   std::mt19937_64 random{seed};
   const std::uint32_t windows[] = {1, 4, 16, 2048};
   for (int p = 0; p < programs && !testing::Test::HasFailure();) {
-    task_graph graph{{.threads = static_cast<std::uint32_t>(1 + random() % 4), .window = windows[random() % 4]}};
+    const std::size_t grain = random() % 2 == 0 ? 1 : std::size_t{1} << random() % 7;
+    task_graph graph{{.threads = static_cast<std::uint32_t>(1 + random() % 4),
+                      .window = windows[random() % 4],
+                      .granularity_bytes = grain == 1 && random() % 2 == 0 ? 1 : 8 * grain}};
     for (int i = 0; i < 50; ++i, ++p) {
       SCOPED_TRACE(p);
-      check(random_program(random, with_failures), graph, random);
+      check(random_program(random, with_failures), graph, grain, random);
     }
   }
 }

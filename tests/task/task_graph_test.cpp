@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -263,6 +265,88 @@ TEST_P(task_graph_on, a_unit_of_a_reduction_that_throws_ends_what_combines) {
   EXPECT_EQ(after, 1);
 }
 
+// What is one location is what the granularity says: neighbours within it wait for each other, others do not.
+TEST(granularity, litmus_neighbours) {
+  alignas(4096) std::array<std::uint64_t, 1024> x{};
+  const auto edges_of = [&](std::uint64_t bytes, std::size_t apart, access_mode second) {
+    task_graph graph{{.threads = 2, .granularity_bytes = bytes}};
+    std::atomic<bool> go_on{false};
+    graph.add({writes(x[0])}, [&] {
+      while (!go_on) std::this_thread::yield();
+      x[0] = 1;
+    });
+    graph.add({declared_access{region(&x[apart], 1), second}}, [&] { x[apart] += 1; });
+    go_on = true;
+    graph.wait();
+    return graph.statistics().edges;
+  };
+  EXPECT_EQ(edges_of(1, 1, access_mode::update), 0);
+  EXPECT_EQ(edges_of(8, 1, access_mode::update), 0);
+  EXPECT_EQ(edges_of(16, 1, access_mode::update), 1);
+  EXPECT_EQ(edges_of(64, 7, access_mode::read), 1);
+  EXPECT_EQ(edges_of(64, 8, access_mode::read), 0);
+  EXPECT_EQ(edges_of(4096, 511, access_mode::write), 1);
+  EXPECT_EQ(edges_of(4096, 512, access_mode::write), 0);
+}
+
+TEST(granularity, rows_within_it_are_one_location) {
+  alignas(4096) std::array<std::uint64_t, 4096> x{};
+  task_graph graph{{.threads = 2, .granularity_bytes = 4096}};
+  long sum = 0;
+  for (int step = 0; step < 100; ++step)
+    for (std::size_t t = 0; t < 8; ++t) {
+      std::uint64_t* const corner = &x[8 * t];
+      graph.add({updates(tile(corner, 64, 8, 64))}, [corner] {
+        for (std::size_t r = 0; r < 64; ++r) ++corner[64 * r];
+      });
+    }
+  graph.add({reads(x), writes(sum)}, [&] { sum = static_cast<long>(std::accumulate(x.begin(), x.end(), 0UL)); });
+  graph.wait();
+  EXPECT_EQ(sum, 100 * 8 * 64);
+  EXPECT_GE(graph.statistics().edges, 700);  // one after the other
+}
+
+// Threads are those of graphs before; a graph that is made while others run has threads of its own.
+TEST(shared_workers, graphs_one_after_the_other_have_the_same_threads) {
+  const auto threads_of_a_graph = [] {
+    task_graph graph{{.threads = 2}};
+    std::atomic<int> here{0};
+    std::array<std::thread::id, 2> ids;
+    for (int i = 0; i < 2; ++i)
+      graph.add({}, [&, i] {
+        ids[static_cast<std::size_t>(i)] = std::this_thread::get_id();
+        ++here;
+        while (here < 2) std::this_thread::yield();
+      });
+    graph.wait();
+    return std::ranges::find(ids, std::this_thread::get_id()) == ids.begin() ? ids[1] : ids[0];
+  };
+  const std::thread::id first = threads_of_a_graph();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(threads_of_a_graph(), first);
+}
+
+TEST(shared_workers, a_forked_child_has_threads_of_its_own) {
+  if (test::with_thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+  const auto sum_of_graph = [] {
+    task_graph graph{{.threads = 3}};
+    std::array<long, 40> x{};
+    for (long& each : x) graph.add({writes(each)}, [&each] { each = 1; });
+    graph.wait();
+    return std::accumulate(x.begin(), x.end(), 0L);
+  };
+  EXPECT_EQ(sum_of_graph(), 40);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);
+    ::_exit(sum_of_graph() == 40 && sum_of_graph() == 40 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(sum_of_graph(), 40);
+}
+
 class checked_graph : public testing::Test {
  protected:
   std::string refusal_of(std::initializer_list<declared_access> accesses, std::function<void()> body) {
@@ -313,6 +397,8 @@ TEST_F(checked_graph, allows_what_was_declared) {
 TEST(task_graph, says_what_it_cannot_do) {
   EXPECT_THAT([] { task_graph graph{{.window = 100}}; },
               testing::ThrowsMessage<error>(HasSubstr("give a power of two")));
+  EXPECT_THAT([] { task_graph graph{{.granularity_bytes = 48}}; },
+              testing::ThrowsMessage<error>(HasSubstr("a granularity of 48 bytes: give a power of two")));
   task_graph graph{{.threads = 1}};
   int x[10]{};
   EXPECT_THAT([&] { graph.add({writes(tile(x, 3, 4, 2))}, [] {}); },
