@@ -15,8 +15,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
+#include "base/signal_text.h"
 #include "memory/liveness.h"
 #include "runtime/stack.h"
 
@@ -28,40 +30,10 @@ namespace {
 constexpr std::uintptr_t near_the_stack = std::uintptr_t{1} << 20;
 constexpr std::size_t longest_name = 180;  // of a task: a place's reason holds less than 500 characters
 
-// A line in the making. What does not fit is left out.
-class signal_text {
- public:
-  signal_text& operator<<(std::string_view text) noexcept {
-    const std::size_t taken = std::min(text.size(), sizeof buffer_ - length_);
-    std::memcpy(buffer_ + length_, text.data(), taken);
-    length_ += taken;
-    return *this;
-  }
-  signal_text& operator<<(std::uint64_t number) noexcept { return append(number, 10); }
-  signal_text& hex(std::uint64_t number) noexcept {
-    *this << "0x";
-    return append(number, 16);
-  }
-  signal_text& bytes(std::uint64_t count) noexcept {
-    const bool is_mib = count >= (1U << 20) && count % (1U << 20) == 0;
-    return *this << count / (is_mib ? 1U << 20 : 1U << 10) << (is_mib ? "MiB" : "KiB");
-  }
-  [[nodiscard]] std::string_view text() const noexcept { return {buffer_, length_}; }
-
- private:
-  signal_text& append(std::uint64_t number, unsigned base) noexcept {
-    char digits[20];
-    std::size_t at = sizeof digits;
-    do digits[--at] = "0123456789abcdef"[number % base];
-    while ((number /= base) != 0);
-    return *this << std::string_view{digits + at, sizeof digits - at};
-  }
-  char buffer_[600];
-  std::size_t length_ = 0;
-};
-
 constexpr int signals[] = {SIGSEGV, SIGBUS};
 struct sigaction handlers_before[std::size(signals)];
+std::mutex users_mutex;
+int users = 0;                 // who has installed them and not removed them
 bool are_left_behind = false;  // a program's handler stands in front of ours, and may call it
 
 struct sigaction& handler_before(int signal) noexcept { return handlers_before[signal == SIGBUS ? 1 : 0]; }
@@ -72,6 +44,7 @@ bool has_default_action(const struct sigaction& action) noexcept {
 struct fault {
   int signal;
   int code;
+  bool is_write;
   std::uintptr_t address;
   std::uintptr_t stack_pointer;
 };
@@ -180,16 +153,25 @@ const place_in_process* place_of(const fault& f) noexcept {
   return found;
 }
 
-void say(std::uint32_t place, std::string_view text) noexcept {
+void say(const std::uint32_t* place, std::string_view text) noexcept {
   signal_text line;
-  line << "situ: place " << place << ": " << text << "\n";
+  line << "situ: ";
+  if (place != nullptr) line << "place " << *place << ": ";
+  line << text << "\n";
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.text().data(), line.text().size());
 }
 
 void look_at(const fault& f) noexcept {
   const place_in_process* const place = place_of(f);
-  if (place == nullptr) return;
   signal_text text;
+  const fault_explainer explain = explain_fault.load();
+  if (f.signal == SIGSEGV && explain != nullptr && explain(f.address, f.is_write, text)) {
+    if (has_default_action(handler_before(f.signal))) let_only_first_end_process();
+    if (place == nullptr) return say(nullptr, text.text());
+    say(&place->context->place, text.text());
+    return mark_lost(*place->context->job, place->context->place, text.text());
+  }
+  if (place == nullptr) return;
   if (place->is_in_forked_child()) {
     text << "process " << static_cast<std::uint64_t>(::getpid()) << ", which it forked, ";
     if (is_of_job(f, *place))
@@ -198,7 +180,7 @@ void look_at(const fault& f) noexcept {
       (text << "crashed at ").hex(f.address);
     text << ". A forked child is no place: it calls nothing of Situ and ends by exec or _exit, not by returning from a "
             "task";
-    return say(current->job == nullptr ? current->place : place->context->place, text.text());
+    return say(current->job == nullptr ? &current->place : &place->context->place, text.text());
   }
   bool is_known = false;
   if (f.signal == SIGBUS) {
@@ -209,7 +191,7 @@ void look_at(const fault& f) noexcept {
   }
   if (!is_known) return;
   if (has_default_action(handler_before(f.signal))) let_only_first_end_process();
-  say(place->context->place, text.text());
+  say(&place->context->place, text.text());
   mark_lost(*place->context->job, place->context->place, text.text());
 }
 
@@ -228,7 +210,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const int error_before = errno;
   if (info->si_code > 0) {
     const auto* const machine = static_cast<const ucontext_t*>(context);
-    look_at({signal, info->si_code, reinterpret_cast<std::uintptr_t>(info->si_addr),
+    const bool is_write = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;  // of a page fault, on x86-64
+    look_at({signal, info->si_code, is_write, reinterpret_cast<std::uintptr_t>(info->si_addr),
              static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP])});
   }
   errno = error_before;
@@ -241,7 +224,11 @@ bool is_ours(const struct sigaction& action) noexcept {
 
 }  // namespace
 
+constinit std::atomic<fault_explainer> explain_fault{nullptr};
+
 void install_fault_handlers() noexcept {
+  const std::lock_guard lock{users_mutex};
+  if (users++ != 0) return;
   if (are_left_behind) return;  // to stand in front of a handler that calls ours would be a circle
   struct sigaction ours{};
   ours.sa_sigaction = &on_fault;
@@ -251,6 +238,8 @@ void install_fault_handlers() noexcept {
 }
 
 void remove_fault_handlers() noexcept {
+  const std::lock_guard lock{users_mutex};
+  if (--users != 0) return;
   for (const int signal : signals) {
     struct sigaction now{};
     ::sigaction(signal, nullptr, &now);

@@ -1,7 +1,8 @@
 // What is one a process, while places are what a program thinks of: the places that run in this process, its signal
 // handlers for faults, and its forks.
 //
-// A fault (SIGSEGV, SIGBUS) is looked at for three causes of ours, on a stack of its own: a task or main has used up
+// A fault (SIGSEGV, SIGBUS) is looked at for causes of ours, on a stack of its own: one that a module above knows
+// (`explain_fault`: an array of a checked task graph); a task or main has used up
 // its stack; the kernel has no memory for a page of the job; a forked child went on as the place. Then the place is
 // marked lost with that reason, a line says so, and the handler that stood before goes on: the process ends as it would
 // have. Faults of other causes are only passed on. If a program installs its own handler later, that one gets the
@@ -14,8 +15,11 @@
 
 #include <situ/memory/detail/place_context.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/signal_text.h"
 
 namespace situ::detail {
 
@@ -55,8 +59,14 @@ class place_in_process {
 // handler.
 void let_only_first_end_process() noexcept;
 
-// For the handlers of faults, which are installed with the first place and removed with the last.
+// For the handlers of faults: they are installed with the first who wants them (the first place, for one) and removed
+// with the last.
 void install_fault_handlers() noexcept;
 void remove_fault_handlers() noexcept;
+
+// A further cause that is looked for in a SIGSEGV, first of all: whether the access is such, with words for it. Called
+// in a signal handler.
+using fault_explainer = bool (*)(std::uintptr_t address, bool is_write, signal_text& to) noexcept;
+extern std::atomic<fault_explainer> explain_fault;
 
 }  // namespace situ::detail

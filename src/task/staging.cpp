@@ -27,6 +27,7 @@ staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_st
       room_{plan_.tiles, plan_.tile_bytes, plan_.budget_tiles, fast, plan_.name},
       tiles_(plan_.tiles) {
   for (std::size_t i = plan_.budget_tiles; i-- > 0;) free_frames_.push_back(static_cast<std::uint32_t>(i));
+  if (is_checked_) watched_.emplace(*this);
   core_.add_staging(*this);
   try {
     thread_ = worker{[this] { work(); }};

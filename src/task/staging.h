@@ -27,11 +27,13 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/host.h"
 #include "task/tile_room.h"
+#include "task/watched_arrays.h"
 
 namespace situ::detail {
 
@@ -142,6 +144,7 @@ class staging {
   std::shared_ptr<backing_store> store_;
   std::uint64_t store_begin_;
   tile_room room_;
+  std::optional<watched_array> watched_;  // of a checked graph
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

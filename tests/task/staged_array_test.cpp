@@ -186,6 +186,63 @@ TEST_F(staged, what_no_unit_declares_is_not_touched) {
   EXPECT_DEATH(*const_cast<volatile word*>(a.data()) = 1, "");
 }
 
+// What the kernel refuses is said in the words of the program: unit, array and element.
+class staged_checked : public staged {
+ protected:
+  // Runs a unit of these accesses in a graph of its own, and ends well if nothing stops it.
+  template <class Body>
+  void run(std::initializer_list<access_mode> mode_of_tile, Body body) const {
+    task_graph graph{{.threads = 2, .checked = true}};
+    staged_array<word> a{graph, path_, 10 * words, tiles(4)};
+    std::vector<declared_access> all;
+    for (const access_mode each : mode_of_tile) {
+      const std::size_t t = all.size();
+      graph.add({updates(region(a.data() + t * words, words))}, [] {});  // so that the tile is there
+      all.push_back({region(a.data() + t * words, words), each});
+    }
+    graph.wait();
+    graph.add(all, [body, x = const_cast<volatile word*>(a.data())] { body(x); }, "smooth");
+    graph.wait();
+  }
+  void touch_between_units() const {
+    task_graph graph{{.threads = 1, .checked = true}};
+    const staged_array<word> a{graph, path_, 10 * words, tiles(4)};
+    graph.add({updates(region(a.data(), 1))}, [] {});
+    graph.wait();
+    const_cast<volatile word*>(a.data())[1] = 4;
+  }
+};
+
+TEST_F(staged_checked, names_unit_array_and_element) {
+  if (test::with_thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+  EXPECT_DEATH(run({access_mode::read}, [](volatile word* x) { x[3 * words + 5] = 1; }),
+               "situ: unit 2 \\(smooth\\) writes .*situ_staged.*\\[1541\\], which it has not declared: add writes");
+  EXPECT_DEATH(run({access_mode::read}, [](volatile word* x) { x[7] = 1; }), "unit 2 .*writes .*\\[7\\], which");
+  EXPECT_DEATH(run({access_mode::read, access_mode::read}, [](volatile word* x) { (void)x[2 * words]; }),
+               "unit 3 .*reads .*\\[1024\\], which it has not declared: add reads");
+  EXPECT_DEATH(touch_between_units(), "a thread that runs no unit writes .*\\[1\\], of a staged array: its read");
+}
+
+TEST_F(staged_checked, allows_what_is_declared_and_moves_it) {
+  run({access_mode::read, access_mode::update, access_mode::write}, [](volatile word* x) {
+    x[words] = x[0] + 1;
+    x[2 * words] = x[words];
+  });
+  EXPECT_EQ(in_file()[2 * words], 1);
+  task_graph graph{{.threads = 3, .window = 32, .checked = true}};
+  staged_array<word> a{graph, path_, 10 * words, tiles(2)};
+  for (int step = 0; step < 20; ++step)
+    for (std::size_t t = 0; t + 1 < 10; ++t)
+      graph.add({updates(region(a.data() + t * words, words)), reads(region(a.data() + (t + 1) * words, 1))},
+                [x = a.data() + t * words] { x[3] += 1 + x[words]; });
+  graph.wait();
+  word last = 0;
+  a.read(8 * words + 3, 1, &last);
+  EXPECT_EQ(last, 20);
+  a.write(8 * words + 3, 1, &last);
+  a.flush();
+}
+
 // Units over several tiles of two arrays and plain memory, as few tiles as they need at once and more.
 TEST_F(staged, random_programs_have_the_bits_of_plain_memory) {
   std::mt19937_64 random{test::test_seed()};
