@@ -21,7 +21,11 @@ class place_graph_core {
         under_way_(place_count()),
         waiting_(place_count()),
         units_at_(place_count()),
-        units_{{.threads = 1, .window = options.window, .granularity_bytes = options.granularity_bytes},
+        is_checked_{options.checked},
+        units_{{.threads = 1,
+                .window = options.window,
+                .checked = options.checked,
+                .granularity_bytes = options.granularity_bytes},
                [this] { await_end(); }} {
     if (at_once_ == 0) throw error{errc::bad_argument, "a place graph with at_once 0 would ask nobody: give 1 or more"};
   }
@@ -59,6 +63,7 @@ class place_graph_core {
   }
 
   graph_core& units() noexcept { return units_; }
+  [[nodiscard]] bool runs_units_here() const noexcept { return is_checked_; }
   [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept { return units_at_; }
 
  private:
@@ -107,12 +112,14 @@ class place_graph_core {
   std::vector<std::deque<call_to_come>> waiting_;
   std::vector<std::uint64_t> units_at_;
   std::optional<promise<>> ended_;
+  bool is_checked_;
   graph_core units_;
 };
 
 place place_of_unit(place_graph_core& core, std::span<const declared_access> accesses) {
   return core.place_of(accesses);
 }
+bool runs_units_here(const place_graph_core& core) noexcept { return core.runs_units_here(); }
 void unit_added(place_graph_core& core, place where) { core.has_added(where); }
 void start_unit(place_graph_core& core, place where, std::function<void()> call) { core.start(where, std::move(call)); }
 graph_core& units_of(place_graph_core& core) noexcept { return core.units(); }

@@ -43,4 +43,20 @@ TEST(sparse_power, has_the_same_bits_on_any_number_of_threads) {
   }
 }
 
+TEST(jacobi_blocks, has_the_same_bits_in_memory_and_in_a_file) {
+  std::string first;
+  for (const char* threads : {"1", "3"})
+    for (const char* budget : {"0", "1"}) {
+      const auto result = run("jacobi_blocks", {"--size", "300", "--rows", "40", "--steps", "21", "--budget-mib",
+                                                budget, "--threads", threads});
+      EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+      if (first.empty()) first = result.out;
+      EXPECT_EQ(result.out, first);
+    }
+  EXPECT_THAT(first, HasSubstr("21 steps of 300 x 300: sum "));
+  const auto refused = run("jacobi_blocks", {"--size", "3000", "--rows", "3000", "--steps", "1", "--budget-mib", "1"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("give a larger budget, or declare less in a unit"));
+}
+
 }  // namespace

@@ -245,6 +245,26 @@ TEST_P(place_graph_on, a_unit_that_throws_elsewhere_ends_those_after_it) {
   });
 }
 
+// A checked graph has the same results, and names what was not declared: unit, array, element.
+TEST_P(place_graph_on, checked_names_what_was_not_declared) {
+  run([] {
+    with_blocks(32, [](const std::vector<ptr<word>>& block) {
+      place_graph graph{{.checked = true}};
+      const ptr<word> there = block[place_count() - 1];
+      const auto smooth = [](ptr<word> x, std::size_t from, std::size_t to) {
+        const declared_span<word> a{"a", {x.local(), 32}};
+        for (std::size_t i = from; i < to; ++i) a[i] = a.at(i) + 1;
+      };
+      for (int i = 0; i < 10; ++i) graph.add({updates(region(there, 16))}, smooth, there, 0, 16);
+      graph.wait();
+      EXPECT_EQ(there.local()[15], 10);
+      graph.add({updates(region(there, 16))}, smooth, there, 8, 17);
+      EXPECT_THAT([&] { graph.wait(); }, testing::ThrowsMessage<error>(HasSubstr("unit 11 reads a[16], which it has")));
+      EXPECT_EQ(there.local()[16], 0);
+    });
+  });
+}
+
 TEST(place_graph, whoever_waits_is_told_of_a_place_that_dies) {
   launch_options options;
   const launch_result result = launch(
