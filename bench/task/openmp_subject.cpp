@@ -4,11 +4,11 @@
 namespace task_bench {
 namespace {
 
-void run_pattern(pattern& p) {
+void run_units(pattern& p, std::size_t begin, std::size_t end) {
   const int steps = p.steps;
 #pragma omp parallel num_threads(threads)
 #pragma omp single
-  for (std::size_t i = 0; i < p.units; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     [[maybe_unused]] const std::uint64_t* const read = &p.read(i);
     [[maybe_unused]] std::uint64_t* const written = &p.written(i);
     if (p.is_independent()) {
@@ -19,6 +19,10 @@ void run_pattern(pattern& p) {
       work(steps);
     }
   }
+}
+
+void run_pattern(pattern& p) {
+  run_in_parts(p, [&p](std::size_t begin, std::size_t end) { run_units(p, begin, end); });
 }
 
 struct adding {

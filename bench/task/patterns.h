@@ -2,11 +2,12 @@
 // writes, and what it does.
 //
 //   independent   unit i reads a[i] and writes b[i]
+//   short_graphs  likewise, but 64 units and a wait at a time; of runtimes that make a graph, a graph each time
 //   chained       each unit reads one word and updates another, the same for all: one after the other
 //   wavefront     rows of 64 words: each unit updates the next word of a row and reads the one before it in the row
 //   cholesky      a matrix in tiles, lower triangle, right-looking; tiles of 32 x 32 or 64 x 64 doubles
 //
-// Of the first three each unit takes about 1 us. Their overhead: threads * wall - work, a unit; of `chained`, where one
+// Of the first four each unit takes about 1 us. Their overhead: threads * wall - work, a unit; of `chained`, where one
 // unit runs at a time, wall - work. The work is that of the same units without a runtime, measured before and after.
 #pragma once
 
@@ -24,6 +25,7 @@ namespace task_bench {
 
 inline constexpr int threads = 2;
 inline constexpr std::size_t columns = 64;
+inline constexpr std::size_t short_units = 64;
 
 inline double clock_ns() { return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
@@ -55,7 +57,8 @@ struct pattern {
   pattern(std::string name, std::size_t units)
       : name{std::move(name)}, units{units}, a(is_independent() ? units : columns), b(a.size()) {}
 
-  [[nodiscard]] bool is_independent() const { return name == "independent"; }
+  [[nodiscard]] bool is_independent() const { return name == "independent" || is_short(); }
+  [[nodiscard]] bool is_short() const { return name == "short_graphs"; }
   [[nodiscard]] bool is_chained() const { return name == "chained"; }
 
   // What unit i reads; what it updates, or of `independent` writes.
@@ -81,6 +84,13 @@ struct pattern {
              has_above && column + 1 < columns ? at - static_cast<std::ptrdiff_t>(columns) + 1 : -1}};
   }
 };
+
+// run(begin, end) for all units, or of short graphs for some at a time.
+template <class Run>
+void run_in_parts(const pattern& p, Run run) {
+  const std::size_t part = p.is_short() ? short_units : p.units;
+  for (std::size_t begin = 0; begin < p.units; begin += part) run(begin, std::min(begin + part, p.units));
+}
 
 template <class Run>
 double overhead_ns(pattern& p, Run run) {

@@ -12,14 +12,21 @@ situ::task_graph& the_graph() {
   return graph;
 }
 
-void run_pattern(pattern& p) {
-  situ::task_graph& graph = the_graph();
+void run_units(situ::task_graph& graph, pattern& p, std::size_t begin, std::size_t end) {
   const int steps = p.steps;
-  for (std::size_t i = 0; i < p.units; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     const auto written = p.is_independent() ? situ::writes(p.written(i)) : situ::updates(p.written(i));
     graph.add({situ::reads(p.read(i)), written}, [steps] { work(steps); });
   }
   graph.wait();
+}
+
+void run_pattern(pattern& p) {
+  run_in_parts(p, [&p](std::size_t begin, std::size_t end) {
+    if (!p.is_short()) return run_units(the_graph(), p, begin, end);
+    situ::task_graph graph{{.threads = threads}};
+    run_units(graph, p, begin, end);
+  });
 }
 
 struct adding {

@@ -120,6 +120,7 @@ int main(int argc, char** argv) {
   const bool quick = is_quick();
   const int times = quick ? 1 : 5;
   if (is_wanted("independent")) measure("independent", quick ? 10'000 : 1'000'000, times);
+  if (is_wanted("short_graphs")) measure("short_graphs", quick ? 6'400 : 128'000, times);
   if (is_wanted("chained")) measure("chained", quick ? 2'000 : 100'000, times);
   if (is_wanted("wavefront")) measure("wavefront", quick ? 2'000 : 100'000, times);
   if (is_wanted("cholesky_64")) measure_cholesky("cholesky_64", quick ? 512 : 4096, times);

@@ -64,16 +64,18 @@ class handles {
 void run_pattern(pattern& p) {
   static const handles* const of_a = new handles{p.a.data(), p.a.size(), 8};
   static const handles* const of_b = new handles{p.b.data(), p.b.size(), 8};
-  for (std::size_t i = 0; i < p.units; ++i) {
-    const std::uint64_t* const read = &p.read(i);
-    const bool of_first = read >= p.a.data() && read < p.a.data() + p.a.size();
-    const auto source = of_first ? (*of_a)[static_cast<std::size_t>(read - p.a.data())]
-                                 : (*of_b)[static_cast<std::size_t>(read - p.b.data())];
-    check(starpu_task_insert(&work_codelet, STARPU_R, source, p.is_independent() ? STARPU_W : STARPU_RW,
-                             (*of_b)[static_cast<std::size_t>(&p.written(i) - p.b.data())], STARPU_VALUE, &p.steps,
-                             sizeof p.steps, 0));
-  }
-  check(starpu_task_wait_for_all());
+  run_in_parts(p, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint64_t* const read = &p.read(i);
+      const bool of_first = read >= p.a.data() && read < p.a.data() + p.a.size();
+      const auto source = of_first ? (*of_a)[static_cast<std::size_t>(read - p.a.data())]
+                                   : (*of_b)[static_cast<std::size_t>(read - p.b.data())];
+      check(starpu_task_insert(&work_codelet, STARPU_R, source, p.is_independent() ? STARPU_W : STARPU_RW,
+                               (*of_b)[static_cast<std::size_t>(&p.written(i) - p.b.data())], STARPU_VALUE, &p.steps,
+                               sizeof p.steps, 0));
+    }
+    check(starpu_task_wait_for_all());
+  });
 }
 
 struct adding {

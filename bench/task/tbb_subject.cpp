@@ -11,6 +11,9 @@ namespace {
 
 using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
+// Its threads stay for the next graph.
+const tbb::global_control two_threads{tbb::global_control::max_allowed_parallelism, threads};
+
 class graph {
  public:
   template <class Body>
@@ -26,16 +29,15 @@ class graph {
   node& operator[](std::size_t i) { return nodes_[i]; }
 
  private:
-  tbb::global_control control_{tbb::global_control::max_allowed_parallelism, threads};
   tbb::flow::graph graph_;
   std::deque<node> nodes_;
   std::vector<node*> first_;
 };
 
-void run_pattern(pattern& p) {
+void run_units(const pattern& p, std::size_t begin, std::size_t end) {
   graph g;
   const int steps = p.steps;
-  for (std::size_t i = 0; i < p.units; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     node& n = g.add([steps] { work(steps); });
     bool waits = false;
     for (const std::ptrdiff_t before : p.before_unit(i).units)
@@ -46,6 +48,10 @@ void run_pattern(pattern& p) {
     if (!waits) g.begins_at_once(n);
   }
   g.run();
+}
+
+void run_pattern(pattern& p) {
+  run_in_parts(p, [&p](std::size_t begin, std::size_t end) { run_units(p, begin, end); });
 }
 
 struct adding {

@@ -18,7 +18,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "base/signal_text.h"
+#include "base/fault_text.h"
 #include "memory/liveness.h"
 #include "runtime/stack.h"
 
@@ -55,7 +55,7 @@ bool is_within(std::uintptr_t address, std::uintptr_t begin, std::size_t bytes) 
 
 // The name within "... [with F = NAME]". Of a long one the middle is left out: the beginning says whose it is, the end
 // which lambda.
-void write_name(signal_text& to, std::string_view compilers_text) noexcept {
+void write_name(fault_text& to, std::string_view compilers_text) noexcept {
   if (const std::size_t at = compilers_text.find(" = "); at != std::string_view::npos) {
     compilers_text.remove_prefix(at + 3);
     compilers_text = compilers_text.substr(0, compilers_text.rfind(']'));
@@ -67,7 +67,7 @@ void write_name(signal_text& to, std::string_view compilers_text) noexcept {
        << compilers_text.substr(compilers_text.size() - longest_name / 3 * 2);
 }
 
-void write_task(signal_text& to, const task_context* task) noexcept {
+void write_task(fault_text& to, const task_context* task) noexcept {
   if (task == nullptr || task->code_name == nullptr) {
     to << "a message's handler";
     return;
@@ -91,7 +91,7 @@ bool is_overflow_of(const fault& f, std::uintptr_t low, std::size_t guard) noexc
           f.address + near_the_stack >= f.stack_pointer);
 }
 
-bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
+bool describe_task_overflow(const fault& f, fault_text& to) noexcept {
   if (current->scheduler == nullptr) return false;  // a registered thread
   const stack_bounds stack = current->scheduler->running_stack();
   if (!stack.is_known() || !is_overflow_of(f, stack.low, guard_bytes)) return false;
@@ -106,7 +106,7 @@ bool describe_task_overflow(const fault& f, signal_text& to) noexcept {
 
 // Main's own stack. The kernel extends that of the first thread down to its limit, so there the fault is close to the
 // stack pointer.
-bool describe_main_overflow(const fault& f, const place_in_process& place, signal_text& to) noexcept {
+bool describe_main_overflow(const fault& f, const place_in_process& place, fault_text& to) noexcept {
   if (current->scheduler == nullptr || current->scheduler->running_stack().is_known()) return false;
   const bool is_near = f.address + near_the_stack >= f.stack_pointer && f.address < f.stack_pointer + near_the_stack;
   if (place.stack_top != 0) {
@@ -123,7 +123,7 @@ bool describe_main_overflow(const fault& f, const place_in_process& place, signa
   return true;
 }
 
-void describe_refused_memory(const fault& f, const place_in_process& place, signal_text& to) noexcept {
+void describe_refused_memory(const fault& f, const place_in_process& place, fault_text& to) noexcept {
   const bool has_failed = f.code == BUS_MCEERR_AR || f.code == BUS_MCEERR_AO;
   to << (has_failed ? "the machine's memory failed at " : "the kernel has no memory for the page at ");
   to.hex(f.address);
@@ -154,7 +154,7 @@ const place_in_process* place_of(const fault& f) noexcept {
 }
 
 void say(const std::uint32_t* place, std::string_view text) noexcept {
-  signal_text line;
+  fault_text line;
   line << "situ: ";
   if (place != nullptr) line << "place " << *place << ": ";
   line << text << "\n";
@@ -163,7 +163,7 @@ void say(const std::uint32_t* place, std::string_view text) noexcept {
 
 void look_at(const fault& f) noexcept {
   const place_in_process* const place = place_of(f);
-  signal_text text;
+  fault_text text;
   const fault_explainer explain = explain_fault.load();
   if (f.signal == SIGSEGV && explain != nullptr && explain(f.address, f.is_write, text)) {
     if (has_default_action(handler_before(f.signal))) let_only_first_end_process();

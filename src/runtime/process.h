@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/signal_text.h"
+#include "base/fault_text.h"
 
 namespace situ::detail {
 
@@ -66,7 +66,7 @@ void remove_fault_handlers() noexcept;
 
 // A further cause that is looked for in a SIGSEGV, first of all: whether the access is such, with words for it. Called
 // in a signal handler.
-using fault_explainer = bool (*)(std::uintptr_t address, bool is_write, signal_text& to) noexcept;
+using fault_explainer = bool (*)(std::uintptr_t address, bool is_write, fault_text& to) noexcept;
 extern std::atomic<fault_explainer> explain_fault;
 
 }  // namespace situ::detail

@@ -18,6 +18,7 @@ bool uses(const std::vector<staged_tile>& tiles, const staging& of) {
 constexpr std::uint32_t most_taken = 16;         // fresh units at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
+constexpr std::uint32_t first_records = 64;      // of the window; more when they are all under way
 constexpr std::size_t most_parts = 64;           // of a reduction, before they are combined
 constexpr unit_name failed_unit{unit_name::failed, 0};
 
@@ -111,8 +112,9 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
                 fmt::format("a task graph's window is {}: give a power of two, 2^20 at most", window_)};
   if (!std::has_single_bit(grain_))
     throw error{errc::bad_argument, fmt::format("a granularity of {} bytes: give a power of two", grain_)};
-  units_ = std::make_unique<work_unit[]>(window_);
-  for (std::uint32_t i = 0; i < window_; ++i) units_[i].successors.store(ended_mark, std::memory_order_relaxed);
+  units_.reset(
+      static_cast<work_unit*>(::operator new(window_ * sizeof(work_unit), std::align_val_t{alignof(work_unit)})));
+  make_records(std::min(window_, first_records));
   const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
   for (std::uint32_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<thread_part>(window_));
   try {
@@ -126,6 +128,13 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
 graph_core::~graph_core() {
   settle_all();
   stop();
+  std::destroy_n(units_.get(), in_use_);
+}
+
+// A short graph touches few records, not all of its window.
+void graph_core::make_records(std::uint32_t count) {
+  for (; in_use_ < count; ++in_use_)
+    (new (units_.get() + in_use_) work_unit)->successors.store(ended_mark, std::memory_order_relaxed);
 }
 
 void graph_core::check_thread(const char* what) const {
@@ -141,14 +150,19 @@ void graph_core::check_thread(const char* what) const {
 work_unit& graph_core::free_unit() {
   check_thread("add()");
   for (;;) {
-    for (std::uint32_t i = 0; i < std::min(records_looked_at, window_); ++i) {
-      work_unit& unit = units_[next_record_++ & (window_ - 1)];
-      fetch_record(units_[(next_record_ + 4) & (window_ - 1)]);
+    for (std::uint32_t i = 0; i < std::min(records_looked_at, in_use_); ++i) {
+      work_unit& unit = record(next_record_++ & (in_use_ - 1));
+      fetch_record(record((next_record_ + 4) & (in_use_ - 1)));
       if (unit.has_ended()) {
         // A failure is known to the map by the unit's name: first it gets one that stays.
         if (unit.has_failed.load(std::memory_order_relaxed)) sweep();
         return unit;
       }
+    }
+    if (in_use_ < window_) {
+      next_record_ = in_use_;
+      make_records(2 * in_use_);
+      continue;
     }
     if (run_one(0)) continue;
     if (await_end_)
@@ -160,23 +174,23 @@ work_unit& graph_core::free_unit() {
 
 bool graph_core::is_over(unit_name name) const noexcept {
   if (name.record >= unit_name::failed) return name.record == unit_name::none;
-  const work_unit& unit = units_[name.record];
+  const work_unit& unit = record(name.record);
   return unit.generation != name.generation || (unit.has_ended() && !unit.has_failed.load(std::memory_order_relaxed));
 }
 
 // Units that have failed are known to the map by one name afterwards, and their records are free for others.
 void graph_core::sweep() {
   if (has_failed_.load(std::memory_order_acquire)) {
-    std::vector<bool> failed(window_);  // as of now: others may fail meanwhile
-    for (std::uint32_t i = 0; i < window_; ++i)
-      failed[i] = units_[i].has_ended() && units_[i].has_failed.load(std::memory_order_relaxed);
+    std::vector<bool> failed(in_use_);  // as of now: others may fail meanwhile
+    for (std::uint32_t i = 0; i < in_use_; ++i)
+      failed[i] = record(i).has_ended() && record(i).has_failed.load(std::memory_order_relaxed);
     accesses_.rename([&](unit_name name) {
       const bool is_meant =
-          name.record < window_ && failed[name.record] && units_[name.record].generation == name.generation;
+          name.record < in_use_ && failed[name.record] && record(name.record).generation == name.generation;
       return is_meant ? failed_unit : name;
     });
-    for (std::uint32_t i = 0; i < window_; ++i)
-      if (failed[i]) units_[i].has_failed.store(false, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < in_use_; ++i)
+      if (failed[i]) record(i).has_failed.store(false, std::memory_order_relaxed);
   }
   accesses_.sweep([this](unit_name name) { return is_over(name); });
 }
@@ -194,7 +208,7 @@ dependence& graph_core::edge_of(work_unit& unit, std::uint32_t i) {
 void graph_core::depend(work_unit& unit, unit_name on, std::uint32_t& found) {
   if (on.record == unit_name::none) return;
   if (on.record == unit_name::failed) return unit.is_cancelled.store(true, std::memory_order_relaxed);
-  work_unit& before = units_[on.record];
+  work_unit& before = record(on.record);
   if (&before == &unit || before.generation != on.generation) return;
   dependence* head = before.successors.load(std::memory_order_acquire);
   if (head != ended_mark) {
@@ -420,8 +434,8 @@ std::uint32_t graph_core::take(std::uint32_t thread) {
 bool graph_core::run_one(std::uint32_t thread) {
   const std::uint32_t taken = take(thread);
   if (taken == no_unit) return false;
-  if (const std::uint32_t next = threads_[thread]->own.peek(); next != no_unit) fetch_record(units_[next]);
-  work_unit& unit = units_[taken];
+  if (const std::uint32_t next = threads_[thread]->own.peek(); next != no_unit) fetch_record(record(next));
+  work_unit& unit = record(taken);
   if (unit.made_ready_by != thread) {
     std::atomic<std::uint64_t>& count = threads_[thread]->taken;
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -537,7 +551,7 @@ void graph_core::wait() {
   work_until([this] { return ended() == added_; });
   accesses_.clear();
   if (!has_failed_.load(std::memory_order_acquire)) return;
-  for (std::uint32_t i = 0; i < window_; ++i) units_[i].has_failed.store(false, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < in_use_; ++i) record(i).has_failed.store(false, std::memory_order_relaxed);
   has_failed_.store(false, std::memory_order_relaxed);
   std::rethrow_exception(std::exchange(failure_, nullptr));
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <thread>
 #include <vector>
@@ -60,6 +61,7 @@ class graph_core {
     std::uint32_t next_victim = 0;
   };
 
+  [[nodiscard]] work_unit& record(std::uint32_t i) const noexcept { return units_.get()[i]; }
   [[nodiscard]] unit_name name_of(const work_unit& unit) const noexcept {
     return {static_cast<std::uint32_t>(&unit - units_.get()), unit.generation};
   }
@@ -90,8 +92,15 @@ class graph_core {
   void work_until(Done done);
   void check_thread(const char* what) const;
 
+  // Room for `window_` records, of which the first `in_use_` have been made.
+  struct free_records {
+    void operator()(work_unit* first) const noexcept { ::operator delete(first, std::align_val_t{alignof(work_unit)}); }
+  };
+  void make_records(std::uint32_t count);
+
   std::uint32_t window_;
-  std::unique_ptr<work_unit[]> units_;
+  std::uint32_t in_use_ = 0;  // of the adding thread, a power of two
+  std::unique_ptr<work_unit, free_records> units_;
   fresh_units fresh_;
   bool threads_order_;                                 // order_all_threads() works, so whoever wakes needs no fence
   std::vector<std::unique_ptr<thread_part>> threads_;  // 0: the adding thread's

@@ -14,7 +14,7 @@ namespace {
 
 constinit std::array<std::atomic<const staging*>, 64> watched{};
 
-void describe(const staging& array, std::uint64_t offset, bool is_write, signal_text& to) noexcept {
+void describe(const staging& array, std::uint64_t offset, bool is_write, fault_text& to) noexcept {
   const work_unit* const unit = checked_unit;
   if (unit == nullptr) {
     to << "a thread that runs no unit ";
@@ -30,7 +30,7 @@ void describe(const staging& array, std::uint64_t offset, bool is_write, signal_
     to << "which it has not declared: add " << (is_write ? "writes() or updates" : "reads") << "() of it";
 }
 
-bool explain(std::uintptr_t address, bool is_write, signal_text& to) noexcept {
+bool explain(std::uintptr_t address, bool is_write, fault_text& to) noexcept {
   for (const std::atomic<const staging*>& each : watched) {
     const staging* const array = each.load(std::memory_order_acquire);
     if (array == nullptr) continue;

@@ -10,27 +10,27 @@
 namespace situ::detail {
 
 // A line in the making. What does not fit is left out.
-class signal_text {
+class fault_text {
  public:
-  signal_text& operator<<(std::string_view text) noexcept {
+  fault_text& operator<<(std::string_view text) noexcept {
     const std::size_t taken = std::min(text.size(), sizeof buffer_ - length_);
     std::memcpy(buffer_ + length_, text.data(), taken);
     length_ += taken;
     return *this;
   }
-  signal_text& operator<<(std::uint64_t number) noexcept { return append(number, 10); }
-  signal_text& hex(std::uint64_t number) noexcept {
+  fault_text& operator<<(std::uint64_t number) noexcept { return append(number, 10); }
+  fault_text& hex(std::uint64_t number) noexcept {
     *this << "0x";
     return append(number, 16);
   }
-  signal_text& bytes(std::uint64_t count) noexcept {
+  fault_text& bytes(std::uint64_t count) noexcept {
     const bool is_mib = count >= (1U << 20) && count % (1U << 20) == 0;
     return *this << count / (is_mib ? 1U << 20 : 1U << 10) << (is_mib ? "MiB" : "KiB");
   }
   [[nodiscard]] std::string_view text() const noexcept { return {buffer_, length_}; }
 
  private:
-  signal_text& append(std::uint64_t number, unsigned base) noexcept {
+  fault_text& append(std::uint64_t number, unsigned base) noexcept {
     char digits[20];
     std::size_t at = sizeof digits;
     do digits[--at] = "0123456789abcdef"[number % base];
