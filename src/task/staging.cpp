@@ -15,7 +15,8 @@ namespace situ::detail {
 
 namespace {
 constexpr std::uint32_t no_frame = UINT32_MAX;
-}
+constexpr std::size_t most_looked_at = 64;  // tiles that might be evicted, from either end of their list
+}  // namespace
 
 staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_store> store, const page_source& fast)
     : core_{core},
@@ -64,11 +65,14 @@ bool staging::request(work_unit& unit) {
     const auto is_there = [this](const staged_tile& each) {
       return each.of != this || tiles_[each.tile].state == tile_state::here;
     };
-    if (wanted_.empty() && fits(unit) && std::all_of(unit.staged->begin(), unit.staged->end(), is_there)) {
+    if (wanted_.empty() && may_take(unit) && std::all_of(unit.staged->begin(), unit.staged->end(), is_there)) {
+      ++taken_;
       for (const staged_tile& each : *unit.staged)
         if (each.of == this) pin(each);
       return false;
     }
+    for (const staged_tile& each : *unit.staged)
+      if (each.of == this) tiles_[each.tile].uses.push_back(unit.number);
     wanted_.push_back(&unit);
     ++events_;
   }
@@ -92,16 +96,18 @@ void staging::release(const std::vector<staged_tile>& tiles, bool has_failed) no
         forget(each.tile, nullptr);
       }
     }
+    --taken_;
     ++events_;
   }
   changed_.notify_all();
 }
 
-bool staging::fits(const work_unit& unit) const {
+bool staging::may_take(const work_unit& unit) const {
   const auto more = std::count_if(unit.staged->begin(), unit.staged->end(), [this](const staged_tile& each) {
     return each.of == this && tiles_[each.tile].pins == 0;
   });
-  return pinned_ + static_cast<std::size_t>(more) <= plan_.budget_tiles;
+  if (pinned_ + static_cast<std::size_t>(more) > plan_.budget_tiles) return false;
+  return taken_ < 2 * core_.thread_count() + 2 || pinned_ < plan_.budget_tiles / 2;
 }
 
 void staging::pin(const staged_tile& one) {
@@ -182,7 +188,7 @@ bool staging::begin_something(lock& held) {
     }
     if (leaving_ < pending_.size() && begin_eviction(held)) return true;
   }
-  if (wanted_.empty() || pending_.size() >= backing_store::queues || !fits(*wanted_.front())) return false;
+  if (wanted_.empty() || pending_.size() >= backing_store::queues || !may_take(*wanted_.front())) return false;
   work_unit& next = *wanted_.front();
   wanted_.pop_front();
   take(next, held);
@@ -190,11 +196,16 @@ bool staging::begin_something(lock& held) {
 }
 
 void staging::take(work_unit& unit, lock& held) {
+  ++taken_;
   waiting_unit& waits = waiting_.emplace_back(waiting_unit{.unit = &unit});
   for (const staged_tile& each : *unit.staged) {
     if (each.of != this) continue;
     pin(each);
     tile& it = tiles_[each.tile];
+    if (++it.next_use >= it.uses.size() / 2) {  // those that are over go, now and then
+      it.uses.erase(it.uses.begin(), it.uses.begin() + static_cast<std::ptrdiff_t>(it.next_use));
+      it.next_use = 0;
+    }
     if (it.state == tile_state::here) continue;
     ++waits.missing;
     it.waiting.push_back(&waits);
@@ -240,9 +251,30 @@ void staging::begin_read(lock& held) {
     arrived(index, nullptr, held);
 }
 
+// idle_.end() where there is none that could go. What repeats its sweeps needs first what it has used longest ago; what
+// does not needs none of it: so both ends of the list are looked at.
+std::list<std::uint32_t>::iterator staging::choose_victim() {
+  auto best = idle_.end();
+  std::uint64_t best_use = 0;
+  const auto look_at = [&](std::list<std::uint32_t>::iterator each) {
+    const tile& it = tiles_[*each];
+    const std::uint64_t use = it.uses.empty() ? UINT64_MAX : it.uses[it.next_use];
+    if (it.is_written || use <= best_use) return;
+    best = each;
+    best_use = use;
+  };
+  std::size_t looked_at = 0;
+  auto front = idle_.begin();
+  for (; front != idle_.end() && looked_at < most_looked_at && best_use != UINT64_MAX; ++front, ++looked_at)
+    look_at(front);
+  for (auto back = idle_.end(); back != front && looked_at < 2 * most_looked_at && best_use != UINT64_MAX; ++looked_at)
+    look_at(--back);
+  return best;
+}
+
 // False where there is none that could go.
 bool staging::begin_eviction(lock& held) {
-  const auto found = std::find_if(idle_.begin(), idle_.end(), [this](auto i) { return !tiles_[i].is_written; });
+  const auto found = choose_victim();
   if (found == idle_.end()) return false;
   const std::uint32_t index = *found;
   idle_.erase(found);

@@ -11,11 +11,14 @@
 //   2. Units are taken, that is, their tiles pinned, in the order of add(); and only once all pinned tiles fit into the
 //      budget. A unit waits only for units before it, and none needs more than the budget: so the oldest that is not
 //      taken will be, and each tile that is pinned gets a frame: one that no pinned tile has.
-//   3. A changed tile gives up its pages only after it has been written. One that a unit was to write, and did not, has
+//   3. Beyond a few units for each thread, tiles are pinned ahead in half of the budget only: the rest keeps what will
+//   be
+//      used again. Of the tiles without pins the one is evicted that a wanted unit needs last, or none does.
+//   4. A changed tile gives up its pages only after it has been written. One that a unit was to write, and did not, has
 //      what the store has.
-//   4. Only the staging's thread pins, reads and evicts while units are under way, but for request() of a unit whose
+//   5. Only the staging's thread pins, reads and evicts while units are under way, but for request() of a unit whose
 //      tiles are all there. It moves bytes without the lock; what moves is named by `moves_` and is no one else's.
-//   5. The store is called by the staging's thread, or by the adding thread, with the lock, while nothing moves.
+//   6. The store is called by the staging's thread, or by the adding thread, with the lock, while nothing moves.
 #pragma once
 
 #include <situ/task/staged_array.h>
@@ -102,6 +105,9 @@ class staging {
     bool is_leaving = false;  // without pins, once that is done
     std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here, without pins and not leaving
     std::vector<waiting_unit*> waiting;       // for its arrival
+    // Numbers of the units in wanted_ that need it: from `next_use` on.
+    std::vector<std::uint64_t> uses;
+    std::size_t next_use = 0;
   };
   struct move {
     std::uint32_t tile;
@@ -122,7 +128,8 @@ class staging {
   void end_write(std::uint32_t index, const std::exception_ptr& failure, lock& held);
   void arrived(std::uint32_t index, const std::exception_ptr& failure, lock& held);
 
-  [[nodiscard]] bool fits(const work_unit& unit) const;
+  [[nodiscard]] bool may_take(const work_unit& unit) const;
+  [[nodiscard]] std::list<std::uint32_t>::iterator choose_victim();
   void pin(const staged_tile& one);
   void unpin(const staged_tile& one);
   void forget(std::uint32_t index, lock* held);
@@ -152,6 +159,7 @@ class staging {
   std::vector<tile> tiles_;
   std::list<std::uint32_t> idle_;  // here, without pins and not leaving: the one used longest ago first
   std::size_t pinned_ = 0;         // tiles
+  std::size_t taken_ = 0;          // units that have not ended
   std::size_t leaving_ = 0;        // tiles
   std::vector<std::uint32_t> free_frames_;
   std::deque<work_unit*> wanted_;       // not taken yet

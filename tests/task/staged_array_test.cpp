@@ -85,6 +85,31 @@ TEST_F(staged, what_is_written_whole_is_not_fetched) {
   EXPECT_EQ(in_file()[19 * words], 20);
 }
 
+// Sweeps that repeat: what is used longest ago would be fetched again each time. The units that wait say what will be
+// used, and half of the budget is for that.
+TEST_F(staged, sweeps_keep_a_part_in_memory) {
+  constexpr std::size_t count = 40, sweeps = 10, budget = 24;
+  task_graph graph{{.threads = 2, .window = 1024}};
+  staged_array<word> b{graph, path_ + "b", count * words, tiles(budget)};
+  std::atomic<bool> all_added{false};
+  int go = 0;
+  graph.add({writes(go)}, [&] {
+    while (!all_added) std::this_thread::yield();
+  });
+  for (std::size_t s = 0; s < sweeps; ++s)
+    for (std::size_t t = 0; t < count; ++t)
+      graph.add({reads(go), updates(region(b.data() + t * words, words))}, [x = b.data() + t * words] { ++x[7]; });
+  all_added = true;
+  graph.wait();
+  EXPECT_LT(b.statistics().fetched_bytes, (count * sweeps - 60) * 4096);
+  EXPECT_LE(b.statistics().most_bytes, budget * 4096);
+  for (std::size_t t = 0; t < count; ++t) {
+    word seen = 0;
+    b.read(t * words + 7, 1, &seen);
+    EXPECT_EQ(seen, sweeps);
+  }
+}
+
 TEST_F(staged, a_file_keeps_it_for_the_next_program) {
   {
     staged_array<word> a{graph_, path_, 3 * words + 7, tiles(2)};
@@ -170,7 +195,9 @@ TEST_F(staged, a_file_that_loses_its_end_is_an_error_of_the_units_that_need_it) 
 // As many mappings as tiles would be too many.
 TEST_F(staged, twenty_thousand_tiles) {
   constexpr std::size_t count = 20'000;
-  staged_array<word> a{graph_, path_, count * words, tiles(8)};
+  staging_options through = tiles(8);
+  through.cache = page_cache::through;
+  staged_array<word> a{graph_, path_, count * words, through};
   word sum = 0;
   for (std::size_t t = 0; t < count; ++t)
     graph_.add({reads(region(a.data() + t * words, 1)), updates(sum)},

@@ -9,10 +9,11 @@
 //
 // Its elements have addresses, the same from beginning to end, so units use them as any memory. A thread of its own
 // fetches tiles ahead, several at a time, in the order in which units were added, as far as the budget goes; the units
-// wait for theirs. Tiles of no unit under way are evicted, the one first that was used longest ago; changed ones are
-// written back then. What no unit under way has declared must not be touched: such a load or store ends the program
-// (SIGSEGV), for a tile that is not there; in a checked graph, for any tile that no unit under way has declared so, and
-// with words that name unit, array and element. read() and write() are for the time between.
+// wait for theirs. Tiles of no unit under way are evicted, the one first that the units which wait need last, or that
+// was used longest ago; changed ones are written back then. What no unit under way has declared must not be touched:
+// such a load or store ends the program (SIGSEGV), for a tile that is not there; in a checked graph, for any tile that
+// no unit under way has declared so, and with words that name unit, array and element. read() and write() are for the
+// time between.
 //
 // Belongs to the thread of its graph, which outlives it. Errors of the store reach wait(), as of a unit that threw. Two
 // arrays over the same bytes have no order between them (docs/design/task.md).
