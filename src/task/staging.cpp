@@ -62,9 +62,7 @@ std::size_t staging::whole_pages_of(std::uint32_t index) const noexcept {
 bool staging::request(work_unit& unit) {
   {
     const std::scoped_lock held{mutex_};
-    const auto is_there = [this](const staged_tile& each) {
-      return each.of != this || tiles_[each.tile].state == tile_state::here;
-    };
+    const auto is_there = [this](const staged_tile& each) { return each.of != this || is_ready(each); };
     if (wanted_.empty() && may_take(unit) && std::all_of(unit.staged->begin(), unit.staged->end(), is_there)) {
       ++taken_;
       for (const staged_tile& each : *unit.staged)
@@ -206,10 +204,10 @@ void staging::take(work_unit& unit, lock& held) {
       it.uses.erase(it.uses.begin(), it.uses.begin() + static_cast<std::ptrdiff_t>(it.next_use));
       it.next_use = 0;
     }
-    if (it.state == tile_state::here) continue;
+    if (is_ready(each)) continue;
     ++waits.missing;
     it.waiting.push_back(&waits);
-    if (it.state == tile_state::arriving) continue;
+    if (it.state != tile_state::away) continue;
     it.state = tile_state::arriving;
     it.is_needed = each.is_needed;
     pending_.push_back(each.tile);
@@ -328,6 +326,7 @@ void staging::end_write(std::uint32_t index, const std::exception_ptr& failure, 
       forget(index, &held);
   }
   protect(index);
+  tell_waiting(index, nullptr, held);  // it is there, whatever the store has
   if (!failure) return;
   if (!write_failure_) write_failure_ = failure;
   if (pending_.empty()) return;
@@ -359,13 +358,18 @@ void staging::arrived(std::uint32_t index, const std::exception_ptr& failed_befo
         std::max<std::uint64_t>(moved_.most_bytes, (plan_.budget_tiles - free_frames_.size()) * plan_.tile_bytes);
     protect(index);
   }
+  tell_waiting(index, failure, held);
+}
+
+void staging::tell_waiting(std::uint32_t index, const std::exception_ptr& failure, lock& held) {
   std::vector<waiting_unit> ready;
-  for (waiting_unit* const each : std::exchange(it.waiting, {})) {
+  for (waiting_unit* const each : std::exchange(tiles_[index].waiting, {})) {
     if (failure && !each->failure) each->failure = failure;
     if (--each->missing != 0) continue;
     ready.push_back(std::move(*each));
     waiting_.remove_if([each](const waiting_unit& one) { return &one == each; });
   }
+  if (ready.empty()) return;
   held.unlock();
   for (const waiting_unit& each : ready) core_.has_tiles(*each.unit, each.failure);
   held.lock();

@@ -14,7 +14,8 @@
 //   3. Beyond a few units for each thread, tiles are pinned ahead in half of the budget only: the rest keeps what will
 //   be
 //      used again. Of the tiles without pins the one is evicted that a wanted unit needs last, or none does.
-//   4. A changed tile gives up its pages only after it has been written. One that a unit was to write, and did not, has
+//   4. A changed tile gives up its pages only after it has been written; while it is, units may read it, not write it.
+//   One that a unit was to write, and did not, has
 //      what the store has.
 //   5. Only the staging's thread pins, reads and evicts while units are under way, but for request() of a unit whose
 //      tiles are all there. It moves bytes without the lock; what moves is named by `moves_` and is no one else's.
@@ -104,7 +105,7 @@ class staging {
     bool is_written = false;  // being written to the store
     bool is_leaving = false;  // without pins, once that is done
     std::list<std::uint32_t>::iterator idle;  // where it is in idle_, if it is here, without pins and not leaving
-    std::vector<waiting_unit*> waiting;       // for its arrival
+    std::vector<waiting_unit*> waiting;       // for its arrival, or to write it once it has been written to the store
     // Numbers of the units in wanted_ that need it: from `next_use` on.
     std::vector<std::uint64_t> uses;
     std::size_t next_use = 0;
@@ -127,7 +128,13 @@ class staging {
   void finish_oldest(lock& held);
   void end_write(std::uint32_t index, const std::exception_ptr& failure, lock& held);
   void arrived(std::uint32_t index, const std::exception_ptr& failure, lock& held);
+  void tell_waiting(std::uint32_t index, const std::exception_ptr& failure, lock& held);
 
+  // Whether the unit may use the tile at once, if it is pinned.
+  [[nodiscard]] bool is_ready(const staged_tile& one) const {
+    const tile& it = tiles_[one.tile];
+    return it.state == tile_state::here && !(it.is_written && one.is_written);
+  }
   [[nodiscard]] bool may_take(const work_unit& unit) const;
   [[nodiscard]] std::list<std::uint32_t>::iterator choose_victim();
   void pin(const staged_tile& one);

@@ -160,7 +160,7 @@ TEST_P(graph_region_on, a_graph_that_changes_its_shape) {
       for (region_node* n = c.head(); n != nullptr; n = n->next) sums[step] += n->value;
     });
   }
-  graph_.wait_for({reads(all)});
+  graph_.wait_for({reads(all), reads(sums)});
   std::uint64_t count = 0, added = 0;
   for (const std::uint64_t sum : sums) {
     ++count;
