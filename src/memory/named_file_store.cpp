@@ -36,13 +36,22 @@ class descriptor {
   int number_;
 };
 
+// -1 where the file system has no way past the page cache, or wants more than whole pages for it.
+int open_direct(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT);
+  alignas(backing_store::page_bytes) std::byte page[backing_store::page_bytes];
+  if (file < 0 || ::pread(file, page, sizeof page, 0) >= 0 || errno != EINVAL) return file;
+  ::close(file);
+  return -1;
+}
+
 class named_file_store final : public backing_store {
  public:
   named_file_store(const std::string& path, std::uint64_t bytes, page_cache cache)
       : path_{path},
         bytes_{bytes},
         file_{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)},
-        direct_{cache == page_cache::through ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT)} {
+        direct_{cache == page_cache::through ? -1 : open_direct(path)} {
     if (file_.number() < 0) fail("cannot be opened");
     struct stat is{};
     if (::fstat(file_.number(), &is) != 0) fail("cannot be looked at");

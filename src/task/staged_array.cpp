@@ -2,6 +2,7 @@
 #include <situ/task/staged_array.h>
 
 #include <situ/base/error.h>
+#include <situ/memory/allocate.h>
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@ constexpr std::size_t most_tiles = 20'000;
 std::size_t whole(std::size_t bytes, std::size_t of) { return (bytes + of - 1) / of * of; }
 
 staging_plan make_plan(std::string name, element_count elements, const staging_options& options) {
-  const std::size_t tile_bytes = options.tile_bytes, bytes = elements.count * elements.bytes_each;
+  const std::size_t tile_bytes = options.tile_bytes, bytes = bytes_for(elements.count, elements.bytes_each);
   if (tile_bytes == 0 || tile_bytes % page_bytes != 0)
     throw error{errc::bad_argument, fmt::format("tiles of {} bytes: give a multiple of {}", tile_bytes, page_bytes)};
   const std::size_t tiles = whole(bytes, tile_bytes) / tile_bytes;
