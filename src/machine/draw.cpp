@@ -14,6 +14,15 @@ struct strokes {
 constexpr strokes unicode_strokes{"├─ ", "└─ ", "│  ", "   "};
 constexpr strokes ascii_strokes{"|- ", "`- ", "|  ", "   "};
 
+template <class Figure>
+std::string both_ways(Figure read, Figure write, std::string (*format)(Figure)) {
+  if (read == write) return read > 0 ? " " + format(read) : std::string{};
+  std::string text;
+  if (read > 0) text += fmt::format(" {} read", format(read));
+  if (write > 0) text += fmt::format(" {} write", format(write));
+  return text;
+}
+
 std::string facts_text(const tree& machine, node_id id) {
   const node& n = machine.at(id);
   std::string text;
@@ -22,6 +31,41 @@ std::string facts_text(const tree& machine, node_id id) {
   if (n.hertz > 0) text += " " + format_hertz(n.hertz);
   if (n.latency_ns > 0) text += " " + format_nanoseconds(n.latency_ns);
   if (n.bandwidth > 0) text += " " + format_bandwidth(n.bandwidth);
+  text += both_ways(n.read_latency_ns, n.write_latency_ns, format_nanoseconds);
+  text += both_ways(n.read_bandwidth, n.write_bandwidth, format_bandwidth);
+  std::vector<std::string> more;
+  if (n.unit == addressability::none) more.emplace_back("not addressable");
+  if (n.unit != addressability::none && n.unit != addressability::unknown)
+    more.push_back(fmt::format("by {}", name(n.unit)));
+  if (n.density_bytes > 0) more.push_back("density " + format_bytes(n.density_bytes));
+  if (n.leakage != grade::unknown) more.push_back(fmt::format("leakage {}", name(n.leakage)));
+  if (n.read_power != grade::unknown) more.push_back(fmt::format("read power {}", name(n.read_power)));
+  if (n.write_power != grade::unknown) more.push_back(fmt::format("write power {}", name(n.write_power)));
+  return more.empty() ? text : text + fmt::format(" [{}]", fmt::join(more, ", "));
+}
+
+// "coherent HT 19.2 GB/s: package 0-3".
+std::string link_text(const tree& machine, const link& joined) {
+  std::string text{name(joined.kind)};
+  if (!joined.name.empty()) text += fmt::format(" \"{}\"", joined.name);
+  if (joined.latency_ns > 0) text += " " + format_nanoseconds(joined.latency_ns);
+  if (joined.bandwidth > 0) text += " " + format_bandwidth(joined.bandwidth);
+  text += ":";
+  const auto& ends = joined.ends;
+  for (std::size_t i = 0; i < ends.size();) {
+    const std::string label = machine.label(ends[i]);
+    const auto family = [&](node_id id) {
+      const std::string other = machine.label(id);
+      return other.substr(0, other.find_last_of(' '));
+    };
+    std::size_t run = 1;
+    while (i + run < ends.size() && family(ends[i + run]) == family(ends[i]) &&
+           machine.at(ends[i + run]).index == machine.at(ends[i]).index + run)
+      ++run;
+    text += fmt::format("{} {}", i == 0 ? "" : ",", label);
+    if (run > 1) text += fmt::format("-{}", machine.at(ends[i + run - 1]).index);
+    i += run;
+  }
   return text;
 }
 
@@ -54,6 +98,7 @@ class drawing {
     text_ += fmt::format(" ({}, {} processor{})\n", format_bytes(machine_.memory_bytes()), root.processors.size(),
                          root.processors.size() == 1 ? "" : "s");
     children(root_node, "");
+    for (const link& joined : machine_.links()) text_ += fmt::format("link {}\n", link_text(machine_, joined));
     return std::move(text_);
   }
 

@@ -31,6 +31,15 @@ ordered_json node_json(const tree& machine, node_id id) {
   put_known(out, "hertz", n.hertz);
   put_known(out, "latency_ns", n.latency_ns);
   put_known(out, "bandwidth", n.bandwidth);
+  put_known(out, "read_latency_ns", n.read_latency_ns);
+  put_known(out, "write_latency_ns", n.write_latency_ns);
+  put_known(out, "read_bandwidth", n.read_bandwidth);
+  put_known(out, "write_bandwidth", n.write_bandwidth);
+  put_known(out, "density_bytes", n.density_bytes);
+  if (n.leakage != grade::unknown) out["leakage"] = name(n.leakage);
+  if (n.read_power != grade::unknown) out["read_power"] = name(n.read_power);
+  if (n.write_power != grade::unknown) out["write_power"] = name(n.write_power);
+  if (n.unit != addressability::unknown) out["addressability"] = name(n.unit);
   out["processors"] = n.processors.to_string();
   return out;
 }
@@ -49,6 +58,16 @@ ordered_json path_json(const path& record) {
   return out;
 }
 
+ordered_json link_json(const link& joined) {
+  ordered_json out;
+  out["kind"] = name(joined.kind);
+  if (!joined.name.empty()) out["name"] = joined.name;
+  put_known(out, "latency_ns", joined.latency_ns);
+  put_known(out, "bandwidth", joined.bandwidth);
+  out["ends"] = joined.ends;
+  return out;
+}
+
 }  // namespace
 
 std::string to_json(const tree& machine, int indent) {
@@ -59,6 +78,8 @@ std::string to_json(const tree& machine, int indent) {
   for (node_id id = 0; id < machine.nodes().size(); ++id) out["nodes"].push_back(node_json(machine, id));
   out["paths"] = ordered_json::array();
   for (const path& record : machine.paths()) out["paths"].push_back(path_json(record));
+  out["links"] = ordered_json::array();
+  for (const link& joined : machine.links()) out["links"].push_back(link_json(joined));
   return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 

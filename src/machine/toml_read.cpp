@@ -25,13 +25,21 @@ Kind parse_kind(const spec_table& table, std::string_view key, std::string_view 
   table.fail(key, fmt::format("\"{}\" is not known; write one of {}", text, known));
 }
 
-constexpr node_kind node_kinds[] = {node_kind::package,         node_kind::group,  node_kind::cache, node_kind::core,
-                                    node_kind::processing_unit, node_kind::memory, node_kind::device};
+constexpr node_kind node_kinds[] = {node_kind::package,         node_kind::group,  node_kind::cache,  node_kind::core,
+                                    node_kind::processing_unit, node_kind::memory, node_kind::device, node_kind::agent};
 constexpr memory_kind memory_kinds[] = {memory_kind::dram, memory_kind::hbm, memory_kind::persistent,
                                         memory_kind::cxl,  memory_kind::gpu, memory_kind::scratchpad,
                                         memory_kind::file};
 constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cache_kind::instruction,
                                       cache_kind::memory_side};
+constexpr grade grades[] = {grade::unknown, grade::low, grade::medium, grade::high};
+constexpr addressability units[] = {addressability::unknown, addressability::byte, addressability::block,
+                                    addressability::page, addressability::none};
+constexpr link_kind link_kinds[] = {link_kind::coherent, link_kind::copying};
+// What only memories and caches have.
+constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
+                                            "write_bandwidth", "leakage",       "read_power",
+                                            "write_power",     "density",       "addressability"};
 constexpr device_kind device_kinds[] = {device_kind::other, device_kind::gpu, device_kind::network,
                                         device_kind::storage};
 
@@ -69,14 +77,15 @@ class reader {
   explicit reader(const spec_table& spec) : spec_{spec}, builder_{spec.text("name"), spec.text("description", "")} {}
 
   tree run() {
-    spec_.allow_only(
-        {"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth", "node", "path"});
+    spec_.allow_only({"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth",
+                      "node", "path", "link"});
     read_figures(spec_, builder_.facts(root_node));
     if (spec_.has("os")) builder_.facts(root_node).os_index = read_os(spec_, 1).front();
     families_["machine"] = {root_node};
     parents_.push_back(no_node);
     for (const spec_table& table : spec_.tables("node")) read_node(table);
     for (const spec_table& table : spec_.tables("path")) read_path(table);
+    for (const spec_table& table : spec_.tables("link")) read_links(table);
     try {
       return std::move(builder_).build();
     } catch (const error& bad) {
@@ -136,8 +145,31 @@ class reader {
   }
 
   void read_node(const spec_table& table) {
-    table.allow_only({"id", "in", "kind", "memory", "cache", "device", "level", "count", "os", "name", "size",
-                      "line_bytes", "ways", "clock", "latency", "bandwidth"});
+    table.allow_only({"id",
+                      "in",
+                      "kind",
+                      "memory",
+                      "cache",
+                      "device",
+                      "level",
+                      "count",
+                      "os",
+                      "name",
+                      "size",
+                      "line_bytes",
+                      "ways",
+                      "clock",
+                      "latency",
+                      "bandwidth",
+                      "read_latency",
+                      "write_latency",
+                      "read_bandwidth",
+                      "write_bandwidth",
+                      "leakage",
+                      "read_power",
+                      "write_power",
+                      "density",
+                      "addressability"});
     node_facts facts;
     facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
     kind_specific(table, facts);
@@ -191,8 +223,28 @@ class reader {
     facts.cache = parse_kind(table, "cache", "unified", cache_kinds);
     facts.device = parse_kind(table, "device", "other", device_kinds);
     facts.level = small(table, "level");
+    memory_specific(table, facts);
     if (facts.kind == node_kind::cache && facts.level == 0 && facts.cache != cache_kind::memory_side)
       table.fail("level", "a cache has a level; write level = 1 for the one nearest to the core");
+  }
+
+  static void memory_specific(const spec_table& table, node_facts& facts) {
+    if (facts.kind != node_kind::memory && facts.kind != node_kind::cache)
+      for (const std::string_view key : memory_keys)
+        if (table.has(key))
+          table.fail(key, fmt::format("belongs to a memory or a cache, and this is kind = \"{}\"; remove it",
+                                      name(facts.kind)));
+    facts.read_latency_ns = table.nanoseconds("read_latency", 0);
+    facts.write_latency_ns = table.nanoseconds("write_latency", 0);
+    facts.read_bandwidth = table.bandwidth("read_bandwidth", 0);
+    facts.write_bandwidth = table.bandwidth("write_bandwidth", 0);
+    facts.leakage = parse_kind(table, "leakage", "unknown", grades);
+    facts.read_power = parse_kind(table, "read_power", "unknown", grades);
+    facts.write_power = parse_kind(table, "write_power", "unknown", grades);
+    facts.density_bytes = table.bytes("density", 0);
+    facts.unit = parse_kind(table, "addressability", "unknown", units);
+    if (facts.unit == addressability::none && table.has("os"))
+      table.fail("os", "a memory with addressability = \"none\" cannot be allocated from; remove one of the two");
   }
 
   std::string known_families() const {
@@ -203,7 +255,9 @@ class reader {
 
   // "package", "package[1]", "hbm[0-3]".
   std::vector<node_id> select(const spec_table& table, std::string_view key) const {
-    const std::string text = table.text(key);
+    return select(table, key, table.text(key));
+  }
+  std::vector<node_id> select(const spec_table& table, std::string_view key, const std::string& text) const {
     const auto bracket = text.find('[');
     const auto family = families_.find(text.substr(0, bracket));
     if (family == families_.end())
@@ -266,6 +320,43 @@ class reader {
         builder_.add_path(record);
       }
     }
+  }
+
+  void add_link(const spec_table& table, std::string_view key, link joined) {
+    if (++records_ > max_records)
+      table.fail(key, fmt::format("more than {} links; name larger parts of the machine", max_records));
+    try {
+      builder_.add_link(std::move(joined));
+    } catch (const error& bad) {
+      table.fail(key, bad.message());
+    }
+  }
+
+  // One link of all nodes of `ends`, or one of each pair of `from` and `to`.
+  void read_links(const spec_table& table) {
+    table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to"});
+    link joined;
+    joined.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), link_kinds);
+    joined.name = table.text("name", "");
+    joined.latency_ns = table.nanoseconds("latency", 0);
+    joined.bandwidth = table.bandwidth("bandwidth", 0);
+    if (table.has("ends") == (table.has("from") || table.has("to")))
+      table.fail(
+          "", "a link has either ends = [\"...\"] (one that joins them all), or from = and to = (one for each pair)");
+    if (table.has("ends")) {
+      for (const std::string& part : table.texts("ends")) {
+        const std::vector<node_id> more = select(table, "ends", part);
+        joined.ends.insert(joined.ends.end(), more.begin(), more.end());
+      }
+      add_link(table, "ends", std::move(joined));
+      return;
+    }
+    const std::vector<node_id> to = select(table, "to");
+    for (const node_id from : select(table, "from"))
+      for (const node_id other : to) {
+        joined.ends = {from, other};
+        add_link(table, "to", joined);
+      }
   }
 
   static constexpr std::size_t max_records = std::size_t{1} << 22;

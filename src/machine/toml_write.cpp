@@ -64,6 +64,7 @@ class writer {
     where_[root_node] = {"machine", 0};
     write_families({"machine", {root_node}, {}});
     for (std::size_t i = 0; i < machine_.paths().size();) i = write_path(i);
+    for (const link& joined : machine_.links()) write_link(joined);
     return std::move(out_);
   }
 
@@ -148,8 +149,48 @@ class writer {
     if (n.line_bytes > 0) out_ += fmt::format("line_bytes = {}\n", n.line_bytes);
     if (n.ways > 0) out_ += fmt::format("ways = {}\n", n.ways);
     if (n.hertz > 0) out_ += fmt::format("clock = \"{}\"\n", exact_hertz(n.hertz));
-    if (n.latency_ns > 0) out_ += fmt::format("latency = \"{}\"\n", exact_nanoseconds(n.latency_ns));
-    if (n.bandwidth > 0) out_ += fmt::format("bandwidth = \"{}\"\n", exact_bandwidth(n.bandwidth));
+    time("latency", n.latency_ns);
+    rate("bandwidth", n.bandwidth);
+    time("read_latency", n.read_latency_ns);
+    time("write_latency", n.write_latency_ns);
+    rate("read_bandwidth", n.read_bandwidth);
+    rate("write_bandwidth", n.write_bandwidth);
+    const auto word = [&](const char* key, auto value) {
+      if (value != decltype(value)::unknown) out_ += fmt::format("{} = \"{}\"\n", key, name(value));
+    };
+    word("leakage", n.leakage);
+    word("read_power", n.read_power);
+    word("write_power", n.write_power);
+    if (n.density_bytes > 0) out_ += fmt::format("density = \"{}\"\n", exact_bytes(n.density_bytes));
+    word("addressability", n.unit);
+  }
+
+  void time(const char* key, double ns) {
+    if (ns > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_nanoseconds(ns));
+  }
+  void rate(const char* key, std::uint64_t bandwidth) {
+    if (bandwidth > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_bandwidth(bandwidth));
+  }
+
+  void write_link(const link& joined) {
+    out_ += fmt::format("\n[[link]]\nkind = \"{}\"\n", name(joined.kind));
+    if (!joined.name.empty()) out_ += fmt::format("name = {}\n", toml_string(joined.name));
+    time("latency", joined.latency_ns);
+    rate("bandwidth", joined.bandwidth);
+    std::vector<std::string> ends;
+    for (std::size_t i = 0; i < joined.ends.size();) {
+      if (joined.ends[i] == root_node) {
+        ends.emplace_back("\"machine\"");
+        ++i;
+        continue;
+      }
+      const std::string& id = where_.at(joined.ends[i]).first;
+      std::vector<std::uint32_t> numbers;
+      for (; i < joined.ends.size() && joined.ends[i] != root_node && where_.at(joined.ends[i]).first == id; ++i)
+        numbers.push_back(where_.at(joined.ends[i]).second);
+      ends.push_back(fmt::format("\"{}[{}]\"", id, list_text(numbers)));
+    }
+    out_ += fmt::format("ends = [{}]\n", fmt::join(ends, ", "));
   }
 
   void root_facts() {
@@ -177,12 +218,6 @@ class writer {
       numbers.push_back(where_.at(records[next++].memory).second);
     const path& a = records[first];
     out_ += fmt::format("\n[[path]]\nfrom = \"{}\"\nto = \"{}[{}]\"\n", selector(a.from), to, list_text(numbers));
-    const auto time = [&](const char* key, double ns) {
-      if (ns > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_nanoseconds(ns));
-    };
-    const auto rate = [&](const char* key, std::uint64_t bandwidth) {
-      if (bandwidth > 0) out_ += fmt::format("{} = \"{}\"\n", key, exact_bandwidth(bandwidth));
-    };
     time("latency", a.latency_ns);
     time("read_latency", a.read_latency_ns);
     time("write_latency", a.write_latency_ns);

@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
 namespace situ::machine {
 
 std::string_view name(node_kind kind) noexcept {
-  static constexpr std::string_view names[] = {"machine", "package",         "group",  "cache",
-                                               "core",    "processing_unit", "memory", "device"};
+  static constexpr std::string_view names[] = {"machine",         "package", "group",  "cache", "core",
+                                               "processing_unit", "memory",  "device", "agent"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -32,6 +33,18 @@ std::string_view name(device_kind kind) noexcept {
   static constexpr std::string_view names[] = {"other", "gpu", "network", "storage"};
   return names[static_cast<std::size_t>(kind)];
 }
+
+std::string_view name(grade how_much) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "low", "medium", "high"};
+  return names[static_cast<std::size_t>(how_much)];
+}
+
+std::string_view name(addressability unit) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "byte", "block", "page", "none"};
+  return names[static_cast<std::size_t>(unit)];
+}
+
+std::string_view name(link_kind kind) noexcept { return kind == link_kind::coherent ? "coherent" : "explicit"; }
 
 const node& tree::at(node_id id) const {
   SITU_ASSERT(1, id < nodes_.size(), "pass a node id of this tree; ids of another tree or view differ");
@@ -82,8 +95,8 @@ namespace {
 node_id child_with(std::span<const node> nodes, node_id parent, const processor_set& processors) {
   for (const node_id child : nodes[parent].children) {
     const node& n = nodes[child];
-    if (n.kind != node_kind::memory && n.kind != node_kind::device && n.cache != cache_kind::memory_side &&
-        n.processors.includes(processors))
+    if (n.kind != node_kind::memory && n.kind != node_kind::device && n.kind != node_kind::agent &&
+        n.cache != cache_kind::memory_side && n.processors.includes(processors))
       return child;
   }
   return no_node;
@@ -151,8 +164,16 @@ path tree::figures(node_id from, node_id memory) const {
   result.memory = memory;
   const machine::node& target = at(memory);
   if (target.processors.includes(at(from).processors)) {
-    if (result.latency() == 0) result.latency_ns = target.latency_ns;
-    if (result.best_bandwidth() == 0) result.bandwidth = target.bandwidth;
+    if (result.latency() == 0) {
+      result.latency_ns = target.latency_ns;
+      result.read_latency_ns = target.read_latency_ns;
+    }
+    if (result.write_latency_ns == 0) result.write_latency_ns = target.write_latency_ns;
+    if (result.best_bandwidth() == 0) {
+      result.bandwidth = target.bandwidth;
+      result.read_bandwidth = target.read_bandwidth;
+    }
+    if (result.write_bandwidth == 0) result.write_bandwidth = target.write_bandwidth;
   }
   return result;
 }
@@ -171,8 +192,12 @@ const char* misplaced(const node_facts& parent, const node_facts& child) {
   if (child.kind == node_kind::machine) return "a machine has one root";
   if (parent.kind == node_kind::memory) return "nothing hangs under a memory; put it beside it";
   if (parent.kind == node_kind::processing_unit) return "nothing hangs under a processing unit";
-  if (parent.kind == node_kind::device && child.kind != node_kind::memory && child.kind != node_kind::device)
-    return "only memories and devices hang under a device";
+  if (parent.kind == node_kind::agent) return "nothing hangs under an agent";
+  if (child.kind == node_kind::agent && parent.kind != node_kind::device)
+    return "an agent hangs under the device that it gives work to";
+  if (parent.kind == node_kind::device && child.kind != node_kind::memory && child.kind != node_kind::device &&
+      child.kind != node_kind::agent)
+    return "only memories, agents and devices hang under a device";
   if (parent.cache == cache_kind::memory_side && parent.kind == node_kind::cache && child.kind != node_kind::memory &&
       child.kind != node_kind::cache)
     return "only memories hang under a memory-side cache";
@@ -185,12 +210,29 @@ const char* misplaced(const node_facts& parent, const node_facts& child) {
 
 }  // namespace
 
+namespace {
+
+bool has_memory_figures(const node_facts& facts) {
+  return facts.read_latency_ns > 0 || facts.write_latency_ns > 0 || facts.read_bandwidth > 0 ||
+         facts.write_bandwidth > 0 || facts.density_bytes > 0 || facts.leakage != grade::unknown ||
+         facts.read_power != grade::unknown || facts.write_power != grade::unknown ||
+         facts.unit != addressability::unknown;
+}
+
+}  // namespace
+
 node_id tree_builder::add(node_id parent, node_facts facts) {
   if (parent >= nodes_.size()) throw_error(errc::bad_argument, "add parents before their children");
   if (nodes_.size() >= max_nodes)
     throw_error(errc::bad_argument, fmt::format("a machine of more than {} nodes; check the counts", max_nodes));
-  if (!(facts.latency_ns >= 0) || !std::isfinite(facts.latency_ns))
-    throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  for (const double ns : {facts.latency_ns, facts.read_latency_ns, facts.write_latency_ns})
+    if (!(ns >= 0) || !std::isfinite(ns))
+      throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  if (facts.kind != node_kind::memory && facts.kind != node_kind::cache && has_memory_figures(facts))
+    throw_error(errc::bad_argument,
+                fmt::format("power, density, addressability and figures of reads and writes are those "
+                            "of memories and caches, not of a {}",
+                            kind_label(facts)));
   if (const char* reason = misplaced(nodes_[parent].facts, facts))
     throw_error(errc::bad_argument,
                 fmt::format("a {} under a {}: {}", kind_label(facts), kind_label(nodes_[parent].facts), reason));
@@ -213,6 +255,22 @@ void tree_builder::add_path(path record) {
   paths_.push_back(record);
 }
 
+void tree_builder::add_link(link joined) {
+  if (joined.ends.size() < 2) throw_error(errc::bad_argument, "a link joins two nodes or more");
+  if (!(joined.latency_ns >= 0) || !std::isfinite(joined.latency_ns))
+    throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  std::set<node_id> seen;
+  for (const node_id end : joined.ends) {
+    if (end >= nodes_.size()) throw_error(errc::bad_argument, "a link names nodes that were added");
+    if (!seen.insert(end).second) throw_error(errc::bad_argument, "a link joins different nodes, and names each once");
+    const node_kind kind = nodes_[end].facts.kind;
+    if (joined.kind == link_kind::copying && kind != node_kind::memory && kind != node_kind::device)
+      throw_error(errc::bad_argument,
+                  "an explicit link joins memories and devices; caches and cores have coherent ones");
+  }
+  links_.push_back(std::move(joined));
+}
+
 namespace {
 
 // Numbers nodes of one kind (and level) in tree order.
@@ -232,6 +290,15 @@ void number_nodes(std::vector<node>& nodes) {
     if (n.parent != no_node) n.depth = nodes[n.parent].depth + 1;
     const bool numbered = n.kind == node_kind::processing_unit || n.kind == node_kind::core ||
                           n.kind == node_kind::package || n.kind == node_kind::memory;
+    if (n.kind == node_kind::memory && n.unit == addressability::none) {
+      if (n.os_index != no_index)
+        throw_error(
+            errc::bad_argument,
+            fmt::format("{} {} has an OS index, and addressability none: nobody can allocate from it; give one of "
+                        "them",
+                        name(n.memory), n.index));
+      continue;
+    }
     if (numbered && in_device[id] == 0 && n.os_index == no_index) n.os_index = n.index;
   }
 }
@@ -295,6 +362,10 @@ tree tree_builder::build() && {
     paths[{record.from, record.memory}] = record;
   }
   for (const auto& [pair, record] : paths) result.paths_.push_back(record);
+  for (link& joined : links_) {
+    for (node_id& end : joined.ends) end = renumbered[end];
+    result.links_.push_back(std::move(joined));
+  }
   return result;
 }
 

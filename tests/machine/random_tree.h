@@ -3,6 +3,7 @@
 
 #include <situ/machine/tree.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,17 +25,20 @@ class random_tree {
       const node_id parent = inner[below(static_cast<std::uint32_t>(inner.size()))];
       node_facts facts = figures();
       const bool in_core = builder.facts(parent).kind == node_kind::core;
-      switch (in_core ? 5 : below(7)) {
+      const bool in_device = builder.facts(parent).kind == node_kind::device;
+      switch (in_device ? 7 : in_core ? 5 : below(7)) {
         case 0: facts.kind = node_kind::package; break;
         case 1: facts.kind = node_kind::group; break;
         case 2:
           facts.kind = node_kind::cache;
           facts.level = 1 + below(3);
           facts.cache = static_cast<cache_kind>(below(3));
+          memory_figures(facts);
           break;
         case 3:
           facts.kind = node_kind::memory;
           facts.memory = static_cast<memory_kind>(below(7));
+          memory_figures(facts);
           facts.os_index = next_memory;
           next_memory += 1 + below(3);
           break;
@@ -47,12 +51,15 @@ class random_tree {
           facts.os_index = next_pu;
           next_pu += 1 + below(3);
           break;
+        case 7: facts.kind = node_kind::agent; break;
         default:
           facts.kind = node_kind::core;
           facts.os_index = 100000 + next_pu++;
           break;
       }
       const node_id id = builder.add(parent, facts);
+      if (facts.kind == node_kind::device && below(2) == 0) inner.push_back(id);
+      if (facts.kind == node_kind::agent) continue;
       if (facts.kind == node_kind::memory) {
         memories.push_back(id);
       } else {
@@ -78,6 +85,7 @@ class random_tree {
         if (below(3) == 0) a.distance = 10 + below(30);
         builder.add_path(a);
       }
+    for (std::uint32_t n = below(4); n > 0; --n) add_link(builder, inner);
     return std::move(builder).build();
   }
 
@@ -86,6 +94,29 @@ class random_tree {
   std::uint64_t amount() { return below(3) == 0 ? random_() : std::uint64_t{1 + below(64)} << (10 * below(4)); }
   double time() {
     return below(2) == 0 ? 1.0 + below(300) : std::uniform_real_distribution<double>{0.001, 1e6}(random_);
+  }
+
+  void add_link(tree_builder& builder, const std::vector<node_id>& inner) {
+    link joined;
+    if (below(2) == 0) joined.name = text();
+    if (below(2) == 0) joined.latency_ns = time();
+    if (below(2) == 0) joined.bandwidth = amount();
+    for (const node_id end : inner)
+      if (below(3) != 0) joined.ends.push_back(end);
+    if (below(2) == 0) std::reverse(joined.ends.begin(), joined.ends.end());
+    if (joined.ends.size() >= 2) builder.add_link(std::move(joined));
+  }
+
+  void memory_figures(node_facts& facts) {
+    if (below(4) == 0) facts.density_bytes = amount();
+    if (below(4) == 0) facts.read_latency_ns = time();
+    if (below(4) == 0) facts.write_latency_ns = time();
+    if (below(4) == 0) facts.read_bandwidth = amount();
+    if (below(4) == 0) facts.write_bandwidth = amount();
+    facts.leakage = static_cast<grade>(below(4));
+    facts.read_power = static_cast<grade>(below(4));
+    facts.write_power = static_cast<grade>(below(4));
+    facts.unit = static_cast<addressability>(below(4));
   }
 
   // Few different figures, so that siblings are often alike.

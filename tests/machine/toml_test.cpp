@@ -150,6 +150,79 @@ latency = "1 ns"
   for (const machine::path& a : remote.paths()) EXPECT_EQ(remote.common_ancestor(a.from, a.memory), machine::root_node);
 }
 
+TEST(toml, memories_have_figures_each_way_and_links_join_nodes) {
+  const tree t = parse(R"(
+name = "x"
+[[node]]
+id = "package"
+kind = "package"
+count = 2
+[[node]]
+id = "ddr"
+in = "package"
+kind = "memory"
+read_latency = "80 ns"
+write_latency = "90 ns"
+read_bandwidth = "20 GB/s"
+write_bandwidth = "10 GB/s"
+leakage = "medium"
+read_power = "low"
+write_power = "high"
+density = "10 GiB"
+addressability = "block"
+[[node]]
+id = "core"
+in = "package"
+kind = "core"
+[[node]]
+id = "card"
+in = "package"
+kind = "device"
+count = [1, 0]
+device = "gpu"
+[[node]]
+id = "agent"
+in = "card"
+kind = "agent"
+[[node]]
+id = "vram"
+in = "card"
+kind = "memory"
+memory = "gpu"
+addressability = "none"
+[[link]]
+kind = "coherent"
+name = "HT"
+bandwidth = "19 GB/s"
+ends = ["package"]
+[[link]]
+kind = "explicit"
+latency = "2 us"
+from = "ddr"
+to = "vram"
+)");
+  const machine::node_id ddr = t.memory(0);
+  EXPECT_EQ(t.at(ddr).leakage, machine::grade::medium);
+  EXPECT_EQ(t.at(ddr).write_power, machine::grade::high);
+  EXPECT_EQ(t.at(ddr).unit, machine::addressability::block);
+  EXPECT_EQ(t.at(ddr).density_bytes, 10ull << 30);
+  const machine::path seen = t.figures(t.processor(0), ddr);
+  EXPECT_EQ(seen.latency(), 80);
+  EXPECT_EQ(seen.write_latency_ns, 90);
+  EXPECT_EQ(seen.best_bandwidth(), 20'000'000'000u);
+  EXPECT_EQ(seen.write_bandwidth, 10'000'000'000u);
+  EXPECT_EQ(t.figures(t.processor(1), ddr).write_latency_ns, 0) << "its figures are those of its own processors";
+  ASSERT_EQ(t.links().size(), 3u) << "one that joins all, and one for each pair";
+  EXPECT_EQ(t.links()[0].ends, t.all(node_kind::package));
+  EXPECT_EQ(t.links()[0].name, "HT");
+  EXPECT_EQ(t.links()[2].kind, machine::link_kind::copying);
+  EXPECT_EQ(t.label(t.links()[2].ends[0]), "dram 2");
+  EXPECT_EQ(t.label(t.links()[2].ends[1]), "gpu 1");
+  EXPECT_FALSE(t.is_addressable(t.links()[2].ends[1]));
+  EXPECT_EQ(t.at(t.all(node_kind::agent)[0]).processors.to_string(), "0");
+  EXPECT_EQ(parse(machine::to_toml(t)), t);
+}
+
 TEST(toml, every_machine_file_round_trips) {
   const std::filesystem::path machines = std::filesystem::path{SITU_TEST_SOURCE_DIR}.parent_path() / "machines";
   int files = 0;
@@ -252,6 +325,28 @@ TEST(toml, errors_name_file_line_and_key_and_say_what_to_write) {
       {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"processing_unit\"\nos = \"3,3\"\ncount = 2\n",
        "m.toml:1: pu 1 has the OS index 3 of another processor"},
       {"name = \"x\n", "m.toml:1: not valid TOML: "},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"core\"\nleakage = \"high\"\n",
+       "m.toml:5: node[0].leakage: belongs to a memory or a cache, and this is kind = \"core\"; remove it"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\nleakage = \"much\"\n",
+       "m.toml:5: node[0].leakage: \"much\" is not known; write one of \"unknown\", \"low\", \"medium\", \"high\""},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"memory\"\naddressability = \"none\"\nos = \"0\"\n",
+       "m.toml:6: node[0].os: a memory with addressability = \"none\" cannot be allocated from"},
+      {"name = \"x\"\n[[node]]\nid = \"a\"\nkind = \"agent\"\n",
+       "m.toml:4: node[0].kind: a agent under a machine: an agent hangs under the device that it gives work to"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\ncount = 2\n[[link]]\nends = [\"c\"]\n",
+       "m.toml:6: link[0].kind: missing; write kind = \"...\""},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\ncount = 2\n[[link]]\nkind = \"optical\"\nends = [\"c\"]\n",
+       "m.toml:7: link[0].kind: \"optical\" is not known; write one of \"coherent\", \"explicit\""},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[link]]\nkind = \"coherent\"\n",
+       "m.toml:5: link[0]: a link has either ends = [\"...\"]"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[link]]\nkind = \"coherent\"\nends = [\"c\"]\n",
+       "m.toml:7: link[0].ends: a link joins two nodes or more"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[link]]\nkind = \"explicit\"\nfrom = \"machine\"\nto = "
+       "\"c\"\n",
+       "m.toml:8: link[0].to: an explicit link joins memories and devices"},
+      {"name = \"x\"\n[[node]]\nid = \"c\"\nkind = \"core\"\n[[link]]\nkind = \"coherent\"\nends = [\"c[0]\", "
+       "\"c[0]\"]\n",
+       "m.toml:7: link[0].ends: a link joins different nodes, and names each once"},
   };
   for (const mistake& m : mistakes) {
     try {

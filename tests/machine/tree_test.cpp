@@ -166,7 +166,7 @@ TEST(tree, what_no_machine_has_is_refused) {
   const node_id gpu = builder.add(machine::root_node, facts(node_kind::device));
   expect_refused([&] { builder.add(m, facts(node_kind::core)); }, "nothing hangs under a memory");
   expect_refused([&] { builder.add(pu, facts(node_kind::cache)); }, "nothing hangs under a processing unit");
-  expect_refused([&] { builder.add(gpu, facts(node_kind::core)); }, "only memories and devices");
+  expect_refused([&] { builder.add(gpu, facts(node_kind::core)); }, "only memories, agents and devices");
   expect_refused([&] { builder.add(core, facts(node_kind::core)); }, "a core holds");
   expect_refused([&] { builder.add(machine::root_node, facts(node_kind::machine)); }, "one root");
   expect_refused([&] { builder.add(99, facts(node_kind::core)); }, "parents before");

@@ -14,11 +14,12 @@ struct draw_options {
   std::uint32_t collapse_from = 4;
 };
 
-// One line for each node, a chain of only children on one line: "L2 0 512 KiB + core 0 + pu 0". Ends with a newline.
+// One line for each node, a chain of only children on one line: "L2 0 512 KiB + core 0 + pu 0"; then one for each link.
+// Ends with a newline.
 [[nodiscard]] std::string draw(const tree& machine, const draw_options& options = {});
 
-// {"name", "description", "nodes": [...], "paths": [...]}; bytes, bytes per second, hertz and nanoseconds as
-// numbers; unknown figures are left out. `indent` as in nlohmann::json::dump: -1 is one line.
+// {"name", "description", "nodes": [...], "paths": [...], "links": [...]}; bytes, bytes per second, hertz and
+// nanoseconds as numbers; unknown figures are left out. `indent` as in nlohmann::json::dump: -1 is one line.
 [[nodiscard]] std::string to_json(const tree& machine, int indent = 2);
 
 }  // namespace situ::machine

@@ -12,6 +12,7 @@
 //      with none under it (memories, devices, memory-side caches) that of its parent: the processors it is local to.
 //   4. OS indices of processors are distinct; so are those of memories.
 //   5. Accesses are sorted by (from, memory) and name each pair at most once.
+//   6. A link has two ends or more, nodes of the tree, each once; links stand in the order in which they were added.
 //
 // A tree is an immutable value: cheap to read from any thread. cost: accessors are loads; what searches is linear in
 // the nodes.
@@ -28,7 +29,17 @@
 namespace situ::machine {
 
 // What a node of the tree is.
-enum class node_kind : std::uint8_t { machine, package, group, cache, core, processing_unit, memory, device };
+enum class node_kind : std::uint8_t {
+  machine,
+  package,
+  group,
+  cache,
+  core,
+  processing_unit,
+  memory,
+  device,
+  agent,  // a worker of an accelerator: what a program runs to give the device that it hangs under its work
+};
 
 // What a memory is made of, or where it stands.
 enum class memory_kind : std::uint8_t {
@@ -46,11 +57,31 @@ enum class cache_kind : std::uint8_t { unified, data, instruction, memory_side }
 // What a device is for.
 enum class device_kind : std::uint8_t { other, gpu, network, storage };
 
+// How much, where a source has no figures: memories compared with each other.
+enum class grade : std::uint8_t { unknown, low, medium, high };
+// The least that a memory itself reads or writes.
+enum class addressability : std::uint8_t {
+  unknown,
+  byte,
+  block,  // a word, a burst or a line
+  page,   // of a device that reads and writes pages
+  none,   // no processor reaches it by loads and stores: bytes come and go over an explicit link
+};
+
+// What joins nodes beside the tree.
+enum class link_kind : std::uint8_t {
+  coherent,  // an interconnect: loads and stores go over it, and caches stay coherent
+  copying,   // bytes go over it only where a program copies them; machine files call it "explicit"
+};
+
 // A kind as it is written in machines/: "processing_unit", "hbm".
 [[nodiscard]] std::string_view name(node_kind kind) noexcept;
 [[nodiscard]] std::string_view name(memory_kind kind) noexcept;
 [[nodiscard]] std::string_view name(cache_kind kind) noexcept;
 [[nodiscard]] std::string_view name(device_kind kind) noexcept;
+[[nodiscard]] std::string_view name(grade how_much) noexcept;
+[[nodiscard]] std::string_view name(addressability unit) noexcept;
+[[nodiscard]] std::string_view name(link_kind kind) noexcept;
 
 // A node's number in its tree; it means nothing in another tree, or in a view.
 using node_id = std::uint32_t;
@@ -75,6 +106,17 @@ struct node_facts {
   double latency_ns = 0;         // of a memory or cache: one dependent load, seen from a near core
   // bytes per second that all its near cores together can read, or a device's link carries
   std::uint64_t bandwidth = 0;
+  // Of a memory or cache, where reads and writes differ; as of a path.
+  double read_latency_ns = 0;
+  double write_latency_ns = 0;
+  std::uint64_t read_bandwidth = 0;
+  std::uint64_t write_bandwidth = 0;
+  // Of a memory or cache: what table 1 of the paper compares besides.
+  grade leakage = grade::unknown;      // power without accesses
+  grade read_power = grade::unknown;   // power of accesses
+  grade write_power = grade::unknown;  // power of accesses
+  std::uint64_t density_bytes = 0;     // what a part of this technology holds, in order of magnitude
+  addressability unit = addressability::unknown;
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };
@@ -112,6 +154,17 @@ struct path {
   friend bool operator==(const path&, const path&) = default;
 };
 
+// An interconnect, or a link between two memories. Zero means unknown.
+struct link {
+  link_kind kind = link_kind::coherent;
+  std::string name;             // "HyperTransport", "PCIe 3.0 x16"
+  double latency_ns = 0;        // from an end to another
+  std::uint64_t bandwidth = 0;  // bytes per second, each way between two ends
+  std::vector<node_id> ends;    // two or more
+
+  friend bool operator==(const link&, const link&) = default;
+};
+
 // A machine as a tree; tree_builder makes one. What is returned by reference lives as long as the tree. pre: every node
 // id that is passed is one of this tree.
 class tree {
@@ -146,7 +199,8 @@ class tree {
   [[nodiscard]] node_id memory(std::uint32_t os_index) const noexcept;
   // The sum of the memories under a node; with devices' own memory only if asked for.
   [[nodiscard]] std::uint64_t memory_bytes(node_id id = root_node, bool with_devices = false) const;
-  // Whether the operating system can allocate from it: it has an OS index. Only a device's own memory may have none.
+  // Whether the operating system can allocate from it: it has an OS index. Only a device's own memory, and one that
+  // processors cannot address, may have none.
   [[nodiscard]] bool is_addressable(node_id memory) const;
 
   // All records, sorted by (from, memory).
@@ -156,6 +210,9 @@ class tree {
   // memory's own figures. cost: a binary search for each level up.
   [[nodiscard]] path figures(node_id from, node_id memory) const;
 
+  // All links, in the order of their source.
+  [[nodiscard]] std::span<const link> links() const noexcept { return links_; }
+
   friend bool operator==(const tree&, const tree&) = default;
 
  private:
@@ -164,6 +221,7 @@ class tree {
   std::string description_;
   std::vector<node> nodes_;
   std::vector<path> paths_;
+  std::vector<link> links_;
 };
 
 // Makes trees. Parents come before children; ids given out by add() are the builder's own, renumbered by build().
@@ -179,13 +237,16 @@ class tree_builder {
   // Adds a record; a second one of a pair replaces the first. Throws bad_argument unless it leads from processors or a
   // device to a memory, and where a latency is below zero or not finite.
   void add_path(path record);
+  // Adds a link. Throws bad_argument for fewer than two ends, one end twice, and an explicit link of an end that is no
+  // memory and no device.
+  void add_link(link joined);
   // What has been said of a node; may be changed until build(). Throws std::out_of_range for an id that add() has not
   // returned.
   [[nodiscard]] const node_facts& facts(node_id id) const { return nodes_.at(id).facts; }
   [[nodiscard]] node_facts& facts(node_id id) { return nodes_.at(id).facts; }
   // The tree: numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an
-  // OS index get their index in the tree. Throws bad_argument, with the node's label, where there is no processor or
-  // two have the same OS index. cost: n log n.
+  // OS index get their index in the tree. Throws bad_argument, with the node's label, where there is no processor,
+  // two have the same OS index, or a memory has one that processors cannot address. cost: n log n.
   [[nodiscard]] tree build() &&;
 
  private:
@@ -197,6 +258,7 @@ class tree_builder {
   std::string description_;
   std::vector<pending_node> nodes_;
   std::vector<path> paths_;
+  std::vector<link> links_;
 };
 
 }  // namespace situ::machine
