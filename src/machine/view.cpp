@@ -1,7 +1,11 @@
+#include <situ/base/error.h>
 #include <situ/machine/view.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace situ::machine {
@@ -26,16 +30,38 @@ bool has_addressable_child(const tree& machine, node_id id) {
   });
 }
 
-bool in_numa_view(const tree& machine, node_id id) {
+// A device that a program gives work to: it has an agent, or memory of its own.
+bool is_accelerator(const tree& machine, node_id id) {
+  const node& n = machine.at(id);
+  if (n.kind != node_kind::device) return false;
+  for (node_id i = id + 1; i <= id + n.descendants; ++i)
+    if (machine.at(i).kind == node_kind::agent || machine.at(i).kind == node_kind::memory) return true;
+  return false;
+}
+
+bool is_of_accelerator(const tree& machine, node_id id) {
+  const node_id parent = machine.at(id).parent;
+  return parent != no_node && machine.at(parent).kind == node_kind::device;
+}
+
+bool is_shown(const tree& machine, node_id id, const view_detail& detail) {
   const node& n = machine.at(id);
   switch (n.kind) {
     case node_kind::machine: return true;
-    case node_kind::memory: return machine.is_addressable(id);
-    case node_kind::cache: return n.cache != cache_kind::memory_side && has_addressable_child(machine, id);
-    case node_kind::device: return has_addressable_child(machine, id);
-    case node_kind::core:
-    case node_kind::processing_unit: return is_worker(machine, id);
-    default: return has_addressable_child(machine, id);
+    case node_kind::memory:
+      return (detail.memories && machine.is_addressable(id)) ||
+             (detail.accelerators && is_of_accelerator(machine, id) &&
+              (detail.memories || !machine.is_addressable(id)));
+    case node_kind::cache:
+      if (n.cache == cache_kind::memory_side) return detail.lowest_cache == 0;
+      return n.level >= detail.lowest_cache || (detail.memories && has_addressable_child(machine, id));
+    case node_kind::core: return true;
+    case node_kind::processing_unit: return detail.threads || is_worker(machine, id);
+    case node_kind::agent: return detail.accelerators;
+    case node_kind::device:
+      return (detail.accelerators && is_accelerator(machine, id)) || (detail.devices && !is_accelerator(machine, id)) ||
+             (detail.memories && has_addressable_child(machine, id));
+    default: return detail.packages || (detail.memories && has_addressable_child(machine, id));
   }
 }
 
@@ -67,56 +93,126 @@ std::vector<node_id> stand_ins(const tree& machine, const std::vector<node_id>& 
   return result;
 }
 
-tree numa_view(const tree& machine) {
-  tree_builder builder{machine.name(), machine.description()};
-  std::vector<node_id> kept(machine.nodes().size(), no_node);
-  kept[root_node] = root_node;
-  for (node_id id = 1; id < machine.nodes().size(); ++id) {
-    if (!in_numa_view(machine, id)) continue;
-    node_id parent = machine.at(id).parent;
-    while (kept[parent] == no_node) parent = machine.at(parent).parent;
-    kept[id] = builder.add(kept[parent], is_worker(machine, id) ? worker_facts(machine, id)
-                                                                : static_cast<const node_facts&>(machine.at(id)));
-  }
-  for (const path& record : machine.paths()) {
-    if (kept[record.memory] == no_node) continue;
-    for (const node_id from : stand_ins(machine, kept, record.from)) {
-      path copy = record;
-      copy.from = from;
-      copy.memory = kept[record.memory];
-      builder.add_path(copy);
-    }
-  }
-  return std::move(builder).build();
-}
+class view_maker {
+ public:
+  view_maker(const tree& machine, const view_detail& detail)
+      : machine_{machine},
+        detail_{detail},
+        builder_{machine.name(), machine.description()},
+        kept_(machine.nodes().size(), no_node) {}
 
-tree flat_view(const tree& machine) {
-  tree_builder builder{machine.name(), machine.description()};
-  std::map<memory_kind, node_id> merged;
-  for (const node_id id : machine.all(node_kind::memory)) {
-    if (!machine.is_addressable(id)) continue;
-    const memory_kind kind = machine.at(id).memory;
-    if (!merged.contains(kind)) {
-      node_facts facts;
-      facts.kind = node_kind::memory;
-      facts.memory = kind;
-      merged[kind] = builder.add(root_node, facts);
+  tree run() {
+    builder_.facts(root_node) = machine_.root();
+    kept_[root_node] = root_node;
+    if (!detail_.memories) merge_memories();
+    for (node_id id = 1; id < machine_.nodes().size(); ++id) {
+      if (kept_[id] != no_node || !is_shown(machine_, id, detail_)) continue;
+      node_id parent = machine_.at(id).parent;
+      while (kept_[parent] == no_node) parent = machine_.at(parent).parent;
+      const bool alone = !detail_.threads && is_worker(machine_, id);
+      kept_[id] = builder_.add(kept_[parent],
+                               alone ? worker_facts(machine_, id) : static_cast<const node_facts&>(machine_.at(id)));
     }
-    builder.facts(merged[kind]).bytes += machine.at(id).bytes;
+    if (detail_.memories) paths();
+    if (detail_.links) links();
+    return std::move(builder_).build();
   }
-  for (node_id id = 1; id < machine.nodes().size(); ++id)
-    if (is_worker(machine, id)) builder.add(root_node, worker_facts(machine, id));
-  return std::move(builder).build();
+
+ private:
+  // Memories that can be allocated from become one of each kind.
+  void merge_memories() {
+    std::map<memory_kind, node_id> merged;
+    for (const node_id id : machine_.all(node_kind::memory)) {
+      if (!machine_.is_addressable(id)) continue;
+      const memory_kind kind = machine_.at(id).memory;
+      if (!merged.contains(kind)) {
+        node_facts facts;
+        facts.kind = node_kind::memory;
+        facts.memory = kind;
+        merged[kind] = builder_.add(root_node, facts);
+      }
+      builder_.facts(merged[kind]).bytes += machine_.at(id).bytes;
+      kept_[id] = merged[kind];
+    }
+  }
+
+  void paths() {
+    for (const path& record : machine_.paths()) {
+      if (kept_[record.memory] == no_node) continue;
+      for (const node_id from : stand_ins(machine_, kept_, record.from)) {
+        path copy = record;
+        copy.from = from;
+        copy.memory = kept_[record.memory];
+        builder_.add_path(copy);
+      }
+    }
+  }
+
+  void links() {
+    for (const link& joined : machine_.links()) {
+      link shown = joined;
+      shown.ends.clear();
+      for (const node_id end : joined.ends)
+        if (kept_[end] != no_node && std::ranges::find(shown.ends, kept_[end]) == shown.ends.end())
+          shown.ends.push_back(kept_[end]);
+      if (shown.ends.size() >= 2) builder_.add_link(std::move(shown));
+    }
+  }
+
+  const tree& machine_;
+  const view_detail& detail_;
+  tree_builder builder_;
+  std::vector<node_id> kept_;  // by node of the machine: its node of the view, or no_node
+};
+
+constexpr std::pair<std::string_view, view_kind> named_views[] = {{"full", view_kind::full},
+                                                                  {"numa", view_kind::numa},
+                                                                  {"flat", view_kind::flat},
+                                                                  {"accelerators", view_kind::accelerators}};
+
+void show(view_detail& detail, std::string_view part, std::string_view whole) {
+  if (part == "packages") {
+    detail.packages = true;
+  } else if (part == "memories") {
+    detail.memories = true;
+  } else if (part == "caches") {
+    detail.lowest_cache = 1;
+  } else if (part.size() == 2 && part[0] == 'l' && part[1] >= '1' && part[1] <= '9') {
+    detail.lowest_cache = std::min(detail.lowest_cache, static_cast<std::uint32_t>(part[1] - '0'));
+  } else if (part == "threads") {
+    detail.threads = true;
+  } else if (part == "accelerators") {
+    detail.accelerators = true;
+  } else if (part == "devices") {
+    detail.devices = true;
+  } else if (part == "links") {
+    detail.links = true;
+  } else if (part != "workers") {
+    throw_error(
+        errc::bad_argument,
+        fmt::format("\"{}\" in the view \"{}\" is not known; write full, numa, flat or accelerators, or a list of "
+                    "packages, memories, caches, l1 to l9, threads, accelerators, devices, links, workers",
+                    part, whole));
+  }
 }
 
 }  // namespace
 
-tree view(const tree& machine, view_kind kind) {
-  switch (kind) {
-    case view_kind::numa: return numa_view(machine);
-    case view_kind::flat: return flat_view(machine);
-    default: return machine;
+view_detail parse_view(std::string_view text) {
+  for (const auto& [name, kind] : named_views)
+    if (name == text) return view_detail::of(kind);
+  view_detail detail;
+  for (std::string_view rest = text;;) {
+    const auto comma = rest.find(',');
+    show(detail, rest.substr(0, comma), text);
+    if (comma == std::string_view::npos) return detail;
+    rest.remove_prefix(comma + 1);
   }
+}
+
+tree view(const tree& machine, const view_detail& detail) {
+  if (detail == view_detail::of(view_kind::full)) return machine;
+  return view_maker{machine, detail}.run();
 }
 
 }  // namespace situ::machine

@@ -98,6 +98,15 @@ TEST(topo_command, measures_within_one_processor) {
   EXPECT_FALSE(json["measured"]["skipped"].empty());
 }
 
+TEST(topo_command, shows_the_parts_that_a_view_lists) {
+  const outcome result = run("--view memories,accelerators,links --machine " + machines + "opteron-6172-2-tesla.toml");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.text.find("link explicit \"PCIe 2.0 x16\" 8 GB/s: dram 0, gpu 4"), std::string::npos) << result.text;
+  EXPECT_EQ(result.text.find("L3"), std::string::npos) << result.text;
+  const outcome mistake = run("--view memories,vram");
+  EXPECT_NE(mistake.text.find("\"vram\" in the view"), std::string::npos) << mistake.text;
+}
+
 TEST(topo_command, mistakes_are_explained) {
   const outcome missing = run("--machine /no/such.toml");
   EXPECT_NE(missing.exit_code, 0);

@@ -1,3 +1,4 @@
+#include <situ/base/error.h>
 #include <situ/machine/discover.h>
 #include <situ/machine/draw.h>
 #include <situ/machine/toml.h>
@@ -115,6 +116,180 @@ latency = "80 ns"
   EXPECT_EQ(numa.figures(numa.processor(2), 1).latency(), 0);
   EXPECT_EQ(numa.figures(numa.processor(4), 1).latency(), 90);
   EXPECT_EQ(numa.figures(numa.processor(6), 1).latency(), 90);
+}
+
+// Figure 2 of the paper: one machine, four place trees. Its "full" tree has an interconnect, d accelerators besides.
+const char* const xe6 = R"(
+name = "XE6"
+[[node]]
+id = "die"
+kind = "package"
+count = 2
+[[node]]
+id = "ddr"
+in = "die"
+kind = "memory"
+size = "8 GiB"
+[[node]]
+id = "l3"
+in = "die"
+kind = "cache"
+level = 3
+size = "6 MiB"
+[[node]]
+id = "l2"
+in = "l3"
+kind = "cache"
+level = 2
+count = 2
+size = "512 KiB"
+[[node]]
+id = "core"
+in = "l2"
+kind = "core"
+[[link]]
+kind = "coherent"
+name = "HT"
+ends = ["die"]
+)";
+const char* const accelerators = R"(
+[[node]]
+id = "card"
+kind = "device"
+device = "gpu"
+count = 2
+[[node]]
+id = "agent"
+in = "card"
+kind = "agent"
+[[node]]
+id = "vram"
+in = "card"
+kind = "memory"
+memory = "gpu"
+size = "3 GiB"
+addressability = "none"
+[[node]]
+id = "disk"
+kind = "device"
+device = "storage"
+[[link]]
+kind = "explicit"
+from = "ddr[0]"
+to = "vram"
+)";
+
+TEST(figure2, a_full_with_caches_and_the_interconnect) {
+  EXPECT_EQ(drawn(machine::view(machine::parse_toml(xe6, "xe6"), machine::parse_view("full"))),
+            "machine \"XE6\" (16 GiB, 4 processors)\n"
+            "|- package 0\n"
+            "|  |- dram 0 8 GiB\n"
+            "|  `- L3 0 6 MiB\n"
+            "|     |- L2 0 512 KiB + core 0\n"
+            "|     `- L2 1 512 KiB + core 1\n"
+            "`- package 1\n"
+            "   |- dram 1 8 GiB\n"
+            "   `- L3 1 6 MiB\n"
+            "      |- L2 2 512 KiB + core 2\n"
+            "      `- L2 3 512 KiB + core 3\n"
+            "link coherent \"HT\": package 0-1\n");
+}
+
+TEST(figure2, b_numa_without_caches_and_interconnect) {
+  EXPECT_EQ(drawn(machine::view(machine::parse_toml(xe6, "xe6"), machine::parse_view("numa"))),
+            "machine \"XE6\" (16 GiB, 4 processors)\n"
+            "|- package 0\n"
+            "|  |- dram 0 8 GiB\n"
+            "|  |- core 0\n"
+            "|  `- core 1\n"
+            "`- package 1\n"
+            "   |- dram 1 8 GiB\n"
+            "   |- core 2\n"
+            "   `- core 3\n");
+}
+
+TEST(figure2, c_flat) {
+  EXPECT_EQ(drawn(machine::view(machine::parse_toml(xe6, "xe6"), machine::parse_view("flat"))),
+            "machine \"XE6\" (16 GiB, 4 processors)\n"
+            "|- dram 0 16 GiB\n"
+            "|- core 0\n"
+            "|- core 1\n"
+            "|- core 2\n"
+            "`- core 3\n");
+}
+
+TEST(figure2, d_accelerators_with_agents_and_explicit_links) {
+  const tree t = machine::parse_toml(std::string{xe6} + accelerators, "xe6");
+  EXPECT_EQ(drawn(machine::view(t, machine::parse_view("accelerators"))),
+            "machine \"XE6\" (16 GiB, 4 processors)\n"
+            "|- dram 0 16 GiB\n"
+            "|- core 0\n"
+            "|- core 1\n"
+            "|- core 2\n"
+            "|- core 3\n"
+            "|- gpu device 0\n"
+            "|  |- agent 0\n"
+            "|  `- gpu 1 3 GiB [not addressable]\n"
+            "`- gpu device 1\n"
+            "   |- agent 1\n"
+            "   `- gpu 2 3 GiB [not addressable]\n"
+            "link explicit: dram 0, gpu 1\n"
+            "link explicit: dram 0, gpu 2\n");
+}
+
+TEST(view, shows_what_it_is_asked_for) {
+  const tree t = machine::parse_toml(std::string{xe6} + accelerators, "xe6");
+  EXPECT_EQ(drawn(machine::view(t, {.memories = true, .lowest_cache = 3, .links = true})),
+            "machine \"XE6\" (16 GiB, 4 processors)\n"
+            "|- package 0\n"
+            "|  |- dram 0 8 GiB\n"
+            "|  `- L3 0 6 MiB\n"
+            "|     |- core 0\n"
+            "|     `- core 1\n"
+            "`- package 1\n"
+            "   |- dram 1 8 GiB\n"
+            "   `- L3 1 6 MiB\n"
+            "      |- core 2\n"
+            "      `- core 3\n"
+            "link coherent \"HT\": package 0-1\n");
+  EXPECT_EQ(drawn(machine::view(t, machine::parse_view("packages,devices"))),
+            "machine \"XE6\" (16 GiB, 4 processors)\n"
+            "|- dram 0 16 GiB\n"
+            "|- package 0\n"
+            "|  |- core 0\n"
+            "|  `- core 1\n"
+            "|- package 1\n"
+            "|  |- core 2\n"
+            "|  `- core 3\n"
+            "`- storage device 0\n");
+}
+
+TEST(view, a_word_that_is_not_known_is_named) {
+  EXPECT_EQ(machine::parse_view("numa"), machine::view_detail::of(view_kind::numa));
+  EXPECT_EQ(machine::parse_view("workers"), machine::view_detail::of(view_kind::flat));
+  EXPECT_EQ(machine::parse_view("memories,l3,l2").lowest_cache, 2u);
+  for (const char* text : {"tall", "", "numa,l3", "memories,", "l0", "l10"}) {
+    try {
+      (void)machine::parse_view(text);
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const situ::error& bad) {
+      EXPECT_NE(bad.message().find("write full, numa, flat or accelerators"), std::string::npos) << bad.what();
+    }
+  }
+}
+
+TEST(view, every_view_of_every_machine_file_reads_back) {
+  const std::filesystem::path machines = std::filesystem::path{SITU_TEST_SOURCE_DIR}.parent_path() / "machines";
+  for (const auto& entry : std::filesystem::directory_iterator{machines}) {
+    if (entry.path().extension() != ".toml") continue;
+    const tree t = machine::read_toml(entry.path().string());
+    for (const char* detail :
+         {"accelerators", "memories,l2,links", "packages,threads", "caches,accelerators,devices"}) {
+      const tree seen = machine::view(t, machine::parse_view(detail));
+      EXPECT_EQ(machine::parse_toml(machine::to_toml(seen), ""), seen) << entry.path() << detail;
+      EXPECT_EQ(seen.all(machine::node_kind::core).size(), t.all(machine::node_kind::core).size());
+    }
+  }
 }
 
 TEST(view, processing_units_without_cores_are_the_workers) {

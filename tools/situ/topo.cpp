@@ -28,7 +28,7 @@ namespace machine = situ::machine;
 using nlohmann::ordered_json;
 
 struct topo_options {
-  machine::view_kind view = machine::view_kind::full;
+  machine::view_detail view = machine::view_detail::of(machine::view_kind::full);
   machine_source source;
   bool toml = false;
   bool json = false;
@@ -46,6 +46,7 @@ constexpr const char* topo_examples =
     "Examples:\n"
     "  situ topo                                       this machine as a tree\n"
     "  situ topo --view numa                           only memories and the cores near them\n"
+    "  situ topo --view memories,l3                    memories, L3 caches and cores\n"
     "  situ topo --fill                                and how full each memory is\n"
     "  situ topo --measure                             with measured latency, bandwidth and core-to-core round trips\n"
     "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures\n"
@@ -253,7 +254,7 @@ ordered_json orderings_json(const machine::tree& tree) {
 
 void topo(const topo_options& options) {
   // Measurements name nodes of the full tree by id, and a view renumbers them.
-  if (options.measure && options.json && options.view != machine::view_kind::full)
+  if (options.measure && options.json && options.view != machine::view_detail::of(machine::view_kind::full))
     throw CLI::ValidationError(
         "--view", "is full in JSON with measurements, whose ids are the full tree's; leave --view or --json out");
   machine::tree tree = options.source.load({.within_affinity = options.within_affinity});
@@ -288,12 +289,18 @@ void add_topo_command(CLI::App& app) {
       app.add_subcommand("topo", "Show the memories, caches and processors of a machine; measure this one");
   auto options = std::make_shared<topo_options>();
   command
-      ->add_option("--view", options->view,
-                   "How much detail: full; numa: memories and cores; flat: cores in front of one memory (full)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, machine::view_kind>{{"full", machine::view_kind::full},
-                                                                                    {"numa", machine::view_kind::numa},
-                                                                                    {"flat", machine::view_kind::flat}})
-                      .description(""))
+      ->add_option_function<std::string>(
+          "--view",
+          [options](const std::string& text) {
+            try {
+              options->view = machine::parse_view(text);
+            } catch (const situ::error& bad) {
+              throw CLI::ValidationError("--view", std::string{bad.message()});
+            }
+          },
+          "How much detail: full; numa: memories and cores; flat: cores in front of one memory; accelerators: flat, "
+          "and "
+          "accelerators with their memories; or a list as packages,memories,l3,links (full)")
       ->type_name("VIEW");
   auto* toml = command->add_flag("--toml", options->toml, "Write a machine file instead of a drawing");
   auto* json = command->add_flag("--json", options->json, "Write JSON instead of a drawing");
