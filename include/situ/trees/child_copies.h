@@ -1,0 +1,109 @@
+// child_copies<T>: a tile of the parent's memory, copied into the memory of every child of a place tree (place_tree.h):
+// what all of them read. Two in turn let the next tile come down while the children work on the one before.
+//
+//   situ::child_copies<double> tile[2] = {{tree, rows, columns}, {tree, rows, columns}};
+//   tile[k % 2].move_down(b + k * rows * n, rows, columns, n);      // vertical: a unit for each child
+//   tree.for_each(rows_of_c, multiply, situ::updates(c), situ::reads(tile[k % 2]));
+//
+// Moves are units with declared accesses, as those of a placed_array. Movable, not copyable; belongs to the tree's
+// thread.
+#pragma once
+
+#include <situ/base/error.h>
+#include <situ/trees/place_tree.h>
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace situ {
+
+// A child's copy of a tile: a value that travels.
+template <class T>
+struct tile_view {
+  ptr<T> first;
+  std::size_t rows = 0;
+  std::size_t columns = 0;  // elements of a row, and from one row to the next
+
+  // The first element of a row of the tile. pre: i < rows.
+  [[nodiscard]] T* row(std::size_t i) const noexcept { return first.local() + i * columns; }
+};
+
+namespace detail {
+
+// The memory of the copies, without the type of their elements.
+class child_tiles {
+ public:
+  child_tiles(std::shared_ptr<tree_core> tree, std::size_t bytes);
+  ~child_tiles();
+  child_tiles(const child_tiles&) = delete;
+  child_tiles& operator=(const child_tiles&) = delete;
+
+  void move_down(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t stride);
+  [[nodiscard]] std::byte* at(std::uint32_t child) const noexcept { return memory_[child].get(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  void check_tree(const tree_core& other) const;
+
+ private:
+  std::shared_ptr<tree_core> tree_;
+  std::size_t bytes_;
+  std::vector<child_memory> memory_;
+};
+
+template <class T>
+struct tile_access {
+  using view = tile_view<const T>;
+  const child_tiles* tiles;
+  std::size_t rows, columns;
+
+  void check(const placed_rows_core& of) const { tiles->check_tree(of.tree()); }
+  void declare(const row_chunk& chunk, const row_chunk&, std::vector<declared_access>& all) const {
+    all.push_back({{tiles->at(chunk.child), rows * columns * sizeof(T)}, access_mode::read});
+  }
+  [[nodiscard]] view view_of(const row_chunk& chunk, const row_chunk&) const noexcept {
+    return {ptr<const T>{reinterpret_cast<const T*>(tiles->at(chunk.child))}, rows, columns};
+  }
+};
+
+}  // namespace detail
+
+// Copies of a tile of the parent's at every child; see above.
+template <class T>
+class child_copies {
+  static_assert(std::is_trivially_copyable_v<T>, "situ: elements of child_copies are plain data, which copies move");
+
+ public:
+  // Room for tiles of so many elements. Throws out_of_memory.
+  child_copies(const place_tree& tree, std::size_t rows, std::size_t columns)
+      : room_{detail::bytes_for(rows, detail::bytes_for(columns, sizeof(T)))},
+        tiles_{std::make_unique<detail::child_tiles>(tree.core(), room_)} {}
+
+  // Vertical: `rows` rows of `columns` elements, which begin `pitch` elements after each other from `from` on, into
+  // every child's memory, where the rows lie side by side. What is copied lies in the job's memory where the children
+  // are places. Throws bad_argument for more elements than there is room for. cost: a unit and a copy for each child.
+  void move_down(const T* from, std::size_t rows, std::size_t columns, std::size_t pitch) {
+    tiles_->move_down(reinterpret_cast<const std::byte*>(from), rows, columns * sizeof(T), pitch * sizeof(T));
+    rows_ = rows;
+    columns_ = columns;
+  }
+  void move_down(ptr<const T> from, std::size_t rows, std::size_t columns, std::size_t pitch) {
+    move_down(from.local(), rows, columns, pitch);
+  }
+
+  // For Situ itself: what a loop reads now.
+  [[nodiscard]] detail::tile_access<T> access() const noexcept { return {tiles_.get(), rows_, columns_}; }
+
+ private:
+  std::size_t room_;
+  std::size_t rows_ = 0, columns_ = 0;
+  std::unique_ptr<detail::child_tiles> tiles_;
+};
+
+// What a loop declares of copies: each child reads its own.
+template <class T>
+[[nodiscard]] detail::tile_access<T> reads(const child_copies<T>& copies) {
+  return copies.access();
+}
+
+}  // namespace situ

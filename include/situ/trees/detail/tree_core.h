@@ -1,0 +1,101 @@
+// What a place tree has inside: its levels, the memory of its children, and the graph that runs units there.
+#pragma once
+
+#include <situ/machine/intent.h>
+#include <situ/memory/ptr.h>
+#include <situ/task/place_graph.h>
+#include <situ/task/task_graph.h>
+#include <situ/trees/tree_node.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+// Bytes that have been moved in a tree since it was made, by direction (section 2.1 of the paper).
+struct tree_traffic {
+  std::uint64_t down = 0;    // from the parent's memory into its children's
+  std::uint64_t up = 0;      // back
+  std::uint64_t across = 0;  // from a child's memory to a sibling's
+  std::uint64_t cached = 0;  // from the children's memories into tiles for their caches, and back
+
+  friend bool operator==(const tree_traffic&, const tree_traffic&) = default;
+};
+
+namespace detail {
+
+// A line of its own in each child's memory, which units there write.
+struct alignas(64) child_record {
+  std::atomic<std::uint64_t> picoseconds{0};  // that a row took in the fastest unit so far; 0: none has run
+  std::atomic<std::uint64_t> cached_bytes{0};
+
+  void note_speed(std::uint64_t nanoseconds, std::uint64_t rows) noexcept;
+};
+
+// Memory of a child. Ends by itself.
+using child_memory = std::shared_ptr<std::byte>;
+
+// Where a tree allocates and runs units. Two kinds of children: the places of the job, and memories of one place.
+class tree_core {
+ public:
+  // The places of the job, each with the part of `shape` that it has; made at one of them.
+  static std::shared_ptr<tree_core> of_places(tree_node shape);
+  // Memories of this process: the NUMA node of each child, or the intent, or (neither) where the kernel puts pages.
+  struct child_source {
+    enum class from : std::uint8_t { kernel, node, intent } what = from::kernel;
+    std::uint32_t node = 0;
+    std::string intent;
+  };
+  static std::shared_ptr<tree_core> of_memories(tree_node shape, const std::vector<child_source>& sources,
+                                                std::uint32_t threads);
+  virtual ~tree_core() = default;
+  tree_core(const tree_core&) = delete;
+  tree_core& operator=(const tree_core&) = delete;
+
+  // Zeroes, aligned to lines. what: names them in errors.
+  [[nodiscard]] virtual child_memory allocate(std::uint32_t child, std::size_t bytes, std::string_view what) = 0;
+
+  [[nodiscard]] const tree_node& root() const noexcept { return root_; }
+  [[nodiscard]] std::uint32_t children() const noexcept { return static_cast<std::uint32_t>(root_.children.size()); }
+  [[nodiscard]] child_record& record(std::uint32_t child) const noexcept {
+    return *reinterpret_cast<child_record*>(records_[child].get());
+  }
+  [[nodiscard]] bool has_places() const noexcept { return places_ != nullptr; }
+
+  // A unit that is run where most of its bytes are: f(arguments...), on copies.
+  template <class F, class... Arguments>
+  void add(std::span<const declared_access> accesses, F f, Arguments... arguments) {
+    if (places_ != nullptr)
+      places_->add(accesses, std::move(f), std::move(arguments)...);
+    else
+      units_->add(accesses, [f = std::move(f), ... each = std::move(arguments)] { f(each...); });
+  }
+  void wait() { places_ != nullptr ? places_->wait() : units_->wait(); }
+  // For destructors: until nothing uses memory that goes. What units threw stays lost.
+  void wait_quietly() noexcept;
+
+  // Copies `rows` rows of `bytes` bytes as a unit.
+  void copy(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride, std::size_t bytes,
+            std::size_t rows);
+
+  tree_traffic traffic;  // but for what is cached, which the records have
+
+ protected:
+  explicit tree_core(tree_node root) : root_{std::move(root)} {}
+  void make_records();
+
+  tree_node root_;
+  std::vector<child_memory> records_;
+  std::unique_ptr<place_graph> places_;
+  std::unique_ptr<task_graph> units_;
+};
+
+}  // namespace detail
+}  // namespace situ

@@ -1,0 +1,248 @@
+// place_tree: a program's view of where memory and workers are, as a tree, and the loops and copies over it. It follows
+// the hierarchical place tree of Yan, Brightwell and Sun (Memory-Centric Programming, MCHPC 2017, sections 3.1, 3.2).
+//
+//   situ::place_tree tree = situ::place_tree::of_places();             // or of_memories(), or of_machine(spec)
+//   situ::placed_rows rows = tree.distribute(n, situ::deal::block());  // rows 0 .. n-1 over the children
+//   situ::placed_array<double> u{rows, m, 1}, v{rows, m, 1};           // each child's rows in its memory, and halos
+//   u.move_down(initial);                                              // from the parent's memory into the children's
+//   for (int step = 0; step < steps; ++step) {
+//     u.copy_halos();                                                  // between siblings
+//     tree.for_each(rows, sweep, situ::reads(u), situ::writes(v));     // sweep(part, view of u, view of v) at each
+//     child std::swap(u, v);
+//   }
+//   v.move_up(result);                                                 // back
+//   tree.wait();
+//
+// Three levels: the root (the memory of who makes the tree), its children (memories with workers: the places of a job,
+// or the NUMA nodes of a machine), and under each child the caches of its workers, which tiles are staged into
+// (cache_tile.h). The same source runs on a tree of one child and of many.
+//
+// Loops and moves are units with declared accesses (task/access.h): they begin when what they read is there, and until
+// wait() nothing has to have ended. A body runs at a child, so it takes its arguments by value: it captures plain data
+// (at(), runtime/at.h), and reaches arrays by the views that it gets. Order is kept where units share bytes, nowhere
+// else.
+//
+// A tree belongs to the thread that made it; of_places: to its place's own thread, and the other places run units while
+// they wait in Situ. Rows and arrays keep their tree. What a unit throws reaches wait().
+#pragma once
+
+#include <situ/fabric/atomic.h>
+#include <situ/machine/intent.h>
+#include <situ/memory/allocate.h>
+#include <situ/runtime/at.h>
+#include <situ/trees/deal.h>
+#include <situ/trees/detail/placed_rows_core.h>
+#include <situ/trees/detail/tree_core.h>
+#include <situ/trees/tree_node.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+// What a body is told of the part of a loop that it does. A value that travels.
+struct tree_part {
+  std::ptrdiff_t begin = 0;          // the first row
+  std::ptrdiff_t end = 0;            // one behind the last
+  std::uint32_t child = 0;           // that does it
+  std::uint64_t cache_bytes = 0;     // of the cache under that child; 0: unknown
+  ptr<detail::child_record> record;  // for Situ itself
+};
+
+// Rows of a loop, and of the arrays that are aligned with it, dealt to the children of a tree. A handle: copies are the
+// same rows. Made by place_tree::distribute.
+class placed_rows {
+ public:
+  // How many rows there are, and how they were dealt.
+  [[nodiscard]] std::size_t size() const noexcept { return core_->size(); }
+  [[nodiscard]] const deal& how() const noexcept { return core_->how(); }
+  // The runs of rows that lie together, in their order, each with its child. Valid until the rows are balanced.
+  [[nodiscard]] std::span<const row_chunk> chunks() const noexcept { return core_->chunks(); }
+  // The child that has a row. pre: row < size().
+  [[nodiscard]] std::uint32_t child_of(std::size_t row) const noexcept { return core_->chunk_of(row).child; }
+  // How many rows each child has.
+  [[nodiscard]] std::vector<std::size_t> counts() const { return core_->counts(); }
+
+  // Deals the rows anew, by the speeds at which the children have done loops over them, and moves what all arrays of
+  // these rows have, between siblings; their halos are copied anew. Waits for all units. deal::automatic does it by
+  // itself, once, before what comes after the first loop. Throws as place_tree::wait. cost: a copy of what moves.
+  void balance() { core_->balance(); }
+
+  // Whether two handles are the same rows.
+  friend bool operator==(const placed_rows&, const placed_rows&) noexcept = default;
+
+  // For Situ itself.
+  [[nodiscard]] const std::shared_ptr<detail::placed_rows_core>& core() const noexcept { return core_; }
+
+ private:
+  friend class place_tree;
+  explicit placed_rows(std::shared_ptr<detail::placed_rows_core> core) : core_{std::move(core)} {}
+  std::shared_ptr<detail::placed_rows_core> core_;
+};
+
+namespace detail {
+
+// A unit of a loop.
+template <class F, class... Views>
+struct loop_unit {
+  F body;
+  void operator()(tree_part part, Views... views) const {
+    const auto begin = std::chrono::steady_clock::now();
+    body(part, views...);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    part.record.local()->note_speed(
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()),
+        static_cast<std::uint64_t>(part.end - part.begin));
+  }
+};
+
+// A child of a loop whose chunks are taken by who is free: the chunks that it does, until all are taken.
+template <class F, class... Views>
+struct chunk_loop {
+  F body;
+  // Returns the bytes of chunks that are another child's.
+  std::uint64_t operator()(tree_part here, ptr<std::uint64_t> next,
+                           const std::vector<std::tuple<tree_part, std::uint64_t, Views...>>& chunks) const {
+    std::uint64_t moved = 0;
+    for (;;) {
+      const std::uint64_t taken = atomic_fetch_add(next, 1);
+      if (taken >= chunks.size()) return moved;
+      std::apply(
+          [&](tree_part part, std::uint64_t bytes, const Views&... views) {
+            if (part.child != here.child) moved += bytes;
+            here.begin = part.begin;
+            here.end = part.end;
+            loop_unit<F, Views...>{body}(here, views...);
+          },
+          chunks[taken]);
+    }
+  }
+};
+
+}  // namespace detail
+
+// Memories and workers as a tree; see above.
+class place_tree {
+ public:
+  // A child for each place of the job, with memory in its segment; the root is the calling place's. Not collective: the
+  // other places serve, in a barrier for one. Of one place: a tree of one child. Throws no_runtime, and what at()
+  // throws. cost: a look at the machine (tens of ms), and a call to each place.
+  [[nodiscard]] static place_tree of_places();
+
+  // How the memories of one place's tree are worked on.
+  struct memory_options {
+    std::uint32_t threads = 0;  // that run units, for all children together; 0: one for each processor
+  };
+  // A child for each memory of this machine that has processors near to it (NUMA nodes). Without a runtime, too. Throws
+  // what discovery and task_graph throw; allocating throws out_of_memory.
+  // cost: a look at the machine, and the threads.
+  [[nodiscard]] static place_tree of_memories(const memory_options& options);
+  [[nodiscard]] static place_tree of_memories();
+  // A child for each intent: its memory is what the ordering of the intent says, a part of a node with a budget for one
+  // (guide/orderings.md). The children share the machine's workers.
+  [[nodiscard]] static place_tree of_intents(std::span<const intent> intents, const memory_options& options);
+  // The shape and the figures of a machine that need not be this one, to try a program on its tree: the memories are
+  // those of this process, where the kernel puts them.
+  [[nodiscard]] static place_tree of_machine(const machine::tree& machine, const memory_options& options);
+
+  // What the tree is: its memory, workers and children, with theirs. to_text() draws it.
+  [[nodiscard]] const tree_node& root() const noexcept { return core_->root(); }
+  [[nodiscard]] std::span<const tree_node> children() const noexcept { return core_->root().children; }
+
+  // Deals rows to the children. Arrays made of the result, and loops over it, are aligned. Throws bad_argument for
+  // weights that are not one for each child. cost: linear in the runs of rows.
+  [[nodiscard]] placed_rows distribute(std::size_t rows, deal how = {}) const {
+    return placed_rows{std::make_shared<detail::placed_rows_core>(core_, rows, std::move(how))};
+  }
+
+  // body(part, views...) for all rows, at the children that have them: `accesses` are reads(a), writes(a) or updates(a)
+  // of arrays, each of which becomes a view of the part (placed_array.h, child_copies.h). Adds a unit for each run of
+  // rows and worker of its child. Reading takes in the halo; writing and updating are of the part's own rows. With
+  // deal::dynamic at places it waits, and returns when all is done. Throws bad_argument for an array of other rows, and
+  // as task_graph::add. cost: as that, for each unit.
+  template <class F, class... Accesses>
+  void for_each(const placed_rows& rows, F body, const Accesses&... accesses) {
+    detail::placed_rows_core& core = *rows.core();
+    core.check_tree(*core_);
+    (accesses.check(core), ...);
+    core.settle();
+    if (core.how().what == deal::policy::dynamic && core_->has_places())
+      take_chunks(core, body, accesses...);
+    else
+      for (const row_chunk& chunk : core.chunks()) add_parts(core, chunk, body, accesses...);
+    core.has_run();
+  }
+
+  // Until every unit has ended. Throws what the first of those that threw has thrown; after that the tree goes on.
+  void wait() { core_->wait(); }
+
+  // Bytes moved so far, by direction, as added. cost: a load for each child.
+  [[nodiscard]] tree_traffic traffic() const;
+  // Rows per second of the fastest unit of a loop that each child has done; 0: none has ended there.
+  [[nodiscard]] std::vector<double> speeds() const;
+
+  // For Situ itself.
+  [[nodiscard]] const std::shared_ptr<detail::tree_core>& core() const noexcept { return core_; }
+
+ private:
+  explicit place_tree(std::shared_ptr<detail::tree_core> core) : core_{std::move(core)} {}
+
+  [[nodiscard]] tree_part part_of(const row_chunk& chunk) const {
+    const tree_node& child = core_->root().children[chunk.child];
+    return {chunk.begin, chunk.end, chunk.child, child.children.empty() ? 0 : child.children.front().bytes,
+            ptr<detail::child_record>{&core_->record(chunk.child)}};
+  }
+
+  template <class F, class... Accesses>
+  void add_parts(const detail::placed_rows_core& core, const row_chunk& chunk, const F& body,
+                 const Accesses&... accesses) {
+    const std::ptrdiff_t workers = core.workers_of(chunk.child), rows = chunk.end - chunk.begin;
+    for (std::ptrdiff_t w = 0; w < workers; ++w) {
+      const row_chunk share{chunk.begin + rows * w / workers, chunk.begin + rows * (w + 1) / workers, chunk.child};
+      if (share.begin == share.end) continue;
+      std::vector<declared_access> declared;
+      (accesses.declare(chunk, share, declared), ...);
+      if (declared.empty()) declared.push_back(reads(core_->record(chunk.child)));  // that it runs at its child
+      core_->add(declared, detail::loop_unit<F, typename Accesses::view...>{body}, part_of(share),
+                 accesses.view_of(chunk, share)...);
+    }
+  }
+
+  template <class F, class... Accesses>
+  void take_chunks(const detail::placed_rows_core& core, const F& body, const Accesses&... accesses) {
+    core_->wait();
+    std::vector<std::tuple<tree_part, std::uint64_t, typename Accesses::view...>> chunks;
+    for (const row_chunk& chunk : core.chunks()) {
+      std::vector<declared_access> declared;
+      (accesses.declare(chunk, chunk, declared), ...);
+      std::uint64_t bytes = 0;
+      for (const declared_access& each : declared) bytes += each.region.size();
+      chunks.emplace_back(part_of(chunk), bytes, accesses.view_of(chunk, chunk)...);
+    }
+    const detail::chunk_counter next;
+    std::vector<future<std::uint64_t>> ends;
+    for (std::uint32_t c = 0; c < core_->children(); ++c)
+      ends.push_back(async_at(place{c}, detail::chunk_loop<F, typename Accesses::view...>{body}, part_of({0, 0, c}),
+                              next.word(), chunks));
+    std::exception_ptr failure;
+    for (future<std::uint64_t>& end : ends) {
+      try {
+        core_->traffic.across += end.get();
+      } catch (...) {
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
+
+  std::shared_ptr<detail::tree_core> core_;
+};
+
+}  // namespace situ

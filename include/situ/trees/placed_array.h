@@ -1,0 +1,141 @@
+// placed_array<T>: rows of elements, each in the memory of the child of a place tree that has it (place_tree.h), with
+// copies of the rows around each run of them (halos).
+//
+//   situ::placed_array<double> u{rows, m, 1};  // size of `rows` x m, one row of halo on both sides
+//   u.move_down(initial);                      // vertical: parent to children
+//   u.copy_halos();                            // horizontal: between siblings
+//   u.move_up(result);                         // vertical: children to parent
+//
+// The three are units with declared accesses: they return at once, begin when what they read is there, and have ended
+// after place_tree::wait(). Elements begin as zero bytes, halos among them, which stay so beyond the ends. Movable, not
+// copyable; belongs to the tree's thread. cost: a unit for each run of rows; a copy of the bytes.
+#pragma once
+
+#include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
+#include <situ/trees/place_tree.h>
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace situ {
+
+// Rows of an array at the child that does them: a value that travels. Rows are named as in the whole array.
+template <class T>
+struct rows_view {
+  ptr<T> first;             // the first element of row `low`
+  std::ptrdiff_t low = 0;   // the first row that is there: begin, less the halo
+  std::ptrdiff_t high = 0;  // one behind the last row that is there
+  std::size_t columns = 0;  // elements of a row
+
+  // The first element of a row. pre: low <= i < high.
+  [[nodiscard]] T* row(std::ptrdiff_t i) const noexcept {
+    SITU_ASSERT(2, i >= low && i < high, "a row of a view lies within its part and the halo around it");
+    return first.local() + (i - low) * static_cast<std::ptrdiff_t>(columns);
+  }
+  // An element. pre: low <= i < high, j < columns.
+  [[nodiscard]] T& operator()(std::ptrdiff_t i, std::size_t j) const noexcept { return row(i)[j]; }
+};
+
+namespace detail {
+[[noreturn]] void throw_not_aligned();
+
+template <class T>
+struct array_access;
+}  // namespace detail
+
+// An array over the children of a tree; see above.
+template <class T>
+class placed_array {
+  static_assert(std::is_trivially_copyable_v<T>, "situ: elements of a placed_array are plain data, which copies move");
+
+ public:
+  // As the standard containers name it.
+  using value_type = T;
+
+  // As many rows as `rows` has, of so many elements, aligned with it. Throws out_of_memory, and as a place is lost.
+  explicit placed_array(const placed_rows& rows, std::size_t columns = 1, std::size_t halo = 0)
+      : slabs_{std::make_unique<detail::row_slabs>(rows.core(), detail::bytes_for(columns, sizeof(T)), halo)},
+        rows_{rows},
+        columns_{columns} {}
+
+  // What it is aligned with, elements of a row, and rows of halo on each side.
+  [[nodiscard]] const placed_rows& rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+  [[nodiscard]] std::size_t halo() const noexcept { return slabs_->halo(); }
+
+  // Vertical: all elements from the parent's memory, in the order of C arrays, into the children's. `from` must stay,
+  // and lies in the job's memory where the children are places. Errors: bad_address where it does not.
+  void move_down(const T* from) { slabs_->move_down(reinterpret_cast<const std::byte*>(from)); }
+  void move_down(ptr<const T> from) { move_down(from.local()); }
+  // Vertical: all elements back into the parent's memory, as move_down.
+  void move_up(T* to) { slabs_->move_up(reinterpret_cast<std::byte*>(to)); }
+  void move_up(ptr<T> to) { move_up(to.local()); }
+  // Horizontal: the rows around each run from those who have them.
+  void copy_halos() { slabs_->copy_halos(); }
+
+  // For Situ itself.
+  [[nodiscard]] const detail::row_slabs& slabs() const noexcept { return *slabs_; }
+
+ private:
+  std::unique_ptr<detail::row_slabs> slabs_;
+  placed_rows rows_;
+  std::size_t columns_;
+};
+
+namespace detail {
+
+// An access of a loop to an array. T is const where it is read.
+template <class T>
+struct array_access {
+  using view = rows_view<T>;
+  const row_slabs* slabs;
+  std::size_t columns;
+  access_mode mode;
+
+  void check(const placed_rows_core& rows) const {
+    if (slabs->rows().get() != &rows) throw_not_aligned();
+  }
+  // The rows that a part of a chunk sees. Where it reads: with the halo, since its neighbours are in the chunk, or in
+  // the halo around that. Where it writes: its own, since others write theirs meanwhile.
+  [[nodiscard]] row_chunk reach(const row_chunk& part) const noexcept {
+    const std::ptrdiff_t halo = mode == access_mode::read ? static_cast<std::ptrdiff_t>(slabs->halo()) : 0;
+    return {part.begin - halo, part.end + halo, part.child};
+  }
+  [[nodiscard]] memory_region region(const row_chunk& chunk, const row_chunk& rows) const noexcept {
+    return {row(chunk, rows.begin), static_cast<std::size_t>(rows.end - rows.begin) * slabs->row_bytes()};
+  }
+  void declare(const row_chunk& chunk, const row_chunk& part, std::vector<declared_access>& all) const {
+    all.push_back({region(chunk, reach(part)), mode});
+  }
+  [[nodiscard]] view view_of(const row_chunk& chunk, const row_chunk& part) const noexcept {
+    const row_chunk all = reach(part);
+    return {ptr<T>{reinterpret_cast<T*>(row(chunk, all.begin))}, all.begin, all.end, columns};
+  }
+
+ private:
+  [[nodiscard]] std::byte* row(const row_chunk& chunk, std::ptrdiff_t i) const noexcept {
+    return slabs->row(slabs->rows()->chunk_index(static_cast<std::size_t>(chunk.begin)), i);
+  }
+};
+
+}  // namespace detail
+
+// What a loop declares of an array: place_tree::for_each. It reads a part's rows and their halo; it writes, or updates,
+// a part's rows.
+template <class T>
+[[nodiscard]] detail::array_access<const T> reads(const placed_array<T>& array) {
+  return {&array.slabs(), array.columns(), access_mode::read};
+}
+template <class T>
+[[nodiscard]] detail::array_access<T> writes(const placed_array<T>& array) {
+  return {&array.slabs(), array.columns(), access_mode::write};
+}
+template <class T>
+[[nodiscard]] detail::array_access<T> updates(const placed_array<T>& array) {
+  return {&array.slabs(), array.columns(), access_mode::update};
+}
+
+}  // namespace situ

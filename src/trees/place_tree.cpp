@@ -1,0 +1,86 @@
+#include <situ/base/error.h>
+#include <situ/machine/discover.h>
+#include <situ/runtime/runtime.h>
+#include <situ/trees/place_tree.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace situ {
+namespace {
+
+using from = detail::tree_core::child_source::from;
+
+// One cache for each worker, so all of them as one worker sees them.
+std::vector<tree_node> first_cache(const tree_node& machine) {
+  for (const tree_node& memory : machine.children)
+    if (!memory.children.empty()) return {memory.children.front()};
+  return {};
+}
+
+}  // namespace
+
+place_tree place_tree::of_places() {
+  const tree_node machine = shape_of(machine::discover());
+  const std::uint32_t places = place_count();
+  tree_node root{"job", machine.bytes, 0, places, false, {}};
+  const std::vector<tree_node> cache = first_cache(machine);
+  for (std::uint32_t p = 0; p < places; ++p) {
+    tree_node child{fmt::format("place {}", p), machine.bytes / places, 0, 1, false, cache};
+    for (tree_node& below : child.children) below.name += fmt::format(" of place {}", p);
+    root.children.push_back(std::move(child));
+  }
+  return place_tree{detail::tree_core::of_places(std::move(root))};
+}
+
+place_tree place_tree::of_memories() { return of_memories({}); }
+place_tree place_tree::of_memories(const memory_options& options) {
+  const machine::tree here = machine::discover({.devices = false});
+  tree_node root = shape_of(here);
+  std::vector<detail::tree_core::child_source> sources;
+  for (const machine::node_id id : here.all(machine::node_kind::memory))
+    if (here.is_addressable(id)) sources.push_back({from::node, here.at(id).os_index, {}});
+  return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
+}
+
+place_tree place_tree::of_intents(std::span<const intent> intents, const memory_options& options) {
+  if (intents.empty()) throw error{errc::bad_argument, "a tree of no intents: name one or more"};
+  const tree_node machine = shape_of(machine::discover({.devices = false}));
+  tree_node root{"machine", machine.bytes, 0, machine.workers, false, {}};
+  std::vector<detail::tree_core::child_source> sources;
+  const auto share = static_cast<std::uint32_t>(std::max<std::size_t>(1, machine.workers / intents.size()));
+  for (const intent& each : intents) {
+    root.children.push_back({std::string{each.name()}, 0, 0, share, false, first_cache(machine)});
+    sources.push_back({from::intent, 0, std::string{each.name()}});
+  }
+  return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
+}
+
+place_tree place_tree::of_machine(const machine::tree& machine, const memory_options& options) {
+  tree_node root = shape_of(machine);
+  if (root.children.empty())
+    throw error{
+        errc::bad_argument,
+        fmt::format("the machine \"{}\" has no memory that can be allocated from: give it one", machine.name())};
+  const std::vector<detail::tree_core::child_source> sources(root.children.size());
+  return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
+}
+
+tree_traffic place_tree::traffic() const {
+  tree_traffic sum = core_->traffic;
+  for (std::uint32_t c = 0; c < core_->children(); ++c)
+    sum.cached += core_->record(c).cached_bytes.load(std::memory_order_relaxed);
+  return sum;
+}
+
+std::vector<double> place_tree::speeds() const {
+  std::vector<double> all;
+  for (std::uint32_t c = 0; c < core_->children(); ++c) {
+    const std::uint64_t each = core_->record(c).picoseconds.load(std::memory_order_relaxed);
+    all.push_back(each == 0 ? 0 : 1e12 / static_cast<double>(each));
+  }
+  return all;
+}
+
+}  // namespace situ

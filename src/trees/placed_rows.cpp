@@ -1,0 +1,139 @@
+#include <situ/base/error.h>
+#include <situ/spread/distribution.h>
+#include <situ/spread/shares.h>
+#include <situ/trees/detail/placed_rows_core.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace situ::detail {
+namespace {
+
+// Rows dealt by weight are dealt in so many blocks: shares are right to a thousandth.
+constexpr std::uint32_t fine_blocks = 1024;
+
+std::uint32_t blocks_of_size(std::size_t rows, std::size_t size) {
+  return static_cast<std::uint32_t>(std::max<std::size_t>(1, (rows + size - 1) / size));
+}
+
+}  // namespace
+
+placed_rows_core::placed_rows_core(std::shared_ptr<tree_core> tree, std::size_t rows, deal how)
+    : tree_{std::move(tree)}, rows_{rows}, how_{std::move(how)}, is_settled_{how_.what != deal::policy::automatic} {
+  if (how_.size == 0) how_.size = std::max<std::size_t>(1, rows_ / (std::size_t{16} * tree_->children()));
+  if (how_.what == deal::policy::weighted && how_.weights.size() != tree_->children())
+    throw error{errc::bad_argument,
+                fmt::format("{} weights for {} children: give one for each", how_.weights.size(), tree_->children())};
+  if (how_.what == deal::policy::model) how_.weights = modelled_weights();
+  chunks_ = dealt(how_);
+}
+
+std::vector<row_chunk> placed_rows_core::dealt(const deal& how) const {
+  using policy = deal::policy;
+  const std::uint32_t children = tree_->children();
+  const std::vector<double> equal(children, 1.0);
+  const bool is_weighted = how.what == policy::weighted || how.what == policy::model;
+  const bool is_dynamic = how.what == policy::dynamic;
+  cut along = cut::block();
+  std::uint32_t blocks = children;
+  if (how.what == policy::cyclic) along = cut::cyclic();
+  if (how.what == policy::blocks) along = cut::blocks_of(how.size);
+  if (is_weighted) blocks = static_cast<std::uint32_t>(std::clamp<std::size_t>(rows_, 1, fine_blocks));
+  if (is_dynamic) {
+    blocks = blocks_of_size(rows_, how.size);
+    along = cut::blocks_of(how.size);
+  }
+  const distribution<1> places{{rows_}, blocks, {along}};
+  const situ::shares owners{blocks, is_weighted ? how.weights : equal};
+
+  std::vector<row_chunk> chunks;
+  const auto block = static_cast<std::ptrdiff_t>(places.block_size(0));
+  for (std::ptrdiff_t begin = 0; begin < static_cast<std::ptrdiff_t>(rows_); begin += block) {
+    const std::uint32_t child = owners.member_of(places.owner({begin}));
+    const std::ptrdiff_t end = std::min(begin + block, static_cast<std::ptrdiff_t>(rows_));
+    if (!chunks.empty() && chunks.back().child == child && !is_dynamic)
+      chunks.back().end = end;
+    else
+      chunks.push_back({begin, end, child});
+  }
+  return chunks;
+}
+
+std::size_t placed_rows_core::chunk_index(std::size_t row) const noexcept {
+  const auto after = std::ranges::upper_bound(chunks_, static_cast<std::ptrdiff_t>(row), {}, &row_chunk::begin);
+  return static_cast<std::size_t>(after - chunks_.begin()) - 1;
+}
+
+std::vector<std::size_t> placed_rows_core::counts() const {
+  std::vector<std::size_t> all(tree_->children());
+  for (const row_chunk& chunk : chunks_) all[chunk.child] += static_cast<std::size_t>(chunk.end - chunk.begin);
+  return all;
+}
+
+std::ptrdiff_t placed_rows_core::workers_of(std::uint32_t child) const noexcept {
+  // Runs that are dealt to whoever is free are small enough.
+  return how_.what == deal::policy::dynamic ? 1 : std::max<std::ptrdiff_t>(1, tree_->root().children[child].workers);
+}
+
+void placed_rows_core::check_tree(const tree_core& other) const {
+  if (tree_.get() != &other)
+    throw error{errc::bad_argument, "rows of another place tree: distribute them over the tree that runs the loop"};
+}
+
+std::vector<double> placed_rows_core::modelled_weights() const {
+  const auto& children = tree_->root().children;
+  const bool by_bandwidth = std::ranges::all_of(children, [](const tree_node& c) { return c.bandwidth > 0; });
+  std::vector<double> weights;
+  for (const tree_node& child : children)
+    weights.push_back(by_bandwidth ? static_cast<double>(child.bandwidth) : std::max(1U, child.workers));
+  return weights;
+}
+
+// Of a child that has done nothing: the mean, so that it gets the chance.
+std::vector<double> placed_rows_core::measured_weights() const {
+  std::vector<double> weights(tree_->children());
+  std::uint32_t known = 0;
+  double sum = 0;
+  for (std::uint32_t c = 0; c < weights.size(); ++c) {
+    const std::uint64_t each = tree_->record(c).picoseconds.load(std::memory_order_relaxed);
+    // Its workers run side by side, each at the speed of its units.
+    if (each != 0)
+      weights[c] = static_cast<double>(std::max(1U, tree_->root().children[c].workers)) / static_cast<double>(each);
+    if (each != 0) ++known;
+    sum += weights[c];
+  }
+  for (double& weight : weights)
+    if (weight == 0) weight = known == 0 ? 1.0 : sum / known;
+  return weights;
+}
+
+void placed_rows_core::settle() {
+  if (is_settled_ || !has_run_) return;
+  is_settled_ = true;
+  balance();
+}
+
+void placed_rows_core::balance() {
+  tree_->wait();
+  deal next = how_;
+  next.what = deal::policy::weighted;
+  next.weights = measured_weights();
+  std::vector<row_chunk> chunks = dealt(next);
+  if (chunks == chunks_) return;
+  try {
+    for (row_slabs* array : arrays_) array->prepare_move(chunks);
+    for (row_slabs* array : arrays_) array->move_across(chunks);
+    tree_->wait();
+  } catch (...) {  // no room, or a place is lost: everything is where it was
+    tree_->wait_quietly();
+    for (row_slabs* array : arrays_) array->drop_move();
+    throw;
+  }
+  chunks_ = std::move(chunks);
+  for (row_slabs* array : arrays_) array->end_move();
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,123 @@
+#include <situ/base/error.h>
+#include <situ/trees/detail/placed_rows_core.h>
+#include <situ/trees/placed_array.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace situ::detail {
+namespace {
+
+constexpr std::size_t line = 64;
+
+std::size_t rows_of(const row_chunk& chunk) { return static_cast<std::size_t>(chunk.end - chunk.begin); }
+
+}  // namespace
+
+void throw_not_aligned() {
+  throw error{errc::bad_argument,
+              "an array of other rows than the loop's: make it of the same placed_rows, or loop over array.rows()"};
+}
+
+row_slabs::row_slabs(std::shared_ptr<placed_rows_core> rows, std::size_t row_bytes, std::size_t halo)
+    : rows_{std::move(rows)}, row_bytes_{row_bytes}, halo_{halo} {
+  allocate(rows_->chunks(), memory_, first_);
+  rows_->enter(*this);
+}
+
+row_slabs::~row_slabs() {
+  rows_->tree().wait_quietly();
+  rows_->leave(*this);
+}
+
+void row_slabs::allocate(std::span<const row_chunk> chunks, std::vector<child_memory>& memory,
+                         std::vector<std::byte*>& first) const {
+  tree_core& tree = rows_->tree();
+  std::vector<std::size_t> offset, bytes(tree.children());
+  for (const row_chunk& chunk : chunks) {
+    offset.push_back(bytes[chunk.child]);
+    const std::size_t slab = bytes_for(rows_of(chunk) + 2 * halo_, row_bytes_);
+    bytes[chunk.child] += (slab + line - 1) / line * line;  // runs share no line
+  }
+  for (std::uint32_t c = 0; c < tree.children(); ++c)
+    memory.push_back(bytes[c] == 0 ? nullptr : tree.allocate(c, bytes[c], "an array's rows"));
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    first.push_back(bytes[chunks[i].child] == 0 ? nullptr : memory[chunks[i].child].get() + offset[i]);
+}
+
+void row_slabs::move_down(const std::byte* from) {
+  rows_->settle();
+  for (std::size_t c = 0; c < rows_->chunks().size(); ++c) {
+    const row_chunk& chunk = rows_->chunks()[c];
+    const std::size_t bytes = rows_of(chunk) * row_bytes_;
+    rows_->tree().copy(from + static_cast<std::size_t>(chunk.begin) * row_bytes_, bytes, row(c, chunk.begin), bytes,
+                       bytes, 1);
+    rows_->tree().traffic.down += bytes;
+  }
+}
+
+void row_slabs::move_up(std::byte* to) {
+  rows_->settle();
+  for (std::size_t c = 0; c < rows_->chunks().size(); ++c) {
+    const row_chunk& chunk = rows_->chunks()[c];
+    const std::size_t bytes = rows_of(chunk) * row_bytes_;
+    rows_->tree().copy(row(c, chunk.begin), bytes, to + static_cast<std::size_t>(chunk.begin) * row_bytes_, bytes,
+                       bytes, 1);
+    rows_->tree().traffic.up += bytes;
+  }
+}
+
+void row_slabs::copy_halos() {
+  rows_->settle();
+  has_halos_ = true;
+  const auto halo = static_cast<std::ptrdiff_t>(halo_), all = static_cast<std::ptrdiff_t>(rows_->size());
+  for (std::size_t c = 0; c < rows_->chunks().size(); ++c) {
+    const row_chunk& chunk = rows_->chunks()[c];
+    copy_halo(c, std::max<std::ptrdiff_t>(0, chunk.begin - halo), chunk.begin);
+    copy_halo(c, chunk.end, std::min(all, chunk.end + halo));
+  }
+}
+
+// Rows of other runs, as many runs as they lie in.
+void row_slabs::copy_halo(std::size_t chunk, std::ptrdiff_t begin, std::ptrdiff_t end) {
+  while (begin < end) {
+    const std::size_t source = rows_->chunk_index(static_cast<std::size_t>(begin));
+    const row_chunk& there = rows_->chunks()[source];
+    const std::ptrdiff_t last = std::min(end, there.end);
+    const std::size_t bytes = static_cast<std::size_t>(last - begin) * row_bytes_;
+    rows_->tree().copy(row(source, begin), bytes, row(chunk, begin), bytes, bytes, 1);
+    if (there.child != rows_->chunks()[chunk].child) rows_->tree().traffic.across += bytes;
+    begin = last;
+  }
+}
+
+void row_slabs::prepare_move(std::span<const row_chunk> next) { allocate(next, next_memory_, next_first_); }
+
+void row_slabs::move_across(std::span<const row_chunk> next) {
+  for (std::size_t c = 0; c < next.size(); ++c) {
+    std::byte* to = next_first_[c] + halo_ * row_bytes_;
+    for (std::ptrdiff_t begin = next[c].begin; begin < next[c].end;) {
+      const std::size_t source = rows_->chunk_index(static_cast<std::size_t>(begin));
+      const row_chunk& there = rows_->chunks()[source];
+      const std::ptrdiff_t end = std::min(next[c].end, there.end);
+      const std::size_t bytes = static_cast<std::size_t>(end - begin) * row_bytes_;
+      rows_->tree().copy(row(source, begin), bytes, to, bytes, bytes, 1);
+      if (there.child != next[c].child) rows_->tree().traffic.across += bytes;
+      to += bytes;
+      begin = end;
+    }
+  }
+}
+
+void row_slabs::end_move() {
+  memory_ = std::exchange(next_memory_, {});
+  first_ = std::exchange(next_first_, {});
+  if (has_halos_) copy_halos();
+}
+
+void row_slabs::drop_move() noexcept {
+  next_memory_.clear();
+  next_first_.clear();
+}
+
+}  // namespace situ::detail
