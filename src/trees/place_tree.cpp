@@ -74,13 +74,4 @@ tree_traffic place_tree::traffic() const {
   return sum;
 }
 
-std::vector<double> place_tree::speeds() const {
-  std::vector<double> all;
-  for (std::uint32_t c = 0; c < core_->children(); ++c) {
-    const std::uint64_t each = core_->record(c).picoseconds.load(std::memory_order_relaxed);
-    all.push_back(each == 0 ? 0 : 1e12 / static_cast<double>(each));
-  }
-  return all;
-}
-
 }  // namespace situ

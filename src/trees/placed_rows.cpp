@@ -12,8 +12,8 @@
 namespace situ::detail {
 namespace {
 
-// Rows dealt by weight are dealt in so many blocks: shares are right to a thousandth.
-constexpr std::uint32_t fine_blocks = 1024;
+// Rows dealt by weight are dealt in at most so many blocks: shares are right to a thousandth.
+constexpr std::size_t fine_blocks = 1024;
 
 std::uint32_t blocks_of_size(std::size_t rows, std::size_t size) {
   return static_cast<std::uint32_t>(std::max<std::size_t>(1, (rows + size - 1) / size));
@@ -29,7 +29,11 @@ placed_rows_core::placed_rows_core(std::shared_ptr<tree_core> tree, std::size_t 
                 fmt::format("{} weights for {} children: give one for each", how_.weights.size(), tree_->children())};
   if (how_.what == deal::policy::model) how_.weights = modelled_weights();
   chunks_ = dealt(how_);
+  for (std::uint32_t c = 0; c < tree_->children(); ++c)
+    speeds_.push_back(tree_->allocate(c, sizeof(child_speed), "the speed of a loop"));
 }
+
+placed_rows_core::~placed_rows_core() { tree_->wait_quietly(); }
 
 std::vector<row_chunk> placed_rows_core::dealt(const deal& how) const {
   using policy = deal::policy;
@@ -41,10 +45,10 @@ std::vector<row_chunk> placed_rows_core::dealt(const deal& how) const {
   std::uint32_t blocks = children;
   if (how.what == policy::cyclic) along = cut::cyclic();
   if (how.what == policy::blocks) along = cut::blocks_of(how.size);
-  if (is_weighted) blocks = static_cast<std::uint32_t>(std::clamp<std::size_t>(rows_, 1, fine_blocks));
-  if (is_dynamic) {
-    blocks = blocks_of_size(rows_, how.size);
-    along = cut::blocks_of(how.size);
+  if (is_weighted || is_dynamic) {
+    const std::size_t size = is_dynamic ? how.size : (rows_ + fine_blocks - 1) / fine_blocks;
+    along = cut::blocks_of(std::max<std::size_t>(1, size));
+    blocks = blocks_of_size(rows_, along.block_size);
   }
   const distribution<1> places{{rows_}, blocks, {along}};
   const situ::shares owners{blocks, is_weighted ? how.weights : equal};
@@ -78,6 +82,18 @@ std::ptrdiff_t placed_rows_core::workers_of(std::uint32_t child) const noexcept 
   return how_.what == deal::policy::dynamic ? 1 : std::max<std::ptrdiff_t>(1, tree_->root().children[child].workers);
 }
 
+std::vector<std::vector<std::size_t>> placed_rows_core::groups() const {
+  std::vector<std::vector<std::size_t>> at(tree_->children()), all;
+  for (std::size_t i = 0; i < chunks_.size(); ++i) at[chunks_[i].child].push_back(i);
+  for (std::uint32_t c = 0; c < at.size(); ++c) {
+    const std::size_t parts = std::min(at[c].size(), static_cast<std::size_t>(workers_of(c)));
+    for (std::size_t p = 0; p < parts; ++p)
+      all.emplace_back(at[c].begin() + static_cast<std::ptrdiff_t>(at[c].size() * p / parts),
+                       at[c].begin() + static_cast<std::ptrdiff_t>(at[c].size() * (p + 1) / parts));
+  }
+  return all;
+}
+
 void placed_rows_core::check_tree(const tree_core& other) const {
   if (tree_.get() != &other)
     throw error{errc::bad_argument, "rows of another place tree: distribute them over the tree that runs the loop"};
@@ -92,17 +108,24 @@ std::vector<double> placed_rows_core::modelled_weights() const {
   return weights;
 }
 
+std::vector<double> placed_rows_core::speeds() const {
+  std::vector<double> all;
+  for (std::uint32_t c = 0; c < tree_->children(); ++c) {
+    const auto rows = static_cast<double>(speed(c).rows.load(std::memory_order_relaxed));
+    const auto ns = static_cast<double>(speed(c).nanoseconds.load(std::memory_order_relaxed));
+    all.push_back(rows == 0 ? 0 : 1e9 * rows / std::max(1.0, ns));
+  }
+  return all;
+}
+
 // Of a child that has done nothing: the mean, so that it gets the chance.
 std::vector<double> placed_rows_core::measured_weights() const {
-  std::vector<double> weights(tree_->children());
+  std::vector<double> weights = speeds();
   std::uint32_t known = 0;
   double sum = 0;
   for (std::uint32_t c = 0; c < weights.size(); ++c) {
-    const std::uint64_t each = tree_->record(c).picoseconds.load(std::memory_order_relaxed);
-    // Its workers run side by side, each at the speed of its units.
-    if (each != 0)
-      weights[c] = static_cast<double>(std::max(1U, tree_->root().children[c].workers)) / static_cast<double>(each);
-    if (each != 0) ++known;
+    weights[c] *= std::max(1U, tree_->root().children[c].workers);  // they run side by side
+    if (weights[c] > 0) ++known;
     sum += weights[c];
   }
   for (double& weight : weights)
@@ -111,12 +134,11 @@ std::vector<double> placed_rows_core::measured_weights() const {
 }
 
 void placed_rows_core::settle() {
-  if (is_settled_ || !has_run_) return;
-  is_settled_ = true;
-  balance();
+  if (!is_settled_ && has_run_) balance();
 }
 
 void placed_rows_core::balance() {
+  is_settled_ = true;  // first: what arrays do below settles
   tree_->wait();
   deal next = how_;
   next.what = deal::policy::weighted;
@@ -133,6 +155,10 @@ void placed_rows_core::balance() {
     throw;
   }
   chunks_ = std::move(chunks);
+  for (std::uint32_t c = 0; c < tree_->children(); ++c) {
+    speed(c).rows = 0;
+    speed(c).nanoseconds = 0;
+  }
   for (row_slabs* array : arrays_) array->end_move();
 }
 

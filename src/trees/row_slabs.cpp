@@ -3,12 +3,26 @@
 #include <situ/trees/placed_array.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 namespace situ::detail {
 namespace {
 
 constexpr std::size_t line = 64;
+
+struct travelling_piece {
+  ptr<const std::byte> from;
+  ptr<std::byte> to;
+  std::size_t bytes;
+};
+
+struct copy_pieces {
+  void operator()(const std::vector<travelling_piece>& pieces) const {
+    for (const travelling_piece& each : pieces) std::memcpy(each.to.local(), each.from.local(), each.bytes);
+  }
+};
 
 std::size_t rows_of(const row_chunk& chunk) { return static_cast<std::size_t>(chunk.end - chunk.begin); }
 
@@ -21,7 +35,7 @@ void throw_not_aligned() {
 
 row_slabs::row_slabs(std::shared_ptr<placed_rows_core> rows, std::size_t row_bytes, std::size_t halo)
     : rows_{std::move(rows)}, row_bytes_{row_bytes}, halo_{halo} {
-  allocate(rows_->chunks(), memory_, first_);
+  allocate(rows_->chunks(), memory_, first_, child_bytes_);
   rows_->enter(*this);
 }
 
@@ -31,9 +45,10 @@ row_slabs::~row_slabs() {
 }
 
 void row_slabs::allocate(std::span<const row_chunk> chunks, std::vector<child_memory>& memory,
-                         std::vector<std::byte*>& first) const {
+                         std::vector<std::byte*>& first, std::vector<std::size_t>& bytes) const {
   tree_core& tree = rows_->tree();
-  std::vector<std::size_t> offset, bytes(tree.children());
+  std::vector<std::size_t> offset;
+  bytes.assign(tree.children(), 0);
   for (const row_chunk& chunk : chunks) {
     offset.push_back(bytes[chunk.child]);
     const std::size_t slab = bytes_for(rows_of(chunk) + 2 * halo_, row_bytes_);
@@ -70,28 +85,50 @@ void row_slabs::move_up(std::byte* to) {
 void row_slabs::copy_halos() {
   rows_->settle();
   has_halos_ = true;
+  tree_core& tree = rows_->tree();
   const auto halo = static_cast<std::ptrdiff_t>(halo_), all = static_cast<std::ptrdiff_t>(rows_->size());
+  std::vector<std::vector<halo_piece>> at(tree.children());
   for (std::size_t c = 0; c < rows_->chunks().size(); ++c) {
     const row_chunk& chunk = rows_->chunks()[c];
-    copy_halo(c, std::max<std::ptrdiff_t>(0, chunk.begin - halo), chunk.begin);
-    copy_halo(c, chunk.end, std::min(all, chunk.end + halo));
+    find_halo(c, std::max<std::ptrdiff_t>(0, chunk.begin - halo), chunk.begin, at[chunk.child]);
+    find_halo(c, chunk.end, std::min(all, chunk.end + halo), at[chunk.child]);
+  }
+  for (std::uint32_t c = 0; c < at.size(); ++c) {
+    if (rows_->is_fine())
+      copy_together(c, at[c]);
+    else
+      for (const halo_piece& each : at[c]) tree.copy(each.from, each.bytes, each.to, each.bytes, each.bytes, 1);
   }
 }
 
-// Rows of other runs, as many runs as they lie in.
-void row_slabs::copy_halo(std::size_t chunk, std::ptrdiff_t begin, std::ptrdiff_t end) {
+void row_slabs::find_halo(std::size_t chunk, std::ptrdiff_t begin, std::ptrdiff_t end,
+                          std::vector<halo_piece>& pieces) {
   while (begin < end) {
     const std::size_t source = rows_->chunk_index(static_cast<std::size_t>(begin));
     const row_chunk& there = rows_->chunks()[source];
     const std::ptrdiff_t last = std::min(end, there.end);
     const std::size_t bytes = static_cast<std::size_t>(last - begin) * row_bytes_;
-    rows_->tree().copy(row(source, begin), bytes, row(chunk, begin), bytes, bytes, 1);
+    pieces.push_back({row(source, begin), row(chunk, begin), bytes});
     if (there.child != rows_->chunks()[chunk].child) rows_->tree().traffic.across += bytes;
     begin = last;
   }
 }
 
-void row_slabs::prepare_move(std::span<const row_chunk> next) { allocate(next, next_memory_, next_first_); }
+// One unit for all halos of a child.
+void row_slabs::copy_together(std::uint32_t child, const std::vector<halo_piece>& pieces) {
+  if (pieces.empty()) return;
+  std::vector<declared_access> accesses{{region_of(child), access_mode::update}};
+  for (std::uint32_t c = 0; c < memory_.size(); ++c)
+    if (c != child && memory_[c] != nullptr) accesses.push_back({region_of(c), access_mode::read});
+  std::vector<travelling_piece> all;
+  for (const halo_piece& each : pieces)
+    all.push_back({ptr<const std::byte>{each.from}, ptr<std::byte>{each.to}, each.bytes});
+  rows_->tree().add(accesses, copy_pieces{}, std::move(all));
+}
+
+void row_slabs::prepare_move(std::span<const row_chunk> next) {
+  allocate(next, next_memory_, next_first_, next_bytes_);
+}
 
 void row_slabs::move_across(std::span<const row_chunk> next) {
   for (std::size_t c = 0; c < next.size(); ++c) {
@@ -112,6 +149,7 @@ void row_slabs::move_across(std::span<const row_chunk> next) {
 void row_slabs::end_move() {
   memory_ = std::exchange(next_memory_, {});
   first_ = std::exchange(next_first_, {});
+  child_bytes_ = std::exchange(next_bytes_, {});
   if (has_halos_) copy_halos();
 }
 

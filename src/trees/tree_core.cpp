@@ -91,11 +91,9 @@ struct copy_rows {
 
 }  // namespace
 
-void child_record::note_speed(std::uint64_t nanoseconds, std::uint64_t rows) noexcept {
-  // The fastest counts: what else the machine does makes units slower, never faster.
-  const std::uint64_t each = std::max<std::uint64_t>(1, nanoseconds * 1000 / std::max<std::uint64_t>(1, rows));
-  std::uint64_t known = picoseconds.load(std::memory_order_relaxed);  // a statistic: it orders nothing
-  while ((known == 0 || each < known) && !picoseconds.compare_exchange_weak(known, each, std::memory_order_relaxed)) {}
+void child_speed::note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) noexcept {
+  rows.fetch_add(more_rows, std::memory_order_relaxed);  // statistics: read when the units have ended
+  nanoseconds.fetch_add(more_nanoseconds, std::memory_order_relaxed);
 }
 
 std::shared_ptr<tree_core> tree_core::of_places(tree_node shape) {

@@ -61,6 +61,9 @@ struct tile_access {
   void declare(const row_chunk& chunk, const row_chunk&, std::vector<declared_access>& all) const {
     all.push_back({{tiles->at(chunk.child), rows * columns * sizeof(T)}, access_mode::read});
   }
+  void declare_all(const row_chunk& first, const row_chunk&, std::vector<declared_access>& all) const {
+    declare(first, first, all);
+  }
   [[nodiscard]] view view_of(const row_chunk& chunk, const row_chunk&) const noexcept {
     return {ptr<const T>{reinterpret_cast<const T*>(tiles->at(chunk.child))}, rows, columns};
   }

@@ -54,6 +54,7 @@ struct tree_part {
   std::uint32_t child = 0;           // that does it
   std::uint64_t cache_bytes = 0;     // of the cache under that child; 0: unknown
   ptr<detail::child_record> record;  // for Situ itself
+  ptr<detail::child_speed> speed;    // for Situ itself
 };
 
 // Rows of a loop, and of the arrays that are aligned with it, dealt to the children of a tree. A handle: copies are the
@@ -70,6 +71,9 @@ class placed_rows {
   // How many rows each child has.
   [[nodiscard]] std::vector<std::size_t> counts() const { return core_->counts(); }
 
+  // Rows per second that a worker of each child has done, in loops over these rows since they were dealt; 0: none has
+  // ended there. cost: two loads for each child.
+  [[nodiscard]] std::vector<double> speeds() const { return core_->speeds(); }
   // Deals the rows anew, by the speeds at which the children have done loops over them, and moves what all arrays of
   // these rows have, between siblings; their halos are copied anew. Waits for all units. deal::automatic does it by
   // itself, once, before what comes after the first loop. Throws as place_tree::wait. cost: a copy of what moves.
@@ -97,9 +101,19 @@ struct loop_unit {
     const auto begin = std::chrono::steady_clock::now();
     body(part, views...);
     const auto took = std::chrono::steady_clock::now() - begin;
-    part.record.local()->note_speed(
-        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()),
-        static_cast<std::uint64_t>(part.end - part.begin));
+    part.speed.local()->note(
+        static_cast<std::uint64_t>(part.end - part.begin),
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+  }
+};
+
+// A unit that does several chunks, one after the other.
+template <class F, class... Views>
+struct group_unit {
+  F body;
+  void operator()(const std::vector<std::tuple<tree_part, Views...>>& chunks) const {
+    const loop_unit<F, Views...> each{body};
+    for (const auto& chunk : chunks) std::apply(each, chunk);
   }
 };
 
@@ -175,6 +189,8 @@ class place_tree {
     core.settle();
     if (core.how().what == deal::policy::dynamic && core_->has_places())
       take_chunks(core, body, accesses...);
+    else if (core.is_fine())
+      for (const std::vector<std::size_t>& group : core.groups()) add_group(core, group, body, accesses...);
     else
       for (const row_chunk& chunk : core.chunks()) add_parts(core, chunk, body, accesses...);
     core.has_run();
@@ -185,8 +201,6 @@ class place_tree {
 
   // Bytes moved so far, by direction, as added. cost: a load for each child.
   [[nodiscard]] tree_traffic traffic() const;
-  // Rows per second of the fastest unit of a loop that each child has done; 0: none has ended there.
-  [[nodiscard]] std::vector<double> speeds() const;
 
   // For Situ itself.
   [[nodiscard]] const std::shared_ptr<detail::tree_core>& core() const noexcept { return core_; }
@@ -194,10 +208,14 @@ class place_tree {
  private:
   explicit place_tree(std::shared_ptr<detail::tree_core> core) : core_{std::move(core)} {}
 
-  [[nodiscard]] tree_part part_of(const row_chunk& chunk) const {
+  [[nodiscard]] tree_part part_of(const detail::placed_rows_core& rows, const row_chunk& chunk) const {
     const tree_node& child = core_->root().children[chunk.child];
-    return {chunk.begin, chunk.end, chunk.child, child.children.empty() ? 0 : child.children.front().bytes,
-            ptr<detail::child_record>{&core_->record(chunk.child)}};
+    return {chunk.begin,
+            chunk.end,
+            chunk.child,
+            child.children.empty() ? 0 : child.children.front().bytes,
+            ptr<detail::child_record>{&core_->record(chunk.child)},
+            ptr<detail::child_speed>{&rows.speed(chunk.child)}};
   }
 
   template <class F, class... Accesses>
@@ -210,9 +228,22 @@ class place_tree {
       std::vector<declared_access> declared;
       (accesses.declare(chunk, share, declared), ...);
       if (declared.empty()) declared.push_back(reads(core_->record(chunk.child)));  // that it runs at its child
-      core_->add(declared, detail::loop_unit<F, typename Accesses::view...>{body}, part_of(share),
+      core_->add(declared, detail::loop_unit<F, typename Accesses::view...>{body}, part_of(core, share),
                  accesses.view_of(chunk, share)...);
     }
+  }
+
+  template <class F, class... Accesses>
+  void add_group(const detail::placed_rows_core& core, const std::vector<std::size_t>& group, const F& body,
+                 const Accesses&... accesses) {
+    const row_chunk& first = core.chunks()[group.front()];
+    std::vector<declared_access> declared;
+    (accesses.declare_all(first, core.chunks()[group.back()], declared), ...);
+    if (declared.empty()) declared.push_back(reads(core_->record(first.child)));
+    std::vector<std::tuple<tree_part, typename Accesses::view...>> chunks;
+    for (const std::size_t i : group)
+      chunks.emplace_back(part_of(core, core.chunks()[i]), accesses.view_of(core.chunks()[i], core.chunks()[i])...);
+    core_->add(declared, detail::group_unit<F, typename Accesses::view...>{body}, std::move(chunks));
   }
 
   template <class F, class... Accesses>
@@ -224,13 +255,13 @@ class place_tree {
       (accesses.declare(chunk, chunk, declared), ...);
       std::uint64_t bytes = 0;
       for (const declared_access& each : declared) bytes += each.region.size();
-      chunks.emplace_back(part_of(chunk), bytes, accesses.view_of(chunk, chunk)...);
+      chunks.emplace_back(part_of(core, chunk), bytes, accesses.view_of(chunk, chunk)...);
     }
     const detail::chunk_counter next;
     std::vector<future<std::uint64_t>> ends;
     for (std::uint32_t c = 0; c < core_->children(); ++c)
-      ends.push_back(async_at(place{c}, detail::chunk_loop<F, typename Accesses::view...>{body}, part_of({0, 0, c}),
-                              next.word(), chunks));
+      ends.push_back(async_at(place{c}, detail::chunk_loop<F, typename Accesses::view...>{body},
+                              part_of(core, {0, 0, c}), next.word(), chunks));
     std::exception_ptr failure;
     for (future<std::uint64_t>& end : ends) {
       try {

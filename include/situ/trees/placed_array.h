@@ -110,6 +110,13 @@ struct array_access {
   void declare(const row_chunk& chunk, const row_chunk& part, std::vector<declared_access>& all) const {
     all.push_back({region(chunk, reach(part)), mode});
   }
+  // Several chunks of a child, from the first to the last: with all that lies between them.
+  void declare_all(const row_chunk& first, const row_chunk& last, std::vector<declared_access>& all) const {
+    const auto halo = static_cast<std::ptrdiff_t>(slabs->halo());
+    const std::byte* const begin = row(first, first.begin - halo);
+    all.push_back({{begin, static_cast<std::size_t>(row(last, last.end + halo) - begin)},
+                   mode == access_mode::read ? access_mode::read : access_mode::update});
+  }
   [[nodiscard]] view view_of(const row_chunk& chunk, const row_chunk& part) const noexcept {
     const row_chunk all = reach(part);
     return {ptr<T>{reinterpret_cast<T*>(row(chunk, all.begin))}, all.begin, all.end, columns};

@@ -30,6 +30,10 @@ class placed_rows_core {
  public:
   placed_rows_core(std::shared_ptr<tree_core> tree, std::size_t rows, deal how);
 
+  ~placed_rows_core();
+  placed_rows_core(const placed_rows_core&) = delete;
+  placed_rows_core& operator=(const placed_rows_core&) = delete;
+
   [[nodiscard]] tree_core& tree() const noexcept { return *tree_; }
   [[nodiscard]] std::size_t size() const noexcept { return rows_; }
   [[nodiscard]] const deal& how() const noexcept { return how_; }
@@ -39,6 +43,15 @@ class placed_rows_core {
   [[nodiscard]] std::vector<std::size_t> counts() const;
   // Parts of a chunk of a child that run side by side.
   [[nodiscard]] std::ptrdiff_t workers_of(std::uint32_t child) const noexcept;
+  // Whether there are so many chunks that a unit does several: a unit for each row of a cyclic deal would cost more
+  // than the row.
+  [[nodiscard]] bool is_fine() const noexcept { return chunks_.size() > std::size_t{16} * tree_->children(); }
+  // Chunks of a child, in their order, for each of its workers.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> groups() const;
+  [[nodiscard]] child_speed& speed(std::uint32_t child) const noexcept {
+    return *reinterpret_cast<child_speed*>(speeds_[child].get());
+  }
+  [[nodiscard]] std::vector<double> speeds() const;
   // Throws bad_argument for rows of another tree.
   void check_tree(const tree_core& other) const;
 
@@ -60,6 +73,7 @@ class placed_rows_core {
   std::size_t rows_;
   deal how_;
   std::vector<row_chunk> chunks_;  // in the order of their rows; none is empty
+  std::vector<child_memory> speeds_;
   std::vector<row_slabs*> arrays_;
   bool has_run_ = false;
   bool is_settled_;
@@ -94,9 +108,20 @@ class row_slabs {
 
  private:
   // Memory for chunks, and where in it each begins, halo first.
-  void allocate(std::span<const row_chunk> chunks, std::vector<child_memory>& memory,
-                std::vector<std::byte*>& first) const;
-  void copy_halo(std::size_t chunk, std::ptrdiff_t begin, std::ptrdiff_t end);
+  void allocate(std::span<const row_chunk> chunks, std::vector<child_memory>& memory, std::vector<std::byte*>& first,
+                std::vector<std::size_t>& bytes) const;
+  // All memory at a child.
+  [[nodiscard]] memory_region region_of(std::uint32_t child) const noexcept {
+    return {memory_[child].get(), child_bytes_[child]};
+  }
+  // What makes up the halo rows [begin, end) of a chunk: each piece is of one chunk.
+  struct halo_piece {
+    const std::byte* from;
+    std::byte* to;
+    std::size_t bytes;
+  };
+  void find_halo(std::size_t chunk, std::ptrdiff_t begin, std::ptrdiff_t end, std::vector<halo_piece>& pieces);
+  void copy_together(std::uint32_t child, const std::vector<halo_piece>& pieces);
 
   std::shared_ptr<placed_rows_core> rows_;
   std::size_t row_bytes_;
@@ -104,7 +129,9 @@ class row_slabs {
   bool has_halos_ = false;                 // copied since the array was made
   std::vector<child_memory> memory_;       // of each child
   std::vector<std::byte*> first_;          // of each chunk: its halo's first row
+  std::vector<std::size_t> child_bytes_;   // of it
   std::vector<child_memory> next_memory_;  // of a move
+  std::vector<std::size_t> next_bytes_;
   std::vector<std::byte*> next_first_;
 };
 

@@ -33,10 +33,14 @@ namespace detail {
 
 // A line of its own in each child's memory, which units there write.
 struct alignas(64) child_record {
-  std::atomic<std::uint64_t> picoseconds{0};  // that a row took in the fastest unit so far; 0: none has run
   std::atomic<std::uint64_t> cached_bytes{0};
+};
+// Another, for each child of the rows of a loop.
+struct alignas(64) child_speed {
+  std::atomic<std::uint64_t> rows{0};         // done since the rows were dealt
+  std::atomic<std::uint64_t> nanoseconds{0};  // that units took for them
 
-  void note_speed(std::uint64_t nanoseconds, std::uint64_t rows) noexcept;
+  void note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) noexcept;
 };
 
 // Memory of a child. Ends by itself.
