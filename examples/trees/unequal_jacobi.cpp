@@ -111,7 +111,7 @@ outcome run(situ::place_tree& tree, const situ::deal& how, const options& o, con
   const std::uint64_t across_before = tree.traffic().across;
   const auto begin = std::chrono::steady_clock::now();
   for (int s = 0; s < o.steps; ++s) {
-    u.copy_halos();
+    u.copy_ghosts();
     tree.for_each(
         rows,
         [n = static_cast<std::ptrdiff_t>(o.size), slow](const situ::tree_part& part, situ::rows_view<const double> from,

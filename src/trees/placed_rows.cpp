@@ -28,14 +28,14 @@ placed_rows_core::placed_rows_core(std::shared_ptr<tree_core> tree, std::size_t 
     throw error{errc::bad_argument,
                 fmt::format("{} weights for {} children: give one for each", how_.weights.size(), tree_->children())};
   if (how_.what == deal::policy::model) how_.weights = modelled_weights();
-  chunks_ = dealt(how_);
+  runs_ = dealt(how_);
   for (std::uint32_t c = 0; c < tree_->children(); ++c)
     speeds_.push_back(tree_->allocate(c, sizeof(child_speed), "the speed of a loop"));
 }
 
 placed_rows_core::~placed_rows_core() { tree_->wait_quietly(); }
 
-std::vector<row_chunk> placed_rows_core::dealt(const deal& how) const {
+std::vector<row_run> placed_rows_core::dealt(const deal& how) const {
   using policy = deal::policy;
   const std::uint32_t children = tree_->children();
   const std::vector<double> equal(children, 1.0);
@@ -53,27 +53,27 @@ std::vector<row_chunk> placed_rows_core::dealt(const deal& how) const {
   const distribution<1> places{{rows_}, blocks, {along}};
   const situ::shares owners{blocks, is_weighted ? how.weights : equal};
 
-  std::vector<row_chunk> chunks;
+  std::vector<row_run> runs;
   const auto block = static_cast<std::ptrdiff_t>(places.block_size(0));
   for (std::ptrdiff_t begin = 0; begin < static_cast<std::ptrdiff_t>(rows_); begin += block) {
     const std::uint32_t child = owners.member_of(places.owner({begin}));
     const std::ptrdiff_t end = std::min(begin + block, static_cast<std::ptrdiff_t>(rows_));
-    if (!chunks.empty() && chunks.back().child == child && !is_dynamic)
-      chunks.back().end = end;
+    if (!runs.empty() && runs.back().child == child && !is_dynamic)
+      runs.back().end = end;
     else
-      chunks.push_back({begin, end, child});
+      runs.push_back({begin, end, child});
   }
-  return chunks;
+  return runs;
 }
 
-std::size_t placed_rows_core::chunk_index(std::size_t row) const noexcept {
-  const auto after = std::ranges::upper_bound(chunks_, static_cast<std::ptrdiff_t>(row), {}, &row_chunk::begin);
-  return static_cast<std::size_t>(after - chunks_.begin()) - 1;
+std::size_t placed_rows_core::run_index(std::size_t row) const noexcept {
+  const auto after = std::ranges::upper_bound(runs_, static_cast<std::ptrdiff_t>(row), {}, &row_run::begin);
+  return static_cast<std::size_t>(after - runs_.begin()) - 1;
 }
 
 std::vector<std::size_t> placed_rows_core::counts() const {
   std::vector<std::size_t> all(tree_->children());
-  for (const row_chunk& chunk : chunks_) all[chunk.child] += static_cast<std::size_t>(chunk.end - chunk.begin);
+  for (const row_run& run : runs_) all[run.child] += static_cast<std::size_t>(run.end - run.begin);
   return all;
 }
 
@@ -84,7 +84,7 @@ std::ptrdiff_t placed_rows_core::workers_of(std::uint32_t child) const noexcept 
 
 std::vector<std::vector<std::size_t>> placed_rows_core::groups() const {
   std::vector<std::vector<std::size_t>> at(tree_->children()), all;
-  for (std::size_t i = 0; i < chunks_.size(); ++i) at[chunks_[i].child].push_back(i);
+  for (std::size_t i = 0; i < runs_.size(); ++i) at[runs_[i].child].push_back(i);
   for (std::uint32_t c = 0; c < at.size(); ++c) {
     const std::size_t parts = std::min(at[c].size(), static_cast<std::size_t>(workers_of(c)));
     for (std::size_t p = 0; p < parts; ++p)
@@ -143,18 +143,18 @@ void placed_rows_core::balance() {
   deal next = how_;
   next.what = deal::policy::weighted;
   next.weights = measured_weights();
-  std::vector<row_chunk> chunks = dealt(next);
-  if (chunks == chunks_) return;
+  std::vector<row_run> runs = dealt(next);
+  if (runs == runs_) return;
   try {
-    for (row_slabs* array : arrays_) array->prepare_move(chunks);
-    for (row_slabs* array : arrays_) array->move_across(chunks);
+    for (row_slabs* array : arrays_) array->prepare_move(runs);
+    for (row_slabs* array : arrays_) array->move_across(runs);
     tree_->wait();
   } catch (...) {  // no room, or a place is lost: everything is where it was
     tree_->wait_quietly();
     for (row_slabs* array : arrays_) array->drop_move();
     throw;
   }
-  chunks_ = std::move(chunks);
+  runs_ = std::move(runs);
   for (std::uint32_t c = 0; c < tree_->children(); ++c) {
     speed(c).rows = 0;
     speed(c).nanoseconds = 0;

@@ -58,12 +58,19 @@ std::string tree_node::to_text() const {
   return text;
 }
 
+std::vector<machine::node_id> detail::memories_of(const machine::tree& machine) {
+  std::vector<machine::node_id> all = machine.all(machine::node_kind::memory);
+  std::erase_if(all, [&](machine::node_id id) {
+    return !machine.is_addressable(id) || machine.at(machine.at(id).parent).kind == machine::node_kind::device;
+  });
+  return all;
+}
+
 tree_node shape_of(const machine::tree& machine) {
   tree_node root;
   root.name = machine.name().empty() ? "machine" : machine.name();
-  for (const machine::node_id id : machine.all(machine::node_kind::memory)) {
+  for (const machine::node_id id : detail::memories_of(machine)) {
     const machine::node& memory = machine.at(id);
-    if (!machine.is_addressable(id) || machine.at(memory.parent).kind == machine::node_kind::device) continue;
     tree_node child{machine.label(id), memory.bytes, machine.figures(memory.parent, id).best_bandwidth(), 0, false, {}};
     for (const machine::node_id cache : private_caches(machine, memory.processors)) {
       const machine::node& c = machine.at(cache);

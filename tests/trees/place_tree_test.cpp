@@ -3,6 +3,7 @@
 #include <situ/trees/place_tree.h>
 
 #include <situ/base/error.h>
+#include <situ/machine/discover.h>
 #include <situ/machine/toml.h>
 #include <situ/spread/shares.h>
 #include <situ/trees/cache_tile.h>
@@ -119,6 +120,20 @@ TEST(place_tree, shows_memories_workers_and_caches_of_a_machine) {
   EXPECT_EQ(tree.root().levels(), 3u);
 }
 
+TEST(place_tree, has_a_child_for_each_memory_that_programs_allocate_from) {
+  const std::string machines = SITU_TEST_SOURCE_DIR "/../machines/";
+  const auto children = [&](const char* file) {
+    std::vector<std::string> names;
+    for (const tree_node& child : shape_of(machine::read_toml(machines + file)).children) names.push_back(child.name);
+    return names;
+  };
+  EXPECT_THAT(children("opteron-6172-2-tesla.toml"), ElementsAre("dram 0", "dram 1", "dram 2", "dram 3"));
+  EXPECT_THAT(children("grace-hopper-gh200.toml"), ElementsAre("dram 0")) << "a device's own memory is none";
+  EXPECT_THAT(children("xeon-max-9480-flat.toml"), ElementsAre("dram 0", "hbm 1", "dram 2", "hbm 3"));
+  const place_tree here = place_tree::of_memories({.threads = 1});
+  EXPECT_EQ(here.children().size(), detail::memories_of(machine::discover({.devices = false})).size());
+}
+
 TEST(place_tree, deals_rows_by_every_policy) {
   const place_tree tree = uneven_tree();
   const auto owners = [&](const deal& how, std::size_t rows = 10) {
@@ -135,8 +150,8 @@ TEST(place_tree, deals_rows_by_every_policy) {
   EXPECT_EQ(owners(deal::automatic()), "0000111122") << "as block at first";
   EXPECT_EQ(owners(deal::dynamic(3)), "0000001112") << "four runs; the data lie in blocks of them";
   EXPECT_EQ(owners(deal::weighted({0, 0, 1})), "2222222222");
-  EXPECT_EQ(tree.distribute(10, deal::dynamic(3)).chunks().size(), 4u);
-  EXPECT_TRUE(tree.distribute(0, deal::cyclic()).chunks().empty());
+  EXPECT_EQ(tree.distribute(10, deal::dynamic(3)).runs().size(), 4u);
+  EXPECT_TRUE(tree.distribute(0, deal::cyclic()).runs().empty());
   EXPECT_EQ(owners(deal::block(), 2), "01");
   EXPECT_THAT(tree.distribute(10000, deal::model()).counts(), ElementsAre(1000, 2000, 7000));
   EXPECT_THROW((void)tree.distribute(10, deal::weighted({1, 2})), error);
@@ -164,7 +179,7 @@ std::vector<double> tree_jacobi(place_tree& tree, const deal& how, std::size_t n
   placed_array<double> u{rows, m, 1}, v{rows, m, 1};
   u.move_down(parent);
   for (int s = 0; s < steps; ++s) {
-    u.copy_halos();
+    u.copy_ghosts();
     tree.for_each(
         rows,
         [n](const tree_part& part, rows_view<const double> from, rows_view<double> to) {
@@ -226,7 +241,7 @@ TEST(place_tree, counts_what_moves_across_and_nothing_within_a_child) {
   const auto across = [](place_tree tree, const deal& how) {
     const placed_rows rows = tree.distribute(9, how);
     placed_array<int> a{rows, 4, 1};
-    a.copy_halos();
+    a.copy_ghosts();
     tree.wait();
     return tree.traffic().across;
   };
@@ -319,14 +334,14 @@ TEST(place_tree, random_sizes_and_deals_keep_every_row) {
   std::mt19937 random{std::random_device{}()};
   place_tree tree = uneven_tree();
   for (int round = 0; round < test::rounds(60); ++round) {
-    const std::size_t n = random() % 140, m = 1 + random() % 5, halo = random() % 4;
+    const std::size_t n = random() % 140, m = 1 + random() % 5, ghosts = random() % 4;
     const deal how = every_deal(3)[random() % 7];
     const placed_rows rows = tree.distribute(n, how);
-    placed_array<std::uint32_t> a{rows, m, halo};
+    placed_array<std::uint32_t> a{rows, m, ghosts};
     std::vector<std::uint32_t> parent(n * m);
     for (std::uint32_t& each : parent) each = static_cast<std::uint32_t>(random());
     a.move_down(parent.data());
-    a.copy_halos();
+    a.copy_ghosts();
     const auto sum = [n](const tree_part& part, rows_view<const std::uint32_t> view, rows_view<std::uint32_t> to) {
       for (std::ptrdiff_t i = part.begin; i < part.end; ++i)
         for (std::size_t j = 0; j < view.columns; ++j) {
@@ -346,8 +361,9 @@ TEST(place_tree, random_sizes_and_deals_keep_every_row) {
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < m; ++j) {
         std::uint32_t expected = 0;
-        for (std::size_t k = i < halo ? 0 : i - halo; k < std::min(n, i + halo + 1); ++k) expected += parent[k * m + j];
-        ASSERT_EQ(result[i * m + j], expected) << n << " " << m << " " << halo << " " << how.to_text();
+        for (std::size_t k = i < ghosts ? 0 : i - ghosts; k < std::min(n, i + ghosts + 1); ++k)
+          expected += parent[k * m + j];
+        ASSERT_EQ(result[i * m + j], expected) << n << " " << m << " " << ghosts << " " << how.to_text();
       }
   }
 }
@@ -381,8 +397,8 @@ TEST_P(place_tree_on, rows_lie_and_bodies_run_at_the_child) {
       for (const deal& how : {deal::block(), deal::cyclic(), deal::blocks_of(2)}) {
         const placed_rows rows = tree.distribute(4 * place_count(), how);
         placed_array<std::uint32_t> a{rows, 2, 1};
-        for (std::size_t c = 0; c < rows.chunks().size(); ++c)
-          EXPECT_EQ(ptr<std::byte>{a.slabs().row(c, rows.chunks()[c].begin)}.place().index(), rows.chunks()[c].child);
+        for (std::size_t c = 0; c < rows.runs().size(); ++c)
+          EXPECT_EQ(ptr<std::byte>{a.slabs().row(c, rows.runs()[c].begin)}.place().index(), rows.runs()[c].child);
         tree.for_each(
             rows,
             [](const tree_part& part, rows_view<std::uint32_t> view) {

@@ -58,14 +58,14 @@ struct tile_access {
   std::size_t rows, columns;
 
   void check(const placed_rows_core& of) const { tiles->check_tree(of.tree()); }
-  void declare(const row_chunk& chunk, const row_chunk&, std::vector<declared_access>& all) const {
-    all.push_back({{tiles->at(chunk.child), rows * columns * sizeof(T)}, access_mode::read});
+  void declare(const row_run& run, const row_run&, std::vector<declared_access>& all) const {
+    all.push_back({{tiles->at(run.child), rows * columns * sizeof(T)}, access_mode::read});
   }
-  void declare_all(const row_chunk& first, const row_chunk&, std::vector<declared_access>& all) const {
+  void declare_all(const row_run& first, const row_run&, std::vector<declared_access>& all) const {
     declare(first, first, all);
   }
-  [[nodiscard]] view view_of(const row_chunk& chunk, const row_chunk&) const noexcept {
-    return {ptr<const T>{reinterpret_cast<const T*>(tiles->at(chunk.child))}, rows, columns};
+  [[nodiscard]] view view_of(const row_run& run, const row_run&) const noexcept {
+    return {ptr<const T>{reinterpret_cast<const T*>(tiles->at(run.child))}, rows, columns};
   }
 };
 

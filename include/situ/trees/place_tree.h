@@ -3,10 +3,10 @@
 //
 //   situ::place_tree tree = situ::place_tree::of_places();             // or of_memories(), or of_machine(spec)
 //   situ::placed_rows rows = tree.distribute(n, situ::deal::block());  // rows 0 .. n-1 over the children
-//   situ::placed_array<double> u{rows, m, 1}, v{rows, m, 1};           // each child's rows in its memory, and halos
-//   u.move_down(initial);                                              // from the parent's memory into the children's
-//   for (int step = 0; step < steps; ++step) {
-//     u.copy_halos();                                                  // between siblings
+//   situ::placed_array<double> u{rows, m, 1}, v{rows, m, 1};           // each child's rows in its memory, and ghost
+//   rows u.move_down(initial);                                              // from the parent's memory into the
+//   children's for (int step = 0; step < steps; ++step) {
+//     u.copy_ghosts();                                                  // between siblings
 //     tree.for_each(rows, sweep, situ::reads(u), situ::writes(v));     // sweep(part, view of u, view of v) at each
 //     child std::swap(u, v);
 //   }
@@ -65,9 +65,9 @@ class placed_rows {
   [[nodiscard]] std::size_t size() const noexcept { return core_->size(); }
   [[nodiscard]] const deal& how() const noexcept { return core_->how(); }
   // The runs of rows that lie together, in their order, each with its child. Valid until the rows are balanced.
-  [[nodiscard]] std::span<const row_chunk> chunks() const noexcept { return core_->chunks(); }
+  [[nodiscard]] std::span<const row_run> runs() const noexcept { return core_->runs(); }
   // The child that has a row. pre: row < size().
-  [[nodiscard]] std::uint32_t child_of(std::size_t row) const noexcept { return core_->chunk_of(row).child; }
+  [[nodiscard]] std::uint32_t child_of(std::size_t row) const noexcept { return core_->run_of(row).child; }
   // How many rows each child has.
   [[nodiscard]] std::vector<std::size_t> counts() const { return core_->counts(); }
 
@@ -75,8 +75,8 @@ class placed_rows {
   // ended there. cost: two loads for each child.
   [[nodiscard]] std::vector<double> speeds() const { return core_->speeds(); }
   // Deals the rows anew, by the speeds at which the children have done loops over them, and moves what all arrays of
-  // these rows have, between siblings; their halos are copied anew. Waits for all units. deal::automatic does it by
-  // itself, once, before what comes after the first loop. Throws as place_tree::wait. cost: a copy of what moves.
+  // these rows have, between siblings; their ghost rows are copied anew. Waits for all units. deal::automatic does it
+  // by itself, once, before what comes after the first loop. Throws as place_tree::wait. cost: a copy of what moves.
   void balance() { core_->balance(); }
 
   // Whether two handles are the same rows.
@@ -107,27 +107,27 @@ struct loop_unit {
   }
 };
 
-// A unit that does several chunks, one after the other.
+// A unit that does several runs, one after the other.
 template <class F, class... Views>
 struct group_unit {
   F body;
-  void operator()(const std::vector<std::tuple<tree_part, Views...>>& chunks) const {
+  void operator()(const std::vector<std::tuple<tree_part, Views...>>& runs) const {
     const loop_unit<F, Views...> each{body};
-    for (const auto& chunk : chunks) std::apply(each, chunk);
+    for (const auto& run : runs) std::apply(each, run);
   }
 };
 
-// A child of a loop whose chunks are taken by who is free: the chunks that it does, until all are taken.
+// A child of a loop whose runs are taken by who is free: the runs that it does, until all are taken.
 template <class F, class... Views>
-struct chunk_loop {
+struct run_loop {
   F body;
-  // Returns the bytes of chunks that are another child's.
+  // Returns the bytes of runs that are another child's.
   std::uint64_t operator()(tree_part here, ptr<std::uint64_t> next,
-                           const std::vector<std::tuple<tree_part, std::uint64_t, Views...>>& chunks) const {
+                           const std::vector<std::tuple<tree_part, std::uint64_t, Views...>>& runs) const {
     std::uint64_t moved = 0;
     for (;;) {
       const std::uint64_t taken = atomic_fetch_add(next, 1);
-      if (taken >= chunks.size()) return moved;
+      if (taken >= runs.size()) return moved;
       std::apply(
           [&](tree_part part, std::uint64_t bytes, const Views&... views) {
             if (part.child != here.child) moved += bytes;
@@ -135,7 +135,7 @@ struct chunk_loop {
             here.end = part.end;
             loop_unit<F, Views...>{body}(here, views...);
           },
-          chunks[taken]);
+          runs[taken]);
     }
   }
 };
@@ -178,9 +178,9 @@ class place_tree {
 
   // body(part, views...) for all rows, at the children that have them: `accesses` are reads(a), writes(a) or updates(a)
   // of arrays, each of which becomes a view of the part (placed_array.h, child_copies.h). Adds a unit for each run of
-  // rows and worker of its child. Reading takes in the halo; writing and updating are of the part's own rows. With
-  // deal::dynamic at places it waits, and returns when all is done. Throws bad_argument for an array of other rows, and
-  // as task_graph::add. cost: as that, for each unit.
+  // rows and worker of its child. Reading takes in the ghost rows; writing and updating are of the part's own rows.
+  // With deal::dynamic at places it waits, and returns when all is done. Throws bad_argument for an array of other
+  // rows, and as task_graph::add. cost: as that, for each unit.
   template <class F, class... Accesses>
   void for_each(const placed_rows& rows, F body, const Accesses&... accesses) {
     detail::placed_rows_core& core = *rows.core();
@@ -188,11 +188,11 @@ class place_tree {
     (accesses.check(core), ...);
     core.settle();
     if (core.how().what == deal::policy::dynamic && core_->has_places())
-      take_chunks(core, body, accesses...);
+      take_runs(core, body, accesses...);
     else if (core.is_fine())
       for (const std::vector<std::size_t>& group : core.groups()) add_group(core, group, body, accesses...);
     else
-      for (const row_chunk& chunk : core.chunks()) add_parts(core, chunk, body, accesses...);
+      for (const row_run& run : core.runs()) add_parts(core, run, body, accesses...);
     core.has_run();
   }
 
@@ -208,60 +208,59 @@ class place_tree {
  private:
   explicit place_tree(std::shared_ptr<detail::tree_core> core) : core_{std::move(core)} {}
 
-  [[nodiscard]] tree_part part_of(const detail::placed_rows_core& rows, const row_chunk& chunk) const {
-    const tree_node& child = core_->root().children[chunk.child];
-    return {chunk.begin,
-            chunk.end,
-            chunk.child,
+  [[nodiscard]] tree_part part_of(const detail::placed_rows_core& rows, const row_run& run) const {
+    const tree_node& child = core_->root().children[run.child];
+    return {run.begin,
+            run.end,
+            run.child,
             child.children.empty() ? 0 : child.children.front().bytes,
-            ptr<detail::child_record>{&core_->record(chunk.child)},
-            ptr<detail::child_speed>{&rows.speed(chunk.child)}};
+            ptr<detail::child_record>{&core_->record(run.child)},
+            ptr<detail::child_speed>{&rows.speed(run.child)}};
   }
 
   template <class F, class... Accesses>
-  void add_parts(const detail::placed_rows_core& core, const row_chunk& chunk, const F& body,
-                 const Accesses&... accesses) {
-    const std::ptrdiff_t workers = core.workers_of(chunk.child), rows = chunk.end - chunk.begin;
+  void add_parts(const detail::placed_rows_core& core, const row_run& run, const F& body, const Accesses&... accesses) {
+    const std::ptrdiff_t workers = core.workers_of(run.child), rows = run.end - run.begin;
     for (std::ptrdiff_t w = 0; w < workers; ++w) {
-      const row_chunk share{chunk.begin + rows * w / workers, chunk.begin + rows * (w + 1) / workers, chunk.child};
+      const row_run share{run.begin + rows * w / workers, run.begin + rows * (w + 1) / workers, run.child};
       if (share.begin == share.end) continue;
       std::vector<declared_access> declared;
-      (accesses.declare(chunk, share, declared), ...);
-      if (declared.empty()) declared.push_back(reads(core_->record(chunk.child)));  // that it runs at its child
+      (accesses.declare(run, share, declared), ...);
+      if (declared.empty()) declared.push_back(reads(core_->record(run.child)));  // that it runs at its child
       core_->add(declared, detail::loop_unit<F, typename Accesses::view...>{body}, part_of(core, share),
-                 accesses.view_of(chunk, share)...);
+                 accesses.view_of(run, share)...);
     }
   }
 
   template <class F, class... Accesses>
   void add_group(const detail::placed_rows_core& core, const std::vector<std::size_t>& group, const F& body,
                  const Accesses&... accesses) {
-    const row_chunk& first = core.chunks()[group.front()];
+    const row_run& first = core.runs()[group.front()];
     std::vector<declared_access> declared;
-    (accesses.declare_all(first, core.chunks()[group.back()], declared), ...);
+    (accesses.declare_all(first, core.runs()[group.back()], declared), ...);
     if (declared.empty()) declared.push_back(reads(core_->record(first.child)));
-    std::vector<std::tuple<tree_part, typename Accesses::view...>> chunks;
+    std::vector<std::tuple<tree_part, typename Accesses::view...>> runs;
     for (const std::size_t i : group)
-      chunks.emplace_back(part_of(core, core.chunks()[i]), accesses.view_of(core.chunks()[i], core.chunks()[i])...);
-    core_->add(declared, detail::group_unit<F, typename Accesses::view...>{body}, std::move(chunks));
+      runs.emplace_back(part_of(core, core.runs()[i]), accesses.view_of(core.runs()[i], core.runs()[i])...);
+    core_->add(declared, detail::group_unit<F, typename Accesses::view...>{body}, std::move(runs));
   }
 
   template <class F, class... Accesses>
-  void take_chunks(const detail::placed_rows_core& core, const F& body, const Accesses&... accesses) {
+  void take_runs(const detail::placed_rows_core& core, const F& body, const Accesses&... accesses) {
     core_->wait();
-    std::vector<std::tuple<tree_part, std::uint64_t, typename Accesses::view...>> chunks;
-    for (const row_chunk& chunk : core.chunks()) {
+    std::vector<std::tuple<tree_part, std::uint64_t, typename Accesses::view...>> runs;
+    for (const row_run& run : core.runs()) {
       std::vector<declared_access> declared;
-      (accesses.declare(chunk, chunk, declared), ...);
+      (accesses.declare(run, run, declared), ...);
       std::uint64_t bytes = 0;
       for (const declared_access& each : declared) bytes += each.region.size();
-      chunks.emplace_back(part_of(core, chunk), bytes, accesses.view_of(chunk, chunk)...);
+      runs.emplace_back(part_of(core, run), bytes, accesses.view_of(run, run)...);
     }
-    const detail::chunk_counter next;
+    const detail::run_counter next;
     std::vector<future<std::uint64_t>> ends;
     for (std::uint32_t c = 0; c < core_->children(); ++c)
-      ends.push_back(async_at(place{c}, detail::chunk_loop<F, typename Accesses::view...>{body},
-                              part_of(core, {0, 0, c}), next.word(), chunks));
+      ends.push_back(async_at(place{c}, detail::run_loop<F, typename Accesses::view...>{body}, part_of(core, {0, 0, c}),
+                              next.word(), runs));
     std::exception_ptr failure;
     for (future<std::uint64_t>& end : ends) {
       try {

@@ -1,14 +1,14 @@
 // placed_array<T>: rows of elements, each in the memory of the child of a place tree that has it (place_tree.h), with
-// copies of the rows around each run of them (halos).
+// copies of the rows around each run of them (ghost rows).
 //
-//   situ::placed_array<double> u{rows, m, 1};  // size of `rows` x m, one row of halo on both sides
+//   situ::placed_array<double> u{rows, m, 1};  // size of `rows` x m, one ghost row on both sides
 //   u.move_down(initial);                      // vertical: parent to children
-//   u.copy_halos();                            // horizontal: between siblings
+//   u.copy_ghosts();                            // horizontal: between siblings
 //   u.move_up(result);                         // vertical: children to parent
 //
 // The three are units with declared accesses: they return at once, begin when what they read is there, and have ended
-// after place_tree::wait(). Elements begin as zero bytes, halos among them, which stay so beyond the ends. Movable, not
-// copyable; belongs to the tree's thread. cost: a unit for each run of rows; a copy of the bytes.
+// after place_tree::wait(). Elements begin as zero bytes, ghost rows among them, which stay so beyond the ends.
+// Movable, not copyable; belongs to the tree's thread. cost: a unit for each run of rows; a copy of the bytes.
 #pragma once
 
 #include <situ/base/detail/assert.h>
@@ -26,13 +26,13 @@ namespace situ {
 template <class T>
 struct rows_view {
   ptr<T> first;             // the first element of row `low`
-  std::ptrdiff_t low = 0;   // the first row that is there: begin, less the halo
+  std::ptrdiff_t low = 0;   // the first row that is there: begin, less the ghost rows
   std::ptrdiff_t high = 0;  // one behind the last row that is there
   std::size_t columns = 0;  // elements of a row
 
   // The first element of a row. pre: low <= i < high.
   [[nodiscard]] T* row(std::ptrdiff_t i) const noexcept {
-    SITU_ASSERT(2, i >= low && i < high, "a row of a view lies within its part and the halo around it");
+    SITU_ASSERT(2, i >= low && i < high, "a row of a view lies within its part and the ghost rows around it");
     return first.local() + (i - low) * static_cast<std::ptrdiff_t>(columns);
   }
   // An element. pre: low <= i < high, j < columns.
@@ -56,15 +56,15 @@ class placed_array {
   using value_type = T;
 
   // As many rows as `rows` has, of so many elements, aligned with it. Throws out_of_memory, and as a place is lost.
-  explicit placed_array(const placed_rows& rows, std::size_t columns = 1, std::size_t halo = 0)
-      : slabs_{std::make_unique<detail::row_slabs>(rows.core(), detail::bytes_for(columns, sizeof(T)), halo)},
+  explicit placed_array(const placed_rows& rows, std::size_t columns = 1, std::size_t ghosts = 0)
+      : slabs_{std::make_unique<detail::row_slabs>(rows.core(), detail::bytes_for(columns, sizeof(T)), ghosts)},
         rows_{rows},
         columns_{columns} {}
 
-  // What it is aligned with, elements of a row, and rows of halo on each side.
+  // What it is aligned with, elements of a row, and ghost rows on each side.
   [[nodiscard]] const placed_rows& rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  [[nodiscard]] std::size_t halo() const noexcept { return slabs_->halo(); }
+  [[nodiscard]] std::size_t ghosts() const noexcept { return slabs_->ghosts(); }
 
   // Vertical: all elements from the parent's memory, in the order of C arrays, into the children's. `from` must stay,
   // and lies in the job's memory where the children are places. Errors: bad_address where it does not.
@@ -74,7 +74,7 @@ class placed_array {
   void move_up(T* to) { slabs_->move_up(reinterpret_cast<std::byte*>(to)); }
   void move_up(ptr<T> to) { move_up(to.local()); }
   // Horizontal: the rows around each run from those who have them.
-  void copy_halos() { slabs_->copy_halos(); }
+  void copy_ghosts() { slabs_->copy_ghosts(); }
 
   // For Situ itself.
   [[nodiscard]] const detail::row_slabs& slabs() const noexcept { return *slabs_; }
@@ -98,40 +98,40 @@ struct array_access {
   void check(const placed_rows_core& rows) const {
     if (slabs->rows().get() != &rows) throw_not_aligned();
   }
-  // The rows that a part of a chunk sees. Where it reads: with the halo, since its neighbours are in the chunk, or in
-  // the halo around that. Where it writes: its own, since others write theirs meanwhile.
-  [[nodiscard]] row_chunk reach(const row_chunk& part) const noexcept {
-    const std::ptrdiff_t halo = mode == access_mode::read ? static_cast<std::ptrdiff_t>(slabs->halo()) : 0;
-    return {part.begin - halo, part.end + halo, part.child};
+  // The rows that a part of a run sees. Where it reads: with the ghost rows, since its neighbours are in the run, or in
+  // the ghost rows around that. Where it writes: its own, since others write theirs meanwhile.
+  [[nodiscard]] row_run reach(const row_run& part) const noexcept {
+    const std::ptrdiff_t ghosts = mode == access_mode::read ? static_cast<std::ptrdiff_t>(slabs->ghosts()) : 0;
+    return {part.begin - ghosts, part.end + ghosts, part.child};
   }
-  [[nodiscard]] memory_region region(const row_chunk& chunk, const row_chunk& rows) const noexcept {
-    return {row(chunk, rows.begin), static_cast<std::size_t>(rows.end - rows.begin) * slabs->row_bytes()};
+  [[nodiscard]] memory_region region(const row_run& run, const row_run& rows) const noexcept {
+    return {row(run, rows.begin), static_cast<std::size_t>(rows.end - rows.begin) * slabs->row_bytes()};
   }
-  void declare(const row_chunk& chunk, const row_chunk& part, std::vector<declared_access>& all) const {
-    all.push_back({region(chunk, reach(part)), mode});
+  void declare(const row_run& run, const row_run& part, std::vector<declared_access>& all) const {
+    all.push_back({region(run, reach(part)), mode});
   }
-  // Several chunks of a child, from the first to the last: with all that lies between them.
-  void declare_all(const row_chunk& first, const row_chunk& last, std::vector<declared_access>& all) const {
-    const auto halo = static_cast<std::ptrdiff_t>(slabs->halo());
-    const std::byte* const begin = row(first, first.begin - halo);
-    all.push_back({{begin, static_cast<std::size_t>(row(last, last.end + halo) - begin)},
+  // Several runs of a child, from the first to the last: with all that lies between them.
+  void declare_all(const row_run& first, const row_run& last, std::vector<declared_access>& all) const {
+    const auto ghosts = static_cast<std::ptrdiff_t>(slabs->ghosts());
+    const std::byte* const begin = row(first, first.begin - ghosts);
+    all.push_back({{begin, static_cast<std::size_t>(row(last, last.end + ghosts) - begin)},
                    mode == access_mode::read ? access_mode::read : access_mode::update});
   }
-  [[nodiscard]] view view_of(const row_chunk& chunk, const row_chunk& part) const noexcept {
-    const row_chunk all = reach(part);
-    return {ptr<T>{reinterpret_cast<T*>(row(chunk, all.begin))}, all.begin, all.end, columns};
+  [[nodiscard]] view view_of(const row_run& run, const row_run& part) const noexcept {
+    const row_run all = reach(part);
+    return {ptr<T>{reinterpret_cast<T*>(row(run, all.begin))}, all.begin, all.end, columns};
   }
 
  private:
-  [[nodiscard]] std::byte* row(const row_chunk& chunk, std::ptrdiff_t i) const noexcept {
-    return slabs->row(slabs->rows()->chunk_index(static_cast<std::size_t>(chunk.begin)), i);
+  [[nodiscard]] std::byte* row(const row_run& run, std::ptrdiff_t i) const noexcept {
+    return slabs->row(slabs->rows()->run_index(static_cast<std::size_t>(run.begin)), i);
   }
 };
 
 }  // namespace detail
 
-// What a loop declares of an array: place_tree::for_each. It reads a part's rows and their halo; it writes, or updates,
-// a part's rows.
+// What a loop declares of an array: place_tree::for_each. It reads a part's rows and their ghost rows; it writes, or
+// updates, a part's rows.
 template <class T>
 [[nodiscard]] detail::array_access<const T> reads(const placed_array<T>& array) {
   return {&array.slabs(), array.columns(), access_mode::read};

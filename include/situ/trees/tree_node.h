@@ -26,9 +26,13 @@ struct tree_node {
   friend bool operator==(const tree_node&, const tree_node&) = default;
 };
 
-// The tree of a machine as programs see it: the machine, under it each memory that can be allocated from and has
-// workers, under these the lowest private cache (L2 where there is one) of each worker. What memories hang under is
-// left out; memories without workers of their own are, too. cost: linear in the nodes.
+// The tree of a machine as programs see it: the machine, under it each memory that can be allocated from and is no
+// device's, with the workers near to it (memories beside each other share theirs), under these the lowest private cache
+// (L2 where there is one) of each worker. What memories hang under is left out. cost: linear in the nodes.
 [[nodiscard]] tree_node shape_of(const machine::tree& machine);
+namespace detail {
+// The memories of that tree, in the order of its children.
+[[nodiscard]] std::vector<machine::node_id> memories_of(const machine::tree& machine);
+}  // namespace detail
 
 }  // namespace situ
