@@ -5,7 +5,7 @@
 //   unequal_jacobi --tree memories --threads 2         the same source on the memories of one place
 //
 // A slow child is a real one that rests: what it has computed (its own processor time) times how much slower than the
-// fastest it shall be, less one, it sleeps, a millisecond or more at a time.
+// fastest it shall be, less one, it sleeps, a tenth of a millisecond or more at a time.
 #include "tree_option.h"
 
 #include <situ/situ.h>
@@ -56,7 +56,7 @@ struct handicap {
     const std::atomic_ref owed{shared.local()->owed_ns[child]};
     const auto more = static_cast<std::int64_t>((slower[child] - 1) * static_cast<double>(computed_ns));
     const std::int64_t all = owed.fetch_add(more) + more;
-    if (all < 1'000'000) return;  // sleeps of less are not what they say
+    if (all < 100'000) return;  // shorter sleeps are not what they say
     const auto begin = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::nanoseconds{all});
     owed -= std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();

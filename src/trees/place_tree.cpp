@@ -39,8 +39,7 @@ place_tree place_tree::of_memories(const memory_options& options) {
   const machine::tree here = machine::discover({.devices = false});
   tree_node root = shape_of(here);
   std::vector<detail::tree_core::child_source> sources;
-  for (const machine::node_id id : detail::memories_of(here))
-    sources.push_back({from::node, here.at(id).os_index, {}});
+  for (const machine::node_id id : detail::memories_of(here)) sources.push_back({from::node, here.at(id).os_index, {}});
   return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
 }
 

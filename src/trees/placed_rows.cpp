@@ -15,6 +15,10 @@ namespace {
 // Rows dealt by weight are dealt in at most so many blocks: shares are right to a thousandth.
 constexpr std::size_t fine_blocks = 1024;
 
+// deal::automatic measures after the first loop, and again after the 4th and the 16th: one loop may have been
+// disturbed.
+constexpr std::uint64_t last_balance = 16;
+
 std::uint32_t blocks_of_size(std::size_t rows, std::size_t size) {
   return static_cast<std::uint32_t>(std::max<std::size_t>(1, (rows + size - 1) / size));
 }
@@ -22,7 +26,7 @@ std::uint32_t blocks_of_size(std::size_t rows, std::size_t size) {
 }  // namespace
 
 placed_rows_core::placed_rows_core(std::shared_ptr<tree_core> tree, std::size_t rows, deal how)
-    : tree_{std::move(tree)}, rows_{rows}, how_{std::move(how)}, is_settled_{how_.what != deal::policy::automatic} {
+    : tree_{std::move(tree)}, rows_{rows}, how_{std::move(how)} {
   if (how_.size == 0) how_.size = std::max<std::size_t>(1, rows_ / (std::size_t{16} * tree_->children()));
   if (how_.what == deal::policy::weighted && how_.weights.size() != tree_->children())
     throw error{errc::bad_argument,
@@ -134,11 +138,11 @@ std::vector<double> placed_rows_core::measured_weights() const {
 }
 
 void placed_rows_core::settle() {
-  if (!is_settled_ && has_run_) balance();
+  if (how_.what == deal::policy::automatic && loops_ >= next_balance_ && next_balance_ <= last_balance) balance();
 }
 
 void placed_rows_core::balance() {
-  is_settled_ = true;  // first: what arrays do below settles
+  while (next_balance_ <= loops_) next_balance_ *= 4;  // first: what arrays do below settles
   tree_->wait();
   deal next = how_;
   next.what = deal::policy::weighted;

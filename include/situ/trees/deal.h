@@ -18,8 +18,8 @@ namespace situ {
 //   blocks_of(n)  n rows for each child in turn (block-cyclic)
 //   weighted({..}) one run for each child, as long as its weight says
 //   model         weighted by what the tree says of the children: bandwidth if known of all, else workers
-//   automatic     first as block; then weighted by the speeds measured in the first loop
-//   dynamic(n)    runs of n rows, which whoever is free takes; the data lie as by block
+//   automatic     first as block; then weighted by the speeds measured in the first loop, and anew after the 4th and
+//   16th dynamic(n)    runs of n rows, which whoever is free takes; the data lie as by block
 //
 // Aligned with another array or loop: not a policy, but the same placed_rows.
 struct deal {

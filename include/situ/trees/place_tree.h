@@ -76,7 +76,8 @@ class placed_rows {
   [[nodiscard]] std::vector<double> speeds() const { return core_->speeds(); }
   // Deals the rows anew, by the speeds at which the children have done loops over them, and moves what all arrays of
   // these rows have, between siblings; their ghost rows are copied anew. Waits for all units. deal::automatic does it
-  // by itself, once, before what comes after the first loop. Throws as place_tree::wait. cost: a copy of what moves.
+  // by itself, before what comes after the first loop, the fourth and the sixteenth. Throws as place_tree::wait. cost:
+  // a copy of what moves.
   void balance() { core_->balance(); }
 
   // Whether two handles are the same rows.

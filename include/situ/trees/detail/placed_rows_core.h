@@ -56,8 +56,8 @@ class placed_rows_core {
   void check_tree(const tree_core& other) const;
 
   // A loop over these rows has been added.
-  void has_run() noexcept { has_run_ = true; }
-  // Balances, where the policy says so and a loop has run.
+  void has_run() noexcept { ++loops_; }
+  // Balances, where the policy says so and enough loops have run.
   void settle();
   void balance();
 
@@ -75,8 +75,8 @@ class placed_rows_core {
   std::vector<row_run> runs_;  // in the order of their rows; none is empty
   std::vector<child_memory> speeds_;
   std::vector<row_slabs*> arrays_;
-  bool has_run_ = false;
-  bool is_settled_;
+  std::uint64_t loops_ = 0;
+  std::uint64_t next_balance_ = 1;  // after so many loops
 };
 
 // The memory of an array, without the type of its elements: for each run its rows with ghost rows, in its child's
