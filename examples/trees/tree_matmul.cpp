@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -74,8 +75,9 @@ std::size_t tile_columns(std::size_t bytes, std::size_t depth, std::size_t most)
   return std::clamp<std::size_t>(bytes / (depth * sizeof(double)) / 4 * 4, 4, std::max<std::size_t>(4, most));
 }
 
-// The same tiles by hand, on one thread, in one memory.
-void by_hand(const double* a, const double* b, double* c, std::size_t n, std::size_t panel, std::size_t cache_bytes) {
+// The same tiles by hand, in one memory: the rows [begin, end) of c.
+void by_hand(const double* a, const double* b, double* c, std::size_t n, std::size_t panel, std::size_t cache_bytes,
+             std::ptrdiff_t begin, std::ptrdiff_t end) {
   std::vector<double> tile;
   for (std::size_t k = 0; k < n; k += panel) {
     const std::size_t depth = std::min(panel, n - k), width = tile_columns(cache_bytes, depth, n);
@@ -84,10 +86,20 @@ void by_hand(const double* a, const double* b, double* c, std::size_t n, std::si
       const std::size_t columns = std::min(width, n - j);
       for (std::size_t r = 0; r < depth; ++r) std::copy_n(&b[(k + r) * n + j], columns, &tile[r * columns]);
       multiply_tile(
-          0, static_cast<std::ptrdiff_t>(n), [&](std::ptrdiff_t i) { return &c[static_cast<std::size_t>(i) * n + j]; },
+          begin, end, [&](std::ptrdiff_t i) { return &c[static_cast<std::size_t>(i) * n + j]; },
           [&](std::ptrdiff_t i) { return &a[static_cast<std::size_t>(i) * n + k]; }, tile.data(), depth, columns);
     }
   }
+}
+
+void by_hand(const double* a, const double* b, double* c, std::size_t n, std::size_t panel, std::size_t cache_bytes,
+             std::size_t threads) {
+  std::vector<std::jthread> others;
+  for (std::size_t t = 0; t < threads; ++t)
+    others.emplace_back([=] {
+      by_hand(a, b, c, n, panel, cache_bytes, static_cast<std::ptrdiff_t>(n * t / threads),
+              static_cast<std::ptrdiff_t>(n * (t + 1) / threads));
+    });
 }
 
 void by_tree(situ::place_tree& tree, const double* a, const double* b, double* c, const options& o) {
@@ -140,7 +152,10 @@ bool multiply(const options& o) {
   const auto& caches = tree.children().front().children;
   const std::size_t cache_bytes =
       situ::cache_tile<double>::most_bytes({.cache_bytes = caches.empty() ? 0 : caches.front().bytes});
-  const double hand = seconds_of([&] { by_hand(a, b, expected.data(), n, o.panel, cache_bytes); });
+  const std::size_t threads = o.tree == "places" ? tree.children().size()
+                              : o.threads > 0    ? o.threads
+                                                 : std::thread::hardware_concurrency();
+  const double hand = seconds_of([&] { by_hand(a, b, expected.data(), n, o.panel, cache_bytes, threads); });
   const double took = seconds_of([&] { by_tree(tree, a, b, c, o); });
   double worst = 0;
   for (std::size_t i = 0; i < n * n; ++i) worst = std::max(worst, std::abs(c[i] - expected[i]));
@@ -154,8 +169,8 @@ bool multiply(const options& o) {
 
   const double flops = 2 * std::pow(static_cast<double>(n), 3);
   const situ::tree_traffic moved = tree.traffic();
-  fmt::print("{0} x {0}: by the tree {1:.2f} GFLOP/s, by hand on one thread {2:.2f}\n", n, flops / took / 1e9,
-             flops / hand / 1e9);
+  fmt::print("{0} x {0}: by the tree {1:.2f} GFLOP/s, by hand on as many threads ({2}) {3:.2f}: {4:.2f} x\n", n,
+             flops / took / 1e9, threads, flops / hand / 1e9, hand / took);
   fmt::print("vertical: {:.1f} MB down, {:.1f} MB up, {:.1f} MB into caches; horizontal: {:.1f} MB\n", moved.down / 1e6,
              moved.up / 1e6, moved.cached / 1e6, moved.across / 1e6);
   fmt::print("largest difference: {:.2g} to the hand-tiled, {:.2g} to the plain loops\n", worst, plain_worst);

@@ -6,7 +6,7 @@
 //   tree.for_each(rows_of_c, multiply, situ::updates(c), situ::reads(tile[k % 2]));
 //
 // Moves are units with declared accesses, as those of a placed_array. Movable, not copyable; belongs to the tree's
-// thread.
+// thread. cost: where nothing else is said, some loads.
 #pragma once
 
 #include <situ/base/error.h>

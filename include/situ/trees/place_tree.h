@@ -1,16 +1,16 @@
 // place_tree: a program's view of where memory and workers are, as a tree, and the loops and copies over it. It follows
 // the hierarchical place tree of Yan, Brightwell and Sun (Memory-Centric Programming, MCHPC 2017, sections 3.1, 3.2).
 //
-//   situ::place_tree tree = situ::place_tree::of_places();             // or of_memories(), or of_machine(spec)
-//   situ::placed_rows rows = tree.distribute(n, situ::deal::block());  // rows 0 .. n-1 over the children
-//   situ::placed_array<double> u{rows, m, 1}, v{rows, m, 1};           // each child's rows in its memory, and ghost
-//   rows u.move_down(initial);                                              // from the parent's memory into the
-//   children's for (int step = 0; step < steps; ++step) {
-//     u.copy_ghosts();                                                  // between siblings
-//     tree.for_each(rows, sweep, situ::reads(u), situ::writes(v));     // sweep(part, view of u, view of v) at each
-//     child std::swap(u, v);
+//   situ::place_tree tree = situ::place_tree::of_places();  // or of_memories()
+//   auto rows = tree.distribute(n, situ::deal::block());    // n rows to the children
+//   situ::placed_array<double> u{rows, m, 1}, v{rows, m, 1};
+//   u.move_down(initial);                                   // from the parent's memory
+//   for (int step = 0; step < steps; ++step) {
+//     u.copy_ghosts();                                      // between siblings
+//     tree.for_each(rows, sweep, situ::reads(u), situ::writes(v));
+//     std::swap(u, v);
 //   }
-//   v.move_up(result);                                                 // back
+//   u.move_up(result);                                      // back
 //   tree.wait();
 //
 // Three levels: the root (the memory of who makes the tree), its children (memories with workers: the places of a job,
@@ -23,7 +23,8 @@
 // else.
 //
 // A tree belongs to the thread that made it; of_places: to its place's own thread, and the other places run units while
-// they wait in Situ. Rows and arrays keep their tree. What a unit throws reaches wait().
+// they wait in Situ. Rows and arrays keep their tree. What a unit throws reaches wait(). cost: where
+// nothing else is said, some loads.
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -161,10 +162,11 @@ class place_tree {
   [[nodiscard]] static place_tree of_memories(const memory_options& options);
   [[nodiscard]] static place_tree of_memories();
   // A child for each intent: its memory is what the ordering of the intent says, a part of a node with a budget for one
-  // (guide/orderings.md). The children share the machine's workers.
+  // (guide/orderings.md). The children share the machine's workers. cost: as
+  // of_memories.
   [[nodiscard]] static place_tree of_intents(std::span<const intent> intents, const memory_options& options);
   // The shape and the figures of a machine that need not be this one, to try a program on its tree: the memories are
-  // those of this process, where the kernel puts them.
+  // those of this process, where the kernel puts them. cost: the threads.
   [[nodiscard]] static place_tree of_machine(const machine::tree& machine, const memory_options& options);
 
   // What the tree is: its memory, workers and children, with theirs. to_text() draws it.
@@ -198,6 +200,7 @@ class place_tree {
   }
 
   // Until every unit has ended. Throws what the first of those that threw has thrown; after that the tree goes on.
+  // cost: what the units take.
   void wait() { core_->wait(); }
 
   // Bytes moved so far, by direction, as added. cost: a load for each child.

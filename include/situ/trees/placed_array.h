@@ -3,7 +3,7 @@
 //
 //   situ::placed_array<double> u{rows, m, 1};  // size of `rows` x m, one ghost row on both sides
 //   u.move_down(initial);                      // vertical: parent to children
-//   u.copy_ghosts();                            // horizontal: between siblings
+//   u.copy_ghosts();                           // horizontal: between siblings
 //   u.move_up(result);                         // vertical: children to parent
 //
 // The three are units with declared accesses: they return at once, begin when what they read is there, and have ended

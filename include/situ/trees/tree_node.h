@@ -18,7 +18,8 @@ struct tree_node {
   bool is_cache = false;        // tiles are staged into it, and nothing else is allocated there
   std::vector<tree_node> children;
 
-  // Nodes on the longest way down, this one among them: 3 for a machine of memories with caches.
+  // Nodes on the longest way down, this one among them: 3 for a machine of memories with caches. cost: linear in the
+  // nodes.
   [[nodiscard]] std::uint32_t levels() const noexcept;
   // One line for each node, as situ::machine::draw; ends with a newline. cost: linear in the nodes.
   [[nodiscard]] std::string to_text() const;
