@@ -11,6 +11,28 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+// The arguments, last first, as CLI11 takes them; without a "--" between `run`'s options and its program: CLI11 would
+// take what follows it for arguments of `situ` itself.
+std::vector<std::string> arguments_of(int argc, char** argv, const CLI::App& app) {
+  std::vector<std::string> all{argv + 1, argv + argc};
+  const CLI::App* const run = app.get_subcommand("run");
+  for (std::size_t i = 1; i < all.size() && all[0] == "run" && all[i].starts_with('-'); ++i) {
+    if (all[i] == "--") {
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+    const CLI::Option* const option = run->get_option_no_throw(all[i]);
+    if (option != nullptr && option->get_expected_min() > 0) ++i;  // its value follows
+  }
+  return {all.rbegin(), all.rend()};
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   situ::detail::standard_streams_filled::for_good();  // in what it starts, too
@@ -35,7 +57,7 @@ int main(int argc, char** argv) {
   add_bench_command(app);
 #endif
   try {
-    app.parse(argc, argv);
+    app.parse(arguments_of(argc, argv, app));
   } catch (const CLI::RuntimeError& ended) {  // a command's exit code: it has said what there is to say
     return ended.get_exit_code();
   } catch (const CLI::ParseError& failure) {

@@ -1,5 +1,7 @@
 // `situ run`: starts a program as the places of a job on this machine.
 #include "commands.h"
+#include "program_file.h"
+#include "run_any.h"
 
 #include "fabric/observe.h"
 #include "runtime/launch.h"
@@ -37,6 +39,7 @@ struct run_options {
   std::string trace_file;
   std::string memory;
   std::string intent;
+  bool no_children = false;
   std::string stack;
   double grace_seconds = 5;
   double timeout_seconds = 0;
@@ -51,6 +54,9 @@ constexpr const char* run_examples =
     "  situ run -n 4 --stats --trace t.json prog   who sent what to whom; t.json opens in ui.perfetto.dev\n"
     "  situ run -n 4 --timeout 60 ./program        ends it after a minute, and says what each place waited for\n"
     "  situ run -n 2 --intent bandwidth ./program  segments lie in the fastest memories, then in the next\n"
+    "  situ run --intent bandwidth --stats -- sort big.txt\n"
+    "                                              the same for a program that knows nothing of Situ, and what it "
+    "starts\n"
     "  situ run -n 2 --in-process ./program        two threads of one process, for a debugger\n"
     "Ctrl-\\ (or kill -QUIT) asks what every place waits for, where in the source, and who has not come.\n"
     "A program name without '/' is looked up beside situ, then in PATH. Standard input is place 0's.\n"
@@ -109,8 +115,16 @@ situ::detail::program_options program_options(const run_options& options) {
   return made;
 }
 
+// Whether an intent is asked of a program that is none of Situ's. One whose file does not tell (a script that starts
+// places) is Situ's where it is started as places.
+bool is_for_any_program(const run_options& options, const std::string& file) {
+  if (options.intent.empty() || is_situ_program(file)) return false;
+  return options.places == 0 && !options.in_process && options.bind == binding::none && !options.tag &&
+         options.trace_file.empty() && !options.progress && !options.check && options.memory.empty() &&
+         options.stack.empty() && options.watchdog_seconds == 0;
+}
+
 void run(const run_options& options, std::vector<std::string> arguments) {
-  if (!arguments.empty() && arguments.front() == "--") arguments.erase(arguments.begin());
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ run --help");
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ run; see situ run --help");
@@ -119,6 +133,18 @@ void run(const run_options& options, std::vector<std::string> arguments) {
                       task->launcher +
                           " started `situ run` as one of several tasks, each of which would be a job of "
                           "its own: start the program itself so, without `situ run`, or set SITU_ALONE=1");
+  if (const std::string file = situ::detail::find_program(arguments.front()); is_for_any_program(options, file)) {
+    const int code = run_any_program({.intent = options.intent,
+                                      .stats = options.stats,
+                                      .only_this = options.no_children,
+                                      .report_file = options.report_file,
+                                      .time_limit = milliseconds(options.timeout_seconds)},
+                                     file, arguments);
+    if (code == 0) return;
+    throw CLI::RuntimeError(code);
+  }
+  if (options.no_children)
+    throw CLI::ValidationError("--no-children", "is for programs that are none of Situ's, with --intent");
   const auto begin = std::chrono::steady_clock::now();
   const situ::launch_result result = situ::detail::launch_program(program_options(options), arguments);
   if (result.ok()) return;
@@ -150,7 +176,10 @@ void add_run_command(CLI::App& app) {
               .description(""))
       ->type_name("HOW");
   command->add_flag("--tag", options->tag, "Write the place's number before each line of its output");
-  command->add_flag("--stats", options->stats, "Print bytes, messages and waits between each two places at the end");
+  command->add_flag(
+      "--stats", options->stats,
+      "Print bytes, messages and waits between each two places at the end; of a program that is none of Situ's, "
+      "where its memory lay");
   command
       ->add_option("--trace", options->trace_file,
                    "Write puts, gets, messages, tasks and barriers as a Chrome/Perfetto trace")
@@ -164,9 +193,14 @@ void add_run_command(CLI::App& app) {
                    "All places together may open this much, e.g. 4GiB; the machine's memory unless given")
       ->type_name("SIZE");
   command
-      ->add_option("--intent", options->intent,
-                   "Segments lie in the memories that are best for this, e.g. bandwidth; see situ order show")
+      ->add_option(
+          "--intent", options->intent,
+          "Segments lie in the memories that are best for this, e.g. bandwidth; see situ order show. Of a "
+          "program that is none of Situ's: all its memory. Not of one that is statically linked, of 32 bits, or "
+          "that runs with more rights than yours")
       ->type_name("NAME");
+  command->add_flag("--no-children", options->no_children,
+                    "With --intent, for programs that are none of Situ's: not the processes that it starts");
   command
       ->add_option("--stack", options->stack,
                    "Stack of each task, e.g. 1MiB; 256KiB unless the program or SITU_STACK says otherwise")
@@ -186,7 +220,11 @@ void add_run_command(CLI::App& app) {
                    "Say what each place waits for whenever none has made progress for this long")
       ->check(CLI::Range(0.001, 1e9))
       ->type_name("SECONDS");
-  command->add_option("--report", options->report_file, "Write what is said of waiting places as JSON, too")
+  command
+      ->add_option(
+          "--report", options->report_file,
+          "Write what is said of waiting places as JSON, too; of a program that is none of Situ's, where its memory "
+          "lay")
       ->type_name("FILE");
   command->prefix_command();  // from the program's name on, everything is the program's
   command->formatter(std::make_shared<run_help>());

@@ -1,0 +1,68 @@
+// Where the kernel is to take pages from: one preferred node, or several in turn. Never bound: a bound node that is
+// full has the kernel end processes.
+#pragma once
+
+#include "preload/control.h"
+#include "preload/system_calls.h"
+
+#include <linux/mempolicy.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace situ::preload {
+
+struct policy {
+  std::uint32_t mode = MPOL_DEFAULT;
+  std::uint64_t nodes[most_nodes / 64] = {};
+
+  void add(std::uint32_t node) noexcept { nodes[node / 64] |= std::uint64_t{1} << (node % 64); }
+  [[nodiscard]] std::uint32_t first_node() const noexcept {
+    for (std::uint32_t i = 0; i < most_nodes; ++i)
+      if ((nodes[i / 64] >> (i % 64) & 1) != 0) return i;
+    return 0;
+  }
+  friend bool operator==(const policy& a, const policy& b) noexcept {
+    for (std::size_t i = 0; i < most_nodes / 64; ++i)
+      if (a.nodes[i] != b.nodes[i]) return false;
+    return a.mode == b.mode;
+  }
+};
+
+// Of the memory that is next: itself, or it and those that take turns with it page by page. So do memories of one step
+// with equal weights, each of them a node; others are next in turn, from one look to the next.
+[[nodiscard]] inline policy policy_of(const control& all, std::uint32_t memory) noexcept {
+  const memory_row& chosen = all.memories[memory];
+  policy made{.mode = MPOL_PREFERRED};
+  made.add(chosen.node);
+  policy together = made;
+  together.mode = MPOL_INTERLEAVE;
+  std::uint32_t members = 0;
+  for (std::uint32_t i = 0; i < all.memory_count; ++i) {
+    const memory_row& other = all.memories[i];
+    if (other.step != chosen.step) continue;
+    if (other.budget_bytes != 0 || other.weight != chosen.weight) return made;
+    together.add(other.node);
+    ++members;
+  }
+  return members > 1 ? together : made;
+}
+
+// These return 0 or -errno. The kernel takes one from the number of bits first.
+inline long set_thread_policy(const policy& what) noexcept {
+  return system_call(SYS_set_mempolicy, what.mode, address_of(what.nodes), most_nodes + 1);
+}
+inline long set_range_policy(std::uint64_t begin, std::uint64_t end, const policy& what) noexcept {
+  return system_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), what.mode,
+                     address_of(what.nodes), most_nodes + 1, 0);
+}
+// MPOL_DEFAULT where the range has none of its own.
+inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
+  int mode = 0;
+  const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), most_nodes + 1,
+                                  static_cast<long>(begin), MPOL_F_ADDR);
+  what.mode = static_cast<std::uint32_t>(mode);
+  return failed;
+}
+
+}  // namespace situ::preload

@@ -1,0 +1,93 @@
+#include "preload/spill.h"
+
+namespace situ::preload {
+
+std::uint64_t threshold_of(const memory_row& memory, const node_use& use) noexcept {
+  const std::uint64_t total = memory.budget_bytes != 0 ? memory.budget_bytes : use.total_bytes;
+  const auto part = static_cast<std::uint64_t>(static_cast<double>(total) * memory.fill);
+  return memory.budget_bytes != 0 ? part : std::min(part, difference(total, memory.kept_bytes));
+}
+
+std::uint64_t room_of(const memory_row& memory, const node_use& use) noexcept {
+  if (memory.budget_bytes != 0)
+    return difference(threshold_of(memory, use), memory.used.load(std::memory_order_relaxed));
+  if (use.total_bytes == 0) return ~std::uint64_t{0};
+  return difference(threshold_of(memory, use), use.used_bytes);
+}
+
+std::uint32_t last_of(const control& all, std::uint32_t forbidden) noexcept {
+  for (std::uint32_t i = all.memory_count; i-- != 0;)
+    if (all.memories[i].step != not_ordered && (forbidden >> i & 1) == 0) return i;
+  return no_memory;
+}
+
+std::uint64_t reserve(memory_row& memory, std::uint64_t bytes) noexcept {
+  const std::uint64_t most = threshold_of(memory, {});
+  std::uint64_t used = memory.used.load(std::memory_order_relaxed);
+  std::uint64_t taken = 0;
+  do taken = std::min(bytes, difference(most, used));
+  while (!memory.used.compare_exchange_weak(used, used + taken, std::memory_order_relaxed));
+  return taken;
+}
+
+// Of the row, and of the sum; the memory has them already.
+void add_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64_t bytes) noexcept {
+  row.bytes[memory].fetch_add(bytes, std::memory_order_relaxed);
+  all.total.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void give_back(control& all, process_row& row, std::uint64_t bytes) noexcept {
+  for (std::uint32_t i = all.memory_count; i-- != 0 && bytes != 0;) {
+    const std::uint64_t has = row.bytes[i].load(std::memory_order_relaxed);
+    const std::uint64_t given = std::min(bytes, has);
+    set_bytes(all, row, i, has - given);
+    bytes -= given;
+  }
+}
+
+void set_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64_t bytes) noexcept {
+  const std::uint64_t before = row.bytes[memory].exchange(bytes, std::memory_order_relaxed);
+  all.memories[memory].used.fetch_add(bytes - before, std::memory_order_relaxed);  // modulo 2^64
+  all.total.fetch_add(bytes - before, std::memory_order_relaxed);
+}
+
+void release(control& all, process_row& row) noexcept {
+  for (std::uint32_t i = 0; i < all.memory_count; ++i) set_bytes(all, row, i, 0);
+  row.process.store(0, std::memory_order_release);
+}
+
+// A process that has become another program has a row already.
+process_row* take_row(control& all, std::int32_t process) noexcept {
+  for (process_row& row : all.rows) {
+    if (row.process.load(std::memory_order_relaxed) != process) continue;
+    for (std::uint32_t i = 0; i < all.memory_count; ++i) set_bytes(all, row, i, 0);
+    return &row;
+  }
+  for (process_row& row : all.rows) {
+    std::int32_t none = 0;
+    if (!row.process.compare_exchange_strong(none, process, std::memory_order_acquire)) continue;
+    all.processes.fetch_add(1, std::memory_order_relaxed);
+    return &row;
+  }
+  all.uncounted.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void note_peak(control& all) noexcept {
+  for (std::uint32_t i = 0; i < all.memory_count; ++i) {
+    memory_row& memory = all.memories[i];
+    const std::uint64_t now = memory.used.load(std::memory_order_relaxed);
+    std::uint64_t most = memory.most.load(std::memory_order_relaxed);
+    while (now > most && !memory.most.compare_exchange_weak(most, now, std::memory_order_relaxed)) {}
+  }
+  const std::uint64_t now = all.total.load(std::memory_order_relaxed);
+  std::uint64_t most = all.most_total.load(std::memory_order_relaxed);
+  do {
+    if (now <= most) return;
+  } while (!all.most_total.compare_exchange_weak(most, now, std::memory_order_relaxed));
+  // Two at one time both write what is near the peak.
+  for (std::uint32_t i = 0; i < all.memory_count; ++i)
+    all.memories[i].at_peak.store(all.memories[i].used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+}  // namespace situ::preload

@@ -1,0 +1,419 @@
+#include "preload/watcher.h"
+
+#include <linux/close_range.h>
+#include <linux/prctl.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace situ::preload {
+namespace {
+
+constexpr std::uint64_t millisecond = 1'000'000;
+constexpr std::uint64_t least_wait = millisecond;
+constexpr std::uint64_t most_wait_while_growing = 20 * millisecond;
+constexpr std::uint64_t most_wait = 50 * millisecond;
+// Pages are made at 1 GB/s at least, once they are: one thread's faults of 4 KiB.
+constexpr std::uint64_t least_rate = 1;  // bytes a nanosecond
+// A threshold shall not be passed within one wait, though everything became four times as fast.
+constexpr std::uint64_t waits_to_threshold = 4;
+constexpr std::uint64_t looks_part = 20;     // invariant 5
+constexpr std::uint64_t counting_part = 50;  // the same for going through all pages
+constexpr std::uint64_t worth_counting = std::uint64_t{4} << 20;
+constexpr std::uint64_t worth_moving = std::uint64_t{128} << 10;
+constexpr std::uint64_t most_moved = std::uint64_t{8} << 20;  // in a look
+constexpr std::uint32_t looks_to_settle = 4;                  // until threads have heard what is next
+// A data limit of ours is no multiple of a page; the kernel rounds it down.
+constexpr std::uint64_t limit_mark = 0x517;
+
+alignas(16) constinit std::uint64_t stack[6144]{};  // of the one thread
+
+std::uint64_t now_ns() noexcept {
+  struct {
+    long seconds;
+    long nanoseconds;
+  } time{};
+  system_call(SYS_clock_gettime, 1 /* CLOCK_MONOTONIC */, address_of(&time));
+  return static_cast<std::uint64_t>(time.seconds) * 1'000'000'000 + static_cast<std::uint64_t>(time.nanoseconds);
+}
+
+void append(char*& to, const char* text) noexcept {
+  for (; *text != '\0'; ++text) *to++ = *text;
+}
+
+void append(char*& to, std::uint32_t number) noexcept {
+  char digits[10];
+  int count = 0;
+  do digits[count++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count != 0) *to++ = digits[--count];
+}
+
+std::uint64_t data_limit() noexcept {
+  std::uint64_t limits[2]{};  // rlimit64
+  system_call(SYS_prlimit64, 0, RLIMIT_DATA, 0, address_of(limits));
+  return limits[0];
+}
+
+void set_data_limit(std::uint64_t bytes) noexcept {
+  std::uint64_t limits[2]{};
+  system_call(SYS_prlimit64, 0, RLIMIT_DATA, 0, address_of(limits));
+  limits[0] = bytes < limits[1] ? bytes : limits[1];
+  system_call(SYS_prlimit64, 0, RLIMIT_DATA, address_of(limits), 0);
+}
+
+bool is_limit_of_ours(std::uint64_t limit) noexcept { return limit % page_bytes == limit_mark; }
+
+}  // namespace
+
+constinit watcher the_watcher;
+
+// --- the thread ---
+
+void watcher::enter() noexcept { the_watcher.run(); }
+
+void watcher::start() noexcept {
+  wish_.store(wish_none);
+  process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
+  const signals_blocked quiet;
+  if (start_thread(&watcher::enter, stack + sizeof stack / sizeof *stack, &thread_) < 0) thread_.store(0);
+}
+
+// A child that came by neither fork nor exec (vfork) has the thread's number, and no such thread.
+bool watcher::stop(std::int32_t wish) noexcept {
+  if (all_ == nullptr || process_ != system_call(SYS_getpid) || thread_.load() == 0) return false;
+  wish_.store(wish);
+  wake_all(wish_);
+  const std::int32_t last = thread_.load();
+  while (thread_.load() != 0) wait_while(thread_, last, nullptr);
+  // It has left the stack; to the kernel it is one of the process's threads for a little longer.
+  while (system_call(SYS_tgkill, process_, last, 0) == 0) system_call(SYS_sched_yield);
+  return true;
+}
+
+void watcher::begin(control& all) noexcept {
+  all_ = &all;
+  row_ = take_row(all, static_cast<std::int32_t>(system_call(SYS_getpid)));
+  if (is_limit_of_ours(data_limit())) set_data_limit(all.data_limit);
+  // What is full now is seen at the first look, a millisecond from here.
+  memory_ = choose(all, no_memory, forbidden_, [](std::uint32_t) { return node_use{}; });
+  if (memory_ == no_memory) memory_ = last_of(all, forbidden_);
+  if (memory_ == no_memory) return;
+  preferred_ = memory_;
+  announce(policy_of(all, memory_));
+  set_thread_policy(newest_policy());
+  start();
+}
+
+void watcher::begin_in_child() noexcept {
+  if (all_ == nullptr) return;
+  thread_.store(0);
+  if (is_limit_of_ours(data_limit())) set_data_limit(all_->data_limit);
+  if (all_->is_for_children == 0) {
+    all_ = nullptr;
+    announce({});
+    set_thread_policy({});
+    return;
+  }
+  row_ = take_row(*all_, static_cast<std::int32_t>(system_call(SYS_getpid)));
+  set_thread_policy(newest_policy());  // of the only thread that there is
+  is_forked_ = true;
+  counted_ = grown_ = where_counted_ = 0;
+  for (std::uint64_t& each : owed_) each = 0;
+  for (std::uint64_t& each : used_before_) each = 0;
+  settling_looks_ = 0;
+  is_refusing_ = false;
+  start();
+}
+
+void watcher::open_files() noexcept {
+  if (system_call(SYS_close_range, 0, ~0U, 0) != 0)  // before Linux 5.9
+    for (long i = 0; i < 65536; ++i) system_call(SYS_close, i);
+  system_call(SYS_chdir, address_of("/"));
+  statm_.open("/proc/thread-self/statm");
+  status_.open("/proc/thread-self/status");
+  smaps_rollup_.open("/proc/thread-self/smaps_rollup");
+  maps_.open("/proc/thread-self/maps");
+  numa_maps_.open("/proc/thread-self/numa_maps");
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) {
+    nodes_[i].node = all_->memories[i].node;
+    char path[64];
+    char* end = path;
+    append(end, "/sys/devices/system/node/node");
+    append(end, nodes_[i].node);
+    append(end, "/meminfo");
+    *end = '\0';
+    nodes_[i].file.open(path);
+    if (!nodes_[i].file.is_open() && nodes_[i].node == 0) nodes_[i].file.open("/proc/meminfo");
+  }
+}
+
+void watcher::run() noexcept {
+  open_files();
+  system_call(SYS_prctl, PR_SET_NAME, address_of("situ-intent"));
+  set_thread_policy({});
+  looked_ns_ = now_ns();
+  wait_ns_ = is_forked_ ? 2 * least_wait : least_wait;  // most children become another program at once
+  for (std::int32_t wish = wish_none; wish == wish_none;) {
+    const struct {
+      long seconds;
+      long nanoseconds;
+    } timeout{0, static_cast<long>(wait_ns_)};
+    wait_while(wish_, wish_none, &timeout);
+    wish = wish_.load();
+    const std::uint64_t begin = now_ns();
+    if (wish != wish_pause) look(wish == wish_end);
+    wait_ns_ = wait_after(now_ns() - begin - counting_ns_);
+    looked_ns_ = begin;
+  }
+}
+
+std::uint64_t watcher::wait_after(std::uint64_t look_ns) noexcept {
+  std::uint64_t wait = most_wait;
+  if (grown_ == 0) {
+    wait = wait_ns_ * 2;
+  } else if (memory_ != no_memory) {
+    const std::uint64_t elapsed = now_ns() - looked_ns_;
+    const std::uint64_t rate = std::max(least_rate, grown_ / std::max<std::uint64_t>(elapsed, 1));
+    wait = std::min(room_of(all_->memories[memory_], use_of(memory_)) / rate / waits_to_threshold,
+                    most_wait_while_growing);
+  }
+  wait = std::max({wait, least_wait, look_ns * looks_part});
+  return std::min(wait, std::max(most_wait, look_ns * looks_part));
+}
+
+// --- a look ---
+
+void watcher::look(bool is_last) noexcept {
+  for (node_file& each : nodes_) each.is_fresh = false;
+  counting_ns_ = 0;
+  const sizes now = read_sizes();
+  const bool is_there = now.resident != 0;
+  if (is_there && row_ != nullptr) {
+    account(now);
+    if (all_->is_watched != 0 && all_->has_nodes != 0) count_where_it_lies();
+    note_peak(*all_);
+    if (is_last && !is_forked_) account_missed_peak();
+  }
+  if (is_last) {
+    if (row_ != nullptr) release(*all_, *row_);
+    return;
+  }
+  if (!is_there) return;
+  steer(now);
+  correct();
+}
+
+watcher::sizes watcher::read_sizes() noexcept {
+  char text[256];
+  text_view line = statm_.read(text);
+  sizes found;
+  line.take_number();  // mapped
+  found.resident = line.take_number() * page_bytes;
+  const std::uint64_t shared = line.take_number() * page_bytes;  // of files, and shared memory
+  line.take_number();                                            // text
+  line.take_number();                                            // libraries: always 0
+  found.data = line.take_number() * page_bytes;
+  found.anonymous = difference(found.resident, shared);
+  if (is_forked_) {
+    // Pages that it shares with its parent are the parent's, until one of them writes or is gone.
+    char more[4096];
+    found.anonymous = smaps_rollup_.read(more).behind("Private_Dirty:").take_number() << 10;
+  }
+  return found;
+}
+
+void watcher::account(const sizes& now) noexcept {
+  most_resident_ = std::max(most_resident_, now.resident);
+  grown_ = difference(now.anonymous, counted_);
+  if (grown_ != 0) {
+    const std::uint32_t to =
+        charge(*all_, *row_, grown_, memory_, forbidden_, [this](std::uint32_t i) { return use_of(i); });
+    if (to != no_memory) memory_ = to;
+  } else {
+    give_back(*all_, *row_, counted_ - now.anonymous);
+  }
+  counted_ = now.anonymous;
+  if (counted_ < most_anonymous_) return;
+  most_anonymous_ = counted_;
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) at_peak_[i] = row_->bytes[i].load(std::memory_order_relaxed);
+}
+
+// What it had at its peak, if that was between two looks: as at the look nearest to it, and what it got after that.
+void watcher::account_missed_peak() noexcept {
+  char text[4096];
+  const std::uint64_t most = status_.read(text).behind("VmHWM:").take_number() << 10;
+  if (most <= most_resident_) return;
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) set_bytes(*all_, *row_, i, at_peak_[i]);
+  counted_ = most_anonymous_;
+  memory_ = choose(*all_, no_memory, forbidden_, [this](std::uint32_t i) { return use_of(i); });
+  sizes peak;
+  peak.resident = most;
+  peak.anonymous = most_anonymous_ + (most - most_resident_);
+  account(peak);
+  note_peak(*all_);
+}
+
+// Where memories are nodes, the kernel knows.
+void watcher::count_where_it_lies() noexcept {
+  const std::uint64_t change = counted_ > where_counted_ ? counted_ - where_counted_ : where_counted_ - counted_;
+  const std::uint64_t begin = now_ns();
+  if (change < std::max(worth_counting, where_counted_ / 16) || begin < where_again_ns_ || !numa_maps_.is_open())
+    return;
+  std::uint64_t found[most_memories]{};
+  count_by_node(numa_maps_, [&](std::uint32_t node, std::uint64_t bytes) {
+    for (std::uint32_t i = 0; i < all_->memory_count; ++i)
+      if (all_->memories[i].node == node) {
+        found[i] += bytes;
+        return;
+      }
+  });
+  counted_ = read_sizes().anonymous;
+  where_counted_ = counted_;
+  std::uint64_t told = 0;
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) {
+    const memory_row& memory = all_->memories[i];
+    if (memory.is_alone != 0 && memory.budget_bytes == 0) set_bytes(*all_, *row_, i, found[i]);
+    told += row_->bytes[i].load(std::memory_order_relaxed);
+  }
+  // What it has got while it was counted lies where new pages go.
+  if (memory_ != no_memory && all_->memories[memory_].budget_bytes == 0)
+    set_bytes(*all_, *row_, memory_, difference(row_->bytes[memory_].load(std::memory_order_relaxed) + counted_, told));
+  counting_ns_ = now_ns() - begin;
+  where_again_ns_ = begin + std::max(counting_ns_ * counting_part, 20 * millisecond);
+}
+
+node_use watcher::use_of(std::uint32_t memory) noexcept {
+  node_file* const found = &nodes_[memory];
+  if (found->is_fresh) return found->use;
+  found->is_fresh = true;
+  found->use = {};
+  char text[1024];
+  const text_view read = found->file.read(text);
+  if (read.empty()) return found->use;
+  const std::uint64_t unused = read.behind("MemFree:").take_number() + read.behind("Active(file):").take_number() +
+                               read.behind("Inactive(file):").take_number();  // the kernel drops pages of files
+  found->use.total_bytes = read.behind("MemTotal:").take_number() << 10;
+  found->use.used_bytes = difference(found->use.total_bytes, unused << 10);
+  return found->use;
+}
+
+// --- where pages are to come from ---
+
+void watcher::steer(const sizes& now) noexcept {
+  for (std::uint32_t tries = 0; tries <= all_->memory_count; ++tries) {
+    std::uint32_t next = choose(*all_, memory_, forbidden_, [this](std::uint32_t i) { return use_of(i); });
+    const bool has_room = next != no_memory;
+    if (!has_room) next = last_of(*all_, forbidden_);
+    if (next == no_memory) return;
+    if (has_room)
+      refuse_no_more();
+    else
+      refuse_more(now);
+    memory_ = next;
+    const policy wanted = policy_of(*all_, next);
+    if (wanted == newest_policy()) return;
+    if (prefer(wanted)) {
+      note_excess(preferred_);
+      left_ = preferred_;
+      preferred_ = next;
+      settling_looks_ = all_->memories[left_].budget_bytes == 0 ? looks_to_settle : 0;
+      return;
+    }
+    forbidden_ |= 1U << next;  // a cpuset does not allow the node
+  }
+}
+
+// What the program has said of a range itself stays.
+bool watcher::is_ours(const range& each) const noexcept {
+  policy its;
+  return get_range_policy(each.begin, its) == 0 && (its.mode == MPOL_DEFAULT || its == newest_policy());
+}
+
+// All ranges, and whatever threads make from now on. Ranges made later need no word, and get none: each would stay
+// apart from its neighbours, and a process has 65530 at most. False where the kernel does not allow it.
+bool watcher::prefer(const policy& what) noexcept {
+  const long failed = set_thread_policy(what);
+  set_thread_policy({});  // of this thread
+  if (failed == -EINVAL) return false;
+  for_each_range(maps_, [&](const range& each) {
+    if (is_ours(each)) set_range_policy(each.begin, each.end, what);
+    return true;
+  });
+  announce(what);
+  return true;
+}
+
+void watcher::announce(const policy& what) noexcept {
+  const std::uint32_t number = news_.load(std::memory_order_relaxed) + 1;
+  newest_[number % 2] = what;
+  news_.store(number, std::memory_order_release);
+}
+
+std::uint32_t watcher::tell_thread() noexcept {
+  while (true) {
+    const std::uint32_t number = news_.load(std::memory_order_acquire);
+    if (number == 1) return number;  // nothing has been said yet
+    const policy what = newest_[number % 2];
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (news_.load(std::memory_order_relaxed) != number) continue;  // it may be half of another one
+    set_thread_policy(what);
+    return number;
+  }
+}
+
+// What of a node's growth beyond its threshold since the last look is this process's: in the proportion of what the
+// node and the process have got. (Others move theirs. What has been moved is not seen at once: the kernel keeps free
+// pages at hand for each processor, which it does not call free.)
+void watcher::note_excess(std::uint32_t memory) noexcept {
+  const memory_row& full = all_->memories[memory];
+  const node_use use = full.budget_bytes == 0 ? use_of(memory) : node_use{};
+  if (use.total_bytes == 0) return;
+  const std::uint64_t before = std::exchange(used_before_[memory], use.used_bytes);
+  const std::uint64_t threshold = threshold_of(full, use);
+  const std::uint64_t excess = difference(use.used_bytes, threshold) -
+                               std::min(difference(before, threshold), difference(use.used_bytes, threshold));
+  if (before == 0 || excess == 0) return;
+  const double share = static_cast<double>(grown_) / static_cast<double>(use.used_bytes - before);
+  owed_[memory] += static_cast<std::uint64_t>(static_cast<double>(excess) * std::min(share, 1.0));
+}
+
+// Between two looks pages may have gone beyond the threshold of a memory that was next until then: as many are moved
+// on.
+void watcher::correct() noexcept {
+  note_excess(preferred_);
+  if (settling_looks_ != 0) {
+    --settling_looks_;
+    note_excess(left_);
+  }
+  const memory_row& next = all_->memories[preferred_];
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) {
+    const memory_row& full = all_->memories[i];
+    if (owed_[i] < worth_moving || full.node == next.node) continue;
+    const std::uint64_t wanted = std::min({owed_[i], most_moved, room_of(next, use_of(preferred_))});
+    const std::uint64_t moved =
+        move_pages_between(maps_, full.node, next.node, wanted, [this](const range& each) { return is_ours(each); });
+    all_->moved_bytes.fetch_add(moved, std::memory_order_relaxed);
+    owed_[i] -= moved == 0 ? owed_[i] : std::min(owed_[i], moved);
+  }
+}
+
+// No memory has room, and that is to be an error: the kernel then gives the process no further mappings (ENOMEM). What
+// it has mapped before, it may touch.
+void watcher::refuse_more(const sizes& now) noexcept {
+  if (all_->takes_beyond != 0) return;
+  const std::uint64_t limit = data_limit();
+  if (is_refusing_ || limit <= now.data) return;
+  is_refusing_ = true;
+  all_->refusals.fetch_add(1, std::memory_order_relaxed);
+  set_data_limit(now.data / page_bytes * page_bytes + limit_mark);
+}
+
+void watcher::refuse_no_more() noexcept {
+  if (!is_refusing_) return;
+  is_refusing_ = false;
+  if (is_limit_of_ours(data_limit())) set_data_limit(all_->data_limit);
+}
+
+}  // namespace situ::preload

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Programs that know nothing of Situ on a Linux with memories of four kinds: runs in the guest of guest.py, with `situ`, libsitu_intent.so
+# and preload_subject of tests/preload beside it. The first memories fill up to 90%, the last one takes the rest, and nobody is ended.
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+used() { awk '/MemTotal/ { total = $4 } /MemFree/ { unused = $4 } END { printf "%d", 1000 - 1000 * unused / total }' "/sys/devices/system/node/node$1/meminfo"; }
+kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
+expect_filled() { # WHAT PERMILLE NODES...: within 2.5 percent, some 10 MiB; the guest is slow, and looks are late
+  what=$1 wanted=$2
+  shift 2
+  for node in "$@"; do
+    found=$(used "$node")
+    echo "$what: node $node is used to $found of 1000"
+    [ "$found" -ge $((wanted - 25)) ] && [ "$found" -le $((wanted + 25)) ] || fail "$what: node $node"
+  done
+}
+order() {
+  printf '[[ordering]]\nintent = "bandwidth"\n%s\n' "$1" >/tmp/any_program.toml
+  export SITU_ORDERINGS=/tmp/any_program.toml
+}
+start() { # NAME ARGUMENTS OF THE SUBJECT...; it says so once it has touched all
+  name=$1
+  shift
+  situ run --intent bandwidth --stats -- preload_subject "$@" >"/tmp/$name.out" 2>"/tmp/$name.err" &
+}
+touched() { # NAMES...: waits until they all have, and a moment for what went too far to be moved
+  for name in "$@"; do
+    for _ in $(seq 600); do
+      grep -q touched "/tmp/$name.out" && break
+      sleep 0.1
+    done
+  done
+  sleep 0.5
+}
+ended() { # NAME PROCESS
+  wait "$2" || fail "$1 ended with $?"
+  cat "/tmp/$1.err"
+}
+kills_before=$(kills)
+order 'memories = "2, 0, 1, 3"'
+
+start one hold 900 3000; one=$!
+touched one
+expect_filled 'one block' 900 2 0 1
+ended one $one
+
+start small hold_small 8 3000; small=$!
+touched small
+expect_filled 'small blocks' 900 2 0 1
+ended small $small
+
+start first hold 470 6000; first=$!
+start second hold 470 6000; second=$!
+touched first second
+expect_filled 'two at once' 900 2 0 1
+ended first $first
+ended second $second
+
+order "$(printf 'memories = "2, 3"\nfill = 50')"
+start half hold 200 3000; half=$!
+touched half
+expect_filled 'half' 500 2
+ended half $half
+
+# Past all thresholds a program is refused memory, which it hears.
+start greedy greedy 900; wait $!
+grep -q refused /tmp/greedy.out || fail "past all thresholds: $(cat /tmp/greedy.out)"
+grep -q 'no memory of the ordering for bandwidth had room' /tmp/greedy.err || fail 'nothing said why'
+cat /tmp/greedy.err
+
+[ "$(kills)" = "$kills_before" ] || fail 'the system ended a process'
+[ $failures = 0 ] && echo 'all well'
+exit $failures

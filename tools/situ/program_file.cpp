@@ -1,0 +1,135 @@
+#include "program_file.h"
+
+#include "runtime/launch.h"
+
+#include <situ/base/error.h>
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 20;  // of a segment that is looked at
+
+std::string read_part(std::ifstream& file, std::uint64_t offset, std::size_t bytes) {
+  std::string text(std::min(bytes, most_bytes), '\0');
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return text;
+}
+
+// The head of a file for this kind of machine, and its segments. Nothing for any other file.
+class elf_file {
+ public:
+  explicit elf_file(const std::string& path) : file_{path, std::ios::binary} {
+    const std::string head = read_part(file_, 0, sizeof header_);
+    if (head.size() < sizeof header_ || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return;
+    std::memcpy(&header_, head.data(), sizeof header_);
+    is_elf_ = true;
+    if (!is_for_this_machine()) return;
+    const std::string table = read_part(file_, header_.e_phoff, std::size_t{header_.e_phnum} * sizeof(Elf64_Phdr));
+    segments_.resize(table.size() / sizeof(Elf64_Phdr));
+    std::memcpy(segments_.data(), table.data(), segments_.size() * sizeof(Elf64_Phdr));
+  }
+  [[nodiscard]] bool is_elf() const { return is_elf_; }
+  [[nodiscard]] bool is_32_bit() const { return header_.e_ident[EI_CLASS] == ELFCLASS32; }
+  [[nodiscard]] bool is_for_this_machine() const {
+    return is_elf_ && header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_machine == EM_X86_64 &&
+           header_.e_phentsize == sizeof(Elf64_Phdr);
+  }
+  // What stands in the first segment of a kind; nothing where there is none.
+  [[nodiscard]] std::optional<std::string> segment(std::uint32_t kind) {
+    for (const Elf64_Phdr& each : segments_)
+      if (each.p_type == kind) return read_part(file_, each.p_offset, each.p_filesz);
+    return std::nullopt;
+  }
+  [[nodiscard]] bool has_note(std::string_view name) {
+    for (const Elf64_Phdr& each : segments_) {
+      if (each.p_type != PT_NOTE) continue;
+      const std::string notes = read_part(file_, each.p_offset, each.p_filesz);
+      const std::size_t align = std::max<std::size_t>(each.p_align, 4);
+      const auto rounded = [align](std::size_t n) { return (n + align - 1) / align * align; };
+      for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
+        Elf64_Nhdr note;
+        std::memcpy(&note, notes.data() + at, sizeof note);
+        const std::size_t begin = at + sizeof note;
+        if (note.n_namesz == name.size() + 1 && notes.compare(begin, name.size(), name) == 0) return true;
+        at = begin + rounded(note.n_namesz) + rounded(note.n_descsz);
+      }
+    }
+    return false;
+  }
+
+ private:
+  std::ifstream file_;
+  bool is_elf_ = false;
+  Elf64_Ehdr header_{};
+  std::vector<Elf64_Phdr> segments_;
+};
+
+// "#!/usr/bin/env python3" and "#!/bin/sh -e": the file of what runs a script; nothing where none is named.
+std::string interpreter_of(const std::string& script) {
+  std::ifstream file{script, std::ios::binary};
+  std::string line;
+  if (!std::getline(file, line) || !line.starts_with("#!")) return {};
+  std::istringstream words{line.substr(2)};
+  std::string program;
+  words >> program;
+  if (!program.ends_with("/env")) return program;
+  for (std::string word; words >> word;)
+    if (!word.starts_with('-') && word.find('=') == std::string::npos) return situ::detail::find_program(word);
+  return {};
+}
+
+// Whether executing it gives rights that the user has not got; the loader takes no library from the environment then.
+bool gives_rights(const std::string& file) {
+  struct stat what{};
+  if (::stat(file.c_str(), &what) != 0) return false;
+  if ((what.st_mode & S_ISUID) != 0 && what.st_uid != ::geteuid()) return true;
+  if ((what.st_mode & S_ISGID) != 0 && (what.st_mode & S_IXGRP) != 0 && what.st_gid != ::getegid()) return true;
+  return ::geteuid() != 0 && ::getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+}  // namespace
+
+bool is_situ_program(const std::string& file) {
+  elf_file program{file};
+  return program.has_note("Situ");
+}
+
+std::string why_not_preloaded(const std::string& file) {
+  elf_file program{file};
+  if (!program.is_elf()) {
+    const std::string interpreter = interpreter_of(file);
+    if (interpreter.empty()) return {};  // a shell will run it
+    elf_file other{interpreter};
+    return other.is_elf() ? why_not_preloaded(interpreter) : std::string{};
+  }
+  if (program.is_32_bit()) return fmt::format("{} is a 32-bit program: build it for 64 bits", file);
+  if (!program.is_for_this_machine()) return fmt::format("{} is a program for another kind of machine", file);
+  const std::optional<std::string> loader = program.segment(PT_INTERP);
+  if (!loader)
+    return fmt::format("{} is statically linked, so that nothing can be brought into it: link it dynamically", file);
+  if (loader->find("ld-linux") == std::string::npos)
+    return fmt::format("{} uses another C library than glibc (its loader is {})", file, loader->c_str());
+  if (gives_rights(file))
+    return fmt::format(
+        "{} runs with another user's or with more rights, so that its loader brings nothing in: start it "
+        "as that user",
+        file);
+  return {};
+}

@@ -1,0 +1,388 @@
+#include "run_any.h"
+
+#include "program_file.h"
+
+#include "base/descriptor.h"
+#include "memory/intent_placer.h"
+#include "preload/control.h"
+#include "preload/policy.h"
+#include "preload/spill.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+#include <situ/machine/orderings.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <random>
+#include <string_view>
+#include <system_error>
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace machine = situ::machine;
+namespace preload = situ::preload;
+using situ::errc;
+using situ::throw_error;
+
+constexpr int timeout_exit_code = 124;  // as timeout(1)
+constexpr int look_after_rows_ms = 50;
+// Signals that a person or a batch system sends to end, to reload or to ask.
+constexpr int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+std::string library_file() {
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path places[] = {here.parent_path() / SITU_LIBRARY_DIRECTORY, here};
+  for (const fs::path& folder : places)
+    if (fs::path file = folder / "libsitu_intent.so"; fs::exists(file, ignored)) return file.string();
+  throw_error(errc::bad_launch,
+              fmt::format("libsitu_intent.so, which brings the intent into the program, is neither in {} nor in {}; "
+                          "install Situ anew",
+                          places[0].string(), places[1].string()));
+}
+
+// --- the control block ---
+
+// Shared with the program's processes, which find it by this process's descriptor.
+class shared_control {
+ public:
+  shared_control() : file_{situ::detail::above_standard(::memfd_create("situ-intent", MFD_CLOEXEC))} {
+    if (file_ < 0 || ::ftruncate(file_, sizeof(preload::control)) != 0)
+      throw_error(errc::bad_launch, fmt::format("cannot make shared memory: {}", std::strerror(errno)));
+    void* const at = ::mmap(nullptr, sizeof(preload::control), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (at == MAP_FAILED)
+      throw_error(errc::bad_launch, fmt::format("cannot map shared memory: {}", std::strerror(errno)));
+    control_ = new (at) preload::control;
+    std::random_device random;
+    control_->key = std::uint64_t{random()} << 32 | random();
+  }
+  ~shared_control() {
+    ::munmap(control_, sizeof *control_);
+    ::close(file_);
+  }
+  shared_control(const shared_control&) = delete;
+  shared_control& operator=(const shared_control&) = delete;
+  preload::control* operator->() const { return control_; }
+  preload::control& operator*() const { return *control_; }
+  [[nodiscard]] std::string variable() const {
+    return fmt::format("{}=/proc/{}/fd/{}#{:x}", preload::control_variable, ::getpid(), file_, control_->key);
+  }
+
+ private:
+  int file_;
+  preload::control* control_ = nullptr;
+};
+
+preload::memory_row& add_row(preload::control& to, std::string_view name, std::uint32_t node) {
+  if (to.memory_count == preload::most_memories)
+    throw_error(errc::bad_launch, fmt::format("an ordering of more than {} memories", preload::most_memories));
+  preload::memory_row& row = to.memories[to.memory_count++];
+  std::copy_n(name.begin(), std::min(name.size(), sizeof row.name - 1), row.name);
+  row.node = node;
+  return row;
+}
+
+// What no page goes to, as for placements within Situ (memory/placer.h, invariant 6).
+std::uint64_t kept_bytes(std::uint32_t node) {
+  const auto use = situ::detail::use_of_node(node);
+  const std::uint64_t part = use ? std::min(use->total_bytes / 64, std::uint64_t{512} << 20) : 0;
+  return std::max(part, situ::detail::system_placement_calls().kept_free(node));
+}
+
+void write_ordering(preload::control& to, const machine::memory_order& order, const machine::tree& here) {
+  for (std::uint32_t step = 0; step < order.steps.size(); ++step)
+    for (const machine::ordered_memory& memory : order.steps[step]) {
+      preload::memory_row& row = add_row(to, memory.name, memory.node);
+      row.step = step;
+      row.weight = memory.weight;
+      row.fill = order.fill;
+      row.budget_bytes = memory.budget_bytes;
+      row.kept_bytes = kept_bytes(memory.node);
+    }
+  const auto rows_of = [&](std::uint32_t node) {
+    return std::count_if(to.memories, to.memories + to.memory_count,
+                         [node](const preload::memory_row& row) { return row.node == node; });
+  };
+  for (const machine::node_id id : here.all(machine::node_kind::memory))
+    if (here.is_addressable(id) && rows_of(here.at(id).os_index) == 0 && to.memory_count < preload::most_memories)
+      add_row(to, here.label(id), here.at(id).os_index).step = preload::not_ordered;
+  for (std::uint32_t i = 0; i < to.memory_count; ++i) {
+    preload::memory_row& row = to.memories[i];
+    row.is_alone = rows_of(row.node) == 1;
+    to.has_nodes |= static_cast<std::uint32_t>(row.is_alone != 0 && row.budget_bytes == 0);
+  }
+  to.takes_beyond = order.when_full == machine::no_room::last;
+}
+
+// A process may end without saying so; one that nobody has waited for is there, but has no memory.
+void give_back_of_ended(preload::control& all) {
+  for (preload::process_row& row : all.rows) {
+    const std::int32_t process = row.process.load();
+    if (process == 0) continue;
+    std::ifstream file{fmt::format("/proc/{}/statm", process)};
+    std::uint64_t pages = 0;
+    if (!(file >> pages) || pages == 0) preload::release(all, row);
+  }
+}
+
+// --- the program ---
+
+class signal_reader {
+ public:
+  signal_reader() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int signal : passed_signals) ::sigaddset(&set, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    descriptor_ = situ::detail::above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~signal_reader() {
+    signalfd_siginfo late{};  // pending, it would end this program instead
+    while (::read(descriptor_, &late, sizeof late) > 0) {}
+    ::close(descriptor_);
+    restore();
+  }
+  signal_reader(const signal_reader&) = delete;
+  signal_reader& operator=(const signal_reader&) = delete;
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  // A terminal has sent its signal to the program, too.
+  void pass_to(pid_t program) const {
+    signalfd_siginfo got{};
+    while (::read(descriptor_, &got, sizeof got) == static_cast<ssize_t>(sizeof got))
+      if (got.ssi_code != SI_KERNEL) ::kill(program, static_cast<int>(got.ssi_signo));
+  }
+
+ private:
+  sigset_t before_{};
+  int descriptor_ = -1;
+};
+
+std::vector<std::string> make_environment(const shared_control& control, const std::string& library) {
+  std::vector<std::string> texts;
+  std::string preloaded = library;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text{*each};
+    if (text.starts_with("LD_PRELOAD=") && text.size() > 11)
+      preloaded = fmt::format("{}:{}", text.substr(11), library);
+    else if (!text.starts_with(fmt::format("{}=", preload::control_variable)))
+      texts.emplace_back(text);
+  }
+  texts.push_back("LD_PRELOAD=" + preloaded);
+  texts.push_back(control.variable());
+  return texts;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> made;
+  for (std::string& text : texts) made.push_back(text.data());
+  made.push_back(nullptr);
+  return made;
+}
+
+// Its process, and a descriptor by which its end is told.
+struct started_program {
+  pid_t process;
+  int end;
+};
+
+started_program start(const shared_control& control, const std::string& file, std::vector<std::string> arguments,
+                      std::vector<std::string> environment, const preload::policy& first,
+                      const signal_reader& signals) {
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
+  int failure[2];
+  if (::pipe2(failure, O_CLOEXEC) != 0 || !situ::detail::above_standard(failure))
+    throw_error(errc::bad_launch, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  std::fflush(nullptr);
+  const pid_t launcher = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != launcher) ::_exit(EXIT_FAILURE);
+    control->first_process.store(::getpid());
+    preload::set_thread_policy(first);  // for what its loader makes, before the library is there
+    signals.restore();
+    ::execve(file.c_str(), argument_pointers.data(), environment_pointers.data());
+    const int reason = errno;
+    [[maybe_unused]] const ssize_t ignored = ::write(failure[1], &reason, sizeof reason);
+    ::_exit(127);
+  }
+  ::close(failure[1]);
+  int reason = child < 0 ? errno : 0;
+  if (child > 0 && ::read(failure[0], &reason, sizeof reason) > 0) ::waitpid(child, nullptr, 0);
+  ::close(failure[0]);
+  if (reason != 0) throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", file, std::strerror(reason)));
+  const int end = situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (end < 0) throw_error(errc::bad_launch, fmt::format("cannot wait for \"{}\": {}", file, std::strerror(errno)));
+  return {child, end};
+}
+
+struct ended_program {
+  int status;  // waitpid's
+  bool is_late;
+};
+
+ended_program wait(const started_program& program, preload::control& control, const signal_reader& signals,
+                   std::chrono::milliseconds time_limit) {
+  using clock = std::chrono::steady_clock;
+  const auto until = clock::now() + time_limit;
+  ended_program result{};
+  while (true) {
+    pollfd look[] = {{program.end, POLLIN, 0}, {signals.descriptor(), POLLIN, 0}};
+    ::poll(look, std::size(look), look_after_rows_ms);
+    if (look[1].revents != 0) signals.pass_to(program.process);
+    give_back_of_ended(control);
+    if (look[0].revents != 0) break;
+    if (time_limit.count() == 0 || clock::now() < until || result.is_late) continue;
+    result.is_late = true;
+    ::kill(program.process, SIGKILL);
+  }
+  ::close(program.end);
+  while (::waitpid(program.process, &result.status, 0) < 0 && errno == EINTR) {}
+  return result;
+}
+
+// As if the program had been started without this one.
+[[noreturn]] void end_by(int signal) {
+  std::fflush(nullptr);
+  const rlimit no_core{0, 0};  // the program has written it, if anybody
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(signal, SIG_DFL);
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);
+}
+
+// --- the report ---
+
+std::string report_text(const preload::control& all, const std::string& intent) {
+  const std::uint64_t total = all.most_total.load();
+  std::string text = fmt::format("memory by {}: {} at its peak, in {} process{}\n  {:<16} {:>11} {:>6} {:>11}\n",
+                                 intent, situ::format_bytes(total), all.processes.load(),
+                                 all.processes.load() == 1 ? "" : "es", "memory", "at the peak", "", "ever most");
+  for (std::uint32_t i = 0; i < all.memory_count; ++i) {
+    const preload::memory_row& row = all.memories[i];
+    if (row.step == preload::not_ordered && row.most.load() == 0) continue;
+    text += fmt::format(
+        "  {:<16} {:>11} {:>5.1f}% {:>11}{}\n", row.name, situ::format_bytes(row.at_peak.load()),
+        100.0 * static_cast<double>(row.at_peak.load()) / static_cast<double>(std::max<std::uint64_t>(total, 1)),
+        situ::format_bytes(row.most.load()), row.step == preload::not_ordered ? "  not in the ordering" : "");
+  }
+  if (const std::uint64_t moved = all.moved_bytes.load(); moved != 0)
+    text += fmt::format("  {} went beyond a threshold, and were moved on\n", situ::format_bytes(moved));
+  return text;
+}
+
+nlohmann::ordered_json report_json(const preload::control& all, const std::string& intent) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < all.memory_count; ++i) {
+    const preload::memory_row& row = all.memories[i];
+    rows.push_back({{"memory", row.name},
+                    {"node", row.node},
+                    {"is_ordered", row.step != preload::not_ordered},
+                    {"bytes_at_peak", row.at_peak.load()},
+                    {"most_bytes", row.most.load()}});
+  }
+  return {{"intent", intent},
+          {"peak_bytes", all.most_total.load()},
+          {"processes", all.processes.load()},
+          {"uncounted_processes", all.uncounted.load()},
+          {"moved_bytes", all.moved_bytes.load()},
+          {"refusals", all.refusals.load()},
+          {"memories", std::move(rows)}};
+}
+
+std::string fills_text(const preload::control& all) {
+  std::string text;
+  for (std::uint32_t i = 0; i < all.memory_count && all.memories[i].step != preload::not_ordered; ++i) {
+    const preload::memory_row& row = all.memories[i];
+    const auto use = row.budget_bytes == 0 ? situ::detail::use_of_node(row.node) : std::nullopt;
+    const std::uint64_t size = row.budget_bytes != 0 ? row.budget_bytes : use ? use->total_bytes : 0;
+    text += fmt::format("\n  {:<16} {:>10} in all, filled up to {:.0f}%, the program's {:>10} at most", row.name,
+                        situ::format_bytes(size), 100 * row.fill, situ::format_bytes(row.most.load()));
+  }
+  return text;
+}
+
+void report(const any_program_options& options, const preload::control& all) {
+  if (all.refusals.load() != 0)
+    fmt::print(
+        stderr,
+        "situ: no memory of the ordering for {} had room: the program was refused memory (ENOMEM). Free memory, "
+        "order more memories for it, or let the last one take it (situ order set {} MEMORIES --no-room last){}\n",
+        options.intent, options.intent, fills_text(all));
+  if (all.uncounted.load() != 0)
+    fmt::print(stderr, "situ: {} processes were not counted: there is room for {} at a time\n", all.uncounted.load(),
+               preload::most_processes);
+  if (options.stats) fmt::print(stderr, "{}", report_text(all, options.intent));
+  if (options.report_file.empty()) return;
+  std::ofstream file{options.report_file};
+  if (!(file << report_json(all, options.intent).dump(2) << '\n' && file.flush()))
+    fmt::print(stderr, "situ: cannot write the report to {}\n", options.report_file);
+}
+
+}  // namespace
+
+int run_any_program(const any_program_options& options, const std::string& file,
+                    const std::vector<std::string>& arguments) {
+  if (const std::string why = why_not_preloaded(file); !why.empty())
+    throw_error(errc::bad_launch, fmt::format("--intent cannot be brought into this program: {}", why));
+  const std::string library = library_file();
+  const situ::intent what = situ::intent::of(options.intent);
+  const machine::orderings& all = situ::detail::orderings_here();
+  situ::detail::shared_budget budgets[preload::most_memories];
+  const situ::detail::intent_placer checked = situ::detail::make_intent_placer(what, all, budgets);
+
+  const shared_control control;
+  write_ordering(*control, checked.order, all.machine());
+  control->is_watched = options.stats || !options.report_file.empty();
+  control->is_for_children = options.only_this ? 0 : 1;
+  rlimit data{};
+  ::getrlimit(RLIMIT_DATA, &data);
+  control->data_limit = data.rlim_cur;
+
+  const auto node_use = [&](std::uint32_t i) {
+    const auto use = situ::detail::use_of_node(control->memories[i].node);
+    return use ? preload::node_use{use->total_bytes, use->used_bytes} : preload::node_use{};
+  };
+  std::uint32_t first = preload::choose(*control, preload::no_memory, 0, node_use);
+  if (first == preload::no_memory) first = preload::last_of(*control, 0);
+
+  const signal_reader signals;
+  const started_program program =
+      start(control, file, arguments, make_environment(control, library), preload::policy_of(*control, first), signals);
+  const ended_program ended = wait(program, *control, signals, options.time_limit);
+  report(options, *control);
+  if (ended.is_late) {
+    fmt::print(stderr, "situ: still running after the time limit of {} ms\n", options.time_limit.count());
+    return timeout_exit_code;
+  }
+  if (WIFSIGNALED(ended.status)) end_by(WTERMSIG(ended.status));
+  return WEXITSTATUS(ended.status);
+}
