@@ -47,6 +47,7 @@ struct process_row {
 struct control {
   std::uint64_t magic = control_magic;
   std::uint64_t key = 0;  // stands in the variable, too
+  char intent[32]{};
   std::uint32_t memory_count = 0;
   std::uint32_t takes_beyond = 0;     // what no memory has room for: 1 the last one takes it, 0 it is refused
   std::uint32_t is_watched = 0;       // somebody wants to know what lies where (--stats)

@@ -318,6 +318,7 @@ void watcher::steer(const sizes& now) noexcept {
       note_excess(preferred_);
       left_ = preferred_;
       preferred_ = next;
+      used_before_[next] = all_->memories[next].budget_bytes == 0 ? use_of(next).used_bytes : 0;
       settling_looks_ = all_->memories[left_].budget_bytes == 0 ? looks_to_settle : 0;
       return;
     }
@@ -395,7 +396,7 @@ void watcher::correct() noexcept {
     const std::uint64_t moved =
         move_pages_between(maps_, full.node, next.node, wanted, [this](const range& each) { return is_ours(each); });
     all_->moved_bytes.fetch_add(moved, std::memory_order_relaxed);
-    owed_[i] -= moved == 0 ? owed_[i] : std::min(owed_[i], moved);
+    owed_[i] -= std::min(owed_[i], moved == 0 ? owed_[i] / 2 + worth_moving : moved);  // some cannot be moved now
   }
 }
 

@@ -66,6 +66,13 @@ TEST(topo_command, says_how_full_each_memory_is) {
   EXPECT_NE(elsewhere.exit_code, 0) << elsewhere.text;
 }
 
+TEST(topo_command, says_what_running_jobs_have) {
+  const auto json = nlohmann::json::parse(run("--jobs --json").text);
+  EXPECT_TRUE(json["jobs"].is_array());
+  EXPECT_NE(run("--jobs").text.find("Memory of running jobs, by intent"), std::string::npos);
+  EXPECT_NE(run("--jobs --synthetic 'core:2 pu:1'").exit_code, 0) << "they run on this machine";
+}
+
 TEST(topo_command, toml_reads_back_as_it_was_written) {
   const std::string path = testing::TempDir() + "situ_topo_command_test.toml";
   const outcome first = run("--toml --machine " + machines + "knl-7210-flat.toml");

@@ -56,13 +56,28 @@ expect_filled 'two at once' 900 2 0 1
 ended first $first
 ended second $second
 
-order "$(printf 'memories = "2, 3"\nfill = 50')"
+half='memories = "2, 3"
+fill = 50'
+order "$half"
 start half hold 200 3000; half=$!
 touched half
 expect_filled 'half' 500 2
 ended half $half
 
+# A control group that allows nodes 0 and 1 only: the orderings know no others, and none is used.
+mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && echo +cpuset >/tmp/groups/cgroup.subtree_control && mkdir /tmp/groups/two
+echo 0-1 >/tmp/groups/two/cpuset.mems
+order 'memories = "2, 0"'
+(
+  echo 0 >/tmp/groups/two/cgroup.procs
+  situ order show bandwidth >/tmp/shown.out
+  exec situ run --intent bandwidth --report /tmp/group.json -- preload_subject hold 100 500 >/tmp/group.out 2>/tmp/group.err
+) || fail "within the control group: $(cat /tmp/group.err)"
+grep -q 'there is no memory "2" here' /tmp/shown.out || fail "the orderings of the control group: $(cat /tmp/shown.out)"
+awk '/"node"/ { node = $2 + 0 } /"most_bytes"/ && node > 1 && $2 + 0 > 0 { bad = 1 } END { exit bad }' /tmp/group.json || fail "$(cat /tmp/group.json)"
+
 # Past all thresholds a program is refused memory, which it hears.
+order "$half"
 start greedy greedy 900; wait $!
 grep -q refused /tmp/greedy.out || fail "past all thresholds: $(cat /tmp/greedy.out)"
 grep -q 'no memory of the ordering for bandwidth had room' /tmp/greedy.err || fail 'nothing said why'

@@ -184,6 +184,18 @@ TEST_F(any_program, the_report_is_a_table_behind_what_it_prints) {
   EXPECT_THAT(ended.err, HasSubstr("\n  fast "));
 }
 
+// While it runs, `situ topo --jobs` says what it has.
+TEST_F(any_program, is_seen_while_it_runs) {
+  const command_result both =
+      run_command({"/bin/sh", "-c",
+                   situ_program + " run --intent bandwidth -- " + subject +
+                       " hold 100 3000 & for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3; " + situ_program +
+                       " topo --jobs --json >" + folder_.path() + "/topo.json; grep -A9 '\"launcher\": '$! " +
+                       folder_.path() + "/topo.json | grep -q '67108864' && echo seen && break; done; wait"},
+                  {"SITU_ORDERINGS=" + orderings_});
+  EXPECT_THAT(both.out, HasSubstr("seen")) << both.err;
+}
+
 TEST_F(any_program, ends_in_time) {
   const command_result late = with_intent({subject, "sleep"}, {"--timeout", "0.3"});
   EXPECT_EQ(late.exit_code, 124);
@@ -208,9 +220,9 @@ TEST_F(any_program, a_program_of_situ_is_started_as_places) {
                                             SITU_TEST_BIN_DIR "/tests/launch_probe", "intent"},
                                            {"SITU_ORDERINGS=" + orderings_});
   EXPECT_EQ(probe.err.find("memory by bandwidth: "), std::string::npos) << probe.err;
-  const command_result marked =
-      run_command({situ_program, "run", "--intent", "bandwidth", "--", SITU_TEST_BIN_DIR "/tests/launch_probe", "intent"},
-                  {"SITU_ORDERINGS=" + orderings_});
+  const command_result marked = run_command(
+      {situ_program, "run", "--intent", "bandwidth", "--", SITU_TEST_BIN_DIR "/tests/launch_probe", "intent"},
+      {"SITU_ORDERINGS=" + orderings_});
   EXPECT_EQ(marked.exit_code, probe.exit_code) << marked.err;
   EXPECT_EQ(run_command({situ_program, "run", "-n", "1", "--", "/bin/echo", "-n", "--", "a"}).out, "-- a");
 }

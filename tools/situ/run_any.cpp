@@ -360,6 +360,7 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const situ::detail::intent_placer checked = situ::detail::make_intent_placer(what, all, budgets);
 
   const shared_control control;
+  std::copy(what.name().begin(), what.name().end(), control->intent);
   write_ordering(*control, checked.order, all.machine());
   control->is_watched = options.stats || !options.report_file.empty();
   control->is_for_children = options.only_this ? 0 : 1;

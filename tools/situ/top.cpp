@@ -1,6 +1,7 @@
 // `situ top`: shows a running job. It finds the job by the memory file that its launcher keeps open, maps that for
 // reading, and leaves nothing behind.
 #include "commands.h"
+#include "running_jobs.h"
 
 #include "base/descriptor.h"
 #include "base/host.h"
@@ -12,22 +13,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -36,7 +32,6 @@
 
 namespace {
 
-namespace fs = std::filesystem;
 using situ::detail::job;
 using situ::detail::job_control;
 using situ::detail::pair_counts;
@@ -48,50 +43,20 @@ struct top_options {
   bool json = false;
 };
 
-struct found_job {
-  pid_t launcher;
-  std::string path;  // of the descriptor: /proc/PID/fd/N
-};
-
-std::optional<pid_t> number_of(const std::string& name) {
-  pid_t number = 0;
-  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return failed == std::errc{} && end == name.data() + name.size() ? std::optional{number} : std::nullopt;
-}
-
-// Memory files of jobs that a process holds open, by inode.
-void find_jobs_of(pid_t pid, std::map<ino_t, found_job>& jobs) {
-  std::error_code ignored;
-  for (const fs::directory_entry& each : fs::directory_iterator{fmt::format("/proc/{}/fd", pid), ignored}) {
-    if (!fs::read_symlink(each.path(), ignored).string().starts_with("/memfd:situ-job")) continue;
-    struct stat status{};
-    if (::stat(each.path().c_str(), &status) != 0) continue;
-    // Places hold it until they have joined; the launcher was there before them.
-    const auto [at, is_new] = jobs.try_emplace(status.st_ino, found_job{pid, each.path()});
-    if (!is_new && pid < at->second.launcher) at->second = {pid, each.path()};
-  }
-}
-
-found_job find_job(pid_t launcher) {
-  std::map<ino_t, found_job> jobs;
-  std::error_code ignored;
-  if (launcher != 0) {
-    find_jobs_of(launcher, jobs);
-  } else {
-    for (const fs::directory_entry& each : fs::directory_iterator{"/proc", ignored})
-      if (const auto pid = number_of(each.path().filename())) find_jobs_of(*pid, jobs);
-  }
-  if (jobs.size() == 1) return jobs.begin()->second;
+running_job find_job(pid_t launcher) {
+  std::vector<running_job> jobs = find_running_jobs(launcher);
+  std::erase_if(jobs, [](const running_job& each) { return each.is_any_program; });
+  if (jobs.size() == 1) return jobs.front();
   if (jobs.empty())
     throw situ::error{situ::errc::bad_argument,
                       launcher != 0 ? fmt::format("process {} is no `situ run` that you may look at", launcher)
                                     : std::string{"no `situ run` of yours is running on this machine"}};
   std::string pids;
-  for (const auto& [inode, each] : jobs) pids += fmt::format(" {}", each.launcher);
+  for (const running_job& each : jobs) pids += fmt::format(" {}", each.launcher);
   throw situ::error{situ::errc::bad_argument, fmt::format("several jobs run: say which launcher, one of{}", pids)};
 }
 
-job open_job(const found_job& found) {
+job open_job(const running_job& found) {
   const int descriptor = situ::detail::above_standard(::open(found.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor < 0)
     throw situ::error{situ::errc::bad_argument,
@@ -256,7 +221,7 @@ bool has_ended(job_control& control, pid_t launcher) {
 
 void top(const top_options& options) {
   using namespace std::chrono_literals;
-  const found_job found = find_job(options.launcher);
+  const running_job found = find_job(options.launcher);
   const job shown = open_job(found);
   job_control& control = shown.control();
   const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;

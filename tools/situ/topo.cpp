@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "machine_source.h"
 #include "memory/placer.h"
+#include "running_jobs.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -35,6 +36,7 @@ struct topo_options {
   bool measure = false;
   bool orderings = false;
   bool fill = false;
+  bool jobs = false;
   bool all = false;
   bool ascii = false;
   bool within_affinity = false;
@@ -47,7 +49,7 @@ constexpr const char* topo_examples =
     "  situ topo                                       this machine as a tree\n"
     "  situ topo --view numa                           only memories and the cores near them\n"
     "  situ topo --view memories,l3                    memories, L3 caches and cores\n"
-    "  situ topo --fill                                and how full each memory is\n"
+    "  situ topo --fill --jobs                         and how full each memory is, and what running jobs have of it\n"
     "  situ topo --measure                             with measured latency, bandwidth and core-to-core round trips\n"
     "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures\n"
     "  situ topo --machine machines/knl-7210-flat.toml --orderings\n"
@@ -210,6 +212,31 @@ ordered_json fill_json(const machine::tree& tree) {
   return out;
 }
 
+void print_jobs() {
+  const std::vector<running_job> jobs = find_running_jobs();
+  fmt::print("\nMemory of running jobs, by intent{}\n", jobs.empty() ? ": none runs" : "");
+  for (const running_job& job : jobs) {
+    fmt::print("  process {}{}\n", job.launcher, job.is_any_program ? ", not a program of Situ's" : "");
+    for (const held_memory& held : memory_of(job))
+      fmt::print("    {:<10}{:<16} {:<16} {:>11}, {} at most\n", held.place ? fmt::format("place {}", *held.place) : "",
+                 held.intent, held.memory, situ::format_bytes(held.bytes), situ::format_bytes(held.most_bytes));
+  }
+}
+
+ordered_json jobs_json() {
+  ordered_json out = ordered_json::array();
+  for (const running_job& job : find_running_jobs()) {
+    ordered_json rows = ordered_json::array();
+    for (const held_memory& held : memory_of(job)) {
+      rows.push_back(
+          {{"intent", held.intent}, {"memory", held.memory}, {"bytes", held.bytes}, {"most_bytes", held.most_bytes}});
+      if (held.place) rows.back()["place"] = *held.place;
+    }
+    out.push_back({{"launcher", job.launcher}, {"is_any_program", job.is_any_program}, {"memories", std::move(rows)}});
+  }
+  return out;
+}
+
 ordered_json json_of(const machine::distribution& d) {
   return {{"median", d.median}, {"p10", d.p10}, {"p90", d.p90}, {"samples", d.samples}};
 }
@@ -271,6 +298,7 @@ void topo(const topo_options& options) {
     out["machine"] = ordered_json::parse(machine::to_json(shown, -1));
     if (options.orderings) out["orderings"] = orderings_json(shown);
     if (options.fill) out["fill"] = fill_json(shown);
+    if (options.jobs) out["jobs"] = jobs_json();
     if (options.measure) out["measured"] = json_of(measured);
     fmt::print("{}\n", out.dump(2));
   } else {
@@ -278,6 +306,7 @@ void topo(const topo_options& options) {
                                            .collapse_from = options.all ? 0U : 4U}));
     if (options.orderings) print_orderings(shown, options.all);
     if (options.fill) print_fill(shown);
+    if (options.jobs) print_jobs();
     if (options.measure) print_measurements(tree, measured);
   }
 }
@@ -310,10 +339,10 @@ void add_topo_command(CLI::App& app) {
                  "List the memories in the order that each intent takes them by itself; `situ order show` adds what is "
                  "configured")
       ->excludes(toml);
-  auto* fill = command
-                   ->add_flag("--fill", options->fill,
-                              "How much of each memory of this machine is in use; what a job has of them: situ top")
-                   ->excludes(toml);
+  auto* fill =
+      command->add_flag("--fill", options->fill, "How much of each memory of this machine is in use")->excludes(toml);
+  auto* jobs =
+      command->add_flag("--jobs", options->jobs, "What running jobs have of which memory, by intent")->excludes(toml);
   auto* measure = command->add_flag("--measure", options->measure,
                                     "Measure latency, bandwidth and core-to-core round trips of this machine");
   command->add_option("--cores", options->max_cores, "Round trips between the first N cores only (16)")
@@ -327,7 +356,7 @@ void add_topo_command(CLI::App& app) {
   command->add_flag("--ascii", options->ascii, "Draw with ASCII characters; the default where the locale is not UTF-8");
   auto* bound = command->add_flag("--bound", options->within_affinity,
                                   "Only the processors this command may run on, as set by taskset");
-  options->source.add_to(*command, {measure, bound, fill});
+  options->source.add_to(*command, {measure, bound, fill, jobs});
   command->footer(topo_examples);
   command->callback([options] { topo(*options); });
 }

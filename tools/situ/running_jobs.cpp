@@ -1,0 +1,112 @@
+#include "running_jobs.h"
+
+#include "base/descriptor.h"
+#include "memory/job.h"
+#include "memory/placed_table.h"
+#include "preload/control.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace preload = situ::preload;
+using situ::detail::job_control;
+
+std::optional<pid_t> number_of(const std::string& name) {
+  pid_t number = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return failed == std::errc{} && end == name.data() + name.size() ? std::optional{number} : std::nullopt;
+}
+
+// Memory files of jobs that a process holds open, by inode.
+void find_jobs_of(pid_t pid, std::map<ino_t, running_job>& jobs) {
+  std::error_code ignored;
+  for (const fs::directory_entry& each : fs::directory_iterator{fmt::format("/proc/{}/fd", pid), ignored}) {
+    const std::string file = fs::read_symlink(each.path(), ignored).string();
+    const bool is_any_program = file.starts_with("/memfd:situ-intent");
+    if (!is_any_program && !file.starts_with("/memfd:situ-job")) continue;
+    struct stat status{};
+    if (::stat(each.path().c_str(), &status) != 0) continue;
+    // Places hold it until they have joined; the launcher was there before them.
+    const auto [at, is_new] = jobs.try_emplace(status.st_ino, running_job{pid, each.path(), is_any_program});
+    if (!is_new && pid < at->second.launcher) at->second = {pid, each.path(), is_any_program};
+  }
+}
+
+std::vector<held_memory> memory_of_places(int descriptor) {
+  std::vector<held_memory> found;
+  const situ::detail::job looked_at = situ::detail::job::look_at(descriptor);
+  job_control& control = looked_at.control();
+  for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    const situ::detail::placed_table& placed = control.status(place).placed;
+    const std::uint32_t count = placed.count.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const situ::detail::placed_row& row = placed.rows[i];
+      found.push_back({place, row.intent, row.memory, row.bytes.load(), row.most.load()});
+    }
+  }
+  return found;
+}
+
+std::vector<held_memory> memory_of_any_program(int descriptor) {
+  std::vector<held_memory> found;
+  struct stat status{};
+  const bool is_whole =
+      ::fstat(descriptor, &status) == 0 && status.st_size == static_cast<off_t>(sizeof(preload::control));
+  void* const at =
+      is_whole ? ::mmap(nullptr, sizeof(preload::control), PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+  ::close(descriptor);
+  if (at == MAP_FAILED) return found;
+  const auto& all = *static_cast<const preload::control*>(at);
+  for (std::uint32_t i = 0;
+       all.magic == preload::control_magic && i < std::min(all.memory_count, preload::most_memories); ++i) {
+    const preload::memory_row& row = all.memories[i];
+    found.push_back({std::nullopt, all.intent, row.name, row.used.load(), row.most.load()});
+  }
+  ::munmap(at, sizeof(preload::control));
+  return found;
+}
+
+}  // namespace
+
+std::vector<running_job> find_running_jobs(pid_t launcher) {
+  std::map<ino_t, running_job> jobs;
+  std::error_code ignored;
+  if (launcher != 0) {
+    find_jobs_of(launcher, jobs);
+  } else {
+    for (const fs::directory_entry& each : fs::directory_iterator{"/proc", ignored})
+      if (const auto pid = number_of(each.path().filename())) find_jobs_of(*pid, jobs);
+  }
+  std::vector<running_job> found;
+  for (const auto& [inode, each] : jobs) found.push_back(each);
+  std::sort(found.begin(), found.end(),
+            [](const running_job& a, const running_job& b) { return a.launcher < b.launcher; });
+  return found;
+}
+
+std::vector<held_memory> memory_of(const running_job& job) {
+  const int descriptor = situ::detail::above_standard(::open(job.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (descriptor < 0) return {};
+  try {
+    std::vector<held_memory> found =
+        job.is_any_program ? memory_of_any_program(descriptor) : memory_of_places(descriptor);
+    std::erase_if(found, [](const held_memory& each) { return each.most_bytes == 0; });
+    return found;
+  } catch (const situ::error&) {
+    return {};  // it has ended meanwhile
+  }
+}
