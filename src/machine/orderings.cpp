@@ -8,6 +8,7 @@
 #include "base/user_directory.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <charconv>
@@ -236,6 +237,23 @@ memory_order orderings::find(const intent& what, node_id from) const {
 
 memory_order orderings::find(const intent& what, const processor_set& from) const {
   return find(what, machine_.covering(from));
+}
+
+memory_order orderings::find_here(const intent& what) const {
+  const int now = ::sched_getcpu();
+  const processor_set allowed = processor_set::of_this_thread();
+  return find(what, now < 0 ? allowed : seen_from(machine_, allowed, static_cast<std::uint32_t>(now)));
+}
+
+processor_set seen_from(const tree& machine, const processor_set& allowed, std::uint32_t now) {
+  const processor_set here = allowed & machine.root().processors;
+  const processor_set* nearest = nullptr;
+  for (const node_id id : machine.all(node_kind::memory)) {
+    const processor_set& local = machine.at(id).processors;
+    if (!machine.is_addressable(id) || !local.contains(now)) continue;
+    if (nearest == nullptr || local.size() < nearest->size()) nearest = &local;
+  }
+  return nearest == nullptr || nearest->includes(here) ? allowed : here & *nearest;
 }
 
 std::vector<intent> orderings::intents() const {

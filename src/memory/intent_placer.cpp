@@ -2,7 +2,6 @@
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
-#include <situ/machine/processor_set.h>
 
 #include <fmt/format.h>
 
@@ -44,7 +43,7 @@ spill_ordering to_spill(const machine::memory_order& order, std::span<shared_bud
 }  // namespace
 
 intent_placer make_intent_placer(const intent& what, const machine::orderings& from, std::span<shared_budget> budgets) {
-  machine::memory_order order = from.find(what, machine::processor_set::of_this_thread());
+  machine::memory_order order = from.find_here(what);
   placer places{to_spill(order, budgets)};
   return {std::move(order), std::move(places)};
 }

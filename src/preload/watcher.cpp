@@ -23,6 +23,7 @@ constexpr std::uint64_t counting_part = 50;  // the same for going through all p
 constexpr std::uint64_t worth_counting = std::uint64_t{4} << 20;
 constexpr std::uint64_t worth_moving = std::uint64_t{128} << 10;
 constexpr std::uint64_t most_moved = std::uint64_t{8} << 20;  // in a look
+constexpr std::uint32_t most_fruitless = 8;                   // looks in which nothing could be moved
 constexpr std::uint32_t looks_to_settle = 4;                  // until threads have heard what is next
 // A data limit of ours is no multiple of a page; the kernel rounds it down.
 constexpr std::uint64_t limit_mark = 0x517;
@@ -396,7 +397,9 @@ void watcher::correct() noexcept {
     const std::uint64_t moved =
         move_pages_between(maps_, full.node, next.node, wanted, [this](const range& each) { return is_ours(each); });
     all_->moved_bytes.fetch_add(moved, std::memory_order_relaxed);
-    owed_[i] -= std::min(owed_[i], moved == 0 ? owed_[i] / 2 + worth_moving : moved);  // some cannot be moved now
+    owed_[i] -= std::min(owed_[i], moved);
+    fruitless_ = moved == 0 ? fruitless_ + 1 : 0;
+    if (fruitless_ == most_fruitless) owed_[i] = fruitless_ = 0;
   }
 }
 

@@ -105,6 +105,7 @@ class watcher {
   std::uint32_t left_ = no_memory;              // what the one before was for
   std::uint32_t settling_looks_ = 0;            // so many looks more may find bytes that went there
   std::uint64_t owed_[most_memories]{};         // bytes that this process may have put beyond its threshold
+  std::uint32_t fruitless_ = 0;                 // so many times nothing could be moved
   std::uint64_t used_before_[most_memories]{};  // of their nodes, at the last look
   std::uint64_t most_resident_ = 0;
   std::uint64_t most_anonymous_ = 0;

@@ -65,6 +65,20 @@ TEST_F(order_command, shows_what_decides_by_itself) {
       "known");
 }
 
+TEST_F(order_command, shows_what_one_initiator_sees) {
+  const auto from = [this](const std::string& what) { return run("show bandwidth --from " + what + xeon_max).text; };
+  EXPECT_NE(from("'package 1'").find("Seen from package 1\n"), std::string::npos) << from("'package 1'");
+  EXPECT_NE(from("1").find("hbm 3 > dram 2 > hbm 1 > dram 0"), std::string::npos) << from("1");
+  EXPECT_NE(from("0-1").find("Seen from machine"), std::string::npos) << from("0-1");
+  EXPECT_NE(from("'core 3'").find("hbm 1 > dram 0"), std::string::npos) << from("'core 3'");
+  EXPECT_NE(from("9").find("there is no NUMA node 9 here"), std::string::npos);
+  EXPECT_NE(from("nowhere").find("nothing here is called so"), std::string::npos);
+  const std::string gpu = " --xml " SITU_TEST_SOURCE_DIR "/fixtures/machine/gpu-node.xml";
+  const outcome device = run("show bandwidth --from 'gpu device 1'" + gpu);
+  EXPECT_EQ(device.exit_code, 0) << device.text;
+  EXPECT_EQ(device.text.find("Seen from gpu device 1\n"), 0u) << device.text;
+}
+
 TEST_F(order_command, sets_what_is_shown_then) {
   const outcome written =
       run("set checkpoint '2*3 + 0, dram 2' --from 0 --fill 75 --no-room last --file " + home_ + "/o.toml" + xeon_max);

@@ -6,6 +6,7 @@
 #include <situ/machine/toml.h>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <filesystem>
 #include <string>
@@ -87,6 +88,39 @@ no_room = "last"
   EXPECT_EQ(all.find(intent::bandwidth, processor_set::parse("112")).when_full, machine::no_room::error);
   all.parse("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"1\"\n", "run.toml");
   EXPECT_EQ(seen_from(all, intent::bandwidth, "0"), "dram 2") << "read later";
+}
+
+TEST(orderings, a_thread_that_is_not_bound_sees_memories_from_where_it_runs) {
+  const machine::tree t = four_memories();
+  const auto seen = [&](const char* allowed, std::uint32_t now) {
+    return machine::seen_from(t, processor_set::parse(allowed), now).to_string();
+  };
+  EXPECT_EQ(seen("0-3", 1), "0-3") << "one memory is local to all";
+  const processor_set everywhere = t.root().processors;
+  const orderings all{four_memories()};
+  EXPECT_EQ(to_text(all.find(intent::bandwidth, machine::seen_from(t, everywhere, 0))),
+            seen_from(all, intent::bandwidth, "0"));
+  const std::uint32_t far = t.at(t.memory(1)).processors.members().front();
+  EXPECT_EQ(to_text(all.find(intent::bandwidth, machine::seen_from(t, everywhere, far))),
+            "hbm 3 > dram 2 > hbm 1 > dram 0");
+  EXPECT_EQ(machine::seen_from(t, everywhere, 100000).to_string(), everywhere.to_string())
+      << "nobody knows where it runs";
+}
+
+TEST(orderings, a_thread_that_is_bound_sees_them_from_there) {
+  const orderings here{machine::discover({.devices = false})};
+  const processor_set allowed = processor_set::of_this_thread();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(allowed.members().back(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(to_text(here.find_here(intent::capacity)),
+            to_text(here.find(intent::capacity, processor_set::of_this_thread())));
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (const std::uint32_t each : allowed.members()) CPU_SET(each, &all);
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  EXPECT_FALSE(here.find_here(intent::capacity).steps.empty());
 }
 
 TEST(orderings, memories_take_turns_by_weight_and_have_names_and_budgets) {

@@ -5,13 +5,13 @@ failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 used() { awk '/MemTotal/ { total = $4 } /MemFree/ { unused = $4 } END { printf "%d", 1000 - 1000 * unused / total }' "/sys/devices/system/node/node$1/meminfo"; }
 kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
-expect_filled() { # WHAT PERMILLE NODES...: within 2.5 percent, some 10 MiB; the guest is slow, and looks are late
+expect_filled() { # WHAT PERMILLE NODES...: within 3 percent, some 10 MiB; the guest is slow, and looks are late
   what=$1 wanted=$2
   shift 2
   for node in "$@"; do
     found=$(used "$node")
     echo "$what: node $node is used to $found of 1000"
-    [ "$found" -ge $((wanted - 25)) ] && [ "$found" -le $((wanted + 25)) ] || fail "$what: node $node"
+    [ "$found" -ge $((wanted - 30)) ] && [ "$found" -le $((wanted + 30)) ] || fail "$what: node $node"
   done
 }
 order() {
@@ -56,9 +56,9 @@ expect_filled 'two at once' 900 2 0 1
 ended first $first
 ended second $second
 
-half='memories = "2, 3"
+half_full='memories = "2, 3"
 fill = 50'
-order "$half"
+order "$half_full"
 start half hold 200 3000; half=$!
 touched half
 expect_filled 'half' 500 2
@@ -77,7 +77,7 @@ grep -q 'there is no memory "2" here' /tmp/shown.out || fail "the orderings of t
 awk '/"node"/ { node = $2 + 0 } /"most_bytes"/ && node > 1 && $2 + 0 > 0 { bad = 1 } END { exit bad }' /tmp/group.json || fail "$(cat /tmp/group.json)"
 
 # Past all thresholds a program is refused memory, which it hears.
-order "$half"
+order "$half_full"
 start greedy greedy 900; wait $!
 grep -q refused /tmp/greedy.out || fail "past all thresholds: $(cat /tmp/greedy.out)"
 grep -q 'no memory of the ordering for bandwidth had room' /tmp/greedy.err || fail 'nothing said why'

@@ -34,6 +34,8 @@ struct order_options {
   std::vector<std::string> files;  // beside those of this machine
   bool json = false;
 
+  std::string seen_from;  // of show
+
   std::string intent;    // of set
   std::string memories;  // likewise, as the next three
   std::string from;
@@ -79,11 +81,45 @@ ordered_json json_of(const machine::memory_order& order) {
       {"steps", std::move(steps)}, {"fill", order.fill}, {"no_room", name(order.when_full)}, {"source", order.source}};
 }
 
+// Whether a device is called so: "gpu device 0", or one of the names that the system gives it, as "eth0".
+bool has_name(const machine::tree& tree, machine::node_id id, const std::string& name) {
+  if (tree.label(id) == name) return true;
+  if (tree.at(id).kind != machine::node_kind::device) return false;
+  std::istringstream names{tree.at(id).name};
+  for (std::string each; std::getline(names, each, ',');)
+    if (each.substr(std::min(each.find_first_not_of(' '), each.size())) == name) return true;
+  return false;
+}
+
+// What orderings are to be shown for: all initiators, or the one that is asked for.
+std::vector<machine::node_id> initiators_of(const order_options& options, const machine::orderings& all) {
+  const machine::tree& tree = all.machine();
+  const std::string& from = options.seen_from;
+  if (from.empty()) return initiators(tree);
+  if (from.find_first_not_of("0123456789-,") == std::string::npos) {
+    machine::processor_set processors;
+    for (const std::uint32_t node : machine::processor_set::parse(from).members()) {
+      if (tree.memory(node) == machine::no_node)
+        situ::throw_error(situ::errc::bad_argument,
+                          fmt::format("--from {}: there is no NUMA node {} here", from, node));
+      processors |= tree.at(tree.memory(node)).processors;
+    }
+    return {tree.covering(processors)};
+  }
+  for (machine::node_id id = 0; id < tree.nodes().size(); ++id)
+    if (tree.at(id).kind != machine::node_kind::memory && has_name(tree, id, from)) return {id};
+  situ::throw_error(
+      situ::errc::bad_argument,
+      fmt::format("--from {}: nothing here is called so; name NUMA nodes (0, 0-1), or a part or device as "
+                  "`situ topo --all` labels it (\"package 1\", \"eth0\")",
+                  from));
+}
+
 void show(const order_options& options) {
   const machine::orderings all = load(options);
   const std::vector<situ::intent> intents = asked_for(options, all);
   ordered_json rows = ordered_json::array();
-  for (const machine::node_id from : initiators(all.machine())) {
+  for (const machine::node_id from : initiators_of(options, all)) {
     std::size_t widest_intent = 0;
     std::size_t widest_list = std::string_view{"memories, best first"}.size();
     std::vector<machine::memory_order> orders;
@@ -276,6 +312,7 @@ constexpr const char* order_examples =
     "Examples:\n"
     "  situ order show                                 where allocations of each intent go on this machine\n"
     "  situ order show bandwidth --json\n"
+    "  situ order show --from 'package 1'              seen from there; also from NUMA nodes, and devices by name\n"
     "  situ order show --machine machines/xeon-max-9480-flat.toml\n"
     "  situ order set bandwidth '2, 0, 1, 3'           nodes, best first, in your own file\n"
     "  situ order set bandwidth '2*3 + 0, 1' --from 0 --fill 80 --no-room last --system\n"
@@ -297,6 +334,11 @@ void add_order_command(CLI::App& app) {
 
   CLI::App* shown = command->add_subcommand("show", "The memories for each intent, best first, and what decided it");
   shown->add_option("INTENT", options->intents, "Only these; also names of your own");
+  shown
+      ->add_option("--from", options->seen_from,
+                   "Seen from the processors of these NUMA nodes (0, 0-1), or from a part or device: \"package 1\", "
+                   "\"eth0\"")
+      ->type_name("WHAT");
   shown->add_option("--orderings", options->files, "Also read this file")->type_name("FILE");
   shown->add_flag("--json", options->json, "Write JSON instead of a table");
   options->source.add_to(*shown);

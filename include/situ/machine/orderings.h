@@ -69,6 +69,10 @@ class orderings {
   [[nodiscard]] memory_order find(const intent& what, node_id from) const;
   [[nodiscard]] memory_order find(const intent& what, const processor_set& from) const;
 
+  // The ordering for the calling thread: seen from the processors that it may run on or, where these are near to
+  // different memories, from those of them that are beside the memory it runs at now.
+  [[nodiscard]] memory_order find_here(const intent& what) const;
+
   // Those that every machine has, then those that only files have, sorted.
   [[nodiscard]] std::vector<intent> intents() const;
   // A sentence for each entry that is not used, and for each figure of the firmware that is not.
@@ -87,6 +91,10 @@ class orderings {
   std::vector<entry> entries_;
   std::vector<std::string> complaints_;
 };
+
+// What a thread that may run on the processors `allowed`, and runs on processor `now`, sees memories from. All of them
+// where one memory is local to all; else those that share with `now` the memory which is local to the fewest.
+[[nodiscard]] processor_set seen_from(const tree& machine, const processor_set& allowed, std::uint32_t now);
 
 // Where orderings are looked for on this machine, the ones that count most last. They need not exist; somebody
 // without a home has no file.
