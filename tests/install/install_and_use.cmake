@@ -62,6 +62,13 @@ file(REMOVE ${build}/halves.h5)
 run(${build}/halves ${build}/halves.h5)
 expect("${output}" "sum 142.5")
 
+# The library for programs that know nothing of Situ is found beside the moved command.
+if(CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  run(${moved}/bin/situ run --intent normal --stats -- ${CMAKE_COMMAND} -E echo hello)
+  expect("${output}" "hello")
+  expect("${output}" "memory by normal: ")
+endif()
+
 run(${moved}/bin/situ --version)
 expect("${output}" "situ ${version}\n")
 
