@@ -56,11 +56,15 @@ struct text_view {
   }
 };
 
-// Closes nothing: it belongs to a thread with descriptors of its own, which end with it.
+// Not closed by itself: most belong to a thread with descriptors of its own, which end with it.
 class proc_file {
  public:
   void open(const char* path) noexcept {
     descriptor_ = system_call(SYS_openat, AT_FDCWD, address_of(path), O_RDONLY | O_CLOEXEC);
+  }
+  void close() noexcept {
+    if (is_open()) system_call(SYS_close, descriptor_);
+    descriptor_ = -1;
   }
   [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
   // Its first bytes as they are now; nothing where it cannot be read.

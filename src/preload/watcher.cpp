@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <initializer_list>
 #include <utility>
 
 namespace situ::preload {
@@ -76,7 +77,6 @@ void watcher::enter() noexcept { the_watcher.run(); }
 
 void watcher::start() noexcept {
   wish_.store(wish_none);
-  process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
   const signals_blocked quiet;
   if (start_thread(&watcher::enter, stack + sizeof stack / sizeof *stack, &thread_) < 0) thread_.store(0);
 }
@@ -95,7 +95,8 @@ bool watcher::stop(std::int32_t wish) noexcept {
 
 void watcher::begin(control& all) noexcept {
   all_ = &all;
-  row_ = take_row(all, static_cast<std::int32_t>(system_call(SYS_getpid)));
+  process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
+  row_ = take_row(all, process_);
   if (is_limit_of_ours(data_limit())) set_data_limit(all.data_limit);
   // What is full now is seen at the first look, a millisecond from here.
   memory_ = choose(all, no_memory, forbidden_, [](std::uint32_t) { return node_use{}; });
@@ -117,7 +118,8 @@ void watcher::begin_in_child() noexcept {
     set_thread_policy({});
     return;
   }
-  row_ = take_row(*all_, static_cast<std::int32_t>(system_call(SYS_getpid)));
+  process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
+  row_ = take_row(*all_, process_);
   set_thread_policy(newest_policy());  // of the only thread that there is
   is_forked_ = true;
   counted_ = grown_ = where_counted_ = 0;
@@ -125,13 +127,29 @@ void watcher::begin_in_child() noexcept {
   for (std::uint64_t& each : used_before_) each = 0;
   settling_looks_ = 0;
   is_refusing_ = false;
-  start();
+  turn_.store(turn_free);
+  is_dormant_.store(true);
+  announce(policy{newest_policy()});  // so that this is heard
 }
 
-void watcher::open_files() noexcept {
+void watcher::end() noexcept {
+  if (all_ == nullptr || process_ != system_call(SYS_getpid)) return;
+  for (std::int32_t turn = turn_free; !turn_.compare_exchange_strong(turn, turn_over); turn = turn_free) {
+    if (turn == turn_over) return;
+    system_call(SYS_sched_yield);
+  }
+  open_files();  // of the process now
+  look(true);
+  close_files();
+}
+
+void watcher::leave_descriptors() noexcept {
   if (system_call(SYS_close_range, 0, ~0U, 0) != 0)  // before Linux 5.9
     for (long i = 0; i < 65536; ++i) system_call(SYS_close, i);
   system_call(SYS_chdir, address_of("/"));
+}
+
+void watcher::open_files() noexcept {
   statm_.open("/proc/thread-self/statm");
   status_.open("/proc/thread-self/status");
   smaps_rollup_.open("/proc/thread-self/smaps_rollup");
@@ -150,21 +168,31 @@ void watcher::open_files() noexcept {
   }
 }
 
+void watcher::close_files() noexcept {
+  for (proc_file* const each : {&statm_, &status_, &smaps_rollup_, &maps_, &numa_maps_}) each->close();
+  for (node_file& each : nodes_) each.file.close();
+}
+
 void watcher::run() noexcept {
+  leave_descriptors();
   open_files();
   system_call(SYS_prctl, PR_SET_NAME, address_of("situ-intent"));
   set_thread_policy({});
   looked_ns_ = now_ns();
   wait_ns_ = is_forked_ ? 2 * least_wait : least_wait;  // most children become another program at once
-  for (std::int32_t wish = wish_none; wish == wish_none;) {
+  while (true) {
     const struct {
       long seconds;
       long nanoseconds;
     } timeout{0, static_cast<long>(wait_ns_)};
     wait_while(wish_, wish_none, &timeout);
-    wish = wish_.load();
+    const std::int32_t wish = wish_.load();
     const std::uint64_t begin = now_ns();
-    if (wish != wish_pause) look(wish == wish_end);
+    if (wish == wish_pause) break;
+    std::int32_t turn = turn_free;
+    if (!turn_.compare_exchange_strong(turn, turn_taken)) break;  // the process ends
+    look(false);
+    turn_.store(turn_free);
     wait_ns_ = wait_after(now_ns() - begin - counting_ns_);
     looked_ns_ = begin;
   }
@@ -354,6 +382,7 @@ void watcher::announce(const policy& what) noexcept {
 }
 
 std::uint32_t watcher::tell_thread() noexcept {
+  if (is_dormant_.exchange(false)) start();
   while (true) {
     const std::uint32_t number = news_.load(std::memory_order_acquire);
     if (number == 1) return number;  // nothing has been said yet

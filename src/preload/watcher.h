@@ -35,7 +35,8 @@ class watcher {
   // The process begins, or has become another program. The calling thread prefers what is chosen, as will those that it
   // starts. row: null where there is none left.
   void begin(control& all) noexcept;
-  // The same in the child of a fork: it pays for what it gets from here on, or does not take part.
+  // The same in the child of a fork: it pays for what it gets from here on, or does not take part. It is watched once
+  // it asks for memory.
   void begin_in_child() noexcept;
   // No thread of ours runs between these two, which one thread calls. False: none ran.
   [[nodiscard]] bool pause() noexcept { return stop(wish_pause); }
@@ -43,14 +44,14 @@ class watcher {
   // Counts the policies that there have been; and tells the calling thread of the newest one, whose number it returns.
   [[nodiscard]] std::uint32_t news() const noexcept { return news_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t tell_thread() noexcept;
-  // A last look, and the process has nothing any more.
-  void end() noexcept {
-    if (stop(wish_end)) all_ = nullptr;
-  }
+  // A last look, by the calling thread, which waits for nobody but one that is looking; and the process has nothing any
+  // more.
+  void end() noexcept;
 
  private:
-  enum : std::int32_t { wish_none, wish_pause, wish_end };
-  struct sizes {  // bytes
+  enum : std::int32_t { wish_none, wish_pause };
+  enum : std::int32_t { turn_free, turn_taken, turn_over };  // of a look
+  struct sizes {                                             // bytes
     std::uint64_t resident = 0;
     std::uint64_t anonymous = 0;
     std::uint64_t data = 0;  // what RLIMIT_DATA is about
@@ -66,7 +67,9 @@ class watcher {
   void start() noexcept;
   bool stop(std::int32_t wish) noexcept;
   void run() noexcept;
+  void leave_descriptors() noexcept;
   void open_files() noexcept;
+  void close_files() noexcept;
 
   void look(bool is_last) noexcept;
   [[nodiscard]] sizes read_sizes() noexcept;
@@ -88,6 +91,9 @@ class watcher {
   // Read by whoever stops and starts it.
   std::atomic<std::int32_t> thread_{0};  // its number while it runs
   std::atomic<std::int32_t> wish_{wish_none};
+  std::atomic<std::int32_t> turn_{turn_free};
+  std::atomic<bool> is_dormant_{
+      false};  // a forked child that has not asked for memory yet: it may become another program
   std::int32_t process_ = 0;
   control* all_ = nullptr;
   process_row* row_ = nullptr;
