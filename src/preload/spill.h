@@ -11,6 +11,7 @@ namespace situ::preload {
 
 inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint32_t no_memory = ~0U;
+inline constexpr std::uint64_t least_of_node = std::uint64_t{64} << 10;
 
 // How much of a node is in use, as the kernel tells it.
 struct node_use {
@@ -31,9 +32,9 @@ struct node_use {
 // only of memories that matter. `current` keeps its turn down to its last page; another one must have some room more,
 // so that nobody goes back and forth for a few pages. Of a step it is the one that has least for its weight.
 template <class Use>
-[[nodiscard]] std::uint32_t choose(const control& all, std::uint32_t current, std::uint32_t forbidden, Use use) {
+[[nodiscard]] std::uint32_t choose(const control& all, std::uint32_t current, std::uint32_t forbidden, Use use,
+                                   std::uint64_t reserve = least_of_node) {
   constexpr std::uint64_t most_to_come_back = std::uint64_t{16} << 20;
-  constexpr std::uint64_t least_of_node = std::uint64_t{64} << 10;
   std::uint32_t best = no_memory;
   double least = 0;
   for (std::uint32_t i = 0; i < all.memory_count && all.memories[i].step != not_ordered; ++i) {
@@ -42,7 +43,7 @@ template <class Use>
     if ((forbidden >> i & 1) != 0) continue;
     const node_use its = memory.budget_bytes != 0 ? node_use{} : use(i);
     const std::uint64_t total = memory.budget_bytes != 0 ? memory.budget_bytes : its.total_bytes;
-    std::uint64_t wanted = memory.budget_bytes != 0 ? page_bytes : least_of_node;
+    std::uint64_t wanted = memory.budget_bytes != 0 ? page_bytes : std::max(reserve, least_of_node);
     if (i != current && current != no_memory) wanted = std::max(wanted, std::min(total / 64, most_to_come_back));
     if (room_of(memory, its) < wanted) continue;
     const double has = static_cast<double>(memory.used.load(std::memory_order_relaxed)) / memory.weight;

@@ -19,7 +19,7 @@ constexpr std::uint64_t most_wait = 50 * millisecond;
 constexpr std::uint64_t least_rate = 1;  // bytes a nanosecond
 // A threshold shall not be passed within one wait, though everything became four times as fast.
 constexpr std::uint64_t waits_to_threshold = 4;
-constexpr std::uint64_t looks_part = 20;     // invariant 5
+constexpr std::uint64_t looks_part = 10;     // invariant 5
 constexpr std::uint64_t counting_part = 50;  // the same for going through all pages
 constexpr std::uint64_t worth_counting = std::uint64_t{4} << 20;
 constexpr std::uint64_t worth_moving = std::uint64_t{128} << 10;
@@ -332,7 +332,8 @@ node_use watcher::use_of(std::uint32_t memory) noexcept {
 
 void watcher::steer(const sizes& now) noexcept {
   for (std::uint32_t tries = 0; tries <= all_->memory_count; ++tries) {
-    std::uint32_t next = choose(*all_, memory_, forbidden_, [this](std::uint32_t i) { return use_of(i); });
+    // What it has got since the last look, it may get until the next.
+    std::uint32_t next = choose(*all_, memory_, forbidden_, [this](std::uint32_t i) { return use_of(i); }, grown_);
     const bool has_room = next != no_memory;
     if (!has_room) next = last_of(*all_, forbidden_);
     if (next == no_memory) return;
@@ -415,8 +416,8 @@ void watcher::note_excess(std::uint32_t memory) noexcept {
 void watcher::correct() noexcept {
   note_excess(preferred_);
   if (settling_looks_ != 0) {
-    --settling_looks_;
     note_excess(left_);
+    if (--settling_looks_ != 0) return;  // while pages are moved, readings do not tell what comes
   }
   const memory_row& next = all_->memories[preferred_];
   for (std::uint32_t i = 0; i < all_->memory_count; ++i) {

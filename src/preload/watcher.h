@@ -16,7 +16,7 @@
 //      process's, and takes no signal. The C library does not know it.
 //   4. Only one such thread runs in a process; but for the news, what it knows is read by others only while it does
 //      not run.
-//   5. A look takes at most a twentieth of the time between two.
+//   5. A look takes at most a tenth of the time between two.
 #pragma once
 
 #include "preload/address_map.h"

@@ -34,8 +34,8 @@
 // plug-in).
 extern "C" __attribute__((weak)) int situ_program_main(int argc, char** argv) __asm__("main");
 
-// The mark by which `situ run` knows a program of Situ's (tools/situ/program_file.h): a note, which stays when a program
-// is stripped, in the one object that every such program has.
+// The mark by which `situ run` knows a program of Situ's (tools/situ/program_file.h): a note, which stays when a
+// program is stripped, in the one object that every such program has.
 asm(".pushsection .note.situ, \"a\", @note\n"
     ".balign 4\n"
     ".long 5\n"  // bytes of the name
