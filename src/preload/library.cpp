@@ -50,7 +50,10 @@ bool is_under_valgrind() noexcept {
   return brought != nullptr && std::strstr(brought, "vgpreload") != nullptr;
 }
 
-void begin_in_child() { the_watcher.begin_in_child(); }
+void begin_in_child() {
+  is_paused.store(false);  // by a thread that is the parent's
+  the_watcher.begin_in_child();
+}
 
 __attribute__((constructor)) void begin() {
   const int before = errno;

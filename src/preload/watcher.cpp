@@ -173,9 +173,17 @@ void watcher::close_files() noexcept {
   for (node_file& each : nodes_) each.file.close();
 }
 
+// False where the process ends.
+bool watcher::take_turn() noexcept {
+  std::int32_t turn = turn_free;
+  return turn_.compare_exchange_strong(turn, turn_taken);
+}
+
 void watcher::run() noexcept {
   leave_descriptors();
+  if (!take_turn()) return;
   open_files();
+  turn_.store(turn_free);
   system_call(SYS_prctl, PR_SET_NAME, address_of("situ-intent"));
   set_thread_policy({});
   looked_ns_ = now_ns();
@@ -184,17 +192,15 @@ void watcher::run() noexcept {
     const struct {
       long seconds;
       long nanoseconds;
-    } timeout{0, static_cast<long>(wait_ns_)};
+    } timeout{static_cast<long>(wait_ns_ / (1000 * millisecond)), static_cast<long>(wait_ns_ % (1000 * millisecond))};
     wait_while(wish_, wish_none, &timeout);
     const std::int32_t wish = wish_.load();
     const std::uint64_t begin = now_ns();
-    if (wish == wish_pause) break;
-    std::int32_t turn = turn_free;
-    if (!turn_.compare_exchange_strong(turn, turn_taken)) break;  // the process ends
+    if (wish == wish_pause || !take_turn()) return;
     look(false);
-    turn_.store(turn_free);
     wait_ns_ = wait_after(now_ns() - begin - counting_ns_);
     looked_ns_ = begin;
+    turn_.store(turn_free);
   }
 }
 

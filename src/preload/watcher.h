@@ -50,7 +50,7 @@ class watcher {
 
  private:
   enum : std::int32_t { wish_none, wish_pause };
-  enum : std::int32_t { turn_free, turn_taken, turn_over };  // of a look
+  enum : std::int32_t { turn_free, turn_taken, turn_over };  // to use the files
   struct sizes {                                             // bytes
     std::uint64_t resident = 0;
     std::uint64_t anonymous = 0;
@@ -67,6 +67,7 @@ class watcher {
   void start() noexcept;
   bool stop(std::int32_t wish) noexcept;
   void run() noexcept;
+  [[nodiscard]] bool take_turn() noexcept;
   void leave_descriptors() noexcept;
   void open_files() noexcept;
   void close_files() noexcept;

@@ -128,11 +128,6 @@ void run(const run_options& options, std::vector<std::string> arguments) {
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ run --help");
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ run; see situ run --help");
-  if (const auto task = situ::detail::read_foreign_task())
-    situ::throw_error(situ::errc::bad_launch,
-                      task->launcher +
-                          " started `situ run` as one of several tasks, each of which would be a job of "
-                          "its own: start the program itself so, without `situ run`, or set SITU_ALONE=1");
   if (const std::string file = situ::detail::find_program(arguments.front()); is_for_any_program(options, file)) {
     const int code = run_any_program({.intent = options.intent,
                                       .stats = options.stats,
@@ -143,6 +138,11 @@ void run(const run_options& options, std::vector<std::string> arguments) {
     if (code == 0) return;
     throw CLI::RuntimeError(code);
   }
+  if (const auto task = situ::detail::read_foreign_task())
+    situ::throw_error(situ::errc::bad_launch,
+                      task->launcher +
+                          " started `situ run` as one of several tasks, each of which would be a job of "
+                          "its own: start the program itself so, without `situ run`, or set SITU_ALONE=1");
   if (options.no_children)
     throw CLI::ValidationError("--no-children", "is for programs that are none of Situ's, with --intent");
   const auto begin = std::chrono::steady_clock::now();
