@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -30,18 +29,33 @@ constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr situ::intent one_memory{"one_memory"};
 constexpr situ::intent over_two{"over_two"};
+constexpr situ::intent over_many{"over_many"};
 
-// Half of what spill_eager takes fits into the first memory of `over_two`.
+// Half of what spill_eager takes fits into the first memory of `over_two`. None of `over_many` has 16 MiB, so all its
+// chunks are of 64 KiB: placer.h, invariant 2.
+constexpr int small_memories = 18;
 constexpr const char* orderings =
     "[[memory]]\nname = \"first\"\nnode = 0\nbudget = \"128 MiB\"\n"
     "[[memory]]\nname = \"second\"\nnode = 0\nbudget = \"64 GiB\"\n"
     "[[ordering]]\nintent = \"one_memory\"\nmemories = \"0\"\nfill = 100\n"
     "[[ordering]]\nintent = \"over_two\"\nmemories = \"first, second\"\nfill = 100\n";
 
+std::string all_orderings() {
+  std::string text = orderings;
+  std::string names;
+  for (int i = 0; i < small_memories; ++i) {
+    const std::string name = "small_" + std::to_string(i);
+    text += "[[memory]]\nname = \"" + name + "\"\nnode = 0\nbudget = \"15 MiB\"\n";
+    names += (i == 0 ? "" : ", ") + name;
+  }
+  return text + "[[ordering]]\nintent = \"over_many\"\nmemories = \"" + names + "\"\nfill = 100\n";
+}
+
 // A file that is named nowhere, before an intent is used.
 void set_orderings() {
+  const std::string text = all_orderings();
   const int file = ::memfd_create("orderings", 0);
-  if (file < 0 || ::write(file, orderings, std::strlen(orderings)) < 0) {
+  if (file < 0 || ::write(file, text.data(), text.size()) < 0) {
     std::perror("situ_bench_memory: the file of orderings");
     std::exit(1);
   }
@@ -87,6 +101,25 @@ void measure_spill() {
   print("spill_eager", {touched, populated, huge_pages, one, two});
 }
 
+// The pages come by faults here: of plain memory, and of what has been promised.
+void measure_first_touch() {
+  const std::size_t bytes = (is_quick() ? 16 : 256) * mib;
+  const auto plain = [](std::size_t n) { return situ::allocate<std::byte>(n); };
+  const auto by = [](const situ::intent& what) {
+    return [&what](std::size_t n) { return situ::allocate<std::byte>(n, what, {.populate = false}); };
+  };
+  samples touched{"touch"}, promised{"situ_over_two"}, fine{"situ_64k"}, eager{"situ"};
+  for (const situ::intent& what : {over_two, over_many}) (void)fresh_pages(2 * mib, by(what), &touch);
+  for (int i = 0; i < (is_quick() ? 1 : 9); ++i) {
+    touched.ns.push_back(fresh_pages(bytes, plain, &touch));
+    promised.ns.push_back(fresh_pages(bytes, by(over_two), &touch));
+    fine.ns.push_back(fresh_pages(bytes, by(over_many), &touch));
+    eager.ns.push_back(
+        fresh_pages(bytes, [](std::size_t n) { return situ::allocate<std::byte>(n, one_memory); }, &touch));
+  }
+  print("first_touch", {touched, promised, fine, eager});
+}
+
 template <class Pair>
 double each_pair(Pair pair) {
   constexpr int count = 1'000'000;
@@ -108,7 +141,7 @@ void measure_small_blocks() {
   const auto allocate = reinterpret_cast<memkind_malloc>(find("memkind_malloc"));
   const auto release = reinterpret_cast<memkind_free>(find("memkind_free"));
   auto* const kind = static_cast<void**>(find("MEMKIND_DEFAULT"));
-  samples plain{"without_intent"}, own{"situ"}, above{"above"}, memkind{"memkind"};
+  samples plain{"without_intent"}, own{"situ"}, turns{"in_turns"}, above{"above"}, memkind{"memkind"};
   for (int i = 0; i < (is_quick() ? 1 : 25); ++i) {
     plain.ns.push_back(each_pair([] {
       const auto block = situ::allocate<std::byte>(bytes);
@@ -120,6 +153,12 @@ void measure_small_blocks() {
       situ::deallocate(block);
       return block.local();
     }));
+    turns.ns.push_back(each_pair([first = false]() mutable {
+      first = !first;
+      const auto block = situ::allocate<std::byte>(bytes, first ? one_memory : over_two);
+      situ::deallocate(block);
+      return block.local();
+    }));
     above.ns.push_back(std::max(own.ns.back() - plain.ns.back(), 0.01));  // a figure, also where it is noise
     if (allocate == nullptr || release == nullptr || kind == nullptr) continue;
     memkind.ns.push_back(each_pair([&] {
@@ -128,7 +167,7 @@ void measure_small_blocks() {
       return block;
     }));
   }
-  print("small_blocks", {plain, own, above, memkind});
+  print("small_blocks", {plain, own, turns, above, memkind});
 }
 
 void measure_where() {
@@ -157,6 +196,7 @@ int main(int argc, char** argv) {
   set_orderings();
   situ::runtime rt{argc, argv};
   if (is_wanted("spill_eager")) measure_spill();
+  if (is_wanted("first_touch")) measure_first_touch();
   if (is_wanted("small_blocks")) measure_small_blocks();
   if (is_wanted("where")) measure_where();
   print_end();

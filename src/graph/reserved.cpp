@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+
+#include "base/addresses.h"
+#include "memory/job.h"
+#include "memory/placer.h"
 
 namespace situ::detail {
 namespace {
@@ -15,16 +18,15 @@ constexpr std::size_t step_bytes = std::size_t{1} << 21;  // a huge page
 constexpr std::size_t least_reserved_bytes = std::size_t{64} << 20;
 constexpr std::size_t larger_range = 8;  // than what it must hold at once, so that little is moved
 
-// Pages go as they are, without a copy, where the system can. What is left behind is unmapped.
-void move_pages(std::byte* to, std::byte* from, std::size_t bytes) noexcept {
-  if (::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
-  std::memcpy(to, from, bytes);
-  ::munmap(from, bytes);
+// Where the job's memory comes from a node, this does. A refusal leaves it to the kernel: the job's own has been taken.
+void follow_job(std::byte* range, std::size_t bytes) noexcept {
+  if (current->job == nullptr || current->job->memory_node == job_control::no_node) return;
+  system_placement_calls().prefer(range, bytes, current->job->memory_node);
 }
 }  // namespace
 
 reserved_memory::~reserved_memory() {
-  if (base_ != nullptr) ::munmap(base_, reserved_);
+  if (base_ != nullptr) release_addresses(base_, reserved_);
 }
 
 // As much as there is: less under ulimit -v, and in valgrind. Where there is none, all stays as it is.
@@ -34,19 +36,16 @@ void reserved_memory::move_to_larger_range(std::size_t least_bytes) noexcept {
           ? reserved_bytes
           : std::min(reserved_bytes, std::bit_ceil(std::max(least_reserved_bytes, larger_range * least_bytes)));
   for (std::size_t bytes = most; bytes >= std::max(least_bytes, least_reserved_bytes); bytes /= 2) {
-    void* const range = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) continue;
-    auto* const to = static_cast<std::byte*>(range);
+    std::byte* const to = reserve_addresses(bytes);
+    if (to == nullptr) continue;
+    follow_job(to, bytes);
     if (usable_ != 0) {
-      if (::mprotect(to, usable_, PROT_READ | PROT_WRITE) != 0) {
-        ::munmap(to, bytes);
-        return;
-      }
+      if (!open_addresses(to, usable_)) return release_addresses(to, bytes);
       // is on small pages, which makes it a mapping of its own
       const std::size_t first = std::min(usable_, step_bytes);
       move_pages(to, base_, first);
       if (usable_ > first) move_pages(to + first, base_ + first, usable_ - first);
-      if (reserved_ > usable_) ::munmap(base_ + usable_, reserved_ - usable_);
+      if (reserved_ > usable_) release_addresses(base_ + usable_, reserved_ - usable_);
     }
     base_ = to;
     reserved_ = bytes;
@@ -63,17 +62,20 @@ void reserved_memory::extend(std::size_t bytes) {
   if (bytes > reserved_) fail();
   const std::size_t wanted =
       std::min(reserved_, (std::max(bytes, usable_ + usable_ / 2) + step_bytes - 1) & ~(step_bytes - 1));
-  if (::mprotect(base_ + usable_, wanted - usable_, PROT_READ | PROT_WRITE) != 0) fail();
+  if (!open_addresses(base_ + usable_, wanted - usable_)) fail();
   if (wanted > step_bytes) ::madvise(base_ + usable_, wanted - usable_, MADV_HUGEPAGE);  // a wish
   usable_ = wanted;
 }
 
 void* reserved_memory::reserve_all(std::size_t bytes) noexcept {
-  void* const range =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED) return nullptr;
+  std::byte* const range = reserve_addresses(bytes);
+  if (range == nullptr) return nullptr;
+  if (!open_addresses(range, bytes)) {
+    release_addresses(range, bytes);
+    return nullptr;
+  }
   ::madvise(range, bytes, MADV_NOHUGEPAGE);  // a few entries are used, far apart
-  base_ = static_cast<std::byte*>(range);
+  base_ = range;
   reserved_ = usable_ = bytes;
   return range;
 }

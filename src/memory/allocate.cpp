@@ -82,9 +82,12 @@ place_context& running_context() {
   return block;
 }
 
-[[gnu::noinline]] void* allocate_carefully_for(const intent& what, std::size_t bytes, std::size_t alignment) {
+[[gnu::noinline]] void* allocate_carefully_for(const intent& what, std::uint64_t key, std::size_t bytes,
+                                               std::size_t alignment) {
   segment& own = *running_context().segment;
-  const unsigned arena = own.arena_for(what);
+  if (!std::has_single_bit(alignment))
+    throw_error(errc::bad_argument, fmt::format("an alignment of {} is no power of two", alignment));
+  const unsigned arena = own.arena_for(what, key == arena_key(what, true));
   void* const block = own.allocate_in(arena, bytes, alignment);
   if (block == nullptr) throw_no_room(arena, bytes, alignment);
   return block;
@@ -112,13 +115,13 @@ void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) 
   return allocate_carefully(bytes, alignment, huge_pages);
 }
 
-void* allocate_bytes_for(const intent& what, std::size_t bytes, std::size_t alignment) {
+void* allocate_bytes_for(const intent& what, std::uint64_t key, std::size_t bytes, std::size_t alignment) {
   segment* const own = current->segment;
-  if (own != nullptr) [[likely]] {
-    if (void* const block = own->allocate_quickly_for(what, bytes, alignment)) [[likely]]
+  if (own != nullptr && (alignment & (alignment - 1)) == 0) [[likely]] {
+    if (void* const block = own->allocate_quickly_for(key, bytes, alignment)) [[likely]]
       return block;
   }
-  return allocate_carefully_for(what, bytes, alignment);
+  return allocate_carefully_for(what, key, bytes, alignment);
 }
 
 void deallocate_bytes(void* block) {

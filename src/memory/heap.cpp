@@ -24,6 +24,7 @@ heap::arena::arena(unsigned its_number, chunk_state* states) noexcept
 unsigned heap::add_arena() {
   if (placed_.size() + 1 == most_arenas) return plain;
   placed_.push_back(std::make_unique<arena>(static_cast<unsigned>(placed_.size() + 1), map_.states));
+  by_number_[placed_.size()] = placed_.back().get();
   return static_cast<unsigned>(placed_.size());
 }
 
@@ -181,7 +182,8 @@ void heap::free_large(std::uint32_t first) noexcept {
   ++large_deallocations_;
   arena& to = numbered(map_.entry(first).arena);
   set_entry(first, {});
-  give_run(to, first, chunks);
+  const bool is_moved = backing_.freed(std::uint64_t{first} << chunk_shift, std::uint64_t{chunks} << chunk_shift);
+  give_run(to, first, chunks, !is_moved);
 }
 
 void heap::blocks_returned(arena& in, std::uint32_t first, unsigned size_class, std::uint32_t blocks) noexcept {

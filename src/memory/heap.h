@@ -62,6 +62,12 @@ class heap_backing {
   // kernel decides. unplace() undoes it, after give_back(). Whole 2 MiB of the heap both.
   virtual bool place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
   virtual void unplace(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
+  // A large block, whose pages are its own, has been given back and is about to become a free run of its arena. True
+  // where that is not to keep whole 2 MiB of it: they are not placed any more.
+  virtual bool freed(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    static_cast<void>(offset), static_cast<void>(bytes);
+    return false;
+  }
 
  protected:
   ~heap_backing() = default;
@@ -101,6 +107,11 @@ class heap {
   // A run of chunks of its own, whatever the size.
   [[nodiscard]] void* allocate_large(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
     return take_large(numbered(arena), bytes, alignment);
+  }
+
+  struct arena;
+  [[nodiscard]] void* allocate_quickly_in(arena& in, std::size_t bytes, std::size_t alignment) noexcept {
+    return take_at_hand(in, bytes, alignment);
   }
 
   // One more arena, by the number that backing.place() gets; 0 where there are most_arenas. Throws std::bad_alloc.
@@ -157,14 +168,18 @@ class heap {
   };
   static_assert(sizeof(bin) == 1024, "indexed by a shift");
 
-  // What is there once for each way of placing pages.
+ public:
+  // What is there once for each way of placing pages. For others a name: all of it is the heap's.
   struct arena {
     arena(unsigned its_number, chunk_state* states) noexcept;
     const std::uint8_t number;
     std::array<bin, class_count> bins;
     free_runs runs;
   };
-  [[nodiscard]] arena& numbered(unsigned number) noexcept { return number == plain ? plain_ : *placed_[number - 1u]; }
+  // pre: it has been added.
+  [[nodiscard]] arena& numbered(unsigned number) noexcept { return *by_number_[number]; }
+
+ private:
   template <class Visit>
   void for_each_arena(Visit visit) {
     visit(plain_);
@@ -199,7 +214,7 @@ class heap {
   bool place_more(arena& in, std::uint32_t chunks, std::uint32_t slack) noexcept;
   std::uint32_t carve(arena& in, std::uint32_t run, std::uint32_t chunks, std::uint64_t alignment) noexcept;
   bool reserve(std::uint32_t chunks) noexcept;
-  void give_run(arena& to, std::uint32_t first, std::uint32_t chunks) noexcept;
+  void give_run(arena& to, std::uint32_t first, std::uint32_t chunks, bool is_kept = true) noexcept;
   std::uint32_t join_free(arena& to, std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept;
   void insert_free(arena& to, std::uint32_t first, std::uint32_t chunks, std::uint32_t dirty) noexcept;
   void remove_free(arena& from, std::uint32_t first) noexcept;
@@ -233,7 +248,8 @@ class heap {
   std::uint64_t large_deallocations_ = 0;
   std::uint64_t remote_deallocations_ = 0;
   arena plain_;
-  std::vector<std::unique_ptr<arena>> placed_;  // by their number - 1
+  std::vector<std::unique_ptr<arena>> placed_;          // by their number - 1
+  std::array<arena*, most_arenas> by_number_{&plain_};  // the same for whoever has a number
 };
 
 // --- hot paths: they give up on whatever is rare, so that the caller's one other way is a tail call ---

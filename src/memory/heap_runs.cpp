@@ -151,8 +151,9 @@ std::uint32_t heap::join_free(arena& to, std::uint32_t first, std::uint32_t chun
 }
 
 // pre: no map entry is set within the run.
-void heap::give_run(arena& to, std::uint32_t first, std::uint32_t chunks) noexcept {
+void heap::give_run(arena& to, std::uint32_t first, std::uint32_t chunks, bool is_kept) noexcept {
   first = join_free(to, first, chunks, chunks);
+  if (!is_kept && to.number != plain && clean_placed(to, first)) return;
   const std::uint32_t dirty = map_.states[first].dirty;
   const std::uint32_t in_use = needed_chunks_ - dirty_chunks_;
   const std::uint32_t kept = std::max(kept_chunks_, in_use / kept_part_of_use);

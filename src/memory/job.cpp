@@ -5,7 +5,9 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "memory/huge_pages.h"
 #include "memory/liveness.h"
+#include "memory/page_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -26,10 +28,6 @@
 #include <limits>
 #include <new>
 #include <utility>
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 namespace situ::detail {
 namespace {
@@ -104,32 +102,6 @@ bool register_for_membarrier() {
          ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-// A descriptor or a mapping until it is handed on.
-struct owned_descriptor {
-  int value = -1;
-  ~owned_descriptor() {
-    if (value >= 0) ::close(value);
-  }
-  int release() { return std::exchange(value, -1); }
-};
-
-int create_sealed_file(std::uint64_t bytes) {
-  // Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
-  int descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
-  if (descriptor < 0 && errno == EINVAL)
-    descriptor = above_standard(::memfd_create("situ-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (descriptor < 0)
-    throw_error(errc::bad_launch, fmt::format("cannot create the job's memory file: {}", system_reason(errno)));
-  owned_descriptor file{descriptor};
-  if (::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
-    throw_error(errc::bad_launch,
-                fmt::format("cannot size the job's memory file to {} bytes: {}; is a file size limit set (ulimit -f)?",
-                            bytes, system_reason(errno)));
-  if (::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
-    throw_error(errc::bad_launch, fmt::format("cannot seal the job's memory file: {}", system_reason(errno)));
-  return file.release();
-}
-
 job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes,
                          int protection = PROT_READ | PROT_WRITE) {
   void* const address = ::mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, static_cast<off_t>(offset));
@@ -142,10 +114,54 @@ job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t byt
 bool is_plausible(const job_control& control, std::uint64_t file_bytes, std::uint64_t control_offset) {
   return control.magic == job_control::expected_magic && control.layout == layout_now &&
          control.total_bytes == file_bytes && control.place_count != 0 && control.place_count <= job::max_places &&
-         control.slice_shift < 48 && std::uint64_t{control.place_count} << control.slice_shift == control_offset &&
+         control.slice_shift < 48 && std::uint64_t{control.place_count} << control.slice_shift <= control_offset &&
          control.observation_bytes % page_bytes == 0 &&
-         rows_offset(control.place_count) + control.place_count * control.observation_bytes + page_bytes ==
+         rows_offset(control.place_count) + control.place_count * control.observation_bytes + page_bytes <=
              file_bytes - control_offset;
+}
+
+// What a place has beside its heap: channels, and of the heap's metadata what the first bytes need, on huge pages.
+constexpr std::uint64_t beside_heap_bytes = std::uint64_t{20} << 20;
+
+// How the memory of a job of so many places is laid out in a file.
+struct layout {
+  std::uint32_t slice_shift;
+  std::uint64_t control_offset;
+  std::uint64_t total_bytes;
+};
+
+// On a device slices are as large as it has room for.
+layout lay_out(const page_file& file, std::uint32_t places, std::uint64_t control_bytes) {
+  layout made{slice_shift_for(places), 0, file.capacity_bytes()};
+  if (!file.is_device()) {
+    made.control_offset = std::uint64_t{places} << made.slice_shift;
+    made.total_bytes = made.control_offset + control_bytes;
+    return made;
+  }
+  made.control_offset = made.total_bytes - control_bytes;
+  while (std::uint64_t{places} << made.slice_shift > made.control_offset) --made.slice_shift;
+  return made;
+}
+
+// What all segments together may open: no more than there is of such memory.
+std::uint64_t budget_of(const job_options& options, const page_file& file, std::uint64_t control_bytes) {
+  const std::uint64_t asked = options.memory_budget;
+  if (file.capacity_bytes() == 0) return asked != 0 ? asked : usable_memory_bytes();
+  const std::uint64_t beside = options.place_count * beside_heap_bytes + control_bytes;
+  const std::uint64_t room = file.capacity_bytes() - std::min(file.capacity_bytes(), beside);
+  const std::uint64_t most = std::max<std::uint64_t>(room / 64 * 62, 1);  // 1/35 is metadata
+  return asked == 0 ? most : std::min(asked, most);
+}
+
+// A device has what was written to it last; all that reads it expects zeros.
+void clear(const page_file& file) {
+  if (!file.is_device()) return;
+  const std::uint64_t bytes = file.capacity_bytes();
+  void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  if (all == MAP_FAILED)
+    throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", system_reason(errno)));
+  std::memset(all, 0, bytes);
+  ::munmap(all, bytes);
 }
 
 // Tries to map the slices at one base.
@@ -193,24 +209,32 @@ job job::create(const job_options& options) {
   const std::uint32_t places = options.place_count;
   if (places == 0 || places > max_places)
     throw_error(errc::bad_argument, fmt::format("a job of {} places: ask for 1 to {}", places, max_places));
-  const std::uint32_t shift = slice_shift_for(places);
-  const std::uint64_t control_offset = std::uint64_t{places} << shift;
+  const memory_kind kind = memory_kind::parse(options.memory);
+  if (kind.what && options.memory_intent && *kind.what != *options.memory_intent)
+    throw_error(errc::bad_argument, fmt::format("memory of the intent {}, and of the intent {}: give one of them",
+                                                kind.what->name(), options.memory_intent->name()));
   const std::uint64_t row_bytes = whole_pages(options.observation_bytes);
-  const std::uint64_t control_bytes = rows_offset(places) + places * row_bytes + page_bytes;
+  const std::uint64_t least_control_bytes = rows_offset(places) + places * row_bytes + page_bytes;
+  page_file file = page_file::create(kind, "situ-job", places * beside_heap_bytes + least_control_bytes);
+  const std::uint64_t control_bytes = (least_control_bytes + file.unit() - 1) / file.unit() * file.unit();
+  const layout at = lay_out(file, places, control_bytes);
+  file.resize(at.total_bytes);
+  clear(file);
+  const std::uint64_t budget = budget_of(options, file, control_bytes);
 
-  owned_descriptor file{create_sealed_file(control_offset + control_bytes)};
-  job_control* const memory = map_control(file.value, control_offset, control_bytes);
+  job_control* const memory = map_control(file.descriptor(), at.control_offset, control_bytes);
   job_control* const control = new (memory) job_control;
   job made{file.release(), control, control_bytes};
   control->layout = layout_now;
-  control->total_bytes = control_offset + control_bytes;
+  control->total_bytes = at.total_bytes;
   control->place_count = places;
-  control->slice_shift = shift;
+  control->slice_shift = at.slice_shift;
   control->observation_bytes = row_bytes;
   fill_candidates(*control);
-  control->memory_budget = options.memory_budget != 0 ? options.memory_budget : usable_memory_bytes();
+  control->memory_budget = budget;
+  if (kind.from == memory_kind::source::node) control->memory_node = kind.node;
   control->stack_bytes = options.stack_bytes;
-  control->memory_intent = options.memory_intent;
+  control->memory_intent = kind.what ? kind.what : options.memory_intent;
   control->oversubscribed = places > allowed_processors();
   control->sender_fences = control->oversubscribed || !register_for_membarrier();
   control->stats = options.stats;
@@ -219,11 +243,32 @@ job job::create(const job_options& options) {
   control->checked = options.checked;
   for (std::uint32_t i = 0; i < places; ++i) new (&control->slot(i)) place_slot;
   new (reinterpret_cast<std::byte*>(control) + control_bytes - sizeof(footer))
-      footer{job_control::expected_magic, control_offset};
+      footer{job_control::expected_magic, at.control_offset};
   return made;
 }
 
 namespace {
+
+// A device counts in huge pages, whatever it has beyond.
+std::uint64_t whole_units(int descriptor, std::uint64_t bytes) noexcept {
+  struct stat status{};
+  const bool is_device = ::fstat(descriptor, &status) == 0 && S_ISCHR(status.st_mode);
+  return is_device ? bytes / huge_page_bytes * huge_page_bytes : bytes;
+}
+
+// What cannot be read (a device) is mapped.
+bool read_footer(int descriptor, std::uint64_t file_bytes, footer& end) noexcept {
+  if (::pread(descriptor, &end, sizeof end, static_cast<off_t>(file_bytes - sizeof end)) ==
+      static_cast<ssize_t>(sizeof end))
+    return true;
+  if (file_bytes % huge_page_bytes != 0) return false;
+  void* const last = ::mmap(nullptr, huge_page_bytes, PROT_READ, MAP_SHARED, descriptor,
+                            static_cast<off_t>(file_bytes - huge_page_bytes));
+  if (last == MAP_FAILED) return false;
+  std::memcpy(&end, static_cast<std::byte*>(last) + huge_page_bytes - sizeof end, sizeof end);
+  ::munmap(last, huge_page_bytes);
+  return true;
+}
 
 struct mapped_control {
   job_control* control;
@@ -232,7 +277,6 @@ struct mapped_control {
 
 // The control block of an inherited or opened descriptor. Throws bad_launch if it is no job of this build.
 mapped_control map_job(int descriptor, int protection) {
-  struct stat status{};
   footer end{};
   const auto refuse = [descriptor](const char* why) {
     throw_error(
@@ -242,13 +286,12 @@ mapped_control map_job(int descriptor, int protection) {
             "SITU_JOB_FD in its environment, and make the situ::runtime before closing descriptors that it inherits",
             descriptor, why));
   };
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) refuse("it is not an open file");
-  const std::uint64_t file_bytes = static_cast<std::uint64_t>(status.st_size);
+  // whole huge pages of a device
+  const std::uint64_t file_bytes = whole_units(descriptor, bytes_of_file(descriptor));
+  if (file_bytes == 0) refuse("it is not an open file");
   if (file_bytes < 2 * page_bytes || file_bytes % page_bytes != 0) refuse("its size is none that a job has");
-  if (::pread(descriptor, &end, sizeof end, static_cast<off_t>(file_bytes - sizeof end)) !=
-          static_cast<ssize_t>(sizeof end) ||
-      end.magic != job_control::expected_magic || end.control_offset % page_bytes != 0 ||
-      end.control_offset > file_bytes - rows_offset(1))
+  if (!read_footer(descriptor, file_bytes, end) || end.magic != job_control::expected_magic ||
+      end.control_offset % page_bytes != 0 || end.control_offset > file_bytes - rows_offset(1))
     refuse("it does not end as a job does");
 
   const std::uint64_t control_bytes = file_bytes - end.control_offset;
@@ -313,6 +356,8 @@ address_space address_space::map(const job& job, std::uint32_t votes) {
     if (control.rejections[round].load() != 0) continue;
     // Most of the range is never touched, and a core dump would walk all of it before the launcher hears of the death.
     ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
+    if (control.memory_node != job_control::no_node)
+      prefer_node_for_file(control.memory_node, reinterpret_cast<void*>(base), bytes);
     return space;
   }
   throw_error(errc::bad_launch, fmt::format("no range of {} GiB of addresses is free in every process of the job; ask "

@@ -6,10 +6,11 @@
 //                                         page                           page         page               page ends the
 //                                         file
 //
-// Slices are sparse: a page exists once it is touched. The size is sealed, so no place can cut the file under the
-// others. The footer names the offset of the control block, for a process that has nothing but the descriptor.
-// Thread-safe: everything shared is atomic; each field says who writes. Who has ended, and how others hear of it, is in
-// liveness.h.
+// What the file is made of can be chosen (page_file.h); on a device, which has the size that it has, there may be a gap
+// before the control block. Slices are sparse: a page exists once it is touched. The size is sealed, so no place can
+// cut the file under the others. The footer names the offset of the control block, for a process that has nothing but
+// the descriptor. Thread-safe: everything shared is atomic; each field says who writes. Who has ended, and how others
+// hear of it, is in liveness.h.
 #pragma once
 
 #include <situ/machine/intent.h>
@@ -20,9 +21,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "memory/byte_budget.h"
 #include "memory/place_status.h"
+#include "memory/promises.h"
 
 namespace situ::detail {
 
@@ -62,6 +65,8 @@ struct alignas(64) place_slot {
   std::atomic<std::uint64_t> survivors_round{0};
   std::atomic<std::uint64_t> survivors_blocks[2]{};
   std::atomic<std::uint64_t> fate{0};
+
+  std::atomic<std::uint64_t> promised_bytes{0};  // of its segment, to who touches them: promises.h
 };
 static_assert(sizeof(place_slot) == place_slot_bytes);
 
@@ -83,6 +88,7 @@ struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
   static constexpr std::uint32_t address_rounds = 32;
   static constexpr std::uint32_t no_place = ~std::uint32_t{0};
+  static constexpr std::uint32_t no_node = ~std::uint32_t{0};
 
   // Written by the creator, before anybody attaches.
   std::uint64_t magic = expected_magic;
@@ -95,6 +101,7 @@ struct job_control {
   std::uint64_t memory_budget = 0;             // bytes that all segments together may open
   std::uint64_t stack_bytes = 0;               // of each task; 0: as the place itself says
   std::optional<intent> memory_intent;         // of all that is allocated without one
+  std::uint32_t memory_node = no_node;         // that pages of the slices come from, as long as it has room
   bool oversubscribed = false;                 // more places than processors: waiting places give way at once
   bool sender_fences = false;  // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
@@ -110,6 +117,7 @@ struct job_control {
 
   module_entry modules[256];
   shared_budget budgets[32];
+  promise_sums promised;
 
   alignas(64) std::atomic<std::uint64_t> opened_bytes{0};   // over all segments, against memory_budget
   alignas(64) std::atomic<std::uint32_t> failure_epoch{0};  // number of places lost or gone so far
@@ -130,6 +138,7 @@ struct job_options {
   std::uint64_t stack_bytes = 0;        // of each task's stack; 0: as the places say
   std::uint64_t observation_bytes = 0;  // of each place's observation row
   std::optional<intent> memory_intent;  // of all that is allocated without one
+  std::string memory = {};              // what the segments lie in, as memory_kind::parse reads it
   bool stats = false;
   bool trace = false;
   bool progress = false;
@@ -143,7 +152,7 @@ class job {
   // 1 << 15 places: at more, slices would fall under 1 GiB.
   static constexpr std::uint32_t max_places = 32768;
 
-  // Throws bad_argument for no places or too many, bad_launch where the kernel refuses the memory.
+  // Throws bad_argument for no places or too many or no kind of memory, bad_launch where the kernel refuses the memory.
   static job create(const job_options& options);
   // Attaches to an inherited descriptor and owns it from then on; closes it on exec, so that programs which a place
   // starts do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left

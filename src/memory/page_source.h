@@ -2,14 +2,15 @@
 // from segments instead (intent_arenas.h); both place by the same placer.
 //
 //   page_source   the kernel            pages where threads first touch them
-//                 an intent's ordering  placed when they are mapped, memory by memory
+//                 an intent's ordering  placed when they are mapped, memory by memory; or when they are touched
 //                 one NUMA node         placed there when they are mapped, or refused
 //
 // Invariants
 //   1. No source lets the system end a process for want of room: where no memory has any, mapping throws.
 //   2. A budget (two memories on one node) is shared by all sources of the process, and gets back what a mapping took
 //   of
-//      it when that is unmapped. It is not the job's, since pages may outlive their process's part in a job.
+//      it when that is unmapped. It is not the job's, since pages may outlive their process's part in a job; nor is
+//      what is promised of nodes.
 #pragma once
 
 #include <situ/machine/intent.h>
@@ -26,20 +27,21 @@
 
 namespace situ::detail {
 
-// What a placement took of budgets, until this ends. Movable.
+// What is promised of a range that only this process has.
+class private_promise;
+
+// What a placement took of budgets, and what it promised, until this ends. Movable.
 class budget_share {
  public:
-  budget_share() = default;
-  explicit budget_share(placement_report taken) noexcept : taken_{std::move(taken)} {}
-  ~budget_share() { release_budgets(taken_); }
-  budget_share(budget_share&& other) noexcept : taken_{std::exchange(other.taken_, {})} {}
-  budget_share& operator=(budget_share&& other) noexcept {
-    std::swap(taken_, other.taken_);
-    return *this;
-  }
+  budget_share() noexcept;
+  budget_share(placement_report taken, std::unique_ptr<private_promise> promised) noexcept;
+  ~budget_share();
+  budget_share(budget_share&& other) noexcept;
+  budget_share& operator=(budget_share&& other) noexcept;
 
  private:
   placement_report taken_;
+  std::unique_ptr<private_promise> promised_;
 };
 
 // Anonymous memory of a source: as `pages`.
@@ -61,14 +63,15 @@ class page_source {
  public:
   // The kernel.
   page_source() = default;
-  // The ordering of an intent, seen from the processors of the calling thread. Throws bad_file, bad_argument or
-  // not_supported where there is none that can be used.
-  explicit page_source(const intent& what);
+  // The ordering of an intent, seen from the processors of the calling thread. populate: pages exist from the start;
+  // else each comes, from where the ordering has it, when it is touched. Throws bad_file, bad_argument or not_supported
+  // where there is none that can be used.
+  explicit page_source(const intent& what, bool populate = true);
   // Throws bad_argument where there is no such node, not_supported where its free memory cannot be read.
   [[nodiscard]] static page_source of_node(std::uint32_t node);
 
-  // Whether it places pages, so that they exist, as zeros, from the start.
-  [[nodiscard]] bool places() const noexcept { return placer_ != nullptr; }
+  // Whether its pages exist, as zeros, from the start.
+  [[nodiscard]] bool populates() const noexcept { return placer_ != nullptr && populate_; }
   // "capacity memory (hbm 1 > dram 0)", "memory of NUMA node 1"; of the kernel: "memory".
   [[nodiscard]] const std::string& description() const noexcept { return description_; }
 
@@ -81,6 +84,7 @@ class page_source {
 
  private:
   std::shared_ptr<const placer> placer_;  // null: the kernel
+  bool populate_ = true;
   std::string description_ = "memory";
 };
 

@@ -33,13 +33,23 @@ std::string name_of(std::uint32_t node) {
 
 // By what the kernel says of each page.
 void ask(memory_placement& to, const std::byte* address, std::size_t bytes) {
-  const page_locations pages = locate_pages(address, bytes);
+  page_locations pages = locate_pages(address, bytes);
+  if (pages.error == 0 && pages.absent_bytes != 0) {
+    map_existing(address, bytes);
+    pages = locate_pages(address, bytes);
+  }
   if (pages.error != 0)
     throw_error(errc::not_supported,
                 fmt::format("the kernel does not tell where pages are: {}", std::strerror(pages.error)));
   for (std::uint32_t node = 0; node < pages.node_bytes.size(); ++node)
     add(to, name_of(node), node, pages.node_bytes[node]);
   to.untouched_bytes += pages.absent_bytes;
+}
+
+// How much of a range nobody has touched.
+std::size_t untouched_of(const std::byte* address, std::size_t bytes) {
+  map_existing(address, bytes);
+  return std::min<std::size_t>(locate_pages(address, bytes).absent_bytes, bytes);
 }
 
 // By what was chosen when a piece of 2 MiB was placed: `bytes` of it count.
@@ -79,6 +89,16 @@ memory_placement placement_of(const void* address) {
   memory_placement result;
   const intent_arenas* const placed = context.segment->placed();
   const auto* at = static_cast<const std::byte*>(address);
+  if (const intent_arenas::part* const moved = placed == nullptr ? nullptr : placed->find_moved(at)) {
+    result.intent = placed->what(moved->arena).name();
+    if (!has_budgets(moved->report)) {
+      ask(result, at, found->size);
+      return result;
+    }
+    result.untouched_bytes = untouched_of(at, found->size);
+    recall(result, placed->order(moved->arena), moved->report, found->size - result.untouched_bytes);
+    return result;
+  }
   const std::byte* const end = at + found->size;
   while (at != end) {
     const auto next = (reinterpret_cast<std::uintptr_t>(at) / huge_page_bytes + 1) * huge_page_bytes;
@@ -89,10 +109,13 @@ memory_placement placement_of(const void* address) {
       result.intent = placed->what(part->arena).name();
       result.by_kernel_bytes += by_kernel(part->report, bytes);
     }
-    if (part != nullptr && has_budgets(part->report))
-      recall(result, placed->order(part->arena), part->report, bytes);
-    else
+    if (part != nullptr && has_budgets(part->report)) {
+      const std::size_t untouched = placed->populates(part->arena) ? 0 : untouched_of(at, bytes);
+      recall(result, placed->order(part->arena), part->report, bytes - untouched);
+      result.untouched_bytes += untouched;
+    } else {
       ask(result, at, bytes);
+    }
     at += bytes;
   }
   return result;

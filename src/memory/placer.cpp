@@ -14,13 +14,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "base/descriptor.h"
@@ -56,8 +53,6 @@ constexpr std::uint64_t no_known_limit = std::numeric_limits<std::uint64_t>::max
 // Pages of a chunk that are looked at. The first and the last are among them: where a node fills up amid a chunk, the
 // last is elsewhere.
 constexpr std::size_t pages_asked = 8;
-
-constexpr std::uint32_t node_limit = 1024;  // MAX_NUMNODES of the largest kernels
 
 // A kernel without NUMA has the same lines elsewhere.
 std::array<char, 64> meminfo_path(std::uint32_t node) noexcept {
@@ -108,18 +103,6 @@ void touch_pages(void* address, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at < bytes; at += page_bytes) pages[at] = std::byte{0};
 }
 
-// "Node 0 MemFree:    5951552 kB" and the like, in bytes.
-std::optional<std::uint64_t> parse_kilobytes(std::string_view text, std::string_view key) noexcept {
-  const std::size_t found = text.find(key);
-  if (found == std::string_view::npos) return std::nullopt;
-  const std::size_t digits = text.find_first_not_of(' ', found + key.size());
-  if (digits == std::string_view::npos) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data() + digits, text.data() + text.size(), value);
-  if (status != std::errc{} || end == text.data() + text.size()) return std::nullopt;  // cut off
-  return value << 10;
-}
-
 std::uint64_t part_of(std::uint64_t bytes, double fill) noexcept {
   return static_cast<std::uint64_t>(static_cast<double>(bytes) * fill);
 }
@@ -162,15 +145,22 @@ const placement_calls& system_placement_calls() noexcept {
       .touch = touch_pages,
       .move =
           [](std::size_t pages, void** addresses, const int* nodes, int* status) noexcept {
+            // Pages that others map, too, need the right to move (CAP_SYS_NICE).
+            const long moved = ::syscall(SYS_move_pages, 0, pages, addresses, nodes, status,
+                                         nodes == nullptr ? MPOL_MF_MOVE : MPOL_MF_MOVE_ALL);
+            if (nodes == nullptr || moved == 0 || errno != EPERM) return static_cast<int>(moved);
             return static_cast<int>(::syscall(SYS_move_pages, 0, pages, addresses, nodes, status, MPOL_MF_MOVE));
           },
+      .residence = [](void* address, std::size_t bytes,
+                      unsigned char* resident) noexcept { return ::mincore(address, bytes, resident); },
       .ordered_policies = kernel_orders_here,
       .bind_ordered = bind_ordered,
       .node_here = node_of_this_thread};
   return calls;
 }
 
-placer::placer(const spill_ordering& ordering, const placement_calls& calls) : calls_{calls}, policy_{ordering.policy} {
+placer::placer(const spill_ordering& ordering, const placement_calls& calls, promises* promised)
+    : calls_{calls}, policy_{ordering.policy}, promised_{promised} {
   if (ordering.steps.empty()) throw_error(errc::bad_argument, "an ordering without a memory");
   for (const std::vector<spill_memory>& each : ordering.steps) {
     if (each.empty()) throw_error(errc::bad_argument, "a step of an ordering without a memory");
@@ -216,20 +206,25 @@ std::size_t placer::find_or_add_node(std::uint32_t number) {
 // One call of place(): what it has read and chosen so far.
 class placer::placement {
  public:
-  placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge);
+  placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge, promise_map* notes,
+            when_full policy);
   placement_report run();
+  placement_report run_move(std::vector<held_bytes> held);
 
  private:
   struct reading {
     bool is_there = false;
     std::uint64_t total_bytes = 0;
     std::uint64_t used_bytes = 0;
-    std::uint64_t placed_since = 0;  // by this call
+    std::uint64_t placed_since = 0;    // by this call
+    std::uint64_t promised_bytes = 0;  // of the node, before it was read
+    std::uint64_t promised_since = 0;  // by this call
   };
   struct choice {
     std::size_t memory;
     std::size_t step;
     std::size_t bytes;
+    std::size_t reserved = 0;  // of these in its budget, or in its node's sum, by this call
   };
   // Whether a memory is looked at: one that had no room is again before there is said to be none; one that gave no page
   // although it showed room is not.
@@ -237,6 +232,12 @@ class placer::placement {
   enum class binding : std::uint8_t { done, not_allowed, refused };
 
   void leave_to_kernel();
+  [[nodiscard]] std::uint64_t held_by(const byte_budget* budget) noexcept {
+    const std::uint64_t* const held = held_of(budget);
+    return held == nullptr ? 0 : *held;
+  }
+  [[nodiscard]] std::uint64_t* held_of(const byte_budget* budget) noexcept;
+  [[nodiscard]] bool take(choice& to);
   [[nodiscard]] std::optional<choice> choose();
   [[nodiscard]] std::optional<choice> choose_beyond();
   [[nodiscard]] std::optional<choice> find_room();
@@ -246,8 +247,17 @@ class placer::placement {
   [[nodiscard]] std::uint64_t shown_room(std::size_t index) const noexcept;
   void read(std::size_t node_index);
   void reopen() noexcept;
+  [[nodiscard]] std::uint64_t promised_now(std::size_t node_index) const noexcept;
+  [[nodiscard]] std::uint64_t room_of_node(std::size_t index);
+  [[nodiscard]] bool reserve_promise(const choice& to) noexcept;
+  void withdraw(const choice& to) noexcept;
 
+  [[nodiscard]] std::uint64_t bytes_here_on(std::uint32_t node, std::size_t bytes) const;
+  void give_plan_up(const std::vector<choice>& plan) noexcept;
+  void move_chunk(const choice& to);
+  [[nodiscard]] std::size_t take_home(const choice& to, void** astray, std::size_t pages);
   [[nodiscard]] bool put(const choice& to);
+  [[nodiscard]] bool realize(const choice& to);
   [[nodiscard]] binding prefer(const choice& to);
   [[nodiscard]] bool make_pages(std::size_t bytes);
   void count(const choice& to);
@@ -271,7 +281,13 @@ class placer::placement {
   std::byte* const address_;
   const std::size_t bytes_;
   huge_page_maker* const huge_;  // null: none
+  promise_map* const notes_;     // null: pages are made
+  const when_full policy_;
+  bool moves_ = false;  // pages exist
+  bool plans_ = false;  // memories are chosen, and nothing has moved yet: a reading does not show what has been chosen
+  bool has_settled_ = false;
   std::size_t at_ = 0;
+  std::vector<held_bytes> held_;     // by the pages that move, as far as it has not been taken again
   std::vector<reading> readings_;    // of nodes_
   std::vector<std::uint64_t> room_;  // of memories_: as last computed
   std::vector<gate> gates_;          // of memories_
@@ -281,11 +297,14 @@ class placer::placement {
   placement_report report_;
 };
 
-placer::placement::placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge)
+placer::placement::placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge,
+                             promise_map* notes, when_full policy)
     : by_{by},
       address_{address},
       bytes_{bytes},
       huge_{huge},
+      notes_{notes},
+      policy_{policy},
       readings_(by.nodes_.size()),
       room_(by.memories_.size()),
       gates_(by.memories_.size(), gate::open) {
@@ -296,7 +315,7 @@ placer::placement::placement(const placer& by, std::byte* address, std::size_t b
 }
 
 placement_report placer::placement::run() {
-  if (!by_.kernel_nodes_.empty()) leave_to_kernel();
+  if (!by_.kernel_nodes_.empty() && notes_ == nullptr) leave_to_kernel();  // what is promised is not made
   while (left() != 0) {
     std::optional<choice> next;
     if (!is_beyond_) next = choose();
@@ -333,16 +352,34 @@ void placer::placement::leave_to_kernel() {
 // Before there is said to be no room, all is looked at once more: others may have given memory back.
 std::optional<placer::placement::choice> placer::placement::choose() {
   for (bool is_second_look = false;;) {
-    const std::optional<choice> found = find_room();
+    std::optional<choice> found = find_room();
     if (!found) {
       if (is_second_look) return std::nullopt;
       is_second_look = true;
       reopen();
       continue;
     }
-    const spill_memory& memory = what(found->memory);
-    if (memory.budget == nullptr || reserve(*memory.budget, memory.fill, found->bytes)) return found;
+    if (take(*found)) return found;
   }
+}
+
+// From its budget, or from what may be promised of its node. False where others have been quicker.
+bool placer::placement::take(choice& to) {
+  const spill_memory& memory = what(to.memory);
+  to.reserved = to.bytes;
+  if (memory.budget == nullptr) return reserve_promise(to);
+  std::uint64_t* const held = held_of(memory.budget);
+  const std::uint64_t own = held == nullptr ? 0 : std::min<std::uint64_t>(*held, to.bytes);
+  to.reserved -= own;
+  if (to.reserved != 0 && !reserve(*memory.budget, memory.fill, to.reserved)) return false;
+  if (held != nullptr) *held -= own;
+  return true;
+}
+
+std::uint64_t* placer::placement::held_of(const byte_budget* budget) noexcept {
+  for (held_bytes& each : held_)
+    if (each.budget == budget) return &each.bytes;
+  return nullptr;
 }
 
 // The last memory, until it has nothing left. Nothing: the report says why.
@@ -353,15 +390,21 @@ std::optional<placer::placement::choice> placer::placement::choose_beyond() {
     return std::nullopt;
   }
   report_.outcome = placement_outcome::no_room;
-  if (by_.policy_ == when_full::error) return std::nullopt;
+  if (policy_ == when_full::error) return std::nullopt;
   is_beyond_ = true;
   if (byte_budget* const budget = what(last->memory).budget) {
-    budget->used.fetch_add(last->bytes, std::memory_order_relaxed);
+    std::uint64_t* const held = held_of(budget);
+    const std::uint64_t own = held == nullptr ? 0 : std::min<std::uint64_t>(*held, last->bytes);
+    if (held != nullptr) *held -= own;
+    last->reserved = last->bytes - own;
+    budget->used.fetch_add(last->reserved, std::memory_order_relaxed);
   } else {
+    last->reserved = last->bytes;
     gates_[last->memory] = gate::open;
     const std::uint64_t now = room(last->memory, chunk_from_here(fine_chunk));
     if (now < coarse_room) last->bytes = chunk_from_here(fine_chunk);
-    if (now < last->bytes) return std::nullopt;
+    if (now + bytes_here_on(what(last->memory).node, last->bytes) < last->bytes || !reserve_promise(*last))
+      return std::nullopt;
   }
   report_.outcome = placement_outcome::placed;
   return last;
@@ -374,6 +417,7 @@ std::optional<placer::placement::choice> placer::placement::find_room() {
     std::uint64_t weights = 0;
     for (std::size_t i = here.begin; i < here.end; ++i) {
       room_[i] = room(i, least);
+      if (room_[i] < coarse_room && what(i).budget == nullptr) room_[i] += bytes_here_on(what(i).node, least);
       if (room_[i] >= least) weights += what(i).weight;
     }
     if (weights == 0) continue;
@@ -401,19 +445,64 @@ std::uint64_t placer::placement::room(std::size_t index, std::size_t least) {
   if (!report_.memories[index].is_allowed || gates_[index] != gate::open) return 0;
   if (from.what.budget != nullptr)
     return difference(part_of(from.what.budget->bytes.load(std::memory_order_relaxed), from.what.fill),
-                      from.what.budget->used.load(std::memory_order_relaxed));
+                      from.what.budget->used.load(std::memory_order_relaxed)) +
+           held_by(from.what.budget);
   if (!by_.nodes_[from.node].is_told) return no_known_limit;
-  const reading& last = readings_[from.node];
-  if (!last.is_there || is_old(last, shown_room(index))) read(from.node);
-  const std::uint64_t now = difference(shown_room(index), last.placed_since);
+  std::uint64_t now = room_of_node(index);
+  if (now < coarse_room && promised_now(from.node) != 0 && !has_settled_) {
+    has_settled_ = true;
+    by_.promised_->settle(
+        by_.calls_.residence);  // before the reading: what is touched in between counts twice, not never
+    readings_[from.node].is_there = false;
+    now = room_of_node(index);
+  }
   if (now < least) gates_[index] = gate::full;
   return now;
 }
 
+// By a reading that serves.
+std::uint64_t placer::placement::room_of_node(std::size_t index) {
+  const std::size_t node = by_.memories_[index].node;
+  const reading& last = readings_[node];
+  if (!last.is_there || is_old(last, shown_room(index))) read(node);
+  return difference(shown_room(index), last.placed_since + std::max(last.promised_bytes, promised_now(node)));
+}
+
+std::uint64_t placer::placement::promised_now(std::size_t node_index) const noexcept {
+  if (by_.promised_ == nullptr) return 0;
+  return by_.promised_->sums().bytes[by_.nodes_[node_index].number].load(std::memory_order_relaxed);
+}
+
+// Before pages are promised, their bytes are in the node's sum, and never beyond its room: others promise, too.
+bool placer::placement::reserve_promise(const choice& to) noexcept {
+  if (notes_ == nullptr) return true;
+  const std::size_t node = by_.memories_[to.memory].node;
+  reading& last = readings_[node];
+  const std::uint64_t most =
+      by_.nodes_[node].is_told ? difference(shown_room(to.memory), last.placed_since) : no_known_limit;
+  std::atomic<std::uint64_t>& sum = by_.promised_->sums().bytes[by_.nodes_[node].number];
+  std::uint64_t before = sum.load(std::memory_order_relaxed);
+  do {
+    if (std::max(before, last.promised_bytes) + to.bytes > most) return false;
+  } while (!sum.compare_exchange_weak(before, before + to.bytes, std::memory_order_relaxed));
+  last.promised_since += to.bytes;
+  return true;
+}
+
+void placer::placement::withdraw(const choice& to) noexcept {
+  if (byte_budget* const budget = what(to.memory).budget) {
+    budget->used.fetch_sub(to.reserved, std::memory_order_relaxed);
+  } else if (notes_ != nullptr) {
+    by_.promised_->sums().bytes[what(to.memory).node].fetch_sub(to.reserved, std::memory_order_relaxed);
+  }
+}
+
 // Whether the next chunk is beyond what a reading serves for (invariant 3).
 bool placer::placement::is_old(const reading& last, std::uint64_t shown) const noexcept {
-  const std::uint64_t next = difference(shown, last.placed_since) >= coarse_room ? coarse_chunk : fine_chunk;
-  return last.placed_since != 0 && last.placed_since + next > std::min(shown / paced_placers, most_unread);
+  if (plans_) return false;
+  const std::uint64_t since = last.placed_since + last.promised_since;
+  const std::uint64_t next = difference(shown, since) >= coarse_room ? coarse_chunk : fine_chunk;
+  return since != 0 && since + next > std::min(shown / paced_placers, most_unread);
 }
 
 // At the last reading.
@@ -426,7 +515,9 @@ std::uint64_t placer::placement::shown_room(std::size_t index) const noexcept {
 // One that cannot be read any more, as the node is gone, is full.
 void placer::placement::read(std::size_t node_index) {
   ++report_.meminfo_reads;
-  reading now{.is_there = true};
+  reading now{.is_there = true,
+              .placed_since = plans_ ? readings_[node_index].placed_since : 0,
+              .promised_bytes = promised_now(node_index)};
   if (const std::optional<memory_use> use = use_of_node(by_.nodes_[node_index].number, by_.calls_)) {
     now.total_bytes = use->total_bytes;
     now.used_bytes = use->used_bytes;
@@ -441,20 +532,30 @@ void placer::placement::reopen() noexcept {
 
 // --- placing ---
 
-// False where nothing more is to be placed. pre: the chunk's bytes are in its budget.
+// False where nothing more is to be placed. pre: the chunk's bytes are in its budget, or in its node's sum.
 bool placer::placement::put(const choice& to) {
-  byte_budget* const budget = what(to.memory).budget;
   const binding bound = prefer(to);
-  if (bound == binding::done && make_pages(to.bytes)) {
-    count(to);
-    correct(to);
-    leave_policy_of_step(to);
+  if (bound == binding::done && realize(to)) {
     at_ += to.bytes;
     return true;
   }
-  if (budget != nullptr) budget->used.fetch_sub(to.bytes, std::memory_order_relaxed);
+  withdraw(to);
   if (bound == binding::not_allowed) report_.memories[to.memory].is_allowed = false;
   return bound == binding::not_allowed;
+}
+
+// By making its pages, or by a note of what whoever touches them will get.
+bool placer::placement::realize(const choice& to) {
+  if (notes_ != nullptr) {
+    if (what(to.memory).budget == nullptr) notes_->note(address_ + at_, to.bytes, what(to.memory).node);
+    count(to);
+    return true;
+  }
+  if (!make_pages(to.bytes)) return false;
+  count(to);
+  correct(to);
+  leave_policy_of_step(to);
+  return true;
 }
 
 placer::placement::binding placer::placement::prefer(const choice& to) {
@@ -492,7 +593,9 @@ void placer::placement::count(const choice& to) {
   report_.placed_bytes += to.bytes;
   report_.memories[to.memory].placed_bytes += to.bytes;
   if (is_beyond_) report_.beyond_bytes += to.bytes;
-  if (what(to.memory).budget == nullptr) readings_[by_.memories_[to.memory].node].placed_since += to.bytes;
+  if (what(to.memory).budget == nullptr && notes_ == nullptr)
+    readings_[by_.memories_[to.memory].node].placed_since +=
+        moves_ ? to.bytes - bytes_here_on(what(to.memory).node, to.bytes) : to.bytes;
 }
 
 void placer::placement::correct(const choice& to) {
@@ -507,18 +610,26 @@ void placer::placement::correct(const choice& to) {
 
   for (std::size_t i = 0; i < pages; ++i) addresses[i] = address_ + at_ + i * page_bytes;
   const std::size_t astray = find_elsewhere(addresses.data(), pages, node);
-  std::size_t remain = astray;
-  if (astray != 0 && has_room_for(to.memory, astray * page_bytes)) {
-    std::array<int, most_pages> nodes;
-    std::array<int, most_pages> status;
-    nodes.fill(static_cast<int>(node));
-    // Its status is none: for a page of a huge one that has been moved with another, it is an error.
-    by_.calls_.move(astray, addresses.data(), nodes.data(), status.data());
-    remain = find_elsewhere(addresses.data(), astray, node);
-    if (remain != 0) gates_[to.memory] = gate::dry;  // it keeps what it shows as free for itself
-  }
+  const std::size_t remain = astray == 0 ? 0 : take_home(to, addresses.data(), astray);
   report_.corrected_pages += astray - remain;
   report_.memories[to.memory].elsewhere_bytes += remain * page_bytes;
+}
+
+// Pages of a chunk to its memory, where that has room. How many remain where they are; they come first then.
+std::size_t placer::placement::take_home(const choice& to, void** astray, std::size_t pages) {
+  const std::uint32_t node = what(to.memory).node;
+  if (!has_room_for(to.memory, pages * page_bytes)) return pages;
+  std::array<int, most_pages> nodes;
+  std::array<int, most_pages> status;
+  nodes.fill(static_cast<int>(node));
+  // Its status is none: for a page of a huge one that has been moved with another, it is an error.
+  by_.calls_.move(pages, astray, nodes.data(), status.data());
+  const bool is_held = std::any_of(status.begin(), status.begin() + static_cast<std::ptrdiff_t>(pages),
+                                   [](int each) { return each == -EACCES; });
+  const std::size_t remain = find_elsewhere(astray, pages, node);
+  if (remain != 0 && is_held) report_.is_held = true;
+  if (remain != 0 && !is_held) gates_[to.memory] = gate::dry;  // it keeps what it shows as free for itself
+  return remain;
 }
 
 std::size_t placer::placement::find_elsewhere(void** addresses, std::size_t pages, std::uint32_t node) {
@@ -549,6 +660,68 @@ void placer::placement::leave_policy_of_step(const choice& to) const noexcept {
   if (can_prefer_ && node != what(to.memory).node) by_.calls_.prefer(address_ + at_, to.bytes, node);
 }
 
+// --- moving ---
+
+placement_report placer::placement::run_move(std::vector<held_bytes> held) {
+  held_ = std::move(held);
+  moves_ = plans_ = true;
+  std::vector<choice> plan;
+  while (left() != 0) {
+    std::optional<choice> next;
+    if (!is_beyond_) next = choose();
+    if (!next) next = choose_beyond();
+    if (!next) {
+      give_plan_up(plan);
+      return std::move(report_);
+    }
+    count(*next);
+    plan.push_back(*next);
+    at_ += next->bytes;
+  }
+  for (const held_bytes& each : held_) each.budget->used.fetch_sub(each.bytes, std::memory_order_relaxed);
+  plans_ = false;
+  at_ = 0;
+  for (const choice& to : plan) {
+    move_chunk(to);
+    at_ += to.bytes;
+  }
+  fill_in_totals();
+  return std::move(report_);
+}
+
+// The report shows what the memories hold without what was chosen.
+void placer::placement::give_plan_up(const std::vector<choice>& plan) noexcept {
+  for (const choice& to : plan) withdraw(to);
+  for (reading& each : readings_) each.placed_since = 0;
+  for (memory_fill& row : report_.memories) row.placed_bytes = 0;
+  report_.placed_bytes = report_.beyond_bytes = 0;
+  fill_in_totals();
+}
+
+void placer::placement::move_chunk(const choice& to) {
+  memory_fill& row = report_.memories[to.memory];
+  const binding bound = prefer(to);
+  if (bound != binding::done) {
+    row.is_allowed = bound != binding::not_allowed;
+    row.elsewhere_bytes += to.bytes;
+    return;
+  }
+  if (!report_.is_checked) return;
+  std::array<void*, most_pages> addresses;
+  for (std::size_t i = 0; i < to.bytes / page_bytes; ++i) addresses[i] = address_ + at_ + i * page_bytes;
+  const std::size_t astray = find_elsewhere(addresses.data(), to.bytes / page_bytes, what(to.memory).node);
+  const std::size_t remain = astray == 0 ? 0 : take_home(to, addresses.data(), astray);
+  report_.corrected_pages += astray - remain;
+  row.elsewhere_bytes += remain * page_bytes;
+}
+
+// Of the next bytes. 0 where pages are made: none is there yet.
+std::uint64_t placer::placement::bytes_here_on(std::uint32_t node, std::size_t bytes) const {
+  if (!moves_) return 0;
+  const page_locations found = locate_pages(address_ + at_, bytes, by_.calls_);
+  return node < found.node_bytes.size() ? found.node_bytes[node] : 0;
+}
+
 void placer::placement::refuse(int reason) noexcept {
   report_.outcome = placement_outcome::refused;
   report_.error = reason;
@@ -562,14 +735,26 @@ void placer::placement::fill_in_totals() {
       row.used_bytes = budget->used.load(std::memory_order_relaxed);
     } else if (const reading& last = readings_[by_.memories_[i].node]; last.is_there) {
       row.total_bytes = last.total_bytes;
-      row.used_bytes = last.used_bytes + last.placed_since;
+      row.used_bytes = last.used_bytes + last.placed_since + promised_now(by_.memories_[i].node);
     }
   }
 }
 
 placement_report placer::place(void* address, std::size_t bytes, huge_page_maker* huge) const {
   SITU_ASSERT(1, (reinterpret_cast<std::uintptr_t>(address) | bytes) % page_bytes == 0, "place whole pages");
-  return placement{*this, static_cast<std::byte*>(address), bytes, huge}.run();
+  return placement{*this, static_cast<std::byte*>(address), bytes, huge, nullptr, policy_}.run();
+}
+
+placement_report placer::promise(void* address, std::size_t bytes, promise_map& notes, when_full policy) const {
+  SITU_ASSERT(1, (reinterpret_cast<std::uintptr_t>(address) | bytes) % page_bytes == 0, "promise whole pages");
+  SITU_ASSERT(1, promised_ != nullptr, "this placer was made without promises");
+  return placement{*this, static_cast<std::byte*>(address), bytes, nullptr, &notes, policy}.run();
+}
+
+placement_report placer::move(void* address, std::size_t bytes, std::vector<held_bytes> held) const {
+  SITU_ASSERT(1, (reinterpret_cast<std::uintptr_t>(address) | bytes) % page_bytes == 0, "move whole pages");
+  map_existing(address, bytes);
+  return placement{*this, static_cast<std::byte*>(address), bytes, nullptr, nullptr, policy_}.run_move(std::move(held));
 }
 
 // --- telling ---
@@ -600,52 +785,6 @@ std::string format_fills(const placement_report& report) {
 void release_budgets(const placement_report& report) noexcept {
   for (const memory_fill& row : report.memories)
     if (row.memory.budget != nullptr) row.memory.budget->used.fetch_sub(row.placed_bytes, std::memory_order_relaxed);
-}
-
-page_locations locate_pages(const void* address, std::size_t bytes, const placement_calls& calls) {
-  page_locations found;
-  const auto begin = reinterpret_cast<std::uintptr_t>(address) & ~(page_bytes - 1);
-  const auto end = reinterpret_cast<std::uintptr_t>(address) + bytes;
-  std::array<void*, most_pages> addresses;
-  std::array<int, most_pages> status;
-  for (std::uintptr_t at = begin; at < end;) {
-    std::size_t pages = 0;
-    for (; pages < most_pages && at < end; ++pages, at += page_bytes) addresses[pages] = reinterpret_cast<void*>(at);
-    if (calls.move(pages, addresses.data(), nullptr, status.data()) != 0) return {.error = errno};
-    for (std::size_t i = 0; i < pages; ++i) {
-      if (status[i] < 0) {
-        found.absent_bytes += page_bytes;
-        continue;
-      }
-      const auto node = static_cast<std::size_t>(status[i]);
-      if (node >= found.node_bytes.size()) found.node_bytes.resize(node + 1);
-      found.node_bytes[node] += page_bytes;
-    }
-  }
-  return found;
-}
-
-void forget_placement(void* address, std::size_t bytes) noexcept {
-  ::syscall(SYS_mbind, address, bytes, MPOL_DEFAULT, nullptr, 0ul, 0);  // where it fails, nothing has been placed
-}
-
-std::optional<memory_use> use_of_node(std::uint32_t node, const placement_calls& calls) {
-  char text[512];  // they are among its first lines
-  const ssize_t bytes = calls.read_meminfo(node, text, sizeof text);
-  const std::string_view read{text, bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
-  const std::optional<std::uint64_t> total = parse_kilobytes(read, "MemTotal:");
-  const std::optional<std::uint64_t> unused = parse_kilobytes(read, "MemFree:");
-  if (!total || !unused) return std::nullopt;
-  // Pages of files are written back or dropped where others are wanted.
-  const std::uint64_t dropped =
-      parse_kilobytes(read, "Active(file):").value_or(0) + parse_kilobytes(read, "Inactive(file):").value_or(0);
-  return memory_use{.total_bytes = *total, .used_bytes = difference(*total, *unused + dropped)};
-}
-
-bool is_numa_balancing_on(const std::string& file) {
-  std::ifstream setting{file};
-  int value = 0;
-  return setting >> value && value != 0;  // 1: balancing, 2: between tiers of memory, 3: both
 }
 
 }  // namespace situ::detail

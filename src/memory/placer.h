@@ -9,6 +9,10 @@
 //   look      at 8 of them: where are they?                    move_pages without nodes
 //   correct   where one is elsewhere: all that are             move_pages, while the chosen memory has room
 //
+// Or the last three steps are left out (promise): the pages come when somebody touches them, from the memory that was
+// chosen, since the range keeps its policy; of a shared mapping, whoever touches them. Until then they are promised
+// (promises.h), and what is promised of a node is not free for others.
+//
 //   range   | 2 MiB | 2 MiB |  ...  | 2 MiB |64K|64K|  ...  |64K| 2 MiB | 2 MiB | ...
 //            first memory             `-- its room is below 16 MiB --'  second memory
 //
@@ -30,7 +34,11 @@
 //      which the system drops for others.
 //   7. A placed range keeps a policy: the kernel's automatic balancing leaves it alone then (vma_policy_mof in its
 //      mm/mempolicy.c). A step's memories leave one and the same, that of its first memory, so that the mappings of
-//      neighbouring chunks merge again: a process has 65530, which 128 GiB of alternating chunks would take.
+//      neighbouring chunks merge again: a process has 65530, which 128 GiB of alternating chunks would take. What is
+//      promised keeps each chunk's own.
+//   8. What is promised of a node and what is used of it never exceed its threshold together, as far as those go who
+//      share its sums: room is what a reading shows, less the larger of what was promised then and what is now. Pages
+//      that are touched count twice until somebody settles, which is done before a node is said to have little room.
 #pragma once
 
 #include <sys/types.h>
@@ -44,6 +52,7 @@
 #include "memory/byte_budget.h"
 #include "memory/huge_pages.h"
 #include "memory/kernel_order.h"
+#include "memory/promises.h"
 
 namespace situ::detail {
 
@@ -62,6 +71,8 @@ struct placement_calls {
   void (*touch)(void* address, std::size_t bytes) noexcept;
   // move_pages of this process. nodes: null asks where the pages are.
   int (*move)(std::size_t pages, void** addresses, const int* nodes, int* status) noexcept;
+  // mincore: pages of shared memory exist whoever has touched them.
+  residence_call residence;
   // The policies by which the kernel places along orderings. Null: there is no such kernel, nor the next two then.
   const kernel_orders& (*ordered_policies)() noexcept = nullptr;
   int (*bind_ordered)(void* address, std::size_t bytes, int mode, bool is_strict) noexcept = nullptr;
@@ -113,6 +124,7 @@ struct placement_report {
   std::uint64_t by_kernel_bytes = 0;  // of these, what the kernel placed by its own policy; the first of them
   std::uint64_t beyond_bytes = 0;     // and what the last memory took beyond its threshold
   std::uint64_t corrected_pages = 0;
+  bool is_held = false;  // the kernel left pages elsewhere since other processes map them
   std::uint64_t meminfo_reads = 0;
   std::vector<memory_fill> memories;  // in the order of the ordering
 };
@@ -121,18 +133,42 @@ struct placement_report {
 // Gives back to the budgets what the report's placement took of them: its pages are gone, or about to go.
 void release_budgets(const placement_report& report) noexcept;
 
+// What pages have of a budget.
+struct held_bytes {
+  byte_budget* budget;
+  std::uint64_t bytes;
+};
+
 // Any thread may place, several at a time: what a placement knows is its own, but for budgets.
 class placer {
  public:
   // Throws bad_argument for an ordering without a memory in each step, a weight of 0, a fill out of its range, or a
   // node that is not there; not_supported where a node's free memory cannot be read. Node 0 is always there: where
   // nothing tells its free memory, it has room.
-  explicit placer(const spill_ordering& ordering, const placement_calls& calls = system_placement_calls());
+  // `promised`: what else is promised of the nodes, and where its own promises count; null: nothing is, and it promises
+  // nothing. It outlives the placer.
+  explicit placer(const spill_ordering& ordering, const placement_calls& calls = system_placement_calls(),
+                  promises* promised = nullptr);
 
   // Makes the pages of a range exist, each in its memory. pre: whole pages of one mapping, private and anonymous or
   // shared, that may be written; none has been written. huge: makes the huge pages of a shared mapping; null: none.
   // cost: what the pages' faults cost, and 2 to 5 us for 2 MiB; a reading of a node's free memory now and then.
   [[nodiscard]] placement_report place(void* address, std::size_t bytes, huge_page_maker* huge = nullptr) const;
+  // Leaves the pages to who touches them first, each from its memory. `notes` are of the promises that the placer was
+  // made with; whoever gives the pages back withdraws them there. Of a memory with a budget they count as used at once.
+  // Where it ends for want of room, what comes before stays promised. pre: as of place.
+  // cost: 1 to 2 us for 2 MiB, and a reading now and then; the faults come later.
+  [[nodiscard]] placement_report promise(void* address, std::size_t bytes, promise_map& notes) const {
+    return promise(address, bytes, notes, policy_);
+  }
+  // The same with what happens without room said here.
+  [[nodiscard]] placement_report promise(void* address, std::size_t bytes, promise_map& notes, when_full policy) const;
+  // Takes pages that exist to the memories of the ordering; those that do not will come from there, as long as it has
+  // room. All memories are chosen first: without room for all, nothing is moved or taken, and the report has nothing as
+  // placed. What lies on a node needs no room there, nor do the bytes that the range has of budgets: `held` by these
+  // pages until now, they are the report's from then on, or given back. pre: whole pages of one mapping; nothing is
+  // promised of them. cost: 0.1 us for a page that stays, about 1 us for one that moves.
+  [[nodiscard]] placement_report move(void* address, std::size_t bytes, std::vector<held_bytes> held = {}) const;
 
  private:
   class placement;  // one call of place()
@@ -156,6 +192,7 @@ class placer {
 
   const placement_calls& calls_;
   const when_full policy_;
+  promises* const promised_;
   bool is_node_0_only_ = true;
   std::vector<node> nodes_;
   std::vector<memory> memories_;
@@ -166,12 +203,17 @@ class placer {
 // Where the pages of a range are.
 struct page_locations {
   std::vector<std::uint64_t> node_bytes;  // by the node's number, up to the last that has any
-  std::uint64_t absent_bytes = 0;         // pages that this process has not touched; in a shared mapping they may exist
-  int error = 0;                          // errno's value where the kernel does not tell; nothing is known then
+  // Pages that this process has not touched; of a shared mapping they may exist (map_existing).
+  std::uint64_t absent_bytes = 0;
+  int error = 0;  // errno's value where the kernel does not tell; nothing is known then
 };
 // Pages that the range has a part of count whole. cost: about 0.1 us for a page.
 [[nodiscard]] page_locations locate_pages(const void* address, std::size_t bytes,
                                           const placement_calls& calls = system_placement_calls());
+
+// Pages of a shared mapping that exist since another process has touched them get into this process's tables, so that
+// the kernel can be asked of them here. No page is made. cost: 0.05 us for a page; more for those that come.
+void map_existing(const void* address, std::size_t bytes) noexcept;
 
 // The kernel places what the range's mapping gets from here on, as if nothing had been placed in it.
 void forget_placement(void* address, std::size_t bytes) noexcept;

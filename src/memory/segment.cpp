@@ -61,6 +61,8 @@ segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t 
       status_{control.status(place)},
       heap_address_{slice_base + heap_offset(control, private_bytes)},
       capacity_{capacity_of(control, heap_offset(control, private_bytes))},
+      promises_{control, slice_base - (std::uintptr_t{place} << control.slice_shift), place,
+                heap_offset(control, private_bytes)},
       heap_{*this, heap_map::at(heap_address_, control.slice_shift), kept_bytes(control)} {
   if (capacity_ < extent_step)
     throw_error(
@@ -68,14 +70,16 @@ segment::segment(job_control& control, std::uintptr_t slice_base, std::uint32_t 
         fmt::format("a slice of {} bytes a place leaves no room for a heap beside {} bytes of channels and {} bytes of "
                     "metadata; start fewer places, or lift the limit on address space (ulimit -v)",
                     std::uint64_t{1} << control.slice_shift, private_bytes,
-                    heap_map::metadata_bytes(control.slice_shift)));
+                    heap_map::metadata_bytes(control.slice_shift) + segment_promises::metadata_bytes(control)));
   SITU_ASSERT(1, heap_address_ % chunk_bytes == 0, "map the address space at a multiple of 2 MiB");
 }
 
 segment::~segment() { ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(heap_address_), extent_); }
 
 std::uint64_t segment::heap_offset(const job_control& control, std::size_t private_bytes) {
-  return round_up(private_bytes + heap_map::metadata_bytes(control.slice_shift), detail::huge_page_bytes);
+  return round_up(
+      private_bytes + segment_promises::metadata_bytes(control) + heap_map::metadata_bytes(control.slice_shift),
+      detail::huge_page_bytes);
 }
 
 void segment::mirror_extent(std::uint64_t* limit) noexcept {
@@ -198,9 +202,26 @@ bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
   return true;
 }
 
-unsigned segment::arena_for(const intent& what) {
-  if (placed_ == nullptr) placed_ = std::make_unique<intent_arenas>(control_, status_.placed, orderings_here());
-  return placed_->arena_for(what, heap_);
+// The intents that every machine has, both ways, do not push each other out of `known` ones.
+static constexpr bool have_their_own(std::size_t places) {
+  std::uint64_t taken = 0;
+  for (const intent& what : intents_everywhere)
+    for (const bool populate : {false, true}) {
+      const std::uint64_t bit = std::uint64_t{1} << arena_key(what, populate) % places;
+      if ((taken & bit) != 0) return false;
+      taken |= bit;
+    }
+  return true;
+}
+
+unsigned segment::arena_for(const intent& what, bool populate) {
+  static_assert(known_arenas == 64 && have_their_own(known_arenas));
+  if (placed_ == nullptr)
+    placed_ = std::make_unique<intent_arenas>(control_, promises_, status_.placed, orderings_here());
+  const unsigned arena = placed_->arena_for(what, populate, heap_);
+  const std::uint64_t key = arena_key(what, populate);
+  known_[key % known_arenas] = {key, &heap_.numbered(arena)};
+  return arena;
 }
 
 bool segment::place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept {
@@ -210,6 +231,20 @@ bool segment::place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) n
   const bool is_placed = placed_->place(arena, memory, bytes, huge_pages_);
   ASAN_POISON_MEMORY_REGION(memory, bytes);
   return is_placed;
+}
+
+bool segment::owns_pages(const std::byte* block) const noexcept {
+  const std::uint64_t chunk = (reinterpret_cast<std::uintptr_t>(block) - heap_address_) >> chunk_shift;
+  return chunk < heap_.open_chunks() && heap_.map().entry(static_cast<std::uint32_t>(chunk)).kind == chunk_kind::large;
+}
+
+placement_report segment::move_to(const intent& what, std::byte* block, std::size_t bytes) {
+  const unsigned arena = arena_for(what);
+  return placed_->move(arena, block, round_up(bytes, chunk_bytes));
+}
+
+bool segment::freed(std::uint64_t offset, std::uint64_t) noexcept {
+  return placed_ != nullptr && placed_->freed(reinterpret_cast<std::byte*>(heap_address_ + offset));
 }
 
 void segment::unplace(std::uint64_t offset, std::uint64_t bytes) noexcept {

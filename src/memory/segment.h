@@ -1,9 +1,9 @@
 // One place's slice of the address space: where its parts lie, how far it is open, and what it takes of the job's
 // budget.
 //
-//   slice_base                        heap_offset (2 MiB aligned, the same in every slice of a job)
-//   | private: channels, barrier | heap metadata |  heap ...  opened ->   | never opened |
-//                                                |<- slot.extent bytes ->|
+//   slice_base                                   heap_offset (2 MiB aligned, the same in every slice of a job)
+//   | private: channels, barrier | promises | heap metadata |  heap ...  opened ->   | never opened |
+//                                                           |<- slot.extent bytes ->|
 //
 // The metadata lies below the heap and is not part of the extent, so that a stray put of another place cannot reach it.
 //
@@ -21,7 +21,9 @@
 #include "memory/huge_pages.h"
 #include "memory/intent_arenas.h"
 #include "memory/job.h"
+#include "memory/segment_promises.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,12 +66,17 @@ class segment final : private heap_backing {
   [[nodiscard]] void* allocate_in(unsigned arena, std::size_t bytes, std::size_t alignment) noexcept {
     return heap_.allocate_in(arena, bytes, alignment);
   }
-  // Throws what intent_arenas::arena_for throws, and bad_file.
-  [[nodiscard]] unsigned arena_for(const intent& what);
-  // From what is at hand, for the intent that was asked for last; or nullptr.
-  [[nodiscard]] void* allocate_quickly_for(const intent& what, std::size_t bytes, std::size_t alignment) noexcept {
-    const unsigned arena = placed_ == nullptr ? heap::plain : placed_->last_if_for(what);
-    return arena == heap::plain ? nullptr : heap_.allocate_quickly_in(arena, bytes, alignment);
+  // populate: its pages exist when it is placed; else each comes when it is first touched. Throws what
+  // intent_arenas::arena_for throws, and bad_file.
+  [[nodiscard]] unsigned arena_for(const intent& what, bool populate = true);
+  // A large block's pages to the memories of an intent; see intent_arenas. pre: owns_pages(block). Throws as arena_for.
+  [[nodiscard]] placement_report move_to(const intent& what, std::byte* block, std::size_t bytes);
+  // Whether a live block of this segment has its pages for itself: one that is larger than every class.
+  [[nodiscard]] bool owns_pages(const std::byte* block) const noexcept;
+  // From what is at hand, for an intent that was asked for lately, by its arena_key; or nullptr.
+  [[nodiscard]] void* allocate_quickly_for(std::uint64_t key, std::size_t bytes, std::size_t alignment) noexcept {
+    const known_arena& known = known_[key % known_arenas];
+    return known.key == key ? heap_.allocate_quickly_in(*known.in, bytes, alignment) : nullptr;
   }
   // Of allocate().
   [[nodiscard]] unsigned arena_for_all() const noexcept { return arena_for_all_; }
@@ -105,6 +112,15 @@ class segment final : private heap_backing {
   bool give_back(std::uint64_t offset, std::uint64_t bytes) noexcept override;
   bool place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) noexcept override;
   void unplace(std::uint64_t offset, std::uint64_t bytes) noexcept override;
+  bool freed(std::uint64_t offset, std::uint64_t bytes) noexcept override;
+
+  // Arenas by their arena_key: a look for one that is used again is a comparison. (Names with one key, of which
+  // none are known among 2^64, would share what the shortcut finds.)
+  struct known_arena {
+    std::uint64_t key = 0;
+    heap::arena* in = nullptr;
+  };
+  static constexpr std::size_t known_arenas = 64;
 
   job_control& control_;
   place_slot& slot_;
@@ -119,7 +135,9 @@ class segment final : private heap_backing {
   std::uint64_t huge_page_bytes_ = 0;
   bool huge_pages_available_ = false;
   huge_page_maker huge_pages_;
+  segment_promises promises_;
   std::unique_ptr<intent_arenas> placed_;
+  std::array<known_arena, known_arenas> known_{};
   unsigned arena_for_all_ = heap::plain;
   heap heap_;  // last: it opens and charges through the members above
 };

@@ -177,6 +177,7 @@ launch_result launch_places(std::uint32_t places, const std::function<int()>& bo
            options.stack_bytes == 0 ? 0 : checked_stack_bytes(options.stack_bytes, "launch_options::stack_bytes"),
        .observation_bytes = observed ? observation_bytes(places, trace) : 0,
        .memory_intent = options.memory_intent,
+       .memory = options.memory,
        .stats = options.stats,
        .trace = trace,
        .progress = options.progress,

@@ -32,6 +32,9 @@ struct start_environment {
 // for values that are none. Not thread-safe (it changes the environment): the first runtime of a process calls it.
 std::optional<start_environment> read_start_environment();
 
+// What the segments of a job lie in that nobody launches with an option for it: SITU_MEMORY, "" where it is not set.
+[[nodiscard]] std::string memory_by_environment();
+
 // How the next situ::runtime of the calling thread joins, where launch() or the in-process mode started this thread.
 struct start_ticket {
   std::uint32_t place = 0;

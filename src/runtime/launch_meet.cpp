@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "memory/liveness.h"
+#include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/standstill.h"
 
@@ -173,7 +174,7 @@ job receive_all(const foreign_task& self, const meeting_point& point) {
   const descriptor listener = open_socket(self);
   if (::bind(listener.number(), point.get(), point.bytes) != 0 || ::listen(listener.number(), SOMAXCONN) != 0)
     throw_cannot_meet(self, "its address is taken", ::strerrordesc_np(errno));
-  job made = job::create({.place_count = self.size});
+  job made = job::create({.place_count = self.size, .memory = memory_by_environment()});
   std::vector<arrived_task> come;
   for (waiting_notice waited; come.size() + 1 < self.size;) {
     if (is_ready(listener, look_ms)) receive_task(self, listener, come);

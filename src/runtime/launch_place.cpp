@@ -35,6 +35,11 @@ std::uint32_t number_in(const char* variable, const char* text) {
 
 }  // namespace
 
+std::string memory_by_environment() {
+  const char* const text = std::getenv("SITU_MEMORY");
+  return text == nullptr ? "" : text;
+}
+
 std::optional<start_environment> read_start_environment() {
   const char* const descriptor = std::getenv("SITU_JOB_FD");
   if (descriptor == nullptr) return std::nullopt;

@@ -124,7 +124,7 @@ struct runtime::implementation {
       neighbour.emplace(owned_job->control(), task->rank);
       join(*owned_job, task->rank, nullptr);
     } else {
-      owned_job.emplace(job::create({.place_count = 1}));
+      owned_job.emplace(job::create({.place_count = 1, .memory = memory_by_environment()}));
       join(*owned_job, 0, nullptr);
     }
   }

@@ -93,7 +93,7 @@ std::string_view name(executor e) noexcept {
 context::parts::parts(options o)
     : how{std::move(o)},
       tree{this_machine()},
-      source{how.memory_intent ? page_source{*how.memory_intent} : page_source{}},
+      source{how.memory_intent ? page_source{*how.memory_intent, how.memory_populate} : page_source{}},
       pool{tree, how.threads, how.bind_threads},
       caches{caches_of(tree, how.cache_bytes, pool.size())},
       runner{pool, how.small_points} {
@@ -157,7 +157,7 @@ void context::parts::allocate(dataset_core& data) {
   data.memory = p.data() + shift;
   data.origin = data.memory - data.offset(data.valid.low) * static_cast<std::ptrdiff_t>(data.element_bytes);
   // First touch, by the partition of the loops.
-  if (!source.places() && data.bytes > std::size_t{1} << 20) {
+  if (!source.populates() && data.bytes > std::size_t{1} << 20) {
     pool.run([&](int thread) {
       const box mine = slice(data.valid, data.dims, [](int) { return true; }, thread, pool.size());
       const int last = data.dims - 1;

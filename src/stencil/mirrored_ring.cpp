@@ -1,6 +1,7 @@
 #include "stencil/mirrored_ring.h"
 
-#include "base/descriptor.h"
+#include "base/addresses.h"
+#include "memory/page_file.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -24,19 +25,17 @@ std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
 
 mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source& from) : mirrored_ring{} {
   bytes_ = bytes;
-  const int memory = detail::above_standard(memfd_create("situ-stencil-ring", MFD_CLOEXEC));
-  void* const at = memory >= 0 && ftruncate(memory, static_cast<off_t>(bytes)) == 0
-                       ? mmap(nullptr, mapped_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                       : MAP_FAILED;
-  bool good = at != MAP_FAILED;
+  const situ::detail::page_file memory = situ::detail::page_file::create({}, "situ-stencil-ring");
+  memory.resize(bytes);
+  std::byte* const at = situ::detail::reserve_addresses(mapped_bytes());
+  bool good = at != nullptr;
   if (good)
-    mapping_ = static_cast<std::byte*>(at),
+    mapping_ = at,
     at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
   for (int copy = 0; copy < 2 && good; ++copy) {
     good = mmap(at_ + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                memory, 0) != MAP_FAILED;
+                memory.descriptor(), 0) != MAP_FAILED;
   }
-  if (memory >= 0) close(memory);
   if (!good) throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
   const bool is_huge = bytes % huge_bytes == 0;
   situ::detail::huge_page_maker huge;
@@ -49,7 +48,7 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
 }
 
 mirrored_ring::~mirrored_ring() {
-  if (mapping_ != nullptr) munmap(mapping_, mapped_bytes());
+  if (mapping_ != nullptr) situ::detail::release_addresses(mapping_, mapped_bytes());
 }
 
 }  // namespace situ::stencil

@@ -73,6 +73,7 @@ options options::from_environment(options o) {
   if (const auto v = get("SITU_STENCIL_FAST"); !v.empty()) o.fast_bytes = parse_size("SITU_STENCIL_FAST", v);
   if (const auto v = get("SITU_STENCIL_STORE"); !v.empty()) o.store = parse_store(v);
   if (const auto v = get("SITU_STENCIL_INTENT"); !v.empty()) o.memory_intent = parse_intent("SITU_STENCIL_INTENT", v);
+  if (const auto v = get("SITU_STENCIL_POPULATE"); !v.empty()) o.memory_populate = v != "0";
   if (const auto v = get("SITU_STENCIL_RESIDENT"); !v.empty())
     o.resident_bytes = parse_size("SITU_STENCIL_RESIDENT", v);
   if (const auto v = get("SITU_STENCIL_DIRECTORY"); !v.empty()) o.directory = v;

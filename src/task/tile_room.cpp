@@ -49,7 +49,7 @@ tile_room::tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t fram
   }
   // The pages are where they shall be. One policy for all of them, which no balancing of the kernel's touches: else a
   // frame might be two mappings, and those do not move together.
-  if (source.places()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
+  if (source.populates()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
 }
 
 tile_room::~tile_room() {

@@ -31,8 +31,29 @@ struct counted {
 };
 // In the order in which run_all() counts them. Few: a step costs up to 20 us.
 constexpr counted operations[] = {
-    {"put", 16}, {"get", 16}, {"message", 8}, {"at", 8}, {"at_payload", 8}, {"clone_node", 300},
+    {"put", 16},
+    {"get", 16},
+    {"message", 8},
+    {"at", 8},
+    {"at_payload", 8},
+    {"clone_node", 300},
+    {"allocate_pair", 16},
+    {"intent_pair", 16},
+    {"first_touch_pair", 16},
+    {"intents_in_turns", 16},
 };
+
+// A block of 64 bytes, and back.
+template <class Allocate>
+void count_pairs(Allocate allocate) {
+  for (int i = 0; i < 8; ++i) deallocate(allocate(i));  // what is made once
+  int i = 0;
+  count_steps(16, [&] {
+    const ptr<std::byte> block = allocate(i++);
+    asm volatile("" : : "r"(block.address()) : "memory");
+    deallocate(block);
+  });
+}
 
 int arrived = 0;
 void on_message(am::token&, int value) { arrived += value; }
@@ -70,6 +91,11 @@ void run_all() {
   for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i].next = &list[i + 1];
   count_steps(1, [&] { sum += clone(&list[0])->value; });
   deallocate(word);
+
+  count_pairs([](int) { return allocate<std::byte>(64); });
+  count_pairs([](int) { return allocate<std::byte>(64, intent::normal); });
+  count_pairs([](int) { return allocate<std::byte>(64, intent::normal, {.populate = false}); });
+  count_pairs([](int i) { return allocate<std::byte>(64, i % 2 == 0 ? intent::normal : intent::capacity); });
 }
 
 // Name and count of each line that is no comment.

@@ -7,6 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <memory_resource>
 #include <string>
@@ -23,6 +26,7 @@ using situ::test::local_places;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr intent turns{"turns"};
+constexpr intent node_0{"node_0"};
 
 std::uint64_t bytes_in(const memory_placement& where, const std::string& memory) {
   for (const memory_part& part : where.parts)
@@ -230,6 +234,104 @@ TEST(placement, a_job_may_have_an_intent_for_all) {
   for (const auto block : {large, huge}) deallocate(block);
   for (const auto block : {small, other}) deallocate(block);
   EXPECT_TRUE(places.segment(0).is_valid());
+}
+
+// --- first touch ---
+
+constexpr placing on_touch{.populate = false};
+
+TEST(first_touch, pages_come_where_the_ordering_has_them_and_count_from_the_start) {
+  local_places places{1};
+  const acting_as place{places.context(0)};
+  const ptr<std::byte> block = allocate<std::byte>(12 * mib, intent::bandwidth, on_touch);
+  EXPECT_EQ(placement(block).to_text(), "12 MiB untouched");
+  EXPECT_EQ(placement(block).intent, "bandwidth");
+  std::memset(block.local(), 1, 2 * mib);
+  std::memset(block.local() + 9 * mib, 1, mib);
+  const memory_placement where = placement(block);
+  EXPECT_EQ(bytes_in(where, "fast"), 2 * mib);
+  EXPECT_EQ(bytes_in(where, "slow"), mib);
+  EXPECT_EQ(where.untouched_bytes, 9 * mib);
+  EXPECT_THROW((void)allocate<std::byte>(14 * mib, intent::bandwidth), error) << "12 of 24 MiB are promised";
+  EXPECT_THROW((void)allocate<std::byte>(14 * mib, intent::bandwidth, on_touch), error);
+  deallocate(block);
+  EXPECT_NO_THROW(deallocate(allocate<std::byte>(24 * mib, intent::bandwidth)));
+  EXPECT_TRUE(places.segment(0).is_valid());
+}
+
+TEST(first_touch, small_blocks_and_containers_have_it_too) {
+  local_places places{1};
+  const acting_as place{places.context(0)};
+  const ptr<std::byte> early = allocate<std::byte>(100, intent::bandwidth);
+  const ptr<std::byte> late = allocate<std::byte>(100, intent::bandwidth, {.alignment = 64, .populate = false});
+  EXPECT_EQ(late.address() % 64, 0u);
+  EXPECT_EQ(placement(early).to_text(), "112 B in fast");
+  EXPECT_EQ(placement(late).to_text(), "128 B untouched");
+  late.local()[0] = std::byte{1};
+  EXPECT_EQ(placement(late).to_text(), "128 B in fast");
+  EXPECT_THROW((void)allocate<std::byte>(100, intent::bandwidth, {.alignment = 48}), error);
+
+  std::vector<int, intent_allocator<int>> numbers{{intent::bandwidth, on_touch}};
+  numbers.resize(100'000, 1);
+  EXPECT_EQ(placement(ptr<int>{numbers.data()}).untouched_bytes, 0u) << "they have values";
+  std::pmr::memory_resource* const resource = segment_resource(intent::bandwidth, on_touch);
+  EXPECT_NE(resource, segment_resource(intent::bandwidth));
+  void* const block = resource->allocate(mib);
+  EXPECT_EQ(placement(ptr<std::byte>{static_cast<std::byte*>(block)}).untouched_bytes, mib);
+  resource->deallocate(block, mib);
+  deallocate(early);
+  deallocate(late);
+}
+
+TEST(first_touch, what_is_promised_of_a_node_leaves_the_promise_by_touch_and_by_giving_back) {
+  local_places places{2};
+  detail::job_control& job = *places.context(0).job;
+  const auto promised = [&job] { return job.promised.bytes[0].load(); };
+  const auto settle = [&] {
+    detail::segment_promises{job, places.slice(0), 1, places.context(0).heap_offset}.settle(
+        detail::system_placement_calls().residence);
+  };
+  {
+    const acting_as place{places.context(0)};
+    const ptr<std::byte> block = allocate<std::byte>(64 * mib, node_0, on_touch);
+    EXPECT_EQ(promised(), 64 * mib);
+    EXPECT_EQ(placement(block).untouched_bytes, 64 * mib);
+    std::memset(block.local() + mib, 1, 10 * mib);
+    settle();  // as any other place would
+    EXPECT_EQ(promised(), 54 * mib);
+    EXPECT_EQ(job.slot(0).promised_bytes, 54 * mib);
+    const memory_placement where = placement(block);
+    ASSERT_EQ(where.parts.size(), 1u);
+    EXPECT_EQ(where.parts[0].bytes, 10 * mib);
+    deallocate(block);
+  }
+  const acting_as place{places.context(0)};
+  deallocate(allocate<std::byte>(200 * mib, node_0, on_touch));
+  deallocate(allocate<std::byte>(200 * mib, node_0, on_touch));
+  EXPECT_LE(promised(), 96 * mib) << "what a heap keeps, it keeps promised";
+  EXPECT_EQ(promised(), job.slot(0).promised_bytes);
+}
+
+TEST(first_touch, another_process_may_be_the_one_that_touches) {
+  local_places places{1};
+  const acting_as place{places.context(0)};
+  const ptr<std::byte> block = allocate<std::byte>(4 * mib, node_0, on_touch);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);
+    std::memset(block.local(), 7, mib);
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  const memory_placement where = placement(block);
+  ASSERT_EQ(where.parts.size(), 1u);
+  EXPECT_EQ(where.parts[0].bytes, mib);
+  EXPECT_EQ(where.untouched_bytes, 3 * mib);
+  EXPECT_EQ(block.local()[mib - 1], std::byte{7});
+  deallocate(block);
 }
 
 }  // namespace

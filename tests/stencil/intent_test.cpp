@@ -117,7 +117,24 @@ TEST(intent, slots_that_no_memory_has_room_for_leave_the_data) {
   EXPECT_EQ(u.fetch(range(7, 9, 1199, 1200)), (std::vector<double>{1, 1}));
 }
 
+TEST(intent, pages_may_wait_for_their_first_touch) {
+  options o = in_fast_memory(how(executor::tiled));
+  o.memory_populate = false;
+  context c{o};
+  const block<2> grid{c, "grid"};
+  const dataset<double, 2> u{grid, "u", {1024, 1200}};
+  par_loop("u", grid, range(0, 1024, 0, 1200), [](auto x) { x(0, 0) = 1; }, write(u));
+  c.execute();
+  EXPECT_EQ(u.fetch(range(7, 9, 1199, 1200)), (std::vector<double>{1, 1}));
+  EXPECT_THAT(message_of([&] { const dataset<double, 2> more{grid, "more", {4096, 1200}}; }),
+              HasSubstr("bandwidth memory"))
+      << "what is promised is used";
+}
+
 TEST(intent, the_environment_says_it) {
+  ::setenv("SITU_STENCIL_POPULATE", "0", 1);
+  EXPECT_FALSE(options::from_environment().memory_populate);
+  ::unsetenv("SITU_STENCIL_POPULATE");
   ::setenv("SITU_STENCIL_INTENT", "capacity", 1);
   ::setenv("SITU_STENCIL_STORE", "intent:bandwidth", 1);
   const options o = options::from_environment();

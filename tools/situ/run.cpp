@@ -4,6 +4,7 @@
 #include "run_any.h"
 
 #include "fabric/observe.h"
+#include "memory/page_file.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/stack.h"
@@ -37,7 +38,7 @@ struct run_options {
   bool progress = false;
   bool check = false;
   std::string trace_file;
-  std::string memory;
+  std::vector<std::string> memory;
   std::string intent;
   bool no_children = false;
   std::string stack;
@@ -57,6 +58,7 @@ constexpr const char* run_examples =
     "  situ run --intent bandwidth --stats -- sort big.txt\n"
     "                                              the same for a program that knows nothing of Situ, and what it "
     "starts\n"
+    "  situ run -n 2 --memory file:/scratch ./prog segments lie in a file without a name there, beyond the memory\n"
     "  situ run -n 2 --in-process ./program        two threads of one process, for a debugger\n"
     "Ctrl-\\ (or kill -QUIT) asks what every place waits for, where in the source, and who has not come.\n"
     "A program name without '/' is looked up beside situ, then in PATH. Standard input is place 0's.\n"
@@ -92,7 +94,11 @@ situ::detail::program_options program_options(const run_options& options) {
   situ::detail::program_options made;
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
-  made.job.memory_budget = options.memory.empty() ? 0 : situ::parse_bytes(options.memory);
+  for (const std::string& each : options.memory)
+    if (situ::detail::memory_kind::is_kind(each))
+      made.job.memory = each;
+    else
+      made.job.memory_budget = situ::parse_bytes(each);
   if (!options.intent.empty()) made.job.memory_intent = situ::intent::of(options.intent);
   made.job.stack_bytes =
       options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
@@ -190,8 +196,11 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--check", options->check, "Hold every access against what is allocated (slow)");
   command
       ->add_option("--memory", options->memory,
-                   "All places together may open this much, e.g. 4GiB; the machine's memory unless given")
-      ->type_name("SIZE");
+                   "How much all places together may open, e.g. 4GiB, and what it lies in: huge, node:1, "
+                   "intent:bandwidth, file:/scratch, device:/dev/dax0.0. May be given for both; the machine's memory, "
+                   "where the kernel takes it, unless given")
+      ->allow_extra_args(false)
+      ->type_name("SIZE|KIND");
   command
       ->add_option(
           "--intent", options->intent,

@@ -24,6 +24,14 @@ struct allocation {
   bool huge_pages = false;
 };
 
+// How to allocate by an intent.
+struct placing {
+  std::size_t alignment = 0;  // as of allocation
+  // Whether the pages are made at once. false: each comes from the memory that the ordering has for it when somebody
+  // touches it first, at whatever place; until then it is promised, and takes no memory.
+  bool populate = true;
+};
+
 // What the calling place has allocated. Bytes are those of whole blocks, so rounding is included. Deallocations by
 // other places count from the moment that this place takes its blocks back.
 struct memory_usage {
@@ -46,7 +54,12 @@ struct memory_usage {
 
 namespace detail {
 [[nodiscard]] void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages);
-[[nodiscard]] void* allocate_bytes_for(const intent& what, std::size_t bytes, std::size_t alignment);
+// For an intent, and how its pages come. Constant where the intent is.
+[[nodiscard]] constexpr std::uint64_t arena_key(const intent& what, bool populate) noexcept {
+  return populate ? what.key() : ~what.key();
+}
+// key: its arena_key.
+[[nodiscard]] void* allocate_bytes_for(const intent& what, std::uint64_t key, std::size_t bytes, std::size_t alignment);
 void deallocate_bytes(void* block);
 [[noreturn]] void throw_too_many(std::size_t count, std::size_t size);
 // Bytes of `count` things of `size` bytes each. Throws out_of_memory where no address space holds so many.
@@ -77,16 +90,19 @@ template <class T>
   return ptr<T>{static_cast<T*>(detail::allocate_bytes(bytes, alignment, how.huge_pages))};
 }
 
-// The same in the memories that an intent takes, best first. The pages exist at once: memory is placed in 2 MiB, as the
-// place first needs it, and serves later allocations of that intent. Errors, besides: out_of_memory where no memory of
-// the ordering has room (with a table of what each has, unless the ordering has the last one take it), bad_file for a
-// file of orderings that cannot be read, bad_argument for an ordering of memories that this process cannot use.
-// cost: about 2 ns more than without, once an intent has been used; then the machine is looked at (tens of ms), and
-// 2 MiB at a time are placed at what touching them costs.
+// The same in the memories that an intent takes, best first. The pages exist at once, unless `how` leaves them to who
+// touches them first: memory is placed in 2 MiB, as the place first needs it, and serves later allocations of that
+// intent. Errors, besides: out_of_memory where no memory of the ordering has room (with a table of what each has,
+// unless the ordering has the last one take it), bad_file for a file of orderings that cannot be read, bad_argument for
+// an ordering of memories that this process cannot use. cost: about 2 ns more than without, once an intent has been
+// used; then the machine is looked at (tens of ms), and 2 MiB at a time are placed at what touching them costs, or
+// promised for 2 us.
 template <class T>
-[[nodiscard]] ptr<T> allocate(std::size_t n, const intent& what) {
+[[nodiscard]] ptr<T> allocate(std::size_t n, const intent& what, placing how = {}) {
   detail::check_allocated<T>();
-  return ptr<T>{static_cast<T*>(detail::allocate_bytes_for(what, detail::bytes_for(n, sizeof(T)), alignof(T)))};
+  return ptr<T>{static_cast<T*>(detail::allocate_bytes_for(what, detail::arena_key(what, how.populate),
+                                                           detail::bytes_for(n, sizeof(T)),
+                                                           std::max(how.alignment, alignof(T))))};
 }
 
 // The same for bytes without a type, aligned to 16 or to what is asked for. cost: as allocate.

@@ -20,8 +20,13 @@
 namespace situ {
 
 namespace detail {
-// The same value, kept as long as the program runs.
-[[nodiscard]] const intent& kept(const intent& what);
+// An intent and how to place for it.
+struct kept_intent {
+  intent what;
+  std::uint64_t key;  // arena_key
+};
+// The same values, kept as long as the program runs.
+[[nodiscard]] const kept_intent& kept(const intent& what, std::uint64_t key);
 }  // namespace detail
 
 // A standard allocator from the calling place's segment. All of them are equal: each gives back what another has
@@ -62,19 +67,21 @@ class intent_allocator {
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
 
-  // cost: a look at the intents that have been used so, under a lock.
-  intent_allocator(const intent& what) : what_{&detail::kept(what)} {}
+  // how: an alignment in it has no effect. cost: a look at the intents that have been used so, under a lock.
+  intent_allocator(const intent& what, placing how = {})
+      : kept_{&detail::kept(what, detail::arena_key(what, how.populate))} {}
   template <class U>
-  intent_allocator(const intent_allocator<U>& other) noexcept : what_{&other.what()} {}
+  intent_allocator(const intent_allocator<U>& other) noexcept : kept_{other.kept_} {}
 
   // Room for n objects, without values. cost: as situ::allocate with an intent.
   [[nodiscard]] T* allocate(std::size_t n) {
-    return static_cast<T*>(detail::allocate_bytes_for(*what_, detail::bytes_for(n, sizeof(T)), alignof(T)));
+    return static_cast<T*>(
+        detail::allocate_bytes_for(kept_->what, kept_->key, detail::bytes_for(n, sizeof(T)), alignof(T)));
   }
   // Gives it back. cost: as situ::deallocate.
   void deallocate(T* block, std::size_t) noexcept { detail::deallocate_bytes(block); }
   // The intent.
-  [[nodiscard]] const intent& what() const noexcept { return *what_; }
+  [[nodiscard]] const intent& what() const noexcept { return kept_->what; }
 
   template <class U>
   friend bool operator==(const intent_allocator&, const intent_allocator<U>&) noexcept {
@@ -82,14 +89,17 @@ class intent_allocator {
   }
 
  private:
-  const intent* what_;  // lives as long as the program
+  template <class U>
+  friend class intent_allocator;
+  const detail::kept_intent* kept_;  // lives as long as the program
 };
 
 // The same for std::pmr: a memory resource that allocates in the segment of whichever place calls it. It lives as long
 // as the program. Thread-safe. cost: as situ::allocate, and a virtual call.
 [[nodiscard]] std::pmr::memory_resource* segment_resource() noexcept;
-// The same from the memories that an intent takes; one for each name. They give back what each other has allocated, so
-// all of them are equal. cost: a look at the intents that have been used so, under a lock.
-[[nodiscard]] std::pmr::memory_resource* segment_resource(const intent& what);
+// The same from the memories that an intent takes; one for each name and way. An alignment in `how` has no effect: each
+// allocation has its own. They give back what each other has allocated, so all of them are equal. cost: a look at the
+// intents that have been used so, under a lock.
+[[nodiscard]] std::pmr::memory_resource* segment_resource(const intent& what, placing how = {});
 
 }  // namespace situ

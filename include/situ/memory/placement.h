@@ -23,7 +23,7 @@ struct memory_part {
 struct memory_placement {
   std::string intent;                 // that it was allocated for; empty: none
   std::vector<memory_part> parts;     // by an intent: in the order of its ordering; else by node
-  std::uint64_t untouched_bytes = 0;  // pages that this process has not touched, so that it cannot be told
+  std::uint64_t untouched_bytes = 0;  // pages that nobody has touched yet: they do not exist
   std::uint64_t by_kernel_bytes = 0;  // what the kernel placed by a policy of its own; Situ the rest
 
   // "96 MiB in hbm 1, 32 MiB in dram 0". cost: linear in the parts.

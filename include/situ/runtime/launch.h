@@ -36,10 +36,13 @@ struct launch_options {
   std::uint64_t memory_budget = 0;      // bytes that all segments together may open; 0: as situ run --memory
   std::uint64_t stack_bytes = 0;        // of each task; 0: as the places themselves say (SITU_STACK, runtime_options)
   std::optional<intent> memory_intent;  // of all that is allocated without one; none: the kernel places it
-  bool stats = false;                   // count bytes, messages and waits between places; see launch_result::statistics
-  std::string trace_file;               // where to write a Chrome/Perfetto trace; empty: none
-  bool progress = false;                // a second thread for each place, on which serve_while() computes
-  bool checked = false;                 // hold puts, gets and atomics against the live blocks
+  // What segments lie in: "huge", "node:1", "intent:bandwidth", "file:/scratch", "device:/dev/dax0.0"; empty: the
+  // kernel's choice. As situ run --memory.
+  std::string memory;
+  bool stats = false;      // count bytes, messages and waits between places; see launch_result::statistics
+  std::string trace_file;  // where to write a Chrome/Perfetto trace; empty: none
+  bool progress = false;   // a second thread for each place, on which serve_while() computes
+  bool checked = false;    // hold puts, gets and atomics against the live blocks
   // After the first place is lost the others have this long to end by themselves; then they get SIGTERM, and a second
   // later SIGKILL; unless they go on by survivors(). Threads cannot be killed: their places only get place_lost_error.
   std::chrono::milliseconds grace{5000};

@@ -40,8 +40,11 @@ struct options {
   std::uint64_t cache_bytes = 0;  // what a tile may fill; 0: a model of this machine chooses tiles
   coordinates tile{};             // points of a tile in each dimension; 0: chosen
   bool tune = true;               // compare the best tiles, and one thread with all, over the first repeats of a chain
-  std::optional<intent> memory_intent;   // of datasets in memory, and of slots: their pages exist, along its ordering,
-                                         // from the start. None: each is where a thread first touches it
+  std::optional<intent> memory_intent;  // of datasets in memory, and of slots: their pages exist, along its ordering,
+                                        // from the start. None: each is where a thread first touches it
+  // By an intent: whether pages exist from the start. false: each comes when a thread first touches it, in the memory
+  // that the ordering has for it.
+  bool memory_populate = true;
   std::uint64_t fast_bytes = 0;          // out of core: memory for all slots; 0: half of the memory of the place tree
   std::shared_ptr<backing_store> store;  // out of core: where datasets lie; null: a file
   std::string directory;                 // out of core: where that file goes; "": TMPDIR or /tmp. It has no name there
@@ -54,9 +57,9 @@ struct options {
 
   // The defaults with what the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS,
   // SITU_STENCIL_CACHE (bytes, "16 MiB"), SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT
-  // (bytes), SITU_STENCIL_INTENT=bandwidth, SITU_STENCIL_STORE=file|node:0|intent:capacity, SITU_STENCIL_DIRECTORY,
-  // SITU_STENCIL_REPORT=1 or the name of a file that ends in ".json". Throws bad_argument, and what making the store
-  // throws.
+  // (bytes), SITU_STENCIL_INTENT=bandwidth, SITU_STENCIL_POPULATE=0, SITU_STENCIL_STORE=file|node:0|intent:capacity,
+  // SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1 or the name of a file that ends in ".json". Throws bad_argument, and
+  // what making the store throws.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };

@@ -1,0 +1,238 @@
+#include "memory/page_file.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/host.h"
+#include "memory/huge_pages.h"
+#include "memory/placer.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+namespace situ::detail {
+namespace {
+
+using source = memory_kind::source;
+
+[[noreturn]] void refuse_kind(std::string_view text) {
+  throw_error(errc::bad_argument, fmt::format("\"{}\" is no kind of memory: give huge, node:NUMBER, intent:NAME, "
+                                              "file:FOLDER or device:PATH",
+                                              text));
+}
+
+// Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
+int memory_file(const char* name, unsigned flags) noexcept {
+  const int made = above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
+  if (made >= 0 || errno != EINVAL) return made;
+  return above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
+}
+
+// Of the default size: free ones that nobody has been promised, and those that the kernel may add.
+std::uint64_t free_huge_pages() {
+  constexpr const char* folder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
+  const auto read = [&](const char* name) {
+    std::ifstream file{std::string{folder} + name};
+    std::uint64_t value = 0;
+    file >> value;
+    return value;
+  };
+  const std::uint64_t unused = read("free_hugepages");
+  const std::uint64_t promised = read("resv_hugepages");
+  const std::uint64_t surplus = read("surplus_hugepages");
+  const std::uint64_t overcommit = read("nr_overcommit_hugepages");
+  return unused - std::min(unused, promised) + overcommit - std::min(overcommit, surplus);
+}
+
+bool is_folder(const std::string& path) noexcept {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Without a name in a folder; -1 with errno.
+int nameless_file(const std::string& folder) noexcept {
+  const int made = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (made >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return above_standard(made);
+  std::string name = folder + "/situ-XXXXXX";
+  const int named = ::mkostemp(name.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(name.c_str());
+  return above_standard(named);
+}
+
+// Of a name that is not taken, and has gone again.
+int new_file(const std::string& path) noexcept {
+  const int made = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (made >= 0) ::unlink(path.c_str());
+  return above_standard(made);
+}
+
+void check_node(std::uint32_t node) {
+  if (node == 0 || (node < node_limit && system_placement_calls().find_meminfo(node) == 0)) return;
+  throw_error(
+      errc::bad_launch,
+      fmt::format("memory of node {}: there is no such NUMA node here; `situ topo` shows those that are", node));
+}
+
+}  // namespace
+
+bool memory_kind::is_kind(std::string_view text) noexcept {
+  return !text.empty() && text.front() >= 'a' && text.front() <= 'z';
+}
+
+memory_kind memory_kind::parse(std::string_view text) {
+  memory_kind kind;
+  const std::size_t colon = text.find(':');
+  const std::string_view word = text.substr(0, colon);
+  const std::string_view rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+  if (text.empty()) return kind;
+  if (text == "huge") {
+    kind.from = source::huge;
+  } else if (word == "node") {
+    kind.from = source::node;
+    const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), kind.node);
+    if (status != std::errc{} || end != rest.data() + rest.size()) refuse_kind(text);
+  } else if (word == "intent") {
+    kind.from = source::intent;
+    kind.what = situ::intent::of(rest);
+  } else if ((word == "file" || word == "device") && !rest.empty()) {
+    kind.from = word == "file" ? source::file : source::device;
+    kind.path = rest;
+  } else {
+    refuse_kind(text);
+  }
+  return kind;
+}
+
+page_file page_file::create(const memory_kind& kind, const char* name, std::uint64_t least_bytes) {
+  switch (kind.from) {
+    case source::huge: return create_huge(kind, name, least_bytes);
+    case source::file: return create_in_folder(kind, least_bytes);
+    case source::device: return open_device(kind, least_bytes);
+    case source::node: check_node(kind.node); break;
+    case source::kernel:
+    case source::intent: break;
+  }
+  page_file made{memory_file(name, 0), kind};
+  if (made.descriptor_ < 0)
+    throw_error(errc::bad_launch, fmt::format("cannot create the memory file {}: {}", name, std::strerror(errno)));
+  return made;
+}
+
+page_file page_file::create_huge(const memory_kind& kind, const char* name, std::uint64_t least_bytes) {
+  const std::uint64_t unused = free_huge_pages();
+  const std::uint64_t least = (least_bytes + huge_page_bytes - 1) / huge_page_bytes;
+  if (unused < std::max<std::uint64_t>(least, 1))
+    throw_error(
+        errc::bad_launch,
+        fmt::format("memory of huge pages: {} pages of 2 MiB are free, and {} are needed at least; reserve them "
+                    "as root: echo {} > /proc/sys/vm/nr_hugepages",
+                    unused, std::max<std::uint64_t>(least, 1), 2 * std::max<std::uint64_t>(least, 1)));
+  page_file made{memory_file(name, MFD_HUGETLB), kind};
+  if (made.descriptor_ < 0)
+    throw_error(errc::bad_launch, fmt::format("memory of huge pages cannot be had: {}", std::strerror(errno)));
+  made.unit_ = huge_page_bytes;
+  made.capacity_ = unused * huge_page_bytes;
+  return made;
+}
+
+page_file page_file::create_in_folder(const memory_kind& kind, std::uint64_t least_bytes) {
+  page_file made{is_folder(kind.path) ? nameless_file(kind.path) : new_file(kind.path), kind};
+  if (made.descriptor_ < 0) {
+    const int reason = errno;
+    throw_error(errc::bad_launch,
+                fmt::format("memory in a file: {} cannot be made: {}; name a folder that you may write, or a file in "
+                            "one that is not there yet",
+                            kind.path, std::strerror(reason)));
+  }
+  struct statvfs disk{};
+  if (::fstatvfs(made.descriptor_, &disk) == 0) made.capacity_ = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
+    throw_error(errc::bad_launch,
+                fmt::format("memory in a file: the disk of {} has {} left, and {} are needed at least; "
+                            "free some, or name a folder on another disk",
+                            kind.path, format_bytes(made.capacity_), format_bytes(least_bytes)));
+  return made;
+}
+
+// A regular file, of a size that somebody has given it, behaves like one; so tests need no device.
+page_file page_file::open_device(const memory_kind& kind, std::uint64_t least_bytes) {
+  page_file made{above_standard(::open(kind.path.c_str(), O_RDWR | O_CLOEXEC)), kind};
+  if (made.descriptor_ < 0)
+    throw_error(errc::bad_launch,
+                fmt::format("memory of a device: {} cannot be opened: {}; `daxctl list` shows what there is", kind.path,
+                            std::strerror(errno)));
+  made.unit_ = huge_page_bytes;
+  made.capacity_ = bytes_of_file(made.descriptor_) / huge_page_bytes * huge_page_bytes;
+  if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
+    throw_error(errc::bad_launch,
+                fmt::format("memory of a device: {} has {} of memory, and {} are needed at least; name a DAX character "
+                            "device (daxctl reconfigure-device -m devdax makes one)",
+                            kind.path, format_bytes(made.capacity_), format_bytes(least_bytes)));
+  return made;
+}
+
+page_file::page_file(page_file&& other) noexcept
+    : descriptor_{std::exchange(other.descriptor_, -1)},
+      kind_{std::move(other.kind_)},
+      unit_{other.unit_},
+      capacity_{other.capacity_} {}
+
+page_file::~page_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int page_file::release() noexcept { return std::exchange(descriptor_, -1); }
+
+void page_file::resize(std::uint64_t bytes) const {
+  if (is_device()) return;
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+    throw_error(errc::bad_launch, fmt::format("cannot size a memory file to {} bytes: {}; is a file size limit set "
+                                              "(ulimit -f), or too small a file system for it?",
+                                              bytes, std::strerror(errno)));
+  if (kind_.from == source::file) return;
+  if (::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    throw_error(errc::bad_launch, fmt::format("cannot seal a memory file: {}", std::strerror(errno)));
+}
+
+void prefer_node_for_file(std::uint32_t node, void* mapped, std::uint64_t bytes) {
+  const placement_calls& calls = system_placement_calls();
+  check_node(node);
+  if (calls.prefer(mapped, bytes, node) == 0) return;
+  if (node == 0 && (errno == ENOSYS || errno == EPERM)) return;  // there is no other node then
+  throw_error(errc::bad_launch, fmt::format("memory of node {}: the kernel refuses it: {}; does a control group or "
+                                            "cpuset forbid the node?",
+                                            node, std::strerror(errno)));
+}
+
+std::uint64_t bytes_of_file(int descriptor) noexcept {
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return 0;
+  if (S_ISREG(status.st_mode)) return static_cast<std::uint64_t>(status.st_size);
+  if (!S_ISCHR(status.st_mode)) return 0;
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/dev/char/%u:%u/size", ::major(status.st_rdev), ::minor(status.st_rdev));
+  std::ifstream file{path};
+  std::uint64_t bytes = 0;
+  return file >> bytes ? bytes : 0;
+}
+
+}  // namespace situ::detail

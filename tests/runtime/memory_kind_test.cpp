@@ -1,0 +1,216 @@
+// What the segments of a job may lie in: the same job on every kind, and what is said where one cannot be had.
+
+#include <situ/base/error.h>
+#include <situ/fabric/rma.h>
+#include <situ/memory/allocate.h>
+#include <situ/memory/placement.h>
+#include <situ/runtime/collective.h>
+#include <situ/runtime/launch.h>
+#include <situ/runtime/runtime.h>
+#include <situ/runtime/team.h>
+
+#include "memory/page_file.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace situ;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+// A folder of its own, which must be empty at the end.
+class folder {
+ public:
+  folder() {
+    std::string name = testing::TempDir() + "situ-kind-XXXXXX";
+    path = ::mkdtemp(name.data());
+  }
+  ~folder() {
+    EXPECT_TRUE(fs::is_empty(path)) << path;
+    fs::remove_all(path);
+  }
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+  std::string path;
+};
+
+// Takes and touches memory until there is no more: an error says so, not a signal.
+int fill_all() {
+  try {
+    for (;;) std::memset(allocate<std::byte>(2 * mib).local(), 1, 2 * mib);
+  } catch (const error& bad) {
+    return bad.code() == errc::out_of_memory ? 0 : 6;
+  }
+}
+
+// Two places that allocate, fill, read each other's and give back, twice.
+void expect_job_works(const std::string& kind, std::uint64_t budget = 0, std::size_t bytes = 8 * mib) {
+  launch_options how;
+  how.memory = kind;
+  how.memory_budget = budget;
+  how.time_limit = std::chrono::seconds{60};
+  const launch_result result = launch(
+      2,
+      [bytes] {
+        for (int round = 0; round < 2; ++round) {
+          const ptr<std::byte> large = allocate<std::byte>(bytes);
+          const ptr<int> small = allocate<int>(100);
+          std::memset(large.local(), 1 + static_cast<int>(here().index()), bytes);
+          small.local()[99] = 7;
+          const std::vector<ptr<std::byte>> all = all_gather(large);
+          const ptr<std::byte> other = all[1 - here().index()];
+          if (get(other + static_cast<std::ptrdiff_t>(bytes - 1)) != std::byte(2 - here().index())) return 2;
+          if (small.local()[99] != 7) return 3;
+          barrier();
+          deallocate(large);
+          deallocate(small);
+        }
+        try {
+          (void)allocate<std::byte>(std::size_t{1} << 34);
+          return memory_statistics().capacity_bytes > std::size_t{1} << 34 ? 0 : 4;
+        } catch (const error& bad) {
+          return bad.code() == errc::out_of_memory ? 0 : 5;
+        }
+      },
+      how);
+  EXPECT_TRUE(result.ok()) << kind << ": " << result.message() << " " << result.exit_code();
+}
+
+std::string refusal_of(const std::string& kind) {
+  try {
+    launch_options how;
+    how.memory = kind;
+    (void)launch(2, [] {}, how);
+  } catch (const error& bad) {
+    return std::string{bad.message()};
+  }
+  return "none";
+}
+
+TEST(memory_kind, segments_lie_in_a_file_without_a_name) {
+  const folder scratch;
+  expect_job_works("file:" + scratch.path);
+  expect_job_works("file:" + scratch.path + "/segments");
+}
+
+TEST(memory_kind, a_program_alone_reads_the_environment) {
+  char name[] = "memory_kind_test";
+  char* arguments[] = {name, nullptr};
+  char** given = arguments;
+  int count = 1;
+  ::setenv("SITU_MEMORY", "intent:capacity", 1);
+  {
+    const runtime rt{count, given};
+    EXPECT_EQ(placement(allocate<std::byte>(mib)).intent, "capacity");
+  }
+  ::setenv("SITU_MEMORY", "paper", 1);
+  EXPECT_THROW((runtime{count, given}), error);
+  ::unsetenv("SITU_MEMORY");
+}
+
+TEST(memory_kind, segments_lie_on_a_node) {
+  expect_job_works("node:0");
+  expect_job_works("");
+}
+
+TEST(memory_kind, segments_lie_where_an_intent_has_them) {
+  launch_options how;
+  how.memory = "intent:capacity";
+  const launch_result result =
+      launch(1, [] { return placement(allocate<std::byte>(mib)).intent == "capacity" ? 0 : 1; }, how);
+  EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST(memory_kind, segments_lie_on_reserved_huge_pages) {
+  std::ifstream file{"/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"};
+  int unused = 0;
+  file >> unused;
+  if (unused < 48) {
+    EXPECT_NE(refusal_of("huge").find("/proc/sys/vm/nr_hugepages"), std::string::npos) << refusal_of("huge");
+    GTEST_SKIP() << "48 huge pages are not reserved here";
+  }
+  expect_job_works("huge");
+  launch_options how;
+  how.memory = "huge";
+  const launch_result filled = launch(2, fill_all, how);
+  EXPECT_TRUE(filled.ok()) << filled.message() << " " << filled.exit_code();
+}
+
+TEST(memory_kind, segments_lie_on_a_device) {
+  const folder scratch;
+  const std::string path = scratch.path + "/device";
+  {
+    std::ofstream device{path};
+    device << "what was written to it before";
+  }
+  EXPECT_NE(refusal_of("device:" + path).find("are needed at least"), std::string::npos);
+  fs::resize_file(path, 150 * mib);
+  expect_job_works("device:" + path);
+  expect_job_works("device:" + path);  // what the first job left is no heap
+  expect_job_works("device:" + path, 40 * mib);
+  launch_options how;
+  how.memory = "device:" + path;
+  const launch_result filled = launch(2, fill_all, how);
+  EXPECT_TRUE(filled.ok()) << filled.message() << " " << filled.exit_code();
+  fs::remove(path);
+}
+
+TEST(memory_kind, what_cannot_be_had_is_said_with_what_to_do) {
+  const folder scratch;
+  EXPECT_NE(refusal_of("floppy").find("is no kind of memory"), std::string::npos);
+  EXPECT_NE(refusal_of("node:x").find("is no kind of memory"), std::string::npos);
+  EXPECT_NE(refusal_of("file:").find("is no kind of memory"), std::string::npos);
+  EXPECT_NE(refusal_of("node:77").find("no such NUMA node"), std::string::npos);
+  EXPECT_NE(refusal_of("file:" + scratch.path + "/no/such").find("not there yet"), std::string::npos);
+  EXPECT_NE(refusal_of("device:" + scratch.path + "/dax0.0").find("cannot be opened"), std::string::npos);
+  const std::string taken = scratch.path + "/taken";
+  std::ofstream{taken} << "somebody's";
+  EXPECT_NE(refusal_of("file:" + taken).find("File exists"), std::string::npos) << "it is not ours to unlink";
+  EXPECT_TRUE(fs::exists(taken));
+  fs::remove(taken);
+  launch_options both;
+  both.memory = "intent:capacity";
+  both.memory_intent = intent::bandwidth;
+  EXPECT_THROW((void)launch(1, [] {}, both), error);
+}
+
+TEST(memory_kind, nothing_is_left_of_a_file_whose_job_was_killed) {
+  const folder scratch;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(30);
+    launch_options how;
+    how.memory = "file:" + scratch.path + "/segments";
+    (void)launch(
+        2,
+        [child = ::getpid()] {
+          std::memset(allocate<std::byte>(4 * mib).local(), 1, 4 * mib);
+          barrier();
+          ::kill(child, SIGKILL);
+          ::pause();
+        },
+        how);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+}  // namespace
