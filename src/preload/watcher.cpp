@@ -183,6 +183,7 @@ void watcher::run() noexcept {
   leave_descriptors();
   if (!take_turn()) return;
   open_files();
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) used_before_[i] = use_of(i).used_bytes;
   turn_.store(turn_free);
   system_call(SYS_prctl, PR_SET_NAME, address_of("situ-intent"));
   set_thread_policy({});
@@ -198,7 +199,7 @@ void watcher::run() noexcept {
     const std::uint64_t begin = now_ns();
     if (wish == wish_pause || !take_turn()) return;
     look(false);
-    wait_ns_ = wait_after(now_ns() - begin - counting_ns_);
+    wait_ns_ = wait_after(now_ns() - begin - apart_ns_);
     looked_ns_ = begin;
     turn_.store(turn_free);
   }
@@ -222,7 +223,7 @@ std::uint64_t watcher::wait_after(std::uint64_t look_ns) noexcept {
 
 void watcher::look(bool is_last) noexcept {
   for (node_file& each : nodes_) each.is_fresh = false;
-  counting_ns_ = 0;
+  apart_ns_ = 0;
   const sizes now = read_sizes();
   const bool is_there = now.resident != 0;
   if (is_there && row_ != nullptr) {
@@ -315,8 +316,9 @@ void watcher::count_where_it_lies() noexcept {
   // What it has got while it was counted lies where new pages go.
   if (memory_ != no_memory && all_->memories[memory_].budget_bytes == 0)
     set_bytes(*all_, *row_, memory_, difference(row_->bytes[memory_].load(std::memory_order_relaxed) + counted_, told));
-  counting_ns_ = now_ns() - begin;
-  where_again_ns_ = begin + std::max(counting_ns_ * counting_part, 20 * millisecond);
+  const std::uint64_t counting_ns = now_ns() - begin;
+  apart_ns_ += counting_ns;
+  where_again_ns_ = begin + std::max(counting_ns * counting_part, 20 * millisecond);
 }
 
 node_use watcher::use_of(std::uint32_t memory) noexcept {
@@ -371,6 +373,7 @@ bool watcher::is_ours(const range& each) const noexcept {
 // All ranges, and whatever threads make from now on. Ranges made later need no word, and get none: each would stay
 // apart from its neighbours, and a process has 65530 at most. False where the kernel does not allow it.
 bool watcher::prefer(const policy& what) noexcept {
+  const std::uint64_t begin = now_ns();
   const long failed = set_thread_policy(what);
   set_thread_policy({});  // of this thread
   if (failed == -EINVAL) return false;
@@ -379,6 +382,7 @@ bool watcher::prefer(const policy& what) noexcept {
     return true;
   });
   announce(what);
+  apart_ns_ += now_ns() - begin;
   return true;
 }
 
@@ -420,7 +424,10 @@ void watcher::note_excess(std::uint32_t memory) noexcept {
 // Between two looks pages may have gone beyond the threshold of a memory that was next until then: as many are moved
 // on.
 void watcher::correct() noexcept {
-  note_excess(preferred_);
+  // A look that comes late, since others had the processors, may find more than one memory passed.
+  const bool is_late = now_ns() - looked_ns_ > most_wait;
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i)
+    if (i == preferred_ || (is_late && nodes_[i].is_fresh)) note_excess(i);
   if (settling_looks_ != 0) {
     note_excess(left_);
     if (--settling_looks_ != 0) return;  // while pages are moved, readings do not tell what comes
@@ -430,8 +437,10 @@ void watcher::correct() noexcept {
     const memory_row& full = all_->memories[i];
     if (owed_[i] < worth_moving || full.node == next.node) continue;
     const std::uint64_t wanted = std::min({owed_[i], most_moved, room_of(next, use_of(preferred_))});
+    const std::uint64_t begin = now_ns();
     const std::uint64_t moved =
         move_pages_between(maps_, full.node, next.node, wanted, [this](const range& each) { return is_ours(each); });
+    apart_ns_ += now_ns() - begin;
     all_->moved_bytes.fetch_add(moved, std::memory_order_relaxed);
     owed_[i] -= std::min(owed_[i], moved);
     fruitless_ = moved == 0 ? fruitless_ + 1 : 0;

@@ -16,7 +16,7 @@
 //      process's, and takes no signal. The C library does not know it.
 //   4. Only one such thread runs in a process; but for the news, what it knows is read by others only while it does
 //      not run.
-//   5. A look takes at most a tenth of the time between two.
+//   5. A look takes at most a tenth of the time between two, but for what comes seldom.
 #pragma once
 
 #include "preload/address_map.h"
@@ -119,7 +119,7 @@ class watcher {
   std::uint64_t at_peak_[most_memories]{};  // what the row had then
   std::uint64_t where_counted_ = 0;         // anonymous bytes when it was counted where they lie
   std::uint64_t where_again_ns_ = 0;        // not before
-  std::uint64_t counting_ns_ = 0;           // that this look took for it
+  std::uint64_t apart_ns_ = 0;  // of this look, what comes seldom: counting where it lies, telling ranges, moving
   std::uint64_t looked_ns_ = 0;
   std::uint64_t wait_ns_ = 0;
   bool is_refusing_ = false;
