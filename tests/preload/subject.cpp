@@ -334,15 +334,24 @@ int greedy(char** argv) {
   return 0;
 }
 
-// Children that fill memory at one time: argument 2 of them, argument 3 MiB each.
+// Children that have memory at one time: argument 2 of them, argument 3 MiB each.
 int family(char** argv) {
   const int count = std::atoi(argv[2]);
+  int filled[2];
+  int go_on[2];
+  if (pipe(filled) != 0 || pipe(go_on) != 0) return 1;
+  char byte = 0;
   for (int i = 0; i < count; ++i)
     if (fork() == 0) {
+      close(go_on[1]);
       std::vector<char> mine(static_cast<std::size_t>(std::atoi(argv[3])) * mib, 1);
-      pause_ms(300);
-      _exit(mine[mine.size() / 2] == 1 ? 0 : 1);
+      const bool is_told = write(filled[1], &byte, 1) == 1 && read(go_on[0], &byte, 1) == 0;
+      _exit(is_told && mine[mine.size() / 2] == 1 ? 0 : 1);
     }
+  for (int i = 0; i < count; ++i)
+    if (read(filled[0], &byte, 1) != 1) return 2;
+  pause_ms(400);
+  close(go_on[1]);
   int bad = 0;
   for (int i = 0; i < count; ++i) {
     int status = 0;
