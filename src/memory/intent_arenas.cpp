@@ -17,7 +17,7 @@ namespace situ::detail {
 unsigned intent_arenas::arena_for(const intent& what, bool populate, heap& in) {
   for (std::size_t i = 0; i < arenas_.size(); ++i)
     if (arenas_[i].what == what && arenas_[i].populates == populate) return static_cast<unsigned>(i + 1);
-  arenas_.push_back({what, populate, make_intent_placer(what, orderings_, control_.budgets, promises_)});
+  arenas_.push_back({what, populate, make_intent_placer(what, orderings_, control_.budgets, &promises_)});
   for (const auto& step : arenas_.back().by.order.steps)
     for (const machine::ordered_memory& memory : step)
       arenas_.back().shown.push_back(shown_.find_or_add(what.name(), memory.name));

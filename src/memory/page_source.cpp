@@ -87,7 +87,7 @@ budget_share& budget_share::operator=(budget_share&& other) noexcept {
 }
 
 page_source::page_source(const intent& what, bool populate) : populate_{populate} {
-  intent_placer by = make_intent_placer(what, orderings_here(), budgets_of_process(), promises_of_process());
+  intent_placer by = make_intent_placer(what, orderings_here(), budgets_of_process(), &promises_of_process());
   description_ = fmt::format("{} memory ({})", what.name(), to_text(by.order));
   placer_ = std::make_shared<const placer>(std::move(by.places));
 }
