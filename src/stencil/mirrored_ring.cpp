@@ -30,8 +30,7 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
   std::byte* const at = situ::detail::reserve_addresses(mapped_bytes());
   bool good = at != nullptr;
   if (good)
-    mapping_ = at,
-    at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
+    mapping_ = at, at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
   for (int copy = 0; copy < 2 && good; ++copy) {
     good = mmap(at_ + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                 memory.descriptor(), 0) != MAP_FAILED;
