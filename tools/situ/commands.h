@@ -8,6 +8,8 @@ namespace CLI {
 class App;
 }
 
+inline constexpr int timeout_exit_code = 124;  // as timeout(1)
+
 void add_run_command(CLI::App& app);                     // run.cpp
 void add_new_command(CLI::App& app);                     // new.cpp
 void add_top_command(CLI::App& app);                     // top.cpp

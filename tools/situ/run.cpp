@@ -74,8 +74,6 @@ class run_help : public CLI::Formatter {
   }
 };
 
-constexpr int timeout_exit_code = 124;  // as timeout(1)
-
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds{std::llround(seconds * 1000)};
 }

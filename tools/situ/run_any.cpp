@@ -1,5 +1,7 @@
 #include "run_any.h"
 
+#include "commands.h"
+
 #include "program_file.h"
 
 #include "base/descriptor.h"
@@ -46,7 +48,6 @@ namespace preload = situ::preload;
 using situ::errc;
 using situ::throw_error;
 
-constexpr int timeout_exit_code = 124;  // as timeout(1)
 constexpr int look_after_rows_ms = 50;
 // Signals that a person or a batch system sends to end, to reload or to ask.
 constexpr int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
