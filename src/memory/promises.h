@@ -6,7 +6,7 @@
 // left of a node without the promises is little.
 //
 //   promise_sums   | bytes of node 0 | node 1 | ...                        against nodeN/meminfo, by placer
-//   promise_map    | 16 pages | 16 pages | ...   of a range of addresses: how many of them are promised, of which node
+//   promise_map    | 4 pages | 4 pages | ...     of a range of addresses: how many of them are promised, of which node
 //
 // Invariants
 //   1. A sum is what the cells of its node add up to, and what is about to be put into them. It is taken from before
@@ -38,7 +38,8 @@ using residence_call = int (*)(void* address, std::size_t bytes, unsigned char* 
 // What is promised of one range. A value: computed where needed, over cells that somebody else keeps.
 class promise_map {
  public:
-  static constexpr std::size_t cell_bytes = std::size_t{64} << 10;  // of the range
+  // Of the range: a chunk of a heap, so that blocks which have pages of their own have cells of their own.
+  static constexpr std::size_t cell_bytes = std::size_t{16} << 10;
   // | uses so far : 16 | node : 11 | pages : 5 |. Uses are counted so that who looks and then changes a cell finds that
   // it has been given back and promised anew meanwhile.
   using cell = std::atomic<std::uint32_t>;

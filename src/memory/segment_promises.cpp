@@ -5,6 +5,8 @@
 
 namespace situ::detail {
 
+static_assert(promise_map::cell_bytes == chunk_bytes, "a cell is one block's");
+
 std::uint64_t segment_promises::metadata_bytes(const job_control& control) noexcept {
   const std::uint64_t cells = promise_map::cells_for(std::uint64_t{1} << control.slice_shift);
   return (cells * sizeof(promise_map::cell) + page_bytes - 1) / page_bytes * page_bytes;

@@ -1,7 +1,7 @@
 // What the segments of a job have promised to who touches it first: the sums are the job's, the notes lie in each
 // place's slice, below its heap's metadata, so that any place can settle those of all.
 //
-//   | private | cells: 4 B for 64 KiB of the slice | heap metadata | heap |
+//   | private | cells: 4 B for 16 KiB of the slice | heap metadata | heap |
 #pragma once
 
 #include <cstddef>
