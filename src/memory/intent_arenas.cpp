@@ -75,9 +75,9 @@ placement_report intent_arenas::move(unsigned number, std::byte* address, std::s
   for (const share& each : shares)
     for (std::size_t i = 0; i < each.bytes.size(); ++i)
       if (byte_budget* const budget = each.of->report.memories[i].memory.budget) add_held(held, budget, each.bytes[i]);
-  placement_report report = arenas_[number - 1].by.places.move(address, bytes, std::move(held));
+  promise_map notes = promises_.own();
+  placement_report report = arenas_[number - 1].by.places.move(address, bytes, std::move(held), &notes);
   if (report.outcome != placement_outcome::placed) return report;
-  promises_.own().withdraw(address, bytes);
   for (const share& each : shares) take_out(each);
   const part& now = moved_.insert_or_assign(address, moved{bytes, {number, std::move(report)}}).first->second.now;
   show(now, add_placed);

@@ -209,7 +209,7 @@ class placer::placement {
   placement(const placer& by, std::byte* address, std::size_t bytes, huge_page_maker* huge, promise_map* notes,
             when_full policy);
   placement_report run();
-  placement_report run_move(std::vector<held_bytes> held);
+  placement_report run_move(std::vector<held_bytes> held, promise_map* own);
 
  private:
   struct reading {
@@ -219,6 +219,7 @@ class placer::placement {
     std::uint64_t placed_since = 0;    // by this call
     std::uint64_t promised_bytes = 0;  // of the node, before it was read
     std::uint64_t promised_since = 0;  // by this call
+    std::uint64_t own_bytes = 0;       // of what was promised: of the range that moves
   };
   struct choice {
     std::size_t memory;
@@ -287,6 +288,7 @@ class placer::placement {
   bool plans_ = false;  // memories are chosen, and nothing has moved yet: a reading does not show what has been chosen
   bool has_settled_ = false;
   std::size_t at_ = 0;
+  promise_map* own_ = nullptr;       // has what is promised of the pages that move
   std::vector<held_bytes> held_;     // by the pages that move, as far as it has not been taken again
   std::vector<reading> readings_;    // of nodes_
   std::vector<std::uint64_t> room_;  // of memories_: as last computed
@@ -465,7 +467,8 @@ std::uint64_t placer::placement::room_of_node(std::size_t index) {
   const std::size_t node = by_.memories_[index].node;
   const reading& last = readings_[node];
   if (!last.is_there || is_old(last, shown_room(index))) read(node);
-  return difference(shown_room(index), last.placed_since + std::max(last.promised_bytes, promised_now(node)));
+  const std::uint64_t promised = std::max(last.promised_bytes, promised_now(node));
+  return difference(shown_room(index), last.placed_since + difference(promised, last.own_bytes));
 }
 
 std::uint64_t placer::placement::promised_now(std::size_t node_index) const noexcept {
@@ -518,6 +521,8 @@ void placer::placement::read(std::size_t node_index) {
   reading now{.is_there = true,
               .placed_since = plans_ ? readings_[node_index].placed_since : 0,
               .promised_bytes = promised_now(node_index)};
+  // After the sum: what others settle in between is no room yet, rather than room twice.
+  if (own_ != nullptr) now.own_bytes = own_->promised_bytes(address_, bytes_, by_.nodes_[node_index].number);
   if (const std::optional<memory_use> use = use_of_node(by_.nodes_[node_index].number, by_.calls_)) {
     now.total_bytes = use->total_bytes;
     now.used_bytes = use->used_bytes;
@@ -662,8 +667,9 @@ void placer::placement::leave_policy_of_step(const choice& to) const noexcept {
 
 // --- moving ---
 
-placement_report placer::placement::run_move(std::vector<held_bytes> held) {
+placement_report placer::placement::run_move(std::vector<held_bytes> held, promise_map* own) {
   held_ = std::move(held);
+  own_ = own;
   moves_ = plans_ = true;
   std::vector<choice> plan;
   while (left() != 0) {
@@ -679,6 +685,7 @@ placement_report placer::placement::run_move(std::vector<held_bytes> held) {
     at_ += next->bytes;
   }
   for (const held_bytes& each : held_) each.budget->used.fetch_sub(each.bytes, std::memory_order_relaxed);
+  if (own_ != nullptr) own_->withdraw(address_, bytes_);
   plans_ = false;
   at_ = 0;
   for (const choice& to : plan) {
@@ -751,10 +758,12 @@ placement_report placer::promise(void* address, std::size_t bytes, promise_map& 
   return placement{*this, static_cast<std::byte*>(address), bytes, nullptr, &notes, policy}.run();
 }
 
-placement_report placer::move(void* address, std::size_t bytes, std::vector<held_bytes> held) const {
+placement_report placer::move(void* address, std::size_t bytes, std::vector<held_bytes> held,
+                              promise_map* notes) const {
   SITU_ASSERT(1, (reinterpret_cast<std::uintptr_t>(address) | bytes) % page_bytes == 0, "move whole pages");
   map_existing(address, bytes);
-  return placement{*this, static_cast<std::byte*>(address), bytes, nullptr, nullptr, policy_}.run_move(std::move(held));
+  return placement{*this, static_cast<std::byte*>(address), bytes, nullptr, nullptr, policy_}.run_move(std::move(held),
+                                                                                                       notes);
 }
 
 // --- telling ---

@@ -166,9 +166,12 @@ class placer {
   // Takes pages that exist to the memories of the ordering; those that do not will come from there, as long as it has
   // room. All memories are chosen first: without room for all, nothing is moved or taken, and the report has nothing as
   // placed. What lies on a node needs no room there, nor do the bytes that the range has of budgets: `held` by these
-  // pages until now, they are the report's from then on, or given back. pre: whole pages of one mapping; nothing is
-  // promised of them. cost: 0.1 us for a page that stays, about 1 us for one that moves.
-  [[nodiscard]] placement_report move(void* address, std::size_t bytes, std::vector<held_bytes> held = {}) const;
+  // pages until now, they are the report's from then on, or given back. Nor does what is promised of the range in
+  // `notes` (null: nothing is), which is withdrawn once all memories are chosen. pre: whole pages of one mapping; notes
+  // are of the promises that the placer was made with.
+  // cost: 0.1 us for a page that stays, about 1 us for one that moves.
+  [[nodiscard]] placement_report move(void* address, std::size_t bytes, std::vector<held_bytes> held = {},
+                                      promise_map* notes = nullptr) const;
 
  private:
   class placement;  // one call of place()

@@ -92,4 +92,15 @@ std::uint64_t promise_map::promised_bytes() const noexcept {
   return bytes;
 }
 
+std::uint64_t promise_map::promised_bytes(const std::byte* address, std::size_t bytes,
+                                          std::uint32_t node) const noexcept {
+  const auto from = reinterpret_cast<std::uintptr_t>(address);
+  std::uint64_t found = 0;
+  for (std::size_t i = cell_of(from); start_of(i) < from + bytes; ++i) {
+    const std::uint32_t seen = cells_[i].load(std::memory_order_relaxed);
+    if (node_of(seen) == node) found += bytes_of(seen);
+  }
+  return found;
+}
+
 }  // namespace situ::detail

@@ -64,6 +64,9 @@ class promise_map {
   void settle(residence_call residence) noexcept;
   // cost: a look at each cell.
   [[nodiscard]] std::uint64_t promised_bytes() const noexcept;
+  // What is promised there of one node. pre: as note. cost: a look at each of its cells.
+  [[nodiscard]] std::uint64_t promised_bytes(const std::byte* address, std::size_t bytes,
+                                             std::uint32_t node) const noexcept;
 
  private:
   void settle_cells(std::size_t first, std::size_t end, residence_call residence) noexcept;

@@ -123,6 +123,39 @@ TEST_F(modelled_promise, a_range_that_begins_and_ends_amid_cells_is_counted_by_p
   expect_consistent(all);
 }
 
+TEST_F(modelled_promise, what_is_promised_of_pages_is_room_for_their_move) {
+  modelled_kernel& k = model({100 * MiB, 100 * MiB}, 400 * MiB);
+  modelled_promises all{400 * MiB};
+  (void)promise(in_order({0}), all, 0, 80 * MiB);
+  touch(0, 20 * MiB);
+  const auto move = [&](std::vector<std::uint32_t> nodes, std::uint64_t bytes) {
+    return placer{in_order(std::move(nodes)), modelled_calls, &all}.move(k.address(), bytes, {}, &all.map);
+  };
+  const std::uint64_t before = all.of(0);
+  EXPECT_EQ(move({1}, 100 * MiB).outcome, placement_outcome::no_room);
+  EXPECT_EQ(all.of(0), before) << "as it was";
+  expect_consistent(all);
+  const placement_report report = move({0, 1}, 80 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::placed);
+  EXPECT_EQ(report.memories[0].placed_bytes, 80 * MiB) << "10 of node 0 are promised to nobody, 60 to these";
+  EXPECT_EQ(all.of(0), 0u);
+  expect_consistent(all);
+}
+
+TEST_F(modelled_promise, what_is_promised_of_others_is_no_room_for_a_move) {
+  modelled_kernel& k = model({100 * MiB, 100 * MiB}, 400 * MiB);
+  modelled_promises all{400 * MiB};
+  (void)promise(in_order({0}), all, 0, 40 * MiB);
+  (void)promise(in_order({0}), all, 40 * MiB, 40 * MiB);
+  touch(40 * MiB, 10 * MiB);
+  (void)place(in_order({1}), 80 * MiB, 40 * MiB);
+  const placement_report report =
+      placer{in_order({0, 1}), modelled_calls, &all}.move(k.address(80 * MiB), 40 * MiB, {}, &all.map);
+  EXPECT_EQ(report.memories[0].placed_bytes, 10 * MiB);
+  EXPECT_EQ(all.of(0), 70 * MiB);
+  expect_consistent(all);
+}
+
 TEST_F(modelled_promise, threads_that_promise_one_node_never_promise_more_than_it_has) {
   constexpr int threads = 4;
   model({128 * MiB, 400 * MiB}, 512 * MiB);
