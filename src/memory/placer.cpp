@@ -233,6 +233,7 @@ class placer::placement {
   enum class binding : std::uint8_t { done, not_allowed, refused };
 
   void leave_to_kernel();
+  [[nodiscard]] bool is_nothing_promised() const noexcept;
   [[nodiscard]] std::uint64_t held_by(const byte_budget* budget) noexcept {
     const std::uint64_t* const held = held_of(budget);
     return held == nullptr ? 0 : *held;
@@ -317,7 +318,7 @@ placer::placement::placement(const placer& by, std::byte* address, std::size_t b
 }
 
 placement_report placer::placement::run() {
-  if (!by_.kernel_nodes_.empty() && notes_ == nullptr) leave_to_kernel();  // what is promised is not made
+  if (!by_.kernel_nodes_.empty() && notes_ == nullptr && is_nothing_promised()) leave_to_kernel();
   while (left() != 0) {
     std::optional<choice> next;
     if (!is_beyond_) next = choose();
@@ -326,6 +327,14 @@ placement_report placer::placement::run() {
   }
   fill_in_totals();
   return std::move(report_);
+}
+
+// The kernel's policy knows nothing of promises (invariant 8). That some have come true is not looked up here: it would
+// cost each placement a look at all of them, and without the policy the pages go the same way.
+bool placer::placement::is_nothing_promised() const noexcept {
+  for (std::size_t i = 0; i < by_.nodes_.size(); ++i)
+    if (promised_now(i) != 0) return false;
+  return true;
 }
 
 // As far as it goes along this ordering and has room. A huge page is no page by a policy (MADV_COLLAPSE takes it from

@@ -16,8 +16,8 @@
 //   range   | 2 MiB | 2 MiB |  ...  | 2 MiB |64K|64K|  ...  |64K| 2 MiB | 2 MiB | ...
 //            first memory             `-- its room is below 16 MiB --'  second memory
 //
-// Where the running kernel has the ordering as a policy of its own, it places, and what follows is for what it has no
-// room for (kernel_order.h).
+// Where the running kernel has the ordering as a policy of its own, it places while nothing is promised of the nodes,
+// and what follows is for what it has no room for (kernel_order.h). What is promised is not made, so never by it.
 //
 // Invariants
 //   1. The policy is MPOL_PREFERRED, never MPOL_BIND: where a node of MPOL_BIND is full, the system ends processes.

@@ -173,6 +173,23 @@ TEST_F(by_kernel, others_are_placed_in_user_space) {
   }
 }
 
+TEST_F(by_kernel, what_is_promised_of_a_node_is_kept_from_its_policy) {
+  struct : detail::promises {
+    detail::promise_sums all;
+    detail::promise_sums& sums() noexcept override { return all; }
+    void settle(detail::residence_call) noexcept override {}
+  } promised;
+  const placer places{in_order({2, 0}), ordered_calls, &promised};
+  promised.all.bytes[0] = 20 * MiB;
+  const placement_report report = places.place(reinterpret_cast<void*>(base), 100 * MiB);
+  EXPECT_EQ(report.outcome, placement_outcome::no_room);
+  EXPECT_EQ(report.by_kernel_bytes, 0u);
+  EXPECT_LE(bytes_on(0), ordering_kernel::total * 9 / 10 - 20 * MiB);
+  promised.all.bytes[0] = 0;
+  model = {.orders = model.orders};
+  EXPECT_EQ(places.place(reinterpret_cast<void*>(base), 100 * MiB).by_kernel_bytes, 100 * MiB);
+}
+
 TEST_F(by_kernel, no_room_is_an_error_with_the_fills) {
   const placement_report report = place(in_order({2, 0}), 150 * MiB);
   EXPECT_EQ(report.outcome, placement_outcome::no_room);
