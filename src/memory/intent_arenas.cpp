@@ -60,6 +60,13 @@ void intent_arenas::unplace(std::byte* address, std::size_t bytes) noexcept {
     parts_.erase(found);
   }
   forget_placement(address, bytes);
+  prefer_node_of_job(address, bytes);
+}
+
+// It is a policy, too, which what has been placed there had in its place.
+void intent_arenas::prefer_node_of_job(std::byte* address, std::size_t bytes) const noexcept {
+  if (control_.memory_node != job_control::no_node)
+    system_placement_calls().prefer(address, bytes, control_.memory_node);  // where it fails, no other node gives pages
 }
 
 // --- blocks that have been moved ---
@@ -102,6 +109,7 @@ bool intent_arenas::freed(std::byte* address) noexcept {
   show(found->second.now, remove_placed);
   moved_.erase(found);
   forget_placement(address, bytes);
+  prefer_node_of_job(address, bytes);
   promise_map notes = promises_.own();
   for (std::byte* at = address; at < address + bytes;) {
     const std::size_t to_next = huge_page_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_page_bytes;

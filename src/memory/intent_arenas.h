@@ -85,6 +85,7 @@ class intent_arenas {
   [[nodiscard]] std::vector<share> shares_of(std::byte* address, std::size_t bytes);
   static void add_held(std::vector<held_bytes>& held, byte_budget* budget, std::uint64_t bytes);
   void take_out(const share& what) noexcept;
+  void prefer_node_of_job(std::byte* address, std::size_t bytes) const noexcept;
   void add_to(part& to, const placement_report& more) noexcept;
   void show(const part& of, void (*change)(placed_row* row, std::uint64_t bytes) noexcept) noexcept;
 

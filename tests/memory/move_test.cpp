@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/page_file.h"
 #include "memory/places_fixture.h"
 
 namespace {
@@ -134,6 +137,29 @@ TEST(move, leaves_the_promises_of_neighbours_alone) {
   EXPECT_THROW((void)allocate<std::byte>(200 * mib, intent::bandwidth), error);  // gives back what is kept
   EXPECT_EQ(promised, 0u);
   EXPECT_EQ(open, 0u);
+}
+
+int policy_at(void* address) {
+  int mode = -1;
+  return ::syscall(SYS_get_mempolicy, &mode, nullptr, 0ul, address, MPOL_F_ADDR) == 0 ? mode : -1;
+}
+
+TEST(move, what_is_given_back_comes_from_the_node_of_the_job_again) {
+  local_places places{1, 64 * mib};
+  const acting_as place{places.context(0)};
+  void* const heap = reinterpret_cast<void*>(places.heap(0));
+  places.job().control().memory_node = 0;
+  detail::prefer_node_for_file(0, heap, 32 * mib);
+  if (policy_at(heap) != MPOL_PREFERRED) GTEST_SKIP() << "this kernel has no policies";
+  const ptr<std::byte> moved = allocate<std::byte>(100'000);
+  (void)move(moved, slow_first);
+  deallocate(moved);
+  EXPECT_EQ(policy_at(moved.local()), MPOL_PREFERRED);
+  const ptr<std::byte> placed = allocate<std::byte>(6 * mib, intent::bandwidth);
+  deallocate(placed);
+  EXPECT_THROW((void)allocate<std::byte>(30 * mib, intent::bandwidth), error);  // gives back what is kept
+  EXPECT_EQ(used(*places.context(0).job), used_bytes{});
+  EXPECT_EQ(policy_at(placed.local()), MPOL_PREFERRED);
 }
 
 TEST(move, without_room_leaves_everything_as_it_was) {
