@@ -8,8 +8,7 @@
 // Invariants
 //   1. No source lets the system end a process for want of room: where no memory has any, mapping throws.
 //   2. A budget (two memories on one node) is shared by all sources of the process, and gets back what a mapping took
-//   of
-//      it when that is unmapped. It is not the job's, since pages may outlive their process's part in a job; nor is
+//      of it when that is unmapped. It is not the job's, since pages may outlive their process's part in a job; nor is
 //      what is promised of nodes.
 #pragma once
 

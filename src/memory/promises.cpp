@@ -62,8 +62,8 @@ void promise_map::settle(residence_call residence) noexcept {
 
 void promise_map::settle_cells(std::size_t first, std::size_t end, residence_call residence) noexcept {
   std::array<unsigned char, huge_page_bytes / page_bytes> resident{};
-  std::array<std::uint32_t, looked_at_once>
-      before{};  // what changes while the kernel answers is left for the next time
+  // What changes while the kernel answers is left for the next time.
+  std::array<std::uint32_t, looked_at_once> before{};
   for (std::size_t i = first; i < end; ++i) before[i - first] = cells_[i].load(std::memory_order_relaxed);
   const std::uintptr_t start = start_of(first);
   if (residence(reinterpret_cast<void*>(start), start_of(end) - start, resident.data()) != 0) return;
