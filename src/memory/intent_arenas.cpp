@@ -15,9 +15,11 @@
 namespace situ::detail {
 
 unsigned intent_arenas::arena_for(const intent& what, bool populate, heap& in) {
+  if (!control_.places_by_intent) refuse_intents(control_.file_kind);
   for (std::size_t i = 0; i < arenas_.size(); ++i)
     if (arenas_[i].what == what && arenas_[i].populates == populate) return static_cast<unsigned>(i + 1);
-  arenas_.push_back({what, populate, make_intent_placer(what, orderings_, control_.budgets, &promises_)});
+  const std::size_t least_chunk = std::max<std::size_t>(spill_ordering{}.least_chunk, control_.file_unit);
+  arenas_.push_back({what, populate, make_intent_placer(what, orderings_, control_.budgets, &promises_, least_chunk)});
   for (const auto& step : arenas_.back().by.order.steps)
     for (const machine::ordered_memory& memory : step)
       arenas_.back().shown.push_back(shown_.find_or_add(what.name(), memory.name));

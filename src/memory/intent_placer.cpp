@@ -43,9 +43,11 @@ spill_ordering to_spill(const machine::memory_order& order, std::span<shared_bud
 }  // namespace
 
 intent_placer make_intent_placer(const intent& what, const machine::orderings& from, std::span<shared_budget> budgets,
-                                 promises* promised) {
+                                 promises* promised, std::size_t least_chunk) {
   machine::memory_order order = from.find_here(what);
-  placer places{to_spill(order, budgets), system_placement_calls(), promised};
+  spill_ordering ordering = to_spill(order, budgets);
+  ordering.least_chunk = least_chunk;
+  placer places{ordering, system_placement_calls(), promised};
   return {std::move(order), std::move(places)};
 }
 

@@ -22,10 +22,11 @@ struct intent_placer {
 
 // As seen from the processors of the calling thread. Those who share `budgets` share the bytes of memories that have a
 // budget, and those who share `promised` what is promised of the others (null: it promises nothing); they outlive the
-// placer. Throws bad_argument or not_supported where a memory of the ordering cannot be used, out_of_memory where there
-// are more memories with budgets than there are budgets.
+// placer. least_chunk: as of spill_ordering. Throws bad_argument or not_supported where a memory of the ordering cannot
+// be used, out_of_memory where there are more memories with budgets than there are budgets.
 [[nodiscard]] intent_placer make_intent_placer(const intent& what, const machine::orderings& from,
-                                               std::span<shared_budget> budgets, promises* promised = nullptr);
+                                               std::span<shared_budget> budgets, promises* promised = nullptr,
+                                               std::size_t least_chunk = spill_ordering{}.least_chunk);
 
 // Of this machine, read once a process; what is left out of the files is said in the log. Throws bad_file.
 [[nodiscard]] const machine::orderings& orderings_here();

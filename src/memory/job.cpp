@@ -222,6 +222,10 @@ job job::create(const job_options& options) {
   clear(file);
   const std::uint64_t budget = budget_of(options, file, control_bytes);
 
+  const std::uint64_t unit = file.unit();
+  const bool places_by_intent = file.gives_back();
+  if (!places_by_intent && (kind.what || options.memory_intent)) refuse_intents(kind.from);
+
   job_control* const memory = map_control(file.descriptor(), at.control_offset, control_bytes);
   job_control* const control = new (memory) job_control;
   job made{file.release(), control, control_bytes};
@@ -233,6 +237,9 @@ job job::create(const job_options& options) {
   fill_candidates(*control);
   control->memory_budget = budget;
   if (kind.from == memory_kind::source::node) control->memory_node = kind.node;
+  control->file_unit = unit;
+  control->file_kind = kind.from;
+  control->places_by_intent = places_by_intent;
   control->stack_bytes = options.stack_bytes;
   control->memory_intent = kind.what ? kind.what : options.memory_intent;
   control->oversubscribed = places > allowed_processors();

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "memory/byte_budget.h"
+#include "memory/page_file.h"
 #include "memory/place_status.h"
 #include "memory/promises.h"
 
@@ -102,8 +103,11 @@ struct job_control {
   std::uint64_t stack_bytes = 0;               // of each task; 0: as the place itself says
   std::optional<intent> memory_intent;         // of all that is allocated without one
   std::uint32_t memory_node = no_node;         // that pages of the slices come from, as long as it has room
-  bool oversubscribed = false;                 // more places than processors: waiting places give way at once
-  bool sender_fences = false;  // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
+  std::uint64_t file_unit = 4096;              // of the file, what its pages come and go in: a page, or 2 MiB
+  memory_kind::source file_kind = memory_kind::source::kernel;
+  bool places_by_intent = true;  // the file gives pages back, so that they can come from elsewhere
+  bool oversubscribed = false;   // more places than processors: waiting places give way at once
+  bool sender_fences = false;    // no membarrier (or not worth it): each sender fences before it looks at `sleeping`
   bool stats = false;
   bool trace = false;
   bool progress = false;                   // each place has a second thread to compute on (serve_while)

@@ -43,8 +43,9 @@ move_report move_block(void* address, const intent& what) {
     throw_error(
         errc::bad_argument,
         fmt::format("move({}) at place {}: a block of {} bytes shares its pages with others; move blocks of more "
-                    "than 64 KiB, or allocate it anew with the intent {}",
-                    address, context.place, bytes, what.name()));
+                    "than 64 KiB{}, or allocate it anew with the intent {}",
+                    address, context.place, bytes,
+                    context.job->file_unit > chunk_bytes ? " that are whole huge pages" : "", what.name()));
   const placement_report report = context.segment->move_to(what, static_cast<std::byte*>(address), bytes);
   if (report.outcome != placement_outcome::placed) throw_no_room_to_move(bytes, what, report);
   move_report done;

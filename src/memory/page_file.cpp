@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/memfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -47,7 +49,7 @@ int memory_file(const char* name, unsigned flags) noexcept {
   return above_standard(::memfd_create(name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
 }
 
-// Of the default size: free ones that nobody has been promised, and those that the kernel may add.
+// Of 2 MiB: free ones that nobody has been promised, and those that the kernel may add.
 std::uint64_t free_huge_pages() {
   constexpr const char* folder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
   const auto read = [&](const char* name) {
@@ -83,6 +85,16 @@ int new_file(const std::string& path) noexcept {
   const int made = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (made >= 0) ::unlink(path.c_str());
   return above_standard(made);
+}
+
+// For as long as any process has the device by this descriptor, or maps it by it.
+void lock_device(int descriptor, const std::string& path) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno == EWOULDBLOCK)
+    throw_error(errc::bad_launch, fmt::format("memory of a device: {} is in use by another job; wait for its end, or "
+                                              "name another device",
+                                              path));
+  throw_error(errc::bad_launch, fmt::format("memory of a device: {} cannot be locked: {}", path, std::strerror(errno)));
 }
 
 void check_node(std::uint32_t node) {
@@ -146,7 +158,7 @@ page_file page_file::create_huge(const memory_kind& kind, const char* name, std:
         fmt::format("memory of huge pages: {} pages of 2 MiB are free, and {} are needed at least; reserve them "
                     "as root: echo {} > /proc/sys/vm/nr_hugepages",
                     unused, std::max<std::uint64_t>(least, 1), 2 * std::max<std::uint64_t>(least, 1)));
-  page_file made{memory_file(name, MFD_HUGETLB), kind};
+  page_file made{memory_file(name, MFD_HUGETLB | MFD_HUGE_2MB), kind};
   if (made.descriptor_ < 0)
     throw_error(errc::bad_launch, fmt::format("memory of huge pages cannot be had: {}", std::strerror(errno)));
   made.unit_ = huge_page_bytes;
@@ -180,6 +192,7 @@ page_file page_file::open_device(const memory_kind& kind, std::uint64_t least_by
     throw_error(errc::bad_launch,
                 fmt::format("memory of a device: {} cannot be opened: {}; `daxctl list` shows what there is", kind.path,
                             std::strerror(errno)));
+  lock_device(made.descriptor_, kind.path);
   made.unit_ = huge_page_bytes;
   made.capacity_ = bytes_of_file(made.descriptor_) / huge_page_bytes * huge_page_bytes;
   if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
@@ -211,6 +224,21 @@ void page_file::resize(std::uint64_t bytes) const {
   if (kind_.from == source::file) return;
   if (::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot seal a memory file: {}", std::strerror(errno)));
+}
+
+// Of a device, never: pages of DAX are its memory.
+bool page_file::gives_back() const noexcept {
+  return !is_device() &&
+         ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(unit_)) == 0;
+}
+
+void refuse_intents(memory_kind::source from) {
+  const bool is_device = from == source::device;
+  throw_error(errc::not_supported,
+              fmt::format("memory {} cannot be placed by intent: {}; allocate without one, or start the job with "
+                          "memory of another kind (situ run --memory)",
+                          is_device ? "of a device" : "in a file",
+                          is_device ? "it lies where the device is" : "its file system cannot give pages back"));
 }
 
 void prefer_node_for_file(std::uint32_t node, void* mapped, std::uint64_t bytes) {

@@ -12,6 +12,7 @@
 //   1. Nothing is left behind: a file has no name by the time that it is used, so it goes with the last process.
 //   2. What cannot be had is an error when the file is made, naming what, where and what to do; and capacity_bytes()
 //      bounds what a job may open, so that its heap says that memory is out before the kernel does by a signal.
+//   3. A device serves one job at a time: it is locked (flock) until the last process of the job has ended.
 #pragma once
 
 #include <situ/machine/intent.h>
@@ -54,6 +55,9 @@ class page_file {
   [[nodiscard]] std::uint64_t unit() const noexcept { return unit_; }
   // How much there is of it; 0: as much as the machine has.
   [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity_; }
+  // Whether whole units can be given back to the system, so that others come in their place. pre: it has its size, and
+  // nothing lies in its first unit.
+  [[nodiscard]] bool gives_back() const noexcept;
   // Its size cannot be chosen: it is capacity_bytes().
   [[nodiscard]] bool is_device() const noexcept { return kind_.from == memory_kind::source::device; }
 
@@ -72,6 +76,8 @@ class page_file {
 // From now on pages of a mapped memory file come from this node, as long as it has room, whoever touches them. Throws
 // bad_launch where there is no such node, or it is not allowed.
 void prefer_node_for_file(std::uint32_t node, void* mapped, std::uint64_t bytes);
+// Throws not_supported: what lies in such a file cannot be placed by intents.
+[[noreturn]] void refuse_intents(memory_kind::source from);
 // The size of an open file, or of a device's memory; 0 where it is neither.
 [[nodiscard]] std::uint64_t bytes_of_file(int descriptor) noexcept;
 

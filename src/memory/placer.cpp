@@ -31,7 +31,6 @@ namespace situ::detail {
 namespace {
 
 constexpr std::size_t coarse_chunk = huge_page_bytes;
-constexpr std::size_t fine_chunk = std::size_t{64} << 10;
 constexpr std::size_t most_pages = coarse_chunk / page_bytes;  // of a chunk
 
 // How many processes may place in a memory at one pace (invariant 3): one for each of eight places, say. Fewer would
@@ -160,7 +159,7 @@ const placement_calls& system_placement_calls() noexcept {
 }
 
 placer::placer(const spill_ordering& ordering, const placement_calls& calls, promises* promised)
-    : calls_{calls}, policy_{ordering.policy}, promised_{promised} {
+    : calls_{calls}, policy_{ordering.policy}, fine_chunk_{ordering.least_chunk}, promised_{promised} {
   if (ordering.steps.empty()) throw_error(errc::bad_argument, "an ordering without a memory");
   for (const std::vector<spill_memory>& each : ordering.steps) {
     if (each.empty()) throw_error(errc::bad_argument, "a step of an ordering without a memory");
@@ -412,8 +411,8 @@ std::optional<placer::placement::choice> placer::placement::choose_beyond() {
   } else {
     last->reserved = last->bytes;
     gates_[last->memory] = gate::open;
-    const std::uint64_t now = room(last->memory, chunk_from_here(fine_chunk));
-    if (now < coarse_room) last->bytes = chunk_from_here(fine_chunk);
+    const std::uint64_t now = room(last->memory, chunk_from_here(by_.fine_chunk_));
+    if (now < coarse_room) last->bytes = chunk_from_here(by_.fine_chunk_);
     if (now + bytes_here_on(what(last->memory).node, last->bytes) < last->bytes || !reserve_promise(*last))
       return std::nullopt;
   }
@@ -422,7 +421,7 @@ std::optional<placer::placement::choice> placer::placement::choose_beyond() {
 }
 
 std::optional<placer::placement::choice> placer::placement::find_room() {
-  const std::size_t least = chunk_from_here(fine_chunk);
+  const std::size_t least = chunk_from_here(by_.fine_chunk_);
   for (std::size_t s = 0; s < by_.steps_.size(); ++s) {
     const step& here = by_.steps_[s];
     std::uint64_t weights = 0;
@@ -436,7 +435,7 @@ std::optional<placer::placement::choice> placer::placement::find_room() {
     for (std::size_t i = here.begin; i < here.end; ++i) {
       if (room_[i] < least) continue;
       if (turn < what(i).weight)
-        return choice{i, s, chunk_from_here(room_[i] >= coarse_room ? coarse_chunk : fine_chunk)};
+        return choice{i, s, chunk_from_here(room_[i] >= coarse_room ? coarse_chunk : by_.fine_chunk_)};
       turn -= what(i).weight;
     }
   }
@@ -513,7 +512,7 @@ void placer::placement::withdraw(const choice& to) noexcept {
 bool placer::placement::is_old(const reading& last, std::uint64_t shown) const noexcept {
   if (plans_) return false;
   const std::uint64_t since = last.placed_since + last.promised_since;
-  const std::uint64_t next = difference(shown, since) >= coarse_room ? coarse_chunk : fine_chunk;
+  const std::uint64_t next = difference(shown, since) >= coarse_room ? coarse_chunk : by_.fine_chunk_;
   return since != 0 && since + next > std::min(shown / paced_placers, most_unread);
 }
 

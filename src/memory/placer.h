@@ -21,7 +21,8 @@
 //
 // Invariants
 //   1. The policy is MPOL_PREFERRED, never MPOL_BIND: where a node of MPOL_BIND is full, the system ends processes.
-//   2. Chunks end at multiples of their size, 2 MiB or 64 KiB. So no aligned 2 MiB is cut, and it can be one huge page,
+//   2. Chunks end at multiples of their size, 2 MiB or 64 KiB (of reserved huge pages: 2 MiB). So no aligned 2 MiB is
+//   cut, and it can be one huge page,
 //      as long as its memory has a room of 16 MiB.
 //   3. A reading of a node's free memory serves for an eighth of the room that it shows, or for one chunk. So up to
 //      eight processes that place at one pace fill a node beyond its threshold by a chunk of 64 KiB each at most; one
@@ -100,6 +101,7 @@ enum class when_full : std::uint8_t {
 struct spill_ordering {
   std::vector<std::vector<spill_memory>> steps;
   when_full policy = when_full::error;
+  std::size_t least_chunk = std::size_t{64} << 10;  // what a memory with little room takes; 2 MiB for huge pages
 };
 
 // What came of a placement, for one memory.
@@ -195,6 +197,7 @@ class placer {
 
   const placement_calls& calls_;
   const when_full policy_;
+  const std::size_t fine_chunk_;
   promises* const promised_;
   bool is_node_0_only_ = true;
   std::vector<node> nodes_;

@@ -196,7 +196,9 @@ void segment::uncharge(std::uint64_t bytes) noexcept {
   control_.opened_bytes.fetch_sub(excess, std::memory_order_relaxed);
 }
 
+// Of a part of a huge page the kernel would keep all, and say that it had not.
 bool segment::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  if ((offset | bytes) % control_.file_unit != 0) return false;
   if (madvise(reinterpret_cast<void*>(heap_address_ + offset), bytes, MADV_REMOVE) != 0) return false;
   returned_ += bytes;
   return true;
@@ -235,7 +237,11 @@ bool segment::place(unsigned arena, std::uint64_t offset, std::uint64_t bytes) n
 
 bool segment::owns_pages(const std::byte* block) const noexcept {
   const std::uint64_t chunk = (reinterpret_cast<std::uintptr_t>(block) - heap_address_) >> chunk_shift;
-  return chunk < heap_.open_chunks() && heap_.map().entry(static_cast<std::uint32_t>(chunk)).kind == chunk_kind::large;
+  if (chunk >= heap_.open_chunks() || heap_.map().entry(static_cast<std::uint32_t>(chunk)).kind != chunk_kind::large)
+    return false;
+  const std::uint64_t bytes = std::uint64_t{heap_.map().states[chunk].chunks.load(std::memory_order_relaxed)}
+                              << chunk_shift;
+  return (reinterpret_cast<std::uintptr_t>(block) | bytes) % control_.file_unit == 0;
 }
 
 placement_report segment::move_to(const intent& what, std::byte* block, std::size_t bytes) {

@@ -203,6 +203,33 @@ TEST(move, refuses_what_shares_its_pages_and_what_is_no_block_of_this_place) {
   EXPECT_THROW((void)move(small, intent::bandwidth), error);
 }
 
+TEST(move, refuses_what_shares_a_reserved_huge_page) {
+  local_places places{1};
+  const acting_as place{places.context(0)};
+  places.job().control().file_unit = 2 * mib;
+  const ptr<std::byte> part = allocate<std::byte>(mib, intent::bandwidth);
+  EXPECT_THROW((void)move(part, slow_first), error);
+  const ptr<std::byte> whole{static_cast<std::byte*>(places.segment(0).allocate(4 * mib, 2 * mib))};
+  EXPECT_EQ(move(whole, slow_first).now.untouched_bytes, 4 * mib);
+}
+
+TEST(placement, kinds_of_memory_that_cannot_be_placed_say_so) {
+  local_places places{1};
+  const acting_as place{places.context(0)};
+  places.job().control().places_by_intent = false;
+  for (const auto kind : {detail::memory_kind::source::file, detail::memory_kind::source::device}) {
+    places.job().control().file_kind = kind;
+    try {
+      (void)allocate<std::byte>(mib, intent::bandwidth);
+      FAIL();
+    } catch (const error& bad) {
+      EXPECT_EQ(bad.code(), errc::not_supported);
+      const std::string name = kind == detail::memory_kind::source::file ? "in a file" : "of a device";
+      EXPECT_NE(std::string{bad.message()}.find("memory " + name), std::string::npos) << bad.message();
+    }
+  }
+}
+
 TEST(move, a_block_that_another_place_gives_back_leaves_its_memory) {
   local_places places{2};
   ptr<std::byte> block;

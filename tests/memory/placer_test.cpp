@@ -12,6 +12,18 @@
 namespace situ {
 namespace {
 
+TEST_F(modelled_placer, reserved_huge_pages_are_never_cut) {
+  modelled_kernel& k = model({41 * MiB, 101 * MiB}, 120 * MiB);
+  spill_ordering ordering = in_order({0, 1});
+  ordering.least_chunk = 2 * MiB;
+  const placement_report report = place(ordering, 0, 120 * MiB);
+  EXPECT_EQ(report.memories[0].placed_bytes, 36 * MiB) << "of 36.9";
+  for (const modelled_kernel::preference& each : k.preferences) {
+    EXPECT_EQ(each.first_page % (2 * MiB / page), 0u);
+    EXPECT_EQ(each.pages, 2 * MiB / page);
+  }
+}
+
 TEST_F(modelled_placer, memories_are_filled_in_order_each_to_its_threshold) {
   model({96 * MiB, 96 * MiB, 64 * MiB, 128 * MiB}, 300 * MiB);
   const placement_report report = place(in_order({2, 0, 1, 3}), 0, 300 * MiB);

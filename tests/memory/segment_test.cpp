@@ -39,6 +39,23 @@ TEST(segment, private_bytes_are_left_alone) {
   for (std::size_t i = 0; i < local_places::private_bytes; ++i) ASSERT_EQ(channels[i], 0xa5) << i;
 }
 
+TEST(segment, a_part_of_a_huge_page_does_not_go_back) {
+  for (const std::uint64_t unit : {4096u, 2u << 20}) {
+    local_places places{1, 256 * MiB};
+    places.job().control().file_unit = unit;  // as of a job on reserved huge pages
+    std::vector<void*> blocks;
+    for (int i = 0; i < 200; ++i) {
+      blocks.push_back(places.segment(0).allocate(MiB, 16));
+      ASSERT_NE(blocks.back(), nullptr);
+    }
+    for (std::size_t i = 0; i < blocks.size(); i += 2) (void)places.segment(0).deallocate(blocks[i]);
+    const memory_usage usage = places.segment(0).statistics();
+    EXPECT_EQ(usage.returned_bytes != 0, unit == 4096) << "1 MiB each";
+    if (unit != 4096) EXPECT_GE(usage.charged_bytes, 200 * MiB) << "the budget has what the kernel has";
+    EXPECT_TRUE(places.segment(0).is_valid());
+  }
+}
+
 TEST(segment, extent_only_grows_in_steps_and_mirrors) {
   local_places places{2};
   std::uint64_t& limit = places.limit(1);

@@ -170,6 +170,56 @@ TEST(memory_kind, segments_lie_on_a_device) {
   fs::remove(path);
 }
 
+TEST(memory_kind, a_device_serves_one_job_at_a_time) {
+  const folder scratch;
+  const std::string path = scratch.path + "/device";
+  std::ofstream{path}.close();
+  fs::resize_file(path, 150 * mib);
+  launch_options how;
+  how.memory = "device:" + path;
+  const launch_result outer = launch(
+      1,
+      [&] {
+        const ptr<int> held = allocate<int>(1);
+        held.local()[0] = 7;
+        try {
+          (void)detail::page_file::create(detail::memory_kind::parse("device:" + path), "another");
+          return 1;
+        } catch (const error& bad) {
+          const bool says_so = std::string{bad.message()}.find("in use by another job") != std::string::npos;
+          return says_so && held.local()[0] == 7 ? 0 : 2;
+        }
+      },
+      how);
+  EXPECT_TRUE(outer.ok()) << outer.message() << " " << outer.exit_code();
+  expect_job_works("device:" + path);
+  fs::remove(path);
+}
+
+TEST(memory_kind, a_device_has_no_intents) {
+  const folder scratch;
+  const std::string path = scratch.path + "/device";
+  std::ofstream{path}.close();
+  fs::resize_file(path, 150 * mib);
+  launch_options how;
+  how.memory = "device:" + path;
+  const launch_result result = launch(
+      1,
+      [] {
+        try {
+          (void)allocate<int>(10, intent::bandwidth);
+          return 1;
+        } catch (const error& bad) {
+          return bad.code() == errc::not_supported ? 0 : 2;
+        }
+      },
+      how);
+  EXPECT_TRUE(result.ok()) << result.message() << " " << result.exit_code();
+  how.memory_intent = intent::bandwidth;
+  EXPECT_THROW((void)launch(1, [] {}, how), error);
+  fs::remove(path);
+}
+
 TEST(memory_kind, what_cannot_be_had_is_said_with_what_to_do) {
   const folder scratch;
   EXPECT_NE(refusal_of("floppy").find("is no kind of memory"), std::string::npos);
