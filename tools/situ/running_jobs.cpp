@@ -46,9 +46,19 @@ void find_jobs_of(pid_t pid, std::map<ino_t, running_job>& jobs) {
   }
 }
 
+// What is no job's is not closed by look_at.
+situ::detail::job look_at_or_close(int descriptor) {
+  try {
+    return situ::detail::job::look_at(descriptor);
+  } catch (const situ::error&) {
+    ::close(descriptor);
+    throw;
+  }
+}
+
 std::vector<held_memory> memory_of_places(int descriptor) {
   std::vector<held_memory> found;
-  const situ::detail::job looked_at = situ::detail::job::look_at(descriptor);
+  const situ::detail::job looked_at = look_at_or_close(descriptor);
   job_control& control = looked_at.control();
   for (std::uint32_t place = 0; place < control.place_count; ++place) {
     const situ::detail::placed_table& placed = control.status(place).placed;
