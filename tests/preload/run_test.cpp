@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -200,6 +202,19 @@ TEST_F(any_program, ends_in_time) {
   const command_result late = with_intent({subject, "sleep"}, {"--timeout", "0.3"});
   EXPECT_EQ(late.exit_code, 124);
   EXPECT_THAT(late.err, HasSubstr("still running after the time limit of 300 ms"));
+}
+
+// So do processes that it has started: a child, and one whose parent has ended, in a session of its own.
+TEST_F(any_program, all_its_processes_end_in_time) {
+  const std::string started = subject + " sleep >/dev/null 2>&1 & echo $!; ";
+  const command_result late = with_intent(
+      {"/bin/sh", "-c", started + "(setsid sh -c '" + started + "' </dev/null); wait; true"}, {"--timeout", "1"});
+  EXPECT_EQ(late.exit_code, 124) << late.err;
+  std::istringstream numbers{late.out};
+  int count = 0;
+  for (pid_t each = 0; numbers >> each; ++count)
+    EXPECT_NE(kill(each, SIGKILL), 0) << "process " << each << " went on";  // and is ended, if so
+  EXPECT_EQ(count, 2);
 }
 
 TEST_F(any_program, says_what_it_cannot_be_brought_into) {

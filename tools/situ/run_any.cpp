@@ -2,6 +2,7 @@
 
 #include "commands.h"
 
+#include "processes.h"
 #include "program_file.h"
 
 #include "base/descriptor.h"
@@ -36,6 +37,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -246,8 +248,9 @@ struct ended_program {
   bool is_late;
 };
 
+// All that it has started ends with it when the time is over, and only then.
 ended_program wait(const started_program& program, preload::control& control, const signal_reader& signals,
-                   std::chrono::milliseconds time_limit) {
+                   std::chrono::milliseconds time_limit, std::optional<descendants>& others) {
   using clock = std::chrono::steady_clock;
   const auto until = clock::now() + time_limit;
   ended_program result{};
@@ -257,12 +260,17 @@ ended_program wait(const started_program& program, preload::control& control, co
     if (look[1].revents != 0) signals.pass_to(program.process);
     give_back_of_ended(control);
     if (look[0].revents != 0) break;
-    if (time_limit.count() == 0 || clock::now() < until || result.is_late) continue;
+    if (!others) continue;
+    others->reap(program.process);
+    if (clock::now() < until || result.is_late) continue;
     result.is_late = true;
     ::kill(program.process, SIGKILL);
   }
   ::close(program.end);
   while (::waitpid(program.process, &result.status, 0) < 0 && errno == EINTR) {}
+  if (!result.is_late) return result;
+  for (const pid_t left : others->end_all())
+    fmt::print(stderr, "situ: process {} of the program could not be ended (kill it as its user)\n", left);
   return result;
 }
 
@@ -377,9 +385,11 @@ int run_any_program(const any_program_options& options, const std::string& file,
   if (first == preload::no_memory) first = preload::last_of(*control, 0);
 
   const signal_reader signals;
+  std::optional<descendants> others;
+  if (options.time_limit.count() != 0) others.emplace();
   const started_program program =
       start(control, file, arguments, make_environment(control, library), preload::policy_of(*control, first), signals);
-  const ended_program ended = wait(program, *control, signals, options.time_limit);
+  const ended_program ended = wait(program, *control, signals, options.time_limit, others);
   report(options, *control);
   if (ended.is_late) {
     fmt::print(stderr, "situ: still running after the time limit of {} ms\n", options.time_limit.count());

@@ -1,6 +1,7 @@
 // `situ top`: shows a running job. It finds the job by the memory file that its launcher keeps open, maps that for
 // reading, and leaves nothing behind.
 #include "commands.h"
+#include "processes.h"
 #include "running_jobs.h"
 
 #include "base/descriptor.h"
@@ -21,10 +22,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -71,13 +69,7 @@ struct process_use {
 };
 process_use use_of(pid_t pid) {
   process_use use;
-  std::ifstream file{fmt::format("/proc/{}/stat", pid)};
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos) return use;
-  std::istringstream words{line.substr(name_end + 2)};
-  std::vector<std::string> fields{std::istream_iterator<std::string>{words}, {}};
+  const std::vector<std::string> fields = process_stat(pid);
   if (fields.size() < 22) return use;
   const auto field = [&](std::size_t i) { return std::strtoull(fields[i].c_str(), nullptr, 10); };
   const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
