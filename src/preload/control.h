@@ -42,6 +42,7 @@ struct memory_row {
 struct process_row {
   std::atomic<std::int32_t> process{0};  // its number; 0: the row is free
   std::atomic<std::uint64_t> bytes[most_memories]{};
+  std::atomic<std::uint64_t> data_limit{0};  // its RLIMIT_DATA before it was refused memory; 0: it has not been
 };
 
 struct control {
@@ -53,7 +54,7 @@ struct control {
   std::uint32_t is_watched = 0;       // somebody wants to know what lies where (--stats)
   std::uint32_t is_for_children = 1;  // else for the first process alone
   std::uint32_t has_nodes = 0;        // of some memory the kernel tells what lies there
-  std::uint64_t data_limit = 0;       // RLIMIT_DATA before anything was refused
+  std::uint64_t data_limit = 0;       // RLIMIT_DATA as the program begins
   std::atomic<std::int32_t> first_process{0};
   std::atomic<std::uint32_t> processes{0};    // that ever took a row
   std::atomic<std::uint32_t> uncounted{0};    // that found no row

@@ -58,6 +58,7 @@ void begin_in_child() {
 __attribute__((constructor)) void begin() {
   const int before = errno;
   if (control* const all = find_control()) {
+    watcher::restore_data_limit(*all);  // also for those that do not take part
     if (all->is_for_children == 0 && all->first_process.load() != ::getpid())
       set_thread_policy({});
     else if (!is_under_valgrind() && ::pthread_atfork(nullptr, nullptr, &begin_in_child) == 0)

@@ -53,6 +53,7 @@ void set_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64
 
 void release(control& all, process_row& row) noexcept {
   for (std::uint32_t i = 0; i < all.memory_count; ++i) set_bytes(all, row, i, 0);
+  row.data_limit.store(0, std::memory_order_relaxed);
   row.process.store(0, std::memory_order_release);
 }
 

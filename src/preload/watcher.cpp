@@ -93,11 +93,27 @@ bool watcher::stop(std::int32_t wish) noexcept {
   return true;
 }
 
+// What was replaced is known of the process itself, which has become another program, or of its parent.
+void watcher::restore_data_limit(const control& all) noexcept {
+  if (!is_limit_of_ours(data_limit())) return;
+  std::uint64_t before = all.data_limit;
+  const long own = system_call(SYS_getpid);
+  const long parent = system_call(SYS_getppid);
+  for (const process_row& row : all.rows) {
+    const long process = row.process.load(std::memory_order_acquire);
+    const std::uint64_t replaced = row.data_limit.load(std::memory_order_relaxed);
+    if ((process != own && process != parent) || process == 0 || replaced == 0) continue;
+    before = replaced;
+    if (process == own) break;
+  }
+  set_data_limit(before);
+}
+
 void watcher::begin(control& all) noexcept {
   all_ = &all;
   process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
   row_ = take_row(all, process_);
-  if (is_limit_of_ours(data_limit())) set_data_limit(all.data_limit);
+  if (row_ != nullptr) row_->data_limit.store(0, std::memory_order_relaxed);
   // What is full now is seen at the first look, a millisecond from here.
   memory_ = choose(all, no_memory, forbidden_, [](std::uint32_t) { return node_use{}; });
   if (memory_ == no_memory) memory_ = last_of(all, forbidden_);
@@ -111,7 +127,7 @@ void watcher::begin(control& all) noexcept {
 void watcher::begin_in_child() noexcept {
   if (all_ == nullptr) return;
   thread_.store(0);
-  if (is_limit_of_ours(data_limit())) set_data_limit(all_->data_limit);
+  if (is_limit_of_ours(data_limit())) set_data_limit(replaced_limit_);
   if (all_->is_for_children == 0) {
     all_ = nullptr;
     announce({});
@@ -455,6 +471,8 @@ void watcher::refuse_more(const sizes& now) noexcept {
   const std::uint64_t limit = data_limit();
   if (is_refusing_ || limit <= now.data) return;
   is_refusing_ = true;
+  replaced_limit_ = limit;
+  if (row_ != nullptr) row_->data_limit.store(limit, std::memory_order_relaxed);
   all_->refusals.fetch_add(1, std::memory_order_relaxed);
   set_data_limit(now.data / page_bytes * page_bytes + limit_mark);
 }
@@ -462,7 +480,7 @@ void watcher::refuse_more(const sizes& now) noexcept {
 void watcher::refuse_no_more() noexcept {
   if (!is_refusing_) return;
   is_refusing_ = false;
-  if (is_limit_of_ours(data_limit())) set_data_limit(all_->data_limit);
+  if (is_limit_of_ours(data_limit())) set_data_limit(replaced_limit_);
 }
 
 }  // namespace situ::preload

@@ -32,6 +32,8 @@ namespace situ::preload {
 
 class watcher {
  public:
+  // To a process that refusing memory made smaller, or that one so made has started: its data limit as it was before.
+  static void restore_data_limit(const control& all) noexcept;
   // The process begins, or has become another program. The calling thread prefers what is chosen, as will those that it
   // starts. row: null where there is none left.
   void begin(control& all) noexcept;
@@ -123,6 +125,7 @@ class watcher {
   std::uint64_t looked_ns_ = 0;
   std::uint64_t wait_ns_ = 0;
   bool is_refusing_ = false;
+  std::uint64_t replaced_limit_ = 0;  // RLIMIT_DATA, by one of ours
 };
 
 extern watcher the_watcher;  // of this process

@@ -178,6 +178,14 @@ TEST_F(any_program, past_all_memories_it_is_refused_memory) {
   EXPECT_EQ(with_intent({subject, "greedy", "100"}).out, "got all\n");
 }
 
+// To refuse memory is to lower a limit, which is the process's alone: not that of children, and not for ever.
+TEST_F(any_program, what_is_refused_leaves_no_limit_behind) {
+  order(32, 16);
+  const command_result ended = with_intent({subject, "limits"}, {"--no-children"});
+  EXPECT_EQ(ended.out, "refused 1\nforked 1048576 KiB\nstarted 1048576 KiB\nlater 1048576 KiB\n") << ended.err;
+  EXPECT_EQ(ended.exit_code, 0);
+}
+
 TEST_F(any_program, the_report_is_a_table_behind_what_it_prints) {
   const command_result ended = with_intent({subject, "exit", "4"}, {"--stats"});
   EXPECT_EQ(ended.exit_code, 4);

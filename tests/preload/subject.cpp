@@ -334,6 +334,43 @@ int greedy(char** argv) {
   return 0;
 }
 
+void say_limit(const char* whose) {
+  rlimit limit{};
+  getrlimit(RLIMIT_DATA, &limit);
+  std::printf("%s %llu KiB\n", whose, static_cast<unsigned long long>(limit.rlim_cur >> 10));
+  std::fflush(stdout);
+}
+
+// With a data limit of its own, it asks until it gets no more: the limit of its children, and its own later.
+int limits() {
+  const rlimit own{std::size_t{1} << 30, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_DATA, &own) != 0) return 1;
+  const auto map = [](std::size_t bytes) {
+    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
+  void* const spare = map(8 * mib);  // for what starting a child takes
+  std::vector<void*> got;
+  for (void* each = map(mib); each != MAP_FAILED && got.size() < 200; each = map(mib)) {
+    touch(each, mib);
+    got.push_back(each);
+    pause_ms(2);
+  }
+  std::printf("refused %d\n", got.size() < 200);
+  std::fflush(stdout);
+  munmap(spare, 8 * mib);
+  const pid_t child = fork();
+  if (child == 0) {
+    say_limit("forked");
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  if (std::system("echo started $(ulimit -d) KiB") != 0) return 2;
+  for (void* each : got) munmap(each, mib);
+  pause_ms(300);
+  say_limit("later");
+  return 0;
+}
+
 // Children that have memory at one time: argument 2 of them, argument 3 MiB each.
 int family(char** argv) {
   const int count = std::atoi(argv[2]);
@@ -385,6 +422,7 @@ int main(int argc, char** argv) {
   if (what == "hold") return hold(argv);
   if (what == "hold_small") return hold_small(argv);
   if (what == "greedy") return greedy(argv);
+  if (what == "limits") return limits();
   if (what == "family") return family(argv);
   if (what == "exit") return std::atoi(argv[2]);
   if (what == "signal") return raise(std::atoi(argv[2]));
