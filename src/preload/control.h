@@ -40,7 +40,7 @@ struct memory_row {
 };
 
 struct process_row {
-  std::atomic<std::int32_t> process{0};  // its number; 0: the row is free
+  std::atomic<std::int32_t> process{0};  // its number; 0: the row is free; -1: it is being given back
   std::atomic<std::uint64_t> bytes[most_memories]{};
   std::atomic<std::uint64_t> data_limit{0};  // its RLIMIT_DATA before it was refused memory; 0: it has not been
 };

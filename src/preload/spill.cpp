@@ -57,6 +57,11 @@ void release(control& all, process_row& row) noexcept {
   row.process.store(0, std::memory_order_release);
 }
 
+void release_of(control& all, process_row& row, std::int32_t process) noexcept {
+  constexpr std::int32_t nobody = -1;  // neither free nor a process's
+  if (row.process.compare_exchange_strong(process, nobody, std::memory_order_acquire)) release(all, row);
+}
+
 // A process that has become another program has a row already.
 process_row* take_row(control& all, std::int32_t process) noexcept {
   for (process_row& row : all.rows) {

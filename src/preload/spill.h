@@ -69,6 +69,9 @@ void give_back(control& all, process_row& row, std::uint64_t bytes) noexcept;
 void set_bytes(control& all, process_row& row, std::uint32_t memory, std::uint64_t bytes) noexcept;
 // All of it; the row is free.
 void release(control& all, process_row& row) noexcept;
+// The same for one that has ended, by another: nothing is done where it has given back its row itself, which may be
+// somebody else's by now.
+void release_of(control& all, process_row& row, std::int32_t process) noexcept;
 // Null where all rows are taken.
 [[nodiscard]] process_row* take_row(control& all, std::int32_t process) noexcept;
 // If they have more in all than ever: what they have where.

@@ -157,6 +157,13 @@ TEST_F(any_program, all_processes_share_the_memories) {
   EXPECT_NEAR(shell["peak_bytes"].get<double>() / mib, 50, 4);
 }
 
+// A process whose first thread has left is there while others go on, though the kernel shows no memory under its
+// number.
+TEST_F(any_program, a_process_without_its_first_thread_counts) {
+  const json report = report_of({subject, "last_thread_fills", "30"});
+  EXPECT_NEAR(report["peak_bytes"].get<double>() / mib, 60, 4);
+}
+
 TEST_F(any_program, only_the_first_process_if_wanted) {
   const std::string file = folder_.path() + "/report.json";
   const command_result ended =

@@ -117,6 +117,18 @@ TEST(preload_spill, a_process_that_becomes_another_program_begins_anew) {
   EXPECT_EQ(all->uncounted.load(), 1u);
 }
 
+TEST(preload_spill, a_row_is_given_back_for_its_own_process_alone) {
+  const auto all = three_memories();
+  process_row* const row = take_row(*all, 7);
+  charge(*all, *row, 5 * mib, 0, 0, empty_node);
+  release_of(*all, *row, 6);  // which had it before
+  EXPECT_EQ(all->total.load(), 5 * mib);
+  EXPECT_EQ(row->process.load(), 7);
+  release_of(*all, *row, 7);
+  EXPECT_EQ(all->total.load(), 0u);
+  EXPECT_EQ(row->process.load(), 0);
+}
+
 // Many at a time never take more of a budget than it has, and in the end all of it is given back.
 TEST(preload_spill, processes_that_race_share_a_budget) {
   const auto all = three_memories();

@@ -196,6 +196,26 @@ int last_thread() {
   pthread_exit(nullptr);
 }
 
+// Argument 2: MiB that it gets, and once more after the first thread has left.
+int last_thread_fills(char** argv) {
+  static std::size_t bytes = 0;
+  bytes = static_cast<std::size_t>(std::atoi(argv[2])) * mib;
+  static const auto fill_more = [] {
+    touch(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes);
+    pause_ms(100);
+  };
+  fill_more();
+  pthread_t other;
+  const auto body = [](void*) -> void* {
+    pause_ms(300);
+    fill_more();
+    return nullptr;
+  };
+  pthread_create(&other, nullptr, body, nullptr);
+  pthread_detach(other);
+  pthread_exit(nullptr);
+}
+
 int modules() {
   void* const module = dlopen("libm.so.6", RTLD_NOW);
   if (module == nullptr) return 1;
@@ -412,6 +432,7 @@ int main(int argc, char** argv) {
   if (what == "spawns") return spawns();
   if (what == "threads") return threads();
   if (what == "last_thread") return last_thread();
+  if (what == "last_thread_fills") return last_thread_fills(argv);
   if (what == "modules") return modules();
   if (what == "signals") return signals();
   if (what == "descriptors") return descriptors();

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -34,6 +35,16 @@ std::vector<std::string> process_stat(pid_t process) {
   if (name_end == std::string::npos) return {};
   std::istringstream words{line.substr(name_end + 1)};
   return {std::istream_iterator<std::string>{words}, {}};
+}
+
+bool process_has_ended(pid_t process) {
+  std::ifstream file{fmt::format("/proc/{}/statm", process)};
+  std::uint64_t pages = 0;
+  if (file >> pages && pages != 0) return false;
+  const std::vector<std::string> fields = process_stat(process);
+  if (fields.size() < 18) return true;
+  const bool is_over = fields[0] == "Z" || fields[0] == "X";
+  return is_over && std::atoi(fields[17].c_str()) <= 1;  // threads
 }
 
 descendants::descendants() {

@@ -10,6 +10,9 @@
 // /proc/PID/stat from the process's state on. Empty where there is no such process.
 [[nodiscard]] std::vector<std::string> process_stat(pid_t process);
 
+// Its memory is gone for good. Also of one that nobody has waited for; not where the first thread alone has ended.
+[[nodiscard]] bool process_has_ended(pid_t process);
+
 // All that a program starts, directly and through others. From its making on, whose parent has ended becomes a child of
 // this process, so nobody is lost sight of. Children that this process has already are none of them.
 class descendants {

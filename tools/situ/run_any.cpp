@@ -143,10 +143,7 @@ void write_ordering(preload::control& to, const machine::memory_order& order, co
 void give_back_of_ended(preload::control& all) {
   for (preload::process_row& row : all.rows) {
     const std::int32_t process = row.process.load();
-    if (process == 0) continue;
-    std::ifstream file{fmt::format("/proc/{}/statm", process)};
-    std::uint64_t pages = 0;
-    if (!(file >> pages) || pages == 0) preload::release(all, row);
+    if (process > 0 && process_has_ended(process)) preload::release_of(all, row, process);
   }
 }
 
