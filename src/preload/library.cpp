@@ -60,7 +60,7 @@ __attribute__((constructor)) void begin() {
   if (control* const all = find_control()) {
     watcher::restore_data_limit(*all);  // also for those that do not take part
     if (all->is_for_children == 0 && all->first_process.load() != ::getpid())
-      set_thread_policy({});
+      tell_calling_thread(*all, {});
     else if (!is_under_valgrind() && ::pthread_atfork(nullptr, nullptr, &begin_in_child) == 0)
       the_watcher.begin(*all);
   }

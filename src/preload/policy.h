@@ -56,6 +56,13 @@ inline long set_range_policy(std::uint64_t begin, std::uint64_t end, const polic
   return system_call(SYS_mbind, static_cast<long>(begin), static_cast<long>(end - begin), what.mode,
                      address_of(what.nodes), most_nodes + 1, 0);
 }
+// MPOL_DEFAULT where the thread has none of its own.
+inline long get_thread_policy(policy& what) noexcept {
+  int mode = 0;
+  const long failed = system_call(SYS_get_mempolicy, address_of(&mode), address_of(what.nodes), most_nodes + 1, 0, 0);
+  what.mode = static_cast<std::uint32_t>(mode);
+  return failed;
+}
 // MPOL_DEFAULT where the range has none of its own.
 inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
   int mode = 0;
@@ -63,6 +70,24 @@ inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
                                   static_cast<long>(begin), MPOL_F_ADDR);
   what.mode = static_cast<std::uint32_t>(mode);
   return failed;
+}
+
+// The calling thread, or who started it, has been given a policy that is none of the ordering's. (The kernel tells
+// those without the nodes that a cpuset leaves out.)
+[[nodiscard]] inline bool has_policy_of_its_own(const control& all) noexcept {
+  policy its;
+  if (get_thread_policy(its) != 0 || its.mode == MPOL_DEFAULT) return false;
+  for (std::uint32_t i = 0; i < all.memory_count && all.memories[i].step != not_ordered; ++i) {
+    const policy told = policy_of(all, i);
+    std::uint64_t others = 0;
+    for (std::size_t word = 0; word < most_nodes / 64; ++word) others |= its.nodes[word] & ~told.nodes[word];
+    if (its.mode == told.mode && others == 0) return false;
+  }
+  return true;
+}
+// What is next for the calling thread, unless it has a policy of its own.
+inline void tell_calling_thread(const control& all, const policy& what) noexcept {
+  if (!has_policy_of_its_own(all)) set_thread_policy(what);
 }
 
 }  // namespace situ::preload

@@ -119,8 +119,11 @@ void watcher::begin(control& all) noexcept {
   if (memory_ == no_memory) memory_ = last_of(all, forbidden_);
   if (memory_ == no_memory) return;
   preferred_ = memory_;
-  announce(policy_of(all, memory_));
-  set_thread_policy(newest_policy());
+  is_on_its_own_ = has_policy_of_its_own(all);
+  if (!is_on_its_own_) {
+    announce(policy_of(all, memory_));
+    set_thread_policy(newest_policy());
+  }
   start();
 }
 
@@ -129,14 +132,14 @@ void watcher::begin_in_child() noexcept {
   thread_.store(0);
   if (is_limit_of_ours(data_limit())) set_data_limit(replaced_limit_);
   if (all_->is_for_children == 0) {
+    tell_calling_thread(*all_, {});
     all_ = nullptr;
     announce({});
-    set_thread_policy({});
     return;
   }
   process_ = static_cast<std::int32_t>(system_call(SYS_getpid));
   row_ = take_row(*all_, process_);
-  set_thread_policy(newest_policy());  // of the only thread that there is
+  tell_calling_thread(*all_, newest_policy());  // the only thread that there is
   is_forked_ = true;
   counted_ = grown_ = where_counted_ = 0;
   for (std::uint64_t& each : owed_) each = 0;
@@ -252,7 +255,7 @@ void watcher::look(bool is_last) noexcept {
     if (row_ != nullptr) release(*all_, *row_);
     return;
   }
-  if (!is_there) return;
+  if (!is_there || is_on_its_own_) return;
   steer(now);
   correct();
 }
@@ -416,7 +419,7 @@ std::uint32_t watcher::tell_thread() noexcept {
     const policy what = newest_[number % 2];
     std::atomic_thread_fence(std::memory_order_acquire);
     if (news_.load(std::memory_order_relaxed) != number) continue;  // it may be half of another one
-    set_thread_policy(what);
+    if (all_ != nullptr) tell_calling_thread(*all_, what);
     return number;
   }
 }

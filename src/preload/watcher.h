@@ -10,7 +10,7 @@
 //
 // Invariants
 //   1. No page is made for the process: reservations stay what they are. What it has said of a range itself (mbind)
-//      stays.
+//      stays, and of a thread (set_mempolicy). A process that begins with such a policy is counted, no more.
 //   2. The policy is MPOL_PREFERRED, or MPOL_INTERLEAVE, which has the same way out: never MPOL_BIND.
 //   3. The thread calls nothing of the C library (system_calls.h), has descriptors of its own, of which none is the
 //      process's, and takes no signal. The C library does not know it.
@@ -101,6 +101,7 @@ class watcher {
   control* all_ = nullptr;
   process_row* row_ = nullptr;
   bool is_forked_ = false;
+  bool is_on_its_own_ = false;        // it has begun with a policy of its own
   std::uint32_t memory_ = no_memory;  // that takes pages now
   std::uint32_t forbidden_ = 0;       // memories whose nodes this process must not use
   std::atomic<std::uint32_t> news_{1};

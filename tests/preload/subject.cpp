@@ -2,12 +2,14 @@
 // and prints what came of it. It prints the same with and without libsitu_intent.so.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -391,6 +393,48 @@ int limits() {
   return 0;
 }
 
+bool bind_to_node_0() {
+  const unsigned long nodes = 1;
+  return syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 8 * sizeof nodes) == 0;
+}
+
+// Binds itself to node 0, and becomes what the other arguments say.
+int bound(char** argv) {
+  if (!bind_to_node_0()) return 77;
+  argv[1] = argv[0];
+  execv(argv[0], argv + 1);
+  return 1;
+}
+
+int say_policy(const char* whose) {
+  std::free(std::malloc(1));  // whoever has to hear of something does so now
+  int mode = -1;
+  syscall(SYS_get_mempolicy, &mode, nullptr, 0, nullptr, 0);
+  std::printf("%s bound: %d\n", whose, mode == MPOL_BIND);
+  std::fflush(stdout);
+  return 0;
+}
+
+// The policy of a thread is inherited by all that it starts.
+int own_policy(char** argv) {
+  if (!bind_to_node_0()) return 77;
+  pthread_t other;
+  const auto body = [](void*) -> void* {
+    say_policy("thread");
+    return nullptr;
+  };
+  if (pthread_create(&other, nullptr, body, nullptr) != 0 || pthread_join(other, nullptr) != 0) return 1;
+  const pid_t child = fork();
+  if (child == 0) _exit(say_policy("forked"));
+  waitpid(child, nullptr, 0);
+  if (std::system((std::string{argv[0]} + " say_policy").c_str()) != 0) return 2;
+  say_policy("first");
+  char become[] = "say_policy";
+  argv[1] = become;
+  execv(argv[0], argv);
+  return 3;
+}
+
 // Children that have memory at one time: argument 2 of them, argument 3 MiB each.
 int family(char** argv) {
   const int count = std::atoi(argv[2]);
@@ -444,6 +488,9 @@ int main(int argc, char** argv) {
   if (what == "hold_small") return hold_small(argv);
   if (what == "greedy") return greedy(argv);
   if (what == "limits") return limits();
+  if (what == "bound") return bound(argv);
+  if (what == "say_policy") return say_policy("program");
+  if (what == "own_policy") return own_policy(argv);
   if (what == "family") return family(argv);
   if (what == "exit") return std::atoi(argv[2]);
   if (what == "signal") return raise(std::atoi(argv[2]));
