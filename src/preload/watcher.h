@@ -95,8 +95,8 @@ class watcher {
   std::atomic<std::int32_t> thread_{0};  // its number while it runs
   std::atomic<std::int32_t> wish_{wish_none};
   std::atomic<std::int32_t> turn_{turn_free};
-  std::atomic<bool> is_dormant_{
-      false};  // a forked child that has not asked for memory yet: it may become another program
+  // A forked child that has not asked for memory yet: it may become another program.
+  std::atomic<bool> is_dormant_{false};
   std::int32_t process_ = 0;
   control* all_ = nullptr;
   process_row* row_ = nullptr;

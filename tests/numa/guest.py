@@ -63,6 +63,19 @@ def skip(why):
     sys.exit(77)
 
 
+def find_program(name):
+    """Its file; None where there is none. A name with a slash is a file, which need not be executable."""
+    return shutil.which(name) or (name if "/" in name and os.path.exists(name) else None)
+
+
+def require(programs):
+    missing = [program for program in programs if find_program(program) is None]
+    if files := [name for name in missing if "/" in name]:
+        sys.exit(f"guest.py: no such file: {', '.join(files)} (build it first)")
+    if missing:
+        skip(f"missing: {', '.join(missing)} (make test-numa installs what its tests need)")
+
+
 cache_folder = build_kernel.cache_folder
 
 
@@ -97,6 +110,7 @@ def debian_kernel():
     kept = cache_folder() / "vmlinuz"
     if kept.exists() and (cache_folder() / "modules").exists():
         return kept
+    require(["apt-get", "dpkg-deb", "depmod", "modprobe"])
     depends = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True).stdout
     named = re.search(r"Depends: (linux-image-\S+)", depends)
     if not named:
@@ -163,7 +177,7 @@ def root_file_system(programs, command, modules=None):
     root.add("init", stat.S_IFREG | 0o755, INIT.encode())
     root.add("command", stat.S_IFREG | 0o644, command.encode() + b"\n")
     for program in programs:
-        root.add_program(shutil.which(program) or program)
+        root.add_program(find_program(program))
     for file in sorted(modules.iterdir()) if modules else []:
         root.add_file("modules/" + file.name, file)
     return root.finish()
@@ -249,9 +263,7 @@ def main():
     parser.add_argument("--time", type=float, default=240, metavar="SECONDS", help="the limit (240)")
     parser.add_argument("command", nargs="+", help="for the guest's shell")
     options = parser.parse_args()
-    for program in ("qemu-system-x86_64", "busybox"):
-        if shutil.which(program) is None:
-            skip(f"{program} is missing: make test-numa installs it")
+    require(["qemu-system-x86_64", "busybox", *options.add])
     built = {"ordered": {}, "unpatched": {"unpatched": True}, "checked": {"checked": True}}
     kernel = ordered_kernel(**built[options.kernel]) if options.kernel in built else options.kernel or debian_kernel()
     modules = cache_folder() / "modules" if options.pmem and not options.kernel else None

@@ -120,6 +120,13 @@ TEST_F(any_program, real_programs_do_what_they_do) {
   }
 }
 
+TEST_F(any_program, what_is_brought_in_already_stays) {
+  const std::vector<std::string> program{"/bin/sh", "-c", "tr '\\0' '\\n' </proc/$$/environ | grep ^LD_PRELOAD="};
+  const auto with = [&](const std::string& before) { return with_intent(program, {}, {"LD_PRELOAD=" + before}).out; };
+  EXPECT_THAT(with("libm.so.6"), testing::MatchesRegex("LD_PRELOAD=libm.so.6:/[^:]*/libsitu_intent.so\n"));
+  EXPECT_THAT(with(""), testing::MatchesRegex("LD_PRELOAD=/[^:\n]*/libsitu_intent.so\n"));
+}
+
 TEST_F(any_program, memories_fill_in_order) {
   const json report = report_of({subject, "hold", "100", "50"});
   EXPECT_EQ(report["memories"][0]["memory"], "fast");

@@ -182,15 +182,18 @@ class signal_reader {
 
 std::vector<std::string> make_environment(const shared_control& control, const std::string& library) {
   std::vector<std::string> texts;
+  constexpr std::string_view loaded_before = "LD_PRELOAD=";
   std::string preloaded = library;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string_view text{*each};
-    if (text.starts_with("LD_PRELOAD=") && text.size() > 11)
-      preloaded = fmt::format("{}:{}", text.substr(11), library);
-    else if (!text.starts_with(fmt::format("{}=", preload::control_variable)))
+    if (text.starts_with(loaded_before)) {
+      if (text.size() > loaded_before.size())
+        preloaded = fmt::format("{}:{}", text.substr(loaded_before.size()), library);
+    } else if (!text.starts_with(fmt::format("{}=", preload::control_variable))) {
       texts.emplace_back(text);
+    }
   }
-  texts.push_back("LD_PRELOAD=" + preloaded);
+  texts.push_back(std::string{loaded_before} + preloaded);
   texts.push_back(control.variable());
   return texts;
 }
