@@ -48,6 +48,11 @@ class place_graph_core {
   void wait() {
     try {
       units_.wait();
+      if (loss_ != nullptr) std::rethrow_exception(loss_);
+    } catch (const place_lost_error&) {
+      loss_ = nullptr;
+      std::ranges::fill(added_, 0);
+      throw;
     } catch (...) {
       std::ranges::fill(added_, 0);  // those that never ran did not count down
       throw;
@@ -98,11 +103,11 @@ class place_graph_core {
     ++under_way_[where.index()];
   }
 
-  // Until a unit has ended.
+  // Until a unit has ended. A loss is for wait().
   void await_end() {
     ended_.emplace();
-    const future<> told = ended_->get_future();
-    told.get();
+    const std::exception_ptr loss = await_despite_losses(ended_->get_future());
+    if (loss_ == nullptr) loss_ = loss;
   }
 
   std::uint32_t at_once_;
@@ -112,6 +117,7 @@ class place_graph_core {
   std::vector<std::deque<call_to_come>> waiting_;
   std::vector<std::uint64_t> units_at_;
   std::optional<promise<>> ended_;
+  std::exception_ptr loss_;  // that wait() has not thrown
   bool is_checked_;
   graph_core units_;
 };
@@ -131,6 +137,7 @@ place_graph::place_graph(const place_graph_options& options)
 place_graph::~place_graph() = default;
 
 void place_graph::wait() { core_->wait(); }
+void place_graph::settle() { core_->units().settle_all(); }
 void place_graph::wait_for(std::initializer_list<declared_access> accesses) {
   core_->units().wait_for(std::span{accesses.begin(), accesses.size()});
 }

@@ -10,6 +10,7 @@ task_graph::task_graph(const task_graph_options& options) : core_{std::make_uniq
 task_graph::~task_graph() = default;
 
 void task_graph::wait() { core_->wait(); }
+void task_graph::settle() { core_->settle_all(); }
 void task_graph::wait_for(std::initializer_list<declared_access> accesses) {
   core_->wait_for(std::span{accesses.begin(), accesses.size()});
 }

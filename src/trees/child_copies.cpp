@@ -11,7 +11,7 @@ child_tiles::child_tiles(std::shared_ptr<tree_core> tree, std::size_t bytes) : t
   for (std::uint32_t c = 0; c < tree_->children(); ++c) memory_.push_back(tree_->allocate(c, bytes, "a tile's copy"));
 }
 
-child_tiles::~child_tiles() { tree_->wait_quietly(); }
+child_tiles::~child_tiles() { tree_->settle(); }
 
 void child_tiles::move_down(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t stride) {
   if (row_bytes != 0 && rows > bytes_ / row_bytes)

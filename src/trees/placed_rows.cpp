@@ -37,7 +37,7 @@ placed_rows_core::placed_rows_core(std::shared_ptr<tree_core> tree, std::size_t 
     speeds_.push_back(tree_->allocate(c, sizeof(child_speed), "the speed of a loop"));
 }
 
-placed_rows_core::~placed_rows_core() { tree_->wait_quietly(); }
+placed_rows_core::~placed_rows_core() { tree_->settle(); }
 
 std::vector<row_run> placed_rows_core::dealt(const deal& how) const {
   using policy = deal::policy;
@@ -154,7 +154,7 @@ void placed_rows_core::balance() {
     for (row_slabs* array : arrays_) array->move_across(runs);
     tree_->wait();
   } catch (...) {  // no room, or a place is lost: everything is where it was
-    tree_->wait_quietly();
+    tree_->settle();
     for (row_slabs* array : arrays_) array->drop_move();
     throw;
   }

@@ -40,7 +40,7 @@ row_slabs::row_slabs(std::shared_ptr<placed_rows_core> rows, std::size_t row_byt
 }
 
 row_slabs::~row_slabs() {
-  rows_->tree().wait_quietly();
+  rows_->tree().settle();
   rows_->leave(*this);
 }
 

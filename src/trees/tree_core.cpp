@@ -26,7 +26,7 @@ class tree_of_places final : public tree_core {
     places_ = std::make_unique<place_graph>();
     make_records();
   }
-  ~tree_of_places() override { wait_quietly(); }
+  ~tree_of_places() override { settle(); }
 
   child_memory allocate(std::uint32_t child, std::size_t bytes, std::string_view) override {
     const ptr<std::byte> made = at(
@@ -63,7 +63,7 @@ class tree_of_memories final : public tree_core {
     units_ = std::make_unique<task_graph>(task_graph_options{.threads = threads});
     make_records();
   }
-  ~tree_of_memories() override { wait_quietly(); }
+  ~tree_of_memories() override { settle(); }
 
   child_memory allocate(std::uint32_t child, std::size_t bytes, std::string_view what) override {
     auto pages = std::make_shared<sourced_pages>(
@@ -108,12 +108,7 @@ void tree_core::make_records() {
   for (std::uint32_t c = 0; c < children(); ++c) records_.push_back(allocate(c, sizeof(child_record), "a record"));
 }
 
-void tree_core::wait_quietly() noexcept {
-  try {
-    wait();
-  } catch (...) {  // what units threw was for wait(), which nobody called
-  }
-}
+void tree_core::settle() noexcept { places_ != nullptr ? places_->settle() : units_->settle(); }
 
 void tree_core::copy(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride,
                      std::size_t bytes, std::size_t rows) {

@@ -1,7 +1,7 @@
 // Work units that run where their data lie: a task graph (task_graph.h) whose units are calls to the places.
 //
-//   situ::place_graph graph;                                              // of the place that makes it; the others
-//   serve for (std::size_t i = 0; i < blocks; ++i)
+//   situ::place_graph graph;  // of the place that makes it; the others serve
+//   for (std::size_t i = 0; i < blocks; ++i)
 //     graph.add({situ::updates(situ::region(block[i], n))}, smooth, block[i], n);  // smooth(ptr<double>, std::size_t)
 //   graph.wait();
 //
@@ -15,6 +15,8 @@
 #pragma once
 
 #include <situ/runtime/at.h>
+#include <situ/runtime/future.h>
+#include <situ/runtime/runtime.h>
 #include <situ/runtime/task.h>
 #include <situ/task/task_graph.h>
 
@@ -55,6 +57,31 @@ void unit_added(place_graph_core& core, place where);
 void start_unit(place_graph_core& core, place where, std::function<void()> call);
 [[nodiscard]] graph_core& units_of(place_graph_core& core) noexcept;
 
+// Until a call has ended. A loss ends waits for other places, too, which run their calls on: it is returned. Throws it
+// where it comes more often than places can end: the runtime ends, and every wait with it.
+template <class T>
+[[nodiscard]] std::exception_ptr await_despite_losses(const future<T>& call) {
+  std::exception_ptr first;
+  for (std::uint32_t losses = 0; !call.is_ready(); ++losses) {
+    try {
+      call.wait();
+    } catch (const place_lost_error&) {
+      if (losses > place_count()) throw;
+      if (first == nullptr) first = std::current_exception();
+    }
+  }
+  return first;
+}
+
+// As at(), but that it does not return while the body runs.
+template <class F, class... Arguments>
+void call_to_its_end(place where, const F& f, const Arguments&... arguments) {
+  if (where == here()) return (void)at(where, f, arguments...);
+  const auto call = async_at(where, f, arguments...);
+  (void)await_despite_losses(call);  // the task that waits for the unit is told of it
+  (void)call.get();
+}
+
 }  // namespace detail
 
 // Units with declared accesses, run by the places of the job. cost: waiting, what the units take, and a call for each.
@@ -88,7 +115,8 @@ class place_graph {
         detail::units_of(*core_), all,
         [core = core_.get(), where, call = std::tuple{f, std::move(arguments)...}] {
           detail::start_unit(*core, where, [where, call] {
-            std::apply([where](const F& function, const Arguments&... each) { (void)at(where, function, each...); },
+            std::apply([where](const F& function,
+                               const Arguments&... each) { detail::call_to_its_end(where, function, each...); },
                        call);
           });
         },
@@ -96,8 +124,11 @@ class place_graph {
     detail::unit_added(*core_, where);
   }
 
-  // Until every unit has ended. Throws the exception of the first of those that threw; after that the graph is as new.
+  // Until every unit has ended, those of places that go on when one is lost, too. Throws the exception of the first of
+  // those that threw; after that the graph is as new. Of a lost place that ran none it throws place_lost_error.
   void wait();
+  // As of a task_graph. A lost place, too, is for wait().
+  void settle();
   // As of a task_graph.
   void wait_for(std::initializer_list<declared_access> accesses);
 

@@ -131,6 +131,10 @@ class task_graph {
   // Runs units meanwhile.
   void wait();
 
+  // Until every unit has ended, as in a destructor of what they use. What they threw stays for wait(), and ends what
+  // comes after them till then. Runs units meanwhile.
+  void settle();
+
   // Until what is declared may be accessed here, as by a unit that is added now. Others go on. Throws the exception of
   // the first unit that threw, where one of those that had to come before did not run to its end; wait() throws it once
   // more.

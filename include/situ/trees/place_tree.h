@@ -23,8 +23,9 @@
 // else.
 //
 // A tree belongs to the thread that made it; of_places: to its place's own thread, and the other places run units while
-// they wait in Situ. Rows and arrays keep their tree. What a unit throws reaches wait(). cost: where
-// nothing else is said, some loads.
+// they wait in Situ. Rows and arrays keep their tree, and what they have until no unit uses it. What a unit throws
+// reaches wait(), or what waits before that (balance(), deal::automatic, deal::dynamic at places). cost: where nothing
+// else is said, some loads.
 #pragma once
 
 #include <situ/fabric/atomic.h>
@@ -174,7 +175,8 @@ class place_tree {
   [[nodiscard]] std::span<const tree_node> children() const noexcept { return core_->root().children; }
 
   // Deals rows to the children. Arrays made of the result, and loops over it, are aligned. Throws bad_argument for
-  // weights that are not one for each child. cost: linear in the runs of rows.
+  // weights that are not one for each child, and what allocating a line at each child throws: out_of_memory; at places
+  // also what at() throws. cost: linear in the runs of rows; at places a call to each child.
   [[nodiscard]] placed_rows distribute(std::size_t rows, deal how = {}) const {
     return placed_rows{std::make_shared<detail::placed_rows_core>(core_, rows, std::move(how))};
   }
@@ -182,8 +184,8 @@ class place_tree {
   // body(part, views...) for all rows, at the children that have them: `accesses` are reads(a), writes(a) or updates(a)
   // of arrays, each of which becomes a view of the part (placed_array.h, child_copies.h). Adds a unit for each run of
   // rows and worker of its child. Reading takes in the ghost rows; writing and updating are of the part's own rows.
-  // With deal::dynamic at places it waits, and returns when all is done. Throws bad_argument for an array of other
-  // rows, and as task_graph::add. cost: as that, for each unit.
+  // With deal::dynamic at places it waits, and returns when all is done; with deal::automatic it may wait to balance
+  // the rows. Throws bad_argument for an array of other rows, as task_graph::add, and, where it waits, as wait(). cost: as that, for each unit.
   template <class F, class... Accesses>
   void for_each(const placed_rows& rows, F body, const Accesses&... accesses) {
     detail::placed_rows_core& core = *rows.core();
@@ -199,7 +201,8 @@ class place_tree {
     core.has_run();
   }
 
-  // Until every unit has ended. Throws what the first of those that threw has thrown; after that the tree goes on.
+  // Until every unit has ended. Throws what the first of those that threw has thrown, place_lost_error also of a place
+  // that ran none; after that the tree goes on.
   // cost: what the units take.
   void wait() { core_->wait(); }
 
@@ -262,16 +265,22 @@ class place_tree {
     }
     const detail::run_counter next;
     std::vector<future<std::uint64_t>> ends;
-    for (std::uint32_t c = 0; c < core_->children(); ++c)
-      ends.push_back(async_at(place{c}, detail::run_loop<F, typename Accesses::view...>{body}, part_of(core, {0, 0, c}),
-                              next.word(), runs));
     std::exception_ptr failure;
-    for (future<std::uint64_t>& end : ends) {
+    try {
+      for (std::uint32_t c = 0; c < core_->children(); ++c)
+        ends.push_back(async_at(place{c}, detail::run_loop<F, typename Accesses::view...>{body},
+                                part_of(core, {0, 0, c}), next.word(), runs));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    for (const future<std::uint64_t>& end : ends) {  // all of them: they use the counter
+      const std::exception_ptr loss = detail::await_despite_losses(end);
       try {
         core_->traffic.across += end.get();
       } catch (...) {
         if (failure == nullptr) failure = std::current_exception();
       }
+      if (failure == nullptr) failure = loss;
     }
     if (failure != nullptr) std::rethrow_exception(failure);
   }

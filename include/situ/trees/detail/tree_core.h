@@ -82,8 +82,8 @@ class tree_core {
       units_->add(accesses, [f = std::move(f), ... each = std::move(arguments)] { f(each...); });
   }
   void wait() { places_ != nullptr ? places_->wait() : units_->wait(); }
-  // For destructors: until nothing uses memory that goes. What units threw stays lost.
-  void wait_quietly() noexcept;
+  // For destructors: until nothing uses memory that goes. What units threw stays for wait().
+  void settle() noexcept;
 
   // Copies `rows` rows of `bytes` bytes as a unit.
   void copy(const std::byte* from, std::size_t from_stride, std::byte* to, std::size_t to_stride, std::size_t bytes,
