@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/graph_walk.h"
 
@@ -39,11 +41,14 @@ class extent_walk {
       if (is == nullptr || !derives_from(*is, *type)) throw_bad_tag(at, word(at), *type);
       type = is;
     }
-    // An object and its first part have one address: both are scanned.
-    const type_descriptor*& known = met_[at];
-    if (known == type || (known != nullptr && known->size > type->size)) return;
-    found_.objects += known == nullptr;
-    known = type;
+    // An object and its first part have one address: both are scanned, each once.
+    const type_descriptor*& first = met_[at];
+    if (first == type) return;
+    if (first != nullptr && !met_again_.emplace(at, type).second) return;
+    if (first == nullptr) {
+      first = type;
+      ++found_.objects;
+    }
     add({at, type, 1});
   }
   void add(piece one) {
@@ -107,7 +112,8 @@ class extent_walk {
   }
 
   graph_extents found_;
-  std::unordered_map<std::uintptr_t, const type_descriptor*> met_;
+  std::unordered_map<std::uintptr_t, const type_descriptor*> met_;  // as what an address was met first
+  std::set<std::pair<std::uintptr_t, const type_descriptor*>> met_again_;
   std::vector<piece> to_scan_;
 };
 

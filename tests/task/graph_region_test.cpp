@@ -29,6 +29,16 @@ struct region_node {
   region_node* other = nullptr;
 };
 
+// No larger than its first part: an address is both.
+struct region_leaf;
+struct region_inner {
+  region_inner* next = nullptr;
+  region_leaf* best = nullptr;
+};
+struct region_leaf {
+  region_inner inner;
+};
+
 struct region_shape : derived<region_shape> {
   std::int64_t id = 0;
   SITU_DESCRIBE_DERIVED(region_shape, (object), id)
@@ -80,6 +90,14 @@ TEST(graph_region, has_what_a_root_reaches_once) {
   c[1].other = nullptr;
   EXPECT_EQ(graph_region{c.head()}.objects(), 2);
   EXPECT_EQ(graph_region{static_cast<region_node*>(nullptr)}.objects(), 0);
+}
+
+TEST(graph_region, ends_where_an_address_is_two_types_in_a_cycle) {
+  region_leaf x;
+  x.inner = {&x.inner, &x};
+  const graph_region all{&x};
+  EXPECT_EQ(all.objects(), 1);
+  EXPECT_EQ(all.size_bytes(), sizeof x);
 }
 
 TEST(graph_region, neighbours_are_one_piece) {
