@@ -64,7 +64,7 @@ class named_file_store final : public backing_store {
   }
   [[nodiscard]] bool may_fail() const override { return true; }
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
-    if (bytes > whole_pages(bytes_) || std::exchange(is_given_, true))
+    if (bytes > bytes_ || std::exchange(is_given_, true))
       throw_error(errc::bad_argument, fmt::format("{}: {} bytes are asked for of a file of {}, which gives all once",
                                                   path_, bytes, bytes_));
     return 0;
@@ -75,9 +75,6 @@ class named_file_store final : public backing_store {
   void wait(int queue) override { threads_.wait(queue); }
 
  private:
-  [[nodiscard]] static std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
-    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  }
   [[noreturn]] void fail(const char* what) const {
     const int failed = errno;
     throw_error(errc::bad_file, fmt::format("{}: {}: {}", path_, what, std::strerror(failed)));

@@ -31,7 +31,7 @@ class segment_store final : public backing_store {
   }
   [[nodiscard]] bool may_fail() const override { return true; }  // the place may be lost
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
-    if ((bytes > bytes_ + page_bytes - 1) || std::exchange(is_given_, true))
+    if (bytes > bytes_ || std::exchange(is_given_, true))
       throw_error(errc::bad_argument, fmt::format("{} bytes are asked for of {} of {}, which are given once", bytes,
                                                   bytes_, description()));
     return 0;

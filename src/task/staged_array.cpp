@@ -80,7 +80,8 @@ void staging::collect(const declared_access& access, std::vector<staged_tile>& t
     for (std::uint64_t i = (begin - base) / plan_.tile_bytes; i <= (end - base - 1) / plan_.tile_bytes; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
       const std::uint64_t first = base + i * plan_.tile_bytes;
-      const bool is_all = begin <= first && first + bytes_of(index) <= end;
+      // A page that the array ends within may have more of the store, which is written back with it.
+      const bool is_all = begin <= first && first + bytes_of(index) <= end && bytes_of(index) % page_bytes == 0;
       const staged_tile one{this, index, access.mode != access_mode::read,
                             access.mode != access_mode::write || !is_all};
       const auto known = std::find_if(tiles.begin(), tiles.end(),

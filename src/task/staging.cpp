@@ -23,8 +23,7 @@ staging::staging(graph_core& core, staging_plan plan, std::shared_ptr<backing_st
       plan_{std::move(plan)},
       is_checked_{core.is_checked()},
       store_{std::move(store)},
-      store_begin_{
-          store_->allocate((std::max<std::size_t>(plan_.bytes, 1) + page_bytes - 1) / page_bytes * page_bytes)},
+      store_begin_{store_->allocate(std::max<std::size_t>(plan_.bytes, 1))},
       room_{plan_.tiles, plan_.tile_bytes, plan_.budget_tiles, fast, plan_.name},
       tiles_(plan_.tiles) {
   for (std::size_t i = plan_.budget_tiles; i-- > 0;) free_frames_.push_back(static_cast<std::uint32_t>(i));

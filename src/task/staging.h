@@ -11,12 +11,10 @@
 //   2. Units are taken, that is, their tiles pinned, in the order of add(); and only once all pinned tiles fit into the
 //      budget. A unit waits only for units before it, and none needs more than the budget: so the oldest that is not
 //      taken will be, and each tile that is pinned gets a frame: one that no pinned tile has.
-//   3. Beyond a few units for each thread, tiles are pinned ahead in half of the budget only: the rest keeps what will
-//   be
-//      used again. Of the tiles without pins the one is evicted that a wanted unit needs last, or none does.
-//   4. A changed tile gives up its pages only after it has been written; while it is, units may read it, not write it.
-//   One that a unit was to write, and did not, has
-//      what the store has.
+//   3. Beyond a few units for each thread, tiles are pinned ahead in half of the budget only: the rest keeps what
+//      will be used again. Of the tiles without pins the one is evicted that a wanted unit needs last, or none does.
+//   4. A changed tile gives up its pages only after it has been written; while it is, units may read it, not write
+//      it. One that a unit was to write, and did not, has what the store has.
 //   5. Only the staging's thread pins, reads and evicts while units are under way, but for request() of a unit whose
 //      tiles are all there. It moves bytes without the lock; what moves is named by `moves_` and is no one else's.
 //   6. The store is called by the staging's thread, or by the adding thread, with the lock, while nothing moves.

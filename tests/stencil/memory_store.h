@@ -21,7 +21,7 @@ class memory_store final : public backing_store {
   [[nodiscard]] bool may_fail() const override { return may_fail_; }
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes) override {
     const auto at = bytes_.size();
-    bytes_.resize(at + bytes);
+    bytes_.resize(at + (bytes + page_bytes - 1) / page_bytes * page_bytes);
     return at;
   }
   void start(direction to, std::byte* memory, std::uint64_t offset, std::size_t bytes, int queue) override {

@@ -46,7 +46,7 @@ void check_rules(Open open, staging_options options = tiles(4)) {
     for (std::size_t t = 0; t < all_tiles; ++t)
       graph.add({writes(tile_of(a, t))}, [mine = tile_of(a, t), t] { std::ranges::fill(mine, t); });
     graph.wait();
-    EXPECT_EQ(a.statistics().fetched_bytes, 0);
+    EXPECT_EQ(a.statistics().fetched_bytes, 7 * sizeof(word)) << "the array ends within a page";
     for (int step = 0; step < 3; ++step)
       for (std::size_t t = 0; t + 1 < all_tiles; ++t) {
         const std::span<word> mine = tile_of(a, t);
@@ -95,6 +95,28 @@ INSTANTIATE_TEST_SUITE_P(cache, named_file, testing::Values(page_cache::past, pa
 
 TEST_P(named_file, rules) {
   check_rules([&](std::size_t count) { return make_named_file_store(path_, count * sizeof(word), GetParam()); });
+}
+
+TEST_P(named_file, a_store_is_as_long_as_its_array_or_longer) {
+  task_graph graph{{.threads = 2}};
+  EXPECT_THAT([&] { staged_array<word>(graph, make_named_file_store(path_, 875 * sizeof(word), GetParam()), 1000); },
+              ThrowsMessage<error>(HasSubstr("8000 bytes are asked for of a file of 7000")));
+  const auto open = [&] { return make_named_file_store(path_, 2 * words * sizeof(word), GetParam()); };
+  {
+    staged_array<word> all{graph, open(), 2 * words, tiles(1)};
+    all.write(0, 2 * words, std::vector<word>(2 * words, 1).data());
+  }
+  {
+    staged_array<word> a{graph, open(), words + 7, tiles(1)};
+    for (const std::size_t t : {0, 1})
+      graph.add({writes(tile_of(a, t))}, [mine = tile_of(a, t)] { std::ranges::fill(mine, 2); });
+    graph.wait();
+  }
+  std::vector<word> expected(2 * words, 1), got(2 * words);
+  std::fill_n(expected.begin(), words + 7, 2);
+  staged_array<word> all{graph, open(), 2 * words, tiles(1)};
+  all.read(0, 2 * words, got.data());
+  EXPECT_EQ(got, expected);
 }
 
 TEST(memories, of_an_intent_fetched_into_another) {
@@ -170,7 +192,12 @@ TEST_P(memories_on, of_another_place) {
     const ptr<word> mine = allocate<word>(count);
     std::fill_n(mine.local(), count, 0);
     const std::vector<ptr<word>> all = all_gather(mine);
-    if (here().index() == 0) check_rules([&](std::size_t n) { return make_segment_store(all.back(), n); });
+    if (here().index() == 0) {
+      check_rules([&](std::size_t n) { return make_segment_store(all.back(), n); });
+      task_graph graph{{.threads = 2}};
+      EXPECT_THAT([&] { staged_array<word>(graph, make_segment_store(all.back(), 875), 1000); },
+                  ThrowsMessage<error>(HasSubstr("8000 bytes are asked for of 7000")));
+    }
     barrier();
     if (here().index() == place_count() - 1) {
       EXPECT_EQ(mine.local()[words - 1], 5);
