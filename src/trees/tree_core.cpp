@@ -91,6 +91,11 @@ struct copy_rows {
 
 }  // namespace
 
+std::size_t row_bytes_for(std::size_t columns, std::size_t size) {
+  if (columns == 0) throw error{errc::bad_argument, "rows of 0 columns in a place tree: give 1 or more"};
+  return bytes_for(columns, size);
+}
+
 void child_speed::note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) noexcept {
   rows.fetch_add(more_rows, std::memory_order_relaxed);  // statistics: read when the units have ended
   nanoseconds.fetch_add(more_nanoseconds, std::memory_order_relaxed);

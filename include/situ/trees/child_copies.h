@@ -77,9 +77,9 @@ class child_copies {
   static_assert(std::is_trivially_copyable_v<T>, "situ: elements of child_copies are plain data, which copies move");
 
  public:
-  // Room for tiles of so many elements. Throws out_of_memory.
+  // Room for tiles of so many elements. Throws bad_argument for 0 columns, out_of_memory.
   child_copies(const place_tree& tree, std::size_t rows, std::size_t columns)
-      : room_{detail::bytes_for(rows, detail::bytes_for(columns, sizeof(T)))},
+      : room_{detail::bytes_for(rows, detail::row_bytes_for(columns, sizeof(T)))},
         tiles_{std::make_unique<detail::child_tiles>(tree.core(), room_)} {}
 
   // Vertical: `rows` rows of `columns` elements, which begin `pitch` elements after each other from `from` on, into

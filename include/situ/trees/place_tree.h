@@ -185,7 +185,8 @@ class place_tree {
   // of arrays, each of which becomes a view of the part (placed_array.h, child_copies.h). Adds a unit for each run of
   // rows and worker of its child. Reading takes in the ghost rows; writing and updating are of the part's own rows.
   // With deal::dynamic at places it waits, and returns when all is done; with deal::automatic it may wait to balance
-  // the rows. Throws bad_argument for an array of other rows, as task_graph::add, and, where it waits, as wait(). cost: as that, for each unit.
+  // the rows. Throws bad_argument for an array of other rows, as task_graph::add, and, where it waits, as wait(). cost:
+  // as that, for each unit.
   template <class F, class... Accesses>
   void for_each(const placed_rows& rows, F body, const Accesses&... accesses) {
     detail::placed_rows_core& core = *rows.core();

@@ -55,9 +55,10 @@ class placed_array {
   // As the standard containers name it.
   using value_type = T;
 
-  // As many rows as `rows` has, of so many elements, aligned with it. Throws out_of_memory, and as a place is lost.
+  // As many rows as `rows` has, of so many elements, aligned with it. Throws bad_argument for 0
+  // columns, out_of_memory, and as a place is lost.
   explicit placed_array(const placed_rows& rows, std::size_t columns = 1, std::size_t ghosts = 0)
-      : slabs_{std::make_unique<detail::row_slabs>(rows.core(), detail::bytes_for(columns, sizeof(T)), ghosts)},
+      : slabs_{std::make_unique<detail::row_slabs>(rows.core(), detail::row_bytes_for(columns, sizeof(T)), ghosts)},
         rows_{rows},
         columns_{columns} {}
 

@@ -43,6 +43,9 @@ struct alignas(64) child_speed {
   void note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) noexcept;
 };
 
+// Bytes of a row. Throws bad_argument for a row of nothing, out_of_memory for more than an address space holds.
+[[nodiscard]] std::size_t row_bytes_for(std::size_t columns, std::size_t size);
+
 // Memory of a child. Ends by itself.
 using child_memory = std::shared_ptr<std::byte>;
 
