@@ -77,6 +77,8 @@ std::span<const declared_access> graph_core::prepare(std::span<const declared_ac
   return accesses;
 }
 
+std::size_t grain_of(const graph_core& core) noexcept { return core.grain(); }
+
 work_unit& begin_unit(graph_core& core) { return core.free_unit(); }
 
 void check_declared(const void* begin, std::size_t bytes, bool writes, const char* array, std::size_t index) {

@@ -47,6 +47,7 @@ class graph_core {
   void wait();
   void wait_for(std::span<const declared_access> accesses);
   [[nodiscard]] task_graph_statistics statistics() const;
+  [[nodiscard]] std::uint64_t grain() const noexcept { return grain_; }
   [[nodiscard]] bool is_checked() const noexcept { return is_checked_; }
   [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
 

@@ -1,7 +1,11 @@
 #include "task/shared_workers.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -12,9 +16,32 @@
 
 namespace situ::detail {
 
+// What a thread has from the one that makes it: its processors, and where its pages go. A thread that was made for
+// another graph takes it over, so that nobody can tell. What the kernel does not tell is left as it is.
+struct inherited_settings {
+  std::array<std::uint64_t, 128> processors{};  // 8192, the most that Linux is built for on x86-64
+  std::array<std::uint64_t, 17> nodes{};        // 1024, and the kernel leaves out the last bit
+  int policy = 0;
+  bool has_processors, has_policy;
+
+  inherited_settings() noexcept
+      : has_processors{::syscall(SYS_sched_getaffinity, 0, sizeof processors, processors.data()) > 0},
+        has_policy{::syscall(SYS_get_mempolicy, &policy, nodes.data(), node_bits, nullptr, 0) == 0} {}
+  void take_over() const noexcept {
+    if (has_processors) (void)::syscall(SYS_sched_setaffinity, 0, sizeof processors, processors.data());
+    if (has_policy) (void)::syscall(SYS_set_mempolicy, policy, nodes.data(), node_bits);
+  }
+  friend bool operator==(const inherited_settings&, const inherited_settings&) = default;
+
+ private:
+  static constexpr unsigned long node_bits = 1025;
+};
+
 // A thread and what it is to do. `turn` is even while it waits, odd while it runs a body.
 struct shared_worker_state {
   std::atomic<std::uint32_t> turn{0};
+  inherited_settings has;     // of the thread
+  inherited_settings wanted;  // of who has given the body
   bool is_ending = false;
   std::function<void()> body;
   worker thread;
@@ -30,6 +57,8 @@ struct shared_worker_state {
     for (std::uint32_t at = 0;; at += 2) {
       await(at);
       if (is_ending) return;
+      if (wanted != has) wanted.take_over();
+      has = wanted;
       body();
       body = nullptr;
       advance();
@@ -95,6 +124,8 @@ shared_worker::shared_worker(std::function<void()> body) : state_{waiting_thread
   if (state_ == nullptr) {
     state_ = std::make_unique<shared_worker_state>();
     state_->thread = worker{[state = state_.get()] { state->run(); }};
+  } else {
+    state_->wanted = inherited_settings{};
   }
   state_->body = std::move(body);
   state_->advance();

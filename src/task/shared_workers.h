@@ -1,6 +1,7 @@
 // Threads that the task graphs of a process have one after the other: making a thread takes longer than many a graph.
 //
-// A thread that a graph gives back waits for the next one; as many wait as there are processors, others end. In a
+// A thread has the processors and the memory policy of the one that makes the graph, as if it were new. One that a
+// graph gives back waits for the next one; as many wait as there are processors, others end. In a
 // forked child there are none of them. Thread-safe.
 #pragma once
 

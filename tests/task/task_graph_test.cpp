@@ -7,6 +7,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -263,6 +266,61 @@ TEST_P(task_graph_on, a_unit_of_a_reduction_that_throws_ends_what_combines) {
   EXPECT_THAT([&] { graph_.wait(); }, testing::ThrowsMessage<std::runtime_error>("no part"));
   EXPECT_EQ(x, 65);  // the first 64
   EXPECT_EQ(after, 1);
+}
+
+// Two bodies that wait for each other: both run at once, on two threads; false where they cannot.
+bool meet(std::atomic<int>& come) {
+  const auto end = std::chrono::steady_clock::now() + 5s;
+  for (++come; come < 2;) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST(granularity, parts_of_a_reduction_do_not_wait_for_each_other) {
+  task_graph graph{{.threads = 2, .granularity_bytes = 4096}};
+  std::atomic<int> come{0}, met{0};
+  long sum = 0;
+  for (int i = 0; i < 2; ++i)
+    graph.reduce(sum, {}, [&](long& part) {
+      met += meet(come) ? 1 : 0;
+      part += 1;
+    });
+  graph.wait();
+  EXPECT_EQ(met, 2);
+  EXPECT_EQ(sum, 2);
+}
+
+TEST(task_graph, threads_have_the_processors_and_the_policy_of_their_maker) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one processor";
+  { const task_graph before{{.threads = 2}}; }  // its thread waits for the next graph
+  std::thread maker{[&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    int last = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(last, &all)) --last;
+    CPU_SET(last, &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    const unsigned long nodes = 1;
+    const bool has_policies = ::syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 2UL) == 0;
+    task_graph graph{{.threads = 2}};
+    std::atomic<int> come{0}, right{0};
+    for (int i = 0; i < 2; ++i)
+      graph.add({}, [&] {
+        if (!meet(come)) return;
+        cpu_set_t mine;
+        int policy = -1;
+        ::sched_getaffinity(0, sizeof mine, &mine);
+        if (has_policies) ::syscall(SYS_get_mempolicy, &policy, nullptr, 0UL, nullptr, 0UL);
+        if (CPU_EQUAL(&mine, &one) && (!has_policies || policy == MPOL_BIND)) ++right;
+      });
+    graph.wait();
+    EXPECT_EQ(right, 2);
+  }};
+  maker.join();
 }
 
 // What is one location is what the granularity says: neighbours within it wait for each other, others do not.

@@ -24,6 +24,7 @@
 #include <situ/task/access.h>
 #include <situ/task/detail/work_unit.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -66,6 +67,24 @@ void add_unit(graph_core& core, std::span<const declared_access> accesses, F&& b
   }
   unit.name = name;
   end_unit(core, unit, accesses);
+}
+
+[[nodiscard]] std::size_t grain_of(const graph_core& core) noexcept;
+
+// A part of a reduction, in a block that shares no grain with another: they would wait for each other.
+template <class T>
+[[nodiscard]] std::shared_ptr<T> make_part(T identity, std::size_t grain) {
+  if (grain == 1) return std::make_shared<T>(std::move(identity));
+  const std::align_val_t alignment{std::max(grain, alignof(T))};
+  const std::size_t bytes = (sizeof(T) + grain - 1) / grain * grain;
+  const auto give_back = [alignment](void* block) { ::operator delete(block, alignment); };
+  std::unique_ptr<void, decltype(give_back)> block{::operator new(bytes, alignment), give_back};
+  T* const made = new (block.get()) T(std::move(identity));
+  (void)block.release();
+  return {made, [give_back](T* part) {
+            part->~T();
+            give_back(part);
+          }};
 }
 
 }  // namespace detail
@@ -168,7 +187,7 @@ void task_graph::reduce(T& target, std::initializer_list<declared_access> access
         },
         "combine");
   };
-  auto part = std::make_shared<T>(std::move(identity));
+  auto part = detail::make_part(std::move(identity), detail::grain_of(*core_));
   std::vector<declared_access> all(accesses);
   all.push_back(updates(*part));
   open.parts.push_back(part);
