@@ -89,6 +89,10 @@ pool_core::~pool_core() {
 // --- this place's tasks ---
 
 void pool_core::run() {
+  if (const std::exception_ptr failure = run_to_its_end()) std::rethrow_exception(failure);
+}
+
+std::exception_ptr pool_core::run_to_its_end() {
   check_not_ended(end_of_all_.members());
   SITU_ASSERT(1, !is_running_, "task_pool::run() runs already at this place: a task adds tasks, and does not run them");
   struct running {
@@ -107,7 +111,7 @@ void pool_core::run() {
     is_idle_ = false;
   }
   ++runs_;
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return std::exchange(failure_, nullptr);
 }
 
 void pool_core::run_tasks() {

@@ -338,6 +338,34 @@ void poll() {
   }
 }
 
+// The others wait for its member's part of the result.
+TEST_P(task_pool_on, a_task_may_lose_a_place_that_is_no_member) {
+  if (GetParam().places < 3) return;
+  const log_sink before = set_log_sink([](log_level, std::string_view) {});
+  const launch_result result = test::launch_on(GetParam(), [] {
+    const team rest = world().split(here().index() == 1);
+    task_pool pool{rest};
+    try {
+      barrier();
+      if (here().index() == 1) throw std::runtime_error{"died as it should"};
+      for (;;) progress();
+    } catch (const place_lost_error&) {  // told before the run
+    }
+    bool is_told = false;
+    if (rest.index() == 0) pool.add([] { at(place{1}, [] {}); });
+    pool.add([] { return 1; });
+    try {
+      EXPECT_EQ(pool.run(0, std::plus<>{}), static_cast<int>(rest.size()));
+    } catch (const place_lost_error&) {
+      is_told = true;
+    }
+    EXPECT_EQ(all_reduce(is_told ? 1 : 0, std::plus<>{}, rest), 1);
+  });
+  set_log_sink(before);
+  for (std::uint32_t p = 0; p < result.places.size(); ++p)
+    EXPECT_TRUE(p == 1 || result.places[p].exit_code == 0) << "place " << p << ": " << result.places[p].reason;
+}
+
 TEST_P(task_pool_on, survivors_go_on_with_one_of_their_own) {
   if (GetParam().places < 3) return;
   const log_sink before = set_log_sink([](log_level, std::string_view) {});

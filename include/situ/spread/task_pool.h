@@ -147,8 +147,8 @@ T task_pool::run(T identity, Operation operation, std::source_location where) {
               }};
   std::exception_ptr failure;
   try {
-    core_.run();
-  } catch (const place_lost_error&) {
+    failure = core_.run_to_its_end();  // a task may have lost who is no member
+  } catch (const place_lost_error&) {  // the run goes on: whoever is told comes back
     throw;
   } catch (...) {
     failure = std::current_exception();  // the others wait for this member's part of the result

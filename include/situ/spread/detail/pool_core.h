@@ -101,6 +101,8 @@ class pool_core {
   }
 
   void run();
+  // The same, but returns what tasks threw: then the run is over. What it throws ended it here, and may not elsewhere.
+  [[nodiscard]] std::exception_ptr run_to_its_end();
 
   [[nodiscard]] const team& members() const noexcept { return end_of_all_.members(); }
   [[nodiscard]] std::uint64_t ran() const noexcept { return ran_; }
