@@ -176,7 +176,7 @@ void show(view_detail& detail, std::string_view part, std::string_view whole) {
   } else if (part == "memories") {
     detail.memories = true;
   } else if (part == "caches") {
-    detail.lowest_cache = 1;
+    detail.lowest_cache = 0;
   } else if (part.size() == 2 && part[0] == 'l' && part[1] >= '1' && part[1] <= '9') {
     detail.lowest_cache = std::min(detail.lowest_cache, static_cast<std::uint32_t>(part[1] - '0'));
   } else if (part == "threads") {

@@ -66,6 +66,15 @@ TEST(view, a_memory_side_cache_is_hidden_and_its_memory_kept) {
   ASSERT_EQ(numa.all(machine::node_kind::memory).size(), 1u);
   EXPECT_EQ(numa.label(numa.at(numa.all(machine::node_kind::memory)[0]).parent), "package 0");
   EXPECT_EQ(numa.all(machine::node_kind::core).size(), 8u);
+  const auto has_it = [&](const char* what) {
+    const tree seen = machine::view(t, machine::parse_view(what));
+    const auto caches = seen.all(machine::node_kind::cache);
+    return std::ranges::any_of(
+        caches, [&](machine::node_id id) { return seen.at(id).cache == machine::cache_kind::memory_side; });
+  };
+  EXPECT_TRUE(has_it("memories,caches"));
+  EXPECT_TRUE(has_it("caches"));
+  EXPECT_FALSE(has_it("memories,l1"));
 }
 
 TEST(view, devices_stay_only_for_memory_that_can_be_allocated_from) {
@@ -283,6 +292,7 @@ TEST(view, every_view_of_every_machine_file_reads_back) {
   for (const auto& entry : std::filesystem::directory_iterator{machines}) {
     if (entry.path().extension() != ".toml") continue;
     const tree t = machine::read_toml(entry.path().string());
+    EXPECT_NO_THROW((void)machine::view(t, machine::parse_view("caches"))) << entry.path();
     for (const char* detail :
          {"accelerators", "memories,l2,links", "packages,threads", "caches,accelerators,devices"}) {
       const tree seen = machine::view(t, machine::parse_view(detail));

@@ -29,11 +29,12 @@ struct view_detail {
   bool packages = false;  // packages and groups; without: those only that memories hang under, if these are shown
   // each memory where it hangs; without: one of each kind, of the sum of their sizes, before all workers
   bool memories = false;
-  std::uint32_t lowest_cache = no_caches;  // caches of this level and those above: 3 shows L3, 1 shows all
-  bool threads = false;                    // the processing units of a core
-  bool accelerators = false;               // devices with an agent or a memory of their own, and both of them
-  bool devices = false;                    // other devices
-  bool links = false;                      // interconnects and explicit links between what is shown
+  // caches of this level and those above: 3 shows L3, 1 all of processors, 0 those of memories (memory-side), too
+  std::uint32_t lowest_cache = no_caches;
+  bool threads = false;       // the processing units of a core
+  bool accelerators = false;  // devices with an agent or a memory of their own, and both of them
+  bool devices = false;       // other devices
+  bool links = false;         // interconnects and explicit links between what is shown
 
   // What a named view shows.
   [[nodiscard]] static constexpr view_detail of(view_kind kind) noexcept {
@@ -49,8 +50,9 @@ struct view_detail {
   friend constexpr bool operator==(const view_detail&, const view_detail&) = default;
 };
 
-// "numa", or a list of what is to be seen: "packages", "memories", "caches" or "l3" (that level and those above),
-// "threads", "accelerators", "devices", "links"; "workers" shows nothing else. Throws bad_argument, with what is known.
+// "numa", or a list of what is to be seen: "packages", "memories", "caches" (all of them) or "l3" (processors' caches
+// of that level and those above), "threads", "accelerators", "devices", "links"; "workers" shows nothing else. Throws
+// bad_argument, with what is known.
 [[nodiscard]] view_detail parse_view(std::string_view text);
 
 // The machine in a view. A node that a view hides hands its children to its parent. Paths survive where each memory is

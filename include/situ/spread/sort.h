@@ -8,7 +8,7 @@
 // balanced whatever the values, also where all are equal: of N elements in all, n members get N / n each, to within a
 // sixteenth of that and n elements. Elements are of any type that travels (serialize.h); of plain data they are fetched
 // from their places' memory, once. The comparison is used where it is given, need be the same at all members, and may
-// capture.
+// capture. pre: it does not throw, or the other members wait for the one where it did.
 //
 // They own nothing, and belong to their place's thread, as all collectives do. Errors: place_lost_error where a member
 // is lost, or while a place is lost: the elements given are gone then; out_of_memory, at every member where one has no
