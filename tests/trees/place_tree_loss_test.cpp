@@ -45,8 +45,8 @@ void lose_a_place(void (*with_tree)(place_tree& tree, ptr<word> ended)) {
       [with_tree] {
         if (here().index() == 0) {
           place_tree tree = place_tree::of_places();
-          const ptr<word> ended = allocate<word>();
-          *ended.local() = 0;
+          const ptr<word> ended = allocate<word>(2);  // units, and whether place 1 is about to die
+          ended.local()[0] = ended.local()[1] = 0;
           with_tree(tree, ended);
           if (testing::Test::HasFailure()) std::abort();
         } else {
@@ -58,9 +58,19 @@ void lose_a_place(void (*with_tree)(place_tree& tree, ptr<word> ended)) {
   EXPECT_EQ(result.places[0].signal, 0) << result.message();
 }
 
+void await_death(ptr<word> ended) {
+  while (atomic_load(ended + 1) == 0) std::this_thread::sleep_for(1ms);
+}
+
 void work_and_die(ptr<word> ended) {
-  if (here().index() == 1) ::raise(SIGKILL);
-  std::this_thread::sleep_for(here().index() == 2 ? 300ms : 5ms);
+  if (here().index() == 1) {
+    atomic_fetch_add(ended + 1, 1);
+    ::raise(SIGKILL);
+  }
+  if (here().index() == 2) {
+    await_death(ended);
+    std::this_thread::sleep_for(300ms);
+  }
   atomic_fetch_add(ended, 1);
 }
 
@@ -86,7 +96,12 @@ TEST(place_tree_loss, memory_stays_while_units_of_survivors_write_it) {
 TEST(place_tree_loss, runs_that_are_taken_have_ended_when_the_loop_throws) {
   lose_a_place([](place_tree& tree, ptr<word> ended) {
     const placed_rows rows = tree.distribute(100, deal::dynamic(1));
-    EXPECT_THROW(tree.for_each(rows, [ended](const tree_part&) { work_and_die(ended); }), place_lost_error);
+    const auto work = [ended](const tree_part&) {
+      if (here().index() == 0) await_death(ended);
+      work_and_die(ended);
+      std::this_thread::sleep_for(5ms);
+    };
+    EXPECT_THROW(tree.for_each(rows, work), place_lost_error);
     EXPECT_EQ(atomic_load(ended), 99u) << "all but that of the lost place";
   });
 }
