@@ -202,7 +202,7 @@ TEST_F(any_program, what_is_refused_leaves_no_limit_behind) {
   EXPECT_EQ(ended.exit_code, 0);
 }
 
-// As `numactl` within `situ run`: such a process is counted, and neither put along the ordering nor refused memory.
+// As numactl within `situ run`: such a process is counted, and neither put along the ordering nor refused memory.
 TEST_F(any_program, a_policy_of_its_own_stays) {
   if (run_command({subject, "bound", "exit", "0"}).exit_code == 77) GTEST_SKIP() << "no memory policies here";
   EXPECT_EQ(with_intent({subject, "own_policy"}, {"--no-children"}).out, run_command({subject, "own_policy"}).out);
