@@ -62,15 +62,13 @@ void await_death(ptr<word> ended) {
   while (atomic_load(ended + 1) == 0) std::this_thread::sleep_for(1ms);
 }
 
-void work_and_die(ptr<word> ended) {
+void die_or_work(ptr<word> ended, std::chrono::milliseconds work) {
   if (here().index() == 1) {
     atomic_fetch_add(ended + 1, 1);
     ::raise(SIGKILL);
   }
-  if (here().index() == 2) {
-    await_death(ended);
-    std::this_thread::sleep_for(300ms);
-  }
+  if (here().index() == 2) await_death(ended);
+  std::this_thread::sleep_for(work);
   atomic_fetch_add(ended, 1);
 }
 
@@ -82,7 +80,7 @@ TEST(place_tree_loss, memory_stays_while_units_of_survivors_write_it) {
       tree.for_each(
           rows,
           [ended](const tree_part& part, rows_view<int> view) {
-            work_and_die(ended);
+            die_or_work(ended, here().index() == 2 ? 300ms : 0ms);
             view(part.begin, 0) = 1;
           },
           writes(a));
@@ -98,8 +96,13 @@ TEST(place_tree_loss, runs_that_are_taken_have_ended_when_the_loop_throws) {
     const placed_rows rows = tree.distribute(100, deal::dynamic(1));
     const auto work = [ended](const tree_part&) {
       if (here().index() == 0) await_death(ended);
-      work_and_die(ended);
-      std::this_thread::sleep_for(5ms);
+      for (int i = 0; i < 300 && here().index() == 0; ++i) {  // the loop's task hears of the loss meanwhile
+        try {
+          progress();
+        } catch (const place_lost_error&) {}
+        std::this_thread::sleep_for(1ms);
+      }
+      die_or_work(ended, 4ms);
     };
     EXPECT_THROW(tree.for_each(rows, work), place_lost_error);
     EXPECT_EQ(atomic_load(ended), 99u) << "all but that of the lost place";
