@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/host.h"
 #include "memory/job.h"
 
 namespace situ::detail {
@@ -112,7 +113,8 @@ std::string shown(std::string_view path, std::uint64_t identity) {
 }
 
 std::string shown(const module_entry& entry) {
-  // Its name follows the claim within a few instructions.
+  // Its name follows the claim within a few instructions, but for a place that is kept from its processor, or lost.
+  for (int looks = 0; looks < 1000 && entry.is_named.load(std::memory_order_acquire) == 0; ++looks) give_way();
   return shown(entry.is_named.load(std::memory_order_acquire) != 0 ? std::string_view{entry.name} : "a module",
                entry.identity.load());
 }

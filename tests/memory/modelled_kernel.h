@@ -167,7 +167,11 @@ inline const detail::placement_calls modelled_calls{
                     static_cast<unsigned long long>(of.files / KiB), node);
       return static_cast<ssize_t>(std::strlen(text));
     },
-    .kept_free = [](std::uint32_t node) noexcept { return kernel->kept_free[node]; },
+    .kept_free =
+        [](std::uint32_t node) noexcept {
+          const std::lock_guard held{kernel->lock};
+          return kernel->kept_free[node];
+        },
     .prefer =
         [](void* address, std::size_t bytes, std::uint32_t node) noexcept {
           const std::lock_guard held{kernel->lock};
