@@ -30,7 +30,7 @@ class modelled_promises final : public detail::promises {
  public:
   std::atomic<std::uint64_t> open{0};
   detail::promise_map map;
-  int settled = 0;
+  std::atomic<int> settled{0};
 };
 
 class modelled_promise : public modelled_placer {

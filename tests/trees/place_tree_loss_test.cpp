@@ -45,8 +45,9 @@ void lose_a_place(void (*with_tree)(place_tree& tree, ptr<word> ended)) {
       [with_tree] {
         if (here().index() == 0) {
           place_tree tree = place_tree::of_places();
-          const ptr<word> ended = allocate<word>(2);  // units, and whether place 1 is about to die
-          ended.local()[0] = ended.local()[1] = 0;
+          // Units that have ended, whether place 1 is about to die, and whether place 2 has begun.
+          const ptr<word> ended = allocate<word>(3);
+          ended.local()[0] = ended.local()[1] = ended.local()[2] = 0;
           with_tree(tree, ended);
           if (testing::Test::HasFailure()) std::abort();
         } else {
@@ -58,16 +59,20 @@ void lose_a_place(void (*with_tree)(place_tree& tree, ptr<word> ended)) {
   EXPECT_EQ(result.places[0].signal, 0) << result.message();
 }
 
-void await_death(ptr<word> ended) {
-  while (atomic_load(ended + 1) == 0) std::this_thread::sleep_for(1ms);
+void await(ptr<word> flag) {
+  while (atomic_load(flag) == 0) std::this_thread::sleep_for(1ms);
 }
 
 void die_or_work(ptr<word> ended, std::chrono::milliseconds work) {
   if (here().index() == 1) {
+    await(ended + 2);
     atomic_fetch_add(ended + 1, 1);
     ::raise(SIGKILL);
   }
-  if (here().index() == 2) await_death(ended);
+  if (here().index() == 2) {
+    atomic_fetch_add(ended + 2, 1);
+    await(ended + 1);
+  }
   std::this_thread::sleep_for(work);
   atomic_fetch_add(ended, 1);
 }
@@ -95,13 +100,15 @@ TEST(place_tree_loss, runs_that_are_taken_have_ended_when_the_loop_throws) {
   lose_a_place([](place_tree& tree, ptr<word> ended) {
     const placed_rows rows = tree.distribute(100, deal::dynamic(1));
     const auto work = [ended](const tree_part&) {
-      if (here().index() == 0) await_death(ended);
-      for (int i = 0; i < 300 && here().index() == 0; ++i) {  // the loop's task hears of the loss meanwhile
+      static bool has_waited = false;
+      if (here().index() == 0) await(ended + 1);
+      for (int i = 0; i < 300 && here().index() == 0 && !has_waited; ++i) {  // the loop's task hears of the loss
         try {
           progress();
         } catch (const place_lost_error&) {}
         std::this_thread::sleep_for(1ms);
       }
+      has_waited = true;
       die_or_work(ended, 4ms);
     };
     EXPECT_THROW(tree.for_each(rows, work), place_lost_error);
