@@ -351,6 +351,10 @@ TEST(granularity, rows_within_it_are_one_location) {
   alignas(4096) std::array<std::uint64_t, 4096> x{};
   task_graph graph{{.threads = 2, .granularity_bytes = 4096}};
   long sum = 0;
+  std::atomic<bool> go_on{false};  // edges are to units under way
+  graph.add({updates(x)}, [&] {
+    while (!go_on) std::this_thread::yield();
+  });
   for (int step = 0; step < 100; ++step)
     for (std::size_t t = 0; t < 8; ++t) {
       std::uint64_t* const corner = &x[8 * t];
@@ -359,6 +363,7 @@ TEST(granularity, rows_within_it_are_one_location) {
       });
     }
   graph.add({reads(x), writes(sum)}, [&] { sum = static_cast<long>(std::accumulate(x.begin(), x.end(), 0UL)); });
+  go_on = true;
   graph.wait();
   EXPECT_EQ(sum, 100 * 8 * 64);
   EXPECT_GE(graph.statistics().edges, 700);  // one after the other
