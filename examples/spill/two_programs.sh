@@ -3,7 +3,7 @@
 situ order kernel --write >/tmp/lists 2>&1 || true # a kernel without ordered policies: Situ places all
 for program in 0 1; do
   sleep $((3 * program))
-  taskset $((1 << program)) spill_over_time node_$program 240 5 3 >/tmp/lines_$program 2>/tmp/end_$program &
+  taskset $((1 << program)) spill_over_time node_$program 480 5 3 >/tmp/lines_$program 2>/tmp/end_$program &
 done
 wait
 cat /tmp/lines_0 /tmp/lines_1
