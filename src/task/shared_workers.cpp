@@ -39,6 +39,7 @@ struct inherited_settings {
 
 // A thread and what it is to do. `turn` is even while it waits, odd while it runs a body.
 struct shared_worker_state {
+  static constexpr std::uint64_t looks_ns = 50'000;
   std::atomic<std::uint32_t> turn{0};
   inherited_settings has;     // of the thread
   inherited_settings wanted;  // of who has given the body
@@ -46,8 +47,12 @@ struct shared_worker_state {
   std::function<void()> body;
   worker thread;
 
+  // Programs that make one short graph after the other come back within microseconds, and a sleeper takes some fifty to
+  // wake up on a virtual machine: so it looks about as long before it sleeps, and lets others run meanwhile.
   void await(std::uint32_t past) noexcept {
-    while (turn.load(std::memory_order_acquire) == past) wait_on_word(turn, past, -1);
+    const auto is_past = [this, past] { return turn.load(std::memory_order_acquire) == past; };
+    for (const std::uint64_t until = steady_ns() + looks_ns; is_past() && steady_ns() < until;) give_way();
+    while (is_past()) wait_on_word(turn, past, -1);
   }
   void advance() noexcept {
     turn.fetch_add(1, std::memory_order_release);
