@@ -12,6 +12,7 @@
 #pragma once
 
 #include <situ/base/detail/test_points.h>
+#include <situ/fabric/detail/carry.h>
 #include <situ/fabric/detail/channel.h>
 #include <situ/fabric/detail/function_id.h>
 #include <situ/memory/detail/place_context.h>
@@ -239,8 +240,8 @@ class endpoint {
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // senders heard from lately
   bool fences_ = false;
-  bool met_call_ = false;                                    // poll_handlers has left a call in its channel
-  std::vector<const std::atomic<std::uint32_t>*> sleeping_;  // each place's futex word
+  bool met_call_ = false;  // poll_handlers has left a call in its channel
+  sleeping_words sleeping_;
 };
 
 inline void message::release() noexcept {
@@ -270,13 +271,7 @@ inline void endpoint::publish_unobserved(outgoing& out, cell& c, message_kind ki
   const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
   const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 |
                                std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
-  c.header.store(header, std::memory_order_release);  // invariant 2 of channel.h
-  SITU_POINT(header_published);
-  std::atomic_signal_fence(
-      std::memory_order_seq_cst);  // publish, then look at `sleeping`: the sleeper's membarrier orders the processor,
-  if (fences_) [[unlikely]]        // this the compiler
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (sleeping_[out.target]->load(std::memory_order_relaxed) != 0) [[unlikely]] {
+  if (carry(c, header, out.target, sleeping_, fences_)) [[unlikely]] {
     SITU_POINT(sleeper_met);
     wake(out.target);
   }
