@@ -64,7 +64,7 @@ bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
 }
 
 void endpoint::ask_for_wake(outgoing& out) noexcept {
-  out.to->producer_waits.store(1, std::memory_order_seq_cst);
+  out.to->producer_waits.set(1, std::memory_order_seq_cst);
   SITU_POINT(room_asked_for);
 }
 
@@ -164,8 +164,8 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   SITU_POINT(consumption_published);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (fences_) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (in.from->producer_waits.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    in.from->producer_waits.store(0, std::memory_order_relaxed);
+  if (in.from->producer_waits.look(std::memory_order_relaxed) != 0) [[unlikely]] {
+    in.from->producer_waits.set(0, std::memory_order_relaxed);
     SITU_POINT(producer_forgotten);
     wake(source);
   }

@@ -32,16 +32,10 @@ constexpr int looks_before_sleep = 200;
 }
 
 bool advance(offload_entry& entry, offload_state from, offload_step to) noexcept {
-  return entry.state.compare_exchange_strong(from, state_of(use_of(from), to), std::memory_order_seq_cst);
+  return entry.state.exchange_if(from, state_of(use_of(from), to));
 }
 bool free_entry(offload_entry& entry, offload_state from) noexcept {
-  return entry.state.compare_exchange_strong(from, state_of(use_of(from) + 1, offload_step::free),
-                                             std::memory_order_seq_cst);
-}
-
-void wake_place(std::uint32_t place) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // the change before the look at `sleeping`
-  wake(current->job->slot(place));
+  return entry.state.exchange_if(from, state_of(use_of(from) + 1, offload_step::free));
 }
 
 // What is left of an entry whose receiver will not take the next step. For its owner. False while that is the agent's.
@@ -62,7 +56,7 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
 }  // namespace
 
 bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
-  entry.ticket = next_ticket.fetch_add(1, std::memory_order_relaxed);
+  entry.ticket = next_ticket.add(1, std::memory_order_relaxed);
   if (!advance(entry, from, step)) return false;
   SITU_POINT(step_requested);
   ring();
@@ -70,8 +64,8 @@ bool offload_queue::request(offload_entry& entry, offload_state from, offload_st
 }
 
 void offload_queue::ring() noexcept {
-  bell.fetch_add(1, std::memory_order_seq_cst);
-  if (asleep.load(std::memory_order_seq_cst) != 0) wake_on_word(bell, 1);
+  bell.add(1);
+  if (asleep.look(std::memory_order_seq_cst) != 0) wake_on_word(bell.word(), 1);
 }
 
 offload_agent::offload_agent(place_context& context) : control_{*context.job}, place_{context.place} {
@@ -100,16 +94,16 @@ void offload_agent::run() {
   offload_queue& queue = *queue_.local();
   int looks = 0;
   while (true) {
-    const std::uint32_t seen = queue.bell.load(std::memory_order_acquire);
+    const std::uint32_t seen = queue.bell.look();
     if (stopping_.load()) return;
     if (serve_next()) {
       looks = 0;
       continue;
     }
     if (++looks < looks_before_sleep && !control_.oversubscribed) continue;
-    queue.asleep.store(1, std::memory_order_seq_cst);
-    if (queue.bell.load(std::memory_order_seq_cst) == seen) wait_on_word(queue.bell, seen, -1);
-    queue.asleep.store(0, std::memory_order_relaxed);
+    queue.asleep.set(1, std::memory_order_seq_cst);
+    if (queue.bell.look(std::memory_order_seq_cst) == seen) wait_on_word(queue.bell.word(), seen, -1);
+    queue.asleep.set(0, std::memory_order_relaxed);
   }
 }
 
@@ -119,7 +113,7 @@ bool offload_agent::serve_next() {
   std::size_t oldest = offload_queue::entry_count;
   offload_state state = 0;
   for (std::size_t i = 0; i < offload_queue::entry_count; ++i) {
-    const offload_state found = queue.entries[i].state.load(std::memory_order_acquire);
+    const offload_state found = queue.entries[i].state.look();
     if (!is_agents(step_of(found)) ||
         (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket))
       continue;
@@ -157,13 +151,11 @@ void offload_agent::serve(std::size_t i, offload_state state) {
   if (outcome != offload_step::measured) plans_[i]->clear();
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
     SITU_POINT(step_served);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // the change before the look at `sleeping`
-    wake(control_.slot(waiting));
+    wake_after_change(control_.slot(waiting));
     return;
   }
   free_entry(entry, state_of(use_of(state), offload_step::abandoned));
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  wake(control_.slot(place_));  // whose tasks may wait for an entry
+  wake_after_change(control_.slot(place_));  // whose tasks may wait for an entry
 }
 
 // NEMESYS, section 4.2: between memories, the copy is made beside the originals, with pointers that are right where it
@@ -198,11 +190,11 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
 // Only this place's thread takes entries. What a lost place left behind is taken up here.
 offload_entry* offload_agent::reserve_entry() noexcept {
   for (offload_entry& each : queue_.local()->entries) {
-    offload_state seen = each.state.load(std::memory_order_acquire);
+    offload_state seen = each.state.look();
     if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure &&
         has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
       reclaim(each, seen);
-      seen = each.state.load(std::memory_order_acquire);
+      seen = each.state.look();
     }
     if (step_of(seen) == offload_step::free && advance(each, seen, offload_step::reserved)) return &each;
   }
@@ -214,14 +206,14 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   current->scheduler->wait_until([&] { return (entry = reserve_entry()) != nullptr; },  // back-pressure is this wait
                                  {.note = {.kind = wait_kind::graph, .peer = reader}});
   SITU_POINT(entry_reserved);
-  const std::uint64_t use = use_of(entry->state.load(std::memory_order_relaxed));
+  const std::uint64_t use = use_of(entry->state.look(std::memory_order_relaxed));
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->waiting_place = place_;
   entry->reader = reader;
   entry->failure_epoch = current->told_of;
   (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
-  const auto state = [entry] { return entry->state.load(std::memory_order_acquire); };
+  const auto state = [entry] { return entry->state.look(); };
   try {
     current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); },
                                    {.note = {.kind = wait_kind::graph, .peer = reader}});
@@ -244,7 +236,7 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
 offload_lease::~offload_lease() {
   if (entry_ == nullptr) return;
   while (true) {
-    const offload_state seen = entry_->state.load(std::memory_order_acquire);
+    const offload_state seen = entry_->state.look();
     if (use_of(seen) != use_) return;
     const offload_step step = step_of(seen);
     const bool is_left_behind = step == offload_step::measured ||
@@ -281,12 +273,12 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
 
 offload_claim::~offload_claim() {
   while (true) {
-    const offload_state seen = entry_->state.load(std::memory_order_acquire);
+    const offload_state seen = entry_->state.look();
     if (use_of(seen) != use_ || step_of(seen) == offload_step::abandoned) return;
     if (reclaim(*entry_, seen)) break;
   }
   SITU_POINT(entry_freed);
-  wake_place(source_);  // whose tasks may wait for an entry
+  wake_after_change(current->job->slot(source_));  // whose tasks may wait for an entry
 }
 
 void offload_claim::copy_to(arena& destination) {
@@ -296,9 +288,8 @@ void offload_claim::copy_to(arena& destination) {
   if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy))
     throw_place_lost(*current->job, current->place);
   offload_step step = offload_step::copy;
-  current->scheduler->wait_until(
-      [&] { return (step = step_of(entry_->state.load(std::memory_order_acquire))) != offload_step::copy; },
-      {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
+  current->scheduler->wait_until([&] { return (step = step_of(entry_->state.look())) != offload_step::copy; },
+                                 {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
   if (step == offload_step::failed) throw_failure(*entry_);
 }
 

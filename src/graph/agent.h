@@ -26,6 +26,7 @@
 //   5. Once a lease has ended, the agent does not read that graph any more.
 #pragma once
 
+#include <situ/base/detail/signal_word.h>
 #include <situ/graph/clone.h>
 #include <situ/graph/detail/graph_call.h>
 
@@ -54,8 +55,8 @@ using offload_state = std::uint64_t;
   return static_cast<offload_step>(state & 0xff);
 }
 
-struct alignas(64) offload_entry {
-  std::atomic<offload_state> state{state_of(1, offload_step::free)};
+struct offload_entry {
+  signal_word<offload_state> state{state_of(1, offload_step::free)};
   std::uint32_t index = 0;          // in the queue; constant
   std::uint32_t waiting_place = 0;  // who is woken after the next step of the agent's
   std::uint32_t reader = 0;         // the place that the graph is for
@@ -76,9 +77,9 @@ struct alignas(64) offload_entry {
 
 struct offload_queue {
   static constexpr std::size_t entry_count = 16;  // as in the paper's prototype
-  std::atomic<std::uint64_t> next_ticket{1};
-  std::atomic<std::uint32_t> bell{0};
-  std::atomic<std::uint32_t> asleep{0};
+  signal_word<std::uint64_t> next_ticket{1};
+  signal_word<std::uint32_t> bell;
+  signal_word<std::uint32_t> asleep;
   std::array<offload_entry, entry_count> entries;
 
   // Hands an entry to the agent, and wakes it. pre: the caller owns the entry. False where it was given up meanwhile.
@@ -102,7 +103,7 @@ class offload_lease {
   [[nodiscard]] offload_entry* entry() const noexcept { return entry_; }
   [[nodiscard]] std::uint64_t use() const noexcept { return use_; }
   // Whether the receiver has given the entry back.
-  [[nodiscard]] bool is_over() const noexcept { return use_of(entry_->state.load(std::memory_order_acquire)) != use_; }
+  [[nodiscard]] bool is_over() const noexcept { return use_of(entry_->state.look()) != use_; }
 
  private:
   offload_entry* entry_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include <situ/graph/detail/graph_call.h>
 
+#include <situ/base/detail/signal_word.h>
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
@@ -54,9 +55,8 @@ transfer transfer_of_environment() {
 // In the sender's segment: whether the receiver of a pull still needs the originals. Whoever is second to change it
 // gives it back.
 enum class need : std::uint32_t { wanted, taken, given_up };
-struct taken_flag {
-  std::atomic<need> state{need::wanted};
-};
+using taken_flag = signal_word<need>;
+static_assert(sizeof(taken_flag) == signal_line_bytes);
 
 void give_back(taken_flag* flag) noexcept {
   try {
@@ -73,12 +73,12 @@ class flag_lease {
   flag_lease(const flag_lease&) = delete;
   flag_lease& operator=(const flag_lease&) = delete;
   void make(std::uint32_t reader) {
-    flag_ = new (allocate<taken_flag>().local()) taken_flag;
+    flag_ = new (allocate<taken_flag>().local()) taken_flag{need::wanted};
     reader_ = reader;
   }
   ~flag_lease() {
     if (flag_ == nullptr) return;
-    const bool is_second = flag_->state.exchange(need::given_up) == need::taken;
+    const bool is_second = flag_->exchange(need::given_up) == need::taken;
     if (is_second || has_ended(current->job->slot(reader_).state.load(std::memory_order_acquire))) give_back(flag_);
   }
   [[nodiscard]] taken_flag* get() const noexcept { return flag_; }
@@ -101,13 +101,12 @@ struct flag_to_set {
   flag_to_set& operator=(const flag_to_set&) = delete;
   ~flag_to_set() {
     if (flag == nullptr) return;
-    const need before = flag->state.exchange(need::taken);
+    const need before = flag->exchange(need::taken);
     SITU_POINT(flag_set);
     if (before == need::given_up) {
       give_back(flag);
     } else {
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      wake(current->job->slot(sender));
+      wake_after_change(current->job->slot(sender));
     }
   }
 };
@@ -285,7 +284,7 @@ void graph_sender::wait_until_taken() {
   // A wait that begins when the receiver is lost already, and this task knows of it, must end, too.
   if (self_->how == transfer::pull) {
     current->scheduler->wait_until(
-        [flag = self_->flag.get()] { return flag->state.load(std::memory_order_acquire) != need::wanted; },
+        [flag = self_->flag.get()] { return flag->look() != need::wanted; },
         {.place = self_->flag.reader(), .note = {.kind = wait_kind::graph, .peer = self_->flag.reader()}});
   } else if (self_->how == transfer::offload) {
     current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); },

@@ -13,6 +13,7 @@
 // hear of it, is in liveness.h.
 #pragma once
 
+#include <situ/base/detail/signal_word.h>
 #include <situ/machine/intent.h>
 #include <situ/memory/detail/place_context.h>
 
@@ -38,7 +39,8 @@ enum class place_state : std::uint32_t {
   gone,  // left after another place was lost, not waiting for the rest; nobody's fault, but it answers no more
 };
 
-// What every other place reads of a place. Separate lines, because senders read `sleeping` with every message.
+// What every other place reads of a place. Separate lines, because senders read `sleeping` with every message. The
+// first holds signals alone, as a signal_word's does: who wakes a place needs one line.
 struct alignas(64) place_slot {
   // 1 while the place sleeps on it (a futex), 0 else. A sleeper sets it; whoever makes work for the place clears it and
   // wakes.
@@ -69,7 +71,7 @@ struct alignas(64) place_slot {
 
   std::atomic<std::uint64_t> promised_bytes{0};  // of its segment, to who touches them: promises.h
 };
-static_assert(sizeof(place_slot) == place_slot_bytes);
+static_assert(sizeof(place_slot) == place_slot_bytes && offsetof(place_slot, state) == signal_line_bytes);
 
 // A module (a shared library) whose functions are named in messages; see fabric/modules.h. Entries are only added.
 struct module_entry {

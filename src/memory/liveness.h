@@ -67,6 +67,11 @@ inline void wake(place_slot& slot) noexcept {
   if (slot.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
     wake_slow(slot);
 }
+// The same after a change that the place may await: whose order is the change first, and then the look at `sleeping`.
+inline void wake_after_change(place_slot& slot) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  wake(slot);
+}
 
 // A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place
 // stays lost.

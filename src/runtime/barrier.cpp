@@ -43,25 +43,24 @@ bool team_barrier::arrive() {
   ++round_;
   if (way_up_.empty()) {
     complete_until_ = 0;
-    block_.line(index_).value.store(round_,
-                                    std::memory_order_release);  // what was written before is seen by who reads it
+    block_.line(index_).set(round_);  // what was written before is seen by who reads it
     wake_others();
     return true;
   }
   for (const counter& c : way_up_) {
-    if (block_.line(c.line).value.fetch_add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return true;
+    if (block_.line(c.line).add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return true;
     SITU_POINT(barrier_counted);
   }
-  block_.release.value.store(round_, std::memory_order_release);
+  block_.release.set(round_);
   SITU_POINT(barrier_released);
   wake_others();
   return true;
 }
 
 bool team_barrier::is_complete() noexcept {
-  if (!way_up_.empty()) return block_.release.value.load(std::memory_order_acquire) >= round_;
+  if (!way_up_.empty()) return block_.release.look() >= round_;
   for (; complete_until_ < count_; ++complete_until_) {
-    if (block_.line(complete_until_).value.load(std::memory_order_acquire) < round_) return false;
+    if (block_.line(complete_until_).look() < round_) return false;
   }
   return true;
 }
@@ -72,6 +71,6 @@ void team_barrier::wake_others() const noexcept {
   for (place_slot* const other : others_) wake(*other);
 }
 
-bool team_barrier::let_go() noexcept { return block_.holders.value.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+bool team_barrier::let_go() noexcept { return block_.holders.add(~std::uint64_t{0}, std::memory_order_acq_rel) == 1; }
 
 }  // namespace situ::detail

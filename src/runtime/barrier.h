@@ -14,10 +14,10 @@
 //   3. The block goes when the last member lets it go; whoever that is deallocates it.
 #pragma once
 
+#include <situ/base/detail/signal_word.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/memory/ptr.h>
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -25,9 +25,7 @@
 
 namespace situ::detail {
 
-struct barrier_line {
-  alignas(64) std::atomic<std::uint64_t> value;
-};
+using barrier_line = signal_word<std::uint64_t>;
 
 struct barrier_block {
   barrier_line holders;

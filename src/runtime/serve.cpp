@@ -63,8 +63,7 @@ void computing_thread::compute() {
     next_->run(next_);
     done_.store(turn);  // what it computed is seen by who reads it
     wake_on_word(done_, INT_MAX);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // endpoint.h: publish, then look at `sleeping`
-    wake(access_.context.job->slot(access_.context.place));
+    wake_after_change(access_.context.job->slot(access_.context.place));
   }
 }
 

@@ -45,7 +45,7 @@ ptr<std::byte> make_blocks() {
   const std::size_t bytes = barrier_block::bytes(current->place_count);
   const ptr<std::byte> blocks = situ::allocate_bytes(2 * bytes, {.alignment = 64});
   std::memset(blocks.local(), 0, 2 * bytes);
-  reinterpret_cast<barrier_block*>(blocks.local())->holders.value.store(current->place_count);
+  reinterpret_cast<barrier_block*>(blocks.local())->holders.set(current->place_count, std::memory_order_seq_cst);
   return blocks;
 }
 
@@ -113,7 +113,7 @@ team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, s
   auto& block = *reinterpret_cast<barrier_block*>(blocks);
   const auto size = static_cast<std::uint32_t>(members.size());
   if (index == 0)
-    block.holders.value.fetch_sub(current->place_count - size);
+    block.holders.add(std::uint64_t{size} - current->place_count);
   else
     deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(own.survivors_blocks[round % 2].load())});
   const std::uint64_t id = first_team_id + 2 * round;

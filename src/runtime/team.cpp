@@ -59,7 +59,7 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
     const std::size_t bytes = barrier_block::bytes(static_cast<std::uint32_t>(members.size()));
     block = situ::allocate_bytes(bytes, {.alignment = 64});
     std::memset(block.local(), 0, bytes);
-    reinterpret_cast<barrier_block*>(block.local())->holders.value.store(members.size(), std::memory_order_relaxed);
+    reinterpret_cast<barrier_block*>(block.local())->holders.set(members.size(), std::memory_order_relaxed);
     SITU_POINT(block_made);
   }
   const auto address = broadcast(block.address(), 0, team{bare}, where);

@@ -24,6 +24,8 @@
 // line, so a short message costs one crossing (bench/core).
 #pragma once
 
+#include <situ/base/detail/signal_word.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -52,9 +54,9 @@ struct channel {
     std::atomic<std::uint64_t> data{0};
   };
 
-  alignas(64) progress consumed;                          // written by the consumer
-  alignas(64) std::atomic<std::uint32_t> producer_waits;  // 1 while the producer sleeps for room; set by it, cleared by
-                                                          // the consumer
+  alignas(64) progress consumed;  // written by the consumer
+  // 1 while the producer sleeps for room; set by it, cleared by the consumer
+  signal_word<std::uint32_t> producer_waits;
   alignas(64) cell cells[cell_count];
   alignas(64) std::byte data[data_bytes];
 };
