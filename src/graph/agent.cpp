@@ -1,5 +1,6 @@
 #include "graph/agent.h"
 
+#include <situ/base/detail/coherence.h>
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
 #include <situ/fabric/rma.h>
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "base/host.h"
+#include "graph/graph_state.h"
 #include "memory/liveness.h"
 
 namespace situ::detail {
@@ -57,6 +59,7 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
 
 bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
   entry.ticket = next_ticket.add(1, std::memory_order_relaxed);
+  write_back(entry.fields(), offload_entry::field_bytes());
   if (!advance(entry, from, step)) return false;
   SITU_POINT(step_requested);
   ring();
@@ -74,7 +77,8 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
   const ptr<std::byte> room = situ::allocate_bytes(sizeof(offload_queue), {.alignment = alignof(offload_queue)});
   queue_ = ptr<offload_queue>{new (room.local()) offload_queue};
   for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) queue_.local()->entries[i].index = i;
-  for (auto& plan : plans_) plan = std::make_unique<graph_plan>();
+  write_back(room.local(), sizeof(offload_queue));
+  units_ = make_graph_units(staged_);
   worker_ = worker{[this] { run(); }};
 }
 
@@ -128,27 +132,15 @@ bool offload_agent::serve_next() {
 void offload_agent::serve(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const std::uint32_t waiting = entry.waiting_place;
+  invalidate(entry.fields(), offload_entry::field_bytes());
   offload_step outcome = offload_step::failed;
   try {
-    const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch};
-    graph_plan& plan = *plans_[i];
-    if (step_of(state) == offload_step::measure) {
-      plan.discover(roots_[i].data(), entry.root_count, copy_map::automatic, source_check::none);
-      entry.copy_bytes = plan.copy_bytes();
-      entry.objects = plan.size().objects;
-      entry.finalizer_words = plan.finalizer_words();
-      entry.alignment = plan.alignment_bytes();
-      entry.has_values = plan.has_values();
-      for (std::uint32_t r = 0; r < entry.root_count; ++r) entry.roots[r] = plan.root(r);
-      outcome = offload_step::measured;
-    } else if (step_of(state) == offload_step::copy) {
-      copy(entry, plan);
-      outcome = offload_step::done;
-    }
+    outcome = perform(i, step_of(state));
   } catch (const std::exception& failure) {
     fail(entry, failure);
   }
-  if (outcome != offload_step::measured) plans_[i]->clear();
+  if (outcome != offload_step::measured) units_.measurer->forget(i);
+  write_back(entry.fields(), offload_entry::field_bytes());
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
     SITU_POINT(step_served);
     wake_after_change(control_.slot(waiting));
@@ -158,15 +150,20 @@ void offload_agent::serve(std::size_t i, offload_state state) {
   wake_after_change(control_.slot(place_));  // whose tasks may wait for an entry
 }
 
-// NEMESYS, section 4.2: between memories, the copy is made beside the originals, with pointers that are right where it
-// goes.
-void offload_agent::copy(offload_entry& entry, const graph_plan& plan) {
-  auto* const destination = reinterpret_cast<std::byte*>(entry.destination);
-  auto* const finalizers = reinterpret_cast<std::uint64_t*>(entry.finalizers);
-  if (!staged_) return plan.write(destination, entry.destination, finalizers);
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(entry.copy_bytes);
-  plan.write(buffer.get(), entry.destination, finalizers);
-  std::memcpy(destination + sizeof(arena), buffer.get() + sizeof(arena), entry.copy_bytes - sizeof(arena));
+// What comes of it; failed where it was given up.
+offload_step offload_agent::perform(std::size_t i, offload_step asked) {
+  offload_entry& entry = queue_.local()->entries[i];
+  const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch};
+  const std::span<const graph_root> roots{roots_[i].data(), entry.root_count};
+  if (asked == offload_step::measure) {
+    entry.graph = units_.measurer->measure(i, roots, entry.map);
+    return offload_step::measured;
+  }
+  if (asked != offload_step::copy) return offload_step::failed;
+  units_.copier->copy(i, roots, entry.graph,
+                      {.bytes = reinterpret_cast<std::byte*>(entry.destination),
+                       .finalizers = reinterpret_cast<std::uint64_t*>(entry.finalizers)});
+  return offload_step::done;
 }
 
 namespace {
@@ -209,6 +206,7 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   const std::uint64_t use = use_of(entry->state.look(std::memory_order_relaxed));
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
+  entry->map = graph_state_here().map;
   entry->waiting_place = place_;
   entry->reader = reader;
   entry->failure_epoch = current->told_of;
@@ -217,13 +215,14 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   try {
     current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); },
                                    {.note = {.kind = wait_kind::graph, .peer = reader}});
+    invalidate(entry->fields(), offload_entry::field_bytes());
     if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
     // `reader` is: another task has taken it up
     if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);
   } catch (...) {
     // The caller may give the graph up now: not while the agent reads it. It is at work in this process, so this ends
     // soon.
-    while (state() == state_of(use, offload_step::measure)) std::this_thread::yield();
+    while (state() == state_of(use, offload_step::measure)) give_way();
     free_entry(*entry, state_of(use, offload_step::measured)) ||
         free_entry(*entry, state_of(use, offload_step::failed));
     throw;
@@ -245,7 +244,7 @@ offload_lease::~offload_lease() {
     // The receiver gives back what it has itself; what it asks for after a loss, the agent refuses
     // (reading_guard).
     if (!is_left_behind && step != offload_step::copy && step != offload_step::abandoned) return;
-    std::this_thread::yield();  // invariant 5. The agent is at work in this process, so this ends soon
+    give_way();  // invariant 5. The agent is at work in this process, so this ends soon
   }
 }
 
@@ -255,7 +254,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
     : use_{use}, source_{source} {
   check_access(access::get, address, sizeof(offload_entry));
   auto* const entry = reinterpret_cast<offload_entry*>(address);
-  if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != source ||
+  if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != queue_place(source) ||
       entry->index >= offload_queue::entry_count)
     throw_error(errc::bad_message,
                 fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none",
@@ -268,6 +267,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
                             source, use, address));
   }
   entry_ = entry;
+  invalidate(entry->fields(), offload_entry::field_bytes());
   SITU_POINT(entry_claimed);
 }
 
@@ -290,6 +290,7 @@ void offload_claim::copy_to(arena& destination) {
   offload_step step = offload_step::copy;
   current->scheduler->wait_until([&] { return (step = step_of(entry_->state.look())) != offload_step::copy; },
                                  {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
+  invalidate(entry_->fields(), offload_entry::field_bytes());
   if (step == offload_step::failed) throw_failure(*entry_);
 }
 

@@ -1,9 +1,8 @@
-// The offload agent of a place's memory: a worker beside it that measures graphs and copies them to other places'
-// segments, in the place of NEMESYS's accelerators (sections 3.2, 4.1 and 4.2), while the caller and the receiver go
-// on.
+// The offload agent of a memory: a worker beside it that has graphs measured and copied to other places' segments, by
+// its two units (graph_units.h), while the caller and the receiver go on.
 //
-// Its requests lie in the place's segment, where the receiver finds them: a FIFO of 16. Who waits for a free entry
-// waits as a task.
+// Its requests lie in a segment of that memory, where the receiver finds them: a FIFO of 16. Who waits for a free entry
+// waits as a task. Which memory is a place's: queue_place().
 //
 //   free -> reserved -> measure   by the caller
 //   measure -> measured, failed   by the agent
@@ -38,7 +37,7 @@
 #include <utility>
 
 #include "base/host.h"
-#include "graph/plan.h"
+#include "graph/graph_units.h"
 #include "memory/job.h"
 
 namespace situ::detail {
@@ -61,22 +60,29 @@ struct offload_entry {
   std::uint32_t waiting_place = 0;  // who is woken after the next step of the agent's
   std::uint32_t reader = 0;         // the place that the graph is for
   std::uint64_t ticket = 0;
-  std::uint64_t copy_bytes = 0;  // set by measuring
-  std::uint64_t objects = 0;
-  std::uint64_t finalizer_words = 0;
-  std::uint32_t alignment = 0;
-  bool has_values = false;  // then the agent does not copy it
+  measured_graph graph;  // set by measuring
+  copy_map map = copy_map::automatic;
   std::uint32_t root_count = 0;
-  std::array<std::uint32_t, most_roots> roots{};  // units in the copy
-  std::uint64_t destination = 0;                  // set by the receiver
+  std::uint64_t destination = 0;  // set by the receiver
   std::uint64_t finalizers = 0;
   std::uint32_t failure_epoch = 0;  // that the caller had been told of
   std::uint32_t error_code = 0;
   char error_text[256]{};
+
+  // All but `state`, for who hands the entry on, or has got it (coherence.h).
+  [[nodiscard]] const void* fields() const noexcept { return &index; }
+  [[nodiscard]] static constexpr std::size_t field_bytes() noexcept {
+    return sizeof(offload_entry) - sizeof(signal_word<offload_state>);
+  }
 };
+static_assert(sizeof(offload_entry) % signal_line_bytes == 0);
+
+// The place whose segment holds the queue of a place's memory, and which has the agent beside it: today each place has
+// its own.
+[[nodiscard]] constexpr std::uint32_t queue_place(std::uint32_t place) noexcept { return place; }
 
 struct offload_queue {
-  static constexpr std::size_t entry_count = 16;  // as in the paper's prototype
+  static constexpr std::size_t entry_count = offload_slots;
   signal_word<std::uint64_t> next_ticket{1};
   signal_word<std::uint32_t> bell;
   signal_word<std::uint32_t> asleep;
@@ -148,12 +154,12 @@ class offload_agent {
   bool serve_next();
   void serve(std::size_t i, offload_state state);
   [[nodiscard]] offload_entry* reserve_entry() noexcept;
-  void copy(offload_entry& entry, const graph_plan& plan);
+  offload_step perform(std::size_t i, offload_step asked);
   static void fail(offload_entry& entry, const std::exception& failure) noexcept;
 
   job_control& control_;
   ptr<offload_queue> queue_;
-  std::array<std::unique_ptr<graph_plan>, offload_queue::entry_count> plans_;
+  graph_units units_;
   std::array<std::array<graph_root, most_roots>, offload_queue::entry_count> roots_;
   std::atomic<bool> stopping_{false};
   bool staged_ = false;

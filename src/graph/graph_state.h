@@ -14,6 +14,7 @@ namespace situ::detail {
 
 struct graph_state final : place_extension {
   transfer default_transfer;
+  copy_map map;  // of graphs that are sent: $SITU_COPY_MAP
   std::function<void(const graph_copy_event&)> log;
   std::unique_ptr<offload_agent> agent;
   graph_state();

@@ -4,6 +4,7 @@
 // the plan. Checked: every source is held against the segments before it is read.
 #pragma once
 
+#include <situ/base/detail/coherence.h>
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
@@ -71,7 +72,7 @@ class graph_walk {
   // The place of the object's copy; it is appended if it was not known.
   std::uint64_t reach(std::uintptr_t address, const type_descriptor* type) {
     if (address == 0) return 0;
-    reads_.check(address, type->size);
+    expect_read(address, type->size);
     if (type->is_tagged) [[unlikely]]
       type = &dynamic_type(address, *type);
     const std::uint64_t fresh = align_units(plan_.next_, type->alignment_units);
@@ -106,7 +107,7 @@ class graph_walk {
     while (!is_given_up() && find_next()) {
       if constexpr (std::is_same_v<Map, side_table>) {
         const graph_plan::scan_method& method = plan_.method_of(*plan_.runs_[plan_.scanned_runs_].type, Checked);
-        if (method.function != nullptr) {
+        if (method.function != nullptr && may_scan_quickly()) {
           scan_quickly(method);
           continue;
         }
@@ -119,6 +120,21 @@ class graph_walk {
   }
 
  private:
+  // Before the first look at a source's bytes.
+  void expect_read(std::uintptr_t address, std::uint64_t bytes) {
+    reads_.check(address, bytes);
+    if constexpr (has_coherent_places) return;
+    const auto* const source = reinterpret_cast<const void*>(address);
+    if (Checked)
+      invalidate(source, bytes);
+    else if (plan_.writes_back_)
+      write_back(source, bytes);
+  }
+  // The quick loops look at no source by itself.
+  [[nodiscard]] bool may_scan_quickly() const noexcept {
+    return has_coherent_places || !(Checked || plan_.writes_back_);
+  }
+
   void append_object(std::uintptr_t address, const type_descriptor& type, std::uint64_t at) {
     if (at + type.units > plan_.room_) [[unlikely]]
       plan_.make_room(at + type.units);
@@ -164,7 +180,7 @@ class graph_walk {
     const std::uint64_t tag = load_unit(reinterpret_cast<const std::byte*>(address));
     const type_descriptor* const type = find_tagged(tag);
     if (type == nullptr || !derives_from(*type, declared)) throw_bad_tag(address, tag, declared);
-    reads_.check(address, type->size);
+    expect_read(address, type->size);
     return *type;
   }
 
@@ -191,7 +207,7 @@ class graph_walk {
               "a container at {:#x} says that it holds {} elements of {} bytes: it was never constructed, or is gone",
               address, count, block.size));
     const std::uint64_t bytes = (count + terminated) * block.size;
-    reads_.check(address, bytes);
+    expect_read(address, bytes);
     if (at + bytes / 8 > plan_.stop_at_) {  // given up before anything else is scanned
       plan_.next_ = at + (bytes + 7) / 8;
       return at;

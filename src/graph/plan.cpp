@@ -133,6 +133,7 @@ void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map m
     make_room(first_unit);
     pointer_base_ = reinterpret_cast<std::uintptr_t>(place.data());
   }
+  if constexpr (!has_coherent_places) writes_back_ = check == source_check::handed_over;
   if (check == source_check::segments) {
     discover_with<true>(roots, count, map);
   } else {
@@ -142,12 +143,12 @@ void graph_plan::discover(const graph_root* roots, std::size_t count, copy_map m
   if (values_.size() != 0) measure_values();
 }
 
-bool graph_plan::discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes) {
+bool graph_plan::discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes, copy_map map) {
   struct limit {
     std::uint64_t& units;
     ~limit() { units = no_stop; }
   } const until_the_end{stop_at_ = most_bytes / 8};
-  discover(roots, count, copy_map::automatic, source_check::none);
+  discover(roots, count, map, source_check::none);
   const bool is_small = next_ <= stop_at_;
   if (!is_small) clear();
   return is_small;

@@ -77,8 +77,9 @@ inline constexpr std::uint64_t address_mask = (std::uint64_t{1} << type_shift) -
 
 // Whose memory a graph may lie in.
 enum class source_check : std::uint8_t {
-  none,      // this process's own: whatever the program points to
-  segments,  // another place's: within the open part of a segment, or it would not be mapped here
+  none,         // this process's own: whatever the program points to
+  handed_over,  // the same, for who reads it from elsewhere: each object is written back as it is met (coherence.h)
+  segments,     // another place's: within the open part of a segment, or it would not be mapped here
 };
 
 // Thrown by a checked walk that meets values: their memory is the source's process's own.
@@ -96,7 +97,7 @@ class graph_plan {
   void discover(const graph_root* roots, std::size_t count, copy_map map, source_check check,
                 std::span<std::byte> place = {}, write_front front = {});
   // The same, but gives up soon after a copy of so many bytes: then false, and the plan is cleared.
-  [[nodiscard]] bool discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes);
+  [[nodiscard]] bool discover_small(const graph_root* roots, std::size_t count, std::uint64_t most_bytes, copy_map map);
   [[nodiscard]] bool is_in_place() const noexcept { return is_in_place_; }
   [[nodiscard]] graph_size size() const noexcept { return {objects_, (next_ - first_unit) * 8}; }
   // Of the copy, head included.
@@ -185,6 +186,7 @@ class graph_plan {
   write_front front_;               // in place: makes the pages between the two
   std::uint64_t pointer_base_ = 0;  // what its pointers are counted from
   bool is_in_place_ = false;        // it is where the copy shall lie
+  bool writes_back_ = false;        // source_check::handed_over
   std::uint64_t next_ = first_unit;
   std::uint64_t stop_at_ = no_stop;  // a copy that reaches beyond this unit is given up
   static constexpr std::uint64_t no_stop = ~std::uint64_t{0};

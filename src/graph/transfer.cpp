@@ -2,6 +2,7 @@
 
 #include <situ/graph/detail/graph_call.h>
 
+#include <situ/base/detail/coherence.h>
 #include <situ/base/detail/signal_word.h>
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
@@ -40,6 +41,17 @@ transfer transfer_of_environment() {
   if (name == "pull") return transfer::pull;
   if (name == "offload") return transfer::offload;
   throw_error(errc::bad_argument, fmt::format("SITU_TRANSFER is \"{}\": it is auto, message, pull or offload", name));
+}
+
+copy_map map_of_environment() {
+  const char* const given = std::getenv("SITU_COPY_MAP");
+  if (given == nullptr || *given == '\0') return copy_map::automatic;
+  const std::string_view name{given};
+  if (name == "auto") return copy_map::automatic;
+  if (name == "linear") return copy_map::linear;
+  if (name == "hash") return copy_map::hash;
+  if (name == "side_table") return copy_map::side_table;
+  throw_error(errc::bad_argument, fmt::format("SITU_COPY_MAP is \"{}\": it is auto, linear, hash or side_table", name));
 }
 
 [[nodiscard]] event_kind kind_of(transfer how) noexcept {
@@ -139,7 +151,7 @@ std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint6
     roots.push_back({reinterpret_cast<const void*>(word & address_mask), type});
   }
   const borrowed_plan plan;
-  plan->discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
+  plan->discover(roots.data(), roots.size(), graph_state_here().map, source_check::none);
   std::vector<std::byte> bytes(message_bytes(*plan, roots.size()));
   write_message(*plan, roots, bytes.data());
   return bytes;
@@ -151,7 +163,7 @@ std::vector<std::byte> flatten(std::uint32_t epoch, const std::vector<std::uint6
 
 }  // namespace
 
-graph_state::graph_state() : default_transfer{transfer_of_environment()} {}
+graph_state::graph_state() : default_transfer{transfer_of_environment()}, map{map_of_environment()} {}
 
 graph_state& graph_state_here() {
   if (current->runtime == nullptr) throw_no_runtime("a graph is sent");
@@ -198,17 +210,29 @@ struct graph_sender::implementation {
         std::all_of(roots.begin(), roots.end(), [](const graph_root& root) { return is_in_own_segment(root.object); });
     if (!may_be_pulled) return transfer::message;
     if (is_result)
-      return plan().discover_small(roots.data(), roots.size(), max_medium_bytes) ? transfer::message : transfer::pull;
+      return plan().discover_small(roots.data(), roots.size(), max_medium_bytes, graph_state_here().map)
+                 ? transfer::message
+                 : transfer::pull;
     std::uint32_t& pulls_ahead = plan().expected(*roots[0].type).pulls_ahead;
     if (pulls_ahead != 0) {
       --pulls_ahead;
       return transfer::pull;
     }
-    if (plan().discover_small(roots.data(), roots.size(), most_sent_unasked)) return transfer::message;
+    if (plan().discover_small(roots.data(), roots.size(), most_sent_unasked, graph_state_here().map))
+      return transfer::message;
     pulls_ahead = pulls_per_look;
     return transfer::pull;
   }
 };
+
+namespace {
+// Before another place reads a graph where it lies. Nothing where places are coherent.
+void write_back_graph(std::span<const graph_root> roots) {
+  if constexpr (has_coherent_places) return;
+  const borrowed_plan walk;
+  walk->discover(roots.data(), roots.size(), graph_state_here().map, source_check::handed_over);
+}
+}  // namespace
 
 graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_result)
     : self_{std::make_unique<implementation>()} {
@@ -228,7 +252,7 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   }
   if (self.how == transfer::offload) {
     self.lease = agent_here().measure(roots, to.to.index());
-    if (self.lease.entry()->has_values) {  // in objects of a derived class
+    if (self.lease.entry()->graph.has_values) {  // in objects of a derived class
       const offload_lease over = std::move(self.lease);
       self.how = transfer::message;
     }
@@ -236,12 +260,13 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   if (self.how != transfer::message) self.borrowed.reset();
   if (self.how == transfer::message) {
     if (self.plan().size().objects == 0)
-      self.plan().discover(roots.data(), roots.size(), copy_map::automatic, source_check::none);
+      self.plan().discover(roots.data(), roots.size(), graph_state_here().map, source_check::none);
   } else if (self.how == transfer::offload) {
     self.entry_words[0] = reinterpret_cast<std::uintptr_t>(self.lease.entry());
     self.entry_words[1] = self.lease.use();
-  } else if (is_result) {
-    self.flag.make(to.to.index());
+  } else {
+    write_back_graph(self.roots);
+    if (is_result) self.flag.make(to.to.index());
   }
 }
 
@@ -368,7 +393,7 @@ void graph_receiver::pull(std::span<graph_root> roots) {
     const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, epoch};
     for (std::size_t i = 0; i < roots.size(); ++i)
       roots[i].object = reinterpret_cast<const void*>(words_[i + 2] & address_mask);
-    memory_ = copy_graph(roots, copy_map::automatic, source_check::segments);
+    memory_ = copy_graph(roots, graph_state_here().map, source_check::segments);
     return;
   } catch (const error& e) {
     if (e.code() != errc::bad_address || (words_[1] & may_fetch_bit) == 0) throw;
@@ -386,21 +411,25 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
   if (entry.root_count != roots.size())
     throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_,
                                                entry.root_count, roots.size()));
-  arena_reference made = make_arena(entry.copy_bytes, entry.alignment, entry.objects, entry.finalizer_words);
-  front_of(reinterpret_cast<std::byte*>(made.get()), entry.copy_bytes).prepare(entry.copy_bytes);
+  const measured_graph& graph = entry.graph;
+  arena_reference made = make_arena(graph.copy_bytes, graph.alignment, graph.objects, graph.finalizer_words);
+  front_of(reinterpret_cast<std::byte*>(made.get()), graph.copy_bytes).prepare(graph.copy_bytes);
+  invalidate(made.get(), graph.copy_bytes);  // the agent writes there
+  if (graph.finalizer_words != 0)
+    invalidate(made.get()->finalizers, (graph.finalizer_words + 1) * sizeof(std::uint64_t));
   try {
     claim.copy_to(*made.get());
   } catch (const place_lost_error&) {
     ++made.get()->references;  // the agent may still write there: the memory goes with the job
     throw;
   }
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), entry.roots[i]);
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }
 
 arena_reference copy_roots(std::span<graph_root> roots) {
   const std::uint64_t begin_ns = current->observed ? observed_span::begin(*current) : 0;
-  arena_reference made = copy_graph(roots, copy_map::automatic, source_check::none);
+  arena_reference made = copy_graph(roots, graph_state_here().map, source_check::none);
   report_copy(*made.get(), transfer::automatic, current->place, begin_ns);
   return made;
 }

@@ -22,7 +22,8 @@
 namespace situ {
 
 // What `automatic` means for calls from this place: a transfer, or automatic again. At first $SITU_TRANSFER (auto,
-// message, pull, offload). Throws no_runtime outside a runtime.
+// message, pull, offload). How originals are found again while graphs are sent is $SITU_COPY_MAP's alone (auto, linear,
+// hash, side_table; copy_map in clone.h). Throws no_runtime outside a runtime.
 void set_default_transfer(transfer how);
 [[nodiscard]] transfer default_transfer();
 
