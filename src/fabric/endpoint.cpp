@@ -117,9 +117,21 @@ draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payl
                .payload_in_cell = payload_in_cell};
 }
 
+namespace {
+// From its further arguments to the end of its payload, if that lies there.
+void write_back_record(const draft& message, std::uint32_t payload_bytes) noexcept {
+  const auto* const begin = reinterpret_cast<const std::byte*>(message.more_words);
+  const std::uint32_t more = message.argument_count - std::min(message.argument_count, message.words_in_cell);
+  const std::byte* const end =
+      message.payload_in_cell ? begin + more * sizeof(std::uint64_t) : message.payload + payload_bytes;
+  write_back(begin, static_cast<std::size_t>(end - begin));
+}
+}  // namespace
+
 void endpoint::send(const draft& message, message_kind kind, function_id handler,
                     std::uint32_t payload_bytes) noexcept {
   if (!message.payload_in_cell) SITU_POINT(record_filled);
+  if constexpr (!has_coherent_places) write_back_record(message, payload_bytes);
   message.head.handler = std::uint64_t{payload_bytes} << 48 | handler;
   message.out.data_sent = message.data_end;
   publish(message.out, message.head, kind, message.argument_count, message.payload_in_cell, payload_bytes);
@@ -184,6 +196,8 @@ message_handler endpoint::handler_for_missing(function_id function, message_kind
 void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   SITU_POINT(message_found);
   const cell& c = *in.next;
+  invalidate_all();
+  invalidate(&c, sizeof c);
   const std::uint64_t header = c.header.load(std::memory_order_relaxed);  // is_ready() has acquired it
   const auto arguments = static_cast<std::uint32_t>(header & 0xff);
   const auto kind = static_cast<message_kind>(header >> 8 & 0xff);
@@ -225,6 +239,7 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
     m.more_words = reinterpret_cast<const std::uint64_t*>(data);
     if (!payload_in_cell) m.payload = data + payload_offset;
     m.data_end = record.end;
+    invalidate(data, record_bytes);
   }
 #if defined(__SANITIZE_THREAD__)
   // What this place's agent had done for other places happened before they answered. Where they are processes,

@@ -167,6 +167,7 @@ void take_long_payload(message& m) {
                             m.source, bytes, address, context.place));
   m.payload = reinterpret_cast<std::byte*>(address);
   m.payload_bytes = bytes;
+  invalidate(m.payload, bytes);
 }
 
 void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload) {
@@ -176,6 +177,7 @@ void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<c
     throw_error(errc::bad_address, fmt::format("long message to place {}: its destination {:#x} lies at place {}",
                                                target, destination.address(), destination.place().index()));
   copy_bytes(destination.local(), payload.data(), payload.size());
+  write_back(destination.local(), payload.size());
   SITU_POINT(long_payload_written);
 }
 

@@ -1,12 +1,16 @@
 #include <situ/memory/allocate.h>
 
+#include <situ/base/detail/coherence.h>
+#include <situ/base/detail/signal_word.h>
 #include <situ/base/error.h>
 
 #include "memory/segment.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstdint>
 
 namespace situ {
 namespace detail {
@@ -54,6 +58,15 @@ place_context& running_context() {
   throw_error(errc::bad_address, fmt::format("deallocate({:#x}) at place {}: no live block of place {} starts there; "
                                              "it was freed before, or never allocated",
                                              address, context.place, place));
+}
+
+// Where places are not coherent, each block has its lines for itself: rule 2 of coherence.h.
+inline void keep_apart([[maybe_unused]] std::size_t& bytes, [[maybe_unused]] std::size_t& alignment) noexcept {
+  if constexpr (!has_coherent_places) {
+    if (!std::has_single_bit(alignment) || bytes > SIZE_MAX - signal_line_bytes) return;  // refused below
+    alignment = std::max(alignment, signal_line_bytes);
+    bytes = (bytes + signal_line_bytes - 1) & ~(signal_line_bytes - 1);
+  }
 }
 
 // A placed arena could not give so many bytes.
@@ -106,6 +119,7 @@ place_context& running_context() {
 }  // namespace
 
 void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) {
+  keep_apart(bytes, alignment);
   segment* const own = current->segment;
   if (own != nullptr && !huge_pages && (alignment & (alignment - 1)) == 0) [[likely]] {
     void* const block = own->allocate_quickly(bytes, alignment);
@@ -116,6 +130,7 @@ void* allocate_bytes(std::size_t bytes, std::size_t alignment, bool huge_pages) 
 }
 
 void* allocate_bytes_for(const intent& what, std::uint64_t key, std::size_t bytes, std::size_t alignment) {
+  keep_apart(bytes, alignment);
   segment* const own = current->segment;
   if (own != nullptr && (alignment & (alignment - 1)) == 0) [[likely]] {
     if (void* const block = own->allocate_quickly_for(key, bytes, alignment)) [[likely]]

@@ -1,6 +1,7 @@
 #include "runtime/barrier.h"
 
 #include <situ/base/detail/assert.h>
+#include <situ/base/detail/coherence.h>
 #include <situ/base/detail/test_points.h>
 
 #include <algorithm>
@@ -41,6 +42,7 @@ bool team_barrier::arrive() {
   SITU_ASSERT(1, is_complete(),
               "a barrier of this team is still in progress at this place: wait for it before the next");
   ++round_;
+  write_back_all();
   if (way_up_.empty()) {
     complete_until_ = 0;
     block_.line(index_).set(round_);  // what was written before is seen by who reads it
@@ -58,10 +60,15 @@ bool team_barrier::arrive() {
 }
 
 bool team_barrier::is_complete() noexcept {
-  if (!way_up_.empty()) return block_.release.look() >= round_;
+  if (!way_up_.empty()) {
+    if (block_.release.look() < round_) return false;
+    invalidate_all();
+    return true;
+  }
   for (; complete_until_ < count_; ++complete_until_) {
     if (block_.line(complete_until_).look() < round_) return false;
   }
+  invalidate_all();
   return true;
 }
 

@@ -118,6 +118,16 @@ ptr<std::byte> try_buffer(std::size_t bytes) {
   }
 }
 
+namespace {
+// A copy in this place's segment, for one that has been given back.
+ptr<std::byte> fetched(ptr<std::byte> buffer, std::size_t bytes) {
+  const ptr<std::byte> copy = situ::allocate_bytes(bytes);
+  fetch_parcel(copy.local(), buffer.local(), bytes);
+  deallocate(buffer);
+  return copy;
+}
+}  // namespace
+
 void parcel::open_buffer(const message& m, std::uint32_t words) {
   SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);
@@ -127,9 +137,9 @@ void parcel::open_buffer(const message& m, std::uint32_t words) {
   if (buffer.place().index() != m.source)
     throw_error(errc::bad_message,
                 fmt::format("a parcel from place {} names a buffer at place {}", m.source, buffer.place().index()));
-  bytes_ = buffer.local();
+  buffer_ = reads_parcels_in_place ? buffer : fetched(buffer, bytes);
+  bytes_ = buffer_.local();
   size_ = bytes;
-  buffer_ = buffer;
 }
 
 void parcel::close_buffer() noexcept {

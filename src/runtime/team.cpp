@@ -60,6 +60,7 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
     block = situ::allocate_bytes(bytes, {.alignment = 64});
     std::memset(block.local(), 0, bytes);
     reinterpret_cast<barrier_block*>(block.local())->holders.set(members.size(), std::memory_order_relaxed);
+    write_back(block.local(), bytes);
     SITU_POINT(block_made);
   }
   const auto address = broadcast(block.address(), 0, team{bare}, where);

@@ -52,7 +52,9 @@ inline void fetch_for_writing([[maybe_unused]] const void* word) noexcept {
 template <class T, class Operation>
 T change(ptr<T> target, Operation operation) {
   fetch_for_writing(target.local());
+  write_back_all();
   const T result = operation(atomic_at(target));
+  invalidate_all();
   note_written<written_by::locked_operation>(target.address());
   return result;
 }
@@ -77,10 +79,13 @@ consteval void check_integer() {
 // Reads the word, writes it, or writes it and returns what was there before.
 template <class T>
 [[nodiscard]] T atomic_load(ptr<T> target) {
-  return detail::atomic_at(target).load(std::memory_order_acquire);
+  const T seen = detail::atomic_at(target).load(std::memory_order_acquire);
+  detail::invalidate_all();
+  return seen;
 }
 template <class T>
 void atomic_store(ptr<T> target, std::type_identity_t<T> value) {
+  detail::write_back_all();
   detail::atomic_at(target).store(value, std::memory_order_release);
   detail::note_written<detail::written_by::store>(target.address());
 }

@@ -8,6 +8,7 @@
 // instructions (indexed: one for each element), and the copy.
 #pragma once
 
+#include <situ/base/detail/coherence.h>
 #include <situ/fabric/detail/access.h>
 #include <situ/fabric/detail/copy.h>
 #include <situ/memory/ptr.h>
@@ -27,6 +28,7 @@ void put(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t 
   if (count == 0) return;
   detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
   detail::copy_bytes(destination.local(), source, count * sizeof(T));
+  detail::write_back(destination.local(), count * sizeof(T));
 }
 
 // Writes one element. cost: a store and the bounds check.
@@ -35,6 +37,7 @@ void put(ptr<T> destination, const std::type_identity_t<T>& value) {
   detail::check_transferable<T>();
   detail::check_access(detail::access::put, destination.address(), sizeof(T));
   *destination.local() = value;
+  detail::write_back(destination.local(), sizeof(T));
 }
 
 // Reads `count` elements at `source` (any place) into `destination` (any writable memory). cost: memcpy.
@@ -43,6 +46,7 @@ void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count) 
   detail::check_transferable<T>();
   if (count == 0) return;
   detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
+  detail::invalidate(source.local(), count * sizeof(T));
   detail::copy_bytes(destination, source.local(), count * sizeof(T));
 }
 
@@ -51,6 +55,7 @@ template <class T>
 [[nodiscard]] std::remove_const_t<T> get(ptr<T> source) {
   detail::check_transferable<T>();
   detail::check_access(detail::access::get, source.address(), sizeof(T));
+  detail::invalidate(source.local(), sizeof(T));
   return *source.local();
 }
 
@@ -62,7 +67,9 @@ void copy(ptr<T> destination, ptr<const std::type_identity_t<T>> source, std::si
   if (count == 0) return;
   detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
   detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
+  detail::invalidate(source.local(), count * sizeof(T));
   detail::copy_bytes(destination.local(), source.local(), count * sizeof(T));
+  detail::write_back(destination.local(), count * sizeof(T));
 }
 template <class T>
 void put(ptr<T> destination, ptr<std::type_identity_t<T>> source, std::size_t count) {
@@ -83,6 +90,7 @@ void put_strided(ptr<T> destination, const std::array<std::ptrdiff_t, Dimensions
   if (detail::is_empty(extents)) return;
   detail::check_box(detail::access::put, destination, destination_strides, extents);
   detail::copy_box<T, Dimensions>(destination.local(), destination_strides, source, source_strides, extents);
+  detail::for_rows(destination.local(), destination_strides, extents, detail::write_back);
 }
 template <class T, std::size_t Dimensions>
 void get_strided(std::type_identity_t<T>* destination,
@@ -92,6 +100,7 @@ void get_strided(std::type_identity_t<T>* destination,
   detail::check_transferable<T>();
   if (detail::is_empty(extents)) return;
   detail::check_box(detail::access::get, source, source_strides, extents);
+  detail::for_rows(source.local(), source_strides, extents, detail::invalidate);
   detail::copy_box<T, Dimensions>(destination, destination_strides, source.local(), source_strides, extents);
 }
 

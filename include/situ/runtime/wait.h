@@ -120,8 +120,10 @@ std::optional<T> wait_until(ptr<T> target, Condition condition, deadline until, 
     return detail::holds(condition, seen);
   };
   if (detail::holds(condition, seen) ||
-      detail::await_words(done, detail::awaited_bit(target.address()), target.address(), until, where))
+      detail::await_words(done, detail::awaited_bit(target.address()), target.address(), until, where)) {
+    detail::invalidate_all();
     return seen;
+  }
   return std::nullopt;
 }
 
@@ -142,7 +144,10 @@ std::optional<std::size_t> wait_until_any(std::span<const ptr<T>> targets, Condi
     }
     return false;
   };
-  if (done() || detail::await_words(done, lines, targets.front().address(), until, where)) return found;
+  if (done() || detail::await_words(done, lines, targets.front().address(), until, where)) {
+    detail::invalidate_all();
+    return found;
+  }
   return std::nullopt;
 }
 

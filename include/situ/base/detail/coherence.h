@@ -10,11 +10,13 @@
 //   tells of it: a message, a signal, a barrier        reads the bytes
 //
 // Rules
-//   1. The ranged forms are for bytes that are known: a put, a get, a parcel's buffer, an object, a copied graph. The
-//      others are for the ordering rules that tell of any write before (docs/design/ordering.md).
+//   1. The ranged forms are for what Situ itself hands over, and suffice for that: a message, a put, a parcel's buffer,
+//   a
+//      graph, a request of an agent. The others are for all else that the ordering rules promise of any write before
+//      (docs/design/ordering.md); a model may price them, or leave them out where a program needs none.
 //   2. Words of type std::atomic, or used by std::atomic_ref, need none of it: each access to them goes to memory. They
 //      share no line with plain data that another place writes (signal_word.h), which whole lines that are written back
-//      would overwrite.
+//      would overwrite. Nor do two blocks of a segment, where places are not coherent.
 //   3. Places of one tile, a place's threads and its agent see each other's caches.
 // Thread-safe.
 #pragma once

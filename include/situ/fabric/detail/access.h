@@ -1,6 +1,7 @@
 // The check that each one-sided access passes, and what strided ones cover and copy.
 #pragma once
 
+#include <situ/base/detail/coherence.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/memory/ptr.h>
 
@@ -90,6 +91,23 @@ void copy_box(T* destination, const std::array<std::ptrdiff_t, Dimensions>& dest
   for (std::size_t i = 0; i < count; ++i)
     copy_box(destination + static_cast<std::ptrdiff_t>(i) * to, destination_strides,
              source + static_cast<std::ptrdiff_t>(i) * from, source_strides, extents, dimension + 1);
+}
+
+// Hands each dense row of a box, or each element of rows that are not dense, to act(address, bytes); nothing where
+// places are coherent.
+template <class T, std::size_t Dimensions, class Act>
+void for_rows(T* origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
+              const std::array<std::size_t, Dimensions>& extents, Act act, std::size_t dimension = 0) {
+  if constexpr (has_coherent_places) return;
+  const bool is_last = dimension + 1 == Dimensions;
+  if (is_last && strides[dimension] == 1) return act(origin, extents[dimension] * sizeof(T));
+  for (std::size_t i = 0; i < extents[dimension]; ++i) {
+    T* const at = origin + static_cast<std::ptrdiff_t>(i) * strides[dimension];
+    if (is_last)
+      act(at, sizeof(T));
+    else
+      for_rows(at, strides, extents, act, dimension + 1);
+  }
 }
 
 template <class T, std::size_t Dimensions>

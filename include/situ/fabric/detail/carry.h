@@ -42,6 +42,7 @@ using sleeping_words = std::vector<std::atomic<std::uint32_t>*>;
 #if defined(SITU_MODEL)
 [[nodiscard]] inline bool carry(cell& c, std::uint64_t header, const std::uint32_t& target,
                                 const sleeping_words& sleeping, const bool& /*fences*/) noexcept {
+  write_back(&c, sizeof c);
   write_back_all();
   situ_model_carry(&c.header, header, target, sleeping[target]);
   return false;  // by its arrival

@@ -1,6 +1,6 @@
 // A parcel: serialised values in one message, or, where they are too large for one, in a buffer of the sender's segment
-// that the message names; the receiver reads it in place and gives it back. Internal to the runtime; at, async_at and
-// the collectives use it.
+// that the message names; the receiver reads it in place, or fetches it (carry.h), and gives it back. Internal to the
+// runtime; at, async_at and the collectives use it.
 #pragma once
 
 #include <situ/fabric/detail/endpoint.h>
@@ -22,6 +22,7 @@ template <std::size_t Words>
 void send_buffer(outgoing& out, message_kind kind, function_id handler, const std::array<std::uint64_t, Words>& words,
                  ptr<std::byte> buffer, std::size_t bytes) {
   SITU_POINT(buffer_filled);
+  write_back(buffer.local(), bytes);
   endpoint& self = *current->endpoint;
   draft message = self.begin(out, Words + 2, 0);
   for (std::uint32_t i = 0; i < Words; ++i) message.set_argument(i, words[i]);
