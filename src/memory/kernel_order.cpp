@@ -62,6 +62,14 @@ std::vector<std::uint32_t> read_node_numbers(const std::string& file) {
   return numbers;
 }
 
+// A node without processors has an empty line there.
+machine::processor_set read_processors(const std::filesystem::path& file) {
+  std::ifstream in{file};
+  std::string list;
+  std::getline(in, list);
+  return machine::processor_set::parse(list);
+}
+
 // Of "node12", 12; of anything else, -1.
 long node_number(const std::string& name) noexcept {
   unsigned number = 0;
@@ -88,27 +96,64 @@ bool populate_chunk(std::byte* chunk, std::size_t bytes, const placement_calls& 
   return true;
 }
 
-// Adds where a chunk's pages are: eight stand for all where they agree. False where the kernel does not tell.
-bool add_locations(std::vector<std::uint64_t>& to, std::byte* chunk, std::size_t bytes, const placement_calls& calls) {
-  constexpr std::size_t looks = 8;
-  const std::size_t pages = bytes / page_bytes;
-  std::array<void*, looks> addresses;
-  std::array<int, looks> status;
-  for (std::size_t i = 0; i < looks; ++i) addresses[i] = chunk + i * (pages - 1) / (looks - 1) * page_bytes;
-  if (calls.move(looks, addresses.data(), nullptr, status.data()) != 0) return false;
-  const bool agree = status[0] >= 0 && std::all_of(status.begin(), status.end(), [&](int s) { return s == status[0]; });
-  page_locations found;
-  if (agree) {
-    found.node_bytes.resize(static_cast<std::size_t>(status[0]) + 1);
-    found.node_bytes.back() = bytes;
-  } else {
-    found = locate_pages(chunk, bytes, calls);
-  }
-  if (found.error != 0) return false;
-  if (to.size() < found.node_bytes.size()) to.resize(found.node_bytes.size());
-  for (std::size_t node = 0; node < found.node_bytes.size(); ++node) to[node] += found.node_bytes[node];
-  return true;
+// Up to the next multiple of 2 MiB.
+std::size_t chunk_at(const std::byte* address, std::size_t left) noexcept {
+  return std::min(huge_page_bytes - reinterpret_cast<std::uintptr_t>(address) % huge_page_bytes, left);
 }
+
+// Where chunks went that follow each other: asked for after many of them.
+class chunk_looks {
+ public:
+  explicit chunk_looks(std::vector<std::uint64_t>& node_bytes, const placement_calls& calls) noexcept
+      : node_bytes_{node_bytes}, calls_{calls} {}
+
+  // Whether the kernel tells at all. A chunk is like the one before, so the first needs its first page.
+  [[nodiscard]] bool begin(std::byte* address) noexcept {
+    begin_ = end_ = address;
+    void* first = address;
+    return calls_.move(1, &first, nullptr, &node_before_) == 0;
+  }
+  // False where the kernel has ceased to tell.
+  [[nodiscard]] bool add(std::size_t chunk_bytes) {
+    end_ += chunk_bytes;
+    return ++chunks_ != most_chunks || look();
+  }
+  [[nodiscard]] bool look() {
+    std::array<void*, most_chunks> last_pages;
+    std::array<int, most_chunks> nodes;
+    std::size_t chunks = 0;
+    for (std::byte* at = begin_; at != end_; last_pages[chunks++] = at - page_bytes)
+      at += chunk_at(at, static_cast<std::size_t>(end_ - at));
+    if (chunks != 0 && calls_.move(chunks, last_pages.data(), nullptr, nodes.data()) != 0) return false;
+    chunks_ = 0;
+    for (std::size_t i = 0; i < chunks; ++i) {
+      const std::size_t bytes = chunk_at(begin_, static_cast<std::size_t>(end_ - begin_));
+      if (!count(bytes, nodes[i])) return false;
+      begin_ += bytes;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t most_chunks = 64;
+
+  bool count(std::size_t bytes, int node) {
+    const bool is_whole = node >= 0 && node == std::exchange(node_before_, node);
+    const page_locations found = is_whole ? page_locations{} : locate_pages(begin_, bytes, calls_);
+    const std::size_t nodes = is_whole ? static_cast<std::size_t>(node) + 1 : found.node_bytes.size();
+    if (node_bytes_.size() < nodes) node_bytes_.resize(nodes);
+    if (is_whole) node_bytes_[static_cast<std::size_t>(node)] += bytes;
+    for (std::size_t i = 0; i < found.node_bytes.size(); ++i) node_bytes_[i] += found.node_bytes[i];
+    return found.error == 0;
+  }
+
+  std::vector<std::uint64_t>& node_bytes_;
+  const placement_calls& calls_;
+  std::byte* begin_ = nullptr;  // what has been made, and not been looked at
+  std::byte* end_ = nullptr;
+  std::size_t chunks_ = 0;
+  int node_before_ = -1;
+};
 
 }  // namespace
 
@@ -119,6 +164,7 @@ kernel_orders kernel_orders::read(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator{folder, failed}) {
     const long from = node_number(entry.path().filename().string());
     if (from < 0) continue;
+    const machine::processor_set processors = read_processors(entry.path() / "cpulist");
     for (const auto& [name, mode] : ordered_policies) {
       const std::string file = fmt::format("{}/{}_order", entry.path().string(), name);
       kernel_order row{.from = static_cast<std::uint32_t>(from), .name = name, .mode = mode};
@@ -127,6 +173,7 @@ kernel_orders kernel_orders::read(const std::string& folder) {
       if (row.nodes.empty() || fill.size() != 1) return {};
       row.fill_percent = fill.front();
       std::erase_if(row.nodes, [&](std::uint32_t node) { return !allowed.has(node); });
+      row.processors = processors;
       rows.push_back(std::move(row));
     }
   }
@@ -135,13 +182,28 @@ kernel_orders kernel_orders::read(const std::string& folder) {
   return kernel_orders{std::move(rows)};
 }
 
+bool kernel_order::is(std::span<const std::uint32_t> ordering, double fill) const noexcept {
+  return std::equal(nodes.begin(), nodes.end(), ordering.begin(), ordering.end()) &&
+         std::abs(fill_percent - 100 * fill) < 0.001;
+}
+
 const kernel_order* kernel_orders::find(std::uint32_t from, std::span<const std::uint32_t> nodes,
                                         double fill) const noexcept {
-  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const kernel_order& row) {
-    return row.from == from && std::equal(row.nodes.begin(), row.nodes.end(), nodes.begin(), nodes.end()) &&
-           std::abs(row.fill_percent - 100 * fill) < 0.001;
-  });
+  const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                  [&](const kernel_order& row) { return row.from == from && row.is(nodes, fill); });
   return found == rows_.end() ? nullptr : &*found;
+}
+
+const kernel_order* kernel_orders::find_from_all(const machine::processor_set& processors,
+                                                 std::span<const std::uint32_t> nodes, double fill) const noexcept {
+  for (const kernel_order& one : rows_) {
+    if (!one.processors.intersects(processors) || !one.is(nodes, fill)) continue;
+    const bool is_everywhere = std::all_of(rows_.begin(), rows_.end(), [&](const kernel_order& row) {
+      return row.mode != one.mode || !row.processors.intersects(processors) || row.is(nodes, fill);
+    });
+    if (is_everywhere) return &one;
+  }
+  return nullptr;
 }
 
 const kernel_orders& kernel_orders_here() noexcept {
@@ -170,21 +232,23 @@ kernel_placement place_by_kernel(std::byte* address, std::size_t bytes, std::spa
                                  double fill, const placement_calls& calls,
                                  const std::function<void(std::byte* chunk, std::size_t bytes)>& prepare) {
   kernel_placement placed;
+  chunk_looks looks{placed.node_bytes, calls};
   const kernel_order* bound = nullptr;
-  while (placed.bytes != bytes) {
+  while (placed.is_told && placed.bytes != bytes) {
     std::byte* const chunk = address + placed.bytes;
-    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(chunk) % huge_page_bytes;
-    const std::size_t size = std::min(huge_page_bytes - beyond, bytes - placed.bytes);
+    const std::size_t size = chunk_at(chunk, bytes - placed.bytes);
     const kernel_order* const by = calls.ordered_policies().find(calls.node_here(), nodes, fill);
     if (by == nullptr) break;
     if (by != bound && calls.bind_ordered(chunk, bytes - placed.bytes, by->mode, true) != 0) break;
     bound = by;
     prepare(chunk, size);
-    if (!populate_chunk(chunk, size, calls) || !add_locations(placed.node_bytes, chunk, size, calls)) break;
+    if (!populate_chunk(chunk, size, calls) || (placed.bytes == 0 && !looks.begin(chunk))) break;
     placed.bytes += size;
+    placed.is_told = looks.add(size);
   }
   // Invariant 1; also for a chunk that has been begun.
   if (bound != nullptr) calls.bind_ordered(address, bytes, bound->mode, false);
+  placed.is_told = placed.is_told && looks.look();
   return placed;
 }
 

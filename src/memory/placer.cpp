@@ -154,7 +154,8 @@ const placement_calls& system_placement_calls() noexcept {
                       unsigned char* resident) noexcept { return ::mincore(address, bytes, resident); },
       .ordered_policies = kernel_orders_here,
       .bind_ordered = bind_ordered,
-      .node_here = node_of_this_thread};
+      .node_here = node_of_this_thread,
+      .processors = machine::processor_set::of_this_thread};
   return calls;
 }
 
@@ -167,7 +168,16 @@ placer::placer(const spill_ordering& ordering, const placement_calls& calls, pro
     for (const spill_memory& what : each) add(what);
     steps_.push_back({begin, memories_.size()});
   }
-  if (calls_.ordered_policies != nullptr && !calls_.ordered_policies().empty()) kernel_nodes_ = nodes_for_kernel();
+  if (calls_.ordered_policies == nullptr || calls_.ordered_policies().empty()) return;
+  kernel_nodes_ = nodes_for_kernel();
+  if (promised_ != nullptr && !kernel_nodes_.empty()) kernel_policy_ = policy_for_whoever_touches();
+}
+
+// Of the kernel's policies, one that is this ordering from wherever the threads of this process may run.
+int placer::policy_for_whoever_touches() const {
+  const kernel_order* const found =
+      calls_.ordered_policies().find_from_all(calls_.processors(), kernel_nodes_, memories_.front().what.fill);
+  return found == nullptr ? 0 : found->mode;
 }
 
 // One whole node after the other, each with the same threshold; else nothing.
@@ -293,6 +303,7 @@ class placer::placement {
   std::vector<reading> readings_;    // of nodes_
   std::vector<std::uint64_t> room_;  // of memories_: as last computed
   std::vector<gate> gates_;          // of memories_
+  bool is_kernels_ = false;          // what is promised comes by the kernel's policy
   bool is_beyond_ = false;           // the last memory takes what no memory has room for
   bool can_prefer_ = true;
   bool can_populate_ = true;
@@ -318,6 +329,8 @@ placer::placement::placement(const placer& by, std::byte* address, std::size_t b
 
 placement_report placer::placement::run() {
   if (!by_.kernel_nodes_.empty() && notes_ == nullptr && is_nothing_promised()) leave_to_kernel();
+  is_kernels_ = notes_ != nullptr && by_.kernel_policy_ != 0 &&
+                by_.calls_.bind_ordered(address_, bytes_, by_.kernel_policy_, false) == 0;
   while (left() != 0) {
     std::optional<choice> next;
     if (!is_beyond_) next = choose();
@@ -349,6 +362,7 @@ void placer::placement::leave_to_kernel() {
                       });
   at_ = done.bytes;
   report_.placed_bytes = report_.by_kernel_bytes = done.bytes;
+  report_.is_checked = report_.is_checked && done.is_told;
   for (std::size_t i = 0; i < by_.memories_.size(); ++i) {
     const std::uint32_t node = what(i).node;
     if (node >= done.node_bytes.size()) continue;
@@ -572,7 +586,7 @@ bool placer::placement::realize(const choice& to) {
 }
 
 placer::placement::binding placer::placement::prefer(const choice& to) {
-  if (!can_prefer_) return binding::done;
+  if (!can_prefer_ || (is_kernels_ && !is_beyond_)) return binding::done;
   if (by_.calls_.prefer(address_ + at_, to.bytes, what(to.memory).node) == 0) return binding::done;
   if (errno == EINVAL) return binding::not_allowed;
   if (by_.is_node_0_only_ && (errno == ENOSYS || errno == EPERM)) {
@@ -605,7 +619,10 @@ bool placer::placement::make_pages(std::size_t bytes) {
 void placer::placement::count(const choice& to) {
   report_.placed_bytes += to.bytes;
   report_.memories[to.memory].placed_bytes += to.bytes;
-  if (is_beyond_) report_.beyond_bytes += to.bytes;
+  if (is_beyond_)
+    report_.beyond_bytes += to.bytes;
+  else if (is_kernels_)
+    report_.by_kernel_bytes += to.bytes;
   if (what(to.memory).budget == nullptr && notes_ == nullptr)
     readings_[by_.memories_[to.memory].node].placed_since +=
         moves_ ? to.bytes - bytes_here_on(what(to.memory).node, to.bytes) : to.bytes;

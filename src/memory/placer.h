@@ -17,7 +17,9 @@
 //            first memory             `-- its room is below 16 MiB --'  second memory
 //
 // Where the running kernel has the ordering as a policy of its own, it places while nothing is promised of the nodes,
-// and what follows is for what it has no room for (kernel_order.h). What is promised is not made, so never by it.
+// and what follows is for what it has no room for (kernel_order.h). What is promised gets that policy, too, where it is
+// the ordering from all processors that the placer's thread may run on: a page then goes along the ordering as it is
+// when somebody touches it. The memory chosen for it is what its promise counts for.
 //
 // Invariants
 //   1. The policy is MPOL_PREFERRED, never MPOL_BIND: where a node of MPOL_BIND is full, the system ends processes.
@@ -79,6 +81,8 @@ struct placement_calls {
   int (*bind_ordered)(void* address, std::size_t bytes, int mode, bool is_strict) noexcept = nullptr;
   // Of the processor that the calling thread is on.
   std::uint32_t (*node_here)() noexcept = nullptr;
+  // That the calling thread may run on.
+  machine::processor_set (*processors)() = nullptr;
 };
 [[nodiscard]] const placement_calls& system_placement_calls() noexcept;
 
@@ -123,7 +127,7 @@ struct placement_report {
   bool is_checked = true;   // false: the kernel does not tell where pages are
   std::uint64_t asked_bytes = 0;
   std::uint64_t placed_bytes = 0;  // from the range's start; what follows was not touched, but for a chunk if refused
-  std::uint64_t by_kernel_bytes = 0;  // of these, what the kernel placed by its own policy; the first of them
+  std::uint64_t by_kernel_bytes = 0;  // of these, what the kernel places by its own policy; the first of them
   std::uint64_t beyond_bytes = 0;     // and what the last memory took beyond its threshold
   std::uint64_t corrected_pages = 0;
   bool is_held = false;  // the kernel left pages elsewhere since other processes map them
@@ -193,6 +197,7 @@ class placer {
 
   void add(const spill_memory& what);
   [[nodiscard]] std::vector<std::uint32_t> nodes_for_kernel() const;
+  [[nodiscard]] int policy_for_whoever_touches() const;
   [[nodiscard]] std::size_t find_or_add_node(std::uint32_t number);
 
   const placement_calls& calls_;
@@ -204,6 +209,7 @@ class placer {
   std::vector<memory> memories_;
   std::vector<step> steps_;
   std::vector<std::uint32_t> kernel_nodes_;  // the ordering as the kernel's lists are; empty: it cannot be one
+  int kernel_policy_ = 0;                    // that pages which are promised come by; 0: none
 };
 
 // Where the pages of a range are.

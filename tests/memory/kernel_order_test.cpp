@@ -42,9 +42,11 @@ struct ordering_kernel {
   std::vector<int> at = std::vector<int>(200 * MiB / page, -ENOENT);
   std::map<std::size_t, int> policy;  // from this page on: a mode, | strict; or -1 - node where that is preferred
   std::uint32_t node_here = 0;
+  const char* processors = "0";                      // that the thread may run on
   std::size_t node_changes_after = ~std::size_t{0};  // so many chunks
   int preferences = 0;
   int move_error = 0;
+  std::size_t looked_at = 0;  // pages
 
   static std::size_t index(const void* address) { return (reinterpret_cast<std::uintptr_t>(address) - base) / page; }
   void set_policy(const void* address, std::size_t bytes, int what) {
@@ -108,6 +110,7 @@ const placement_calls ordered_calls{
     .move =
         [](std::size_t pages, void** addresses, const int*, int* status) noexcept {
           for (std::size_t i = 0; i < pages; ++i) status[i] = kernel->at[ordering_kernel::index(addresses[i])];
+          kernel->looked_at += pages;
           errno = kernel->move_error;
           return kernel->move_error == 0 ? 0 : -1;
         },
@@ -117,16 +120,21 @@ const placement_calls ordered_calls{
           kernel->set_policy(address, bytes, mode | (is_strict ? 0x1000 : 0));
           return 0;
         },
-    .node_here = []() noexcept { return kernel->node_here; }};
+    .node_here = []() noexcept { return kernel->node_here; },
+    .processors = [] { return machine::processor_set::parse(kernel->processors); }};
 
 class by_kernel : public testing::Test {
  protected:
   by_kernel() {
     kernel = &model;
-    model.orders = kernel_orders{
-        {{0, "latency", 16, {0, 2, 1}, 90}, {0, "bandwidth", 17, {2, 0}, 90}, {1, "bandwidth", 17, {1, 2}, 90}}};
+    model.orders = kernel_orders{{{0, "latency", 16, {0, 2, 1}, 90, of("0-3")},
+                                  {0, "bandwidth", 17, {2, 0}, 90, of("0-3")},
+                                  {1, "latency", 16, {0, 2, 1}, 90, of("4-7")},
+                                  {1, "bandwidth", 17, {1, 2}, 90, of("4-7")},
+                                  {2, "latency", 16, {2, 0, 1}, 90, of("")}}};
   }
   ~by_kernel() override { kernel = nullptr; }
+  static machine::processor_set of(const char* list) { return machine::processor_set::parse(list); }
   static spill_ordering in_order(std::vector<std::uint32_t> nodes, double fill = 0.9) {
     spill_ordering made;
     for (const std::uint32_t node : nodes) made.steps.push_back({{.node = node, .fill = fill}});
@@ -151,6 +159,7 @@ TEST_F(by_kernel, an_ordering_that_the_kernel_has_is_left_to_it) {
   EXPECT_EQ(report.memories[0].placed_bytes, bytes_on(2));
   EXPECT_EQ(report.memories[1].placed_bytes, bytes_on(0));
   EXPECT_NEAR(static_cast<double>(bytes_on(2)), 0.9 * 64 * MiB, page);
+  EXPECT_LE(model.looked_at, 1u + 50 + 512) << "one page of each chunk, and all of the one that lies on both";
   EXPECT_EQ(model.policy_of(0), 17) << "strict no longer";
   EXPECT_EQ(model.policy_of(100 * MiB / page - 1), 17);
 }
@@ -188,6 +197,82 @@ TEST_F(by_kernel, what_is_promised_of_a_node_is_kept_from_its_policy) {
   promised.all.bytes[0] = 0;
   model = {.orders = model.orders};
   EXPECT_EQ(places.place(reinterpret_cast<void*>(base), 100 * MiB).by_kernel_bytes, 100 * MiB);
+}
+
+// Chunks that begin and end amid 2 MiB, more of them than are asked for at once, and two of them on both nodes.
+TEST_F(by_kernel, where_chunks_went_is_told_to_the_byte_whatever_their_number) {
+  const auto at = reinterpret_cast<void*>(base + 5 * page);
+  for (const std::uint64_t bytes : {page, 3 * MiB, 2 * MiB - 5 * page, 115 * MiB}) {
+    SCOPED_TRACE(bytes);
+    model = {.orders = model.orders};
+    const placement_report report = placer{in_order({2, 0}), ordered_calls}.place(at, bytes);
+    EXPECT_EQ(report.by_kernel_bytes, bytes);
+    EXPECT_EQ(report.memories[0].placed_bytes, bytes_on(2));
+    EXPECT_EQ(report.memories[1].placed_bytes, bytes_on(0));
+  }
+}
+
+// --- first touch ---
+
+struct one_promise : detail::promises {
+  detail::promise_sums all;
+  std::vector<detail::promise_map::cell> cells =
+      std::vector<detail::promise_map::cell>(detail::promise_map::cells_for(200 * MiB));
+  detail::promise_map notes{reinterpret_cast<std::byte*>(base), 200 * MiB, cells.data(), all};
+  detail::promise_sums& sums() noexcept override { return all; }
+  void settle(detail::residence_call) noexcept override {}
+};
+
+TEST_F(by_kernel, what_comes_at_first_touch_goes_by_its_policy) {
+  one_promise promised;
+  const placer places{in_order({2, 0}), ordered_calls, &promised};
+  const placement_report report = places.promise(reinterpret_cast<void*>(base), 100 * MiB, promised.notes);
+  EXPECT_EQ(report.outcome, placement_outcome::placed);
+  EXPECT_EQ(report.by_kernel_bytes, 100 * MiB);
+  EXPECT_EQ(model.preferences, 0);
+  EXPECT_EQ(promised.all.bytes[2].load() + promised.all.bytes[0].load(), 100 * MiB);
+  EXPECT_EQ(model.policy_of(0), 17) << "not strict";
+  model.free[2] = 10 * MiB;  // others have been there since
+  for (std::size_t p = 0; p < 40 * MiB / page; ++p) ASSERT_TRUE(model.fault(p));
+  EXPECT_NEAR(static_cast<double>(model.free[2]), 0.1 * 64 * MiB, page);
+  EXPECT_EQ(bytes_on(1), 0u);
+}
+
+TEST_F(by_kernel, first_touch_is_the_kernels_only_where_all_who_may_touch_have_that_list) {
+  one_promise promised;
+  const auto by_kernel_bytes = [&](std::vector<std::uint32_t> nodes, const char* processors) {
+    model = {.orders = model.orders, .processors = processors};
+    const placer places{in_order(std::move(nodes)), ordered_calls, &promised};
+    const placement_report report = places.promise(reinterpret_cast<void*>(base), 4 * MiB, promised.notes);
+    EXPECT_EQ(report.outcome, placement_outcome::placed);
+    EXPECT_EQ(model.preferences == 0, report.by_kernel_bytes != 0);
+    promised.notes.withdraw(reinterpret_cast<std::byte*>(base), 4 * MiB);
+    return report.by_kernel_bytes;
+  };
+  EXPECT_EQ(by_kernel_bytes({2, 0}, "1-2"), 4 * MiB);
+  EXPECT_EQ(by_kernel_bytes({2, 0}, "3-4"), 0u) << "node 1 has another list";
+  EXPECT_EQ(by_kernel_bytes({0, 2, 1}, "3-4"), 4 * MiB);
+  EXPECT_EQ(by_kernel_bytes({2, 0, 1}, "0-7"), 0u) << "of a node without processors";
+  EXPECT_EQ(by_kernel_bytes({0, 2, 1}, "9"), 0u) << "a processor that no node has";
+}
+
+// What no memory has room for is refused before anybody touches it, or the last memory takes it.
+TEST_F(by_kernel, without_room_nothing_more_is_promised) {
+  one_promise promised;
+  spill_ordering ordering = in_order({2, 0});
+  placement_report report =
+      placer{ordering, ordered_calls, &promised}.promise(reinterpret_cast<void*>(base), 150 * MiB, promised.notes);
+  EXPECT_EQ(report.outcome, placement_outcome::no_room);
+  EXPECT_NEAR(static_cast<double>(report.placed_bytes), 0.9 * 128 * MiB, MiB);
+  promised.notes.withdraw(reinterpret_cast<std::byte*>(base), 150 * MiB);
+  ordering.policy = detail::when_full::last_memory;
+  model = {.orders = model.orders};
+  report = placer{ordering, ordered_calls, &promised}.promise(reinterpret_cast<void*>(base), 120 * MiB, promised.notes);
+  EXPECT_EQ(report.outcome, placement_outcome::placed);
+  EXPECT_EQ(report.by_kernel_bytes + report.beyond_bytes, 120 * MiB);
+  EXPECT_GT(report.beyond_bytes, 4 * MiB);
+  EXPECT_EQ(model.policy_of(0), 17);
+  EXPECT_EQ(model.policy_of(120 * MiB / page - 1), -1) << "node 0, the last of the ordering";
 }
 
 TEST_F(by_kernel, no_room_is_an_error_with_the_fills) {
@@ -250,6 +335,8 @@ TEST_F(kernel_files, lists_are_read_for_each_node) {
   write_all("node0", "0\n");
   write_all("node1", "0\n");
   write("node1/bandwidth_order_fill", "75\n");
+  write("node0/cpulist", "0-1,4\n");
+  write("node1/cpulist", "\n");
   write("nodes/latency_order", "0\n");
   const kernel_orders all = kernel_orders::read(folder);
   ASSERT_EQ(all.rows().size(), 8u);
@@ -259,6 +346,8 @@ TEST_F(kernel_files, lists_are_read_for_each_node) {
   EXPECT_EQ(all.rows()[3].mode, 19);
   EXPECT_THAT(all.rows()[5].nodes, ElementsAre(0));
   EXPECT_EQ(all.rows()[5].fill_percent, 75u);
+  EXPECT_EQ(all.rows()[0].processors.to_string(), "0-1,4");
+  EXPECT_TRUE(all.rows()[5].processors.empty());
   const std::vector<std::uint32_t> nodes{0};
   ASSERT_NE(all.find(1, nodes, 0.75), nullptr);
   EXPECT_EQ(all.find(1, nodes, 0.75)->name, "bandwidth");

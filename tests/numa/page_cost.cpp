@@ -44,8 +44,9 @@ detail::spill_ordering in_order(double fill) {
   return made;
 }
 
-void place_along(std::byte* at, double fill) {
-  const detail::placement_report report = detail::placer{in_order(fill)}.place(at, bytes);
+// A placer is made once for an intent, not for a block.
+void place_along(const detail::placer& by, std::byte* at, double fill) {
+  const detail::placement_report report = by.place(at, bytes);
   if (report.outcome != detail::placement_outcome::placed || (report.by_kernel_bytes != 0) != (fill == 0.9))
     std::printf("not placed as meant: %s\n", format_fills(report).c_str());
 }
@@ -93,9 +94,11 @@ int main(int argc, char** argv) {
     write_for_both("2 0 1 3", "1");
     say("ordered policy, all four nodes full, touched", ordered(order_bandwidth), touched);
     write_for_both("2 0 1 3", "90");
+    const detail::placer by_kernel{in_order(0.9)};
     say("Situ, by the kernel's policy, node 2 first",
-        of_a_page(is_counted, [](std::byte* at) { place_along(at, 0.9); }), populated);
+        of_a_page(is_counted, [&](std::byte* at) { place_along(by_kernel, at, 0.9); }), populated);
   }
-  say("Situ, in user space, node 2 first", of_a_page(is_counted, [](std::byte* at) { place_along(at, 0.89); }),
-      populated);
+  const detail::placer in_user_space{in_order(0.89)};
+  say("Situ, in user space, node 2 first",
+      of_a_page(is_counted, [&](std::byte* at) { place_along(in_user_space, at, 0.89); }), populated);
 }
