@@ -170,11 +170,10 @@ placer::placer(const spill_ordering& ordering, const placement_calls& calls, pro
   }
   if (calls_.ordered_policies == nullptr || calls_.ordered_policies().empty()) return;
   kernel_nodes_ = nodes_for_kernel();
-  if (promised_ != nullptr && !kernel_nodes_.empty()) kernel_policy_ = policy_for_whoever_touches();
+  if (!kernel_nodes_.empty()) kernel_policy_ = find_kernel_policy();
 }
 
-// Of the kernel's policies, one that is this ordering from wherever the threads of this process may run.
-int placer::policy_for_whoever_touches() const {
+int placer::find_kernel_policy() const {
   const kernel_order* const found =
       calls_.ordered_policies().find_from_all(calls_.processors(), kernel_nodes_, memories_.front().what.fill);
   return found == nullptr ? 0 : found->mode;

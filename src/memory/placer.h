@@ -178,6 +178,9 @@ class placer {
   // cost: 0.1 us for a page that stays, about 1 us for one that moves.
   [[nodiscard]] placement_report move(void* address, std::size_t bytes, std::vector<held_bytes> held = {},
                                       promise_map* notes = nullptr) const;
+  // The kernel's own policy that is this ordering from all processors that the thread which made the placer may run
+  // on: pages that come at first touch go by it. 0: there is none.
+  [[nodiscard]] int kernel_policy() const noexcept { return kernel_policy_; }
 
  private:
   class placement;  // one call of place()
@@ -197,7 +200,7 @@ class placer {
 
   void add(const spill_memory& what);
   [[nodiscard]] std::vector<std::uint32_t> nodes_for_kernel() const;
-  [[nodiscard]] int policy_for_whoever_touches() const;
+  [[nodiscard]] int find_kernel_policy() const;
   [[nodiscard]] std::size_t find_or_add_node(std::uint32_t number);
 
   const placement_calls& calls_;
@@ -209,7 +212,7 @@ class placer {
   std::vector<memory> memories_;
   std::vector<step> steps_;
   std::vector<std::uint32_t> kernel_nodes_;  // the ordering as the kernel's lists are; empty: it cannot be one
-  int kernel_policy_ = 0;                    // that pages which are promised come by; 0: none
+  int kernel_policy_ = 0;
 };
 
 // Where the pages of a range are.

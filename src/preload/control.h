@@ -53,6 +53,7 @@ struct control {
   std::uint32_t takes_beyond = 0;     // what no memory has room for: 1 the last one takes it, 0 it is refused
   std::uint32_t is_watched = 0;       // somebody wants to know what lies where (--stats)
   std::uint32_t is_for_children = 1;  // else for the first process alone
+  std::uint32_t kernel_policy = 0;    // by which the kernel itself goes along the ordering; 0: it has none
   std::uint32_t has_nodes = 0;        // of some memory the kernel tells what lies there
   std::uint64_t data_limit = 0;       // RLIMIT_DATA as the program begins
   std::atomic<std::int32_t> first_process{0};

@@ -1,5 +1,5 @@
-// Where the kernel is to take pages from: one preferred node, or several in turn. Never bound: a bound node that is
-// full has the kernel end processes.
+// Where the kernel is to take pages from: one preferred node, several in turn, or as its own ordered policy (of
+// kernel/, where the running kernel has it) says. Never bound: a bound node that is full has the kernel end processes.
 #pragma once
 
 #include "preload/control.h"
@@ -48,6 +48,11 @@ struct policy {
   return members > 1 ? together : made;
 }
 
+// What pages made from now on come by: as long as some memory has room, the kernel's own policy if there is one.
+[[nodiscard]] inline policy policy_for(const control& all, std::uint32_t memory, bool has_room) noexcept {
+  return has_room && all.kernel_policy != 0 ? policy{.mode = all.kernel_policy} : policy_of(all, memory);
+}
+
 // These return 0 or -errno. The kernel takes one from the number of bits first.
 inline long set_thread_policy(const policy& what) noexcept {
   return system_call(SYS_set_mempolicy, what.mode, address_of(what.nodes), most_nodes + 1);
@@ -77,6 +82,7 @@ inline long get_range_policy(std::uint64_t begin, policy& what) noexcept {
 [[nodiscard]] inline bool has_policy_of_its_own(const control& all) noexcept {
   policy its;
   if (get_thread_policy(its) != 0 || its.mode == MPOL_DEFAULT) return false;
+  if (its.mode == all.kernel_policy) return false;
   for (std::uint32_t i = 0; i < all.memory_count && all.memories[i].step != not_ordered; ++i) {
     const policy told = policy_of(all, i);
     std::uint64_t others = 0;

@@ -25,7 +25,8 @@ constexpr std::uint64_t worth_counting = std::uint64_t{4} << 20;
 constexpr std::uint64_t worth_moving = std::uint64_t{128} << 10;
 constexpr std::uint64_t most_moved = std::uint64_t{8} << 20;  // in a look
 constexpr std::uint32_t most_fruitless = 8;                   // looks in which nothing could be moved
-constexpr std::uint32_t looks_to_settle = 4;                  // until threads have heard what is next
+constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+constexpr std::uint32_t looks_to_settle = 4;  // until threads have heard what is next
 // A data limit of ours is no multiple of a page; the kernel rounds it down.
 constexpr std::uint64_t limit_mark = 0x517;
 
@@ -121,7 +122,7 @@ void watcher::begin(control& all) noexcept {
   preferred_ = memory_;
   is_on_its_own_ = has_policy_of_its_own(all);
   if (!is_on_its_own_) {
-    announce(policy_of(all, memory_));
+    announce(policy_for(all, memory_, true));
     set_thread_policy(newest_policy());
   }
   start();
@@ -231,11 +232,20 @@ std::uint64_t watcher::wait_after(std::uint64_t look_ns) noexcept {
   } else if (memory_ != no_memory) {
     const std::uint64_t elapsed = now_ns() - looked_ns_;
     const std::uint64_t rate = std::max(least_rate, grown_ / std::max<std::uint64_t>(elapsed, 1));
-    wait = std::min(room_of(all_->memories[memory_], use_of(memory_)) / rate / waits_to_threshold,
-                    most_wait_while_growing);
+    wait = is_by_kernel() ? std::min(room_of_all() / rate / waits_to_threshold, most_wait)
+                          : std::min(room_of(all_->memories[memory_], use_of(memory_)) / rate / waits_to_threshold,
+                                     most_wait_while_growing);
   }
   wait = std::max({wait, least_wait, look_ns * looks_part});
   return std::min(wait, std::max(most_wait, look_ns * looks_part));
+}
+
+// Of what the kernel goes along by itself.
+std::uint64_t watcher::room_of_all() noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < all_->memory_count && all_->memories[i].step != not_ordered; ++i)
+    if ((forbidden_ >> i & 1) == 0) sum += std::min(room_of(all_->memories[i], use_of(i)), no_limit - sum);
+  return sum;
 }
 
 // --- a look ---
@@ -257,7 +267,7 @@ void watcher::look(bool is_last) noexcept {
   }
   if (!is_there || is_on_its_own_) return;
   steer(now);
-  correct();
+  if (!is_by_kernel()) correct();
 }
 
 watcher::sizes watcher::read_sizes() noexcept {
@@ -369,7 +379,7 @@ void watcher::steer(const sizes& now) noexcept {
     else
       refuse_more(now);
     memory_ = next;
-    const policy wanted = policy_of(*all_, next);
+    const policy wanted = policy_for(*all_, next, has_room);
     if (wanted == newest_policy()) return;
     if (prefer(wanted)) {
       note_excess(preferred_);

@@ -8,6 +8,10 @@
 //   correct  what went beyond a threshold between two looks is moved on     move_pages, no more than it has got
 //   sleep    1 to 20 ms while pages are made, by how near a threshold is; up to 50 ms else
 //
+// Where the kernel goes along the ordering itself (control::kernel_policy), threads get that policy once, and nothing
+// is told to mappings nor moved. The thread then looks only how near the end of the ordering is, 20 times a second
+// until it is near: a kernel can refuse a page, but no mapping, and does not know the last memory's part.
+//
 // Invariants
 //   1. No page is made for the process: reservations stay what they are. What it has said of a range itself (mbind)
 //      stays, and of a thread (set_mempolicy). A process that begins with such a policy is counted, no more.
@@ -88,7 +92,11 @@ class watcher {
   void refuse_no_more() noexcept;
   [[nodiscard]] std::uint64_t wait_after(std::uint64_t look_ns) noexcept;
   [[nodiscard]] node_use use_of(std::uint32_t memory) noexcept;
+  [[nodiscard]] std::uint64_t room_of_all() noexcept;
   [[nodiscard]] bool is_ours(const range& each) const noexcept;
+  [[nodiscard]] bool is_by_kernel() const noexcept {
+    return all_->kernel_policy != 0 && newest_policy().mode == all_->kernel_policy;
+  }
   [[nodiscard]] const policy& newest_policy() const noexcept { return newest_[news() % 2]; }
 
   // Read by whoever stops and starts it.

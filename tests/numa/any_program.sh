@@ -14,6 +14,14 @@ is_filled() { # PERMILLE NODES...: within 1.5 percent
     [ "$found" -ge $((wanted - 15)) ] && [ "$found" -le $((wanted + 15)) ] || return 1
   done
 }
+has_policies() { [ -e /sys/devices/system/node/node0/bandwidth_order ]; }
+lists() { # LIST FILL: what the kernel goes along, if it has ordered policies
+  has_policies || return 0
+  for node in 0 1; do
+    echo "$1" >"/sys/devices/system/node/node$node/bandwidth_order"
+    echo "$2" >"/sys/devices/system/node/node$node/bandwidth_order_fill"
+  done
+}
 order() {
   printf '[[ordering]]\nintent = "bandwidth"\n%s\n' "$1" >/tmp/any_program.toml
   export SITU_ORDERINGS=/tmp/any_program.toml
@@ -86,6 +94,36 @@ start greedy greedy 900; wait $!
 grep -q refused /tmp/greedy.out || fail "past all thresholds: $(cat /tmp/greedy.out)"
 grep -q 'no memory of the ordering for bandwidth had room' /tmp/greedy.err || fail 'nothing said why'
 cat /tmp/greedy.err
+
+# A kernel that has the ordering as a policy of its own goes along it itself: nothing passes a threshold, so nothing is moved on.
+by_kernel() { # NAME: ended; whether it was so
+  grep -q "by the kernel's own ordered policy" "/tmp/$1.err" || fail "$1: not by the kernel's policy"
+  ! grep -q 'moved on' "/tmp/$1.err" || fail "$1: something was moved"
+}
+if has_policies; then
+  order 'memories = "2, 0, 1, 3"'
+  lists '2 0 1 3' 90
+  expect_filled 900 '2 0 1' 'hold 900 3000' 1; by_kernel p1
+  expect_filled 900 '2 0 1' 'hold_small 8 3000' 1; by_kernel p1
+  expect_filled 900 '2 0 1' 'hold 470 6000' 2; by_kernel p1; by_kernel p2
+  lists '0 2 1 3' 90
+  start other hold 10 500; wait $!
+  ! grep -q "by the kernel's own" /tmp/other.err || fail 'the kernel has another list'
+  order "$half_full"
+  lists '2 3' 50
+  expect_filled 500 2 'hold 200 3000' 1; by_kernel p1
+  start greedy greedy 900; wait $!
+  grep -q refused /tmp/greedy.out || fail "past all of the kernel's thresholds: $(cat /tmp/greedy.out)"
+  grep -q 'no memory of the ordering for bandwidth had room' /tmp/greedy.err || fail 'nothing said why'
+  by_kernel greedy
+  order "$half_full
+no_room = \"last\""
+  start last hold 400 3000; last=$!
+  touched last
+  [ "$(used 2)" -le 515 ] || fail "node 2 is used to $(used 2) of 1000, beyond its threshold, since the last memory takes the rest"
+  [ "$(used 3)" -ge 515 ] || fail "the last memory is used to $(used 3) of 1000"
+  ended last $last
+fi
 
 [ "$(kills)" = "$kills_before" ] || fail 'the system ended a process'
 [ $failures = 0 ] && echo 'all well'

@@ -1,6 +1,8 @@
 // Which memory comes next, and who is charged for what.
 #include "preload/spill.h"
 
+#include "preload/policy.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -47,6 +49,17 @@ TEST(preload_spill, memories_fill_in_order_to_the_byte) {
   release(*all, row);
   EXPECT_EQ(all->total.load(), 0u);
   EXPECT_EQ(row.process.load(), 0);
+}
+
+TEST(preload_spill, the_kernels_policy_comes_before_all_memories_while_one_has_room) {
+  const auto all = three_memories();
+  all->memories[2].node = 7;
+  EXPECT_EQ(policy_for(*all, 2, true).mode, static_cast<std::uint32_t>(MPOL_PREFERRED));
+  EXPECT_EQ(policy_for(*all, 2, true).first_node(), 7u);
+  all->kernel_policy = 17;
+  EXPECT_EQ(policy_for(*all, 2, true), policy{.mode = 17}) << "without nodes";
+  EXPECT_EQ(policy_for(*all, 2, false).mode, static_cast<std::uint32_t>(MPOL_PREFERRED));
+  EXPECT_EQ(policy_for(*all, 2, false).first_node(), 7u);
 }
 
 TEST(preload_spill, a_threshold_and_what_a_node_keeps_for_itself) {

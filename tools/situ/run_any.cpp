@@ -303,6 +303,7 @@ std::string report_text(const preload::control& all, const std::string& intent) 
         100.0 * static_cast<double>(row.at_peak.load()) / static_cast<double>(std::max<std::uint64_t>(total, 1)),
         situ::format_bytes(row.most.load()), row.step == preload::not_ordered ? "  not in the ordering" : "");
   }
+  if (all.kernel_policy != 0) text += "  placed by the kernel's own ordered policy\n";
   if (const std::uint64_t moved = all.moved_bytes.load(); moved != 0)
     text += fmt::format("  {} went beyond a threshold, and were moved on\n", situ::format_bytes(moved));
   return text;
@@ -322,6 +323,7 @@ nlohmann::ordered_json report_json(const preload::control& all, const std::strin
           {"peak_bytes", all.most_total.load()},
           {"processes", all.processes.load()},
           {"uncounted_processes", all.uncounted.load()},
+          {"is_by_kernel", all.kernel_policy != 0},
           {"moved_bytes", all.moved_bytes.load()},
           {"refusals", all.refusals.load()},
           {"memories", std::move(rows)}};
@@ -371,6 +373,7 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const shared_control control;
   std::copy(what.name().begin(), what.name().end(), control->intent);
   write_ordering(*control, checked.order, all.machine());
+  control->kernel_policy = static_cast<std::uint32_t>(checked.places.kernel_policy());
   control->is_watched = options.stats || !options.report_file.empty();
   control->is_for_children = options.only_this ? 0 : 1;
   rlimit data{};
@@ -382,13 +385,14 @@ int run_any_program(const any_program_options& options, const std::string& file,
     return use ? preload::node_use{use->total_bytes, use->used_bytes} : preload::node_use{};
   };
   std::uint32_t first = preload::choose(*control, preload::no_memory, 0, node_use);
-  if (first == preload::no_memory) first = preload::last_of(*control, 0);
+  const bool has_room = first != preload::no_memory;
+  if (!has_room) first = preload::last_of(*control, 0);
 
   const signal_reader signals;
   std::optional<descendants> others;
   if (options.time_limit.count() != 0) others.emplace();
-  const started_program program =
-      start(control, file, arguments, make_environment(control, library), preload::policy_of(*control, first), signals);
+  const started_program program = start(control, file, arguments, make_environment(control, library),
+                                        preload::policy_for(*control, first, has_room), signals);
   const ended_program ended = wait(program, *control, signals, options.time_limit, others);
   report(options, *control);
   if (ended.is_late) {
