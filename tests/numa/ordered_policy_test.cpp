@@ -484,6 +484,29 @@ TEST_F(ordered_policy, situ_by_the_kernel_two_compete_and_no_room_is_an_error) {
   }
 }
 
+// What is promised to who touches it first goes along the list as it is then: others have taken what was chosen.
+TEST_F(ordered_policy, situ_leaves_first_touch_to_the_kernel_too) {
+  order("[[ordering]]\nintent = \"bandwidth\"\nmemories = \"2, 0, 1, 3\"\n");
+  write_list("bandwidth", "2 0 1 3");
+  const int status = run_child([] {
+    char name[] = "numa_guest_test";
+    char* arguments[] = {name, nullptr};
+    situ::runtime rt{1, arguments};
+    const situ::ptr<std::byte> block =
+        situ::allocate<std::byte>(200 * mib, situ::intent::bandwidth, {.populate = false});
+    if (situ::placement(block).by_kernel_bytes != 200 * mib) return 2;
+    std::byte* const of_others = map_memory(100 * mib);
+    if (bind_policy(of_others, 100 * mib, order_bandwidth) != 0) return 3;
+    touch_all(of_others, 100 * mib);
+    touch_all(block.local(), 200 * mib);
+    std::map<int, std::uint64_t> where = ask_nodes(block.local(), 200 * mib);
+    if (where[2] + where[0] != 200 * mib || where[0] < 60 * mib) return 4;
+    const double used = memory_of(2).percent_used();
+    return used > 89 && used < 91 ? 0 : 5;
+  });
+  EXPECT_EQ(status, 0) << "4: elsewhere than on nodes 2 and 0; 5: node 2 is not filled to its threshold";
+}
+
 // One by the kernel's policy, the other by Situ in user space: both hold the threshold.
 TEST_F(ordered_policy, one_of_each_mechanism_compete) {
   write_list("bandwidth", "2 0 1 3");
