@@ -9,13 +9,15 @@
 
 namespace situ::detail {
 
-// Anonymous memory in pages of its own: zero, not touched yet, and from 2 MiB on in huge pages where the system gives
-// them. Movable; unmaps itself.
+// Memory in pages of its own, anonymous if it makes them: zero, not touched yet, and from 2 MiB on in huge pages where
+// the system gives them. Movable; unmaps itself.
 class pages {
  public:
   pages() = default;
   // Whole pages, huge ones from 2 MiB on. Holds none where the address space, or its limit, has no room.
   explicit pages(std::size_t bytes) noexcept;
+  // Takes over a mapping; null: none.
+  pages(std::byte* mapped, std::size_t bytes) noexcept : at_{mapped}, bytes_{mapped != nullptr ? bytes : 0} {}
   ~pages();
   pages(pages&& other) noexcept : at_{std::exchange(other.at_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
   pages& operator=(pages&& other) noexcept {

@@ -153,17 +153,6 @@ std::uint64_t budget_of(const job_options& options, const page_file& file, std::
   return asked == 0 ? most : std::min(asked, most);
 }
 
-// A device has what was written to it last; all that reads it expects zeros.
-void clear(const page_file& file) {
-  if (!file.is_device()) return;
-  const std::uint64_t bytes = file.capacity_bytes();
-  void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
-  if (all == MAP_FAILED)
-    throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", system_reason(errno)));
-  std::memset(all, 0, bytes);
-  ::munmap(all, bytes);
-}
-
 // Tries to map the slices at one base.
 bool try_base(int descriptor, std::uint64_t base, std::uint64_t bytes) {
   void* const wanted = reinterpret_cast<void*>(base);
@@ -219,7 +208,7 @@ job job::create(const job_options& options) {
   const std::uint64_t control_bytes = (least_control_bytes + file.unit() - 1) / file.unit() * file.unit();
   const layout at = lay_out(file, places, control_bytes);
   file.resize(at.total_bytes);
-  clear(file);
+  file.clear(0, at.total_bytes);
   const std::uint64_t budget = budget_of(options, file, control_bytes);
 
   const std::uint64_t unit = file.unit();

@@ -1,4 +1,4 @@
-// The backing store in memory of a source: a NUMA node, or the memories of an intent. One thread copies, while the
+// The backing store in memory of any kind (memory_kind.h). One thread copies, while the
 // program's threads compute.
 #include "memory/page_source.h"
 #include "memory/store_threads.h"
@@ -57,13 +57,15 @@ class memory_store final : public backing_store {
 
 }  // namespace
 
-std::shared_ptr<backing_store> make_node_store(int node) {
-  if (node < 0) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", node));
-  return std::make_shared<memory_store>(detail::page_source::of_node(static_cast<std::uint32_t>(node)));
+std::shared_ptr<backing_store> make_memory_store(const memory_kind& kind) {
+  return std::make_shared<memory_store>(detail::page_source{kind});
 }
 
-std::shared_ptr<backing_store> make_intent_store(const intent& what) {
-  return std::make_shared<memory_store>(detail::page_source{what});
+std::shared_ptr<backing_store> make_node_store(int node) {
+  if (node < 0) throw_error(errc::bad_argument, fmt::format("there is no NUMA node {}", node));
+  return make_memory_store(memory_kind::of_node(static_cast<std::uint32_t>(node)));
 }
+
+std::shared_ptr<backing_store> make_intent_store(const intent& what) { return make_memory_store(what); }
 
 }  // namespace situ

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,12 +34,6 @@ namespace situ::detail {
 namespace {
 
 using source = memory_kind::source;
-
-[[noreturn]] void refuse_kind(std::string_view text) {
-  throw_error(errc::bad_argument, fmt::format("\"{}\" is no kind of memory: give huge, node:NUMBER, intent:NAME, "
-                                              "file:FOLDER or device:PATH",
-                                              text));
-}
 
 // Kernels since 6.3 want to be told whether the file may be executed; older ones do not know the flag.
 int memory_file(const char* name, unsigned flags) noexcept {
@@ -105,34 +98,6 @@ void check_node(std::uint32_t node) {
 }
 
 }  // namespace
-
-bool memory_kind::is_kind(std::string_view text) noexcept {
-  return !text.empty() && text.front() >= 'a' && text.front() <= 'z';
-}
-
-memory_kind memory_kind::parse(std::string_view text) {
-  memory_kind kind;
-  const std::size_t colon = text.find(':');
-  const std::string_view word = text.substr(0, colon);
-  const std::string_view rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
-  if (text.empty()) return kind;
-  if (text == "huge") {
-    kind.from = source::huge;
-  } else if (word == "node") {
-    kind.from = source::node;
-    const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), kind.node);
-    if (status != std::errc{} || end != rest.data() + rest.size()) refuse_kind(text);
-  } else if (word == "intent") {
-    kind.from = source::intent;
-    kind.what = situ::intent::of(rest);
-  } else if ((word == "file" || word == "device") && !rest.empty()) {
-    kind.from = word == "file" ? source::file : source::device;
-    kind.path = rest;
-  } else {
-    refuse_kind(text);
-  }
-  return kind;
-}
 
 page_file page_file::create(const memory_kind& kind, const char* name, std::uint64_t least_bytes) {
   switch (kind.from) {
@@ -224,6 +189,22 @@ void page_file::resize(std::uint64_t bytes) const {
   if (kind_.from == source::file) return;
   if (::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     throw_error(errc::bad_launch, fmt::format("cannot seal a memory file: {}", std::strerror(errno)));
+}
+
+void page_file::reserve(std::uint64_t bytes) const {
+  if (kind_.from != source::file) return;
+  if (::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0 || errno == EOPNOTSUPP) return;
+  throw_error(errc::bad_launch, fmt::format("memory in a file: the disk of {} has no room for {}: {}", kind_.path,
+                                            format_bytes(bytes), std::strerror(errno)));
+}
+
+void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
+  if (!is_device()) return;
+  void* const all = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(from));
+  if (all == MAP_FAILED)
+    throw_error(errc::bad_launch, fmt::format("memory of a device cannot be mapped: {}", std::strerror(errno)));
+  std::memset(all, 0, bytes);
+  ::munmap(all, bytes);
 }
 
 // Of a device, never: pages of DAX are its memory.

@@ -1,12 +1,6 @@
 // Pages that several processes map: what the segments of a job lie in, and rings that a process maps twice.
-//
-//   kind         as it is written       what its pages are
-//   kernel       ""                     a memory file; the kernel chooses
-//   node         "node:1"               a memory file whose pages come from that node while it has room
-//   intent       "intent:bandwidth"     a memory file; blocks lie along the ordering (intent_arenas.h)
-//   huge pages   "huge"                 a memory file of reserved huge pages (nr_hugepages)
-//   a file       "file:/scratch"        without a name in that folder, or of that name and unlinked at once
-//   a device     "device:/dev/dax0.0"   its memory as it is, zeroed: a DAX character device
+// Of which kinds: situ/memory/memory_kind.h. Of node and intent a plain memory file is made, whose pages follow the
+// policy of whoever maps it (prefer_node_for_file), or lie where intent_arenas.h has them.
 //
 // Invariants
 //   1. Nothing is left behind: a file has no name by the time that it is used, so it goes with the last process.
@@ -15,27 +9,11 @@
 //   3. A device serves one job at a time: it is locked (flock) until the last process of the job has ended.
 #pragma once
 
-#include <situ/machine/intent.h>
+#include <situ/memory/memory_kind.h>
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace situ::detail {
-
-struct memory_kind {
-  enum class source : std::uint8_t { kernel, node, intent, huge, file, device };
-  source from = source::kernel;
-  std::uint32_t node = 0;
-  std::optional<situ::intent> what;  // of intent
-  std::string path;                  // of file and device
-
-  // Throws bad_argument for a text that is none of those above.
-  [[nodiscard]] static memory_kind parse(std::string_view text);
-  // Whether the text could be meant as one, and not as a size.
-  [[nodiscard]] static bool is_kind(std::string_view text) noexcept;
-};
 
 // A descriptor of such pages. Movable; closes itself.
 class page_file {
@@ -49,6 +27,11 @@ class page_file {
   // Gives it a size, where it is no device, and keeps it from changing, where that can be had. Whole units. Throws
   // bad_launch.
   void resize(std::uint64_t bytes) const;
+  // Takes all room that it may need on its disk now, so that a full one is an error here and not a signal later;
+  // nothing where it lies on none. pre: it has its size. Throws bad_launch.
+  void reserve(std::uint64_t bytes) const;
+  // A part of a device becomes zeros: it has what was written to it last. Nothing for any other. Throws bad_launch.
+  void clear(std::uint64_t from, std::uint64_t bytes) const;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] int release() noexcept;
   // What offsets and lengths of mappings are multiples of: a page, or 2 MiB.

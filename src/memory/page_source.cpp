@@ -86,28 +86,38 @@ budget_share& budget_share::operator=(budget_share&& other) noexcept {
   return *this;
 }
 
-page_source::page_source(const intent& what, bool populate) : populate_{populate} {
-  intent_placer by = make_intent_placer(what, orderings_here(), budgets_of_process(), &promises_of_process());
-  description_ = fmt::format("{} memory ({})", what.name(), to_text(by.order));
-  placer_ = std::make_shared<const placer>(std::move(by.places));
-}
-
-// All of the node but what is kept of each (placer.h, invariant 6): who names a node wants that node.
-page_source page_source::of_node(std::uint32_t node) {
-  page_source made;
-  made.placer_ = std::make_shared<const placer>(spill_ordering{.steps = {{{.node = node, .fill = 1}}}});
-  made.description_ = fmt::format("memory of NUMA node {}", node);
-  return made;
+page_source::page_source(const memory_kind& kind, bool populate) : kind_{kind}, populate_{populate} {
+  switch (kind.from) {
+    case memory_kind::source::kernel: break;
+    case memory_kind::source::node:
+      // All of the node but what is kept of each (placer.h, invariant 6): who names a node wants that node.
+      placer_ = std::make_shared<const placer>(spill_ordering{.steps = {{{.node = kind.node, .fill = 1}}}});
+      description_ = fmt::format("memory of NUMA node {}", kind.node);
+      break;
+    case memory_kind::source::intent: {
+      intent_placer by = make_intent_placer(*kind.what, orderings_here(), budgets_of_process(), &promises_of_process());
+      description_ = fmt::format("{} memory ({})", kind.what->name(), to_text(by.order));
+      placer_ = std::make_shared<const placer>(std::move(by.places));
+      break;
+    }
+    case memory_kind::source::huge: description_ = "memory of huge pages"; break;
+    case memory_kind::source::file: description_ = fmt::format("memory in a file of {}", kind.path); break;
+    case memory_kind::source::device: description_ = fmt::format("memory of the device {}", kind.path); break;
+  }
 }
 
 sourced_pages page_source::map(std::size_t bytes, std::string_view what) const {
-  pages made{bytes};
+  file_stretch file = has_file() ? open(bytes, what) : file_stretch{};
+  pages made = has_file() ? pages{file.map(0, file.bytes()), file.bytes()} : pages{bytes};
   if (made.empty())
     throw_error(errc::out_of_memory,
                 fmt::format("{}: {} do not fit into the address space or its limit", what, format_bytes(bytes)));
+  if (has_file()) return {std::move(made), std::move(file)};
   budget_share share = place(made.data(), made.size(), what);
   return {std::move(made), std::move(share)};
 }
+
+file_stretch page_source::open(std::size_t bytes, std::string_view what) const { return {kind_, bytes, what}; }
 
 budget_share page_source::place(void* address, std::size_t bytes, std::string_view what, huge_page_maker* huge) const {
   if (placer_ == nullptr) return {};

@@ -93,7 +93,7 @@ std::string_view name(executor e) noexcept {
 context::parts::parts(options o)
     : how{std::move(o)},
       tree{this_machine()},
-      source{how.memory_intent ? page_source{*how.memory_intent, how.memory_populate} : page_source{}},
+      source{how.memory, how.memory_populate},
       pool{tree, how.threads, how.bind_threads},
       caches{caches_of(tree, how.cache_bytes, pool.size())},
       runner{pool, how.small_points} {

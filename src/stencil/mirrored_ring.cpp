@@ -1,7 +1,6 @@
 #include "stencil/mirrored_ring.h"
 
 #include "base/addresses.h"
-#include "memory/page_file.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -24,18 +23,16 @@ std::size_t mirrored_ring::round_up(std::size_t bytes) noexcept {
 }
 
 mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source& from) : mirrored_ring{} {
-  bytes_ = bytes;
-  const situ::detail::page_file memory = situ::detail::page_file::create({}, "situ-stencil-ring");
-  memory.resize(bytes);
+  file_ = from.open(bytes, "a ring of slots");
+  bytes_ = bytes = file_.bytes();
   std::byte* const at = situ::detail::reserve_addresses(mapped_bytes());
   bool good = at != nullptr;
   if (good)
     mapping_ = at, at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
-  for (int copy = 0; copy < 2 && good; ++copy) {
-    good = mmap(at_ + static_cast<std::size_t>(copy) * bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                memory.descriptor(), 0) != MAP_FAILED;
-  }
+  for (int copy = 0; copy < 2 && good; ++copy)
+    good = file_.map(0, bytes, at_ + static_cast<std::size_t>(copy) * bytes) != nullptr;
   if (!good) throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
+  if (from.has_file()) return;
   const bool is_huge = bytes % huge_bytes == 0;
   situ::detail::huge_page_maker huge;
   share_ = from.place(at_, bytes, "a ring of slots", is_huge ? &huge : nullptr);

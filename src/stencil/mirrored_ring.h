@@ -8,7 +8,8 @@
 
 namespace situ::stencil {
 
-// Pages mapped twice, one copy behind the other; huge ones if there are some.
+// Pages mapped twice, one copy behind the other; huge ones if there are some. Of a source whose memory comes in larger
+// units it is larger than asked for: whole ones.
 class mirrored_ring {
  public:
   mirrored_ring() = default;
@@ -20,6 +21,7 @@ class mirrored_ring {
     std::swap(mapping_, other.mapping_);
     std::swap(at_, other.at_);
     std::swap(bytes_, other.bytes_);
+    std::swap(file_, other.file_);
     std::swap(share_, other.share_);
     return *this;
   }
@@ -35,6 +37,7 @@ class mirrored_ring {
   std::byte* mapping_ = nullptr;
   std::byte* at_ = nullptr;
   std::size_t bytes_ = 0;
+  situ::detail::file_stretch file_;
   situ::detail::budget_share share_;
 };
 

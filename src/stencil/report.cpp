@@ -35,9 +35,9 @@ std::uint64_t parse_size(const char* variable, std::string_view text) {
   }
 }
 
-intent parse_intent(const char* variable, std::string_view text) {
+memory_kind parse_kind(const char* variable, std::string_view text) {
   try {
-    return intent::of(text);
+    return memory_kind::parse(text);
   } catch (const error& e) {
     throw_error(errc::bad_argument, fmt::format("{}='{}': {}", variable, text, e.message()));
   }
@@ -45,10 +45,9 @@ intent parse_intent(const char* variable, std::string_view text) {
 
 std::shared_ptr<backing_store> parse_store(std::string_view text) {
   if (text == "file") return nullptr;
-  if (text.starts_with("node:")) return make_node_store(parse_int("SITU_STENCIL_STORE", text.substr(5)));
-  if (text.starts_with("intent:")) return make_intent_store(parse_intent("SITU_STENCIL_STORE", text.substr(7)));
-  throw_error(errc::bad_argument,
-              fmt::format("SITU_STENCIL_STORE='{}': file, node:<number> and intent:<name> exist", text));
+  const memory_kind kind = parse_kind("SITU_STENCIL_STORE", text);
+  if (kind.from == memory_kind::source::file) return make_file_store(kind.path);  // past the page cache
+  return make_memory_store(kind);
 }
 
 executor parse_executor(std::string_view text) {
@@ -72,7 +71,7 @@ options options::from_environment(options o) {
   if (const auto v = get("SITU_STENCIL_CACHE"); !v.empty()) o.cache_bytes = parse_size("SITU_STENCIL_CACHE", v);
   if (const auto v = get("SITU_STENCIL_FAST"); !v.empty()) o.fast_bytes = parse_size("SITU_STENCIL_FAST", v);
   if (const auto v = get("SITU_STENCIL_STORE"); !v.empty()) o.store = parse_store(v);
-  if (const auto v = get("SITU_STENCIL_INTENT"); !v.empty()) o.memory_intent = parse_intent("SITU_STENCIL_INTENT", v);
+  if (const auto v = get("SITU_STENCIL_MEMORY"); !v.empty()) o.memory = parse_kind("SITU_STENCIL_MEMORY", v);
   if (const auto v = get("SITU_STENCIL_POPULATE"); !v.empty()) o.memory_populate = v != "0";
   if (const auto v = get("SITU_STENCIL_RESIDENT"); !v.empty())
     o.resident_bytes = parse_size("SITU_STENCIL_RESIDENT", v);

@@ -39,8 +39,7 @@ staging_plan make_plan(std::string name, element_count elements, const staging_o
 
 staging_owner open_planned(graph_core& core, staging_plan plan, std::shared_ptr<backing_store> store,
                            const staging_options& options) {
-  const page_source fast = options.fast_memory ? page_source{*options.fast_memory} : page_source{};
-  return staging_owner{new staging{core, std::move(plan), std::move(store), fast}};
+  return staging_owner{new staging{core, std::move(plan), std::move(store), page_source{options.fast_memory}}};
 }
 
 }  // namespace

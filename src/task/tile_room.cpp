@@ -22,6 +22,16 @@ bool move_pages_of(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
   return ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
 }
 
+[[noreturn]] void refuse_addresses(const std::string& name, std::size_t bytes) {
+  throw_error(errc::out_of_memory, fmt::format("{}: no addresses for {} bytes: {}", name, bytes, std::strerror(errno)));
+}
+
+std::byte* map_anonymous(std::size_t bytes, int access, const std::string& name) {
+  void* const mapped = ::mmap(nullptr, bytes, access, reserved, -1, 0);
+  if (mapped == MAP_FAILED) refuse_addresses(name, bytes);
+  return static_cast<std::byte*>(mapped);
+}
+
 }  // namespace
 
 tile_room::tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t frames, const page_source& source,
@@ -30,35 +40,47 @@ tile_room::tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t fram
       tile_bytes_{tile_bytes},
       bytes_{std::max<std::size_t>(tiles, 1) * tile_bytes},
       frame_bytes_{frames * tile_bytes} {
-  const auto map = [&](std::size_t bytes, int access) {
-    void* const mapped = ::mmap(nullptr, bytes, access, reserved, -1, 0);
-    if (mapped != MAP_FAILED) return static_cast<std::byte*>(mapped);
-    const int failed = errno;
-    if (base_ != nullptr) ::munmap(base_, bytes_);
-    throw_error(errc::out_of_memory,
-                fmt::format("{}: no addresses for {} bytes: {}", name_, bytes, std::strerror(failed)));
-  };
-  base_ = map(bytes_, PROT_NONE);
-  frames_ = map(frame_bytes_, PROT_READ | PROT_WRITE);
+  reserved_ = map_anonymous(bytes_ + huge_page_bytes, PROT_NONE, name_);
+  base_ =
+      reserved_ + (huge_page_bytes - reinterpret_cast<std::uintptr_t>(reserved_) % huge_page_bytes) % huge_page_bytes;
   try {
-    share_ = source.place(frames_, frame_bytes_, name_);
+    map_frames(source);
   } catch (...) {
-    ::munmap(base_, bytes_);
-    ::munmap(frames_, frame_bytes_);
+    unmap();
     throw;
   }
-  // The pages are where they shall be. One policy for all of them, which no balancing of the kernel's touches: else a
-  // frame might be two mappings, and those do not move together.
-  if (source.populates()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
 }
 
-tile_room::~tile_room() {
-  ::munmap(base_, bytes_);
-  ::munmap(frames_, frame_bytes_);
+void tile_room::map_frames(const page_source& source) {
+  if (!source.has_file()) {
+    frames_ = map_anonymous(frame_bytes_, PROT_READ | PROT_WRITE, name_);
+    share_ = source.place(frames_, frame_bytes_, name_);
+    // The pages are where they shall be. One policy for all of them, which no balancing of the kernel's touches: else a
+    // frame might be two mappings, and those do not move together.
+    if (source.populates()) ::syscall(SYS_mbind, frames_, frame_bytes_, MPOL_PREFERRED, nullptr, 0UL, 0U);
+    return;
+  }
+  file_ = source.open(frame_bytes_, name_);
+  if (tile_bytes_ % file_.unit() != 0)
+    throw_error(errc::bad_argument, fmt::format("{}: tiles of {} bytes in {}: give a multiple of {}", name_,
+                                                tile_bytes_, source.description(), file_.unit()));
+  frame_bytes_ = file_.bytes();
+  frames_ = file_.map(0, frame_bytes_);
+  if (frames_ == nullptr) refuse_addresses(name_, frame_bytes_);
 }
+
+void tile_room::unmap() noexcept {
+  ::munmap(reserved_, bytes_ + huge_page_bytes);
+  if (frames_ != nullptr) ::munmap(frames_, frame_bytes_);
+}
+
+tile_room::~tile_room() { unmap(); }
 
 void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
-  if (!move_pages_of(frame(frame_number), tile(tile_number), tile_bytes_))
+  const bool is_there = file_.bytes() != 0
+                            ? file_.map(frame_number * tile_bytes_, tile_bytes_, tile(tile_number)) != nullptr
+                            : move_pages_of(frame(frame_number), tile(tile_number), tile_bytes_);
+  if (!is_there)
     throw_error(errc::out_of_memory,
                 fmt::format("{}: no room for the mapping of a tile: {} (vm.max_map_count says how many a process has)",
                             name_, std::strerror(errno)));
@@ -67,7 +89,8 @@ void tile_room::show(std::size_t tile_number, std::size_t frame_number) {
 // Its addresses are reserved anew, so that they are one mapping again with their neighbours.
 void tile_room::hide(std::size_t tile_number, std::size_t frame_number) noexcept {
   std::byte* const at = tile(tile_number);
-  if (!move_pages_of(at, frame(frame_number), tile_bytes_)) ::madvise(at, tile_bytes_, MADV_DONTNEED);
+  if (file_.bytes() == 0 && !move_pages_of(at, frame(frame_number), tile_bytes_))
+    ::madvise(at, tile_bytes_, MADV_DONTNEED);
   if (::mmap(at, tile_bytes_, PROT_NONE, reserved | MAP_FIXED, -1, 0) == MAP_FAILED)
     ::mprotect(at, tile_bytes_, PROT_NONE);
 }

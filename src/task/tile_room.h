@@ -1,8 +1,8 @@
 // Addresses for all tiles of a staged array, and frames: pages for as many tiles as are in memory at once.
 //
 // A tile that is not in memory has addresses without access rights. Pages are never given back: they move between
-// frames and tiles (mremap, which copies nothing), so that a tile costs no new pages. Not thread-safe, but for
-// different tiles and frames.
+// frames and tiles (mremap, which copies nothing), so that a tile costs no new pages. Those of a file stay where they
+// are in it, and are mapped at the tile as well. Not thread-safe, but for different tiles and frames.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ enum class tile_access : std::uint8_t { none, reads, all };
 
 class tile_room {
  public:
-  // source: of the frames' pages. name: for errors. Throws out_of_memory where there are no addresses, or the source
-  // has no room.
+  // source: of the frames' pages. name: for errors. Throws bad_argument for a tile that is not whole pages of the
+  // source, out_of_memory where there are no addresses, or the source has no room.
   tile_room(std::size_t tiles, std::size_t tile_bytes, std::size_t frames, const page_source& source,
             const std::string& name);
   ~tile_room();
@@ -39,12 +39,17 @@ class tile_room {
   void allow(std::size_t tile, tile_access access) noexcept;
 
  private:
+  void map_frames(const page_source& source);
+  void unmap() noexcept;
+
   std::string name_;
   std::size_t tile_bytes_;
   std::size_t bytes_;  // of all addresses
   std::size_t frame_bytes_;
+  std::byte* reserved_ = nullptr;  // has base_, at a multiple of a huge page
   std::byte* base_ = nullptr;
   std::byte* frames_ = nullptr;
+  file_stretch file_;  // of a source that has files
   budget_share share_;
 };
 

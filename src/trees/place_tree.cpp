@@ -10,8 +10,6 @@
 namespace situ {
 namespace {
 
-using from = detail::tree_core::child_source::from;
-
 // One cache for each worker, so all of them as one worker sees them.
 std::vector<tree_node> first_cache(const tree_node& machine) {
   for (const tree_node& memory : machine.children)
@@ -38,22 +36,23 @@ place_tree place_tree::of_memories() { return of_memories({}); }
 place_tree place_tree::of_memories(const memory_options& options) {
   const machine::tree here = machine::discover({.devices = false});
   tree_node root = shape_of(here);
-  std::vector<detail::tree_core::child_source> sources;
-  for (const machine::node_id id : detail::memories_of(here)) sources.push_back({from::node, here.at(id).os_index, {}});
-  return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
+  std::vector<memory_kind> memories;
+  for (const machine::node_id id : detail::memories_of(here))
+    memories.push_back(memory_kind::of_node(here.at(id).os_index));
+  return place_tree{detail::tree_core::of_memories(std::move(root), memories, options.threads)};
 }
 
 place_tree place_tree::of_intents(std::span<const intent> intents, const memory_options& options) {
   if (intents.empty()) throw error{errc::bad_argument, "a tree of no intents: name one or more"};
   const tree_node machine = shape_of(machine::discover({.devices = false}));
   tree_node root{"machine", machine.bytes, 0, machine.workers, false, {}};
-  std::vector<detail::tree_core::child_source> sources;
+  std::vector<memory_kind> memories;
   const auto share = static_cast<std::uint32_t>(std::max<std::size_t>(1, machine.workers / intents.size()));
   for (const intent& each : intents) {
     root.children.push_back({std::string{each.name()}, 0, 0, share, false, first_cache(machine)});
-    sources.push_back({from::intent, 0, std::string{each.name()}});
+    memories.emplace_back(each);
   }
-  return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
+  return place_tree{detail::tree_core::of_memories(std::move(root), memories, options.threads)};
 }
 
 place_tree place_tree::of_machine(const machine::tree& machine, const memory_options& options) {
@@ -62,8 +61,8 @@ place_tree place_tree::of_machine(const machine::tree& machine, const memory_opt
     throw error{
         errc::bad_argument,
         fmt::format("the machine \"{}\" has no memory that can be allocated from: give it one", machine.name())};
-  const std::vector<detail::tree_core::child_source> sources(root.children.size());
-  return place_tree{detail::tree_core::of_memories(std::move(root), sources, options.threads)};
+  const std::vector<memory_kind> memories(root.children.size());
+  return place_tree{detail::tree_core::of_memories(std::move(root), memories, options.threads)};
 }
 
 tree_traffic place_tree::traffic() const {

@@ -51,15 +51,9 @@ class tree_of_places final : public tree_core {
 
 class tree_of_memories final : public tree_core {
  public:
-  tree_of_memories(tree_node root, const std::vector<child_source>& sources, std::uint32_t threads)
+  tree_of_memories(tree_node root, const std::vector<memory_kind>& memories, std::uint32_t threads)
       : tree_core{std::move(root)} {
-    for (const child_source& each : sources) {
-      switch (each.what) {
-        case child_source::from::kernel: sources_.emplace_back(); break;
-        case child_source::from::node: sources_.push_back(page_source::of_node(each.node)); break;
-        case child_source::from::intent: sources_.emplace_back(intent{each.intent}); break;
-      }
-    }
+    for (const memory_kind& each : memories) sources_.emplace_back(each);
     units_ = std::make_unique<task_graph>(task_graph_options{.threads = threads});
     make_records();
   }
@@ -104,9 +98,9 @@ void child_speed::note(std::uint64_t more_rows, std::uint64_t more_nanoseconds) 
 std::shared_ptr<tree_core> tree_core::of_places(tree_node shape) {
   return std::make_shared<tree_of_places>(std::move(shape));
 }
-std::shared_ptr<tree_core> tree_core::of_memories(tree_node shape, const std::vector<child_source>& sources,
+std::shared_ptr<tree_core> tree_core::of_memories(tree_node shape, const std::vector<memory_kind>& memories,
                                                   std::uint32_t threads) {
-  return std::make_shared<tree_of_memories>(std::move(shape), sources, threads);
+  return std::make_shared<tree_of_memories>(std::move(shape), memories, threads);
 }
 
 void tree_core::make_records() {

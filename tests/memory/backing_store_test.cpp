@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "support/memory_kinds.h"
+
 namespace situ {
 namespace {
 
@@ -96,18 +98,23 @@ TEST_P(file, says_what_is_wrong_once) {
   now(*s, direction::read, out.get(), 0, page);  // the queue goes on
 }
 
-TEST(memory_of_a_node, is_zero_and_keeps_what_is_written) {
-  const auto s = make_node_store(0);
-  (void)s->allocate(page);
-  const std::uint64_t second = s->allocate(2 * page);
-  auto out = pages(2, 'y');
-  now(*s, direction::read, out.get(), second, 2 * page);
-  EXPECT_EQ(out.get()[page], std::byte{0});
-  const auto in = pages(1, 'x');
-  now(*s, direction::write, in.get(), second + page, page);
-  now(*s, direction::read, out.get(), second, 2 * page);
-  EXPECT_EQ(out.get()[page], std::byte{'x'});
-  EXPECT_EQ(out.get()[page - 1], std::byte{0});
+TEST(memory_of_any_kind, is_zero_and_keeps_what_is_written) {
+  const test::kinds_of_memory kinds{std::size_t{8} << 20};
+  auto all = kinds.files(2);
+  all.push_back(memory_kind::of_node(0));
+  for (const memory_kind& kind : all) {
+    const auto s = make_memory_store(kind);
+    (void)s->allocate(page);
+    const std::uint64_t second = s->allocate(2 * page);
+    auto out = pages(2, 'y');
+    now(*s, direction::read, out.get(), second, 2 * page);
+    EXPECT_EQ(out.get()[page], std::byte{0}) << s->description();
+    const auto in = pages(1, 'x');
+    now(*s, direction::write, in.get(), second + page, page);
+    now(*s, direction::read, out.get(), second, 2 * page);
+    EXPECT_EQ(out.get()[page], std::byte{'x'});
+    EXPECT_EQ(out.get()[page - 1], std::byte{0});
+  }
 }
 
 }  // namespace

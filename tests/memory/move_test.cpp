@@ -217,14 +217,14 @@ TEST(placement, kinds_of_memory_that_cannot_be_placed_say_so) {
   local_places places{1};
   const acting_as place{places.context(0)};
   places.job().control().places_by_intent = false;
-  for (const auto kind : {detail::memory_kind::source::file, detail::memory_kind::source::device}) {
+  for (const auto kind : {memory_kind::source::file, memory_kind::source::device}) {
     places.job().control().file_kind = kind;
     try {
       (void)allocate<std::byte>(mib, intent::bandwidth);
       FAIL();
     } catch (const error& bad) {
       EXPECT_EQ(bad.code(), errc::not_supported);
-      const std::string name = kind == detail::memory_kind::source::file ? "in a file" : "of a device";
+      const std::string name = kind == memory_kind::source::file ? "in a file" : "of a device";
       EXPECT_NE(std::string{bad.message()}.find("memory " + name), std::string::npos) << bad.message();
     }
   }

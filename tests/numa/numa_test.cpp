@@ -160,7 +160,7 @@ TEST_F(guest, datasets_go_along_the_ordering) {
   const auto how = [] {
     stencil::options o;
     o.run_by = stencil::executor::plain;
-    o.memory_intent = intent::bandwidth;
+    o.memory = intent::bandwidth;
     return o;
   };
   EXPECT_NEAR(std::atof(said_of_dataset(how, 100 * mib, 2).c_str()), 100, 8);

@@ -183,7 +183,7 @@ TEST(memory_kind, a_device_serves_one_job_at_a_time) {
         const ptr<int> held = allocate<int>(1);
         held.local()[0] = 7;
         try {
-          (void)detail::page_file::create(detail::memory_kind::parse("device:" + path), "another");
+          (void)detail::page_file::create(memory_kind::parse("device:" + path), "another");
           return 1;
         } catch (const error& bad) {
           const bool says_so = std::string{bad.message()}.find("in use by another job") != std::string::npos;

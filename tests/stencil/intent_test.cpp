@@ -1,5 +1,6 @@
-// Stencils in memory by intent. Two memories with budgets stand for two kinds: tests/memory/orderings.toml has 8 MiB
-// "fast" and 16 MiB "slow"; bandwidth takes both, capacity half of "slow" and then what is left.
+// Stencils in memory of every kind, by intent above all. Two memories with budgets stand for two kinds:
+// tests/memory/orderings.toml has 8 MiB "fast" and 16 MiB "slow"; bandwidth takes both, capacity half of "slow" and
+// then what is left.
 #include <situ/base/error.h>
 #include <situ/stencil/stencil.h>
 
@@ -12,6 +13,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/memory_kinds.h"
 
 namespace situ::stencil {
 namespace {
@@ -31,7 +34,7 @@ options how(executor e) {
 }
 
 options in_fast_memory(options o, intent what = intent::bandwidth) {
-  o.memory_intent = what;
+  o.memory = what;
   return o;
 }
 
@@ -70,6 +73,36 @@ TEST(intent, the_bits_are_the_same) {
   o.fast_bytes = std::uint64_t{3} << 20;
   o.store = make_intent_store(intent::capacity);
   EXPECT_EQ(diffuse(o), expected);
+}
+
+TEST(kinds, the_bits_are_the_same_in_memory_of_every_kind) {
+  const std::vector<double> expected = diffuse(how(executor::plain));
+  const test::kinds_of_memory kinds{std::size_t{32} << 20};
+  auto all = kinds.files(16);
+  all.push_back(memory_kind::of_node(0));
+  for (const memory_kind& kind : all) {
+    options o = how(executor::tiled);
+    o.memory = kind;
+    EXPECT_EQ(diffuse(o), expected) << kind.path;
+    o = how(executor::out_of_core);  // slots of that kind, rings of whole units; a device serves both
+    o.memory = kind;
+    o.fast_bytes = std::uint64_t{3} << 20;
+    o.store = make_memory_store(kind);
+    EXPECT_EQ(diffuse(o), expected) << kind.path;
+  }
+}
+
+TEST(kinds, a_dataset_that_a_device_has_no_room_for_is_refused) {
+  const test::kinds_of_memory kinds{std::size_t{8} << 20};
+  options o = how(executor::plain);
+  o.memory = kinds.device();
+  context c{o};
+  const block<2> grid{c, "grid"};
+  const dataset<double, 2> kept{grid, "kept", {512, 1000}};
+  EXPECT_THAT(message_of([&] { const dataset<double, 2> large{grid, "large", {1024, 1000}}; }),
+              AllOf(HasSubstr("dataset 'large'"), HasSubstr("memory of a device")));
+  par_loop("fill", grid, range(0, 512, 0, 1000), [](auto x) { x(0, 0) = 2; }, write(kept));
+  EXPECT_EQ(kept.fetch(range(0, 2, 0, 1)), (std::vector<double>{2, 2}));
 }
 
 TEST(intent, datasets_that_no_memory_has_room_for_are_refused_and_the_rest_goes_on) {
@@ -135,13 +168,14 @@ TEST(intent, the_environment_says_it) {
   ::setenv("SITU_STENCIL_POPULATE", "0", 1);
   EXPECT_FALSE(options::from_environment().memory_populate);
   ::unsetenv("SITU_STENCIL_POPULATE");
-  ::setenv("SITU_STENCIL_INTENT", "capacity", 1);
+  ::setenv("SITU_STENCIL_MEMORY", "intent:capacity", 1);
   ::setenv("SITU_STENCIL_STORE", "intent:bandwidth", 1);
   const options o = options::from_environment();
-  EXPECT_EQ(o.memory_intent, intent::capacity);
+  EXPECT_EQ(o.memory, memory_kind{intent::capacity});
   EXPECT_THAT(o.store->description(), HasSubstr("bandwidth memory"));
-  for (const auto& [variable, text] :
-       {std::pair{"SITU_STENCIL_INTENT", "Fast!"}, {"SITU_STENCIL_STORE", "intent:"}, {"SITU_STENCIL_STORE", "disk"}}) {
+  for (const auto& [variable, text] : {std::pair{"SITU_STENCIL_MEMORY", "intent:Fast!"},
+                                       {"SITU_STENCIL_STORE", "intent:"},
+                                       {"SITU_STENCIL_STORE", "disk"}}) {
     ::setenv(variable, text, 1);
     try {
       (void)options::from_environment();

@@ -7,6 +7,7 @@
 #include <situ/runtime/collective.h>
 
 #include "stencil/memory_store.h"
+#include "support/memory_kinds.h"
 #include "support/places.h"
 
 #include <gmock/gmock.h>
@@ -127,6 +128,47 @@ TEST(memories, of_an_intent_fetched_into_another) {
   staging_options options = tiles(4);
   options.fast_memory = intent::bandwidth;
   check_rules(open, options);
+}
+
+TEST(memories, tiles_in_memory_of_every_kind) {
+  const test::kinds_of_memory kinds{std::size_t{16} << 20};
+  for (const memory_kind& kind : {memory_kind{}, memory_kind::of_node(0), kinds.file()}) {
+    bool is_first = true;
+    staging_options options = tiles(4);
+    options.fast_memory = kind;
+    check_rules(
+        [&](std::size_t) { return std::exchange(is_first, false) ? make_memory_store(kinds.device()) : nullptr; },
+        options);
+  }
+}
+
+// Of 2 MiB each: they are mapped where a tile is, and the bytes that one had are in the store when another has come.
+TEST(memories, tiles_of_huge_pages_and_of_devices_are_whole_units) {
+  const test::kinds_of_memory kinds{std::size_t{16} << 20};
+  auto all = kinds.files(2);
+  all.erase(all.begin());
+  constexpr std::size_t unit = std::size_t{2} << 20;
+  for (const memory_kind& kind : all) {
+    task_graph graph{{.threads = 2}};
+    const auto open = [&](std::size_t tile_bytes) {
+      return staged_array<char>{graph,
+                                make_memory_store({}),
+                                5 * unit,
+                                {.tile_bytes = tile_bytes, .budget_bytes = 2 * unit, .fast_memory = kind}};
+    };
+    EXPECT_THAT([&] { (void)open(4096); }, ThrowsMessage<error>(HasSubstr("give a multiple of 2097152")));
+    staged_array<char> a = open(unit);
+    for (int step = 0; step < 2; ++step)
+      for (std::size_t t = 0; t < 5; ++t)
+        graph.add({updates(region(a.data() + t * unit, unit))}, [at = a.data() + t * unit, t] {
+          std::for_each_n(at, unit, [t](char& c) { c += static_cast<char>(t); });
+        });
+    graph.wait();
+    std::vector<char> got(5 * unit);
+    a.read(0, got.size(), got.data());
+    for (std::size_t i = 0; i < got.size(); i += 4096) ASSERT_EQ(got[i], static_cast<char>(2 * (i / unit)));
+    EXPECT_LE(a.statistics().most_bytes, 2 * unit);
+  }
 }
 
 // The budget is a memory's: what does not fit is refused, with what its memories hold, and given back.

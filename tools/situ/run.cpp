@@ -4,7 +4,6 @@
 #include "run_any.h"
 
 #include "fabric/observe.h"
-#include "memory/page_file.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
 #include "runtime/stack.h"
@@ -93,7 +92,7 @@ situ::detail::program_options program_options(const run_options& options) {
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
   for (const std::string& each : options.memory)
-    if (situ::detail::memory_kind::is_kind(each))
+    if (situ::memory_kind::is_kind(each))
       made.job.memory = each;
     else
       made.job.memory_budget = situ::parse_bytes(each);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <situ/machine/intent.h>
+#include <situ/memory/memory_kind.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -49,11 +50,12 @@ class backing_store {
 // Whether a file's bytes go through the system's page cache, which keeps them a second time, or past it.
 enum class page_cache : std::uint8_t { past, through };
 
-// Memory of a NUMA node, copied by a thread of the store. Throws bad_argument if there is no such node; its allocate()
-// throws out_of_memory where the node has no room. cost: the faults of all pages, when they are allocated.
+// Memory of any kind, copied by a thread of the store; its allocate() throws out_of_memory where there is no room.
+// Throws bad_argument if there is no such node; bad_file, bad_argument or not_supported where an intent has no ordering
+// that can be used. cost: of a node and an intent, the faults of all pages, when they are allocated.
+[[nodiscard]] std::shared_ptr<backing_store> make_memory_store(const memory_kind& kind);
+// The same, of a NUMA node, and of an intent: intent::capacity, say.
 [[nodiscard]] std::shared_ptr<backing_store> make_node_store(int node);
-// Likewise, along the ordering of an intent: intent::capacity, say. Throws bad_file, bad_argument or not_supported
-// where there is none that can be used.
 [[nodiscard]] std::shared_ptr<backing_store> make_intent_store(const intent& what);
 // `bytes` bytes of a file by its name, which is made, or made longer with zeroes, where it has fewer: what the file has
 // is what the store has. allocate() gives all of it, once. Past the page cache (O_DIRECT) where the file system can.

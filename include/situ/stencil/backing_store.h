@@ -11,6 +11,7 @@ namespace situ::stencil {
 
 using situ::backing_store;
 using situ::make_intent_store;
+using situ::make_memory_store;
 using situ::make_node_store;
 
 // A file without a name in a directory, so nothing is left behind however the program ends; "": TMPDIR or /tmp. Opened

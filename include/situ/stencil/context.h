@@ -11,13 +11,13 @@
 // making a dataset writes its memory at most once; the rest touches no data.
 #pragma once
 
+#include <situ/memory/memory_kind.h>
 #include <situ/stencil/backing_store.h>
 #include <situ/stencil/detail/loop.h>
 
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <optional>
 #include <span>
 
 namespace situ::stencil {
@@ -40,8 +40,9 @@ struct options {
   std::uint64_t cache_bytes = 0;  // what a tile may fill; 0: a model of this machine chooses tiles
   coordinates tile{};             // points of a tile in each dimension; 0: chosen
   bool tune = true;               // compare the best tiles, and one thread with all, over the first repeats of a chain
-  std::optional<intent> memory_intent;  // of datasets in memory, and of slots: their pages exist, along its ordering,
-                                        // from the start. None: each is where a thread first touches it
+  // What datasets in memory, and slots, lie in: intent::bandwidth, memory_kind::parse("huge"). By intent their pages
+  // exist, along its ordering, from the start. By default each is where a thread first touches it.
+  memory_kind memory;
   // By an intent: whether pages exist from the start. false: each comes when a thread first touches it, in the memory
   // that the ordering has for it.
   bool memory_populate = true;
@@ -57,9 +58,9 @@ struct options {
 
   // The defaults with what the environment says: SITU_STENCIL_EXECUTOR=plain|tiled|out_of_core, SITU_STENCIL_THREADS,
   // SITU_STENCIL_CACHE (bytes, "16 MiB"), SITU_STENCIL_TILE ("0,64"), SITU_STENCIL_FAST (bytes), SITU_STENCIL_RESIDENT
-  // (bytes), SITU_STENCIL_INTENT=bandwidth, SITU_STENCIL_POPULATE=0, SITU_STENCIL_STORE=file|node:0|intent:capacity,
-  // SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1 or the name of a file that ends in ".json". Throws bad_argument, and
-  // what making the store throws.
+  // (bytes), SITU_STENCIL_MEMORY=huge (as memory_kind::parse reads it), SITU_STENCIL_POPULATE=0,
+  // SITU_STENCIL_STORE=file|node:0|..., SITU_STENCIL_DIRECTORY, SITU_STENCIL_REPORT=1 or the name of a file that ends
+  // in ".json". Throws bad_argument, and what making the store throws.
   [[nodiscard]] static options from_environment();
   [[nodiscard]] static options from_environment(options defaults);
 };

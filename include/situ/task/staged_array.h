@@ -25,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,7 +35,7 @@ namespace situ {
 struct staging_options {
   std::size_t tile_bytes = std::size_t{1} << 20;      // a multiple of 4096
   std::size_t budget_bytes = std::size_t{256} << 20;  // of tiles in fast memory; no unit may declare more
-  std::optional<intent> fast_memory;                  // along whose ordering the budget is placed; none: as malloc's
+  memory_kind fast_memory;                            // what the budget lies in: intent::bandwidth, say
   page_cache cache = page_cache::past;                // of a file
 };
 
@@ -90,11 +89,11 @@ class staged_array {
 
  public:
   // `count` elements in a file, which is made, or made longer with zeroes, where it has fewer. Throws bad_file where it
-  // cannot be opened, bad_argument for a tile that is not whole pages or a budget below one tile, out_of_memory where
-  // `fast_memory` has no room for the budget.
+  // cannot be opened, bad_argument for a tile that is not whole pages (of `fast_memory`) or a budget below one tile,
+  // out_of_memory where `fast_memory` has no room for the budget.
   staged_array(task_graph& graph, const std::string& file, std::size_t count, const staging_options& options = {})
       : count_{count}, staging_{detail::open_staging(detail::core_of(graph), file, {count, sizeof(T)}, options)} {}
-  // In a store, which it alone uses from here on: memory by intent (make_intent_store) or of a node, another place's
+  // In a store, which it alone uses from here on: memory of any kind (make_memory_store), another place's
   // segment, or what the program supplies. Throws what the store's allocate() throws, too.
   staged_array(task_graph& graph, std::shared_ptr<backing_store> store, std::size_t count,
                const staging_options& options = {})

@@ -1,7 +1,7 @@
 // What a place tree has inside: its levels, the memory of its children, and the graph that runs units there.
 #pragma once
 
-#include <situ/machine/intent.h>
+#include <situ/memory/memory_kind.h>
 #include <situ/memory/ptr.h>
 #include <situ/task/place_graph.h>
 #include <situ/task/task_graph.h>
@@ -54,13 +54,8 @@ class tree_core {
  public:
   // The places of the job, each with the part of `shape` that it has; made at one of them.
   static std::shared_ptr<tree_core> of_places(tree_node shape);
-  // Memories of this process: the NUMA node of each child, or the intent, or (neither) where the kernel puts pages.
-  struct child_source {
-    enum class from : std::uint8_t { kernel, node, intent } what = from::kernel;
-    std::uint32_t node = 0;
-    std::string intent;
-  };
-  static std::shared_ptr<tree_core> of_memories(tree_node shape, const std::vector<child_source>& sources,
+  // Memories of this process, one for each child of `shape`.
+  static std::shared_ptr<tree_core> of_memories(tree_node shape, const std::vector<memory_kind>& memories,
                                                 std::uint32_t threads);
   virtual ~tree_core() = default;
   tree_core(const tree_core&) = delete;
