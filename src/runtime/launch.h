@@ -92,6 +92,14 @@ launch_result launch_program(const program_options& options, std::span<const std
 // Throws bad_launch, naming the folders it looked in.
 std::string find_program(const std::string& name);
 
+// A NUMA node and all its processors.
+struct node_processors {
+  int node;
+  std::vector<int> processors;
+};
+// Those that have any: a node of memory alone has none. Empty where the kernel does not tell.
+std::vector<node_processors> nodes_of_machine();
+
 // The processors of each group that places are bound to in turn: the allowed processors of one core, or of one NUMA
 // node.
 std::vector<std::vector<int>> binding_groups(binding how);

@@ -64,17 +64,24 @@ std::vector<std::vector<int>> cores(const std::set<int>& processors) {
 
 std::vector<std::vector<int>> nodes(const std::set<int>& processors) {
   std::vector<std::vector<int>> groups;
-  for (const int node : read_list("/sys/devices/system/node/online")) {
-    std::vector<int> group;
-    for (const int processor : read_list("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist"))
-      if (processors.contains(processor)) group.push_back(processor);
-    if (!group.empty()) groups.push_back(std::move(group));  // a node of memory alone has no processors
+  for (node_processors& each : nodes_of_machine()) {
+    std::erase_if(each.processors, [&](int processor) { return !processors.contains(processor); });
+    if (!each.processors.empty()) groups.push_back(std::move(each.processors));
   }
   if (groups.empty()) groups.emplace_back(processors.begin(), processors.end());
   return groups;
 }
 
 }  // namespace
+
+std::vector<node_processors> nodes_of_machine() {
+  std::vector<node_processors> found;
+  for (const int node : read_list("/sys/devices/system/node/online")) {
+    auto processors = read_list("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+    if (!processors.empty()) found.push_back({node, std::move(processors)});
+  }
+  return found;
+}
 
 std::vector<std::vector<int>> binding_groups(binding how) {
   const std::set<int> processors = allowed();

@@ -17,6 +17,7 @@ bool uses(const std::vector<staged_tile>& tiles, const staging& of) {
 
 constexpr std::uint32_t most_taken = 16;         // fresh units at once
 constexpr int looks_before_sleep = 2000;         // about 20 us
+constexpr int looks_before_far = 200;            // about 2 us: reading 64 KiB from another node takes as much more
 constexpr std::uint32_t records_looked_at = 32;  // before the adding thread runs a unit itself
 constexpr std::uint32_t first_records = 64;      // of the window; more when they are all under way
 constexpr std::size_t most_parts = 64;           // of a reduction, before they are combined
@@ -101,10 +102,9 @@ void end_unit(graph_core& core, work_unit& unit, std::span<const declared_access
   core.add(unit, accesses);
 }
 
-graph_core::graph_core(const task_graph_options& options, std::function<void()> await_end)
+graph_core::graph_core(const task_graph_options& options, std::function<void()> await_end, std::optional<task_nodes> on)
     : window_{options.window},
       units_{nullptr},
-      fresh_{std::bit_ceil(std::clamp(options.window, 1U, 1U << 20))},
       threads_order_{can_order_all_threads()},
       is_checked_{options.checked},
       grain_{options.granularity_bytes},
@@ -118,12 +118,27 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
       static_cast<work_unit*>(::operator new(window_ * sizeof(work_unit), std::align_val_t{alignof(work_unit)})));
   make_records(std::min(window_, first_records));
   const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
-  for (std::uint32_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<thread_part>(window_));
+  if (!on) on = count > 1 ? nodes_of_thread() : task_nodes{};
+  deal_homes(*on, count);
+  if (homes_.size() > 1) homes_of_units_ = std::make_unique<unit_homes>(*on);
   try {
-    for (std::uint32_t i = 1; i < count; ++i) workers_.emplace_back([this, i] { work(i); });
+    for (std::uint32_t i = 1; i < count; ++i)
+      workers_.emplace_back([this, i] { work(i); },
+                            homes_.size() > 1 ? &on->nodes[threads_[i]->home_number].processors : nullptr);
   } catch (...) {
     stop();
     throw;
+  }
+}
+
+void graph_core::deal_homes(const task_nodes& on, std::uint32_t count) {
+  const bool has_several = on.nodes.size() > 1;
+  homes_.resize(has_several ? on.nodes.size() : 1);
+  for (auto& each : homes_) each = std::make_unique<ready_home>(window_);
+  const std::vector<std::uint32_t> dealt = has_several ? deal_threads(on, count) : std::vector<std::uint32_t>(count);
+  for (const std::uint32_t node : dealt) {
+    threads_.push_back(std::make_unique<thread_part>(window_, static_cast<std::uint16_t>(node), *homes_[node]));
+    ++homes_[node]->threads;
   }
 }
 
@@ -151,7 +166,7 @@ void graph_core::check_thread(const char* what) const {
 
 work_unit& graph_core::free_unit() {
   check_thread("add()");
-  for (;;) {
+  for (int looks = 0;;) {
     for (std::uint32_t i = 0; i < std::min(records_looked_at, in_use_); ++i) {
       work_unit& unit = record(next_record_++ & (in_use_ - 1));
       fetch_record(record((next_record_ + 4) & (in_use_ - 1)));
@@ -166,7 +181,10 @@ work_unit& graph_core::free_unit() {
       make_records(2 * in_use_);
       continue;
     }
-    if (run_one(0)) continue;
+    if (run_one(0, looks++)) {
+      looks = 0;
+      continue;
+    }
     if (await_end_)
       await_end_();
     else
@@ -300,6 +318,7 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   ++unit.generation;
   unit.number = ++added_;
   unit.made_ready_by = 0;
+  unit.home = homes_of_units_ == nullptr ? 0 : homes_of_units_->find(accesses);
   unit.is_cancelled.store(false, std::memory_order_relaxed);
   unit.waits_for.store(work_unit::being_added, std::memory_order_relaxed);
   unit.successors.store(nullptr, std::memory_order_relaxed);
@@ -327,17 +346,20 @@ void graph_core::add(work_unit& unit, std::span<const declared_access> accesses)
   const std::uint32_t all = found + tiles;
   if (all == 0 || unit.waits_for.fetch_sub(work_unit::being_added - all, std::memory_order_acq_rel) ==
                       work_unit::being_added - all) {
-    fresh_.push(static_cast<std::uint32_t>(&unit - units_.get()));
-    wake_somebody();
+    ready_home& at = homes_of_units_ == nullptr ? threads_[0]->home : home_of(unit);
+    at.fresh.push(static_cast<std::uint32_t>(&unit - units_.get()));
+    wake_somebody(at);
   }
   if (no_room) std::rethrow_exception(no_room);
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
 
-void graph_core::make_ready(work_unit& unit, std::uint32_t thread) noexcept {
-  unit.made_ready_by = thread;
-  threads_[thread]->own.push(static_cast<std::uint32_t>(&unit - units_.get()));
+void graph_core::push_late(work_unit& unit) noexcept {
+  ready_home& at = home_of(unit);
+  unit.next_late = at.late.load(std::memory_order_relaxed);
+  while (!at.late.compare_exchange_weak(unit.next_late, &unit, std::memory_order_acq_rel, std::memory_order_relaxed)) {}
+  wake_somebody(at);
 }
 
 void graph_core::fail(const work_unit& unit, std::exception_ptr failure) noexcept {
@@ -399,42 +421,74 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
     next = next->next;
     if (failed) after.is_cancelled.store(true, std::memory_order_relaxed);
     if (after.waits_for.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      make_ready(after, thread);
-      ++ready;
+      after.made_ready_by = thread;
+      if (after.home == part.home_number || after.home == no_home) {
+        part.own.push(static_cast<std::uint32_t>(&after - units_.get()));
+        ++ready;
+      } else {
+        push_late(after);
+      }
     }
   }
   part.ended.store(part.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (ready > 1) wake_somebody();
+  if (ready > 1) wake_somebody(part.home);
   wake_owner();
 }
 
-std::uint32_t graph_core::take(std::uint32_t thread) {
-  thread_part& part = *threads_[thread];
-  if (const std::uint32_t unit = part.own.pop(); unit != no_unit) return unit;
-  if (late_.load(std::memory_order_relaxed) != nullptr) {
-    work_unit* next = late_.exchange(nullptr, std::memory_order_acquire);
-    while (next != nullptr) {
-      work_unit& unit = *next;
-      next = next->next_late;  // before somebody else takes the unit, and it ends
+// `all`: the oldest of them, and the others wait with the thread; else those go back.
+std::uint32_t graph_core::take_late(thread_part& part, ready_home& from, bool all) {
+  work_unit* next = from.late.exchange(nullptr, std::memory_order_acquire);
+  while (next != nullptr) {
+    work_unit& unit = *next;
+    next = next->next_late;  // before somebody else takes the unit, and it ends
+    if (!all && next != nullptr)
+      push_late(unit);
+    else
       part.own.push(static_cast<std::uint32_t>(&unit - units_.get()));  // so the oldest comes first
-    }
-    if (const std::uint32_t unit = part.own.pop(); unit != no_unit) return unit;
   }
-  std::uint32_t some[most_taken];
+  return part.own.pop();
+}
+
+// Of the threads of its node, or of all others.
+std::uint32_t graph_core::steal(std::uint32_t thread, bool far) noexcept {
   const auto count = static_cast<std::uint32_t>(threads_.size());
-  if (const std::uint32_t taken = fresh_.take(some, most_taken, 2 * count); taken != 0) {
-    for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
-    return some[0];
-  }
   for (std::uint32_t i = 1; i < count; ++i) {
-    const std::uint32_t victim = (thread + i) % count;
-    if (const std::uint32_t unit = threads_[victim]->own.steal(); unit != no_unit) return unit;
+    thread_part& victim = *threads_[(thread + i) % count];
+    if ((&victim.home != &threads_[thread]->home) != far) continue;
+    if (const std::uint32_t unit = victim.own.steal(); unit != no_unit) return unit;
   }
   return no_unit;
 }
 
-bool graph_core::run_one(std::uint32_t thread) {
-  const std::uint32_t taken = take(thread);
+std::uint32_t graph_core::take_waiting(std::uint32_t thread, bool far) {
+  thread_part& part = *threads_[thread];
+  ready_home& home = part.home;
+  if (home.late.load(std::memory_order_relaxed) != nullptr)
+    if (const std::uint32_t unit = take_late(part, home, true); unit != no_unit) return unit;
+  std::uint32_t some[most_taken];
+  if (const std::uint32_t taken = home.fresh.take(some, most_taken, 2 * home.threads); taken != 0) {
+    for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
+    return some[0];
+  }
+  if (const std::uint32_t unit = steal(thread, false); unit != no_unit || !far || homes_.size() == 1) return unit;
+  return take_far(thread);
+}
+
+// One unit, so that its own threads still have the others.
+std::uint32_t graph_core::take_far(std::uint32_t thread) {
+  thread_part& part = *threads_[thread];
+  for (const auto& other : homes_) {
+    if (other.get() == &part.home) continue;
+    std::uint32_t one = no_unit;
+    if (other->late.load(std::memory_order_relaxed) != nullptr) one = take_late(part, *other, false);
+    if (one != no_unit || other->fresh.take(&one, 1, 1) != 0) return one;
+  }
+  return steal(thread, true);
+}
+
+bool graph_core::run_one(std::uint32_t thread, int looks) {
+  std::uint32_t taken = threads_[thread]->own.pop();
+  if (taken == no_unit) taken = take_waiting(thread, looks >= looks_before_far);
   if (taken == no_unit) return false;
   if (const std::uint32_t next = threads_[thread]->own.peek(); next != no_unit) fetch_record(record(next));
   work_unit& unit = record(taken);
@@ -442,12 +496,17 @@ bool graph_core::run_one(std::uint32_t thread) {
     std::atomic<std::uint64_t>& count = threads_[thread]->taken;
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  if (unit.home != threads_[thread]->home_number && unit.home != no_home) {
+    std::atomic<std::uint64_t>& count = threads_[thread]->far;
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   run(unit, thread);
   return true;
 }
 
 bool graph_core::has_ready() const noexcept {
-  if (!fresh_.is_empty() || late_.load(std::memory_order_seq_cst) != nullptr) return true;
+  for (const auto& each : homes_)
+    if (!each->fresh.is_empty() || each->late.load(std::memory_order_seq_cst) != nullptr) return true;
   return std::any_of(threads_.begin(), threads_.end(), [](const auto& each) { return !each->own.is_empty(); });
 }
 
@@ -458,9 +517,7 @@ void graph_core::has_tiles(work_unit& unit, const std::exception_ptr& failure) n
   }
   if (unit.waits_for.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   unit.made_ready_by = no_unit;
-  unit.next_late = late_.load(std::memory_order_relaxed);
-  while (!late_.compare_exchange_weak(unit.next_late, &unit, std::memory_order_acq_rel, std::memory_order_relaxed)) {}
-  wake_somebody();
+  push_late(unit);
   wake_owner();
 }
 
@@ -468,43 +525,57 @@ void graph_core::has_tiles(work_unit& unit, const std::exception_ptr& failure) n
 
 // A unit is pushed, then `sleepers_` is read; a sleeper counts itself, then looks whether there is a unit. One of the
 // two sees the other, since the sleeper orders all threads between its two steps.
-void graph_core::wake_somebody() noexcept {
+void graph_core::wake_somebody(ready_home& near) noexcept {
   if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_relaxed) == 0) return;
-  bell_.fetch_add(1, std::memory_order_release);
-  wake_on_word(bell_, 1);
+  if (near.sleepers.load(std::memory_order_relaxed) != 0) {
+    near.bell.fetch_add(1, std::memory_order_release);
+    wake_on_word(near.bell, 1);
+  } else if (homes_of_units_ != nullptr) {
+    wake_far();
+  }
+}
+
+// The threads of the unit's home are awake: somebody else may help.
+void graph_core::wake_far() noexcept {
+  for (const auto& each : homes_) {
+    if (each->sleepers.load(std::memory_order_relaxed) == 0) continue;
+    each->bell.fetch_add(1, std::memory_order_release);
+    wake_on_word(each->bell, 1);
+    return;
+  }
 }
 
 // The adding thread sleeps until a unit has ended or is ready.
 void graph_core::wake_owner() noexcept {
   if (!threads_order_) std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!owner_sleeps_.load(std::memory_order_relaxed)) return;
-  bell_.fetch_add(1, std::memory_order_release);
-  wake_on_word(bell_, INT32_MAX);
+  ready_home& home = threads_[0]->home;
+  home.bell.fetch_add(1, std::memory_order_release);
+  wake_on_word(home.bell, INT32_MAX);
 }
 
 template <class Done>
-void graph_core::sleep_unless(Done done) noexcept {
-  const std::uint32_t heard = bell_.load(std::memory_order_acquire);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+void graph_core::sleep_unless(ready_home& home, Done done) noexcept {
+  const std::uint32_t heard = home.bell.load(std::memory_order_acquire);
+  home.sleepers.fetch_add(1, std::memory_order_seq_cst);
   if (threads_order_)
     order_all_threads();
   else
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!done() && !has_ready()) wait_on_word(bell_, heard, -1);
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  if (!done() && !has_ready()) wait_on_word(home.bell, heard, -1);
+  home.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void graph_core::work(std::uint32_t thread) {
   int looks = 0;
   const auto is_over = [this] { return is_stopping_.load(std::memory_order_acquire); };
   while (!is_over()) {
-    if (run_one(thread)) {
+    if (run_one(thread, looks)) {
       looks = 0;
     } else if (++looks < looks_before_sleep) {
       pause();
     } else {
-      sleep_unless(is_over);
+      sleep_unless(threads_[thread]->home, is_over);
       looks = 0;
     }
   }
@@ -513,7 +584,7 @@ void graph_core::work(std::uint32_t thread) {
 template <class Done>
 void graph_core::work_until(Done done) {
   for (int looks = 0; !done();) {
-    if (run_one(0)) {
+    if (run_one(0, looks)) {
       looks = 0;
     } else if (await_end_) {
       await_end_();
@@ -521,7 +592,7 @@ void graph_core::work_until(Done done) {
       pause();
     } else {
       owner_sleeps_.store(true, std::memory_order_seq_cst);
-      sleep_unless(done);
+      sleep_unless(threads_[0]->home, done);
       owner_sleeps_.store(false, std::memory_order_relaxed);
       looks = 0;
     }
@@ -530,8 +601,10 @@ void graph_core::work_until(Done done) {
 
 void graph_core::stop() noexcept {
   is_stopping_.store(true, std::memory_order_release);
-  bell_.fetch_add(1, std::memory_order_release);
-  wake_on_word(bell_, INT32_MAX);
+  for (const auto& each : homes_) {
+    each->bell.fetch_add(1, std::memory_order_release);
+    wake_on_word(each->bell, INT32_MAX);
+  }
   workers_.clear();  // waits for them
 }
 
@@ -552,6 +625,7 @@ void graph_core::wait() {
   while (!reductions_.empty()) close_reductions(reductions_.back().target);
   work_until([this] { return ended() == added_; });
   accesses_.clear();
+  if (homes_of_units_ != nullptr) homes_of_units_->forget();
   if (!has_failed_.load(std::memory_order_acquire)) return;
   for (std::uint32_t i = 0; i < in_use_; ++i) record(i).has_failed.store(false, std::memory_order_relaxed);
   has_failed_.store(false, std::memory_order_relaxed);
@@ -576,6 +650,7 @@ task_graph_statistics graph_core::statistics() const {
   for (const auto& each : threads_) {
     sum.never_run += each->never_run.load(std::memory_order_relaxed);
     sum.taken += each->taken.load(std::memory_order_relaxed);
+    sum.far += each->far.load(std::memory_order_relaxed);
   }
   return sum;
 }

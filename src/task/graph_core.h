@@ -10,12 +10,14 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "base/host.h"
 #include "task/access_map.h"
+#include "task/homes.h"
 #include "task/shared_workers.h"
 #include "task/staging.h"
 #include "task/unit_queues.h"
@@ -25,7 +27,9 @@ namespace situ::detail {
 class graph_core {
  public:
   // await_end: of a graph whose units are deferred; waits until one has ended.
-  explicit graph_core(const task_graph_options& options, std::function<void()> await_end = nullptr);
+  // on: the nodes that threads are dealt to and units have homes at; nothing: those of this thread.
+  explicit graph_core(const task_graph_options& options, std::function<void()> await_end = nullptr,
+                      std::optional<task_nodes> on = std::nullopt);
   ~graph_core();
   graph_core(const graph_core&) = delete;
   graph_core& operator=(const graph_core&) = delete;
@@ -52,14 +56,26 @@ class graph_core {
   [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
 
  private:
+  // Where ready units wait for any thread of a node, and those threads sleep. One where units have no homes.
+  struct ready_home {
+    explicit ready_home(std::uint32_t room) : fresh{room} {}
+    fresh_units fresh;
+    alignas(64) std::atomic<work_unit*> late{nullptr};  // made ready from elsewhere, the last one first
+    alignas(64) std::atomic<std::uint32_t> sleepers{0};
+    std::atomic<std::uint32_t> bell{0};
+    std::uint32_t threads = 0;
+  };
   // What a thread counts and has ready; written by that thread alone, but for `own`.
   struct alignas(128) thread_part {
-    explicit thread_part(std::uint32_t window) : own{window} {}
+    thread_part(std::uint32_t window, std::uint16_t node, ready_home& of_node)
+        : home{of_node}, home_number{node}, own{window} {}
+    ready_home& home;
+    std::uint16_t home_number;
     own_units own;
     alignas(64) std::atomic<std::uint64_t> ended{0};
     std::atomic<std::uint64_t> never_run{0};
     std::atomic<std::uint64_t> taken{0};
-    std::uint32_t next_victim = 0;
+    std::atomic<std::uint64_t> far{0};
   };
 
   [[nodiscard]] work_unit& record(std::uint32_t i) const noexcept { return units_.get()[i]; }
@@ -74,18 +90,27 @@ class graph_core {
   [[nodiscard]] dependence& edge_of(work_unit& unit, std::uint32_t i);
 
   void work(std::uint32_t thread);
-  // Runs one unit, if there is any that is ready: false where there is none.
-  bool run_one(std::uint32_t thread);
-  [[nodiscard]] std::uint32_t take(std::uint32_t thread);
+  // Runs one unit, if there is any that is ready: false where there is none. looks: how often there was none before;
+  // units of other homes are for those who have looked a while.
+  bool run_one(std::uint32_t thread, int looks);
+  [[nodiscard]] std::uint32_t take_waiting(std::uint32_t thread, bool far);
+  [[nodiscard]] std::uint32_t take_late(thread_part& part, ready_home& from, bool all);
+  [[nodiscard]] std::uint32_t take_far(std::uint32_t thread);
+  [[nodiscard]] std::uint32_t steal(std::uint32_t thread, bool far) noexcept;
+  void deal_homes(const task_nodes& on, std::uint32_t count);
   void run(work_unit& unit, std::uint32_t thread);
-  void make_ready(work_unit& unit, std::uint32_t thread) noexcept;
+  void push_late(work_unit& unit) noexcept;
+  [[nodiscard]] ready_home& home_of(const work_unit& unit) const noexcept {
+    return unit.home == no_home ? threads_[0]->home : *homes_[unit.home];
+  }
   void fail(const work_unit& unit, std::exception_ptr failure) noexcept;
   void settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept;
   [[nodiscard]] bool has_ready() const noexcept;
-  void wake_somebody() noexcept;
+  void wake_somebody(ready_home& near) noexcept;
+  void wake_far() noexcept;
   void wake_owner() noexcept;
   template <class Done>
-  void sleep_unless(Done done) noexcept;
+  void sleep_unless(ready_home& home, Done done) noexcept;
   void stop() noexcept;
   [[nodiscard]] std::uint64_t ended() const noexcept;
   // Runs units until `done`; sleeps while there are none.
@@ -102,7 +127,8 @@ class graph_core {
   std::uint32_t window_;
   std::uint32_t in_use_ = 0;  // of the adding thread, a power of two
   std::unique_ptr<work_unit, free_records> units_;
-  fresh_units fresh_;
+  std::vector<std::unique_ptr<ready_home>> homes_;
+  std::unique_ptr<unit_homes> homes_of_units_;         // null: all are at the one home
   bool threads_order_;                                 // order_all_threads() works, so whoever wakes needs no fence
   std::vector<std::unique_ptr<thread_part>> threads_;  // 0: the adding thread's
 
@@ -122,10 +148,7 @@ class graph_core {
   access_map accesses_;
   std::thread::id owner_ = std::this_thread::get_id();
 
-  alignas(64) std::atomic<work_unit*> late_{nullptr};  // ready since they have their tiles, the last one first
-  alignas(64) std::atomic<std::uint32_t> sleepers_{0};
-  std::atomic<bool> owner_sleeps_{false};
-  std::atomic<std::uint32_t> bell_{0};
+  alignas(64) std::atomic<bool> owner_sleeps_{false};
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> has_failed_{false};
   std::mutex failure_mutex_;

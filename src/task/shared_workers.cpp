@@ -31,6 +31,10 @@ struct inherited_settings {
     if (has_processors) (void)::syscall(SYS_sched_setaffinity, 0, sizeof processors, processors.data());
     if (has_policy) (void)::syscall(SYS_set_mempolicy, policy, nodes.data(), node_bits);
   }
+  void keep_processors(const machine::processor_set& on) noexcept {
+    for (std::uint32_t i = 0; i < 64 * processors.size(); ++i)
+      if (!on.contains(i)) processors[i / 64] &= ~(std::uint64_t{1} << i % 64);
+  }
   friend bool operator==(const inherited_settings&, const inherited_settings&) = default;
 
  private:
@@ -125,13 +129,15 @@ class waiting_threads {
 
 }  // namespace
 
-shared_worker::shared_worker(std::function<void()> body) : state_{waiting_threads::all().take()} {
+shared_worker::shared_worker(std::function<void()> body, const machine::processor_set* on)
+    : state_{waiting_threads::all().take()} {
   if (state_ == nullptr) {
     state_ = std::make_unique<shared_worker_state>();
     state_->thread = worker{[state = state_.get()] { state->run(); }};
   } else {
     state_->wanted = inherited_settings{};
   }
+  if (on != nullptr) state_->wanted.keep_processors(*on);
   state_->body = std::move(body);
   state_->advance();
 }

@@ -111,6 +111,7 @@ struct task_graph_statistics {
   std::uint64_t edges = 0;      // conflicts that a unit had to wait for
   std::uint64_t never_run = 0;  // ended because one before them threw
   std::uint64_t taken = 0;      // units that ran on another thread than the one that made them ready
+  std::uint64_t far = 0;        // units that ran on another NUMA node than the one that has most of their bytes
 };
 
 // Units with declared accesses, run by threads of this process. cost: making one wakes threads that other

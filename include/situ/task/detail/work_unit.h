@@ -44,6 +44,7 @@ struct alignas(64) work_unit {
   std::atomic<dependence*> successors{nullptr};  // `ended()` once it has ended: then the record is free
   std::atomic<bool> is_cancelled{false};         // one before it threw: it never runs
   std::atomic<bool> has_failed{false};           // it threw, or was cancelled
+  std::uint16_t home = 0;                        // the node of most of its bytes (homes.h)
   std::uint32_t made_ready_by = 0;               // the thread
   std::uint64_t number = 0;                      // in the order of add()
   void (*run)(work_unit&) = nullptr;             // null: a wait, which fails nobody
@@ -55,7 +56,7 @@ struct alignas(64) work_unit {
   std::unique_ptr<more_dependences> more;
   std::unique_ptr<std::vector<declared_access>> declared;        // in a checked graph
   std::unique_ptr<std::vector<staged_tile>, drop_tiles> staged;  // that it needs (staged_array.h)
-  work_unit* next_late = nullptr;                                // of those that such tiles have made ready
+  work_unit* next_late = nullptr;                                // of those in a list of their home
 
   // What stands for "ended" in `successors`.
   [[nodiscard]] static dependence* ended() noexcept;

@@ -1,0 +1,73 @@
+#include "task/homes.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/host.h"
+#include "memory/placer.h"
+#include "runtime/launch.h"
+
+namespace situ::detail {
+namespace {
+
+std::optional<std::uint32_t> node_of_page(const void* address) {
+  const page_locations found = locate_pages(address, 1);
+  if (found.error != 0 || found.node_bytes.empty()) return std::nullopt;
+  return static_cast<std::uint32_t>(found.node_bytes.size() - 1);
+}
+
+}  // namespace
+
+task_nodes nodes_of_thread() {
+  static const std::vector<node_processors> all = nodes_of_machine();
+  task_nodes found{.nodes = {}, .first = 0, .node_of = node_of_page};
+  if (all.size() < 2) return found;
+  const auto allowed = machine::processor_set::of_this_thread();
+  const int now = ::sched_getcpu();
+  for (const node_processors& each : all) {
+    machine::processor_set here;
+    for (const int processor : each.processors) here.insert(static_cast<std::uint32_t>(processor));
+    here &= allowed;
+    if (here.empty()) continue;
+    if (now >= 0 && here.contains(static_cast<std::uint32_t>(now)))
+      found.first = static_cast<std::uint32_t>(found.nodes.size());
+    found.nodes.push_back({static_cast<std::uint32_t>(each.node), std::move(here)});
+  }
+  return found;
+}
+
+std::vector<std::uint32_t> deal_threads(const task_nodes& to, std::uint32_t threads) {
+  std::vector<std::uint32_t> counts(to.nodes.size()), dealt;
+  for (std::uint32_t t = 0; t < threads; ++t) {
+    std::uint32_t best = to.first;
+    for (std::uint32_t n = 0; t > 0 && n < to.nodes.size();
+         ++n)  // the one with the most processors for one more thread
+      if (to.nodes[n].processors.size() * (counts[best] + 1) > to.nodes[best].processors.size() * (counts[n] + 1))
+        best = n;
+    ++counts[best];
+    dealt.push_back(best);
+  }
+  return dealt;
+}
+
+std::uint16_t unit_homes::find(std::span<const declared_access> accesses) {
+  const declared_access* largest = nullptr;
+  for (const declared_access& each : accesses)
+    if (largest == nullptr || each.region.size() > largest->region.size()) largest = &each;
+  if (largest == nullptr || largest->region.size() == 0) return no_home;
+  const memory_region& region = largest->region;
+  const auto middle =
+      reinterpret_cast<std::uint64_t>(region.begin) + region.rows / 2 * region.stride + region.bytes / 2;
+  const auto known = known_.find(middle / huge_page_bytes);
+  if (known != known_.end()) return known->second;
+  const std::optional<std::uint32_t> node = machine_.node_of(reinterpret_cast<const void*>(middle));
+  if (!node) return no_home;  // not touched yet: asked again
+  const auto found = std::ranges::find(machine_.nodes, *node, &task_nodes::node::number);
+  const bool has_processors = found != machine_.nodes.end();
+  const auto home = has_processors ? static_cast<std::uint16_t>(found - machine_.nodes.begin()) : no_home;
+  known_.emplace(middle / huge_page_bytes, home);
+  return home;
+}
+
+}  // namespace situ::detail

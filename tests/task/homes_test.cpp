@@ -1,0 +1,187 @@
+// Units at home: which node a unit belongs to, how threads are dealt to nodes, and who takes what. On a machine that is
+// made up: its nodes share the processors of this one, and a table says where pages are.
+#include "task/homes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/pages.h"
+#include "task/graph_core.h"
+
+namespace situ::detail {
+namespace {
+
+using testing::ElementsAre;
+constexpr std::size_t chunk = huge_page_bytes;
+
+machine::processor_set processors(std::string_view text) { return machine::processor_set::parse(text); }
+
+// Nodes 0 and 3. Whole chunks of one range lie on one of them, or nobody knows.
+class two_nodes : public testing::Test {
+ protected:
+  [[nodiscard]] task_nodes machine(std::uint32_t first = 0) {
+    const auto all = machine::processor_set::of_this_thread();
+    return {.nodes = {{0, all}, {3, all}}, .first = first, .node_of = [this](const void* at) {
+              ++asked_;
+              const auto found = nodes_.find((static_cast<const std::byte*>(at) - memory_.data()) / chunk);
+              return found == nodes_.end() ? std::nullopt : std::optional<std::uint32_t>{found->second};
+            }};
+  }
+  // The first bytes of a chunk.
+  [[nodiscard]] std::byte* at(std::size_t i) const noexcept { return memory_.data() + i * chunk; }
+
+  pages memory_{8 * chunk};
+  std::map<std::size_t, std::uint32_t> nodes_{{0, 0}, {1, 0}, {2, 3}, {3, 3}, {4, 7}};  // 5: not touched
+  int asked_ = 0;
+};
+
+TEST_F(two_nodes, a_unit_is_at_home_where_its_largest_region_is) {
+  unit_homes homes{machine()};
+  const auto home = [&](std::initializer_list<declared_access> accesses) {
+    return homes.find({accesses.begin(), accesses.size()});
+  };
+  EXPECT_EQ(home({reads(region(at(0), 64))}), 0);
+  EXPECT_EQ(home({reads(region(at(2), 64))}), 1) << "node 3 is the second";
+  EXPECT_EQ(home({writes(region(at(0), 64)), reads(region(at(2), 65))}), 1);
+  EXPECT_EQ(home({writes(region(at(2), 64)), reads(region(at(0), 65))}), 0);
+  EXPECT_EQ(home({reads(region(at(1), 2 * chunk))}), 1) << "its middle";
+  EXPECT_EQ(home({reads(region(at(4), 64))}), no_home) << "a node without processors";
+  EXPECT_EQ(home({reads(region(at(5), 64))}), no_home) << "not touched yet";
+  EXPECT_EQ(home({}), no_home);
+}
+
+TEST_F(two_nodes, the_kernel_is_asked_once_for_a_chunk_that_is_there) {
+  unit_homes homes{machine()};
+  const auto find = [&](std::byte* from) {
+    const declared_access access = reads(region(from, 64));
+    return homes.find({&access, 1});
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(find(at(2) + 64 * i), 1);
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(find(at(5)), no_home);
+  nodes_[5] = 3;  // it has been touched
+  EXPECT_EQ(find(at(5)), 1);
+  EXPECT_EQ(asked_, 3);
+  nodes_[2] = 0;  // it has moved
+  EXPECT_EQ(find(at(2)), 1);
+  homes.forget();
+  EXPECT_EQ(find(at(2)), 0);
+}
+
+TEST(threads, are_dealt_to_nodes_as_those_have_processors) {
+  const auto deal = [](std::uint32_t first, std::vector<std::string> sets, std::uint32_t threads) {
+    task_nodes on{.nodes = {}, .first = first, .node_of = nullptr};
+    for (const std::string& each : sets) on.nodes.push_back({0, processors(each)});
+    return deal_threads(on, threads);
+  };
+  EXPECT_THAT(deal(0, {"0-1", "2-3"}, 4), ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(deal(1, {"0-1", "2-3"}, 4), ElementsAre(1, 0, 1, 0)) << "the adding thread stays where it is";
+  EXPECT_THAT(deal(0, {"0", "1-3"}, 4), ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(deal(0, {"0-5", "6-7"}, 4), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(deal(1, {"0-7", "8"}, 2), ElementsAre(1, 0));
+  EXPECT_THAT(deal(0, {"0", "1"}, 1), ElementsAre(0));
+  EXPECT_THAT(deal(0, {"0-3"}, 3), ElementsAre(0, 0, 0));
+}
+
+void add(graph_core& graph, std::vector<declared_access> accesses, std::function<void()> body) {
+  add_unit(graph, accesses, std::move(body), nullptr);
+}
+
+// One thread, at node 0 or 3: it runs what is at its own first, and then the rest.
+TEST_F(two_nodes, a_thread_takes_what_is_at_its_node_first) {
+  for (const std::uint32_t node : {0, 1}) {
+    graph_core graph{{.threads = 1}, nullptr, machine(node)};
+    std::vector<int> order;
+    for (int i = 0; i < 6; ++i)
+      add(graph, {writes(region(at(i % 2 == 0 ? 0 : 2) + 64 * i, 64))}, [&order, i] { order.push_back(i); });
+    graph.wait();
+    if (node == 0)
+      EXPECT_THAT(order, ElementsAre(0, 2, 4, 1, 3, 5));
+    else
+      EXPECT_THAT(order, ElementsAre(1, 3, 5, 0, 2, 4));
+    EXPECT_EQ(graph.statistics().far, 3U);
+    EXPECT_EQ(graph.statistics().units, 6U);
+  }
+}
+
+// Those that a unit makes ready wait at their own homes, not with the thread that has run it.
+TEST_F(two_nodes, what_a_unit_makes_ready_waits_at_its_home) {
+  graph_core graph{{.threads = 1}, nullptr, machine()};
+  std::vector<int> order;
+  add(graph, {writes(region(at(0), 64))}, [&order] { order.push_back(0); });
+  add(graph, {reads(region(at(0), 1)), writes(region(at(2), 64))}, [&order] { order.push_back(1); });
+  add(graph, {reads(region(at(0), 1)), writes(region(at(2) + 64, 64))}, [&order] { order.push_back(2); });
+  add(graph, {reads(region(at(0), 1)), writes(region(at(0) + 64, 64))}, [&order] { order.push_back(3); });
+  graph.wait();
+  EXPECT_EQ(order.size(), 4U);
+  EXPECT_THAT(std::vector<int>(order.begin(), order.begin() + 2), ElementsAre(0, 3));
+  EXPECT_EQ(graph.statistics().far, 2U);
+}
+
+// Where nobody knows, nothing is far, and order is as on one node.
+TEST_F(two_nodes, units_without_a_home_are_anybodys) {
+  graph_core graph{{.threads = 1}, nullptr, machine()};
+  std::vector<int> order;
+  for (int i = 0; i < 4; ++i) add(graph, {writes(region(at(5) + 64 * i, 64))}, [&order, i] { order.push_back(i); });
+  graph.wait();
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(graph.statistics().far, 0U);
+}
+
+// All threads at one node have to take what is at the other; windows that fill up, chains that cross.
+TEST_F(two_nodes, everything_runs_in_order_whoever_is_where) {
+  for (const std::uint32_t threads : {1U, 2U, 3U, 5U}) {
+    task_nodes on = machine(1);
+    graph_core graph{{.threads = threads, .window = 64}, nullptr, on};
+    std::vector<std::uint64_t> sums(4, 0), expected(4, 0);
+    for (std::uint64_t i = 0; i < 4000; ++i) {
+      const std::size_t from = i % 4, to = (i * 7 + i / 5) % 4;
+      expected[to] = 3 * expected[to] + expected[from] + i;
+      add(graph, {reads(region(at(from), 8)), updates(region(at(to), 8 + i % 3))},
+          [&sums, from, to, i] { sums[to] = 3 * sums[to] + sums[from] + i; });
+      if (i % 1000 == 999) graph.wait();
+    }
+    graph.wait();
+    EXPECT_EQ(sums, expected) << threads << " threads";
+  }
+}
+
+TEST_F(two_nodes, workers_are_bound_to_the_processors_of_their_node) {
+  const auto mine = machine::processor_set::of_this_thread();
+  if (mine.size() < 2) GTEST_SKIP() << "one processor";
+  const std::vector<std::uint32_t> all = mine.members();
+  task_nodes on = machine();
+  on.nodes[0].processors = processors(std::to_string(all[0]));
+  on.nodes[1].processors = processors(std::to_string(all[1]));
+  graph_core graph{{.threads = 2}, nullptr, on};
+  std::atomic<bool> has_run{false};
+  std::string other;
+  add(graph, {writes(region(at(2), 64))}, [&] {
+    other = machine::processor_set::of_this_thread().to_string();
+    has_run.store(true);
+  });
+  while (!has_run.load()) {}  // by the worker: this thread does not run units yet
+  graph.wait();
+  EXPECT_EQ(other, std::to_string(all[1]));
+  EXPECT_EQ(machine::processor_set::of_this_thread(), mine) << "the program's own thread stays as it is";
+}
+
+TEST(nodes, of_this_machine_have_processors_of_this_thread) {
+  const task_nodes found = nodes_of_thread();
+  const auto mine = machine::processor_set::of_this_thread();
+  for (const task_nodes::node& each : found.nodes) {
+    EXPECT_FALSE(each.processors.empty());
+    EXPECT_TRUE(mine.includes(each.processors));
+  }
+  EXPECT_TRUE(found.nodes.empty() || found.first < found.nodes.size());
+}
+
+}  // namespace
+}  // namespace situ::detail
