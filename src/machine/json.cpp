@@ -12,6 +12,27 @@ void put_known(ordered_json& to, const char* key, T value) {
   if (value != T{}) to[key] = value;
 }
 
+void put_model_figures(ordered_json& out, const node& n) {
+  if (n.writes != write_policy::unknown) out["write_policy"] = name(n.writes);
+  if (n.allocates_on != allocation::unknown) out["allocates_on"] = name(n.allocates_on);
+  if (n.coherent_by != coherence::unknown) out["coherence"] = name(n.coherent_by);
+  if (n.x != no_index) out["position"] = {n.x, n.y};
+  put_known(out, "width_bits", n.width_bits);
+  put_known(out, "access_ns", n.access_ns);
+  put_known(out, "occupancy_ns", n.occupancy_ns);
+  put_known(out, "burst_bytes", n.burst_bytes);
+  put_known(out, "channels", n.channels);
+  put_known(out, "entries", n.entries);
+  if (n.cycles == instruction_cycles{}) return;
+  ordered_json& cycles = out["cycles"];
+  put_known(cycles, "integer", n.cycles.integer);
+  put_known(cycles, "multiply", n.cycles.multiply);
+  put_known(cycles, "divide", n.cycles.divide);
+  put_known(cycles, "floating", n.cycles.floating);
+  put_known(cycles, "branch", n.cycles.branch);
+  put_known(cycles, "call", n.cycles.call);
+}
+
 ordered_json node_json(const tree& machine, node_id id) {
   const node& n = machine.at(id);
   ordered_json out;
@@ -40,6 +61,7 @@ ordered_json node_json(const tree& machine, node_id id) {
   if (n.read_power != grade::unknown) out["read_power"] = name(n.read_power);
   if (n.write_power != grade::unknown) out["write_power"] = name(n.write_power);
   if (n.unit != addressability::unknown) out["addressability"] = name(n.unit);
+  put_model_figures(out, n);
   out["processors"] = n.processors.to_string();
   return out;
 }
@@ -64,6 +86,11 @@ ordered_json link_json(const link& joined) {
   if (!joined.name.empty()) out["name"] = joined.name;
   put_known(out, "latency_ns", joined.latency_ns);
   put_known(out, "bandwidth", joined.bandwidth);
+  if (joined.shape != topology::direct) out["topology"] = name(joined.shape);
+  put_known(out, "columns", joined.columns);
+  put_known(out, "rows", joined.rows);
+  put_known(out, "width_bits", joined.width_bits);
+  put_known(out, "hertz", joined.hertz);
   out["ends"] = joined.ends;
   return out;
 }

@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace situ::machine {
@@ -35,13 +37,39 @@ constexpr cache_kind cache_kinds[] = {cache_kind::unified, cache_kind::data, cac
 constexpr grade grades[] = {grade::unknown, grade::low, grade::medium, grade::high};
 constexpr addressability units[] = {addressability::unknown, addressability::byte, addressability::block,
                                     addressability::page, addressability::none};
-constexpr link_kind link_kinds[] = {link_kind::coherent, link_kind::copying};
+constexpr link_kind link_kinds[] = {link_kind::coherent, link_kind::copying, link_kind::incoherent};
+constexpr topology topologies[] = {topology::direct, topology::mesh};
+constexpr write_policy write_policies[] = {write_policy::unknown, write_policy::write_back,
+                                           write_policy::write_through};
+constexpr allocation allocations[] = {allocation::unknown, allocation::reads, allocation::reads_and_writes};
+constexpr coherence coherences[] = {coherence::unknown, coherence::none, coherence::snooping, coherence::directory};
 // What only memories and caches have.
 constexpr std::string_view memory_keys[] = {"read_latency",    "write_latency", "read_bandwidth",
                                             "write_bandwidth", "leakage",       "read_power",
                                             "write_power",     "density",       "addressability"};
-constexpr device_kind device_kinds[] = {device_kind::other, device_kind::gpu, device_kind::network,
-                                        device_kind::storage};
+constexpr device_kind device_kinds[] = {
+    device_kind::other,           device_kind::gpu, device_kind::network,          device_kind::storage,
+    device_kind::network_adapter, device_kind::dma, device_kind::range_operations, device_kind::graph_writeback,
+    device_kind::graph_copy};
+
+// A key of the model's figures, and the kinds of node that have it.
+struct model_key {
+  std::string_view key;
+  std::initializer_list<node_kind> kinds;
+};
+const model_key model_keys[] = {
+    {"write_policy", {node_kind::cache}},
+    {"allocates_on", {node_kind::cache}},
+    {"coherence", {node_kind::package, node_kind::group}},
+    {"position", {node_kind::package, node_kind::group, node_kind::device}},
+    {"width_bits", {node_kind::package, node_kind::group}},
+    {"access_time", {node_kind::memory}},
+    {"occupancy", {node_kind::memory}},
+    {"burst_bytes", {node_kind::memory}},
+    {"channels", {node_kind::memory}},
+    {"entries", {node_kind::device}},
+    {"cycles", {node_kind::core}},
+};
 
 // "0-3,8,16-30:2" in the given order; nothing if it does not parse or names more than `limit` numbers.
 std::optional<std::vector<std::uint32_t>> parse_list(std::string_view text, std::size_t limit) {
@@ -76,18 +104,26 @@ class reader {
  public:
   explicit reader(const spec_table& spec) : spec_{spec}, builder_{spec.text("name"), spec.text("description", "")} {}
 
-  tree run() {
+  tree run(std::vector<std::string>* where) {
     spec_.allow_only({"name", "description", "os", "size", "line_bytes", "ways", "clock", "latency", "bandwidth",
-                      "node", "path", "link"});
+                      "coherence", "node", "path", "link"});
     read_figures(spec_, builder_.facts(root_node));
     if (spec_.has("os")) builder_.facts(root_node).os_index = read_os(spec_, 1).front();
+    builder_.facts(root_node).coherent_by = parse_kind(spec_, "coherence", "unknown", coherences);
     families_["machine"] = {root_node};
     parents_.push_back(no_node);
+    places_.push_back(spec_.where(""));
     for (const spec_table& table : spec_.tables("node")) read_node(table);
     for (const spec_table& table : spec_.tables("path")) read_path(table);
     for (const spec_table& table : spec_.tables("link")) read_links(table);
     try {
-      return std::move(builder_).build();
+      std::vector<node_id> ids;
+      tree made = std::move(builder_).build(&ids);
+      if (where != nullptr) {
+        where->resize(ids.size());
+        for (std::size_t i = 0; i < ids.size(); ++i) (*where)[ids[i]] = places_[i];
+      }
+      return made;
     } catch (const error& bad) {
       spec_.fail("", bad.message());
     }
@@ -169,12 +205,24 @@ class reader {
                       "read_power",
                       "write_power",
                       "density",
-                      "addressability"});
+                      "addressability",
+                      "write_policy",
+                      "allocates_on",
+                      "coherence",
+                      "position",
+                      "width_bits",
+                      "access_time",
+                      "occupancy",
+                      "burst_bytes",
+                      "channels",
+                      "entries",
+                      "cycles"});
     node_facts facts;
     facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
     kind_specific(table, facts);
     facts.name = table.text("name", "");
     read_figures(table, facts);
+    read_model_figures(table, facts);
 
     const std::string in = table.text("in", "machine");
     const auto parents = families_.find(in);
@@ -190,10 +238,12 @@ class reader {
     for (const std::int64_t count : counts) total += static_cast<std::size_t>(count);
     std::vector<std::uint32_t> indices;
     if (table.has("os")) indices = read_os(table, total);
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>> positions = read_positions(table, total);
     std::vector<node_id> members;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       for (std::int64_t n = 0; n < counts[i]; ++n) {
         if (!indices.empty()) facts.os_index = indices[members.size()];
+        if (!positions.empty()) std::tie(facts.x, facts.y) = positions[members.size()];
         members.push_back(add(table, parents->second[i], facts));
       }
     }
@@ -203,6 +253,7 @@ class reader {
   node_id add(const spec_table& table, node_id parent, const node_facts& facts) {
     try {
       parents_.push_back(parent);
+      places_.push_back(table.where(""));
       return builder_.add(parent, facts);
     } catch (const error& bad) {
       table.fail("kind", bad.message());
@@ -245,6 +296,58 @@ class reader {
     facts.unit = parse_kind(table, "addressability", "unknown", units);
     if (facts.unit == addressability::none && table.has("os"))
       table.fail("os", "a memory with addressability = \"none\" cannot be allocated from; remove one of the two");
+  }
+
+  static void read_model_figures(const spec_table& table, node_facts& facts) {
+    for (const model_key& known : model_keys)
+      if (table.has(known.key) && std::ranges::find(known.kinds, facts.kind) == known.kinds.end())
+        table.fail(
+            known.key,
+            fmt::format("does not belong to kind = \"{}\"; remove it, or see docs/design/machine.md for who has it",
+                        name(facts.kind)));
+    facts.writes = parse_kind(table, "write_policy", "unknown", write_policies);
+    facts.allocates_on = parse_kind(table, "allocates_on", "unknown", allocations);
+    facts.coherent_by = parse_kind(table, "coherence", "unknown", coherences);
+    facts.width_bits = small(table, "width_bits");
+    facts.access_ns = table.nanoseconds("access_time", 0);
+    facts.occupancy_ns = table.nanoseconds("occupancy", 0);
+    facts.burst_bytes = small(table, "burst_bytes");
+    facts.channels = small(table, "channels");
+    facts.entries = small(table, "entries");
+    if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
+  }
+
+  static void read_cycles(const spec_table& table, instruction_cycles& cycles) {
+    table.allow_only({"integer", "multiply", "divide", "floating", "branch", "call"});
+    cycles.integer = table.number("integer", 0);
+    cycles.multiply = table.number("multiply", 0);
+    cycles.divide = table.number("divide", 0);
+    cycles.floating = table.number("floating", 0);
+    cycles.branch = table.number("branch", 0);
+    cycles.call = table.number("call", 0);
+  }
+
+  // "1,0": column and row.
+  static std::vector<std::pair<std::uint32_t, std::uint32_t>> read_positions(const spec_table& table,
+                                                                             std::size_t members) {
+    if (!table.has("position")) return {};
+    std::vector<std::string> texts;
+    if (table.is_array("position")) {
+      texts = table.texts("position");
+    } else {
+      texts.push_back(table.text("position"));
+    }
+    if (texts.size() != members)
+      table.fail("position", fmt::format("{} positions for {} nodes; give one for each, in tree order, or none",
+                                         texts.size(), members));
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> positions;
+    for (const std::string& text : texts) {
+      const auto pair = parse_list(text, 2);
+      if (!pair || pair->size() != 2 || text.find_first_of("-:") != std::string::npos)
+        table.fail("position", fmt::format("\"{}\" is no position; write column and row, like \"1,0\"", text));
+      positions.emplace_back(pair->front(), pair->back());
+    }
+    return positions;
   }
 
   std::string known_families() const {
@@ -334,12 +437,18 @@ class reader {
 
   // One link of all nodes of `ends`, or one of each pair of `from` and `to`.
   void read_links(const spec_table& table) {
-    table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to"});
+    table.allow_only({"kind", "name", "latency", "bandwidth", "ends", "from", "to", "topology", "columns", "rows",
+                      "width_bits", "clock"});
     link joined;
     joined.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), link_kinds);
     joined.name = table.text("name", "");
     joined.latency_ns = table.nanoseconds("latency", 0);
     joined.bandwidth = table.bandwidth("bandwidth", 0);
+    joined.shape = parse_kind(table, "topology", "direct", topologies);
+    joined.columns = small(table, "columns");
+    joined.rows = small(table, "rows");
+    joined.width_bits = small(table, "width_bits");
+    joined.hertz = table.hertz("clock", 0);
     if (table.has("ends") == (table.has("from") || table.has("to")))
       table.fail(
           "", "a link has either ends = [\"...\"] (one that joins them all), or from = and to = (one for each pair)");
@@ -364,19 +473,20 @@ class reader {
   tree_builder builder_;
   std::map<std::string, std::vector<node_id>> families_;
   std::vector<node_id> parents_;
+  std::vector<std::string> places_;  // in the file, of each node
   std::size_t records_ = 0;
 };
 
 }  // namespace
 
-tree parse_toml(std::string_view text, std::string_view file_name) {
+tree parse_toml(std::string_view text, std::string_view file_name, std::vector<std::string>* where) {
   const spec_table spec = parse_spec(text, file_name);
-  return reader{spec}.run();
+  return reader{spec}.run(where);
 }
 
-tree read_toml(const std::string& path) {
+tree read_toml(const std::string& path, std::vector<std::string>* where) {
   const spec_table spec = read_spec(path);
-  return reader{spec}.run();
+  return reader{spec}.run(where);
 }
 
 }  // namespace situ::machine

@@ -71,7 +71,7 @@ class writer {
  private:
   // Nodes of one family differ in nothing that is written once for all of them.
   static node_facts common(node_facts facts) {
-    facts.os_index = facts.os_index == no_index ? no_index : 0;
+    for (std::uint32_t* own : {&facts.os_index, &facts.x, &facts.y}) *own = *own == no_index ? no_index : 0;
     return facts;
   }
 
@@ -140,8 +140,16 @@ class writer {
       for (const node_id id : f.members) indices.push_back(machine_.at(id).os_index);
       out_ += fmt::format("os = \"{}\"\n", list_text(indices));
     }
+    if (n.x != no_index) write_positions(f);
     if (!n.name.empty()) out_ += fmt::format("name = {}\n", toml_string(n.name));
     figures(n);
+  }
+
+  void write_positions(const family& f) {
+    std::vector<std::string> positions;
+    for (const node_id id : f.members)
+      positions.push_back(fmt::format("\"{},{}\"", machine_.at(id).x, machine_.at(id).y));
+    out_ += fmt::format("position = [{}]\n", fmt::join(positions, ", "));
   }
 
   void figures(const node_facts& n) {
@@ -163,6 +171,34 @@ class writer {
     word("write_power", n.write_power);
     if (n.density_bytes > 0) out_ += fmt::format("density = \"{}\"\n", exact_bytes(n.density_bytes));
     word("addressability", n.unit);
+    word("write_policy", n.writes);
+    word("allocates_on", n.allocates_on);
+    word("coherence", n.coherent_by);
+    time("access_time", n.access_ns);
+    time("occupancy", n.occupancy_ns);
+    count("width_bits", n.width_bits);
+    count("burst_bytes", n.burst_bytes);
+    count("channels", n.channels);
+    count("entries", n.entries);
+    cycles(n.cycles);
+  }
+
+  void count(const char* key, std::uint32_t value) {
+    if (value > 0) out_ += fmt::format("{} = {}\n", key, value);
+  }
+
+  void cycles(const instruction_cycles& of) {
+    std::vector<std::string> parts;
+    const auto put = [&](const char* key, double value) {
+      if (value > 0) parts.push_back(fmt::format("{} = {}", key, value));
+    };
+    put("integer", of.integer);
+    put("multiply", of.multiply);
+    put("divide", of.divide);
+    put("floating", of.floating);
+    put("branch", of.branch);
+    put("call", of.call);
+    if (!parts.empty()) out_ += fmt::format("cycles = {{ {} }}\n", fmt::join(parts, ", "));
   }
 
   void time(const char* key, double ns) {
@@ -177,6 +213,11 @@ class writer {
     if (!joined.name.empty()) out_ += fmt::format("name = {}\n", toml_string(joined.name));
     time("latency", joined.latency_ns);
     rate("bandwidth", joined.bandwidth);
+    if (joined.shape != topology::direct) out_ += fmt::format("topology = \"{}\"\n", name(joined.shape));
+    count("columns", joined.columns);
+    count("rows", joined.rows);
+    count("width_bits", joined.width_bits);
+    if (joined.hertz > 0) out_ += fmt::format("clock = \"{}\"\n", exact_hertz(joined.hertz));
     std::vector<std::string> ends;
     for (std::size_t i = 0; i < joined.ends.size();) {
       if (joined.ends[i] == root_node) {

@@ -30,7 +30,9 @@ std::string_view name(cache_kind kind) noexcept {
 }
 
 std::string_view name(device_kind kind) noexcept {
-  static constexpr std::string_view names[] = {"other", "gpu", "network", "storage"};
+  static constexpr std::string_view names[] = {"other",           "gpu", "network",          "storage",
+                                               "network_adapter", "dma", "range_operations", "graph_writeback",
+                                               "graph_copy"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -44,7 +46,27 @@ std::string_view name(addressability unit) noexcept {
   return names[static_cast<std::size_t>(unit)];
 }
 
-std::string_view name(link_kind kind) noexcept { return kind == link_kind::coherent ? "coherent" : "explicit"; }
+std::string_view name(link_kind kind) noexcept {
+  static constexpr std::string_view names[] = {"coherent", "explicit", "incoherent"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(write_policy policy) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "write_back", "write_through"};
+  return names[static_cast<std::size_t>(policy)];
+}
+
+std::string_view name(allocation when) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "reads", "reads_and_writes"};
+  return names[static_cast<std::size_t>(when)];
+}
+
+std::string_view name(coherence how) noexcept {
+  static constexpr std::string_view names[] = {"unknown", "none", "snooping", "directory"};
+  return names[static_cast<std::size_t>(how)];
+}
+
+std::string_view name(topology shape) noexcept { return shape == topology::mesh ? "mesh" : "direct"; }
 
 const node& tree::at(node_id id) const {
   SITU_ASSERT(1, id < nodes_.size(), "pass a node id of this tree; ids of another tree or view differ");
@@ -91,12 +113,19 @@ node_id tree::common_ancestor(node_id a, node_id b) const noexcept {
 
 namespace {
 
+// Whether a processor hangs under a node: a memory tile is a group without.
+bool has_processors(std::span<const node> nodes, node_id id) {
+  for (node_id i = id; i <= id + nodes[id].descendants; ++i)
+    if (nodes[i].kind == node_kind::core || nodes[i].kind == node_kind::processing_unit) return true;
+  return false;
+}
+
 // The child that holds all of these processors, no_node where none does. A memory or device only repeats its parent's.
 node_id child_with(std::span<const node> nodes, node_id parent, const processor_set& processors) {
   for (const node_id child : nodes[parent].children) {
     const node& n = nodes[child];
     if (n.kind != node_kind::memory && n.kind != node_kind::device && n.kind != node_kind::agent &&
-        n.cache != cache_kind::memory_side && n.processors.includes(processors))
+        n.cache != cache_kind::memory_side && n.processors.includes(processors) && has_processors(nodes, child))
       return child;
   }
   return no_node;
@@ -221,6 +250,19 @@ bool has_memory_figures(const node_facts& facts) {
 
 }  // namespace
 
+namespace {
+
+void check_model_figures(const node_facts& facts) {
+  for (const double figure : {facts.access_ns, facts.occupancy_ns, facts.cycles.integer, facts.cycles.multiply,
+                              facts.cycles.divide, facts.cycles.floating, facts.cycles.branch, facts.cycles.call})
+    if (!(figure >= 0) || !std::isfinite(figure))
+      throw_error(errc::bad_argument, "times and cycles are finite numbers, not below zero");
+  if ((facts.x == no_index) != (facts.y == no_index))
+    throw_error(errc::bad_argument, "a position has a column and a row");
+}
+
+}  // namespace
+
 node_id tree_builder::add(node_id parent, node_facts facts) {
   if (parent >= nodes_.size()) throw_error(errc::bad_argument, "add parents before their children");
   if (nodes_.size() >= max_nodes)
@@ -228,6 +270,7 @@ node_id tree_builder::add(node_id parent, node_facts facts) {
   for (const double ns : {facts.latency_ns, facts.read_latency_ns, facts.write_latency_ns})
     if (!(ns >= 0) || !std::isfinite(ns))
       throw_error(errc::bad_argument, "a latency is a finite number, not below zero");
+  check_model_figures(facts);
   if (facts.kind != node_kind::memory && facts.kind != node_kind::cache && has_memory_figures(facts))
     throw_error(errc::bad_argument,
                 fmt::format("power, density, addressability and figures of reads and writes are those "
@@ -255,6 +298,30 @@ void tree_builder::add_path(path record) {
   paths_.push_back(record);
 }
 
+namespace {
+
+// Why a link's shape cannot be, seen from its positions (one for each end); empty where it can.
+std::string impossible_mesh(const link& joined, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& positions) {
+  if (joined.shape != topology::mesh) {
+    if (joined.columns != 0 || joined.rows != 0 || joined.width_bits != 0 || joined.hertz != 0)
+      return "columns, rows, a width and a clock are those of a mesh";
+    return "";
+  }
+  if (joined.columns == 0 || joined.rows == 0) return "a mesh has columns and rows, 1 or more";
+  std::set<std::pair<std::uint32_t, std::uint32_t>> taken;
+  for (const auto& at : positions) {
+    if (at.first == no_index) return "each end of a mesh has a position on it; give the nodes `position`";
+    if (at.first >= joined.columns || at.second >= joined.rows)
+      return fmt::format("the position {},{} is outside of a mesh of {} columns and {} rows", at.first, at.second,
+                         joined.columns, joined.rows);
+    if (!taken.insert(at).second)
+      return fmt::format("two ends of a mesh have the position {},{}; give each its own", at.first, at.second);
+  }
+  return "";
+}
+
+}  // namespace
+
 void tree_builder::add_link(link joined) {
   if (joined.ends.size() < 2) throw_error(errc::bad_argument, "a link joins two nodes or more");
   if (!(joined.latency_ns >= 0) || !std::isfinite(joined.latency_ns))
@@ -268,6 +335,10 @@ void tree_builder::add_link(link joined) {
       throw_error(errc::bad_argument,
                   "an explicit link joins memories and devices; caches and cores have coherent ones");
   }
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> positions;
+  for (const node_id end : joined.ends) positions.emplace_back(nodes_[end].facts.x, nodes_[end].facts.y);
+  if (const std::string reason = impossible_mesh(joined, positions); !reason.empty())
+    throw_error(errc::bad_argument, reason);
   links_.push_back(std::move(joined));
 }
 
@@ -318,7 +389,7 @@ void collect_processors(std::vector<node>& nodes) {
 
 }  // namespace
 
-tree tree_builder::build() && {
+tree tree_builder::build(std::vector<node_id>* ids) && {
   tree result;
   result.description_ = std::move(description_);
   // Depth first, children in the order they were added.
@@ -366,6 +437,7 @@ tree tree_builder::build() && {
     for (node_id& end : joined.ends) end = renumbered[end];
     result.links_.push_back(std::move(joined));
   }
+  if (ids != nullptr) *ids = std::move(renumbered);
   return result;
 }
 

@@ -30,10 +30,11 @@ bool has_addressable_child(const tree& machine, node_id id) {
   });
 }
 
-// A device that a program gives work to: it has an agent, or memory of its own.
+// A device that a program gives work to: it has an agent, or memory of its own, or copies or traverses by itself.
 bool is_accelerator(const tree& machine, node_id id) {
   const node& n = machine.at(id);
   if (n.kind != node_kind::device) return false;
+  if (n.device >= device_kind::dma) return true;
   for (node_id i = id + 1; i <= id + n.descendants; ++i)
     if (machine.at(i).kind == node_kind::agent || machine.at(i).kind == node_kind::memory) return true;
   return false;

@@ -7,13 +7,17 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace situ::machine {
 
 // The tree that a file, or a text, describes; `file_name` is what errors call the text. Throws bad_file, naming file,
 // line and key, and what to write.
-[[nodiscard]] tree read_toml(const std::string& path);
-[[nodiscard]] tree parse_toml(std::string_view text, std::string_view file_name);
+// `where`, if given, gets the place in the file of each node: "<file>:<line>: node[2]", for errors of whoever needs
+// more figures.
+[[nodiscard]] tree read_toml(const std::string& path, std::vector<std::string>* where = nullptr);
+[[nodiscard]] tree parse_toml(std::string_view text, std::string_view file_name,
+                              std::vector<std::string>* where = nullptr);
 // The text that describes a tree.
 [[nodiscard]] std::string to_toml(const tree& machine);
 

@@ -55,7 +55,17 @@ enum class memory_kind : std::uint8_t {
 // What a cache holds; a memory-side cache stands before a memory and is shared by all who use that.
 enum class cache_kind : std::uint8_t { unified, data, instruction, memory_side };
 // What a device is for.
-enum class device_kind : std::uint8_t { other, gpu, network, storage };
+enum class device_kind : std::uint8_t {
+  other,
+  gpu,
+  network,
+  storage,
+  network_adapter,   // between a tile and the network of its chip
+  dma,               // copies bytes by itself
+  range_operations,  // writes ranges of a cache back, and invalidates them
+  graph_writeback,   // the same for all objects that a graph reaches
+  graph_copy,        // copies object graphs beside a memory
+};
 
 // How much, where a source has no figures: memories compared with each other.
 enum class grade : std::uint8_t { unknown, low, medium, high };
@@ -68,11 +78,22 @@ enum class addressability : std::uint8_t {
   none,   // no processor reaches it by loads and stores: bytes come and go over an explicit link
 };
 
+// What a cache does with writes: passes them on at once, or keeps them until the line leaves.
+enum class write_policy : std::uint8_t { unknown, write_back, write_through };
+// What brings a line into a cache.
+enum class allocation : std::uint8_t { unknown, reads, reads_and_writes };
+// Who keeps the caches under a node coherent with each other. Of the machine, `none` says that nobody does between the
+// groups that say how they do it inside: the tiles of a non-coherent machine.
+enum class coherence : std::uint8_t { unknown, none, snooping, directory };
+
 // What joins nodes beside the tree.
 enum class link_kind : std::uint8_t {
-  coherent,  // an interconnect: loads and stores go over it, and caches stay coherent
-  copying,   // bytes go over it only where a program copies them; machine files call it "explicit"
+  coherent,    // an interconnect: loads and stores go over it, and caches stay coherent
+  copying,     // bytes go over it only where a program copies them; machine files call it "explicit"
+  incoherent,  // loads and stores go over it, and caches at its ends know nothing of each other
 };
+// How a link's ends hang together: each with each, or on a grid by their positions.
+enum class topology : std::uint8_t { direct, mesh };
 
 // A kind as it is written in machines/: "processing_unit", "hbm".
 [[nodiscard]] std::string_view name(node_kind kind) noexcept;
@@ -82,12 +103,28 @@ enum class link_kind : std::uint8_t {
 [[nodiscard]] std::string_view name(grade how_much) noexcept;
 [[nodiscard]] std::string_view name(addressability unit) noexcept;
 [[nodiscard]] std::string_view name(link_kind kind) noexcept;
+[[nodiscard]] std::string_view name(write_policy policy) noexcept;
+[[nodiscard]] std::string_view name(allocation when) noexcept;
+[[nodiscard]] std::string_view name(coherence how) noexcept;
+[[nodiscard]] std::string_view name(topology shape) noexcept;
 
 // A node's number in its tree; it means nothing in another tree, or in a view.
 using node_id = std::uint32_t;
 inline constexpr node_id no_node = ~node_id{0};               // no node
 inline constexpr node_id root_node = 0;                       // the machine
 inline constexpr std::uint32_t no_index = ~std::uint32_t{0};  // the operating system has no index for it
+
+// Cycles of a core's instructions, besides what their accesses wait. Zero means unknown.
+struct instruction_cycles {
+  double integer = 0;   // additions, logic, moves; loads and stores that hit the first cache
+  double multiply = 0;  // of integers
+  double divide = 0;    // of integers
+  double floating = 0;  // additions and multiplications
+  double branch = 0;    // taken or not
+  double call = 0;      // calls and returns
+
+  friend bool operator==(const instruction_cycles&, const instruction_cycles&) = default;
+};
 
 // What a source says of a node. Zero means unknown for every figure.
 struct node_facts {
@@ -117,6 +154,19 @@ struct node_facts {
   grade write_power = grade::unknown;  // power of accesses
   std::uint64_t density_bytes = 0;     // what a part of this technology holds, in order of magnitude
   addressability unit = addressability::unknown;
+  // What a model needs besides (src/model).
+  write_policy writes = write_policy::unknown;    // of a cache
+  allocation allocates_on = allocation::unknown;  // of a cache
+  coherence coherent_by = coherence::unknown;     // of the machine, a package or a group
+  std::uint32_t x = no_index;                     // of a package, group or device: its column on a mesh
+  std::uint32_t y = no_index;                     // and its row
+  std::uint32_t width_bits = 0;                   // of a group: what its bus carries in a cycle of its clock
+  double access_ns = 0;                           // of a memory: from its controller's side, without the way there
+  double occupancy_ns = 0;                        // of a memory: how long a burst keeps a channel
+  std::uint32_t burst_bytes = 0;                  // of a memory: what one access reads or writes
+  std::uint32_t channels = 0;                     // of a memory
+  std::uint32_t entries = 0;                      // of a device: what it holds or has under way at a time
+  instruction_cycles cycles;                      // of a core
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };
@@ -158,9 +208,14 @@ struct path {
 struct link {
   link_kind kind = link_kind::coherent;
   std::string name;             // "HyperTransport", "PCIe 3.0 x16"
-  double latency_ns = 0;        // from an end to another
+  double latency_ns = 0;        // from an end to another; of a mesh, of one hop
   std::uint64_t bandwidth = 0;  // bytes per second, each way between two ends
   std::vector<node_id> ends;    // two or more
+  topology shape = topology::direct;
+  std::uint32_t columns = 0;     // of a mesh; 0 otherwise
+  std::uint32_t rows = 0;        // of a mesh; 0 otherwise
+  std::uint32_t width_bits = 0;  // of a mesh: what a hop carries in a cycle of its clock
+  std::uint64_t hertz = 0;       // of a mesh
 
   friend bool operator==(const link&, const link&) = default;
 };
@@ -237,8 +292,8 @@ class tree_builder {
   // Adds a record; a second one of a pair replaces the first. Throws bad_argument unless it leads from processors or a
   // device to a memory, and where a latency is below zero or not finite.
   void add_path(path record);
-  // Adds a link. Throws bad_argument for fewer than two ends, one end twice, and an explicit link of an end that is no
-  // memory and no device.
+  // Adds a link. Throws bad_argument for fewer than two ends, one end twice, an explicit link of an end that is no
+  // memory and no device, and a mesh without columns, rows, or positions of its ends on them that differ.
   void add_link(link joined);
   // What has been said of a node; may be changed until build(). Throws std::out_of_range for an id that add() has not
   // returned.
@@ -246,8 +301,9 @@ class tree_builder {
   [[nodiscard]] node_facts& facts(node_id id) { return nodes_.at(id).facts; }
   // The tree: numbers, checks and completes. Processors, cores, packages and memories (but not devices' own) without an
   // OS index get their index in the tree. Throws bad_argument, with the node's label, where there is no processor,
-  // two have the same OS index, or a memory has one that processors cannot address. cost: n log n.
-  [[nodiscard]] tree build() &&;
+  // two have the same OS index, or a memory has one that processors cannot address. `ids`, if given, gets the node's id
+  // in the tree for each id that add() gave out. cost: n log n.
+  [[nodiscard]] tree build(std::vector<node_id>* ids = nullptr) &&;
 
  private:
   struct pending_node {

@@ -1,0 +1,124 @@
+// What the model needs to know of a machine, read out of its tree (machines/X.toml; docs/design/machine.md has the
+// keys).
+//
+// A *tile* is a coherence domain: cores, their caches, a bus and a network adapter, and perhaps a memory of its own. A
+// tree with groups that say `coherence` has a tile for each; a machine without such groups is one tile. A memory tile
+// is a group without cores.
+//
+// The latency of a cache or a tile-local memory is as a core sees it, from its load to its use; a memory behind a
+// network has an access time of its own, and what a core sees is the sum of the way.
+//
+// A value. cost of making one: linear in the tree.
+#pragma once
+
+#include <situ/machine/tree.h>
+
+#include "model/parts/time.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace situ::model {
+
+inline constexpr std::uint32_t none = ~std::uint32_t{0};  // no such part
+
+// A core's clock and what instructions cost besides their accesses.
+struct core_spec {
+  std::string name;  // "core 3"
+  std::uint32_t tile = 0;
+  time_ps period = 0;
+  machine::instruction_cycles cycles;     // of each class
+  std::vector<std::uint32_t> data_path;   // caches from the nearest on
+  std::vector<std::uint32_t> fetch_path;  // the same for instructions
+};
+
+// One cache.
+struct cache_spec {
+  std::string name;  // "L1d 3"
+  std::uint32_t tile = 0;
+  std::uint32_t level = 1;
+  machine::cache_kind kind = machine::cache_kind::unified;
+  std::uint32_t sets = 0;
+  std::uint32_t ways = 0;
+  std::uint32_t line_bytes = 0;
+  time_ps hit_time = 0;  // as a core sees it
+  bool write_through = false;
+  bool allocates_on_write = true;
+  std::vector<std::uint32_t> cores;  // whose path it lies in
+};
+
+// A coherence domain.
+struct tile_spec {
+  std::string name;  // "compute tile 2", "machine"
+  std::uint32_t x = 0;
+  std::uint32_t y = 0;
+  std::vector<std::uint32_t> cores;
+  std::vector<std::uint32_t> caches;
+  std::uint32_t local_memory = none;  // its tile-local memory
+  time_ps bus_period = 0;             // 0: nothing contends for a bus
+  std::uint32_t bus_bytes = 0;        // of one beat
+  bool has_adapter = false;
+  time_ps adapter_time = 0;               // of one pass
+  std::uint32_t adapter_outstanding = 1;  // operations under way at a time
+};
+
+// One memory.
+struct memory_spec {
+  std::string name;  // "dram 0", "scratchpad 3"
+  machine::memory_kind kind = machine::memory_kind::dram;
+  std::uint64_t bytes = 0;
+  std::uint32_t tile = none;  // whose tile-local memory it is
+  std::uint32_t x = 0;        // where its tile stands on the mesh
+  std::uint32_t y = 0;
+  time_ps access_time = 0;             // from a request at its controller to the first bytes
+  time_ps occupancy = 0;               // how long a burst keeps its channel
+  std::uint32_t burst_bytes = 0;       // of one access; longer ones go on at bytes_per_us
+  std::uint64_t bytes_per_second = 0;  // of one channel while a burst goes on
+  std::uint32_t channels = 1;          // interleaved by bursts
+};
+
+// A 2-D mesh between tiles; no columns where there is none.
+struct mesh_spec {
+  std::uint32_t columns = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t flit_bytes = 0;  // what a link carries in a cycle
+  time_ps period = 0;            // of a link
+  time_ps hop_time = 0;          // of a packet's head, from router to router
+};
+
+// Something that works beside the cores: a device of the tree.
+struct accelerator_spec {
+  std::string name;  // "graph copy unit 0"
+  machine::device_kind kind = machine::device_kind::other;
+  std::uint32_t x = 0;
+  std::uint32_t y = 0;
+  std::uint32_t tile = none;    // of a compute tile
+  std::uint32_t memory = none;  // near which memory it stands
+  time_ps period = 0;
+  std::uint32_t entries = 0;  // of its FIFO
+};
+
+// The whole machine. Indices (none: no such part) count within their vector.
+struct machine_spec {
+  std::string name;
+  std::string description;
+  bool coherent = true;  // there is one tile, or caches are coherent between tiles
+  std::vector<core_spec> cores;
+  std::vector<cache_spec> caches;
+  std::vector<tile_spec> tiles;
+  std::vector<memory_spec> memories;
+  mesh_spec mesh;
+  std::vector<accelerator_spec> accelerators;
+
+  // Checks and completes what a tree says. `where[node]`, if given, says where the node stands in its file. Throws
+  // bad_file for a missing figure or an impossible geometry, naming the node, what is wrong and what is allowed.
+  [[nodiscard]] static machine_spec from(const machine::tree& described, const std::vector<std::string>& where = {});
+};
+
+// Reads a machine file. Throws bad_file as machine::read_toml and machine_spec::from do, with file and line.
+[[nodiscard]] machine_spec read_machine(const std::string& path);
+[[nodiscard]] machine_spec parse_machine(std::string_view text, std::string_view file_name);
+
+}  // namespace situ::model

@@ -1,0 +1,107 @@
+// A machine made of the parts: what an access costs at the time when it happens, and what each part has counted.
+//
+// Times are exact as long as requests come in the order of their time; where the executor runs a core ahead of others,
+// a request takes the first gap that fits (busy_calendar.h). A core waits for its reads and atomics; its writes go
+// through a buffer of one entry where the first cache writes through. docs/design/model.md has the whole way of an
+// access, worked out.
+//
+// An executor may look into a core's first cache itself: first_data_cache(core).hit(line) is the whole of a read hit,
+// which costs hit_time and may be counted with count_hits(). All else is access().
+//
+// Not thread-safe: a modelled machine runs in one thread. cost: a hit in a first cache a few nanoseconds, a way through
+// bus, mesh and memory about a hundred.
+#pragma once
+
+#include "model/parts/counters.h"
+#include "model/parts/machine_spec.h"
+#include "model/parts/set_associative_cache.h"
+#include "model/parts/time.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace situ::model {
+
+// What happened to a line of a tile's outermost cache.
+enum class line_event : std::uint8_t {
+  written_back,  // its dirty bytes went to memory; the line stays
+  evicted,       // it left, and its dirty bytes, if any, went to memory
+  invalidated,   // it left, and its dirty bytes, if any, are lost
+};
+
+// Who wants to know of lines that leave or reach memory: a coherence_shadow, above all. `line` is an address divided by
+// the cache's line_bytes(). Called before the time that it takes is known.
+class line_observer {
+ public:
+  virtual ~line_observer() = default;
+  virtual void on_line(std::uint32_t tile, std::uint64_t line, std::uint32_t line_bytes, line_event what,
+                       bool was_dirty) = 0;
+};
+
+// For map_range(): the tile-local memory of whatever tile asks, so that each tile has bytes of its own there.
+inline constexpr std::uint32_t local_memory = none - 1;
+
+class modelled_machine {
+ public:
+  explicit modelled_machine(machine_spec spec);
+  ~modelled_machine();
+  modelled_machine(modelled_machine&&) noexcept;
+  modelled_machine& operator=(modelled_machine&&) noexcept;
+
+  [[nodiscard]] const machine_spec& spec() const noexcept;
+  [[nodiscard]] std::uint32_t core_count() const noexcept;
+  [[nodiscard]] std::uint32_t tile_of(std::uint32_t core) const noexcept;
+  [[nodiscard]] time_ps period(std::uint32_t core) const noexcept;
+
+  // Says where the bytes [begin, end) lie: an index into spec().memories, or local_memory. Later ranges cover earlier
+  // ones. Throws bad_argument for no such memory, or for an empty range.
+  void map_range(std::uint64_t begin, std::uint64_t end, std::uint32_t memory, bool cacheable = true);
+
+  // One access of a core that begins at `now`. Returns when the core may go on. Accesses across lines are several, one
+  // after the other. Throws bad_argument for an address that no range holds. pre: bytes > 0.
+  time_ps access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
+
+  // The cache that a core's reads and writes meet first; pre: the core has one (has_data_cache).
+  [[nodiscard]] bool has_data_cache(std::uint32_t core) const noexcept;
+  [[nodiscard]] set_associative_cache& first_data_cache(std::uint32_t core) noexcept;
+  [[nodiscard]] time_ps first_hit_time(std::uint32_t core) const noexcept;
+  // Read and write hits that the executor found by itself.
+  void count_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) noexcept;
+
+  // Operations of a core on all caches of its tile for the bytes [begin, end): dirty lines go to memory and stay; are
+  // dropped, with what is dirty; both. The core issues a command a line, or one for each line that is there where the
+  // range is larger than the cache. Returns when the last is done.
+  time_ps write_back(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
+  time_ps invalidate(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
+  time_ps flush(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
+
+  // Work for another tile: `bytes` of arguments into its tile-local memory. Returns when they have arrived; the core is
+  // free at once, after the adapter took them (adapter_time).
+  time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
+  // Copies bytes between two memories past the caches: by the adapter of the core's tile. Returns when the last byte is
+  // there; the core need not wait. Throws bad_argument for an address that no range holds.
+  time_ps dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes, time_ps now);
+  // Reads and writes a word at the memory that holds it, past the caches. Returns when the old value is back.
+  time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+
+  // An access of a unit that stands beside a memory: neither network nor caches. Returns when it is done. Throws
+  // bad_argument for no such memory.
+  time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now);
+  // The memory that holds an address, as map_range() said it; for local_memory that of `tile`. Throws bad_argument.
+  [[nodiscard]] std::uint32_t memory_of(std::uint64_t address, std::uint32_t tile) const;
+
+  // Who is told of the lines of each tile's outermost cache; nullptr: nobody. It must outlive the machine, or be unset.
+  void observe(line_observer* observer) noexcept;
+
+  // What every part has counted since the beginning or reset_counters().
+  [[nodiscard]] std::vector<part_counters> counters() const;
+  void reset_counters() noexcept;
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace situ::model

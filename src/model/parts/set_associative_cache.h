@@ -1,0 +1,168 @@
+// Which lines a cache holds: tags, least recently used order, and two bits a line. No data: the bytes are the program's
+// own, or those of a coherence_shadow.
+//
+// Invariants
+//   1. The ways of a set stand in the order of their use, the last used first; free ways stand behind the others.
+//   2. An entry is line * 4 + bits; a free one is all ones, which no line is (lines are addresses divided by 16 or
+//   more).
+//
+// A hit on the line used last in its set is a load, a shift and a comparison; on another way it moves that to the
+// front. Not thread-safe. cost: hits a handful of instructions, the rest linear in the ways.
+#pragma once
+
+#include <situ/base/detail/assert.h>
+
+#include "model/parts/time.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace situ::model {
+
+// What a cache knows of a line besides that it is there.
+struct line_state {
+  bool dirty = false;     // newer than what is below
+  bool writable = false;  // no other cache has it: it may be written without asking
+  friend bool operator==(const line_state&, const line_state&) = default;
+};
+
+// The tags of one cache. A line is an address divided by line_bytes().
+class set_associative_cache {
+ public:
+  static constexpr std::uint64_t no_line = ~std::uint64_t{0} >> 2;
+
+  // What left the cache to make room; line is no_line where nothing did.
+  struct victim {
+    std::uint64_t line = no_line;
+    line_state state;
+    [[nodiscard]] bool exists() const noexcept { return line != no_line; }
+  };
+
+  // pre: sets is a power of two, as is line_bytes, from 4 on; ways > 0.
+  set_associative_cache(std::uint32_t sets, std::uint32_t ways, std::uint32_t line_bytes)
+      : entries_(std::size_t{sets} * ways, free_entry),
+        mask_{sets - 1},
+        ways_{ways},
+        line_shift_{static_cast<std::uint32_t>(std::countr_zero(line_bytes))} {
+    SITU_ASSERT(1, std::has_single_bit(sets) && ways > 0, "a cache has a power of two of sets, and a way or more");
+    SITU_ASSERT(1, std::has_single_bit(line_bytes) && line_bytes >= 4, "a cache's line is a power of two of bytes");
+  }
+
+  [[nodiscard]] std::uint64_t line_of(std::uint64_t address) const noexcept { return address >> line_shift_; }
+  [[nodiscard]] std::uint64_t address_of(std::uint64_t line) const noexcept { return line << line_shift_; }
+  [[nodiscard]] std::uint32_t line_bytes() const noexcept { return 1U << line_shift_; }
+  [[nodiscard]] std::uint32_t line_shift() const noexcept { return line_shift_; }
+  [[nodiscard]] std::uint32_t sets() const noexcept { return mask_ + 1; }
+  [[nodiscard]] std::uint32_t ways() const noexcept { return ways_; }
+
+  // Whether the line is there, for reading; it becomes the last used. Counts nothing.
+  [[nodiscard]] bool hit(std::uint64_t line) noexcept {
+    std::uint64_t* const set = set_of(line);
+    return set[0] >> 2 == line || find_behind(set, line);
+  }
+  // Whether the line is there and may be written; it becomes the last used, and dirty.
+  [[nodiscard]] bool hit_for_write(std::uint64_t line) noexcept {
+    std::uint64_t* const set = set_of(line);
+    if (set[0] >> 2 != line && !find_behind(set, line)) return false;
+    if ((set[0] & writable_bit) == 0) return false;
+    set[0] |= dirty_bit;
+    return true;
+  }
+
+  // Whether the line is there, without using it.
+  [[nodiscard]] bool holds(std::uint64_t line) const noexcept { return find(line) != nullptr; }
+  // What is known of a line; nothing of one that is not there.
+  [[nodiscard]] line_state state(std::uint64_t line) const noexcept {
+    const std::uint64_t* const entry = find(line);
+    return entry == nullptr ? line_state{} : state_of(*entry);
+  }
+  // Changes what is known of a line that is there. Returns whether it is.
+  bool set_state(std::uint64_t line, line_state now) noexcept {
+    std::uint64_t* const entry = find(line);
+    if (entry == nullptr) return false;
+    *entry = line << 2 | bits(now);
+    return true;
+  }
+
+  // Puts a line that is not there in front of its set, and returns what had to leave.
+  victim fill(std::uint64_t line, line_state now) noexcept {
+    SITU_ASSERT(2, !holds(line), "a line is filled only where it is not");
+    std::uint64_t* const set = set_of(line);
+    const std::uint64_t last = set[ways_ - 1];
+    for (std::uint32_t i = ways_ - 1; i > 0; --i) set[i] = set[i - 1];
+    set[0] = line << 2 | bits(now);
+    return last == free_entry ? victim{} : victim{last >> 2, state_of(last)};
+  }
+
+  // Drops a line, dirty or not. Returns it as it was; it does not exist where it was not there.
+  victim drop(std::uint64_t line) noexcept {
+    std::uint64_t* const set = set_of(line);
+    for (std::uint32_t i = 0; i < ways_; ++i) {
+      if (set[i] >> 2 != line) continue;
+      const victim gone{line, state_of(set[i])};
+      for (; i + 1 < ways_; ++i) set[i] = set[i + 1];
+      set[ways_ - 1] = free_entry;
+      return gone;
+    }
+    return {};
+  }
+
+  // Calls f(line, state) for each line that is there with first <= line <= last, in no order that means anything. f may
+  // drop or change the line. cost: the lines of the range or the entries of the cache, whichever are fewer.
+  template <class F>
+  void for_each(std::uint64_t first, std::uint64_t last, F&& f) {
+    if (last - first < entries_.size()) {
+      for (std::uint64_t line = first; line <= last; ++line)
+        if (const std::uint64_t* entry = find(line)) f(line, state_of(*entry));
+      return;
+    }
+    const std::vector<std::uint64_t> present = entries_;
+    for (const std::uint64_t entry : present)
+      if (entry != free_entry && entry >> 2 >= first && entry >> 2 <= last) f(entry >> 2, state_of(entry));
+  }
+
+ private:
+  static constexpr std::uint64_t dirty_bit = 1;
+  static constexpr std::uint64_t writable_bit = 2;
+  static constexpr std::uint64_t free_entry = ~std::uint64_t{0};
+
+  [[nodiscard]] static std::uint64_t bits(line_state now) noexcept {
+    return (now.dirty ? dirty_bit : 0) | (now.writable ? writable_bit : 0);
+  }
+  [[nodiscard]] static line_state state_of(std::uint64_t entry) noexcept {
+    return {.dirty = (entry & dirty_bit) != 0, .writable = (entry & writable_bit) != 0};
+  }
+  [[nodiscard]] std::uint64_t* set_of(std::uint64_t line) noexcept {
+    return entries_.data() + static_cast<std::size_t>(line & mask_) * ways_;
+  }
+  [[nodiscard]] const std::uint64_t* find(std::uint64_t line) const noexcept {
+    const std::uint64_t* const set = entries_.data() + static_cast<std::size_t>(line & mask_) * ways_;
+    for (std::uint32_t i = 0; i < ways_; ++i)
+      if (set[i] >> 2 == line) return set + i;
+    return nullptr;
+  }
+  [[nodiscard]] std::uint64_t* find(std::uint64_t line) noexcept {
+    return const_cast<std::uint64_t*>(std::as_const(*this).find(line));
+  }
+  // In a way behind the first: moves it to the front.
+  bool find_behind(std::uint64_t* set, std::uint64_t line) noexcept {
+    for (std::uint32_t i = 1; i < ways_; ++i) {
+      if (set[i] >> 2 != line) continue;
+      const std::uint64_t entry = set[i];
+      for (; i > 0; --i) set[i] = set[i - 1];
+      set[0] = entry;
+      return true;
+    }
+    return false;
+  }
+
+  std::vector<std::uint64_t> entries_;
+  std::uint32_t mask_;
+  std::uint32_t ways_;
+  std::uint32_t line_shift_;
+};
+
+}  // namespace situ::model
