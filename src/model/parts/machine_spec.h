@@ -15,9 +15,9 @@
 
 #include "model/parts/time.h"
 
-#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace situ::model {
@@ -72,9 +72,10 @@ struct memory_spec {
   std::uint32_t tile = none;  // whose tile-local memory it is
   std::uint32_t x = 0;        // where its tile stands on the mesh
   std::uint32_t y = 0;
+  time_ps adapter_time = 0;            // of one pass of the network adapter beside it
   time_ps access_time = 0;             // from a request at its controller to the first bytes
   time_ps occupancy = 0;               // how long a burst keeps its channel
-  std::uint32_t burst_bytes = 0;       // of one access; longer ones go on at bytes_per_us
+  std::uint32_t burst_bytes = 0;       // of one access; longer ones go on at the bandwidth
   std::uint64_t bytes_per_second = 0;  // of one channel while a burst goes on
   std::uint32_t channels = 1;          // interleaved by bursts
 };

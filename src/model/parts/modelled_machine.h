@@ -12,6 +12,7 @@
 // bus, mesh and memory about a hundred.
 #pragma once
 
+#include "model/parts/camat.h"
 #include "model/parts/counters.h"
 #include "model/parts/machine_spec.h"
 #include "model/parts/set_associative_cache.h"
@@ -98,6 +99,9 @@ class modelled_machine {
   // What every part has counted since the beginning or reset_counters().
   [[nodiscard]] std::vector<part_counters> counters() const;
   void reset_counters() noexcept;
+  // C-AMAT of a cache, in picoseconds. Those of first caches count what the core waits for, which is for reads alone
+  // where they write through.
+  [[nodiscard]] camat_figures camat(std::uint32_t cache) const;
 
  private:
   struct impl;

@@ -72,6 +72,12 @@ class set_associative_cache {
     return true;
   }
 
+  // All entries, set after set, as invariants 1 and 2 say; they stay where they are as long as the cache lives, also
+  // when it is moved. For executors that look at a set's first way themselves:
+  //   read hit   entries()[(line & (sets() - 1)) * ways()] >> 2 == line
+  //   write hit  the same entry == (line << 2 | 3)
+  [[nodiscard]] const std::uint64_t* entries() const noexcept { return entries_.data(); }
+
   // Whether the line is there, without using it.
   [[nodiscard]] bool holds(std::uint64_t line) const noexcept { return find(line) != nullptr; }
   // What is known of a line; nothing of one that is not there.

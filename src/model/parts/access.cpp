@@ -1,0 +1,289 @@
+// The way of an access through caches, bus and memories. docs/design/model.md works it out with figures.
+//
+// 1. The latency of a cache is as a core sees a hit in it: the sum for a hit further out is that cache's latency alone,
+//    not the sum of those on the way; waiting for the bus comes on top.
+// 2. A tile-local memory is cached by the first level only; the tile's outer caches are for memories elsewhere.
+// 3. In a machine of several tiles the outermost cache of a tile has every line of global memory that the inner ones
+//    have: what leaves it leaves them.
+#include "model/parts/machine_state.h"
+
+#include <algorithm>
+
+namespace situ::model {
+
+time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
+                                            access_kind kind, time_ps now) {
+  core_state& c = cores[core];
+  switch (kind) {
+    case access_kind::read: ++c.reads; return read(core, spec.cores[core].data_path, address, bytes, now);
+    case access_kind::fetch: ++c.fetches; return read(core, spec.cores[core].fetch_path, address, bytes, now);
+    case access_kind::write: ++c.writes; return write(core, address, bytes, now);
+    case access_kind::atomic: ++c.atomics; return atomic(core, address, bytes, now);
+  }
+  return now;
+}
+
+modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, path all) const {
+  if (!where.own) return all;
+  std::size_t depth = 0;
+  while (depth < all.size() && spec.caches[all[depth]].level == 1) ++depth;
+  return all.first(depth);
+}
+
+time_ps modelled_machine::impl::read(std::uint32_t core, path all, std::uint64_t address, std::uint32_t bytes,
+                                     time_ps now) {
+  core_state& c = cores[core];
+  if (!all.empty()) {
+    cache_state& first = caches[all.front()];
+    if (first.tags.hit(first.tags.line_of(address))) {
+      ++first.hits;
+      return now + first.hit_time;
+    }
+  }
+  const home where = home_of(address, c.tile);
+  const path way = where.cacheable ? path_to(where, all) : path{};
+  const time_ps done =
+      way.empty() ? uncached(core, where, address, bytes, false, now) : get_line(core, way, where, address, false, now);
+  const time_ps hit_time = way.empty() ? 0 : caches[way.front()].hit_time;
+  c.waited += done - now - hit_time;
+  if (!way.empty()) caches[way.front()].miss_time += done - now - hit_time;
+  return done;
+}
+
+// Brings a line that the first cache misses to it. The time of the whole access.
+time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const home& where, std::uint64_t address,
+                                         bool to_own, time_ps now) {
+  core_state& c = cores[core];
+  tile_bus& bus = tiles[c.tile].bus;
+  ++caches[way.front()].misses;
+  std::size_t level = 1;
+  while (level < way.size() && !caches[way[level]].tags.hit(caches[way[level]].tags.line_of(address))) {
+    ++caches[way[level]].misses;
+    ++level;
+  }
+  const found_at_peers others = ask_peers(c, address, to_own);
+  const std::uint32_t bytes = caches[way.front()].tags.line_bytes();
+  const bool on_chip = level < way.size() || others.dirty;
+  const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
+  time_ps done = 0;
+  if (on_chip) {
+    const cache_state& source = caches[way[std::min(level, way.size() - 1)]];
+    done = begin + source.hit_time + others.time;
+    if (level < way.size()) ++caches[way[level]].hits;
+  } else if (where.own) {
+    done = memories[where.memory].access(address, bytes, false, begin);
+  } else {
+    done = get_from_memory(core, way.back(), where, address, bytes, begin);
+  }
+  for (std::size_t outer = 1; outer <= level && outer < way.size(); ++outer) {
+    const time_ps hit_time = caches[way[outer]].hit_time;
+    caches[way[outer]].meter.add(begin, hit_time, done > begin + hit_time ? done - begin - hit_time : 0);
+  }
+  for (std::size_t i = level; i-- > 1;) fill(way[i], address, {.dirty = false, .writable = true}, done);
+  if (spec.caches[way.front()].write_through) {
+    fill(way.front(), address, {}, done);
+  } else {
+    fill(way.front(), address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, done);
+  }
+  return done;
+}
+
+time_ps modelled_machine::impl::get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where,
+                                                std::uint64_t address, std::uint32_t bus_bytes, time_ps begin) {
+  const std::uint32_t tile = cores[core].tile;
+  const set_associative_cache& outer = caches[outermost].tags;
+  const time_ps looked = begin + caches[outermost].hit_time;
+  const time_ps there =
+      remote_access(tile, where.memory, outer.address_of(outer.line_of(address)), outer.line_bytes(), false, looked);
+  return bus_bytes == 0 ? there : tiles[tile].bus.answer(bus_bytes, there);
+}
+
+// What write-back caches beside the path have of the line: they give what is dirty, and lose the line, or the right to
+// write it. Write-through ones only lose it.
+modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const core_state& of, std::uint64_t address,
+                                                                         bool to_own) {
+  found_at_peers found;
+  for (const std::uint32_t peer : of.peers) {
+    cache_state& other = caches[peer];
+    const std::uint64_t line = other.tags.line_of(address);
+    if (!other.tags.holds(line)) continue;
+    if (!spec.caches[peer].write_through) {
+      found.any = true;
+      if (other.tags.state(line).dirty) {
+        found.dirty = true;
+        found.time = std::max(found.time, other.hit_time);
+      }
+    }
+    if (to_own) {
+      other.tags.drop(line);
+      ++other.invalidations;
+    } else if (!spec.caches[peer].write_through) {
+      other.tags.set_state(line, {});
+    }
+  }
+  return found;
+}
+
+// Puts a line into a cache; what leaves it goes outwards.
+void modelled_machine::impl::fill(std::uint32_t index, std::uint64_t address, line_state state, time_ps now) {
+  cache_state& cache = caches[index];
+  const std::uint64_t line = cache.tags.line_of(address);
+  // It may be there: a write-back brought it, or a shorter line inside fills it a second time.
+  if (cache.tags.holds(line)) {
+    const line_state old = cache.tags.state(line);
+    cache.tags.set_state(line, {.dirty = old.dirty || state.dirty, .writable = state.writable});
+    return;
+  }
+  const set_associative_cache::victim gone = cache.tags.fill(line, state);
+  if (!gone.exists()) return;
+  ++cache.evictions;
+  const std::uint64_t left = cache.tags.address_of(gone.line);
+  if (cache.next == none) {
+    leave_outermost(index, gone, now);
+  } else if (gone.state.dirty) {
+    ++cache.write_backs;
+    if (home_of(left, cache.tile).own) {
+      write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
+    } else {
+      fill(cache.next, left, {.dirty = true, .writable = true}, now);
+    }
+  }
+}
+
+// A line's bytes on their way to the memory where they lie. Nobody waits for it but what comes next on that way.
+time_ps modelled_machine::impl::write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes,
+                                                time_ps now) {
+  const home where = home_of(address, tile);
+  if (where.own) return memories[where.memory].access(address, bytes, true, now);
+  return remote_access(tile, where.memory, address, bytes, true, now);
+}
+
+// A line that left a tile's outermost cache: to memory if it is dirty, after what it made room for.
+void modelled_machine::impl::leave_outermost(std::uint32_t index, const set_associative_cache::victim& gone,
+                                             time_ps now) {
+  cache_state& outer = caches[index];
+  const std::uint64_t address = outer.tags.address_of(gone.line);
+  bool dirty = gone.state.dirty;
+  if (!spec.coherent)
+    for (const std::uint32_t inner : spec.tiles[outer.tile].caches) {
+      if (inner == index) continue;
+      set_associative_cache& tags = caches[inner].tags;
+      for (std::uint32_t at = 0; at < outer.tags.line_bytes(); at += tags.line_bytes())
+        dirty |= tags.drop(tags.line_of(address + at)).state.dirty;
+    }
+  notify(outer.tile, gone.line, outer.tags.line_bytes(), line_event::evicted, dirty);
+  if (!dirty) return;
+  ++outer.write_backs;
+  write_to_memory(outer.tile, address, outer.tags.line_bytes(), now);
+}
+
+// A core goes on when its write buffer has taken the write; it waits for the write before.
+time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
+  core_state& c = cores[core];
+  const path all = spec.cores[core].data_path;
+  const bool passes_on = !all.empty() && spec.caches[all.front()].write_through;
+  if (!all.empty() && !passes_on) {
+    cache_state& first = caches[all.front()];
+    if (first.tags.hit_for_write(first.tags.line_of(address))) {
+      ++first.hits;
+      return now + first.hit_time;
+    }
+  }
+  const home where = home_of(address, c.tile);
+  const path way = where.cacheable ? path_to(where, all) : path{};
+  if (way.empty()) return uncached(core, where, address, bytes, true, now);
+  const time_ps begin = std::max(now, c.store_free);
+  const time_ps goes_on = begin + caches[way.front()].hit_time;
+  c.waited += begin - now;
+  if (passes_on) {
+    c.store_free = write_through(core, address, bytes, where, goes_on);
+    return goes_on;
+  }
+  cache_state& first = caches[way.front()];
+  const std::uint64_t line = first.tags.line_of(address);
+  if (first.tags.holds(line)) {  // only the right to write it is missing
+    ++first.hits;
+    const found_at_peers others = ask_peers(c, address, true);
+    first.tags.set_state(line, {.dirty = true, .writable = true});
+    c.store_free = begin + (others.any ? caches[all.back()].hit_time : first.hit_time);
+  } else {
+    c.store_free = get_line(core, way, where, address, true, begin);
+  }
+  return goes_on;
+}
+
+time_ps modelled_machine::impl::write_through(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
+                                              const home& where, time_ps now) {
+  core_state& c = cores[core];
+  cache_state& first = caches[spec.cores[core].data_path.front()];
+  ++(first.tags.hit(first.tags.line_of(address)) ? first.hits : first.misses);
+  ask_peers(c, address, true);
+  const time_ps begin = tiles[c.tile].bus.transfer(bytes, now);
+  if (where.own) return memories[where.memory].access(address, bytes, true, begin);
+  return write_below(core, address, bytes, begin);
+}
+
+// A write that the first cache passed on, into the next one or to memory.
+time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
+                                            time_ps now) {
+  const core_state& c = cores[core];
+  const path way = spec.cores[core].data_path;
+  for (std::size_t level = 1; level < way.size(); ++level) {
+    cache_state& cache = caches[way[level]];
+    const cache_spec& how = spec.caches[way[level]];
+    const std::uint64_t line = cache.tags.line_of(address);
+    const bool there = cache.tags.hit(line);
+    ++(there ? cache.hits : cache.misses);
+    if (there && !how.write_through) {
+      cache.tags.set_state(line, {.dirty = true, .writable = true});
+      cache.meter.add(now, cache.hit_time, 0);
+      return now + cache.hit_time;
+    }
+    if (how.write_through || !how.allocates_on_write) continue;
+    const home where = home_of(address, c.tile);
+    const time_ps done = get_from_memory(core, way.back(), where, address, 0, now);
+    cache.meter.add(now, cache.hit_time, done - now - std::min(done - now, cache.hit_time));
+    fill(way[level], address, {.dirty = true, .writable = true}, done);
+    return done;
+  }
+  return remote_access(c.tile, home_of(address, c.tile).memory, address, bytes, true, now);
+}
+
+time_ps modelled_machine::impl::uncached(std::uint32_t core, const home& where, std::uint64_t address,
+                                         std::uint32_t bytes, bool is_write, time_ps now) {
+  core_state& c = cores[core];
+  tile_state& tile = tiles[c.tile];
+  const auto at_memory = [&](time_ps begin) {
+    return where.own ? memories[where.memory].access(address, bytes, is_write, begin)
+                     : remote_access(c.tile, where.memory, address, bytes, is_write, begin);
+  };
+  if (!is_write) return tile.bus.answer(bytes, at_memory(tile.bus.ask(now)));
+  const time_ps begin = std::max(now, c.store_free);
+  c.waited += begin - now;
+  c.store_free = at_memory(tile.bus.transfer(bytes, begin));
+  return begin + spec.cores[core].period;
+}
+
+// In a tile of its own memory: the bus is kept for the whole of it. In a coherent machine: a write that the core waits
+// for. Anywhere else: at the memory.
+time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
+  core_state& c = cores[core];
+  const home where = home_of(address, c.tile);
+  time_ps done = now;
+  if (where.own) {
+    tile_bus& bus = tiles[c.tile].bus;
+    memory_controller& memory = memories[where.memory];
+    const time_ps length = memory.spec().access_time + bus.transfer_time(bytes);
+    ask_peers(c, address, true);
+    done = std::max(memory.access(address, bytes, true, bus.lock(length, now)) + bus.transfer_time(bytes), now);
+  } else if (spec.coherent && where.cacheable) {
+    done = std::max(write(core, address, bytes, now), c.store_free);
+    if (!spec.cores[core].data_path.empty()) done += 4 * caches[spec.cores[core].data_path.front()].hit_time;
+  } else {
+    done = remote_atomic(c.tile, address, bytes, now);
+  }
+  c.waited += done - now;
+  return done;
+}
+
+}  // namespace situ::model

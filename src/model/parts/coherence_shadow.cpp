@@ -1,0 +1,262 @@
+#include "model/parts/coherence_shadow.h"
+
+#include <situ/base/error.h>
+
+#include "base/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+namespace situ::model {
+
+// Bits of a mask stand for the bytes of a line: bit b for byte b.
+//
+// A tile's bytes of a line are in place while it owns the line, in its view otherwise. What it has written since it got
+// the line, or last wrote it back, is marked beside the line, so that a write to a line of one's own needs no look-up.
+struct coherence_shadow::impl {
+  static constexpr std::uint32_t memory = none;  // as a writer: an atomic or a device
+
+  struct mark {
+    std::uint64_t written = 0;
+    std::uintptr_t written_at = 0;
+  };
+  struct view {
+    std::vector<std::byte> bytes;  // while the tile does not own the line; so is the mark
+    mark marked;
+  };
+  // Who wrote bytes of the memory's line last, through a write-back or at the memory itself.
+  struct last_write {
+    std::uint32_t tile = memory;
+    std::uintptr_t at = 0;
+  };
+  struct region {
+    std::uint64_t begin = 0;
+    std::uint64_t bytes = 0;
+    detail::pages owners;  // a byte a line: 0 the memory, t + 1 tile t
+    detail::pages marks;   // a mark a line, of its owner
+    detail::pages shadow;  // the memory's bytes of lines that a tile owns
+  };
+  // A line of a region.
+  struct spot {
+    std::uint64_t number;  // address / line_bytes
+    std::byte* place;
+    std::byte* shadow;
+    std::uint8_t* owner;
+    mark* marked;  // the owner's
+  };
+
+  std::uint32_t tiles = 0;
+  std::uint32_t line_bytes = 0;
+  std::function<void(const coherence_report&)> report;
+  std::vector<region> regions;
+  std::vector<std::unordered_map<std::uint64_t, view>> views;  // of each tile, by line
+  std::unordered_map<std::uint64_t, last_write> last_writes;   // by line
+  std::uintptr_t cause = 0;
+  std::uint64_t stale_reads = 0;
+  std::uint64_t lost_writes = 0;
+
+  [[nodiscard]] std::optional<spot> find(std::uint64_t address) {
+    for (region& r : regions) {
+      if (address - r.begin >= r.bytes) continue;
+      const std::uint64_t line = (address - r.begin) / line_bytes;
+      return spot{address / line_bytes, reinterpret_cast<std::byte*>(r.begin + line * line_bytes),
+                  r.shadow.data() + line * line_bytes, reinterpret_cast<std::uint8_t*>(r.owners.data()) + line,
+                  reinterpret_cast<mark*>(r.marks.data()) + line};
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::uint64_t mask_of(std::uint64_t address, std::uint64_t bytes) const {
+    const std::uint64_t ones = bytes >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1;
+    return ones << (address % line_bytes);
+  }
+
+  // Bytes of a tile's line, wherever they are. pre: it has a view.
+  [[nodiscard]] std::byte* bytes_of(const spot& at, std::uint32_t tile) {
+    return *at.owner == tile + 1 ? at.place : views[tile].at(at.number).bytes.data();
+  }
+  [[nodiscard]] mark& mark_of(const spot& at, std::uint32_t tile) {
+    return *at.owner == tile + 1 ? *at.marked : views[tile].at(at.number).marked;
+  }
+  [[nodiscard]] std::byte* memory_bytes(const spot& at) const { return *at.owner == 0 ? at.place : at.shadow; }
+
+  // Lets the memory own the line: its bytes are in place, the owner's in its view.
+  void give_back(const spot& at) {
+    if (*at.owner == 0) return;
+    view& owners = views[*at.owner - 1].at(at.number);
+    owners.bytes.assign(at.place, at.place + line_bytes);
+    owners.marked = *at.marked;
+    std::memcpy(at.place, at.shadow, line_bytes);
+    *at.owner = 0;
+  }
+
+  // Lets a tile own the line; its first look at it takes what the memory has.
+  void own(const spot& at, std::uint32_t tile) {
+    give_back(at);
+    std::memcpy(at.shadow, at.place, line_bytes);
+    const auto [mine, is_new] = views[tile].try_emplace(at.number);
+    if (!is_new) std::memcpy(at.place, mine->second.bytes.data(), line_bytes);
+    *at.marked = mine->second.marked;
+    *at.owner = static_cast<std::uint8_t>(tile + 1);
+  }
+
+  void tell(coherence_report::what kind, const spot& at, std::uint64_t mask, std::uint32_t tile, std::uintptr_t here,
+            std::uint32_t other, std::uintptr_t there) {
+    ++(kind == coherence_report::what::stale_read ? stale_reads : lost_writes);
+    if (!report) return;
+    const auto first = static_cast<std::uint32_t>(std::countr_zero(mask));
+    const auto count = static_cast<std::uint32_t>(std::countr_one(mask >> first));
+    report({.kind = kind,
+            .address = at.number * line_bytes + first,
+            .bytes = count,
+            .tile = tile,
+            .other_tile = other,
+            .at = here,
+            .other_at = there});
+  }
+
+  // Which of the bytes of a mask differ.
+  [[nodiscard]] std::uint64_t differing(const std::byte* a, const std::byte* b, std::uint64_t mask) const {
+    std::uint64_t result = 0;
+    for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
+      const int byte = std::countr_zero(rest);
+      if (a[byte] != b[byte]) result |= std::uint64_t{1} << byte;
+    }
+    return result;
+  }
+
+  // Whether a tile that reads these bytes misses what another wrote. Bytes that it wrote itself are its own affair.
+  void check_read(const spot& at, std::uint32_t tile, std::uint64_t mask, std::uintptr_t here) {
+    mask &= ~mark_of(at, tile).written;
+    const std::byte* const seen = bytes_of(at, tile);
+    for (std::uint32_t other = 0; other < tiles; ++other) {
+      if (other == tile) continue;
+      if (!views[other].contains(at.number)) continue;
+      const mark& theirs = mark_of(at, other);
+      const std::uint64_t stale = differing(seen, bytes_of(at, other), mask & theirs.written);
+      if (stale == 0) continue;
+      tell(coherence_report::what::stale_read, at, stale, tile, here, other, theirs.written_at);
+      mask &= ~stale;
+    }
+    const std::uint64_t stale = differing(seen, memory_bytes(at), mask);
+    if (stale == 0) return;
+    const last_write& last = last_writes[at.number];
+    tell(coherence_report::what::stale_read, at, stale, tile, here, last.tile, last.at);
+  }
+
+  // A tile's whole line goes to memory; what others have written there since the tile got it is lost.
+  void write_back(const spot& at, std::uint32_t tile) {
+    mark& mine = mark_of(at, tile);
+    std::byte* const memory_has = memory_bytes(at);
+    const std::byte* const tile_has = bytes_of(at, tile);
+    const std::uint64_t lost = differing(tile_has, memory_has, mask_of(0, line_bytes) & ~mine.written);
+    last_write& last = last_writes[at.number];
+    if (lost != 0) tell(coherence_report::what::lost_write, at, lost, tile, cause, last.tile, last.at);
+    std::memcpy(memory_has, tile_has, line_bytes);
+    last = {.tile = tile, .at = mine.written_at};
+    mine.written = 0;
+  }
+
+  void forget(const spot& at, std::uint32_t tile) {
+    if (*at.owner == tile + 1) {
+      std::memcpy(at.place, at.shadow, line_bytes);
+      *at.owner = 0;
+    }
+    views[tile].erase(at.number);
+  }
+};
+
+coherence_shadow::coherence_shadow(std::uint32_t tiles, std::uint32_t line_bytes,
+                                   std::function<void(const coherence_report&)> report)
+    : impl_{std::make_unique<impl>()} {
+  if (tiles == 0 || tiles > 254) throw_error(errc::bad_argument, "a coherence shadow is for 1 to 254 tiles");
+  if (!std::has_single_bit(line_bytes) || line_bytes > 64)
+    throw_error(errc::bad_argument, "a coherence shadow's lines are a power of two of bytes, at most 64");
+  impl_->tiles = tiles;
+  impl_->line_bytes = line_bytes;
+  impl_->report = std::move(report);
+  impl_->views.resize(tiles);
+}
+
+coherence_shadow::~coherence_shadow() {
+  for (const auto& views : impl_->views)  // leaves the memory's bytes in place
+    for (const auto& [line, view] : views)
+      if (const auto at = impl_->find(line * impl_->line_bytes); at && *at->owner != 0)
+        std::memcpy(at->place, at->shadow, impl_->line_bytes);
+}
+
+void coherence_shadow::add_region(void* begin, std::size_t bytes) {
+  const auto at = reinterpret_cast<std::uint64_t>(begin);
+  if (bytes == 0 || at % impl_->line_bytes != 0 || bytes % impl_->line_bytes != 0)
+    throw_error(errc::bad_argument, fmt::format("a region of a coherence shadow is a number of whole lines of {} bytes",
+                                                impl_->line_bytes));
+  impl::region added{
+      .begin = at, .bytes = bytes, .owners = detail::pages{bytes / impl_->line_bytes}, .shadow = detail::pages{bytes}};
+  if (added.owners.empty() || added.shadow.empty())
+    throw_error(errc::out_of_memory, fmt::format("no address space for the shadow of {} bytes", bytes));
+  impl_->regions.push_back(std::move(added));
+}
+
+bool coherence_shadow::covers(std::uint64_t address) const noexcept {
+  return std::ranges::any_of(impl_->regions, [&](const impl::region& r) { return address - r.begin < r.bytes; });
+}
+
+void coherence_shadow::see(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, bool write,
+                           std::uintptr_t at) {
+  for (const std::uint64_t end = address + bytes; address < end;) {
+    const std::uint64_t next = std::min(end, (address / impl_->line_bytes + 1) * impl_->line_bytes);
+    if (const auto line = impl_->find(address)) {
+      const bool was_owner = *line->owner == tile + 1;
+      if (!was_owner) impl_->own(*line, tile);
+      const std::uint64_t mask = impl_->mask_of(address, next - address);
+      if (write) {
+        line->marked->written |= mask;
+        line->marked->written_at = at;
+      } else if (!was_owner) {
+        impl_->check_read(*line, tile, mask, at);
+      }
+    }
+    address = next;
+  }
+}
+
+void coherence_shadow::see_memory(std::uint64_t address, std::uint64_t bytes, bool write, std::uintptr_t at) {
+  for (const std::uint64_t end = address + bytes; address < end;) {
+    const std::uint64_t next = std::min(end, (address / impl_->line_bytes + 1) * impl_->line_bytes);
+    if (const auto line = impl_->find(address)) {
+      impl_->give_back(*line);
+      if (write) impl_->last_writes[line->number] = {impl::memory, at};
+    }
+    address = next;
+  }
+}
+
+void coherence_shadow::set_cause(std::uintptr_t at) noexcept { impl_->cause = at; }
+
+void coherence_shadow::on_line(std::uint32_t tile, std::uint64_t line, std::uint32_t line_bytes, line_event what,
+                               bool was_dirty) {
+  const auto at = impl_->find(line * line_bytes);
+  if (!at || !impl_->views[tile].contains(at->number)) return;
+  const impl::mark mine = impl_->mark_of(*at, tile);
+  if (what == line_event::invalidated) {
+    if (was_dirty && mine.written != 0)
+      if (const std::uint64_t lost =
+              impl_->differing(impl_->bytes_of(*at, tile), impl_->memory_bytes(*at), mine.written);
+          lost != 0)
+        impl_->tell(coherence_report::what::lost_write, *at, lost, tile, impl_->cause, tile, mine.written_at);
+  } else if (was_dirty) {
+    impl_->write_back(*at, tile);
+  }
+  if (what != line_event::written_back) impl_->forget(*at, tile);
+}
+
+std::uint64_t coherence_shadow::stale_reads() const noexcept { return impl_->stale_reads; }
+std::uint64_t coherence_shadow::lost_writes() const noexcept { return impl_->lost_writes; }
+
+}  // namespace situ::model

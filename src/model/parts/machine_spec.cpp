@@ -1,0 +1,305 @@
+#include "model/parts/machine_spec.h"
+
+#include <situ/base/error.h>
+#include <situ/machine/toml.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace situ::model {
+namespace {
+
+using machine::cache_kind;
+using machine::device_kind;
+using machine::node;
+using machine::node_id;
+using machine::node_kind;
+
+time_ps from_ns(double ns) { return static_cast<time_ps>(std::llround(ns * 1000)); }
+
+class spec_maker {
+ public:
+  spec_maker(const machine::tree& described, const std::vector<std::string>& where)
+      : tree_{described}, where_{where}, cache_of_(described.nodes().size(), none) {}
+
+  machine_spec run() {
+    spec_.name = tree_.name();
+    spec_.description = tree_.description();
+    find_mesh();
+    find_tiles();
+    for (node_id id = 0; id < tree_.nodes().size(); ++id)
+      if (tree_.at(id).kind == node_kind::cache && tree_.at(id).cache != cache_kind::memory_side) add_cache(id);
+    for (node_id id = 0; id < tree_.nodes().size(); ++id)
+      if (tree_.is_processor(id)) add_core(id);
+    for (const node_id id : tree_.all(node_kind::memory)) add_memory(id);
+    for (const node_id id : tree_.all(node_kind::device)) add_device(id);
+    check_paths();
+    if (spec_.mesh.columns > 0)
+      for (std::size_t tile = 0; tile < spec_.tiles.size(); ++tile)
+        if (!spec_.tiles[tile].has_adapter)
+          fail(tile_nodes_[tile],
+               "a tile on a mesh has a network adapter; add a [[node]] in it with kind = \"device\" "
+               "and device = \"network_adapter\"");
+    return std::move(spec_);
+  }
+
+ private:
+  [[noreturn]] void fail(node_id id, const std::string& message) const {
+    const std::string place = id < where_.size() ? where_[id] + ": " : "";
+    throw_error(errc::bad_file, fmt::format("{}{}: {}", place, tree_.label(id), message));
+  }
+
+  [[nodiscard]] bool has_processors(node_id id) const {
+    for (node_id i = id; i <= id + tree_.at(id).descendants; ++i)
+      if (tree_.is_processor(i)) return true;
+    return false;
+  }
+
+  void find_mesh() {
+    for (const machine::link& joined : tree_.links()) {
+      if (joined.shape != machine::topology::mesh) continue;
+      if (spec_.mesh.columns > 0) fail(machine::root_node, "a modelled machine has one mesh; remove the other");
+      const node_id end = joined.ends.front();
+      if (joined.width_bits == 0 || joined.width_bits % 8 != 0)
+        fail(end, "its mesh needs width_bits, a multiple of 8: what a link carries in a cycle");
+      if (joined.hertz == 0) fail(end, "its mesh needs a clock");
+      if (joined.latency_ns <= 0) fail(end, "its mesh needs a latency, that of one hop");
+      spec_.mesh = {.columns = joined.columns,
+                    .rows = joined.rows,
+                    .flit_bytes = joined.width_bits / 8,
+                    .period = period_of(joined.hertz),
+                    .hop_time = from_ns(joined.latency_ns)};
+      mesh_ends_ = joined.ends;
+    }
+  }
+
+  void find_tiles() {
+    tile_of_node_.assign(tree_.nodes().size(), none);
+    for (node_id id = 1; id < tree_.nodes().size(); ++id) {
+      const machine::coherence by = tree_.at(id).coherent_by;
+      if (by == machine::coherence::unknown || by == machine::coherence::none || !has_processors(id)) continue;
+      if (tile_of_node_[id] != none) fail(id, "lies within a tile; a coherence domain has no others inside");
+      add_tile(id);
+    }
+    if (spec_.tiles.empty()) add_tile(machine::root_node);
+    if (spec_.tiles.size() == 1) return;
+    const machine::coherence between = tree_.root().coherent_by;
+    if (between != machine::coherence::none)
+      fail(machine::root_node,
+           "coherence between tiles is not modelled; write coherence = \"none\", or let one node "
+           "that holds all cores say how they are coherent");
+    spec_.coherent = false;
+    if (spec_.mesh.columns == 0) fail(machine::root_node, "several tiles need a [[link]] with topology = \"mesh\"");
+  }
+
+  void add_tile(node_id id) {
+    const node& n = tree_.at(id);
+    tile_spec tile;
+    tile.name = n.name.empty() ? tree_.label(id) : fmt::format("{} {}", n.name, spec_.tiles.size());
+    if ((n.width_bits == 0) != (n.hertz == 0))
+      fail(id, "a bus has width_bits and a clock; write both, or none where nothing contends for it");
+    if (n.width_bits % 8 != 0) fail(id, "width_bits of a bus is a multiple of 8");
+    if (n.hertz > 0) tile.bus_period = period_of(n.hertz);
+    tile.bus_bytes = n.width_bits / 8;
+    if (spec_.mesh.columns > 0) std::tie(tile.x, tile.y) = position(id);
+    for (node_id i = id; i <= id + n.descendants; ++i)
+      tile_of_node_[i] = static_cast<std::uint32_t>(spec_.tiles.size());
+    spec_.tiles.push_back(std::move(tile));
+    tile_nodes_.push_back(id);
+  }
+
+  // On the mesh: of the node itself, or of the nearest one above it that has one and is an end of it.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> position(node_id id) const {
+    for (node_id up = id; up != machine::no_node; up = tree_.at(up).parent)
+      if (std::ranges::find(mesh_ends_, up) != mesh_ends_.end()) return {tree_.at(up).x, tree_.at(up).y};
+    fail(id, "stands nowhere on the mesh; give its group a position, and name the group in the mesh's ends");
+  }
+
+  void add_cache(node_id id) {
+    const node& n = tree_.at(id);
+    if (n.bytes == 0) fail(id, "a cache needs a size");
+    if (n.line_bytes == 0) fail(id, "a cache needs line_bytes");
+    if (n.ways == 0) fail(id, "a cache needs ways; 1 for direct mapped");
+    if (n.latency_ns <= 0) fail(id, "a cache needs a latency, as a core sees a hit");
+    if (!std::has_single_bit(n.line_bytes) || n.line_bytes < 4)
+      fail(id, fmt::format("line_bytes = {} cannot be; a power of two from 4 on is allowed", n.line_bytes));
+    const std::uint64_t way_bytes = std::uint64_t{n.ways} * n.line_bytes;
+    const std::uint64_t sets = n.bytes / way_bytes;
+    if (n.bytes % way_bytes != 0 || !std::has_single_bit(sets) || sets > (1U << 30))
+      fail(id,
+           fmt::format("{} bytes in {} ways of lines of {} bytes are {:.6g} sets; a power of two of them is allowed",
+                       n.bytes, n.ways, n.line_bytes, static_cast<double>(n.bytes) / static_cast<double>(way_bytes)));
+    cache_of_[id] = static_cast<std::uint32_t>(spec_.caches.size());
+    const std::uint32_t tile = tile_of(id);
+    spec_.tiles[tile].caches.push_back(cache_of_[id]);
+    spec_.caches.push_back({.name = tree_.label(id),
+                            .tile = tile,
+                            .level = n.level,
+                            .kind = n.cache,
+                            .sets = static_cast<std::uint32_t>(sets),
+                            .ways = n.ways,
+                            .line_bytes = n.line_bytes,
+                            .hit_time = from_ns(n.latency_ns),
+                            .write_through = n.writes == machine::write_policy::write_through,
+                            .allocates_on_write = n.allocates_on != machine::allocation::reads,
+                            .cores = {}});
+  }
+
+  [[nodiscard]] std::uint32_t tile_of(node_id id) const {
+    if (tile_of_node_[id] == none)
+      fail(id, "lies in no tile; let the group around it say coherence = \"snooping\" or \"directory\"");
+    return tile_of_node_[id];
+  }
+
+  void add_core(node_id id) {
+    core_spec core;
+    core.name = tree_.label(id);
+    core.tile = tile_of(id);
+    std::uint64_t hertz = 0;
+    for (node_id up = id; up != machine::no_node; up = tree_.at(up).parent) {
+      const node& n = tree_.at(up);
+      if (n.kind == node_kind::core || n.kind == node_kind::processing_unit) {
+        if (hertz == 0) hertz = n.hertz;
+        if (core.cycles == machine::instruction_cycles{}) core.cycles = n.cycles;
+      }
+      if (cache_of_[up] == none) continue;
+      spec_.caches[cache_of_[up]].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
+      if (n.cache != cache_kind::instruction) core.data_path.push_back(cache_of_[up]);
+      if (n.cache != cache_kind::data) core.fetch_path.push_back(cache_of_[up]);
+    }
+    if (hertz == 0) fail(id, "a core needs a clock");
+    core.period = period_of(hertz);
+    spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
+    spec_.cores.push_back(std::move(core));
+  }
+
+  void check_paths() const {
+    for (const core_spec& core : spec_.cores)
+      for (const std::vector<std::uint32_t>* path : {&core.data_path, &core.fetch_path})
+        for (std::size_t i = 1; i < path->size(); ++i) {
+          const cache_spec& inner = spec_.caches[(*path)[i - 1]];
+          const cache_spec& outer = spec_.caches[(*path)[i]];
+          if (outer.line_bytes >= inner.line_bytes && outer.hit_time >= inner.hit_time) continue;
+          const auto at = std::ranges::find(cache_of_, (*path)[i]);
+          fail(static_cast<node_id>(at - cache_of_.begin()),
+               fmt::format("lines and latency are not below those of {} in front of it", inner.name));
+        }
+  }
+
+  void add_memory(node_id id) {
+    const node& n = tree_.at(id);
+    memory_spec memory;
+    memory.name = tree_.label(id);
+    memory.kind = n.memory;
+    memory.bytes = n.bytes;
+    memory.channels = std::max(1U, n.channels);
+    if (spec_.mesh.columns > 0) std::tie(memory.x, memory.y) = position(id);
+    const std::uint32_t index = static_cast<std::uint32_t>(spec_.memories.size());
+    if (n.memory == machine::memory_kind::scratchpad && tile_of_node_[id] != none) {
+      memory.tile = tile_of_node_[id];
+      if (spec_.tiles[memory.tile].local_memory != none) fail(id, "a tile has one tile-local memory");
+      spec_.tiles[memory.tile].local_memory = index;
+    }
+    read_time(id, memory);
+    read_occupancy(id, memory);
+    spec_.memories.push_back(std::move(memory));
+    memory_nodes_.push_back(id);
+  }
+
+  void read_time(node_id id, memory_spec& memory) const {
+    const node& n = tree_.at(id);
+    const double seen_ns = n.read_latency_ns > 0 ? n.read_latency_ns : n.latency_ns;
+    if (n.access_ns > 0) {
+      memory.access_time = from_ns(n.access_ns);
+    } else if (memory.tile == none && spec_.mesh.columns > 0) {
+      fail(id, "a memory behind a mesh needs an access_time, from its controller's side");
+    } else if (seen_ns <= 0) {
+      fail(id, "a memory needs a latency, as a core sees it, or an access_time");
+    } else {
+      // What a core sees, less the look into its outermost cache, which goes before.
+      const time_ps before = memory.tile != none || spec_.cores.front().data_path.empty()
+                                 ? 0
+                                 : spec_.caches[spec_.cores.front().data_path.back()].hit_time;
+      if (from_ns(seen_ns) <= before) fail(id, "its latency is below that of the outermost cache in front of it");
+      memory.access_time = from_ns(seen_ns) - before;
+    }
+  }
+
+  void read_occupancy(node_id id, memory_spec& memory) const {
+    const node& n = tree_.at(id);
+    memory.burst_bytes = n.burst_bytes;
+    if (memory.burst_bytes == 0)
+      for (const cache_spec& cache : spec_.caches) memory.burst_bytes = std::max(memory.burst_bytes, cache.line_bytes);
+    if (memory.burst_bytes == 0) fail(id, "a memory without caches in front of it needs burst_bytes");
+    const std::uint64_t bandwidth = n.read_bandwidth > 0 ? n.read_bandwidth : n.bandwidth;
+    memory.bytes_per_second = bandwidth / memory.channels;
+    if (n.occupancy_ns > 0) {
+      memory.occupancy = from_ns(n.occupancy_ns);
+    } else if (memory.bytes_per_second > 0) {
+      memory.occupancy = from_ns(memory.burst_bytes * 1e9 / static_cast<double>(memory.bytes_per_second));
+    } else if (memory.tile == none) {
+      fail(id, "a memory needs a bandwidth, or an occupancy: how long a burst keeps a channel");
+    }
+    if (memory.bytes_per_second == 0 && memory.occupancy > 0)
+      memory.bytes_per_second = memory.burst_bytes * 1'000'000'000'000ULL / memory.occupancy;
+  }
+
+  void add_device(node_id id) {
+    const node& n = tree_.at(id);
+    const std::uint32_t tile = tile_of_node_[id];
+    if (n.device == device_kind::network_adapter) {
+      if (n.latency_ns <= 0) fail(id, "a network adapter needs a latency, that of one pass");
+      if (tile == none) {
+        for (std::size_t i = 0; i < memory_nodes_.size(); ++i)
+          if (tree_.is_under(memory_nodes_[i], n.parent)) spec_.memories[i].adapter_time = from_ns(n.latency_ns);
+        return;
+      }
+      spec_.tiles[tile].has_adapter = true;
+      spec_.tiles[tile].adapter_time = from_ns(n.latency_ns);
+      spec_.tiles[tile].adapter_outstanding = std::max(1U, n.entries);
+    }
+    if (n.device <= device_kind::network_adapter) return;
+    if (n.hertz == 0) fail(id, "an accelerator needs a clock");
+    accelerator_spec unit{.name = n.name.empty() ? tree_.label(id) : fmt::format("{} {}", n.name, n.index),
+                          .kind = n.device,
+                          .tile = tile,
+                          .period = period_of(n.hertz),
+                          .entries = n.entries};
+    if (spec_.mesh.columns > 0) std::tie(unit.x, unit.y) = position(id);
+    for (std::size_t i = 0; i < memory_nodes_.size() && unit.memory == none; ++i)
+      if (tree_.is_under(memory_nodes_[i], n.parent)) unit.memory = static_cast<std::uint32_t>(i);
+    spec_.accelerators.push_back(std::move(unit));
+  }
+
+  const machine::tree& tree_;
+  const std::vector<std::string>& where_;
+  machine_spec spec_;
+  std::vector<node_id> mesh_ends_;
+  std::vector<node_id> tile_nodes_;
+  std::vector<node_id> memory_nodes_;
+  std::vector<std::uint32_t> cache_of_;      // by node
+  std::vector<std::uint32_t> tile_of_node_;  // by node
+};
+
+}  // namespace
+
+machine_spec machine_spec::from(const machine::tree& described, const std::vector<std::string>& where) {
+  return spec_maker{described, where}.run();
+}
+
+machine_spec read_machine(const std::string& path) {
+  std::vector<std::string> where;
+  const machine::tree described = machine::read_toml(path, &where);
+  return machine_spec::from(described, where);
+}
+
+machine_spec parse_machine(std::string_view text, std::string_view file_name) {
+  std::vector<std::string> where;
+  const machine::tree described = machine::parse_toml(text, file_name, &where);
+  return machine_spec::from(described, where);
+}
+
+}  // namespace situ::model

@@ -1,0 +1,123 @@
+// What a modelled_machine holds, for the files that carry out its operations.
+#pragma once
+
+#include "model/parts/camat.h"
+#include "model/parts/memory_controller.h"
+#include "model/parts/mesh.h"
+#include "model/parts/modelled_machine.h"
+#include "model/parts/network_adapter.h"
+#include "model/parts/tile_bus.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace situ::model {
+
+struct modelled_machine::impl {
+  // Of the request packet of a load or an atomic: an address. The paper's words have 4 bytes.
+  static constexpr std::uint32_t request_bytes = 4;
+  // Of a packet's payload, at most (assumed: 000 says nothing of its network).
+  static constexpr std::uint32_t packet_bytes = 256;
+
+  struct core_state {
+    std::uint32_t tile = 0;
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t atomics = 0;
+    std::uint64_t fetches = 0;
+    time_ps waited = 0;                // by all of them, beyond the hit time of the first cache
+    time_ps store_free = 0;            // when its write buffer is empty
+    std::vector<std::uint32_t> peers;  // caches of its tile that hold data and are not on its path
+  };
+  struct cache_state {
+    set_associative_cache tags;
+    time_ps hit_time = 0;
+    std::uint32_t tile = 0;
+    std::uint32_t next = none;  // the cache behind it
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    std::uint64_t evictions = 0;
+    std::uint64_t write_backs = 0;
+    std::uint64_t invalidations = 0;
+    time_ps miss_time = 0;  // of a first cache: waited for its misses
+    camat_meter meter;      // of the others
+  };
+  struct tile_state {
+    tile_bus bus;
+    network_adapter adapter;
+    grid_position at;
+  };
+  struct range {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint32_t memory;
+    bool cacheable;
+  };
+  // Where an address lies, as a tile sees it.
+  struct home {
+    std::uint32_t memory;
+    bool cacheable;
+    bool own;  // the tile's own memory
+  };
+  // What the other caches of a tile had of a line.
+  struct found_at_peers {
+    bool any = false;
+    bool dirty = false;
+    time_ps time = 0;  // to get it from there
+  };
+  using path = std::span<const std::uint32_t>;
+
+  explicit impl(machine_spec from);
+
+  // access.cpp
+  time_ps access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
+  time_ps read(std::uint32_t core, path caches_on_way, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps write_through(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, const home& where, time_ps now);
+  time_ps write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps uncached(std::uint32_t core, const home& where, std::uint64_t address, std::uint32_t bytes, bool is_write,
+                   time_ps now);
+  time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
+                   time_ps now);
+  time_ps get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where, std::uint64_t address,
+                          std::uint32_t bus_bytes, time_ps begin);
+  found_at_peers ask_peers(const core_state& of, std::uint64_t address, bool to_own);
+  void fill(std::uint32_t cache, std::uint64_t address, line_state state, time_ps now);
+  void leave_outermost(std::uint32_t cache, const set_associative_cache::victim& gone, time_ps now);
+  time_ps write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  [[nodiscard]] path path_to(const home& where, path all) const;
+
+  // network_operations.cpp
+  time_ps remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address, std::uint32_t bytes,
+                        bool is_write, time_ps now);
+  time_ps remote_atomic(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
+
+  // range_operations.cpp
+  time_ps operate_on_range(std::uint32_t core, std::uint64_t begin, std::uint64_t end, bool to_memory, bool drops,
+                           time_ps now);
+  time_ps operate_on_line(std::uint32_t core, std::uint32_t cache, std::uint64_t line, line_state state, bool to_memory,
+                          bool drops, time_ps now);
+  void gather_inner(std::uint32_t core, std::uint32_t outermost, std::uint64_t begin, std::uint64_t last, bool drops,
+                    time_ps now);
+
+  [[nodiscard]] home home_of(std::uint64_t address, std::uint32_t tile);
+  void notify(std::uint32_t tile, std::uint64_t line, std::uint32_t line_bytes, line_event what, bool was_dirty) {
+    if (observer != nullptr) observer->on_line(tile, line, line_bytes, what, was_dirty);
+  }
+
+  machine_spec spec;
+  std::vector<core_state> cores;
+  std::vector<cache_state> caches;
+  std::vector<tile_state> tiles;
+  std::vector<memory_controller> memories;
+  std::optional<mesh> network;
+  std::vector<range> ranges;  // sorted, disjoint
+  std::size_t last_range = 0;
+  line_observer* observer = nullptr;
+};
+
+}  // namespace situ::model

@@ -1,0 +1,194 @@
+#include "model/parts/modelled_machine.h"
+
+#include <situ/base/error.h>
+
+#include "model/parts/machine_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace situ::model {
+
+modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
+  for (const cache_spec& cache : spec.caches)
+    caches.push_back(
+        {.tags = {cache.sets, cache.ways, cache.line_bytes}, .hit_time = cache.hit_time, .tile = cache.tile});
+  for (const tile_spec& tile : spec.tiles)
+    tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
+  for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
+  if (spec.mesh.columns > 0) network.emplace(spec.mesh);
+  for (const core_spec& core : spec.cores) {
+    for (const std::vector<std::uint32_t>* way : {&core.data_path, &core.fetch_path})
+      for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = (*way)[i + 1];
+    core_state& state = cores.emplace_back();
+    state.tile = core.tile;
+    for (const std::uint32_t cache : spec.tiles[core.tile].caches)
+      if (spec.caches[cache].kind != machine::cache_kind::instruction &&
+          std::ranges::find(core.data_path, cache) == core.data_path.end())
+        state.peers.push_back(cache);
+  }
+}
+
+modelled_machine::impl::home modelled_machine::impl::home_of(std::uint64_t address, std::uint32_t tile) {
+  if (last_range >= ranges.size() || address < ranges[last_range].begin || address >= ranges[last_range].end) {
+    const auto behind = std::ranges::upper_bound(ranges, address, {}, &range::begin);
+    if (behind == ranges.begin() || std::prev(behind)->end <= address)
+      throw_error(
+          errc::bad_argument,
+          fmt::format("no memory of the modelled machine holds {:#x}; say with map_range() where it lies", address));
+    last_range = static_cast<std::size_t>(behind - ranges.begin()) - 1;
+  }
+  const range& found = ranges[last_range];
+  const std::uint32_t memory = found.memory == local_memory ? spec.tiles[tile].local_memory : found.memory;
+  const std::uint32_t of_tile = spec.memories[memory].tile;
+  // Another tile's own memory is reached word by word.
+  return {memory, found.cacheable && (of_tile == none || of_tile == tile), of_tile == tile};
+}
+
+modelled_machine::modelled_machine(machine_spec spec) : impl_{std::make_unique<impl>(std::move(spec))} {}
+modelled_machine::~modelled_machine() = default;
+modelled_machine::modelled_machine(modelled_machine&&) noexcept = default;
+modelled_machine& modelled_machine::operator=(modelled_machine&&) noexcept = default;
+
+const machine_spec& modelled_machine::spec() const noexcept { return impl_->spec; }
+std::uint32_t modelled_machine::core_count() const noexcept { return static_cast<std::uint32_t>(impl_->cores.size()); }
+std::uint32_t modelled_machine::tile_of(std::uint32_t core) const noexcept { return impl_->cores[core].tile; }
+time_ps modelled_machine::period(std::uint32_t core) const noexcept { return impl_->spec.cores[core].period; }
+void modelled_machine::observe(line_observer* observer) noexcept { impl_->observer = observer; }
+
+namespace {
+
+template <class Range>
+void cut_out(std::vector<Range>& ranges, std::uint64_t begin, std::uint64_t end) {
+  std::vector<Range> kept;
+  for (const Range& old : ranges) {
+    if (old.begin < begin) kept.push_back({old.begin, std::min(old.end, begin), old.memory, old.cacheable});
+    if (old.end > end) kept.push_back({std::max(old.begin, end), old.end, old.memory, old.cacheable});
+  }
+  ranges = std::move(kept);
+}
+
+}  // namespace
+
+void modelled_machine::map_range(std::uint64_t begin, std::uint64_t end, std::uint32_t memory, bool cacheable) {
+  impl& m = *impl_;
+  if (begin >= end) throw_error(errc::bad_argument, fmt::format("the range {:#x} to {:#x} is empty", begin, end));
+  if (memory == local_memory) {
+    for (const tile_spec& tile : m.spec.tiles)
+      if (tile.local_memory == none)
+        throw_error(errc::bad_argument, fmt::format("{} has no memory of its own; name one of the machine", tile.name));
+  } else if (memory >= m.memories.size()) {
+    throw_error(errc::bad_argument,
+                fmt::format("there is no memory {}; the last is {}", memory, m.memories.size() - 1));
+  }
+  cut_out(m.ranges, begin, end);
+  m.ranges.push_back({begin, end, memory, cacheable});
+  std::ranges::sort(m.ranges, {}, &impl::range::begin);
+  m.last_range = 0;
+}
+
+std::uint32_t modelled_machine::memory_of(std::uint64_t address, std::uint32_t tile) const {
+  return impl_->home_of(address, tile).memory;
+}
+
+time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
+                                 time_ps now) {
+  impl& m = *impl_;
+  const core_spec& c = m.spec.cores[core];
+  const std::vector<std::uint32_t>& way = kind == access_kind::fetch ? c.fetch_path : c.data_path;
+  if (way.empty() || kind == access_kind::atomic) return m.access_line(core, address, bytes, kind, now);
+  const std::uint64_t line_bytes = m.caches[way.front()].tags.line_bytes();
+  while (true) {
+    const std::uint64_t in_line = std::min<std::uint64_t>(bytes, line_bytes - (address & (line_bytes - 1)));
+    now = m.access_line(core, address, static_cast<std::uint32_t>(in_line), kind, now);
+    if (in_line >= bytes) return now;
+    address += in_line;
+    bytes -= static_cast<std::uint32_t>(in_line);
+  }
+}
+
+bool modelled_machine::has_data_cache(std::uint32_t core) const noexcept {
+  return !impl_->spec.cores[core].data_path.empty();
+}
+
+set_associative_cache& modelled_machine::first_data_cache(std::uint32_t core) noexcept {
+  return impl_->caches[impl_->spec.cores[core].data_path.front()].tags;
+}
+
+time_ps modelled_machine::first_hit_time(std::uint32_t core) const noexcept {
+  return has_data_cache(core) ? impl_->caches[impl_->spec.cores[core].data_path.front()].hit_time : 0;
+}
+
+void modelled_machine::count_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) noexcept {
+  impl_->cores[core].reads += reads;
+  impl_->cores[core].writes += writes;
+  if (has_data_cache(core)) impl_->caches[impl_->spec.cores[core].data_path.front()].hits += reads + writes;
+}
+
+camat_figures modelled_machine::camat(std::uint32_t cache) const {
+  const impl::cache_state& state = impl_->caches[cache];
+  if (impl_->spec.caches[cache].level > 1) return state.meter.figures();
+  // A core waits for its misses, so nothing overlaps in a first cache.
+  camat_figures f;
+  f.accesses = state.hits + state.misses;
+  f.hit_time = f.hit_active = f.accesses * state.hit_time;
+  f.pure_time = f.pure_active = state.miss_time;
+  f.pure_misses = state.misses;
+  f.active = f.hit_active + f.pure_active;
+  return f;
+}
+
+std::vector<part_counters> modelled_machine::counters() const {
+  const impl& m = *impl_;
+  std::vector<part_counters> all;
+  for (std::size_t i = 0; i < m.cores.size(); ++i) {
+    const impl::core_state& c = m.cores[i];
+    all.push_back({m.spec.cores[i].name,
+                   "core",
+                   {{"reads", c.reads},
+                    {"writes", c.writes},
+                    {"atomics", c.atomics},
+                    {"fetches", c.fetches},
+                    {"waited_ps", c.waited}}});
+  }
+  for (std::size_t i = 0; i < m.caches.size(); ++i) {
+    const impl::cache_state& c = m.caches[i];
+    const camat_figures f = camat(static_cast<std::uint32_t>(i));
+    all.push_back({m.spec.caches[i].name,
+                   "cache",
+                   {{"hits", c.hits},
+                    {"misses", c.misses},
+                    {"evictions", c.evictions},
+                    {"write_backs", c.write_backs},
+                    {"invalidations", c.invalidations},
+                    {"active_ps", f.active},
+                    {"hit_active_ps", f.hit_active},
+                    {"pure_misses", f.pure_misses},
+                    {"pure_miss_ps", f.pure_time},
+                    {"pure_active_ps", f.pure_active}}});
+  }
+  for (const impl::tile_state& tile : m.tiles) all.push_back(tile.bus.counters());
+  for (const impl::tile_state& tile : m.tiles) all.push_back(tile.adapter.counters());
+  if (m.network) m.network->append_counters(all);
+  for (const memory_controller& memory : m.memories) all.push_back(memory.counters());
+  return all;
+}
+
+void modelled_machine::reset_counters() noexcept {
+  impl& m = *impl_;
+  for (impl::core_state& c : m.cores) c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
+  for (impl::cache_state& c : m.caches) {
+    c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = 0;
+    c.meter.reset();
+  }
+  for (impl::tile_state& tile : m.tiles) {
+    tile.bus.reset_counters();
+    tile.adapter.reset_counters();
+  }
+  if (m.network) m.network->reset_counters();
+  for (memory_controller& memory : m.memories) memory.reset_counters();
+}
+
+}  // namespace situ::model

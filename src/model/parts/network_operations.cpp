@@ -1,0 +1,112 @@
+// What goes over the network: loads and stores of memories elsewhere, atomics at them, work for other tiles, DMA.
+#include <situ/base/error.h>
+
+#include "model/parts/machine_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace situ::model {
+
+// Without a mesh the memory is beside the tile.
+time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address,
+                                              std::uint32_t bytes, bool is_write, time_ps now) {
+  memory_controller& target = memories[memory];
+  if (!network) return target.access(address, bytes, is_write, now);
+  tile_state& own = tiles[tile];
+  const grid_position there{target.spec().x, target.spec().y};
+  const auto what = is_write ? network_adapter::operation::store : network_adapter::operation::load;
+  return own.adapter.carry_out(what, bytes, now, [&](time_ps begin) {
+    const std::uint32_t payload = request_bytes + (is_write ? bytes : 0);
+    const time_ps asked = network->send(own.at, there, payload, begin + own.adapter.pass());
+    const time_ps served = target.access(address, bytes, is_write, asked + target.spec().adapter_time);
+    const time_ps back = network->send(there, own.at, is_write ? 0 : bytes, served + target.spec().adapter_time);
+    return back + own.adapter.pass();
+  });
+}
+
+// The tile's own copy of the line goes to memory first, so that it sees what it has done.
+time_ps modelled_machine::impl::remote_atomic(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes,
+                                              time_ps now) {
+  const std::uint32_t core = spec.tiles[tile].cores.front();
+  now = operate_on_range(core, address, address + bytes, true, true, now);
+  memory_controller& target = memories[home_of(address, tile).memory];
+  const auto at_memory = [&](time_ps begin) {
+    return target.access(address, bytes, true, target.access(address, bytes, false, begin));
+  };
+  if (!network) return at_memory(now);
+  tile_state& own = tiles[tile];
+  const grid_position there{target.spec().x, target.spec().y};
+  return own.adapter.carry_out(network_adapter::operation::atomic, bytes, now, [&](time_ps begin) {
+    const time_ps asked = network->send(own.at, there, request_bytes + bytes, begin + own.adapter.pass());
+    const time_ps served = at_memory(asked + target.spec().adapter_time);
+    return network->send(there, own.at, bytes, served + target.spec().adapter_time) + own.adapter.pass();
+  });
+}
+
+// Packets of packet_bytes, one behind the other.
+time_ps modelled_machine::impl::send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now) {
+  time_ps done = now;
+  do {
+    const std::uint32_t part = std::min(bytes, packet_bytes);
+    done = std::max(done, network->send(from, to, part, now));
+    bytes -= part;
+  } while (bytes > 0);
+  return done;
+}
+
+time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) {
+  impl& m = *impl_;
+  if (target_tile >= m.tiles.size())
+    throw_error(errc::bad_argument,
+                fmt::format("there is no tile {}; the last is {}", target_tile, m.tiles.size() - 1));
+  impl::tile_state& own = m.tiles[m.cores[core].tile];
+  impl::tile_state& target = m.tiles[target_tile];
+  time_ps arrived = now;
+  if (m.network && &own != &target)
+    arrived = m.send_packets(own.at, target.at, impl::request_bytes + bytes, now + own.adapter.pass()) +
+              target.adapter.pass();
+  if (const std::uint32_t memory = m.spec.tiles[target_tile].local_memory; memory != none && bytes > 0)
+    arrived = m.memories[memory].access(0, bytes, true, arrived);
+  own.adapter.count(network_adapter::operation::message, bytes, now, arrived);
+  return arrived;
+}
+
+// Packet by packet: each is read when the one before it has been, and written when it has arrived.
+time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
+                              time_ps now) {
+  impl& m = *impl_;
+  const std::uint32_t tile = m.cores[core].tile;
+  memory_controller& source = m.memories[m.home_of(from, tile).memory];
+  memory_controller& target = m.memories[m.home_of(to, tile).memory];
+  network_adapter& adapter = m.tiles[tile].adapter;
+  const grid_position at_source{source.spec().x, source.spec().y};
+  const grid_position at_target{target.spec().x, target.spec().y};
+  time_ps read = now + adapter.pass();
+  if (m.network) read = m.network->send(m.tiles[tile].at, at_source, 3 * impl::request_bytes, read);
+  time_ps done = read;
+  for (std::uint64_t at = 0; at < bytes;) {
+    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - at, impl::packet_bytes));
+    read = source.access(from + at, part, false, read);
+    const time_ps arrived = m.network ? m.network->send(at_source, at_target, part, read) : read;
+    done = target.access(to + at, part, true, arrived);
+    at += part;
+  }
+  adapter.count(network_adapter::operation::dma, bytes, now, done);
+  return done;
+}
+
+time_ps modelled_machine::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
+  return impl_->remote_atomic(impl_->cores[core].tile, address, bytes, now);
+}
+
+time_ps modelled_machine::memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write,
+                                        time_ps now) {
+  if (memory >= impl_->memories.size())
+    throw_error(errc::bad_argument,
+                fmt::format("there is no memory {}; the last is {}", memory, impl_->memories.size() - 1));
+  return impl_->memories[memory].access_by_unit(address, bytes, write, now);
+}
+
+}  // namespace situ::model

@@ -1,0 +1,92 @@
+// Writing back and invalidating lines of a tile's caches by order of a core.
+//
+// A command a line goes over the bus, and the outermost cache looks it up (its hit time is for the bytes; the commands
+// follow each other on the bus). A dirty line's way to memory is waited for only by the next one, at the adapter.
+#include "model/parts/machine_state.h"
+
+#include <algorithm>
+
+namespace situ::model {
+
+// What inner caches have dirty goes into the outermost one; they lose the lines if they are dropped.
+void modelled_machine::impl::gather_inner(std::uint32_t core, std::uint32_t outermost, std::uint64_t begin,
+                                          std::uint64_t last, bool drops, time_ps now) {
+  const std::uint32_t tile = cores[core].tile;
+  for (const std::uint32_t inner : spec.tiles[tile].caches) {
+    if (inner == outermost || spec.caches[inner].kind == machine::cache_kind::instruction) continue;
+    set_associative_cache& tags = caches[inner].tags;
+    tags.for_each(tags.line_of(begin), tags.line_of(last), [&](std::uint64_t line, line_state state) {
+      const std::uint64_t address = tags.address_of(line);
+      if (state.dirty) {
+        if (home_of(address, tile).own) {
+          write_to_memory(tile, address, tags.line_bytes(), now);
+        } else {
+          fill(outermost, address, {.dirty = true, .writable = true}, now);
+        }
+        tags.set_state(line, {.dirty = false, .writable = state.writable});
+      }
+      if (!drops) return;
+      tags.drop(line);
+      ++caches[inner].invalidations;
+    });
+  }
+}
+
+time_ps modelled_machine::impl::operate_on_line(std::uint32_t core, std::uint32_t cache, std::uint64_t line,
+                                                line_state state, bool to_memory, bool drops, time_ps now) {
+  const std::uint32_t tile = cores[core].tile;
+  cache_state& outer = caches[cache];
+  const std::uint64_t address = outer.tags.address_of(line);
+  const std::uint32_t bytes = outer.tags.line_bytes();
+  time_ps done = now;
+  if (drops) {
+    outer.tags.drop(line);
+    ++outer.invalidations;
+    notify(tile, line, bytes, to_memory ? line_event::evicted : line_event::invalidated, state.dirty);
+  } else if (state.dirty) {
+    outer.tags.set_state(line, {.dirty = false, .writable = state.writable});
+    notify(tile, line, bytes, line_event::written_back, true);
+  }
+  if (state.dirty && to_memory) {
+    ++outer.write_backs;
+    done = write_to_memory(tile, address, bytes, now);
+  }
+  return done;
+}
+
+time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64_t begin, std::uint64_t end,
+                                                 bool to_memory, bool drops, time_ps now) {
+  const std::vector<std::uint32_t>& way = spec.cores[core].data_path;
+  if (way.empty() || begin >= end) return now;
+  const std::uint32_t outermost = way.back();
+  cache_state& outer = caches[outermost];
+  tile_bus& bus = tiles[cores[core].tile].bus;
+  gather_inner(core, outermost, begin, end - 1, drops, now);
+  const std::uint64_t first = outer.tags.line_of(begin);
+  const std::uint64_t last = outer.tags.line_of(end - 1);
+  const bool whole_cache = last - first >= std::uint64_t{outer.tags.sets()} * outer.tags.ways();
+  const time_ps command = std::max(bus.transfer_time(0), spec.cores[core].period);
+  time_ps issued = now;
+  if (!whole_cache) issued += (last - first + 1) * command;
+  time_ps done = issued;
+  std::uint64_t found = 0;
+  outer.tags.for_each(first, last, [&](std::uint64_t line, line_state state) {
+    const time_ps order = bus.ask(now + (whole_cache ? found++ : line - first) * command) + command;
+    done = std::max({done, order, operate_on_line(core, outermost, line, state, to_memory, drops, order)});
+  });
+  return done;
+}
+
+time_ps modelled_machine::write_back(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now) {
+  return impl_->operate_on_range(core, begin, end, true, false, now);
+}
+
+time_ps modelled_machine::invalidate(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now) {
+  return impl_->operate_on_range(core, begin, end, false, true, now);
+}
+
+time_ps modelled_machine::flush(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now) {
+  return impl_->operate_on_range(core, begin, end, true, true, now);
+}
+
+}  // namespace situ::model

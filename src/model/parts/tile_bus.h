@@ -1,0 +1,73 @@
+// The bus of a tile, between its cores' first caches and all else: one transfer at a time.
+//
+// A transfer is a beat for the address and a beat for each width of its bytes. A read that has to wait for a memory
+// gives the bus free in between (a split transaction): it takes a beat for the address, and the others when the bytes
+// are there.
+//
+// Worked example (period 20 ns, 4 bytes a beat): a line of 16 bytes is 1 + 4 beats, 100 ns. Two cores that ask at 0
+// begin at 0 and at 100 ns.
+//
+// Not thread-safe. cost: a busy_calendar a transfer.
+#pragma once
+
+#include "model/parts/busy_calendar.h"
+#include "model/parts/counters.h"
+#include "model/parts/machine_spec.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace situ::model {
+
+class tile_bus {
+ public:
+  explicit tile_bus(const tile_spec& spec)
+      : name_{spec.name}, period_{spec.bus_period}, bytes_a_beat_{spec.bus_bytes} {}
+
+  // Address and bytes in one go, as for a hit or a write. Returns when it begins: later than `now` by the waiting.
+  time_ps transfer(std::uint32_t bytes, time_ps now) noexcept { return take(1 + beats(bytes), bytes, now); }
+  // The address alone. Returns when it begins.
+  time_ps ask(time_ps now) noexcept { return take(1, 0, now); }
+  // The bytes that were asked for, the last of which would be there at `now`. Returns when it is.
+  time_ps answer(std::uint32_t bytes, time_ps now) noexcept {
+    const time_ps length = beats(bytes) * period_;
+    return take(beats(bytes), bytes, now < length ? 0 : now - length) + length;
+  }
+  // Keeps the bus for as long as an atomic access lasts. Returns when it begins.
+  time_ps lock(time_ps length, time_ps now) noexcept { return period_ == 0 ? now : times_.take(now, length); }
+
+  // How long the address and so many bytes keep the bus.
+  [[nodiscard]] time_ps transfer_time(std::uint32_t bytes) const noexcept { return (1 + beats(bytes)) * period_; }
+
+  [[nodiscard]] part_counters counters() const {
+    return {name_,
+            "bus",
+            {{"transfers", times_.uses()},
+             {"bytes", bytes_},
+             {"busy_ps", times_.busy()},
+             {"queueing_ps", times_.waited()}}};
+  }
+  void reset_counters() noexcept {
+    times_.reset();
+    bytes_ = 0;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t beats(std::uint32_t bytes) const noexcept {
+    return bytes_a_beat_ == 0 ? 0 : (bytes + bytes_a_beat_ - 1) / bytes_a_beat_;
+  }
+  time_ps take(std::uint64_t count, std::uint32_t bytes, time_ps now) noexcept {
+    if (period_ == 0) return now;
+    bytes_ += bytes;
+    return times_.take(now, count * period_);
+  }
+
+  std::string name_;
+  time_ps period_;
+  std::uint32_t bytes_a_beat_;
+  busy_calendar times_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace situ::model
