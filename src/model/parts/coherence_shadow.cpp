@@ -196,9 +196,13 @@ void coherence_shadow::add_region(void* begin, std::size_t bytes) {
   if (bytes == 0 || at % impl_->line_bytes != 0 || bytes % impl_->line_bytes != 0)
     throw_error(errc::bad_argument, fmt::format("a region of a coherence shadow is a number of whole lines of {} bytes",
                                                 impl_->line_bytes));
-  impl::region added{
-      .begin = at, .bytes = bytes, .owners = detail::pages{bytes / impl_->line_bytes}, .shadow = detail::pages{bytes}};
-  if (added.owners.empty() || added.shadow.empty())
+  const std::size_t lines = bytes / impl_->line_bytes;
+  impl::region added{.begin = at,
+                     .bytes = bytes,
+                     .owners = detail::pages{lines},
+                     .marks = detail::pages{lines * sizeof(impl::mark)},
+                     .shadow = detail::pages{bytes}};
+  if (added.owners.empty() || added.marks.empty() || added.shadow.empty())
     throw_error(errc::out_of_memory, fmt::format("no address space for the shadow of {} bytes", bytes));
   impl_->regions.push_back(std::move(added));
 }

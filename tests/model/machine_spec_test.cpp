@@ -1,0 +1,205 @@
+#include "model/parts/machine_spec.h"
+
+#include <situ/base/error.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace situ::model {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string machines = SITU_TEST_SOURCE_DIR "/../machines/";
+
+TEST(MachineSpec, NemesysIsTheMachineOfTable2) {
+  const machine_spec spec = read_machine(machines + "nemesys-4x4.toml");
+  EXPECT_FALSE(spec.coherent);
+  ASSERT_EQ(spec.tiles.size(), 14u);
+  ASSERT_EQ(spec.cores.size(), 70u);
+  ASSERT_EQ(spec.caches.size(), 14u * (1 + 5 * 2));
+  const tile_spec& tile = spec.tiles[5];
+  EXPECT_EQ(tile.name, "compute tile 5");
+  EXPECT_EQ(tile.x, 2u);
+  EXPECT_EQ(tile.y, 1u);
+  EXPECT_EQ(tile.cores.size(), 5u);
+  EXPECT_EQ(tile.bus_period, 20'000u);
+  EXPECT_EQ(tile.bus_bytes, 4u);
+  EXPECT_EQ(tile.adapter_time, 100'000u);
+  const core_spec& core = spec.cores[tile.cores[2]];
+  EXPECT_EQ(core.period, 20'000u);
+  EXPECT_EQ(core.tile, 5u);
+  EXPECT_EQ(core.cycles.divide, 35);
+  ASSERT_EQ(core.data_path.size(), 2u);
+  ASSERT_EQ(core.fetch_path.size(), 2u);
+  const cache_spec& l1 = spec.caches[core.data_path[0]];
+  EXPECT_EQ(l1.sets, 1024u);
+  EXPECT_EQ(l1.ways, 2u);
+  EXPECT_EQ(l1.line_bytes, 16u);
+  EXPECT_EQ(l1.hit_time, 20'000u);
+  EXPECT_TRUE(l1.write_through);
+  EXPECT_FALSE(l1.allocates_on_write);
+  EXPECT_EQ(spec.caches[core.fetch_path[0]].sets, 512u);
+  const cache_spec& l2 = spec.caches[core.data_path[1]];
+  EXPECT_EQ(core.fetch_path[1], core.data_path[1]);
+  EXPECT_EQ(l2.sets, 4096u);
+  EXPECT_FALSE(l2.write_through);
+  EXPECT_EQ(l2.cores, tile.cores);
+}
+
+TEST(MachineSpec, NemesysHasMemoriesUnitsAndAMesh) {
+  const machine_spec spec = read_machine(machines + "nemesys-4x4.toml");
+  ASSERT_EQ(spec.memories.size(), 16u);
+  const memory_spec& local = spec.memories[spec.tiles[5].local_memory];
+  EXPECT_EQ(local.tile, 5u);
+  EXPECT_EQ(local.access_time, 400'000u);
+  const memory_spec& ddr = spec.memories[15];
+  EXPECT_EQ(ddr.tile, none);
+  EXPECT_EQ(ddr.x, 2u);
+  EXPECT_EQ(ddr.y, 2u);
+  EXPECT_EQ(ddr.access_time, 540'000u);
+  EXPECT_EQ(ddr.occupancy, 540'000u);
+  EXPECT_EQ(ddr.burst_bytes, 32u);
+  EXPECT_EQ(ddr.adapter_time, 100'000u);
+  EXPECT_EQ(spec.mesh.columns, 4u);
+  EXPECT_EQ(spec.mesh.flit_bytes, 4u);
+  EXPECT_EQ(spec.mesh.hop_time, 60'000u);
+  ASSERT_EQ(spec.accelerators.size(), 14u * 2 + 2);
+  const accelerator_spec& copy = spec.accelerators.back();
+  EXPECT_EQ(copy.kind, machine::device_kind::graph_copy);
+  EXPECT_EQ(copy.entries, 16u);
+  EXPECT_EQ(copy.memory, 15u);
+  EXPECT_EQ(copy.period, 10'000u);
+  EXPECT_EQ(copy.x, 2u);
+}
+
+TEST(MachineSpec, TheSmallNemesysHasThreeTilesAndOneMemory) {
+  const machine_spec spec = read_machine(machines + "nemesys-2x2.toml");
+  EXPECT_EQ(spec.tiles.size(), 3u);
+  EXPECT_EQ(spec.cores.size(), 15u);
+  EXPECT_EQ(spec.memories.size(), 4u);
+  EXPECT_EQ(spec.accelerators.size(), 7u);
+}
+
+TEST(MachineSpec, TheHostIsOneCoherentTile) {
+  const machine_spec spec = read_machine(machines + "host.toml");
+  EXPECT_TRUE(spec.coherent);
+  ASSERT_EQ(spec.tiles.size(), 1u);
+  ASSERT_EQ(spec.cores.size(), 2u);
+  EXPECT_EQ(spec.cores[1].data_path.size(), 3u);
+  EXPECT_EQ(spec.mesh.columns, 0u);
+  ASSERT_EQ(spec.memories.size(), 1u);
+  // What a core sees, 95 ns, less the look into the L3, 20 ns; 64 bytes at a quarter of 40 GB/s take 6.4 ns.
+  EXPECT_EQ(spec.memories[0].access_time, 75'000u);
+  EXPECT_EQ(spec.memories[0].occupancy, 6'400u);
+  EXPECT_EQ(spec.memories[0].channels, 4u);
+}
+
+// Whatever is wrong: an error with file and line, and what is allowed.
+const std::string good = R"(name = "small"
+[[node]]
+id = "ddr"
+kind = "memory"
+size = "1 GiB"
+latency = "90 ns"
+bandwidth = "10 GB/s"
+[[node]]
+id = "l1"
+kind = "cache"
+level = 1
+size = "32 KiB"
+ways = 2
+line_bytes = 64
+latency = "1 ns"
+[[node]]
+id = "core"
+in = "l1"
+kind = "core"
+clock = "1 GHz"
+)";
+
+std::string broken(const std::string& from, const std::string& to) {
+  std::string text = good;
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  try {
+    (void)parse_machine(text, "small.toml");
+  } catch (const error& bad) {
+    EXPECT_EQ(bad.code(), errc::bad_file);
+    return std::string{bad.message()};
+  }
+  ADD_FAILURE() << "no error for " << to;
+  return "";
+}
+
+TEST(MachineSpec, ASmallMachineIsEnough) {
+  const machine_spec spec = parse_machine(good, "small.toml");
+  EXPECT_EQ(spec.tiles.size(), 1u);
+  EXPECT_EQ(spec.caches[0].sets, 256u);
+}
+
+TEST(MachineSpec, ErrorsSayWhereAndWhatIsAllowed) {
+  EXPECT_THAT(broken("clock = \"1 GHz\"\n", ""), HasSubstr("small.toml:16: node[2]: core 0: a core needs a clock"));
+  EXPECT_THAT(broken("ways = 2\n", ""), HasSubstr("small.toml:8: node[1]: L1 0: a cache needs ways"));
+  EXPECT_THAT(broken("ways = 2", "ways = 3"), HasSubstr("are 170.667 sets; a power of two of them is allowed"));
+  EXPECT_THAT(broken("line_bytes = 64", "line_bytes = 48"), HasSubstr("a power of two from 4 on is allowed"));
+  EXPECT_THAT(broken("latency = \"90 ns\"\n", ""), HasSubstr("a memory needs a latency"));
+  EXPECT_THAT(broken("bandwidth = \"10 GB/s\"\n", ""), HasSubstr("a memory needs a bandwidth, or an occupancy"));
+  EXPECT_THAT(broken("latency = \"90 ns\"", "latency = \"1 ns\""), HasSubstr("below that of the outermost cache"));
+  EXPECT_THAT(broken("ways = 2", "wayz = 2"), HasSubstr("small.toml:13"));
+}
+
+TEST(MachineSpec, TilesNeedANetworkWithRoomForThem) {
+  std::string text = R"(name = "two"
+coherence = "none"
+[[node]]
+id = "tile"
+kind = "group"
+count = 2
+coherence = "snooping"
+position = ["0,0", "1,0"]
+[[node]]
+id = "adapter"
+in = "tile"
+kind = "device"
+device = "network_adapter"
+latency = "5 ns"
+[[node]]
+id = "core"
+in = "tile"
+kind = "core"
+clock = "1 GHz"
+)";
+  const auto message = [](const std::string& of) {
+    try {
+      (void)parse_machine(of, "two.toml");
+    } catch (const error& bad) {
+      return std::string{bad.message()};
+    }
+    return std::string{"no error"};
+  };
+  EXPECT_THAT(message(text), HasSubstr("several tiles need a [[link]] with topology = \"mesh\""));
+  const std::string link =
+      "[[link]]\nkind = \"incoherent\"\ntopology = \"mesh\"\ncolumns = 2\nrows = 1\nwidth_bits = 32\nclock = \"1 "
+      "GHz\"\n"
+      "latency = \"3 ns\"\nends = [\"tile\"]\n";
+  EXPECT_EQ(message(text + link), "no error");
+  const auto with = [&](std::string from, std::string to) {
+    std::string changed = text + link;
+    changed.replace(changed.find(from), from.size(), to);
+    return message(changed);
+  };
+  EXPECT_THAT(with("columns = 2", "columns = 1"), HasSubstr("the position 1,0 is outside of a mesh of 1 columns"));
+  EXPECT_THAT(with("\"1,0\"", "\"0,0\""), HasSubstr("two ends of a mesh have the position 0,0"));
+  EXPECT_THAT(with("width_bits = 32\n", ""), HasSubstr("its mesh needs width_bits"));
+  EXPECT_THAT(with("device = \"network_adapter\"", "device = \"dma\"\nclock = \"1 GHz\""),
+              HasSubstr("a tile on a mesh has a network adapter"));
+  EXPECT_THAT(with("coherence = \"none\"", "coherence = \"directory\""),
+              HasSubstr("coherence between tiles is not modelled"));
+}
+
+}  // namespace
+}  // namespace situ::model
