@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -110,12 +111,26 @@ void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
+void rest(std::int64_t ns) noexcept {
+  timespec left{ns / 1'000'000'000, ns % 1'000'000'000};
+  while (::nanosleep(&left, &left) != 0 && errno == EINTR) {}
+}
+
 void give_way() noexcept { ::sched_yield(); }
+std::uint64_t processor_cycles() noexcept { return __builtin_ia32_rdtsc(); }
 
 bool can_order_all_threads() noexcept {
   static const bool can = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   return can;
 }
 void order_all_threads() noexcept { ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+
+bool join_order_of_processes() noexcept {
+  const long offered = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+  constexpr long wanted = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+  return offered >= 0 && (offered & wanted) == wanted &&
+         ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+void order_processes() noexcept { ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
 
 }  // namespace situ::detail

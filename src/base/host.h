@@ -26,14 +26,32 @@ void wait_on_word(std::atomic<std::uint32_t>& word, std::uint32_t expected, std:
 // Ends the sleep of at most `count` of those that sleep on the word.
 void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept;
 
+// Sleeps for so long, whatever happens.
+void rest(std::int64_t ns) noexcept;
+
 // Lets others run that are ready on this processor.
 void give_way() noexcept;
+// A processor's own clock, for lengths of time on it. cost: some 20 cycles.
+[[nodiscard]] std::uint64_t processor_cycles() noexcept;
+
+// How often who has nothing to do looks for work before it sleeps, where `on_a_host` looks are worth a sleep and a
+// wake-up. A modelled machine wakes for nothing, and each look would be modelled.
+[[nodiscard]] constexpr std::uint32_t idle_looks([[maybe_unused]] std::uint32_t on_a_host) noexcept {
+#if defined(SITU_MODEL)
+  return 0;
+#else
+  return on_a_host;
+#endif
+}
 
 // Orders the loads and stores of all threads of this process: after it, each thread's stores before it are seen by the
 // caller, and the caller's by each thread's loads after it. So only one of two sides needs a fence, the one that is
 // rarer. can_order_all_threads() first, once: false where the kernel does not have it. cost: some microseconds.
 [[nodiscard]] bool can_order_all_threads() noexcept;
 void order_all_threads() noexcept;
+// The same of all processes that have joined, each for itself; false where the kernel does not have it.
+[[nodiscard]] bool join_order_of_processes() noexcept;
+void order_processes() noexcept;
 
 // Processors this process may run on.
 [[nodiscard]] std::uint32_t allowed_processors() noexcept;

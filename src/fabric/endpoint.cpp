@@ -4,9 +4,6 @@
 #include <situ/fabric/detail/endpoint.h>
 
 #include <fmt/format.h>
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -47,7 +44,7 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
                       .reply_out = {.to = &out.reply, .target = p, .is_reply = true}});
     sleeping_.push_back(&job_->slot(p).sleeping);
   }
-  if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+  if (!fences_) (void)join_order_of_processes();  // this process: whoever made the job has found that it can
 }
 
 bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
@@ -355,7 +352,7 @@ void endpoint::prepare_sleep(std::uint64_t awaited) noexcept {
   own.sleeping.store(1, std::memory_order_seq_cst);
   if (awaited != 0) own.awaited.store(awaited, std::memory_order_seq_cst);
   SITU_POINT(sleep_announced);
-  if (!fences_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  if (!fences_) order_processes();
 }
 
 void endpoint::cancel_sleep() noexcept {

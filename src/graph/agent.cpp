@@ -22,7 +22,7 @@
 namespace situ::detail {
 namespace {
 
-constexpr int looks_before_sleep = 200;
+constexpr std::uint32_t looks_before_sleep = idle_looks(200);
 
 [[nodiscard]] offload_queue& queue_of(offload_entry& entry) noexcept {
   return *reinterpret_cast<offload_queue*>(reinterpret_cast<std::byte*>(&entry - entry.index) -
@@ -96,7 +96,7 @@ offload_agent::~offload_agent() {
 
 void offload_agent::run() {
   offload_queue& queue = *queue_.local();
-  int looks = 0;
+  std::uint32_t looks = 0;
   while (true) {
     const std::uint32_t seen = queue.bell.look();
     if (stopping_.load()) return;

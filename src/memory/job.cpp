@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -92,14 +91,6 @@ void fill_candidates(job_control& control) {
     *next++ = 0x2000'0000'0000 + reversed * 0x0100'0000'0000;
   }
   if (!under_tsan) std::copy(std::begin(narrow), std::end(narrow), next);
-}
-
-// Asks for this process to take part in the barriers that a sleeper sends in place of every sender's fence.
-bool register_for_membarrier() {
-  const long offered = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-  constexpr long wanted = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
-  return offered >= 0 && (offered & wanted) == wanted &&
-         ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
 job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t bytes,
@@ -232,7 +223,7 @@ job job::create(const job_options& options) {
   control->stack_bytes = options.stack_bytes;
   control->memory_intent = kind.what ? kind.what : options.memory_intent;
   control->oversubscribed = places > allowed_processors();
-  control->sender_fences = control->oversubscribed || !register_for_membarrier();
+  control->sender_fences = control->oversubscribed || !join_order_of_processes();
   control->stats = options.stats;
   control->trace = options.trace;
   control->progress = options.progress;
@@ -305,7 +296,7 @@ job job::attach(int descriptor) {
   const auto [control, control_bytes] = map_job(descriptor, PROT_READ | PROT_WRITE);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   // Before the votes on the base, so every place sees the outcome before it sends a message.
-  if (!control->sender_fences && !register_for_membarrier()) std::atomic_ref{control->sender_fences}.store(true);
+  if (!control->sender_fences && !join_order_of_processes()) std::atomic_ref{control->sender_fences}.store(true);
   return job{descriptor, control, control_bytes};
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <ctime>
 
 namespace situ::detail {
 namespace {
@@ -21,9 +20,9 @@ void await_readers(job_control& control, std::uint32_t self) noexcept {
     const place_slot& slot = control.slot(i);
     while (slot.read_by_place.load(std::memory_order_acquire) == self + 1 &&
            !(SITU_LOSS_CHECK(readers_end) && has_ended(slot.state.load(std::memory_order_acquire))))
-      sched_yield();
+      give_way();
   }
-  while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) sched_yield();
+  while (control.slot(self).read_by_agent.load(std::memory_order_acquire) != 0) give_way();
 }
 
 // Brings failure_epoch to the number of places that have ended, and returns that.
@@ -58,8 +57,7 @@ bool is_lost_soon(place_slot& slot) noexcept {
   constexpr int attempts = 100;
   for (int i = 0; i < attempts; ++i) {
     if (slot.state.load() == place_state::lost) return true;
-    const timespec pause{0, 1'000'000};
-    ::nanosleep(&pause, nullptr);
+    rest(1'000'000);
   }
   return false;
 }

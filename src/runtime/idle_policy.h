@@ -19,15 +19,18 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/host.h"
+
 namespace situ::detail {
 
 class idle_policy {
  public:
   enum class step : std::uint8_t { look, pause, give_way, sleep };
 
-  static constexpr std::uint32_t turns_alone = 4000;  // about 50 us
-  static constexpr std::uint32_t turns_hot = 200;     // without a pause instruction, which costs as much as four looks
-  static constexpr std::uint32_t turns_shared = 3;
+  static constexpr std::uint32_t turns_alone = idle_looks(4000);  // about 50 us
+  static constexpr std::uint32_t turns_hot =
+      idle_looks(200);  // without a pause instruction, which costs as much as four looks
+  static constexpr std::uint32_t turns_shared = idle_looks(3);
   // Of wake-ups by a waker on the same processor. One alone is how a kernel that finds no idle processor begins.
   static constexpr std::uint32_t signs_of_crowding = 4;
   // A third of a millisecond at 3 GHz: less than any scheduler's slice, more than a round over 64 idle places.

@@ -20,10 +20,10 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/host.h"
 #include "memory/liveness.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
@@ -195,7 +195,7 @@ job receive_all(const foreign_task& self, const meeting_point& point) {
 
 job go_to_first(const foreign_task& self, const meeting_point& point) {
   waiting_notice waited;
-  for (;; std::this_thread::sleep_for(between_tries)) {
+  for (;; rest(std::chrono::nanoseconds{between_tries}.count())) {
     const descriptor socket = open_socket(self);
     if (::connect(socket.number(), point.get(), point.bytes) == 0) {
       if (!peer_of(socket)) throw_cannot_meet(self, "its address", "another user's process has taken it");

@@ -27,7 +27,7 @@ namespace situ::detail {
 namespace {
 
 // Before a switch to a worker: about half a microsecond, the longest that a request may then wait to be seen.
-constexpr std::uint32_t spin_turns_alone = 256;
+constexpr std::uint32_t spin_turns_alone = idle_looks(256);
 constexpr std::uint32_t ready_tasks_a_turn = 64;
 // at the clock, for the waits that have begun meanwhile; an idle place looks before it sleeps
 constexpr std::uint64_t turns_between_stamps = 1024;
@@ -216,9 +216,9 @@ struct scheduler::implementation {
   }
 
   void let_others_run() {
-    const std::uint64_t begin = __rdtsc();
+    const std::uint64_t begin = processor_cycles();
     give_way();
-    idling.came_back(__rdtsc() - begin);
+    idling.came_back(processor_cycles() - begin);
   }
 
   // Who answers cannot run while a place looks on that shares its processor.
