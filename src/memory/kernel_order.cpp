@@ -107,37 +107,36 @@ class chunk_looks {
   explicit chunk_looks(std::vector<std::uint64_t>& node_bytes, const placement_calls& calls) noexcept
       : node_bytes_{node_bytes}, calls_{calls} {}
 
-  // Whether the kernel tells at all. A chunk is like the one before, so the first needs its first page.
-  [[nodiscard]] bool begin(std::byte* address) noexcept {
-    begin_ = end_ = address;
-    void* first = address;
-    return calls_.move(1, &first, nullptr, &node_before_) == 0;
-  }
-  // False where the kernel has ceased to tell.
-  [[nodiscard]] bool add(std::size_t chunk_bytes) {
-    end_ += chunk_bytes;
+  // False where the kernel does not tell.
+  [[nodiscard]] bool add(std::byte* chunk, std::size_t bytes) {
+    if (chunks_ == 0) begin_ = chunk;
+    end_ = chunk + bytes;
     return ++chunks_ != most_chunks || look();
   }
+  // A chunk is like the one before, so the very first needs its first page, too.
   [[nodiscard]] bool look() {
-    std::array<void*, most_chunks> last_pages;
-    std::array<int, most_chunks> nodes;
-    std::size_t chunks = 0;
-    for (std::byte* at = begin_; at != end_; last_pages[chunks++] = at - page_bytes)
+    if (chunks_ == 0) return true;
+    std::array<void*, most_chunks + 1> pages{begin_};
+    std::array<int, most_chunks + 1> nodes;
+    std::size_t count = 1;
+    for (std::byte* at = begin_; at != end_; pages[count++] = at - page_bytes)
       at += chunk_at(at, static_cast<std::size_t>(end_ - at));
-    if (chunks != 0 && calls_.move(chunks, last_pages.data(), nullptr, nodes.data()) != 0) return false;
-    chunks_ = 0;
-    for (std::size_t i = 0; i < chunks; ++i) {
+    const std::size_t known = node_before_ >= 0 ? 1 : 0;
+    if (calls_.move(count - known, pages.data() + known, nullptr, nodes.data() + known) != 0) return false;
+    if (known == 0) node_before_ = nodes[0];
+    for (std::size_t i = 1; i < count; ++i) {
       const std::size_t bytes = chunk_at(begin_, static_cast<std::size_t>(end_ - begin_));
-      if (!count(bytes, nodes[i])) return false;
+      if (!add_to_nodes(bytes, nodes[i])) return false;
       begin_ += bytes;
     }
+    chunks_ = 0;
     return true;
   }
 
  private:
   static constexpr std::size_t most_chunks = 64;
 
-  bool count(std::size_t bytes, int node) {
+  bool add_to_nodes(std::size_t bytes, int node) {
     const bool is_whole = node >= 0 && node == std::exchange(node_before_, node);
     const page_locations found = is_whole ? page_locations{} : locate_pages(begin_, bytes, calls_);
     const std::size_t nodes = is_whole ? static_cast<std::size_t>(node) + 1 : found.node_bytes.size();
@@ -242,13 +241,14 @@ kernel_placement place_by_kernel(std::byte* address, std::size_t bytes, std::spa
     if (by != bound && calls.bind_ordered(chunk, bytes - placed.bytes, by->mode, true) != 0) break;
     bound = by;
     prepare(chunk, size);
-    if (!populate_chunk(chunk, size, calls) || (placed.bytes == 0 && !looks.begin(chunk))) break;
+    if (!populate_chunk(chunk, size, calls)) break;
     placed.bytes += size;
-    placed.is_told = looks.add(size);
+    placed.is_told = looks.add(chunk, size);
   }
   // Invariant 1; also for a chunk that has been begun.
   if (bound != nullptr) calls.bind_ordered(address, bytes, bound->mode, false);
   placed.is_told = placed.is_told && looks.look();
+  if (!placed.is_told && placed.node_bytes.empty()) placed.bytes = 0;  // never: user space knows what to do then
   return placed;
 }
 

@@ -44,11 +44,13 @@ detail::spill_ordering in_order(double fill) {
   return made;
 }
 
-// A placer is made once for an intent, not for a block.
-void place_along(const detail::placer& by, std::byte* at, double fill) {
-  const detail::placement_report report = by.place(at, bytes);
-  if (report.outcome != detail::placement_outcome::placed || (report.by_kernel_bytes != 0) != (fill == 0.9))
-    std::printf("not placed as meant: %s\n", format_fills(report).c_str());
+// A placer is made once for an intent, not for a block. piece: what it is given at a time.
+void place_along(const detail::placer& by, std::byte* at, double fill, std::uint64_t piece = bytes) {
+  for (std::byte* const end = at + bytes; at != end; at += piece) {
+    const detail::placement_report report = by.place(at, piece);
+    if (report.outcome != detail::placement_outcome::placed || (report.by_kernel_bytes != 0) != (fill == 0.9))
+      std::printf("not placed as meant: %s\n", format_fills(report).c_str());
+  }
 }
 
 void write_for_both(const char* list, const char* fill) {
@@ -85,10 +87,10 @@ int main(int argc, char** argv) {
       return of_a_page(is_counted, [&](std::byte* at) { bind_policy(at, bytes, mode), touch(at); });
     };
     say("ordered policy, local node first, touched", ordered(order_bandwidth), touched);
-    say("the same, strict", ordered(order_bandwidth | order_strict), touched);
+    say("ordered policy, local node first, strict, touched", ordered(order_bandwidth | order_strict), touched);
     write_for_both("2 0 1 3", "90");
     say("ordered policy, node 2 first, touched", ordered(order_bandwidth), touched);
-    say("the same, populated",
+    say("ordered policy, node 2 first, populated",
         of_a_page(is_counted, [&](std::byte* at) { bind_policy(at, bytes, order_bandwidth), populate(at); }),
         populated);
     write_for_both("2 0 1 3", "1");
@@ -97,6 +99,8 @@ int main(int argc, char** argv) {
     const detail::placer by_kernel{in_order(0.9)};
     say("Situ, by the kernel's policy, node 2 first",
         of_a_page(is_counted, [&](std::byte* at) { place_along(by_kernel, at, 0.9); }), populated);
+    say("the same, 2 MiB at a time, as segments get it",
+        of_a_page(is_counted, [&](std::byte* at) { place_along(by_kernel, at, 0.9, 2 * mib); }), populated);
   }
   const detail::placer in_user_space{in_order(0.89)};
   say("Situ, in user space, node 2 first",
