@@ -1,7 +1,9 @@
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
+#include <situ/base/log.h>
 #include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
+#include <situ/memory/allocate.h>
 
 #include <fmt/format.h>
 
@@ -44,8 +46,43 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
                       .reply_out = {.to = &out.reply, .target = p, .is_reply = true}});
     sleeping_.push_back(&job_->slot(p).sleeping);
   }
+#if defined(SITU_MODEL)
+  context.give_back_elsewhere = &give_back_later;
+#endif
   if (!fences_) (void)join_order_of_processes();  // this process: whoever made the job has found that it can
 }
+
+#if defined(SITU_MODEL)
+namespace {
+// At the owner. An address that is no live block is the other's bug, which the other cannot be told of any more.
+void take_given_back(message& m) {
+  try {
+    deallocate_bytes(reinterpret_cast<void*>(m.argument(0)));
+  } catch (const error& e) {
+    log(log_level::error,
+        fmt::format("place {}: place {} gives back what it cannot: {}", current->place, m.source, e.message()));
+  }
+}
+const function_id take_given_back_id = name_function(reinterpret_cast<const void*>(&take_given_back));
+}  // namespace
+
+// Whoever gives a block back may be in a handler, or must not wait.
+void endpoint::give_back_later(place_context& context, std::uintptr_t block) {
+  context.endpoint->given_back_.push_back(block);
+}
+
+void endpoint::send_given_back() {
+  if (in_handler()) return;
+  std::erase_if(given_back_, [this](std::uintptr_t block) {
+    outgoing& out = requests_to(static_cast<std::uint32_t>((block - context_.base) >> context_.slice_shift));
+    if (out.closed) return true;  // a lost place's memory goes with the job
+    if (!has_room(out, 0)) return false;
+    const std::uint64_t argument = block;
+    send_short(out, take_given_back_id, &argument, 1);
+    return true;
+  });
+}
+#endif
 
 bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
   const auto fits = [&] {
@@ -272,6 +309,9 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
 
 bool endpoint::poll(bool all) {
   ++polls_;
+#if defined(SITU_MODEL)
+  if (!given_back_.empty()) send_given_back();
+#endif
   if (SITU_LOSS_CHECK(poll) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_) [[unlikely]]
     note_failures();
   const auto look_at = [this](std::uint32_t p) {

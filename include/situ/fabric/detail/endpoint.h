@@ -228,6 +228,12 @@ class endpoint {
   [[nodiscard]] message_handler handler_for_missing(function_id function, message_kind kind,
                                                     std::uint32_t source) const;
 
+#if defined(SITU_MODEL)
+  static void give_back_later(place_context& context, std::uintptr_t block);
+  void send_given_back();
+  std::vector<std::uintptr_t> given_back_;  // blocks of other places, until there is room and no handler runs
+#endif
+
   place_context& context_;
   job_control* job_;
   std::vector<peer> peers_;

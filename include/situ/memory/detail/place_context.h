@@ -48,6 +48,10 @@ struct alignas(64) place_context {
   std::uint32_t track = 0;  // the stack that runs, for a trace: 0 is main's; the scheduler changes it, too
   const std::byte* awaited_words = nullptr;  // place_slot::awaited of place 0; the others place_slot_bytes apart
 
+#if defined(SITU_MODEL)
+  // Gives back a block of another place; the fabric's. The heap's words are its owner's to write (coherence.h).
+  void (*give_back_elsewhere)(place_context& context, std::uintptr_t block) = nullptr;
+#endif
   job_control* job = nullptr;
   detail::segment* segment = nullptr;
   status_writer* status = nullptr;
