@@ -195,7 +195,7 @@ job job::create(const job_options& options) {
                                                 kind.what->name(), options.memory_intent->name()));
   const std::uint64_t row_bytes = whole_pages(options.observation_bytes);
   const std::uint64_t least_control_bytes = rows_offset(places) + places * row_bytes + page_bytes;
-  page_file file = page_file::create(kind, "situ-job", places * beside_heap_bytes + least_control_bytes);
+  page_file file = page_file::create(kind, job_file_name.data(), places * beside_heap_bytes + least_control_bytes);
   const std::uint64_t control_bytes = (least_control_bytes + file.unit() - 1) / file.unit() * file.unit();
   const layout at = lay_out(file, places, control_bytes);
   file.resize(at.total_bytes);
@@ -209,6 +209,8 @@ job job::create(const job_options& options) {
   job_control* const memory = map_control(file.descriptor(), at.control_offset, control_bytes);
   job_control* const control = new (memory) job_control;
   job made{file.release(), control, control_bytes};
+  if (kind.from == memory_kind::source::file || kind.from == memory_kind::source::device)
+    made.sign_ = page_file::create({}, fmt::format("{}{}", job_sign, made.descriptor_).c_str()).release();
   control->layout = layout_now;
   control->total_bytes = at.total_bytes;
   control->place_count = places;
@@ -308,13 +310,15 @@ job job::look_at(int descriptor) {
 job::job(job&& other) noexcept
     : control_{std::exchange(other.control_, nullptr)},
       mapped_bytes_{std::exchange(other.mapped_bytes_, 0)},
-      descriptor_{std::exchange(other.descriptor_, -1)} {}
+      descriptor_{std::exchange(other.descriptor_, -1)},
+      sign_{std::exchange(other.sign_, -1)} {}
 
 job& job::operator=(job&& other) noexcept {
   job old{std::move(*this)};
   control_ = std::exchange(other.control_, nullptr);
   mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
   descriptor_ = std::exchange(other.descriptor_, -1);
+  sign_ = std::exchange(other.sign_, -1);
   return *this;
 }
 
@@ -325,6 +329,7 @@ job::~job() {
 
 void job::close_descriptor() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  if (sign_ >= 0) ::close(std::exchange(sign_, -1));
 }
 
 address_space address_space::map(const job& job, std::uint32_t votes) {

@@ -23,6 +23,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "memory/byte_budget.h"
 #include "memory/page_file.h"
@@ -185,7 +186,13 @@ class job {
   job_control* control_ = nullptr;
   std::size_t mapped_bytes_ = 0;
   int descriptor_ = -1;
+  int sign_ = -1;  // of a file or device, which cannot be told by its name: see job_sign
 };
+
+// Who creates a job whose memory is no memory file holds an empty one beside it, whose name says which descriptor the
+// memory is: "situ-job-is:7". So those that look for jobs find all of them by names of memory files.
+inline constexpr std::string_view job_file_name = "situ-job";
+inline constexpr std::string_view job_sign = "situ-job-is:";
 
 // The address range of a job, mapped in this process at the base that all its places agreed on.
 class address_space {

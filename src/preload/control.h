@@ -23,6 +23,7 @@ inline constexpr std::uint32_t most_processes = 1024;
 inline constexpr std::uint32_t most_nodes = 1024;  // MAX_NUMNODES of the largest kernels
 inline constexpr std::uint32_t not_ordered = ~0U;  // a node that the ordering does not name
 inline constexpr const char* control_variable = "SITU_INTENT";
+inline constexpr const char* control_file_name = "situ-intent";
 
 // A memory: first those of the ordering, best first, then the other nodes of the machine.
 struct memory_row {

@@ -1,5 +1,6 @@
 // A job that stands still says why: by itself where nobody can go on, else when it is asked, or after a time.
 #include "runtime/launch_support.h"
+#include "support/memory_kinds.h"
 
 #include <situ/base/error.h>
 #include <situ/situ.h>
@@ -166,6 +167,20 @@ TEST(situ_top, shows_a_running_job) {
   EXPECT_EQ(json.exit_code, 0) << json.err;
   EXPECT_THAT(json.out, HasSubstr("\"launcher\": " + pid));
   EXPECT_THAT(json.out, ContainsRegex("\"from\": 0, \"to\": 1, .*\"messages\": [1-9]"));
+}
+
+// Whatever its memory is: a file without a name, or one that stands for a device.
+TEST(situ_top, finds_jobs_in_files_and_devices) {
+  const situ::test::kinds_of_memory kinds{std::size_t{150} << 20};
+  for (const std::string& memory : {"file:" + kinds.file().path, "device:" + kinds.device().path}) {
+    running_program program{situ_run({"--memory", memory}, "calls")};
+    ASSERT_TRUE(program.wait_for_output("begun", 20s)) << memory;
+    const std::string pid = std::to_string(program.pid());
+    const ended_program table = run_program({situ_program, "top", "--once", pid});
+    EXPECT_THAT(table.out, HasSubstr("job of process " + pid + ": 2 places")) << table.err;
+    const ended_program all = run_program({situ_program, "topo", "--jobs", "--json"});
+    EXPECT_THAT(all.out, HasSubstr("\"launcher\": " + pid)) << memory;
+  }
 }
 
 TEST(situ_top, says_where_there_is_no_job) {

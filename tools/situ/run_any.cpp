@@ -71,7 +71,8 @@ std::string library_file() {
 // Shared with the program's processes, which find it by this process's descriptor.
 class shared_control {
  public:
-  shared_control() : file_{situ::detail::above_standard(::memfd_create("situ-intent", MFD_CLOEXEC))} {
+  shared_control()
+      : file_{situ::detail::above_standard(::memfd_create(situ::preload::control_file_name, MFD_CLOEXEC))} {
     if (file_ < 0 || ::ftruncate(file_, sizeof(preload::control)) != 0)
       throw_error(errc::bad_launch, fmt::format("cannot make shared memory: {}", std::strerror(errno)));
     void* const at = ::mmap(nullptr, sizeof(preload::control), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);

@@ -31,18 +31,32 @@ std::optional<pid_t> number_of(const std::string& name) {
   return failed == std::errc{} && end == name.data() + name.size() ? std::optional{number} : std::nullopt;
 }
 
-// Memory files of jobs that a process holds open, by inode.
-void find_jobs_of(pid_t pid, std::map<ino_t, running_job>& jobs) {
+using file_id = std::pair<dev_t, ino_t>;
+
+// What a descriptor of a process is, or (job_sign) leads to; an empty path: nothing of a job.
+running_job job_behind(pid_t pid, const fs::path& descriptor) {
+  constexpr std::string_view prefix = "/memfd:";
+  std::error_code ignored;
+  const std::string link = fs::read_symlink(descriptor, ignored).string();  // "/memfd:situ-job (deleted)"
+  std::string_view name = std::string_view{link}.substr(0, link.find(' '));
+  if (!name.starts_with(prefix)) return {};
+  name.remove_prefix(prefix.size());
+  if (name == situ::detail::job_file_name) return {pid, descriptor, false};
+  if (name == preload::control_file_name) return {pid, descriptor, true};
+  if (!name.starts_with(situ::detail::job_sign)) return {};
+  return {pid, descriptor.parent_path() / name.substr(situ::detail::job_sign.size()), false};
+}
+
+// Memory of jobs that a process holds open.
+void find_jobs_of(pid_t pid, std::map<file_id, running_job>& jobs) {
   std::error_code ignored;
   for (const fs::directory_entry& each : fs::directory_iterator{fmt::format("/proc/{}/fd", pid), ignored}) {
-    const std::string file = fs::read_symlink(each.path(), ignored).string();
-    const bool is_any_program = file.starts_with("/memfd:situ-intent");
-    if (!is_any_program && !file.starts_with("/memfd:situ-job")) continue;
+    const running_job found = job_behind(pid, each.path());
     struct stat status{};
-    if (::stat(each.path().c_str(), &status) != 0) continue;
+    if (found.path.empty() || ::stat(found.path.c_str(), &status) != 0) continue;
     // Places hold it until they have joined; the launcher was there before them.
-    const auto [at, is_new] = jobs.try_emplace(status.st_ino, running_job{pid, each.path(), is_any_program});
-    if (!is_new && pid < at->second.launcher) at->second = {pid, each.path(), is_any_program};
+    const auto [at, is_new] = jobs.try_emplace({status.st_dev, status.st_ino}, found);
+    if (!is_new && pid < at->second.launcher) at->second = found;
   }
 }
 
@@ -93,7 +107,7 @@ std::vector<held_memory> memory_of_any_program(int descriptor) {
 }  // namespace
 
 std::vector<running_job> find_running_jobs(pid_t launcher) {
-  std::map<ino_t, running_job> jobs;
+  std::map<file_id, running_job> jobs;
   std::error_code ignored;
   if (launcher != 0) {
     find_jobs_of(launcher, jobs);
@@ -102,7 +116,7 @@ std::vector<running_job> find_running_jobs(pid_t launcher) {
       if (const auto pid = number_of(each.path().filename())) find_jobs_of(*pid, jobs);
   }
   std::vector<running_job> found;
-  for (const auto& [inode, each] : jobs) found.push_back(each);
+  for (const auto& [file, each] : jobs) found.push_back(each);
   std::sort(found.begin(), found.end(),
             [](const running_job& a, const running_job& b) { return a.launcher < b.launcher; });
   return found;

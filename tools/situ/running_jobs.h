@@ -1,5 +1,6 @@
 // The jobs that run on this machine, and what they have of which memory. They are found by the memory file that each
-// `situ run` keeps open: nothing has a name, and nothing is left behind by looking.
+// `situ run` keeps open, or (of a file or device) by one that says where that is (job_sign): nothing has a name, and
+// nothing is left behind by looking.
 #pragma once
 
 #include <sys/types.h>

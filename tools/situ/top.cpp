@@ -1,4 +1,4 @@
-// `situ top`: shows a running job. It finds the job by the memory file that its launcher keeps open, maps that for
+// `situ top`: shows a running job. It finds the job by what its launcher keeps open (running_jobs.h), maps that for
 // reading, and leaves nothing behind.
 #include "commands.h"
 #include "processes.h"
