@@ -20,26 +20,16 @@
 #include <string>
 #include <vector>
 
+#include "memory/by_intent.h"
 #include "memory/page_file.h"
-#include "memory/places_fixture.h"
 
 namespace {
 
 using namespace situ;
-using situ::test::acting_as;
-using situ::test::local_places;
+using namespace situ::test;
 
-constexpr std::size_t mib = std::size_t{1} << 20;
-constexpr intent turns{"turns"};
 constexpr intent slow_first{"slow_first"};
-constexpr intent node_0{"node_0"};
 constexpr placing on_touch{.populate = false};
-
-std::uint64_t bytes_in(const memory_placement& where, const std::string& memory) {
-  for (const memory_part& part : where.parts)
-    if (part.memory == memory) return part.bytes;
-  return 0;
-}
 
 // What budgets have as used: "fast" first.
 struct used_bytes {

@@ -16,23 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "memory/places_fixture.h"
+#include "memory/by_intent.h"
 
 namespace {
 
 using namespace situ;
-using situ::test::acting_as;
-using situ::test::local_places;
-
-constexpr std::size_t mib = std::size_t{1} << 20;
-constexpr intent turns{"turns"};
-constexpr intent node_0{"node_0"};
-
-std::uint64_t bytes_in(const memory_placement& where, const std::string& memory) {
-  for (const memory_part& part : where.parts)
-    if (part.memory == memory) return part.bytes;
-  return 0;
-}
+using namespace situ::test;
 
 TEST(placement, a_small_block_lies_in_the_first_memory) {
   local_places places{1};

@@ -10,6 +10,7 @@
 #include <situ/runtime/team.h>
 
 #include "memory/page_file.h"
+#include "support/memory_kinds.h"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -102,6 +104,16 @@ std::string refusal_of(const std::string& kind) {
   return "none";
 }
 
+std::string device_of(const test::kinds_of_memory& kinds) { return "device:" + kinds.device().path; }
+
+// One place in memory of this kind.
+void expect_ends_well(const std::string& kind, const std::function<int()>& body, std::uint32_t places = 1) {
+  launch_options how;
+  how.memory = kind;
+  const launch_result result = launch(places, body, how);
+  EXPECT_TRUE(result.ok()) << result.message() << " " << result.exit_code();
+}
+
 TEST(memory_kind, segments_lie_in_a_file_without_a_name) {
   const folder scratch;
   expect_job_works("file:" + scratch.path);
@@ -129,95 +141,57 @@ TEST(memory_kind, segments_lie_on_a_node) {
 }
 
 TEST(memory_kind, segments_lie_where_an_intent_has_them) {
-  launch_options how;
-  how.memory = "intent:capacity";
-  const launch_result result =
-      launch(1, [] { return placement(allocate<std::byte>(mib)).intent == "capacity" ? 0 : 1; }, how);
-  EXPECT_TRUE(result.ok()) << result.message();
+  expect_ends_well("intent:capacity", [] { return placement(allocate<std::byte>(mib)).intent == "capacity" ? 0 : 1; });
 }
 
 TEST(memory_kind, segments_lie_on_reserved_huge_pages) {
-  std::ifstream file{"/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"};
-  int unused = 0;
-  file >> unused;
-  if (unused < 48) {
+  if (test::kinds_of_memory::huge_pages() < 48) {
     EXPECT_NE(refusal_of("huge").find("/proc/sys/vm/nr_hugepages"), std::string::npos) << refusal_of("huge");
     GTEST_SKIP() << "48 huge pages are not reserved here";
   }
   expect_job_works("huge");
-  launch_options how;
-  how.memory = "huge";
-  const launch_result filled = launch(2, fill_all, how);
-  EXPECT_TRUE(filled.ok()) << filled.message() << " " << filled.exit_code();
+  expect_ends_well("huge", fill_all, 2);
 }
 
 TEST(memory_kind, segments_lie_on_a_device) {
-  const folder scratch;
-  const std::string path = scratch.path + "/device";
-  {
-    std::ofstream device{path};
-    device << "what was written to it before";
-  }
-  EXPECT_NE(refusal_of("device:" + path).find("are needed at least"), std::string::npos);
-  fs::resize_file(path, 150 * mib);
-  expect_job_works("device:" + path);
-  expect_job_works("device:" + path);  // what the first job left is no heap
-  expect_job_works("device:" + path, 40 * mib);
-  launch_options how;
-  how.memory = "device:" + path;
-  const launch_result filled = launch(2, fill_all, how);
-  EXPECT_TRUE(filled.ok()) << filled.message() << " " << filled.exit_code();
-  fs::remove(path);
+  const test::kinds_of_memory small{mib}, kinds{150 * mib};
+  EXPECT_NE(refusal_of(device_of(small)).find("are needed at least"), std::string::npos);
+  expect_job_works(device_of(kinds));
+  expect_job_works(device_of(kinds));  // what the first job left is no heap
+  expect_job_works(device_of(kinds), 40 * mib);
+  expect_ends_well(device_of(kinds), fill_all, 2);
 }
 
 TEST(memory_kind, a_device_serves_one_job_at_a_time) {
-  const folder scratch;
-  const std::string path = scratch.path + "/device";
-  std::ofstream{path}.close();
-  fs::resize_file(path, 150 * mib);
-  launch_options how;
-  how.memory = "device:" + path;
-  const launch_result outer = launch(
-      1,
-      [&] {
-        const ptr<int> held = allocate<int>(1);
-        held.local()[0] = 7;
-        try {
-          (void)detail::page_file::create(memory_kind::parse("device:" + path), "another");
-          return 1;
-        } catch (const error& bad) {
-          const bool says_so = std::string{bad.message()}.find("in use by another job") != std::string::npos;
-          return says_so && held.local()[0] == 7 ? 0 : 2;
-        }
-      },
-      how);
-  EXPECT_TRUE(outer.ok()) << outer.message() << " " << outer.exit_code();
-  expect_job_works("device:" + path);
-  fs::remove(path);
+  const test::kinds_of_memory kinds{150 * mib};
+  expect_ends_well(device_of(kinds), [&] {
+    const ptr<int> held = allocate<int>(1);
+    held.local()[0] = 7;
+    try {
+      (void)detail::page_file::create(kinds.device(), "another");
+      return 1;
+    } catch (const error& bad) {
+      const bool says_so = std::string{bad.message()}.find("in use by another job") != std::string::npos;
+      return says_so && held.local()[0] == 7 ? 0 : 2;
+    }
+  });
+  expect_job_works(device_of(kinds));
 }
 
 TEST(memory_kind, a_device_has_no_intents) {
-  const folder scratch;
-  const std::string path = scratch.path + "/device";
-  std::ofstream{path}.close();
-  fs::resize_file(path, 150 * mib);
+  const test::kinds_of_memory kinds{150 * mib};
+  expect_ends_well(device_of(kinds), [] {
+    try {
+      (void)allocate<int>(10, intent::bandwidth);
+      return 1;
+    } catch (const error& bad) {
+      return bad.code() == errc::not_supported ? 0 : 2;
+    }
+  });
   launch_options how;
-  how.memory = "device:" + path;
-  const launch_result result = launch(
-      1,
-      [] {
-        try {
-          (void)allocate<int>(10, intent::bandwidth);
-          return 1;
-        } catch (const error& bad) {
-          return bad.code() == errc::not_supported ? 0 : 2;
-        }
-      },
-      how);
-  EXPECT_TRUE(result.ok()) << result.message() << " " << result.exit_code();
+  how.memory = device_of(kinds);
   how.memory_intent = intent::bandwidth;
   EXPECT_THROW((void)launch(1, [] {}, how), error);
-  fs::remove(path);
 }
 
 TEST(memory_kind, what_cannot_be_had_is_said_with_what_to_do) {
