@@ -235,7 +235,7 @@ time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t ad
     const bool there = cache.tags.hit(line);
     ++(there ? cache.hits : cache.misses);
     if (there && !how.write_through) {
-      cache.tags.set_state(line, {.dirty = true, .writable = true});
+      if (!cache.tags.hit_for_write(line)) cache.tags.set_state(line, {.dirty = true, .writable = true});
       cache.meter.add(now, cache.hit_time, 0);
       return now + cache.hit_time;
     }

@@ -11,6 +11,35 @@ double camat_figures::five_parameters() const noexcept {
 
 void camat_meter::add(time_ps begin, time_ps hit, time_ps miss) {
   if (begin < now_) begin = now_;
+  if (lone_.exists) {
+    if (begin >= lone_.begin + lone_.hit + lone_.miss) {
+      end_lone();
+    } else {
+      lone_.exists = false;
+      add_overlapping(lone_.begin, lone_.hit, lone_.miss);
+    }
+  }
+  if (!events_.empty()) pass(begin);
+  if (events_.empty()) {
+    lone_ = {begin, hit, miss, true};
+    now_ = begin;
+  } else {
+    add_overlapping(begin, hit, miss);
+  }
+}
+
+void camat_meter::end_lone() noexcept {
+  lone_.exists = false;
+  ++sums_.accesses;
+  sums_.active += lone_.hit + lone_.miss;
+  sums_.hit_time += lone_.hit;
+  sums_.hit_active += lone_.hit;
+  sums_.pure_time += lone_.miss;
+  sums_.pure_active += lone_.miss;
+  if (lone_.miss > 0) ++sums_.pure_misses;
+}
+
+void camat_meter::add_overlapping(time_ps begin, time_ps hit, time_ps miss) {
   pass(begin);
   move_to(begin);
   ++sums_.accesses;
@@ -50,6 +79,7 @@ void camat_meter::move_to(time_ps at) {
 
 camat_figures camat_meter::figures() const {
   camat_meter ended = *this;
+  if (ended.lone_.exists) ended.end_lone();
   ended.pass(no_time);
   return ended.sums_;
 }

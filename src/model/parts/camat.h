@@ -10,7 +10,8 @@
 // time; a pure miss is an access that has one. CH and CM are how many accesses are in their hit time, or in pure miss
 // cycles, on average over the time in which any is.
 //
-// Time here is in any unit, cycles or picoseconds. Not thread-safe. cost: log of what is outstanding, per access.
+// Time here is in any unit, cycles or picoseconds. Not thread-safe. cost: a few additions for an access that overlaps
+// with no other, the log of what is outstanding for the rest.
 #pragma once
 
 #include "model/parts/time.h"
@@ -71,10 +72,20 @@ class camat_meter {
       return at != other.at ? at > other.at : what > other.what;
     }
   };
+  // An access while nothing else was outstanding when it began: most are over when the next one comes.
+  struct lone_access {
+    time_ps begin = 0;
+    time_ps hit = 0;
+    time_ps miss = 0;
+    bool exists = false;
+  };
+  void add_overlapping(time_ps begin, time_ps hit, time_ps miss);
+  void end_lone() noexcept;
   void pass(time_ps until);
   void move_to(time_ps at);
 
   camat_figures sums_;
+  lone_access lone_;  // only while there are no events
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   time_ps now_ = 0;
   std::uint64_t hitting_ = 0;

@@ -1,5 +1,5 @@
-// What the model needs to know of a machine, read out of its tree (machines/X.toml; docs/design/machine.md has the
-// keys).
+// What the model needs to know of a machine, read out of its tree. docs/design/machine.md has the keys of machine
+// files.
 //
 // A *tile* is a coherence domain: cores, their caches, a bus and a network adapter, and perhaps a memory of its own. A
 // tree with groups that say `coherence` has a tile for each; a machine without such groups is one tile. A memory tile
