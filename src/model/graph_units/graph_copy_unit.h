@@ -1,0 +1,156 @@
+// The graph-copy unit of the memory tile (NMA; sections 4.4.3 to 4.6 of the paper): copies an object graph in memory,
+// depth first, without a stack.
+//
+// A state machine, algorithm 1 of the paper: Advance to an object that is met for the first time, CopyWord by word,
+// Retreat to its parent. Three things are read into it: line 45 takes element i (the paper's has no index), a null
+// pointer is copied without a search, and the root's copy is where Retreat ends.
+//
+// Invariants
+//   1. What a suspended object needs to go on lies in the transition words of its copy: parent, offset, index. Nothing
+//      else is kept for it, and the original is only read.
+//   2. An object is in the copy map from the moment when it has a copy, so cycles end.
+//   3. Copies lie in the destination in the order in which they were met, each where its alignment allows.
+//
+// Situ's objects have no header. So the words that the paper keeps there (vptr, parent_src, parent_dst, offset, index)
+// lie beside the copy, and each access to them costs what it would cost in the object. Time: every access of the unit's
+// own state is waited for; data goes through a line buffer, and its writes are posted.
+//
+//   object met     vptr, class, size, mask: 4 reads; its map entry 2, parent 2, vptr 1: 5 writes
+//   going on       2 reads of the parent, 1 of the offset, 4 as above for the parent's mask; 1 write of the pointer
+//   suspending     2 writes: offset, index
+//
+// Example: an object without words, and a memory that takes 26 cycles: 4 + 5 + 1 accesses (its parent is null) and two
+// states of 4 cycles are 268 cycles. Not thread-safe.
+#pragma once
+
+#include "model/graph_units/copy_maps.h"
+#include "model/graph_units/ports.h"
+#include "model/graph_units/unit_layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace situ::model {
+
+struct copy_unit_timing {
+  time_ps period = 10'000;             // 100 MHz: table 2
+  std::uint64_t state_cycles = 4;      // of a state, and of a word in the line buffer: 4 to 10 a word (5.3.1)
+  std::uint64_t next_line_cycles = 6;  // more for the first word of the next line: likewise
+  std::uint64_t line_bytes = 32;       // of the line buffer: assumed, as the L2's
+  std::uint64_t mask_entries = 16;     // in a word of 32 bits: two bits each (4.3)
+  std::uint64_t hash_cycles = 4;       // assumed: H3 is a few gates; the 0.4 us of 5.3.3 include it
+};
+
+struct copy_request {
+  const void* root = nullptr;
+  const detail::type_descriptor* type = nullptr;
+  std::byte* destination = nullptr;
+  std::uint64_t destination_bytes = 0;
+  // Where the copy will lie at last, if not there: a later DMA moves it (4.2), and pointers are made for that place.
+  // Aligned as `destination` is.
+  const std::byte* final_address = nullptr;
+  std::uint64_t objects = 0;  // as measured; hashing needs it
+  map_kind map = map_kind::hash;
+};
+
+struct copy_result {
+  void* root = nullptr;          // of the copy, where it will lie at last
+  std::uint64_t objects = 0;     // without the blocks of arrays
+  std::uint64_t arrays = 0;      // blocks that are not empty
+  std::uint64_t bytes = 0;       // of the destination that are used
+  std::uint64_t probes = 0;      // entries of the copy map that searches have read
+  std::uint64_t mask_words = 0;  // fetched beyond each object's first
+  time_ps begin = 0;
+  time_ps end = 0;
+};
+
+class graph_copy_unit {
+ public:
+  // memory: where graphs and the copy map lie. It must outlive the unit.
+  graph_copy_unit(memory_port& memory, map_buffer buffer = {}, copy_unit_timing timing = {}, word_sizes words = {});
+
+  // Copies now, and says when that is done. Throws out_of_memory where the destination or the copy map is too small,
+  // not_supported for types that the mask cannot describe, bad_argument for an object whose header names no type, one
+  // that is met first by a pointer to its first part, and a final address aligned otherwise; the destination's bytes
+  // are then unspecified. pre: root and destination are set; the graph does not change meanwhile.
+  copy_result copy(const copy_request& request, time_ps now);
+  [[nodiscard]] const copy_unit_timing& timing() const noexcept { return timing_; }
+
+ private:
+  static constexpr std::uint32_t no_object = ~std::uint32_t{0};
+  // A copy, with the words that the paper keeps in its header.
+  struct copied_object {
+    const std::byte* source = nullptr;
+    std::byte* copy = nullptr;
+    const unit_layout* layout = nullptr;
+    std::uint32_t parent = no_object;  // parent_src and parent_dst: two words
+    std::uint32_t offset = 0;          // of the pointer or array where it is suspended, as an index of its words
+    std::uint64_t index = 0;           // within the array
+  };
+  enum class state : std::uint8_t { advance, retreat, copy_word, done };
+  // An array while its elements are gone through.
+  struct array_view {
+    const std::byte* source;
+    std::byte* copy;
+    std::uint64_t count;
+    const unit_layout* block;
+    [[nodiscard]] std::uint64_t slots() const noexcept { return count * block->slots.size(); }
+  };
+
+  void begin(const copy_request& request, time_ps now);
+  state advance();
+  state retreat();
+  state copy_word();
+  state copy_data(const layout_word& word);
+  state copy_pointer(const layout_word& word);
+  state copy_array(const layout_word& word);
+  void create_array(const layout_word& word);
+  [[nodiscard]] array_view view_array(const layout_word& word);
+  void clear_transients(const array_view& array);
+  // Whether the pointer at `from` is done: null, or to an object that has a copy. Else the target is what to advance
+  // to.
+  bool copy_known_pointer(const std::byte* from, std::byte* to, const detail::type_descriptor& target);
+
+  std::byte* create(std::uint64_t bytes, std::uint64_t alignment);
+  void set_pointer(std::byte* at, const std::byte* copy) const;
+  [[nodiscard]] std::uint64_t words_of(const layout_word& word) const noexcept;
+  [[nodiscard]] std::uint64_t mask_position(std::uint32_t word) const noexcept;
+
+  void spend(std::uint64_t cycles) noexcept { now_ += cycles * timing_.period; }
+  void read_word(const void* address);
+  void write_word(const void* address);
+  void read_class(const copied_object& object);
+  void fetch_mask(std::uint64_t entry);
+  void stream(const std::byte* address);                        // data of the line at this address is wanted next
+  void take_words(const std::byte* from, std::uint64_t bytes);  // each through the line buffer
+
+  memory_port& memory_;
+  copy_unit_timing timing_;
+  word_sizes words_;
+  layout_table layouts_;
+  searched_map searched_;
+  hashed_map hashed_;
+  unit_copy_map* map_ = nullptr;
+
+  // of the copy under way
+  copy_request request_;
+  copy_result result_;
+  std::vector<copied_object> objects_;
+  std::uint64_t used_ = 0;
+  time_ps now_ = 0;
+  // the registers O and O' (one number), delta and i; P, and its type as declared
+  std::uint32_t object_ = no_object;
+  std::uint32_t offset_ = 0;
+  std::uint64_t index_ = 0;
+  const std::byte* target_ = nullptr;
+  const detail::type_descriptor* target_type_ = nullptr;
+  // the line buffer, and the mask word that is held
+  static constexpr std::uintptr_t no_line = ~std::uintptr_t{0};
+  std::uintptr_t line_ = no_line;
+  time_ps next_line_ready_ = 0;
+  std::uint64_t mask_word_ = 0;
+  std::uint64_t mask_at_ = 0;  // entries of the mask before this word
+};
+
+}  // namespace situ::model

@@ -1,0 +1,90 @@
+// The graph-writeback-and-dispatch unit beside a tile's cache (NCA; 4.4.2): walks a graph, has every line of each
+// object and array written back, counts objects and bytes, and then spawns the receiver's task.
+//
+// The walk goes through the cache, and keeps the objects that it has yet to visit on a stack in the tile's local
+// memory. The paper calls it breadth first; the stack makes the order that of its pops. An object:
+//
+//   pop, read its mark; where that is this walk's: nothing more
+//   write the mark (so its first line is modified), read its class and size; a write-back for each of its lines
+//   read each pointer and push it; for each array, a write-back for each line of its elements, then their pointers
+//
+// Marks lie beside our objects, which have no header; the accesses go to the object's first line, as they do there.
+// Not thread-safe.
+#pragma once
+
+#include "model/graph_units/ports.h"
+#include "model/graph_units/unit_layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+namespace situ::model {
+
+struct writeback_unit_timing {
+  time_ps period = 20'000;            // 50 MHz: table 2
+  std::uint64_t state_cycles = 1;     // assumed: of a word looked at, a command given
+  std::uint64_t metadata_bytes = 64;  // assumed: of M, which goes by DMA with the task
+};
+
+// The stack, in the tile's local memory.
+struct outstanding_stack {
+  std::uintptr_t address = 0;
+  std::uint64_t entries = std::uint64_t{1} << 16;  // assumed: the paper says only that it is static
+};
+
+struct writeback_result {
+  std::uint64_t objects = 0;  // without the blocks of arrays
+  std::uint64_t arrays = 0;   // blocks that are not empty
+  std::uint64_t bytes = 0;    // of objects and blocks
+  // A destination of so many bytes holds the copy, whatever order it is made in.
+  std::uint64_t room_bytes = 0;
+  std::uint64_t lines = 0;           // that were asked to be written back
+  std::uint64_t modified_lines = 0;  // that were
+  std::uint64_t deepest_stack = 0;   // entries
+  time_ps begin = 0;
+  time_ps end = 0;
+};
+
+class graph_writeback_unit {
+ public:
+  // cache, local: they must outlive the unit.
+  graph_writeback_unit(cache_port& cache, memory_port& local, outstanding_stack stack = {},
+                       writeback_unit_timing timing = {}, word_sizes words = {}) noexcept
+      : cache_{cache}, local_{local}, stack_{stack}, timing_{timing}, words_{words} {}
+
+  // Writes the graph back and measures it. Throws out_of_memory where the stack is too small, and as
+  // graph_copy_unit::copy() for its types. pre: root is not null.
+  writeback_result write_back(const void* root, const detail::type_descriptor& type, time_ps now);
+  // Stores objects and bytes in M, moves it to a tile by DMA and spawns the task there. Returns when that begins.
+  time_ps dispatch(network_port& network, std::uint32_t tile, time_ps now);
+
+ private:
+  struct outstanding {
+    const std::byte* object;
+    const detail::type_descriptor* type;
+  };
+  void push(const std::byte* object, const detail::type_descriptor* type);
+  outstanding pop();
+  void visit(const outstanding& next);
+  void visit_array(const std::byte* object, const layout_word& word);
+  void write_back_lines(const std::byte* begin, std::uint64_t bytes);
+  void count(std::uint64_t bytes, std::uint64_t alignment);
+  void spend(std::uint64_t cycles) noexcept { now_ += cycles * timing_.period; }
+  void read(const void* address, std::uint64_t bytes);
+
+  cache_port& cache_;
+  memory_port& local_;
+  outstanding_stack stack_;
+  writeback_unit_timing timing_;
+  word_sizes words_;
+  layout_table layouts_;
+  std::vector<outstanding> pending_;
+  std::unordered_set<const std::byte*> marked_;
+  writeback_result result_;
+  time_ps now_ = 0;
+  time_ps free_from_ = 0;
+};
+
+}  // namespace situ::model
