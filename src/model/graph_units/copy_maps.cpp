@@ -9,8 +9,8 @@
 namespace situ::model {
 
 time_ps unit_copy_map::store(std::uint64_t at, time_ps now) {
-  now = memory_.write(first_half(at), buffer_.entry_bytes, now);
-  return memory_.write(second_half(at), buffer_.entry_bytes, now);
+  now = memory_.write(first_half(at), entry_bytes_, now);
+  return memory_.write(second_half(at), entry_bytes_, now);
 }
 
 void unit_copy_map::expect_room(std::uint64_t entries) const {
@@ -32,9 +32,9 @@ unit_copy_map::found searched_map::find(std::uintptr_t original, time_ps now) {
   const auto known = entries_.find(original);
   const std::uint64_t read = known == entries_.end() ? entries_.size() : known->second.position + 1;
   probes_ += read;
-  if (read != 0) now = memory_.read(first_half(0), read * buffer_.entry_bytes, now);
+  if (read != 0) now = memory_.read(first_half(0), read * entry_bytes_, now);
   if (known == entries_.end()) return {nothing, now};
-  return {known->second.copy, memory_.read(second_half(read - 1), buffer_.entry_bytes, now)};
+  return {known->second.copy, memory_.read(second_half(read - 1), entry_bytes_, now)};
 }
 
 time_ps searched_map::insert(std::uintptr_t original, std::uint32_t copy, time_ps now) {
@@ -48,8 +48,8 @@ time_ps searched_map::insert(std::uintptr_t original, std::uint32_t copy, time_p
 
 std::uint64_t hash_slots(std::uint64_t objects) noexcept { return std::bit_ceil(objects) * 2; }
 
-hashed_map::hashed_map(memory_port& memory, map_buffer buffer, time_ps hash_time)
-    : unit_copy_map{memory, buffer}, hash_time_{hash_time} {
+hashed_map::hashed_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time)
+    : unit_copy_map{memory, buffer, entry_bytes}, hash_time_{hash_time} {
   std::uint64_t state = 0x4e454d45;  // any: hardware fixes its matrix, too
   for (std::uint32_t& column : columns_) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;  // Knuth's
@@ -71,7 +71,7 @@ time_ps hashed_map::begin(std::uint64_t objects, time_ps now) {
   keys_.assign(slots, 0);
   copies_.assign(slots, nothing);
   used_ = 0;
-  return memory_.clear(first_half(0), slots * buffer_.entry_bytes, now);
+  return memory_.clear(first_half(0), slots * entry_bytes_, now);
 }
 
 unit_copy_map::found hashed_map::find(std::uintptr_t original, time_ps now) {
@@ -79,8 +79,8 @@ unit_copy_map::found hashed_map::find(std::uintptr_t original, time_ps now) {
   const std::uint64_t mask = keys_.size() - 1;
   for (std::uint64_t at = hash(original - buffer_.memory_base) & mask;; at = (at + 1) & mask) {
     ++probes_;
-    now = memory_.read(first_half(at), buffer_.entry_bytes, now);
-    if (keys_[at] == original) return {copies_[at], memory_.read(second_half(at), buffer_.entry_bytes, now)};
+    now = memory_.read(first_half(at), entry_bytes_, now);
+    if (keys_[at] == original) return {copies_[at], memory_.read(second_half(at), entry_bytes_, now)};
     if (keys_[at] != 0) continue;
     free_slot_ = at;
     return {nothing, now};

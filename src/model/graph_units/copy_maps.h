@@ -25,8 +25,7 @@ enum class map_kind : std::uint8_t { linear, hash };
 struct map_buffer {
   std::uintptr_t address = 0;
   std::uint64_t entries = std::uint64_t{1} << 24;  // of each half: assumed, the paper gives no size
-  std::uint64_t entry_bytes = 4;
-  std::uintptr_t memory_base = 0;  // addresses are hashed as offsets from here, so that runs are alike
+  std::uintptr_t memory_base = 0;                  // addresses are hashed as offsets from here, so that runs are alike
 };
 
 class unit_copy_map {
@@ -47,9 +46,10 @@ class unit_copy_map {
   [[nodiscard]] std::uint64_t probes() const noexcept { return probes_; }
 
  protected:
-  unit_copy_map(memory_port& memory, map_buffer buffer) noexcept : memory_{memory}, buffer_{buffer} {}
+  unit_copy_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes) noexcept
+      : memory_{memory}, buffer_{buffer}, entry_bytes_{entry_bytes} {}
   [[nodiscard]] std::uintptr_t first_half(std::uint64_t at) const noexcept {
-    return buffer_.address + at * buffer_.entry_bytes;
+    return buffer_.address + at * entry_bytes_;
   }
   [[nodiscard]] std::uintptr_t second_half(std::uint64_t at) const noexcept { return first_half(buffer_.entries + at); }
   time_ps store(std::uint64_t at, time_ps now);
@@ -57,12 +57,14 @@ class unit_copy_map {
 
   memory_port& memory_;
   map_buffer buffer_;
+  std::uint64_t entry_bytes_;
   std::uint64_t probes_ = 0;
 };
 
 class searched_map final : public unit_copy_map {
  public:
-  searched_map(memory_port& memory, map_buffer buffer) noexcept : unit_copy_map{memory, buffer} {}
+  searched_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes = 4) noexcept
+      : unit_copy_map{memory, buffer, entry_bytes} {}
   time_ps begin(std::uint64_t objects, time_ps now) override;
   found find(std::uintptr_t original, time_ps now) override;
   time_ps insert(std::uintptr_t original, std::uint32_t copy, time_ps now) override;
@@ -79,7 +81,7 @@ class searched_map final : public unit_copy_map {
 class hashed_map final : public unit_copy_map {
  public:
   // hash_time: of one hash and its comparison, all that is not an access.
-  hashed_map(memory_port& memory, map_buffer buffer, time_ps hash_time);
+  hashed_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time);
   time_ps begin(std::uint64_t objects, time_ps now) override;
   found find(std::uintptr_t original, time_ps now) override;
   time_ps insert(std::uintptr_t original, std::uint32_t copy, time_ps now) override;

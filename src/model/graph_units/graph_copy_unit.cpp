@@ -34,8 +34,8 @@ graph_copy_unit::graph_copy_unit(memory_port& memory, map_buffer buffer, copy_un
     : memory_{memory},
       timing_{timing},
       words_{words},
-      searched_{memory, buffer},
-      hashed_{memory, buffer, timing.hash_cycles * timing.period} {}
+      searched_{memory, buffer, words.pointer_bytes},
+      hashed_{memory, buffer, words.pointer_bytes, timing.hash_cycles * timing.period} {}
 
 copy_result graph_copy_unit::copy(const copy_request& request, time_ps now) {
   begin(request, now);
