@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   add_topo_command(app);
   add_order_command(app);
   add_new_command(app);
+  add_study_command(app);
 #if SITU_WITH_BENCH
   add_bench_command(app);
 #endif

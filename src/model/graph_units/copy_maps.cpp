@@ -50,10 +50,12 @@ std::uint64_t hash_slots(std::uint64_t objects) noexcept { return std::bit_ceil(
 
 hashed_map::hashed_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time)
     : unit_copy_map{memory, buffer, entry_bytes}, hash_time_{hash_time} {
-  std::uint64_t state = 0x4e454d45;  // any: hardware fixes its matrix, too
+  std::uint64_t state = buffer.matrix;
   for (std::uint32_t& column : columns_) {
-    state = state * 6364136223846793005ULL + 1442695040888963407ULL;  // Knuth's
-    column = static_cast<std::uint32_t>(state >> 32);
+    state += 0x9e3779b97f4a7c15;  // splitmix64
+    std::uint64_t mixed = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    column = static_cast<std::uint32_t>(mixed >> 32);
   }
 }
 

@@ -25,7 +25,8 @@ enum class map_kind : std::uint8_t { linear, hash };
 struct map_buffer {
   std::uintptr_t address = 0;
   std::uint64_t entries = std::uint64_t{1} << 24;  // of each half: assumed, the paper gives no size
-  std::uintptr_t memory_base = 0;                  // addresses are hashed as offsets from here, so that runs are alike
+  std::uint64_t matrix = 1;        // which of the family of H3: hardware fixes one, the paper does not say which
+  std::uintptr_t memory_base = 0;  // addresses are hashed as offsets from here, so that runs are alike
 };
 
 class unit_copy_map {

@@ -1,0 +1,11 @@
+// The study `nemesys`: the experiments of "NEMESYS: Near-Memory Graph Copy Enhanced System-Software" (MEMSYS 2019) on
+// modelled hardware, with Situ's own graphs.
+#pragma once
+
+#include "support/study.h"
+
+namespace situ::studies {
+
+[[nodiscard]] study_result run_nemesys(const study_context& context);
+
+}  // namespace situ::studies

@@ -1,0 +1,51 @@
+#include "support/study.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "nemesys/nemesys.h"
+
+namespace situ::studies {
+
+std::string_view name(origin of) noexcept {
+  switch (of) {
+    case origin::given: return "given";
+    case origin::calibrated: return "calibrated";
+    case origin::predicted: break;
+  }
+  return "predicted";
+}
+
+std::optional<double> comparison_row::deviation() const {
+  if (!ours) return std::nullopt;
+  const double least = paper;
+  const double most = paper_most.value_or(paper);
+  const auto beyond = [&](double value) {
+    if (value < least) return (value - least) / least * 100;
+    return value > most ? (value - most) / most * 100 : 0.0;
+  };
+  const double first = beyond(*ours);
+  const double second = beyond(ours_most.value_or(*ours));
+  return std::abs(first) >= std::abs(second) ? first : second;
+}
+
+const std::vector<study_info>& all_studies() {
+  static const std::vector<study_info> all{
+      {"nemesys", "NEMESYS (MEMSYS 2019): the near-memory graph copy unit; figure 8 so far", run_nemesys}};
+  return all;
+}
+
+const study_info& study_named(std::string_view name) {
+  std::string names;
+  for (const study_info& each : all_studies()) {
+    if (each.name == name) return each;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+  }
+  throw_error(errc::bad_argument, fmt::format("there is no study {}: there is {}", name, names));
+}
+
+}  // namespace situ::studies
