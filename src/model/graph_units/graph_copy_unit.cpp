@@ -341,8 +341,8 @@ void graph_copy_unit::fetch_mask(std::uint64_t entry) {
                       words_.word_bytes, now_);
 }
 
-// The next line is fetched while this one is copied. What is left to wait for is next_line_cycles, or more where the
-// memory is busy.
+// The next line is fetched while this one is copied. What is left to wait for is next_line_cycles, or more where this
+// line had few words to copy or the memory is busy.
 void graph_copy_unit::stream(const std::byte* address) {
   const std::uintptr_t line = address_of(address) / timing_.line_bytes;
   if (line == line_) return;

@@ -1,0 +1,77 @@
+// `situ study` as a command.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+struct ended {
+  int code;
+  std::string output;
+};
+
+ended run(const std::string& arguments) {
+  FILE* const pipe = ::popen((SITU_TEST_BIN_DIR "/situ study " + arguments + " 2>&1").c_str(), "r");
+  std::string output;
+  std::array<char, 4096> bytes{};
+  for (std::size_t n = 0; (n = std::fread(bytes.data(), 1, bytes.size(), pipe)) > 0;) output.append(bytes.data(), n);
+  return {WEXITSTATUS(::pclose(pipe)), output};
+}
+
+class folder {
+ public:
+  folder() : path_{testing::TempDir() + "situ_study_" + std::to_string(::getpid())} {
+    std::filesystem::create_directory(path_);
+  }
+  ~folder() { std::filesystem::remove_all(path_); }
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(study_command, lists_studies) {
+  const ended list = run("list");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_EQ(list.output.rfind("nemesys ", 0), 0U) << list.output;
+}
+
+TEST(study_command, writes_a_table_a_page_and_figures) {
+  const folder files;
+  const ended study = run("run nemesys --quick --html " + files.file("n.html") + " --json " + files.file("n.json"));
+  EXPECT_EQ(study.code, 0) << study.output;
+  EXPECT_NE(study.output.find("(c) hashing, an element from 64 on"), std::string::npos) << study.output;
+  const auto json = nlohmann::json::parse(text_of(files.file("n.json")));
+  EXPECT_EQ(json["study"], "nemesys");
+  EXPECT_FALSE(json["was_stopped"]);
+  const std::string html = text_of(files.file("n.html"));
+  std::size_t plots = 0;
+  for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1)) ++plots;
+  EXPECT_EQ(plots, 4U);
+}
+
+TEST(study_command, says_what_is_wrong) {
+  const ended unknown = run("run nemesis");
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_NE(unknown.output.find("there is no study nemesis: there is nemesys"), std::string::npos) << unknown.output;
+  const ended unwritable = run("run nemesys --quick --json /nowhere/at/all.json");
+  EXPECT_NE(unwritable.code, 0);
+  EXPECT_NE(unwritable.output.find("/nowhere/at/all.json cannot be written"), std::string::npos) << unwritable.output;
+}
+
+}  // namespace
