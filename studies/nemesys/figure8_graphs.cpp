@@ -115,10 +115,12 @@ double figure8::single_object(std::uint64_t words, std::uint64_t pointer_bytes) 
 }
 
 double figure8::primitive_array(std::uint64_t words, std::uint64_t pointer_bytes) {
-  array_holder root;
-  root.words = situ::array<std::uint32_t>(words);
-  return memory_->copy_time(&root, detail::descriptor_of<array_holder>(), 24 + (words * 4 + 7) / 8 * 8, 1,
-                            model::map_kind::linear, pointer_bytes);
+  auto* const root = ::new (memory::aligned(memory_->graph, sizeof(array_holder))) array_holder{};
+  root->words = situ::array<std::uint32_t>(words);
+  const double time = memory_->copy_time(root, detail::descriptor_of<array_holder>(), 24 + (words * 4 + 7) / 8 * 8, 1,
+                                         model::map_kind::linear, pointer_bytes);
+  root->~array_holder();
+  return time;
 }
 
 double figure8::linked_list(std::uint64_t elements, model::map_kind map, std::uint64_t pointer_bytes) {
