@@ -63,14 +63,7 @@ map_core& find_map(const object_id& id) {
 }
 
 void map_core::drain(const std::source_location& where) {
-  std::exception_ptr failure;
-  try {
-    flush();
-  } catch (const place_lost_error&) {
-    throw;
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  const std::exception_ptr failure = outbox_.settle_to_its_end();  // a function may have lost who is no member
   barrier(members_, where);
   if (failure) std::rethrow_exception(failure);
 }

@@ -155,24 +155,32 @@ void outbox::handle_own(lane& here, buffer items, std::size_t bytes) {
 
 void outbox::send(std::uint32_t target) { send(lanes_[target]); }
 
-// One lane after the other, whatever goes wrong with one; throws the first of that at the end.
 template <class Step>
-void outbox::for_each_lane(Step step) {
-  std::exception_ptr failure;
-  for (lane& to : lanes_) {
-    try {
-      step(to);
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
+bool outbox::outcome::keep(Step step) {
+  bool is_loss = false;
+  std::exception_ptr thrown;
+  try {
+    step();
+  } catch (const place_lost_error&) {
+    is_loss = true;
+    thrown = std::current_exception();
+  } catch (...) {
+    thrown = std::current_exception();
   }
-  if (failure) std::rethrow_exception(failure);
+  if (!first) first = thrown;
+  return is_loss;
+}
+
+// One lane after the other, whatever goes wrong with one.
+void outbox::send_lanes(own_items how, outcome& all) {
+  for (lane& to : lanes_)
+    if (to.filling.at != nullptr && to.at != to.filling.at.local()) all.is_ended |= all.keep([&] { send(to, how); });
 }
 
 void outbox::send_all(own_items how) {
-  for_each_lane([this, how](lane& to) {
-    if (to.filling.at != nullptr && to.at != to.filling.at.local()) send(to, how);
-  });
+  outcome all;
+  send_lanes(how, all);
+  if (all.first) std::rethrow_exception(all.first);
 }
 
 // Takes buffers back that have been handled. Throws what went wrong with one.
@@ -229,36 +237,40 @@ void outbox::release(buffer& b) noexcept {
   deallocate(std::exchange(b, {}).at);
 }
 
-void outbox::settle(lane& to) {
-  std::exception_ptr failure;
-  const auto keep_first = [&](auto step) {
-    try {
-      step();
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  keep_first([&] { send(to); });
+void outbox::settle(lane& to, outcome& all) {
+  all.is_ended |= all.keep([&] { send(to); });
   while (!to.under_way.empty()) {
     const future<> oldest = to.under_way.front().handled;
-    keep_first([&] { oldest.wait(); });
-    if (!oldest.is_ready()) break;  // a place was lost
-    keep_first([&] { collect(to); });
+    all.keep([&] { oldest.wait(); });
+    if (!oldest.is_ready()) {  // a place was lost
+      all.is_ended = true;
+      break;
+    }
+    all.keep([&] { collect(to); });  // a loss is what became of a batch
   }
-  if (failure) std::rethrow_exception(failure);
 }
 
-void outbox::settle(std::uint32_t target) { settle(lanes_[target]); }
+void outbox::settle(std::uint32_t target) {
+  outcome all;
+  settle(lanes_[target], all);
+  if (all.first) std::rethrow_exception(all.first);
+}
+
+outbox::outcome outbox::settle_lanes() {
+  outcome all;
+  send_lanes(own_items::handled, all);  // to all, before it waits for one
+  for (lane& to : lanes_) settle(to, all);
+  return all;
+}
 
 void outbox::settle_all() {
-  std::exception_ptr failure;
-  try {
-    send_all();  // to all, before it waits for one
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  for_each_lane([this](lane& to) { settle(to); });
-  if (failure) std::rethrow_exception(failure);
+  if (const outcome all = settle_lanes(); all.first) std::rethrow_exception(all.first);
+}
+
+std::exception_ptr outbox::settle_to_its_end() {
+  const outcome all = settle_lanes();
+  if (all.is_ended) std::rethrow_exception(all.first);
+  return all.first;
 }
 
 // Waves: what was counted in one is handled in the next, before its barrier, so what handlers have pushed by then is
@@ -267,13 +279,8 @@ void outbox::drain(const team& members) {
   std::exception_ptr failure;
   std::uint64_t before = 0;
   for (bool is_first = true;; is_first = false) {
-    try {
-      settle_all();
-    } catch (const place_lost_error&) {
-      throw;
-    } catch (...) {  // the others wait for this place: it goes on
-      if (!failure) failure = std::current_exception();
-    }
+    // The others wait for this place: it goes on. (Where a member is lost, the barrier throws.)
+    if (const std::exception_ptr failed = settle_to_its_end(); failed && !failure) failure = failed;
     barrier(members);
     const std::uint64_t all = all_reduce(pushed_, std::plus<>{}, members);
     if (!is_first && all == before) break;

@@ -300,6 +300,43 @@ TEST_P(conveyor_on, a_lost_place_is_told_to_who_pushes_and_the_others_go_on) {
     EXPECT_TRUE(p == 1 || result.places[p].exit_code == 0) << "place " << p << ": " << result.places[p].reason;
 }
 
+// The others wait in the drain for whoever has pushed what failed.
+TEST_P(conveyor_on, a_handler_may_lose_a_place_that_is_no_member) {
+  if (GetParam().places < 3) return;
+  const log_sink before = set_log_sink([](log_level, std::string_view) {});
+  const launch_result result = test::launch_on(GetParam(), [] {
+    const team rest = world().split(here().index() == 1);
+    int handled = 0;
+    conveyor<int> items{[&](int n) {
+                          if (n < 0) at(place{1}, [] {});
+                          handled += n;
+                        },
+                        {},
+                        rest};
+    try {
+      barrier();  // all have come so far
+    } catch (const place_lost_error&) {}
+    if (here().index() == 1) throw std::runtime_error{"died as it should"};
+    (void)survivors();  // who are told now, and by no wait later
+    const place last = rest.member(rest.size() - 1);
+    items.push(last, 1);
+    if (rest.index() == 0) items.push(last, -1);
+    bool is_told = false;
+    try {
+      items.drain();
+    } catch (const place_lost_error&) {
+      is_told = true;
+    }
+    EXPECT_EQ(is_told, rest.index() == 0);
+    EXPECT_EQ(all_reduce(handled, std::plus<>{}, rest), static_cast<int>(rest.size()));
+    items.push(last, 1);
+    items.drain();
+    EXPECT_EQ(all_reduce(handled, std::plus<>{}, rest), 2 * static_cast<int>(rest.size()));
+  });
+  set_log_sink(before);
+  test::expect_only_lost(result, 1);
+}
+
 TEST_P(conveyor_on, a_team_has_one_of_its_own) {
   run([] {
     const team half = world().split(here().index() % 2);

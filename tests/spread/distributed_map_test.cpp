@@ -306,6 +306,37 @@ TEST_P(distributed_map_on, what_a_function_throws_comes_out_and_the_map_goes_on)
   });
 }
 
+// The others wait in the drain for whoever has asked for what failed.
+TEST_P(distributed_map_on, a_function_may_fail_by_the_loss_of_a_place_that_is_no_member) {
+  if (GetParam().places < 3) return;
+  const log_sink before = set_log_sink([](log_level, std::string_view) {});
+  const launch_result result = test::launch_on(GetParam(), [] {
+    const team rest = world().split(here().index() == 1);
+    distributed_map<int, int> map{{}, rest};
+    try {
+      barrier();  // all have come so far
+    } catch (const place_lost_error&) {}
+    if (here().index() == 1) throw std::runtime_error{"died as it should"};
+    (void)survivors();  // who are told now, and by no wait later
+    for (int key = 0; key < 20; ++key) map.update(100 + key, [](int& n) { ++n; });
+    map.flush();
+    for (int key = 0; key < 20; ++key)
+      if (rest.index() == 0 && map.owner(key) != here())
+        map.update(key, [](int&) { throw place_lost_error{1, "what the function needed"}; });
+    bool is_told = false;
+    try {
+      map.drain();
+    } catch (const place_lost_error& lost) {
+      is_told = lost.place_index() == 1;
+    }
+    EXPECT_EQ(is_told, rest.index() == 0);
+    for (int key = 0; key < 20; ++key) EXPECT_EQ(map.find(100 + key), static_cast<int>(rest.size()));
+    barrier(rest);
+  });
+  set_log_sink(before);
+  test::expect_only_lost(result, 1);
+}
+
 TEST_P(distributed_map_on, a_lost_owner_is_told_to_who_touches_it) {
   if (GetParam().places == 1) return;
   const log_sink before = set_log_sink([](log_level, std::string_view) {});

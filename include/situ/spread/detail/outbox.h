@@ -73,12 +73,16 @@ class outbox {
   // all is over.
   void settle(std::uint32_t target);
   void settle_all();
+  // The same of all, but returns what went wrong with batches, be it the loss of a place: then all is handled. Throws
+  // where a loss has ended a wait of its own: then it may not be.
+  [[nodiscard]] std::exception_ptr settle_to_its_end();
   // Whether items for a target are not known to be handled.
   [[nodiscard]] bool is_pending(std::uint32_t target) noexcept;
   // Ends what is under way without waiting. `failure`, if any, and those that nobody was told of go to the running
   // finish scope.
   void give_up(std::exception_ptr failure) noexcept;
-  // Waits until all that the members of a team have pushed is handled, with what handlers push. Collective.
+  // Waits until all that the members of a team have pushed is handled, with what handlers push. Collective: a handler's
+  // error is thrown when all are through, also if it has lost a place that is no member.
   void drain(const team& members);
 
   // Whose items these are.
@@ -111,11 +115,17 @@ class outbox {
   // A batch for this place itself: handled by who sends it, where all before it are, or by a call as any.
   enum class own_items : std::uint8_t { handled, called };
 
+  // What first went wrong, and whether a loss has ended what this place itself did: a wait, or a call.
+  struct outcome {
+    std::exception_ptr first;
+    bool is_ended = false;
+    // Whether the step has thrown the loss of a place.
+    template <class Step>
+    bool keep(Step step);
+  };
   [[nodiscard]] static std::uint64_t running_scope() noexcept;
   [[nodiscard]] bool is_handling() const noexcept;
   [[noreturn]] void throw_no_target(place to) const;
-  template <class Step>
-  void for_each_lane(Step step);
   void make_room(lane& to, std::size_t bytes);
   void enter_scope();
   void send_all(own_items how);
@@ -123,7 +133,9 @@ class outbox {
   void send(lane& to, own_items how = own_items::handled);
   void handle_own(lane& here, buffer items, std::size_t bytes);
   void collect(lane& to);
-  void settle(lane& to);
+  void settle(lane& to, outcome& all);
+  [[nodiscard]] outcome settle_lanes();
+  void send_lanes(own_items how, outcome& all);
   void get_buffer(lane& to, std::size_t bytes);
   void release(buffer& b) noexcept;
   void retire(lane& to, buffer& b) noexcept;
