@@ -7,12 +7,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/pages.h"
+#include "memory/page_source.h"
 #include "task/graph_core.h"
 
 namespace situ::detail {
@@ -181,6 +183,31 @@ TEST(nodes, of_this_machine_have_processors_of_this_thread) {
     EXPECT_TRUE(mine.includes(each.processors));
   }
   EXPECT_TRUE(found.nodes.empty() || found.first < found.nodes.size());
+}
+
+// As much work at each node, in turns: its own threads do most of it, and find it done by those that may.
+TEST(nodes, of_this_machine_have_their_units) {
+  const task_nodes found = nodes_of_thread();
+  if (found.nodes.size() < 2) GTEST_SKIP() << "one NUMA node with processors";
+  std::vector<sourced_pages> memory;
+  for (const task_nodes::node& each : found.nodes)
+    memory.push_back(page_source{memory_kind::of_node(each.number)}.map(chunk, "units"));
+  graph_core graph{{}};
+  std::vector<std::atomic<std::uint64_t>> done(found.nodes.size());
+  constexpr std::uint64_t units = 1000;
+  for (std::uint64_t i = 0; i < units; ++i)
+    for (std::size_t n = 0; n < memory.size(); ++n) {
+      std::byte* const at = memory[n].data() + i % 64 * 4096;
+      add(graph, {updates(region(at, 4096))}, [at, &done, n] {
+        for (std::size_t k = 0; k < 4096; ++k) at[k] = std::byte(std::to_integer<unsigned>(at[k]) + 1);
+        done[n].fetch_add(1);
+      });
+    }
+  graph.wait();
+  for (const auto& each : done) EXPECT_EQ(each.load(), units);
+  EXPECT_LT(4 * graph.statistics().far, graph.statistics().units);
+  std::printf("%llu units of %llu were far\n", static_cast<unsigned long long>(graph.statistics().far),
+              static_cast<unsigned long long>(graph.statistics().units));
 }
 
 }  // namespace
