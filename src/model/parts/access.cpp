@@ -55,21 +55,14 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
                                          bool to_own, time_ps now) {
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
-  ++caches[way.front()].misses;
-  std::size_t level = 1;
-  while (level < way.size() && !caches[way[level]].tags.hit(caches[way[level]].tags.line_of(address))) {
-    ++caches[way[level]].misses;
-    ++level;
-  }
+  const std::size_t level = look_outwards(way, address);
   const found_at_peers others = ask_peers(c, address, to_own);
   const std::uint32_t bytes = caches[way.front()].tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
   const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
   time_ps done = 0;
   if (on_chip) {
-    const cache_state& source = caches[way[std::min(level, way.size() - 1)]];
-    done = begin + source.hit_time + others.time;
-    if (level < way.size()) ++caches[way[level]].hits;
+    done = begin + caches[way[std::min(level, way.size() - 1)]].hit_time + others.time;
   } else if (where.own) {
     done = memories[where.memory].access(address, bytes, false, begin);
   } else {
@@ -86,6 +79,20 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
     fill(way.front(), address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, done);
   }
   return done;
+}
+
+// The first level behind the first cache that has the line, or the way's size; counts hits and misses.
+std::size_t modelled_machine::impl::look_outwards(path way, std::uint64_t address) {
+  ++caches[way.front()].misses;
+  for (std::size_t level = 1; level < way.size(); ++level) {
+    cache_state& cache = caches[way[level]];
+    if (cache.tags.hit(cache.tags.line_of(address))) {
+      ++cache.hits;
+      return level;
+    }
+    ++cache.misses;
+  }
+  return way.size();
 }
 
 time_ps modelled_machine::impl::get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where,

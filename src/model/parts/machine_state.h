@@ -82,6 +82,7 @@ struct modelled_machine::impl {
                    time_ps now);
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
                    time_ps now);
+  std::size_t look_outwards(path caches_on_way, std::uint64_t address);
   time_ps get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where, std::uint64_t address,
                           std::uint32_t bus_bytes, time_ps begin);
   found_at_peers ask_peers(const core_state& of, std::uint64_t address, bool to_own);
