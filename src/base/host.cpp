@@ -99,6 +99,9 @@ bool bind_to_processor(std::uint32_t processor) noexcept {
   return is_bound;
 }
 
+void settle_as_place(std::uint32_t) noexcept {}
+void describe_slice(std::uint32_t, const std::byte*, const std::byte*, const std::byte*) noexcept {}
+
 std::uint32_t running_processor() noexcept { return static_cast<std::uint32_t>(::sched_getcpu()); }
 
 // Never the PRIVATE form: sleepers and wakers are different processes that share the page.

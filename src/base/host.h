@@ -62,6 +62,12 @@ void order_processes() noexcept;
 // set, for one).
 bool bind_to_processor(std::uint32_t processor) noexcept;
 
+// The calling thread is this place's from here on. A modelled machine gives it a core of the place's tile; a host
+// leaves it where it is.
+void settle_as_place(std::uint32_t place) noexcept;
+// A place's slice is [begin, end), its heap from `heap` on; said before the place uses it.
+void describe_slice(std::uint32_t place, const std::byte* begin, const std::byte* heap, const std::byte* end) noexcept;
+
 // A thread that Situ starts: a place within a process, an agent, one of a pool. It ends when `body` returns; who
 // destroys it waits for that. Throws std::system_error where the system has no room for another.
 class worker {

@@ -171,6 +171,7 @@ struct runtime::implementation {
   void join(const job& shared, std::uint32_t place, const address_space* shared_space) {
     job_control& control = shared.control();
     check_executable(control);
+    settle_as_place(place);
     if (shared_space == nullptr) {
       owned_space.emplace(address_space::map(shared, 1));
       owned_job->close_descriptor();
@@ -190,6 +191,8 @@ struct runtime::implementation {
     context.sender_fences = control.sender_fences;
     context.awaited_words = reinterpret_cast<const std::byte*>(&control.slot(0).awaited);
     context.job = &control;
+    const auto* const slice = reinterpret_cast<const std::byte*>(context.base + place * (context.slice_mask + 1));
+    describe_slice(place, slice, slice + context.heap_offset, slice + context.slice_mask + 1);
     announce_modules(control);
     current = &context;
     in_process.emplace(context, space.bytes(), shared.control_bytes());

@@ -4,6 +4,7 @@
 #              fence says whether it is run, too: then it must print what the next ```text block says. The command is written to
 #              PREFIX-<line>.run, the text to PREFIX-<line>.expected.
 #     <!-- run: situ run -n 4 -->                   by the launcher, with its options
+#     <!-- run: situ model run --machine flat -->   on a modelled machine
 #     <!-- run: alone -->                           by itself
 #   snippets   every other ```cpp block, all in PREFIX.cpp (none: no such file), each in a namespace of its own. A comment on the line
 #              before the fence says what it is; a block without one is an error, so that no code escapes by oversight:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# run_program.sh PREFIX SITU PROGRAM: runs PROGRAM as PREFIX.run says ("situ run -n 4" or "alone"), and compares what it prints with
+# run_program.sh PREFIX SITU PROGRAM: runs PROGRAM as PREFIX.run says ("situ run -n 4", "situ model run --machine flat" or "alone"), and compares what it prints with
 # PREFIX.expected. Both files are extract.awk's.
 set -euo pipefail
 read -r -a how <"$1.run"
@@ -8,7 +8,7 @@ if [[ ${how[0]} == situ ]]; then
 elif [[ ${how[*]} == alone ]]; then
   command=("$3")
 else
-  echo "$1.run: \"${how[*]}\" is neither \"situ run ...\" nor \"alone\""
+  echo "$1.run: \"${how[*]}\" is neither \"situ ...\" nor \"alone\""
   exit 1
 fi
 expected=$(cat "$1.expected")

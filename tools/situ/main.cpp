@@ -20,8 +20,11 @@ namespace {
 // take what follows it for arguments of `situ` itself.
 std::vector<std::string> arguments_of(int argc, char** argv, const CLI::App& app) {
   std::vector<std::string> all{argv + 1, argv + argc};
-  const CLI::App* const run = app.get_subcommand("run");
-  for (std::size_t i = 1; i < all.size() && all[0] == "run" && all[i].starts_with('-'); ++i) {
+  const bool is_modelled = all.size() > 1 && all[0] == "model" && all[1] == "run";
+  if (!is_modelled && (all.empty() || all[0] != "run")) return {all.rbegin(), all.rend()};
+  const CLI::App* const run =
+      is_modelled ? app.get_subcommand("model")->get_subcommand("run") : app.get_subcommand("run");
+  for (std::size_t i = is_modelled ? 2 : 1; i < all.size() && all[i].starts_with('-'); ++i) {
     if (all[i] == "--") {
       all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
       break;
@@ -47,6 +50,7 @@ int main(int argc, char** argv) {
       "  situ top                        what the places of a running job do\n"
       "  situ topo                       the memories and processors of this machine\n"
       "  situ order show                 which memories an allocation goes to, for each intent\n"
+      "  situ model run --machine flat ./program   a program on a machine that is not here\n"
       "  situ COMMAND --help             what a command can do");
   add_run_command(app);
   add_top_command(app);
@@ -54,6 +58,7 @@ int main(int argc, char** argv) {
   add_order_command(app);
   add_new_command(app);
   add_study_command(app);
+  add_model_command(app);
 #if SITU_WITH_BENCH
   add_bench_command(app);
 #endif

@@ -111,6 +111,11 @@ bool is_situ_program(const std::string& file) {
   return program.has_note("Situ");
 }
 
+bool is_modelled_program(const std::string& file) {
+  elf_file program{file};
+  return program.has_note("SituModel");
+}
+
 std::string why_not_preloaded(const std::string& file) {
   elf_file program{file};
   if (!program.is_elf()) {

@@ -1,0 +1,217 @@
+// Modelled time: cores with clocks, threads that run on them, and who runs next.
+//
+// Invariants
+//   1. One host thread runs everything. `running` is the core whose thread runs; where the executor's own code runs,
+//      or no program has begun yet, it is `nobody`, for which nothing is counted and nothing is switched.
+//   2. What others can see (a miss, a first write to a line, an atomic, a wake-up, an event) happens in the order of
+//      time: a core does it only while no other core that has work, no timer and no event is earlier.
+//   3. Between such points a core runs ahead of the others by at most a quantum; none where order is strict.
+//   4. A core has one running thread; others that are ready on it wait for it to sleep, to yield, or for its slice.
+//   5. Every choice depends on clocks and numbers alone, so that each run is the same.
+//
+// The hooks of hooks.cpp look into the core's first cache by themselves (front_cache); all else is access().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/execution/fiber.h"
+#include "model/execution/memory_port.h"
+
+namespace situ::model {
+
+struct thread;
+
+inline constexpr time_ps never = no_time;
+
+// What the hooks touch comes first.
+struct core {
+  // A read hit where the first way of its set holds it, a write hit where it may be written there, too.
+  [[nodiscard]] bool hits_front(std::uintptr_t line, bool writes) const noexcept {
+    const std::uint64_t entry = front[(line & set_mask) * ways];
+    return writes ? entry == (line << 2 | front_cache::dirty_and_writable) : entry >> 2 == line;
+  }
+
+  time_ps clock = 0;
+  time_ps quantum_end = never;           // a hit beyond it gives others their turn
+  const std::uint64_t* front = nullptr;  // front_cache
+  std::uintptr_t set_mask = 0;
+  std::uint32_t ways = 1;
+  std::uint32_t line_shift = 63;
+  std::uint32_t index = 0;
+  time_ps hit_ps = 0;
+  time_ps block_ps = 0;        // of a basic block beside its accesses
+  std::uint64_t hits[2] = {};  // reads, writes that the front has answered
+  std::uint64_t blocks = 0;
+
+  time_ps horizon = never;  // the earliest that others have to do
+  time_ps period_ps = 1000;
+  std::uint32_t tile = 0;
+  thread* current = nullptr;
+  std::vector<thread*> waiting;  // ready, in order
+  time_ps slice_begin = 0;
+  time_ps idle_since = 0;
+
+  std::uint64_t slow[4] = {};  // accesses that went to the machine, by access_kind
+  time_ps slow_ps = 0;         // their time
+  time_ps idle_ps = 0;
+  std::uint64_t switches = 0;
+  std::uint32_t threads_here = 0;
+};
+
+extern constinit core nobody;
+extern constinit core* running;
+
+enum class thread_state : std::uint8_t { ready, sleeping, done };
+
+struct thread {
+  std::uint32_t index = 0;
+  thread_state state = thread_state::ready;
+  bool timed_out = false;
+  bool is_detached = false;
+  bool has_begun = false;
+  bool shows_stack = false;  // resumed only to print its stack
+  std::int64_t place = -1;   // of a Situ job; -1: none
+  core* on = nullptr;
+  lent_thread* host = nullptr;
+  const void* word = nullptr;  // sleeps on it
+  const char* waits_for = "";  // in words
+  time_ps wake_at = never;
+  thread* joiner = nullptr;
+  void* (*body)(void*) = nullptr;
+  void* argument = nullptr;
+  void* result = nullptr;
+};
+
+struct engine_options {
+  time_ps quantum_ps = 1'000'000;
+  bool is_strict = false;
+};
+
+// Addresses of which tiles may see different bytes: each access to them is the machine's. Empty unless that is checked.
+struct watched_range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t bytes = 0;
+  [[nodiscard]] bool holds(std::uintptr_t address) const noexcept { return address - begin < bytes; }
+  void add(std::uintptr_t from, std::uintptr_t to) noexcept;
+};
+extern constinit watched_range watched;
+
+class engine {
+ public:
+  engine(std::unique_ptr<memory_port> machine, const engine_options& options);
+
+  // The first thread; never returns.
+  [[noreturn]] void begin(void (*body)());
+  thread& start_thread(void* (*body)(void*), void* argument, std::size_t stack_bytes);
+  // The running thread ends.
+  [[noreturn]] void end_thread(void* result);
+  void* join(thread& ended);
+
+  // A place's slice of a job: [begin, end), its heap from `heap` on.
+  void map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap, std::uintptr_t end);
+  // Of a machine whose tiles are not coherent: tiles see the bytes that they would see there, and what that makes of
+  // the program is counted. False where the machine is coherent.
+  bool check_coherence(std::function<void(const coherence_report&)> found);
+
+  // --- of the running core
+  // Waits until no other has something earlier to do: invariant 2.
+  void take_turn();
+  // `at`: the code that asks, for reports.
+  void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
+  void spend(time_ps time);  // time passes
+  void yield();
+  // While the C library calls the program back under a lock of its own, nobody else may run: pairs of these.
+  void hold_others() noexcept { ++held_; }
+  void release_others() noexcept { --held_; }
+  // Sleeps until woken or until `wake_at`; true where it was woken. `word`: what wake() names.
+  bool sleep(const void* word, time_ps wake_at, const char* waits_for);
+  std::uint32_t wake(const void* word, std::uint32_t count);
+  // The same at a time that an event has.
+  std::uint32_t wake_at(const void* word, std::uint32_t count, time_ps when);
+  void move_to(core& target);
+  void move_to_tile(std::uint32_t tile);  // to the core with the fewest threads
+  // Calls `what` when time has come to `when`, on nobody's core.
+  void at(time_ps when, std::function<void()> what);
+
+  [[nodiscard]] std::vector<core>& cores() noexcept { return cores_; }
+  [[nodiscard]] const std::vector<thread*>& threads() const noexcept { return threads_; }
+  [[nodiscard]] memory_port& machine() noexcept { return *machine_; }
+  [[nodiscard]] thread& self() noexcept { return *self_; }
+  [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
+  // Where a place's threads run: places take the tiles that have cores, in turn.
+  [[nodiscard]] std::uint32_t tile_of_place(std::uint32_t place) const noexcept {
+    return tiles_[place % tiles_.size()];
+  }
+  [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
+  [[nodiscard]] std::uint64_t switches() const noexcept { return switches_; }
+  // Each thread that has not ended, with its place, core and stack, to standard error.
+  void print_threads();
+
+ private:
+  struct event {
+    time_ps when;
+    std::uint64_t number;
+    std::function<void()> what;
+    bool operator>(const event& other) const noexcept {
+      return when != other.when ? when > other.when : number > other.number;
+    }
+  };
+  static void thread_entry();
+  [[nodiscard]] core& emptiest_core_of_tile(std::uint32_t tile) noexcept;
+  thread& make_thread(core& on, std::size_t stack_bytes);
+  void one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at);
+  void make_ready(thread& t, time_ps when);
+  void leave_core(core& c);
+  void give_core_on(core& c);
+  core& next_core();
+  void run(core& next);
+  void set_horizon(core& c);
+  [[nodiscard]] time_ps next_due() const noexcept;
+  void handle_due();
+  void note_progress() noexcept { lonely_wakes_ = 0; }
+  [[noreturn]] void deadlock(const char* why);
+  void mix(std::uint64_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
+
+  std::unique_ptr<memory_port> machine_;
+  const engine_options options_;
+  std::vector<core> cores_;
+  std::vector<core*> busy_;  // with a thread, in the order of their numbers
+  std::vector<thread*> threads_;
+  std::vector<thread*> sleepers_;  // in the order in which they went to sleep
+  std::set<std::pair<time_ps, std::uint32_t>> timers_;
+  std::priority_queue<event, std::vector<event>, std::greater<>> events_;
+  std::uint64_t next_event_ = 0;
+  thread* self_ = nullptr;
+  thread* ended_ = nullptr;  // whose storage may go once nobody runs on it
+  thread* asks_for_stacks_ = nullptr;
+  std::vector<std::uint32_t> tiles_;  // that have cores
+  std::uint64_t hash_ = 14695981039346656037ULL;
+  std::uint64_t switches_ = 0;
+  bool checks_coherence_ = false;
+  std::uint32_t held_ = 0;
+  std::uint64_t lonely_wakes_ = 0;  // timers in a row that found everybody asleep
+};
+
+extern engine* the_engine;
+
+// The executor's own code runs: nobody's accesses.
+class outside_time {
+ public:
+  outside_time() noexcept : before_{running} { running = &nobody; }
+  ~outside_time() { running = before_; }
+  outside_time(const outside_time&) = delete;
+  outside_time& operator=(const outside_time&) = delete;
+
+ private:
+  core* before_;
+};
+
+}  // namespace situ::model

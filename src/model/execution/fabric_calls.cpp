@@ -1,0 +1,90 @@
+// The seams of the fabric on a modelled machine: how a header is carried, a parcel fetched, bytes written back and
+// dropped (fabric/detail/carry.h, base/detail/coherence.h). Called from instrumented code.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "model/execution/calls.h"
+#include "model/execution/engine.h"
+
+namespace situ::model {
+namespace {
+
+constexpr std::uint64_t send_cycles = 10;     // to hand a cell to the network; assumed
+constexpr std::uint32_t cell_bytes = 64;      // what travels
+constexpr std::uint64_t arrive_cycles = 100;  // from the arrival to the first instruction of who slept; assumed
+constexpr std::uintptr_t every_address = ~std::uintptr_t{0};
+
+// The last arrival from a tile at another, so that no message overtakes.
+std::map<std::pair<std::uint32_t, std::uint32_t>, time_ps>& last_arrivals() {
+  static auto* const all = new std::map<std::pair<std::uint32_t, std::uint32_t>, time_ps>;
+  return *all;
+}
+
+template <class Operation>
+void of_the_running_core(Operation operation) {
+  if (running == &nobody) return;
+  the_engine->take_turn();
+  core& c = *running;
+  const outside_time scope;
+  c.clock = operation(c);
+}
+
+std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
+
+void arrive(std::atomic<std::uint64_t>& header, std::uint64_t value, std::atomic<std::uint32_t>& sleeping,
+            time_ps when) {
+  memory_port& machine = the_engine->machine();
+  machine.see_memory(address_of(&header), sizeof header, true);
+  header.store(value, std::memory_order_release);
+  if (sleeping.exchange(0) != 0) the_engine->wake_at(&sleeping, 1, when + arrive_cycles * nobody.period_ps);
+}
+
+}  // namespace
+}  // namespace situ::model
+
+using namespace situ::model;
+
+extern "C" {
+
+void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, std::uint32_t target,
+                      std::atomic<std::uint32_t>* sleeping) noexcept {
+  if (running == &nobody) return header->store(value, std::memory_order_release);
+  time_ps arrival = 0;
+  of_the_running_core([&](core& c) {
+    const std::uint32_t tile = the_engine->tile_of_place(target);
+    const time_ps begin = c.clock + send_cycles * c.period_ps;
+    time_ps& last = last_arrivals()[{c.tile, tile}];
+    arrival = last = std::max(last, the_engine->machine().send(c.index, tile, cell_bytes, begin));
+    return begin;
+  });
+  the_engine->at(arrival, [header, value, sleeping, arrival] { arrive(*header, value, *sleeping, arrival); });
+}
+
+void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept {
+  std::memcpy(to, from, bytes);
+  of_the_running_core(
+      [&](core& c) { return the_engine->machine().dma(c.index, address_of(to), address_of(from), bytes, c.clock); });
+}
+
+void situ_model_write_back(const void* at, std::size_t bytes) noexcept {
+  of_the_running_core([&](core& c) {
+    return the_engine->machine().write_back(c.index, address_of(at), address_of(at) + bytes, c.clock);
+  });
+}
+void situ_model_write_back_all() noexcept {
+  of_the_running_core([](core& c) { return the_engine->machine().write_back(c.index, 0, every_address, c.clock); });
+}
+void situ_model_invalidate(const void* at, std::size_t bytes) noexcept {
+  of_the_running_core([&](core& c) {
+    return the_engine->machine().invalidate(c.index, address_of(at), address_of(at) + bytes, c.clock);
+  });
+}
+void situ_model_invalidate_all() noexcept {
+  of_the_running_core([](core& c) { return the_engine->machine().invalidate(c.index, 0, every_address, c.clock); });
+}
+
+}  // extern "C"

@@ -1,0 +1,126 @@
+// What gcc's -fsanitize=thread and -fsanitize-coverage=trace-pc call before each access and in each basic block.
+#include <cstddef>
+#include <cstdint>
+
+#include "model/execution/engine.h"
+
+namespace situ::model {
+namespace {
+
+[[gnu::noinline]] void slow_access(const void* at, std::size_t bytes, bool writes, void* code) {
+  if (running == &nobody) return;
+  the_engine->access(reinterpret_cast<std::uintptr_t>(at), bytes, writes ? access_kind::write : access_kind::read,
+                     reinterpret_cast<std::uintptr_t>(code));
+}
+[[gnu::noinline]] void give_turn() { the_engine->take_turn(); }
+
+// The access lies in one line: it is aligned, or has been looked at.
+template <bool Writes>
+[[gnu::always_inline]] inline void in_line(const void* at, std::size_t bytes) {
+  core& c = *running;
+  const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(at) >> c.line_shift;
+  if (!c.hits_front(line, Writes) || watched.holds(reinterpret_cast<std::uintptr_t>(at))) [[unlikely]]
+    return slow_access(at, bytes, Writes, __builtin_return_address(0));
+  ++c.hits[Writes ? 1 : 0];
+  c.clock += c.hit_ps;
+  if (c.clock > c.quantum_end) [[unlikely]]
+    give_turn();
+}
+
+template <bool Writes>
+[[gnu::always_inline]] inline void anywhere(const void* at, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(at);
+  if (((first ^ (first + bytes - 1)) >> running->line_shift) != 0) [[unlikely]]
+    return slow_access(at, bytes, Writes, __builtin_return_address(0));
+  in_line<Writes>(at, bytes);
+}
+
+template <class Word>
+[[gnu::always_inline]] inline void atomically(const volatile Word* at) {
+  if (running != &nobody)
+    the_engine->access(reinterpret_cast<std::uintptr_t>(at), sizeof(Word), access_kind::atomic,
+                       reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+}
+
+}  // namespace
+}  // namespace situ::model
+
+using situ::model::anywhere;
+using situ::model::atomically;
+using situ::model::in_line;
+
+// NOLINTBEGIN: the compiler's names
+#define SITU_HOOKS(n)                                                        \
+  void __tsan_read##n(void* p) { in_line<false>(p, n); }                     \
+  void __tsan_write##n(void* p) { in_line<true>(p, n); }                     \
+  void __tsan_unaligned_read##n(void* p) { anywhere<false>(p, n); }          \
+  void __tsan_unaligned_write##n(void* p) { anywhere<true>(p, n); }          \
+  void __tsan_volatile_read##n(void* p) { anywhere<false>(p, n); }           \
+  void __tsan_volatile_write##n(void* p) { anywhere<true>(p, n); }           \
+  void __tsan_unaligned_volatile_read##n(void* p) { anywhere<false>(p, n); } \
+  void __tsan_unaligned_volatile_write##n(void* p) { anywhere<true>(p, n); }
+
+#define SITU_ATOMIC_CHANGE(bits, Word, name, expression)             \
+  Word __tsan_atomic##bits##_##name(volatile Word* p, Word v, int) { \
+    atomically(p);                                                   \
+    const Word old = *p;                                             \
+    *p = static_cast<Word>(expression);                              \
+    return old;                                                      \
+  }
+#define SITU_ATOMICS(bits, Word)                                                                      \
+  Word __tsan_atomic##bits##_load(const volatile Word* p, int) {                                      \
+    atomically(p);                                                                                    \
+    return *p;                                                                                        \
+  }                                                                                                   \
+  void __tsan_atomic##bits##_store(volatile Word* p, Word v, int) {                                   \
+    atomically(p);                                                                                    \
+    *p = v;                                                                                           \
+  }                                                                                                   \
+  SITU_ATOMIC_CHANGE(bits, Word, exchange, v)                                                         \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_add, old + v)                                                  \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_sub, old - v)                                                  \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_and, old& v)                                                   \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_or, old | v)                                                   \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_xor, old ^ v)                                                  \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_nand, ~(old & v))                                              \
+  bool __tsan_atomic##bits##_compare_exchange_strong(volatile Word* p, Word* e, Word v, int, int) {   \
+    atomically(p);                                                                                    \
+    if (*p == *e) {                                                                                   \
+      *p = v;                                                                                         \
+      return true;                                                                                    \
+    }                                                                                                 \
+    *e = *p;                                                                                          \
+    return false;                                                                                     \
+  }                                                                                                   \
+  bool __tsan_atomic##bits##_compare_exchange_weak(volatile Word* p, Word* e, Word v, int a, int b) { \
+    return __tsan_atomic##bits##_compare_exchange_strong(p, e, v, a, b);                              \
+  }
+
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void** p, void*) { in_line<true>(p, 8); }
+void __tsan_vptr_read(void** p) { in_line<false>(p, 8); }
+void __tsan_read_range(void* p, std::size_t bytes) { anywhere<false>(p, bytes); }
+void __tsan_write_range(void* p, std::size_t bytes) { anywhere<true>(p, bytes); }
+SITU_HOOKS(1)
+SITU_HOOKS(2)
+SITU_HOOKS(4)
+SITU_HOOKS(8)
+SITU_HOOKS(16)
+SITU_ATOMICS(8, std::uint8_t)
+SITU_ATOMICS(16, std::uint16_t)
+SITU_ATOMICS(32, std::uint32_t)
+SITU_ATOMICS(64, std::uint64_t)
+SITU_ATOMICS(128, unsigned __int128)
+void __tsan_atomic_thread_fence(int) {}
+void __tsan_atomic_signal_fence(int) {}
+
+void __sanitizer_cov_trace_pc() {
+  using situ::model::running;
+  ++running->blocks;
+  running->clock += running->block_ps;
+}
+}
+// NOLINTEND

@@ -1,0 +1,50 @@
+// base/host.h on a modelled machine: compiled in place of base/host.cpp, with the hooks, like all of the library.
+#include "base/host.h"
+
+#include <sched.h>
+
+#include <ctime>
+
+#include "model/execution/calls.h"
+
+namespace situ::detail {
+
+std::uint64_t usable_memory_bytes() { return std::uint64_t{8} << 30; }
+std::uint64_t read_oom_kills(const std::string&) { return 0; }
+std::uint64_t out_of_memory_kills() { return 0; }
+
+std::uint64_t steady_ns() noexcept { return situ_model_now_ns(); }
+std::uint64_t processor_cycles() noexcept { return situ_model_now_cycles(); }
+
+std::uint32_t allowed_processors() noexcept { return situ_model_core_count(); }
+std::uint32_t running_processor() noexcept { return static_cast<std::uint32_t>(::sched_getcpu()); }
+bool bind_to_processor(std::uint32_t processor) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (processor >= situ_model_core_count()) return false;
+  CPU_SET(processor, &set);
+  return ::sched_setaffinity(0, sizeof set, &set) == 0;
+}
+void settle_as_place(std::uint32_t place) noexcept { situ_model_settle(place); }
+void describe_slice(std::uint32_t place, const std::byte* begin, const std::byte* heap, const std::byte* end) noexcept {
+  situ_model_map_slice(place, begin, heap, end);
+}
+
+void wait_on_word(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+  situ_model_wait(&word, expected, timeout_ns);
+}
+void wake_on_word(std::atomic<std::uint32_t>& word, int count) noexcept { situ_model_wake(&word, count); }
+
+void give_way() noexcept { ::sched_yield(); }
+void rest(std::int64_t ns) noexcept {
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  ::nanosleep(&time, nullptr);
+}
+
+// One thread of the host runs all: nothing is ever out of order.
+bool can_order_all_threads() noexcept { return true; }
+void order_all_threads() noexcept {}
+bool join_order_of_processes() noexcept { return true; }
+void order_processes() noexcept {}
+
+}  // namespace situ::detail

@@ -1,0 +1,63 @@
+#include "model/execution/machines.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <stdexcept>
+#include <string_view>
+
+#include "model/execution/flat_machine.h"
+#include "model/execution/parts_machine.h"
+
+namespace situ::model {
+namespace {
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || rest != text.data() + text.size() || value == 0)
+    throw std::runtime_error{fmt::format("flat machine: \"{}\" is no number above 0", text)};
+  return value;
+}
+
+void set(flat_shape& shape, std::string_view key, std::uint64_t value) {
+  if (key == "tiles")
+    shape.tiles = static_cast<std::uint32_t>(value);
+  else if (key == "cores")
+    shape.cores_a_tile = static_cast<std::uint32_t>(value);
+  else if (key == "sets" && (value & (value - 1)) == 0)
+    shape.sets = static_cast<std::uint32_t>(value);
+  else if (key == "hit")
+    shape.hit_ps = value * 1000;
+  else if (key == "miss")
+    shape.miss_ps = value * 1000;
+  else if (key == "atomic")
+    shape.atomic_ps = value * 1000;
+  else
+    throw std::runtime_error{fmt::format(
+        "flat machine: \"{}={}\"; there are tiles, cores (of a tile), sets (a power of two), hit, miss, atomic (ns)",
+        key, value)};
+}
+
+flat_shape flat_shape_of(std::string_view text) {
+  flat_shape shape;
+  while (!text.empty()) {
+    const std::string_view each = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), each.size() + 1));
+    const std::size_t equals = each.find('=');
+    if (equals == std::string_view::npos)
+      throw std::runtime_error{fmt::format("flat machine: \"{}\" is not of the form key=number", each)};
+    set(shape, each.substr(0, equals), number_in(each.substr(equals + 1)));
+  }
+  return shape;
+}
+
+}  // namespace
+
+std::unique_ptr<memory_port> make_machine(const std::string& name) {
+  if (name == "flat") return std::make_unique<flat_machine>();
+  if (name.starts_with("flat:")) return std::make_unique<flat_machine>(flat_shape_of(std::string_view{name}.substr(5)));
+  return make_parts_machine(read_machine(name));
+}
+
+}  // namespace situ::model

@@ -1,0 +1,15 @@
+// The machine that a run's settings name.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "model/execution/memory_port.h"
+
+namespace situ::model {
+
+// A machine's file; or "flat", or "flat:tiles=1,cores=2,miss=50": the smallest machine, times in ns. Throws where there
+// is none of that name, or a figure is missing.
+[[nodiscard]] std::unique_ptr<memory_port> make_machine(const std::string& name);
+
+}  // namespace situ::model

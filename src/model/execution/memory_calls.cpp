@@ -1,0 +1,157 @@
+// Functions of the C library over ranges of memory: the linker gives us what the program calls by their names (--wrap),
+// and they touch what they touch, in pieces of 16 bytes. What the library itself calls is not seen.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "model/execution/engine.h"
+
+namespace situ::model {
+namespace {
+
+constexpr std::size_t piece_bytes = 16;  // of a vector register, as the compiler's own copies
+
+[[gnu::always_inline]] inline void touch(const void* range, std::size_t bytes, bool writes) {
+  auto at = reinterpret_cast<std::uintptr_t>(range);
+  for (const std::uintptr_t end = at + bytes; at < end;) {
+    core* const c = running;
+    const std::uintptr_t line = at >> c->line_shift;
+    const std::uintptr_t line_end = (line + 1) << c->line_shift;
+    const std::uintptr_t until = line_end < end && line_end > at ? line_end : end;
+    const std::uint64_t pieces = (until - at + piece_bytes - 1) / piece_bytes;
+    if (c->hits_front(line, writes) && !watched.holds(at)) {
+      c->hits[writes ? 1 : 0] += pieces;
+      c->clock += pieces * c->hit_ps;
+    } else {
+      the_engine->access(at, until - at, writes ? access_kind::write : access_kind::read);
+      running->hits[writes ? 1 : 0] += pieces - 1;
+      running->clock += (pieces - 1) * running->hit_ps;
+    }
+    at = until;
+  }
+  if (running->clock > running->quantum_end) the_engine->take_turn();
+}
+
+void reads(const void* range, std::size_t bytes) {
+  if (running != &nobody && bytes != 0) touch(range, bytes, false);
+}
+void writes(const void* range, std::size_t bytes) {
+  if (running != &nobody && bytes != 0) touch(range, bytes, true);
+}
+
+// Where tiles may see different bytes, each piece is touched and moved before the next: between the two nobody else
+// runs. Memory is read into the machine's registers first, as there.
+[[nodiscard]] bool is_watched(const void* range, std::size_t bytes) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(range);
+  return watched.bytes != 0 && running != &nobody && bytes != 0 && (watched.holds(at) || watched.holds(at + bytes - 1));
+}
+
+std::size_t piece_at(const void* at, std::size_t left) noexcept {
+  return std::min(piece_bytes - (reinterpret_cast<std::uintptr_t>(at) & (piece_bytes - 1)), left);
+}
+
+void see(const void* at, std::size_t bytes, bool writes, void* code) {
+  the_engine->access(reinterpret_cast<std::uintptr_t>(at), bytes, writes ? access_kind::write : access_kind::read,
+                     reinterpret_cast<std::uintptr_t>(code));
+}
+
+void move_piece(char* to, const char* from, std::size_t bytes, void* code) {
+  char registers[piece_bytes];
+  see(from, bytes, false, code);
+  std::memcpy(registers, from, bytes);
+  see(to, bytes, true, code);
+  std::memcpy(to, registers, bytes);
+}
+
+void move_watched(void* to, const void* from, std::size_t bytes, void* code) {
+  auto* const out = static_cast<char*>(to);
+  const auto* const in = static_cast<const char*>(from);
+  if (out <= in || out >= in + bytes) {
+    for (std::size_t i = 0; i < bytes;) {
+      const std::size_t piece = std::min(piece_at(out + i, bytes - i), piece_at(in + i, bytes - i));
+      move_piece(out + i, in + i, piece, code);
+      i += piece;
+    }
+  } else {
+    for (std::size_t i = bytes; i-- > 0;) move_piece(out + i, in + i, 1, code);  // overlapping: from the end
+  }
+}
+
+void set_watched(void* to, int value, std::size_t bytes, void* code) {
+  auto* const out = static_cast<char*>(to);
+  for (std::size_t i = 0; i < bytes;) {
+    const std::size_t piece = piece_at(out + i, bytes - i);
+    see(out + i, piece, true, code);
+    std::memset(out + i, value, piece);
+    i += piece;
+  }
+}
+
+int compare_watched(const void* a, const void* b, std::size_t bytes, void* code) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    see(static_cast<const char*>(a) + i, 1, false, code);
+    const auto left = static_cast<const unsigned char*>(a)[i];
+    see(static_cast<const char*>(b) + i, 1, false, code);
+    const auto right = static_cast<const unsigned char*>(b)[i];
+    if (left != right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+std::size_t length_watched(const char* text, void* code) {
+  for (std::size_t i = 0;; ++i) {
+    see(text + i, 1, false, code);
+    if (text[i] == '\0') return i;
+  }
+}
+
+}  // namespace
+}  // namespace situ::model
+
+using namespace situ::model;
+
+// NOLINTBEGIN: the linker's names
+#define CODE __builtin_return_address(0)
+extern "C" {
+void* __real_memcpy(void*, const void*, std::size_t);
+void* __real_memmove(void*, const void*, std::size_t);
+void* __real_memset(void*, int, std::size_t);
+int __real_memcmp(const void*, const void*, std::size_t);
+std::size_t __real_strlen(const char*);
+
+void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
+  if (is_watched(to, bytes) || is_watched(from, bytes)) return move_watched(to, from, bytes, CODE), to;
+  reads(from, bytes);
+  writes(to, bytes);
+  return __real_memcpy(to, from, bytes);
+}
+void* __wrap_memmove(void* to, const void* from, std::size_t bytes) {
+  if (is_watched(to, bytes) || is_watched(from, bytes)) return move_watched(to, from, bytes, CODE), to;
+  reads(from, bytes);
+  writes(to, bytes);
+  return __real_memmove(to, from, bytes);
+}
+void* __wrap_memset(void* to, int value, std::size_t bytes) {
+  if (is_watched(to, bytes)) return set_watched(to, value, bytes, CODE), to;
+  writes(to, bytes);
+  return __real_memset(to, value, bytes);
+}
+int __wrap_memcmp(const void* a, const void* b, std::size_t bytes) {
+  if (is_watched(a, bytes) || is_watched(b, bytes)) return compare_watched(a, b, bytes, CODE);
+  reads(a, bytes);
+  reads(b, bytes);
+  return __real_memcmp(a, b, bytes);
+}
+std::size_t __wrap_strlen(const char* text) {
+  if (is_watched(text, 1)) return length_watched(text, CODE);
+  const std::size_t length = __real_strlen(text);
+  reads(text, length + 1);
+  return length;
+}
+// gcc's hooks where it does not call the C library's.
+void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) { return __wrap_memcpy(to, from, bytes); }
+void* __tsan_memmove(void* to, const void* from, std::size_t bytes) { return __wrap_memmove(to, from, bytes); }
+void* __tsan_memset(void* to, int value, std::size_t bytes) { return __wrap_memset(to, value, bytes); }
+}
+// NOLINTEND

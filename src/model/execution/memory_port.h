@@ -1,0 +1,72 @@
+// What modelled execution asks of a modelled machine: its cores, and how long an access takes.
+//
+// The executor asks in the order of time, one access after the other, from one host thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "model/parts/coherence_shadow.h"
+#include "model/parts/counters.h"
+#include "model/parts/time.h"
+
+namespace situ::model {
+
+// A core's first cache, for the executor to look into by itself: an access that finds its line in the first way of its
+// set, the one used last there, costs `hit_ps` and changes nothing, so the machine need not hear of it.
+//
+// The first way of a line's set is entries[(line & (sets - 1)) * ways]; it holds line * 4 + bits.
+struct front_cache {
+  static constexpr std::uint64_t dirty_and_writable = 3;  // the bits with which a write needs nothing from anybody
+  const std::uint64_t* entries = nullptr;                 // nullptr: none, each access goes to the machine
+  std::uint32_t sets = 1;                                 // power of two
+  std::uint32_t ways = 1;
+  std::uint32_t line_bytes = 64;  // power of two
+  time_ps hit_ps = 0;
+};
+
+class memory_port {
+ public:
+  virtual ~memory_port() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual std::uint32_t core_count() const = 0;
+  [[nodiscard]] virtual std::uint32_t tile_of(std::uint32_t core) const = 0;
+  [[nodiscard]] virtual time_ps period_ps(std::uint32_t core) const = 0;
+  // Stays where it is as long as the machine lives.
+  [[nodiscard]] virtual front_cache front(std::uint32_t core) const = 0;
+
+  // When an access that begins at `now` is over. [address, address + bytes) lies in one line of the front.
+  virtual time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
+                         time_ps now) = 0;
+  // Operations on all caches of the core's tile for [begin, end); a whole address space is all that they hold. When
+  // they are done.
+  virtual time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) = 0;
+  virtual time_ps invalidate(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) = 0;
+  // When so many bytes that the core sends to a tile have arrived there. The core goes on at once.
+  virtual time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) = 0;
+  // When bytes that a DMA unit copies are there.
+  virtual time_ps dma(std::uint32_t core, std::uintptr_t to, std::uintptr_t from, std::size_t bytes, time_ps now) = 0;
+  // Says where a place's slice of a job's memory lies: [begin, end), with its channels before `heap`.
+  virtual void map_slice(std::uint32_t tile, std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap,
+                         std::uintptr_t end) = 0;
+  // From here on tiles see the bytes that they would see: `found` is told of each stale read and lost write in the
+  // slices. False where the machine's tiles are coherent, or there is one.
+  virtual bool check_coherence(std::function<void(const coherence_report&)> found) = 0;
+  // Puts the bytes in place that the core's tile sees, after the access to them has been asked for and before it
+  // happens; `at` is the code's address.
+  virtual void see(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
+                   std::uintptr_t at) = 0;
+  // The same for who goes past all caches.
+  virtual void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) = 0;
+  // So many reads and writes the front has answered; once, at the end.
+  virtual void set_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) = 0;
+
+  // Counters of its parts by name, for the report.
+  [[nodiscard]] virtual std::vector<part_counters> counters() const = 0;
+};
+
+}  // namespace situ::model

@@ -1,0 +1,13 @@
+// The program's clocks: modelled time, from a date that is the same in each run.
+#pragma once
+
+#include <ctime>
+
+#include "model/execution/memory_port.h"
+
+namespace situ::model {
+
+// Modelled time at which that clock shows this.
+[[nodiscard]] time_ps modelled_time(clockid_t clock, const timespec& shown) noexcept;
+
+}  // namespace situ::model

@@ -1,0 +1,101 @@
+#include "model/execution/parts_machine.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "model/parts/modelled_machine.h"
+
+namespace situ::model {
+namespace {
+
+class parts_machine final : public memory_port {
+ public:
+  explicit parts_machine(machine_spec spec) : machine_{std::move(spec)} {
+    const machine_spec& its = machine_.spec();
+    for (std::uint32_t i = 0; i < its.memories.size(); ++i)
+      if (its.memories[i].tile == none) shared_.push_back(i);
+    if (shared_.empty()) shared_.push_back(0);
+    has_local_ = std::ranges::all_of(
+        its.tiles, [](const tile_spec& tile) { return tile.cores.empty() || tile.local_memory != none; });
+    machine_.map_range(0, ~std::uint64_t{0}, has_local_ ? local_memory : shared_.front());
+  }
+
+  [[nodiscard]] std::string_view name() const override { return machine_.spec().name; }
+  [[nodiscard]] std::uint32_t core_count() const override { return machine_.core_count(); }
+  [[nodiscard]] std::uint32_t tile_of(std::uint32_t core) const override { return machine_.tile_of(core); }
+  [[nodiscard]] time_ps period_ps(std::uint32_t core) const override { return machine_.period(core); }
+  [[nodiscard]] front_cache front(std::uint32_t core) const override {
+    if (!machine_.has_data_cache(core)) return {};
+    const set_associative_cache& cache = machine_.first_data_cache(core);
+    return {.entries = cache.entries(),
+            .sets = cache.sets(),
+            .ways = cache.ways(),
+            .line_bytes = cache.line_bytes(),
+            .hit_ps = machine_.first_hit_time(core)};
+  }
+
+  time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
+                 time_ps now) override {
+    return machine_.access(core, address, bytes, kind, now);
+  }
+  time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
+    return machine_.write_back(core, begin, end, now);
+  }
+  time_ps invalidate(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
+    return machine_.flush(core, begin, end, now);  // what only the caches hold is written back first
+  }
+  time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) override {
+    return machine_.send(core, target_tile, bytes, now);
+  }
+  time_ps dma(std::uint32_t core, std::uintptr_t to, std::uintptr_t from, std::size_t bytes, time_ps now) override {
+    return machine_.dma(core, to, from, bytes, now);
+  }
+  void map_slice(std::uint32_t tile, std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap,
+                 std::uintptr_t end) override {
+    const machine_spec& its = machine_.spec();
+    machine_.map_range(begin, end, shared_[place % shared_.size()]);
+    if (has_local_ && heap > begin) machine_.map_range(begin, heap, its.tiles[tile].local_memory);
+    if (shadow_ && !shadow_->covers(begin)) shadow_->add_region(reinterpret_cast<void*>(begin), end - begin);
+  }
+
+  bool check_coherence(std::function<void(const coherence_report&)> found) override {
+    const machine_spec& its = machine_.spec();
+    if (its.coherent || its.caches.empty()) return false;
+    const auto outermost = std::ranges::max_element(its.caches, {}, &cache_spec::level);
+    shadow_.emplace(static_cast<std::uint32_t>(its.tiles.size()), outermost->line_bytes, std::move(found));
+    machine_.observe(&*shadow_);
+    return true;
+  }
+  void see(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
+           std::uintptr_t at) override {
+    if (!shadow_) return;
+    const std::uint32_t tile = machine_.tile_of(core);
+    const std::uint32_t home = machine_.spec().memories[machine_.memory_of(address, tile)].tile;
+    const bool is_cached = kind != access_kind::atomic && (home == none || home == tile);  // else another tile's own
+    if (is_cached) return shadow_->see(tile, address, bytes, kind == access_kind::write, at);
+    shadow_->see_memory(address, bytes, kind != access_kind::read, at);
+  }
+  void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) override {
+    if (shadow_) shadow_->see_memory(address, bytes, writes);
+  }
+  void set_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) override {
+    machine_.count_hits(core, reads, writes);
+  }
+  [[nodiscard]] std::vector<part_counters> counters() const override { return machine_.counters(); }
+
+ private:
+  mutable modelled_machine machine_;   // first_data_cache() is not const
+  std::vector<std::uint32_t> shared_;  // memories of no tile
+  bool has_local_ = false;
+  std::optional<coherence_shadow> shadow_;
+};
+
+}  // namespace
+
+std::unique_ptr<memory_port> make_parts_machine(machine_spec spec) {
+  return std::make_unique<parts_machine>(std::move(spec));
+}
+
+}  // namespace situ::model

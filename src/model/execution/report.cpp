@@ -1,0 +1,91 @@
+#include "model/execution/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/execution/coherence_log.h"
+#include "model/execution/engine.h"
+
+namespace situ::model {
+namespace {
+
+std::uint64_t slow_accesses(const core& c) { return c.slow[0] + c.slow[1] + c.slow[2]; }
+std::uint64_t accesses_of(const core& c) { return c.hits[0] + c.hits[1] + slow_accesses(c); }
+bool was_used(const core& c) { return accesses_of(c) != 0; }
+
+// Times a core was idle at the end are not in idle_ps yet.
+time_ps idle_of(const core& c, time_ps end) {
+  return c.idle_ps + (c.current == nullptr && end > c.idle_since ? end - c.idle_since : 0);
+}
+
+std::string quoted(const std::string& text) {
+  std::string made{"\""};
+  for (const char each : text)
+    if (each == '"' || each == '\\')
+      (made += '\\') += each;
+    else
+      made += each;
+  return made += '"';
+}
+
+}  // namespace
+
+run_figures figures_of(engine& ran, std::uint64_t host_ns) {
+  run_figures made{.host_ns = host_ns};
+  for (const core& c : ran.cores()) {
+    if (!was_used(c)) continue;
+    made.modelled_ps = std::max(made.modelled_ps, c.clock);
+    made.accesses += accesses_of(c);
+  }
+  made.cycles = made.modelled_ps / ran.cores().front().period_ps;
+  return made;
+}
+
+std::string report_text(engine& ran, const run_figures& figures) {
+  std::string text = fmt::format(
+      "situ model: {} ns modelled on {}, {} cycles, {} accesses, trace {:016x}\n"
+      "core  tile         clock ns        reads       writes      atomics   to machine     idle %\n",
+      figures.modelled_ps / 1000, ran.machine().name(), figures.cycles, figures.accesses, ran.trace_hash());
+  const auto out = std::back_inserter(text);
+  for (const core& c : ran.cores()) {
+    if (!was_used(c)) continue;
+    fmt::format_to(out, "{:>4}  {:>4}  {:>15}  {:>11}  {:>11}  {:>11}  {:>11}  {:>9.1f}\n", c.index, c.tile,
+                   c.clock / 1000, c.hits[0] + c.slow[0], c.hits[1] + c.slow[1], c.slow[2], slow_accesses(c),
+                   100.0 * static_cast<double>(idle_of(c, figures.modelled_ps)) /
+                       static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
+  }
+  text += to_text(ran.machine().counters());
+  const double seconds = static_cast<double>(figures.host_ns) * 1e-9;
+  fmt::format_to(out, "host: {:.3f} s, {:.1f} million accesses a second, {} switches\n", seconds,
+                 static_cast<double>(figures.accesses) * 1e-6 / std::max(seconds, 1e-9), ran.switches());
+  return text;
+}
+
+std::string report_json(engine& ran, const run_figures& figures, int exit_code, const coherence_log* mistakes) {
+  std::string text = fmt::format(
+      "{{\n  \"machine\": {},\n  \"exit_code\": {},\n  \"modelled_ps\": {},\n  \"cycles\": {},\n"
+      "  \"accesses\": {},\n  \"trace\": \"{:016x}\",\n  \"switches\": {},\n  \"host_ns\": {},\n  \"cores\": [",
+      quoted(std::string{ran.machine().name()}), exit_code, figures.modelled_ps, figures.cycles, figures.accesses,
+      ran.trace_hash(), ran.switches(), figures.host_ns);
+  const auto out = std::back_inserter(text);
+  const char* comma = "";
+  for (const core& c : ran.cores()) {
+    if (!was_used(c)) continue;
+    fmt::format_to(out,
+                   "{}\n    {{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, "
+                   "\"atomics\": {}, \"blocks\": {}, \"to_machine\": {}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
+                   comma, c.index, c.tile, c.clock, c.hits[0] + c.slow[0], c.hits[1] + c.slow[1], c.slow[2], c.blocks,
+                   slow_accesses(c), c.slow_ps, idle_of(c, figures.modelled_ps));
+    comma = ",";
+  }
+  text += "\n  ],";
+  if (mistakes != nullptr)
+    fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", mistakes->stale_reads(),
+                   mistakes->lost_writes());
+  text += fmt::format("\n  \"parts\": {}\n}}\n", to_json(ran.machine().counters()));
+  return text;
+}
+
+}  // namespace situ::model

@@ -1,0 +1,25 @@
+// What a run has come to: cores, the machine's parts, and how fast the model was.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace situ::model {
+
+class coherence_log;
+class engine;
+
+struct run_figures {
+  std::uint64_t modelled_ps = 0;  // until the last core's last access
+  std::uint64_t accesses = 0;
+  std::uint64_t cycles = 0;  // of the first core's clock
+  std::uint64_t host_ns = 0;
+};
+
+[[nodiscard]] run_figures figures_of(engine& ran, std::uint64_t host_ns);
+[[nodiscard]] std::string report_text(engine& ran, const run_figures& figures);
+// `mistakes`: nullptr where coherence was not checked.
+[[nodiscard]] std::string report_json(engine& ran, const run_figures& figures, int exit_code,
+                                      const coherence_log* mistakes);
+
+}  // namespace situ::model

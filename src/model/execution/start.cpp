@@ -1,0 +1,170 @@
+// main is ours: it reads what `situ model run` says by the environment, makes the machine, and runs the program's main
+// as the first thread, with arguments and environment copied to where they lie in each run.
+//
+//   SITU_MODEL_MACHINE   "flat", or a machine's file; must be there
+//   SITU_MODEL_PLACES    places of the Situ job; 1 unless given
+//   SITU_MODEL_QUANTUM   ns that a core may run ahead between what others can see
+//   SITU_MODEL_STRICT    1: not at all
+//   SITU_MODEL_COHERENCE 1: tiles see what they would see; stale reads and lost writes are told of
+//   SITU_MODEL_JSON      file for the report
+//   SITU_MODEL_QUIET     1: no table at the end
+#include "model/execution/start.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "model/execution/calls.h"
+#include "model/execution/coherence_log.h"
+#include "model/execution/engine.h"
+#include "model/execution/host_calls.h"
+#include "model/execution/machines.h"
+#include "model/execution/report.h"
+#include "model/execution/stacks.h"
+
+// The mark by which `situ model run` knows a modelled program (tools/situ/program_file.h).
+asm(".pushsection .note.situ_model, \"a\", @note\n"
+    ".balign 4\n"
+    ".long 10\n"  // bytes of the name
+    ".long 4\n"   // bytes of what is said
+    ".long 1\n"   // the kind of note
+    ".asciz \"SituModel\"\n"
+    ".balign 4\n"
+    ".long 1\n"
+    ".popsection");
+
+extern "C" int __real_main(int argc, char** argv, char** environment);  // NOLINT: the linker's name
+
+namespace situ::model {
+namespace {
+
+struct run_options {
+  std::string machine;
+  std::string json;
+  std::uint32_t places = 1;
+  engine_options engine;
+  bool is_quiet = false;
+  bool checks_coherence = false;
+};
+
+constexpr const char* settings = "SITU_MODEL_";
+
+run_options options;
+int argument_count = 0;
+char** arguments = nullptr;
+std::uint64_t begin_ns = 0;
+coherence_log* mistakes = nullptr;  // where they are looked for
+bool is_over = false;
+
+std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return otherwise;
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(text, &end, 10);
+  if (*text == '\0' || *end != '\0') give_up((std::string{name} + " in the environment is no number").c_str());
+  return value;
+}
+
+run_options read_options() {
+  run_options made;
+  const char* const machine = std::getenv("SITU_MODEL_MACHINE");
+  if (machine == nullptr)
+    give_up("this program is built for modelled machines: start it with `situ model run`, or set SITU_MODEL_MACHINE");
+  made.machine = machine;
+  made.places = static_cast<std::uint32_t>(number_of("SITU_MODEL_PLACES", 1));
+  made.engine.quantum_ps = number_of("SITU_MODEL_QUANTUM", made.engine.quantum_ps / 1000) * 1000;
+  made.engine.is_strict = number_of("SITU_MODEL_STRICT", 0) != 0;
+  made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
+  made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
+  if (const char* const json = std::getenv("SITU_MODEL_JSON")) made.json = json;
+  return made;
+}
+
+// Texts one after the other, at a fixed address; those of our own settings are left out.
+char** copy_texts(char** from, std::size_t extra) {
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  for (; from[count] != nullptr; ++count) bytes += std::strlen(from[count]) + 1;
+  auto* const made = static_cast<char**>(fixed_pages((count + extra + 1) * sizeof(char*) + bytes, false));
+  char* text = reinterpret_cast<char*>(made + count + extra + 1);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::strncmp(from[i], settings, std::strlen(settings)) == 0) continue;
+    made[kept++] = std::strcpy(text, from[i]);
+    text += std::strlen(text) + 1;
+  }
+  return made;
+}
+
+void write_report(int code) {
+  if (std::exchange(is_over, true)) return;
+  running = &nobody;
+  for (const core& c : the_engine->cores()) the_engine->machine().set_front_hits(c.index, c.hits[0], c.hits[1]);
+  const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
+  if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
+  if (mistakes != nullptr) say(mistakes->text().c_str());
+  if (options.json.empty()) return;
+  std::FILE* const file = std::fopen(options.json.c_str(), "we");
+  if (file == nullptr) give_up(("cannot write the report to " + options.json).c_str());
+  const std::string text = report_json(*the_engine, figures, code, mistakes);
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fclose(file);
+}
+
+void run_main() {
+  if (options.places > 1 && situ_model_make_job != nullptr) {
+    const outside_time scope;
+    situ_model_make_job(options.places);
+  }
+  std::exit(__real_main(argument_count, arguments, environ));
+}
+
+}  // namespace
+
+void host_exit_with_report(int code) {
+  running = &nobody;
+  std::fflush(nullptr);
+  write_report(code);
+  host_call(SYS_exit_group, code);
+  __builtin_trap();
+}
+
+}  // namespace situ::model
+
+using namespace situ::model;
+
+extern "C" {
+
+int __wrap_main(int argc, char** argv, char** environment) {               // NOLINT: the linker's name
+  if (the_engine != nullptr) return __real_main(argc, argv, environment);  // a place that runs the program's main
+  options = read_options();
+  argument_count = argc;
+  arguments = copy_texts(argv, 0);
+  environ = copy_texts(environ, 0);
+  install_crash_handler();
+  std::unique_ptr<memory_port> machine;
+  try {
+    machine = make_machine(options.machine);
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
+  the_engine = new engine{std::move(machine), options.engine};
+  if (options.checks_coherence) {
+    mistakes = new coherence_log;
+    if (!the_engine->check_coherence([](const coherence_report& found) { mistakes->note(found); }))
+      give_up("the machine's tiles are coherent, or there is one: nothing to check");
+  }
+  on_exit([](int code, void*) { write_report(code); }, nullptr);
+  begin_ns = host_ns();
+  the_engine->begin(&run_main);
+}
+
+void _exit(int code) { host_exit_with_report(code); }
+void _Exit(int code) noexcept { host_exit_with_report(code); }
+}

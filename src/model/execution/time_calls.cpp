@@ -1,0 +1,167 @@
+// Clocks, sleeping, and sleeping on a word. These take the C library's names.
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdint>
+#include <ctime>
+
+#include "model/execution/calls.h"
+#include "model/execution/engine.h"
+#include "model/execution/host_calls.h"
+#include "model/execution/modelled_clock.h"
+
+namespace situ::model {
+namespace {
+
+constexpr std::uint64_t ps_a_ns = 1000;
+constexpr std::uint64_t ns_a_second = 1'000'000'000;
+constexpr std::uint64_t epoch_ns = 1'000'000'000 * ns_a_second;  // the calendar's clock at time 0: September 2001
+constexpr std::uint64_t clock_cycles = 30;                       // to read a clock; assumed
+
+bool shows_date(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+}
+
+std::uint64_t now_ps() noexcept {
+  if (running == &nobody) return the_engine == nullptr ? 0 : the_engine->self().on->clock;
+  running->clock += clock_cycles * running->period_ps;
+  return running->clock;
+}
+
+std::uint64_t ns_of(const timespec& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * ns_a_second + static_cast<std::uint64_t>(time.tv_nsec);
+}
+timespec timespec_of(std::uint64_t ns) {
+  return {static_cast<std::time_t>(ns / ns_a_second), static_cast<long>(ns % ns_a_second)};
+}
+
+void sleep_until(time_ps when) {
+  if (running == &nobody || running->clock >= when) return;
+  the_engine->sleep(nullptr, when, "time to pass");
+}
+
+time_ps after(std::int64_t ns) noexcept {
+  return ns < 0 ? never : running->clock + static_cast<std::uint64_t>(ns) * ps_a_ns;
+}
+
+long futex(std::uint32_t* word, int operation, std::uint32_t value, const timespec* time) {
+  switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+      if (situ_model_wait(word, value, time == nullptr ? -1 : static_cast<std::int64_t>(ns_of(*time))) == 0) return 0;
+      return -1;
+    case FUTEX_WAIT_BITSET: {
+      const bool is_date = (operation & FUTEX_CLOCK_REALTIME) != 0;
+      std::int64_t left = -1;
+      if (time != nullptr) {
+        const time_ps until = modelled_time(is_date ? CLOCK_REALTIME : CLOCK_MONOTONIC, *time);
+        left = until > running->clock ? static_cast<std::int64_t>((until - running->clock) / ps_a_ns) : 0;
+      }
+      return situ_model_wait(word, value, left) == 0 ? 0 : -1;
+    }
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET: return situ_model_wake(word, static_cast<int>(value));
+    default: errno = ENOSYS; return -1;
+  }
+}
+
+}  // namespace
+
+time_ps modelled_time(clockid_t clock, const timespec& shown) noexcept {
+  std::uint64_t ns = ns_of(shown);
+  if (shows_date(clock)) ns = ns > epoch_ns ? ns - epoch_ns : 0;
+  return ns > never / ps_a_ns ? never : ns * ps_a_ns;
+}
+
+}  // namespace situ::model
+
+using namespace situ::model;
+
+extern "C" {
+
+// --- for the modelled build of Situ itself (host.cpp)
+int situ_model_wait(const void* word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+  if (running == &nobody) give_up("a wait before main, or after the program's end");
+  the_engine->access(reinterpret_cast<std::uintptr_t>(word), 4, access_kind::atomic);
+  if (__atomic_load_n(static_cast<const std::uint32_t*>(word), __ATOMIC_RELAXED) != expected) return errno = EAGAIN;
+  return the_engine->sleep(word, after(timeout_ns), "a word to change") ? 0 : (errno = ETIMEDOUT);
+}
+int situ_model_wake(const void* word, int count) noexcept {
+  if (running == &nobody) return 0;
+  the_engine->take_turn();
+  return static_cast<int>(the_engine->wake(word, count < 0 ? UINT32_MAX : static_cast<std::uint32_t>(count)));
+}
+std::uint64_t situ_model_now_ns() noexcept { return now_ps() / ps_a_ns; }
+std::uint64_t situ_model_now_cycles() noexcept { return running == &nobody ? 0 : running->clock / running->period_ps; }
+void situ_model_settle(std::uint32_t place) noexcept {
+  if (running == &nobody) return;
+  the_engine->take_turn();
+  the_engine->self().place = place;
+  the_engine->move_to_tile(the_engine->tile_of_place(place));
+}
+void situ_model_map_slice(std::uint32_t place, const void* begin, const void* heap, const void* end) noexcept {
+  if (the_engine == nullptr) return;
+  const outside_time scope;
+  const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
+  the_engine->map_slice(place, address(begin), address(heap), address(end));
+}
+std::uint32_t situ_model_core_count() noexcept {
+  return the_engine == nullptr ? 1 : static_cast<std::uint32_t>(the_engine->cores().size());
+}
+
+// --- by the C library's names
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  *now = timespec_of(now_ps() / ps_a_ns + (shows_date(clock) ? epoch_ns : 0));
+  return 0;
+}
+int gettimeofday(timeval* now, void*) noexcept {
+  const std::uint64_t ns = now_ps() / ps_a_ns + epoch_ns;
+  *now = {static_cast<std::time_t>(ns / ns_a_second), static_cast<suseconds_t>(ns % ns_a_second / 1000)};
+  return 0;
+}
+std::time_t time(std::time_t* now) noexcept {
+  const auto seconds = static_cast<std::time_t>((now_ps() / ps_a_ns + epoch_ns) / ns_a_second);
+  if (now != nullptr) *now = seconds;
+  return seconds;
+}
+int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*) {
+  if (running == &nobody) return 0;
+  sleep_until((flags & TIMER_ABSTIME) != 0 ? modelled_time(clock, *time) : running->clock + ns_of(*time) * ps_a_ns);
+  return 0;
+}
+int nanosleep(const timespec* time, timespec* left) { return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left); }
+int usleep(useconds_t microseconds) {
+  const timespec time = timespec_of(std::uint64_t{microseconds} * 1000);
+  return nanosleep(&time, nullptr);
+}
+unsigned sleep(unsigned seconds) {
+  const timespec time = timespec_of(seconds * ns_a_second);
+  nanosleep(&time, nullptr);
+  return 0;
+}
+
+long syscall(long number, ...) noexcept {
+  std::va_list given;
+  va_start(given, number);
+  long a[6];
+  for (long& each : a) each = va_arg(given, long);
+  va_end(given);
+  if (running != &nobody) {
+    if (number == SYS_futex)
+      return futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),
+                   reinterpret_cast<const timespec*>(a[3]));
+    if (number == SYS_membarrier)  // one host thread: all memory is in order
+      return a[0] == MEMBARRIER_CMD_QUERY ? MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED
+                                          : 0;
+    if (number == SYS_sched_yield) return the_engine->yield(), 0;
+  }
+  const long result = host_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (result >= 0 || result < -4095) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+}

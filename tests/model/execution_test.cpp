@@ -1,0 +1,138 @@
+// Programs on modelled time, through `situ model run`.
+#include "examples/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+using package_rank::test::command_result;
+using package_rank::test::run_command;
+using package_rank::test::scratch_folder;
+using testing::HasSubstr;
+
+command_result model_run(const std::string& machine, const std::string& program,
+                         std::vector<std::string> arguments = {}, std::vector<std::string> options = {}) {
+  std::vector<std::string> all{std::string{SITU_TEST_BIN_DIR} + "/situ", "model", "run", "--machine", machine};
+  all.insert(all.end(), options.begin(), options.end());
+  all.push_back(std::string{SITU_TEST_BIN_DIR} + "/tests/" + program);
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run_command(all);
+}
+
+json report_of(const std::string& machine, const std::string& program, std::vector<std::string> arguments = {},
+               std::vector<std::string> options = {}) {
+  const scratch_folder folder;
+  const std::string file = folder.path() + "/report.json";
+  options.insert(options.end(), {"--quiet", "--json", file});
+  const command_result result = model_run(machine, program, std::move(arguments), std::move(options));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::ifstream stream{file};
+  json report = json::parse(stream);
+  report["printed"] = result.out;
+  return report;
+}
+
+TEST(ModelledExecution, EachRunIsTheSame) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 20; ++i) {
+    const json report = report_of("flat", "model_two_threads", {"5"});
+    std::ostringstream text;
+    text << report["cycles"] << ' ' << report["trace"] << ' ' << report["accesses"] << ' ' << report["printed"];
+    seen.insert(text.str());
+  }
+  EXPECT_EQ(seen.size(), 1u) << testing::PrintToString(seen);
+}
+
+// Five rounds of two threads over 1000 numbers each: 499500 and 500500 a round. Its thread_local count is its own.
+TEST(ModelledExecution, TheProgramComputesWhatItComputes) {
+  const json report = report_of("flat", "model_two_threads", {"5"});
+  EXPECT_THAT(report["printed"].get<std::string>(), testing::StartsWith("5000000 0 "));
+  ASSERT_EQ(report["cores"].size(), 3u);
+  for (const int core : {1, 2}) EXPECT_GE(report["cores"][core]["reads"].get<int>(), 5000);
+}
+
+// 63 lines of 64 bytes hold the 1000 ints, so each thread misses at least those, whatever the machine's times.
+TEST(ModelledExecution, AMissCostsWhatTheMachineSays) {
+  const auto modelled = [](const char* machine) {
+    return report_of(machine, "model_two_threads", {"5"})["modelled_ps"].get<std::uint64_t>();
+  };
+  const std::uint64_t near = modelled("flat:tiles=1,cores=4,miss=10");
+  const std::uint64_t far = modelled("flat:tiles=1,cores=4,miss=1010");
+  EXPECT_GE(far - near, 63 * 1'000'000u);
+  EXPECT_LE(far - near, 2 * 100 * 1'000'000u);
+}
+
+// A round more over 4096 numbers: 4096 reads. Their 256 lines fit 512 sets; of 128 sets each line is missed each time.
+TEST(ModelledExecution, ReadsAndMissesAreCountedByHand) {
+  const auto figures = [](const char* machine, const char* rounds) {
+    const json report = report_of(machine, "model_walk", {"4096", rounds});
+    EXPECT_EQ(report["printed"], std::to_string(4096 * std::atoi(rounds)) + "\n");
+    const json& core = report["cores"][0];
+    return std::array{core["reads"].get<std::int64_t>(), core["to_machine"].get<std::int64_t>(),
+                      core["clock_ps"].get<std::int64_t>(), core["blocks"].get<std::int64_t>()};
+  };
+  for (const auto& [machine, misses] : {std::pair{"flat:sets=512,miss=50", 0}, std::pair{"flat:sets=128,miss=50", 256}}) {
+    const auto two = figures(machine, "2");
+    const auto three = figures(machine, "3");
+    EXPECT_EQ(three[0] - two[0], 4096);
+    EXPECT_NEAR(static_cast<double>(three[1] - two[1]), misses, 2);  // a line of the program's own variables
+    // hits of 1 ns, misses of 50, four cycles of 1 ns a block
+    const std::int64_t missed = three[1] - two[1];
+    EXPECT_EQ(three[2] - two[2], (4096 - missed) * 1000 + missed * 50'000 + (three[3] - two[3]) * 4000);
+  }
+}
+
+TEST(ModelledExecution, StrictOrderComesToNearlyTheSame) {
+  const double ahead = report_of("flat", "model_two_threads", {"20"})["cycles"].get<double>();
+  const double strict = report_of("flat", "model_two_threads", {"20"}, {"--strict"})["cycles"].get<double>();
+  EXPECT_NEAR(ahead / strict, 1.0, 0.07);
+}
+
+TEST(ModelledExecution, ADeadlockIsFoundAtOnceAndNamesWhoWaits) {
+  const command_result result = model_run("flat", "model_stand_still", {"deadlock"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("deadlock: every thread sleeps"));
+  EXPECT_THAT(result.err, HasSubstr("thread 1, core 1 of tile 0"));
+  EXPECT_THAT(result.err, HasSubstr("thread 2, core 2 of tile 0"));
+  EXPECT_THAT(result.err, HasSubstr("waits for a mutex"));
+  EXPECT_THAT(result.err, HasSubstr("lock_both"));
+}
+
+TEST(ModelledExecution, ACrashNamesThreadAndCore) {
+  const command_result result = model_run("flat", "model_stand_still", {"crash"});
+  EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
+  EXPECT_THAT(result.err, HasSubstr("in thread 1, on core 1 of tile 0"));
+  EXPECT_THAT(result.err, HasSubstr("write_to"));
+}
+
+TEST(ModelledExecution, AForkIsRefused) {
+  const command_result result = model_run("flat", "model_stand_still", {"fork"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("fork is not modelled"));
+}
+
+TEST(ModelledExecution, WhatCannotBeRunIsSaid) {
+  EXPECT_THAT(model_run("nothing", "model_two_threads").err, HasSubstr("there is no machine \"nothing\""));
+  EXPECT_THAT(model_run("flat:cores=none", "model_two_threads").err, HasSubstr("\"none\" is no number above 0"));
+  EXPECT_THAT(model_run("flat:rows=1", "model_two_threads").err, HasSubstr("there are tiles, cores"));
+  EXPECT_THAT(model_run("flat", "model_two_threads", {}, {"--json", "/no/such/folder/x"}).err,
+              HasSubstr("cannot write the report"));
+  EXPECT_THAT(model_run("flat", "../situ").err, HasSubstr("is not built for modelled machines"));
+  const command_result alone = run_command({std::string{SITU_TEST_BIN_DIR} + "/tests/model_two_threads_modelled"});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("start it with `situ model run`"));
+}
+
+}  // namespace

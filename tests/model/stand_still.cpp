@@ -1,0 +1,34 @@
+// What goes wrong: "deadlock" is two threads that lock two mutexes in different orders, "crash" a write to nowhere on a
+// second thread, "fork" a second process.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+namespace {
+
+std::mutex first;
+std::mutex second;
+
+void lock_both(std::mutex& one, std::mutex& other) {
+  const std::lock_guard mine{one};
+  std::this_thread::sleep_for(std::chrono::microseconds{10});
+  const std::lock_guard yours{other};
+}
+
+[[gnu::noinline]] void write_to(volatile int* nowhere) { *nowhere = 1; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* const what = argc > 1 ? argv[1] : "";
+  if (std::strcmp(what, "fork") == 0) return ::fork() < 0 ? 0 : 1;
+  if (std::strcmp(what, "crash") == 0) std::jthread{[] { write_to(nullptr); }};
+  if (std::strcmp(what, "deadlock") == 0) {
+    std::jthread one{[] { lock_both(first, second); }};
+    std::jthread two{[] { lock_both(second, first); }};
+  }
+  return 0;
+}

@@ -1,0 +1,99 @@
+// `situ model`: programs on modelled machines.
+#include "commands.h"
+#include "program_file.h"
+
+#include "runtime/launch.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct model_run_options {
+  std::string machine;
+  std::uint32_t places = 1;
+  std::uint64_t quantum_ns = 1000;
+  bool strict = false;
+  bool quiet = false;
+  bool check_coherence = false;
+  std::string json;
+};
+
+constexpr const char* run_examples =
+    "Examples:\n"
+    "  situ model run --machine machines/nemesys-4x4.toml -n 4 ./hello   four places, each on a tile\n"
+    "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
+    "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
+    "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
+
+// The file to run: the name itself, or its modelled form beside it.
+std::string find_modelled(const std::string& name) {
+  if (const std::string beside = name + "_modelled";
+      name.find('/') != std::string::npos && ::access(beside.c_str(), X_OK) == 0 && is_modelled_program(beside))
+    return beside;
+  const std::string file = situ::detail::find_program(name);
+  if (!is_modelled_program(file))
+    situ::throw_error(situ::errc::bad_launch,
+                      fmt::format("{} is not built for modelled machines: add situ_add_modelled(TARGET) after its "
+                                  "add_executable, and build TARGET_modelled",
+                                  file));
+  return file;
+}
+
+void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+
+// Never returns but by an error: the program takes this process's place, so that a debugger finds it.
+[[noreturn]] void run(const model_run_options& options, std::vector<std::string> arguments) {
+  if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ model run --help");
+  if (arguments.front().starts_with("-"))
+    throw CLI::ValidationError(arguments.front(), "is no option of situ model run; see situ model run --help");
+  const std::string file = find_modelled(arguments.front());
+  set("SITU_MODEL_MACHINE", options.machine);
+  set("SITU_MODEL_PLACES", std::to_string(options.places));
+  set("SITU_MODEL_QUANTUM", std::to_string(options.quantum_ns));
+  set("SITU_MODEL_STRICT", options.strict ? "1" : "0");
+  set("SITU_MODEL_QUIET", options.quiet ? "1" : "0");
+  set("SITU_MODEL_COHERENCE", options.check_coherence ? "1" : "0");
+  if (!options.json.empty()) set("SITU_MODEL_JSON", options.json);
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+  ::execv(file.c_str(), pointers.data());
+  situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
+}
+
+}  // namespace
+
+void add_model_command(CLI::App& app) {
+  CLI::App* model = app.add_subcommand("model", "Run a program on a modelled machine");
+  model->require_subcommand(1);
+  CLI::App* command = model->add_subcommand("run", "Run a program as the cores of a modelled machine");
+  auto options = std::make_shared<model_run_options>();
+  command->add_option("--machine", options->machine, "A machine's file, or flat")->required()->type_name("FILE");
+  command->add_option("-n,--places", options->places, "Number of places of a program of Situ's, each on a tile (1)")
+      ->check(CLI::Range(1U, 4096U))
+      ->type_name("N");
+  command
+      ->add_option("--quantum", options->quantum_ns,
+                   "How far a core may run ahead of others while nobody can see what it does (1000)")
+      ->type_name("NS");
+  command->add_flag("--strict", options->strict, "Never ahead: every access in the order of time (slow)");
+  command->add_option("--json", options->json, "Write the report as JSON, too")->type_name("FILE");
+  command->add_flag("--check-coherence", options.check_coherence,
+                    "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "
+                    "and lost write is told of");
+  command->add_flag("--quiet", options->quiet, "No table at the end");
+  command->prefix_command();  // from the program's name on, everything is the program's
+  command->footer(run_examples);
+  command->callback([command, options] { run(*options, command->remaining()); });
+}
