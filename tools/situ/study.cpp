@@ -18,7 +18,9 @@
 
 namespace {
 
-using namespace situ::studies;
+using situ::studies::study_context;
+using situ::studies::study_info;
+using situ::studies::study_result;
 
 struct study_options {
   std::string name, html_file, json_file;
@@ -32,7 +34,7 @@ void interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-void write_file(const std::string& path, const std::string& text) {
+void save_text(const std::string& path, const std::string& text) {
   std::ofstream file{path};
   file << text;
   file.flush();
@@ -48,17 +50,17 @@ study_context context_of(const study_options& options) {
 }
 
 void run_study(const study_options& options) {
-  const study_info& study = study_named(options.name);
+  const study_info& study = situ::studies::study_named(options.name);
   // a file that cannot be written shall not cost a study
-  if (!options.html_file.empty()) write_file(options.html_file, "");
-  if (!options.json_file.empty()) write_file(options.json_file, "");
+  if (!options.html_file.empty()) save_text(options.html_file, "");
+  if (!options.json_file.empty()) save_text(options.json_file, "");
   std::signal(SIGINT, interrupt);
   const study_context context = context_of(options);
   const study_result result = study.run(context);
   if (context.progress) fmt::print(stderr, "\r\x1b[K");
-  fmt::print("{}", to_text(result));
-  if (!options.html_file.empty()) write_file(options.html_file, to_html(result));
-  if (!options.json_file.empty()) write_file(options.json_file, to_json(result));
+  fmt::print("{}", situ::studies::to_text(result));
+  if (!options.html_file.empty()) save_text(options.html_file, situ::studies::to_html(result));
+  if (!options.json_file.empty()) save_text(options.json_file, situ::studies::to_json(result));
   if (result.was_stopped) throw CLI::RuntimeError(128 + SIGINT);
 }
 
@@ -68,7 +70,7 @@ void add_study_command(CLI::App& app) {
   CLI::App* study = app.add_subcommand("study", "Experiments of papers on modelled machines, beside their figures");
   study->require_subcommand(1);
   study->add_subcommand("list", "The studies that there are")->callback([] {
-    for (const study_info& each : all_studies()) fmt::print("{:<10} {}\n", each.name, each.words);
+    for (const study_info& each : situ::studies::all_studies()) fmt::print("{:<10} {}\n", each.name, each.words);
   });
   auto options = std::make_shared<study_options>();
   CLI::App* run = study->add_subcommand("run", "Run one, and print the paper's figures, ours, and the deviation");

@@ -1,7 +1,6 @@
 #include "model/graph_units/graph_copy_unit.h"
 
 #include <situ/base/error.h>
-#include <situ/graph/containers.h>
 
 #include <fmt/format.h>
 
@@ -9,26 +8,9 @@
 #include <cstring>
 
 namespace situ::model {
-namespace {
 
 using detail::array_descriptor;
 using detail::type_descriptor;
-
-std::uintptr_t address_of(const void* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
-
-array_descriptor descriptor_at(const std::byte* at) noexcept {
-  array_descriptor array;
-  std::memcpy(static_cast<void*>(&array), at, sizeof array);
-  return array;
-}
-
-const std::byte* pointer_at(const std::byte* at) noexcept {
-  const std::byte* pointer = nullptr;
-  std::memcpy(&pointer, at, sizeof pointer);
-  return pointer;
-}
-
-}  // namespace
 
 graph_copy_unit::graph_copy_unit(memory_port& memory, map_buffer buffer, copy_unit_timing timing, word_sizes words)
     : memory_{memory},
@@ -237,7 +219,7 @@ void graph_copy_unit::create_array(const layout_word& word) {
   std::byte* const to = object.copy + word.offset;
   take_words(from, 3 * words_.pointer_bytes);
   memory_.post(address_of(to), 3 * words_.pointer_bytes, now_);
-  array_descriptor copy = descriptor_at(from);
+  array_descriptor copy = array_at(from);
   const std::byte* const elements = copy.data;
   const unit_layout& block = layouts_.of(*word.target);
   const std::uint64_t bytes = copy.count == 0 ? 0 : (copy.count + word.terminated) * block.type->size;
@@ -270,8 +252,8 @@ void graph_copy_unit::clear_transients(const array_view& array) {
 // The copy's elements lie in the destination, whatever the pointer to them says.
 graph_copy_unit::array_view graph_copy_unit::view_array(const layout_word& word) {
   const copied_object& object = objects_[object_];
-  const array_descriptor source = descriptor_at(object.source + word.offset);
-  const std::byte* const final_copy = descriptor_at(object.copy + word.offset).data;
+  const array_descriptor source = array_at(object.source + word.offset);
+  const std::byte* const final_copy = array_at(object.copy + word.offset).data;
   std::byte* const copy =
       final_copy == nullptr ? nullptr : request_.destination + (final_copy - request_.final_address);
   return {source.data, copy, source.count, &layouts_.of(*word.target)};

@@ -1,7 +1,6 @@
 #include "model/graph_units/graph_writeback_unit.h"
 
 #include <situ/base/error.h>
-#include <situ/graph/containers.h>
 
 #include <fmt/format.h>
 
@@ -9,11 +8,6 @@
 #include <cstring>
 
 namespace situ::model {
-namespace {
-
-std::uintptr_t address_of(const void* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
-
-}  // namespace
 
 writeback_result graph_writeback_unit::write_back(const void* root, const detail::type_descriptor& type, time_ps now) {
   now_ = std::max(now, free_from_);
@@ -67,15 +61,12 @@ void graph_writeback_unit::visit(const outstanding& next) {
     if (word.kind == word_kind::array) visit_array(next.object, word);
     if (word.kind != word_kind::pointer) continue;
     read(next.object + word.offset, words_.pointer_bytes);
-    const std::byte* target = nullptr;
-    std::memcpy(&target, next.object + word.offset, sizeof target);
-    push(target, word.target);
+    push(pointer_at(next.object + word.offset), word.target);
   }
 }
 
 void graph_writeback_unit::visit_array(const std::byte* object, const layout_word& word) {
-  detail::array_descriptor array;
-  std::memcpy(static_cast<void*>(&array), object + word.offset, sizeof array);
+  const detail::array_descriptor array = array_at(object + word.offset);
   for (std::uint64_t i = 0; i < 3; ++i) read(object + word.offset + i * 8, words_.pointer_bytes);
   if (array.count == 0) return;
   const unit_layout& block = layouts_.of(*word.target);
@@ -89,9 +80,7 @@ void graph_writeback_unit::visit_array(const std::byte* object, const layout_wor
       if (slot.kind != word_kind::pointer) continue;
       const std::byte* const at = array.data + i * block.type->size + slot.offset;
       read(at, words_.pointer_bytes);
-      const std::byte* target = nullptr;
-      std::memcpy(&target, at, sizeof target);
-      push(target, slot.target);
+      push(pointer_at(at), slot.target);
     }
   }
 }

@@ -29,7 +29,7 @@ void expect_describable(const type_descriptor& type) {
   }
 }
 
-const op* array_at(const type_descriptor& type, std::uint32_t offset) {
+const op* array_op_at(const type_descriptor& type, std::uint32_t offset) {
   for (const op& each : type.others)
     if (each.kind == op_kind::array && each.offset == offset) return &each;
   return nullptr;
@@ -48,7 +48,7 @@ void fill_words(unit_layout& layout, const type_descriptor& type) {
     layout_word entry{kind, false, offset, std::min<std::uint32_t>(8, type.size - offset), nullptr};
     if (kind == word_kind::pointer) entry.target = target_at(type, offset);
     if (kind == word_kind::array) {
-      const op* const array = array_at(type, offset);
+      const op* const array = array_op_at(type, offset);
       entry.terminated = array->terminated;
       entry.bytes = 24;
       entry.target = array->target;

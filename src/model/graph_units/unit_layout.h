@@ -5,9 +5,12 @@
 // standard containers, arrays of elements that hold arrays.
 #pragma once
 
+#include <situ/graph/containers.h>
 #include <situ/graph/detail/descriptor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -58,5 +61,18 @@ class layout_table {
 // The type of the object at an address: where it is polymorphic, its header says which. Throws bad_argument for a
 // header that names no type, or none that derives from the declared one.
 [[nodiscard]] const detail::type_descriptor& type_at(const void* object, const detail::type_descriptor& declared);
+
+// What lies in a word, or in the three of an array descriptor.
+[[nodiscard]] inline std::uintptr_t address_of(const void* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }
+[[nodiscard]] inline const std::byte* pointer_at(const std::byte* at) noexcept {
+  const std::byte* pointer = nullptr;
+  std::memcpy(&pointer, at, sizeof pointer);
+  return pointer;
+}
+[[nodiscard]] inline detail::array_descriptor array_at(const std::byte* at) noexcept {
+  detail::array_descriptor array;
+  std::memcpy(static_cast<void*>(&array), at, sizeof array);
+  return array;
+}
 
 }  // namespace situ::model
