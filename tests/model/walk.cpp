@@ -7,7 +7,7 @@ namespace {
 
 std::vector<int> numbers;  // global: each element is read from memory in each round
 
-[[gnu::noinline]] long sum_of(const int* first, std::size_t count) {
+[[gnu::noipa]] long sum_of(const int* first, std::size_t count) {
   long sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += first[i];
   return sum;

@@ -89,7 +89,7 @@ void add_model_command(CLI::App& app) {
       ->type_name("NS");
   command->add_flag("--strict", options->strict, "Never ahead: every access in the order of time (slow)");
   command->add_option("--json", options->json, "Write the report as JSON, too")->type_name("FILE");
-  command->add_flag("--check-coherence", options.check_coherence,
+  command->add_flag("--check-coherence", options->check_coherence,
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "
                     "and lost write is told of");
   command->add_flag("--quiet", options->quiet, "No table at the end");
