@@ -124,6 +124,34 @@ TEST(ModelledExecution, AForkIsRefused) {
   EXPECT_THAT(result.err, HasSubstr("fork is not modelled"));
 }
 
+const std::string nemesys = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+
+// 100 calls of i + 1, i from 0: 5050. Rings of 50 nodes hold 0 to 49: 1225, 20 times.
+TEST(ModelledExecution, PlacesCallEachOther) {
+  for (const std::string& machine : {std::string{"flat"}, nemesys})
+    for (const char* places : {"1", "2", "4"}) {
+      EXPECT_EQ(model_run(machine, "model_ping_pong", {"100"}, {"-n", places}).out, "5050\n") << machine << places;
+      EXPECT_EQ(model_run(machine, "model_ping_pong", {"20", "50"}, {"-n", places}).out, "24500\n")
+          << machine << places;
+    }
+}
+
+command_result checked_run(const char* how) {
+  return run_command({std::string{SITU_TEST_BIN_DIR} + "/tests/model_stale_read_modelled", how},
+                     {"SITU_MODEL_MACHINE=" + nemesys, "SITU_MODEL_PLACES=2", "SITU_MODEL_COHERENCE=1"});
+}
+
+TEST(ModelledExecution, AStaleReadIsReadAndFound) {
+  const command_result broken = checked_run("broken");
+  EXPECT_EQ(broken.out, "0 0\n");
+  EXPECT_THAT(broken.err, HasSubstr("coherence: 1 stale reads, 0 lost writes"));
+  EXPECT_THAT(broken.err, HasSubstr("first tile 0 read"));
+  EXPECT_THAT(broken.err, HasSubstr("what tile 1 had written"));
+  const command_result fixed = checked_run("fixed");
+  EXPECT_EQ(fixed.out, "0 7\n");
+  EXPECT_THAT(fixed.err, HasSubstr("coherence: 0 stale reads, 0 lost writes"));
+}
+
 TEST(ModelledExecution, WhatCannotBeRunIsSaid) {
   EXPECT_THAT(model_run("nothing", "model_two_threads").err, HasSubstr("nothing: cannot be read"));
   EXPECT_THAT(model_run("flat:cores=none", "model_two_threads").err, HasSubstr("\"none\" is no number above 0"));

@@ -1,0 +1,53 @@
+// A mistake that only a machine without coherent caches shows: place 1 writes a number and says so by an atomic word;
+// place 0, which has read the number before, reads it again. "fixed" hands it over. Prints what place 0 has read.
+#include <situ/base/detail/coherence.h>
+#include <situ/situ.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+struct alignas(64) shared {
+  int number;
+  alignas(64) std::uint64_t is_read;
+  std::uint64_t is_written;
+};
+
+void write_number(shared& at, bool is_fixed) {
+  while (std::atomic_ref{at.is_read}.load() == 0) {}
+  at.number = 7;
+  if (is_fixed) situ::detail::write_back(&at.number, sizeof at.number);
+  std::atomic_ref{at.is_written}.store(1);
+}
+
+int read_number(shared& at, bool is_fixed) {
+  while (std::atomic_ref{at.is_written}.load() == 0) {}
+  if (is_fixed) situ::detail::invalidate(&at.number, sizeof at.number);
+  return at.number;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool is_fixed = argc > 1 && std::strcmp(argv[1], "fixed") == 0;
+  situ::runtime rt{argc, argv};
+  situ::ptr<shared> at;
+  if (situ::here().index() == 0) {
+    at = situ::allocate<shared>(1, {.alignment = 64});
+    *at.local() = {};
+  }
+  at = situ::broadcast(at);
+  situ::barrier();
+  if (situ::here().index() == 1) {
+    write_number(*at.local(), is_fixed);
+  } else if (situ::here().index() == 0) {
+    const int before = at.local()->number;
+    std::atomic_ref{at.local()->is_read}.store(1);
+    const int after = read_number(*at.local(), is_fixed);
+    std::printf("%d %d\n", before, after);
+  }
+  situ::barrier();
+}
