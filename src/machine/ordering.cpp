@@ -20,9 +20,13 @@ bool is_bandwidth(criterion what) { return what == criterion::bandwidth || what 
 // are beyond: 350 ns and 25 GB/s become 25000 ns and 350 MB/s.
 constexpr double most_ns = 1e4;
 constexpr std::uint64_t least_bandwidth = 500'000'000;
+// Beside a latency that a memory can have, it is only slow: that of a prototype at 50 MHz carries 400 MB/s.
+constexpr std::uint64_t least_slow_bandwidth = 100'000'000;
 
 bool is_latency_of_memory(double ns) { return ns > 0 && ns <= most_ns; }
-bool is_bandwidth_of_memory(std::uint64_t rate) { return rate >= least_bandwidth; }
+bool is_bandwidth_of_memory(std::uint64_t rate, const path& of) {
+  return rate >= (is_latency_of_memory(of.latency()) ? least_slow_bandwidth : least_bandwidth);
+}
 
 // Smaller is better in every field.
 struct key {
@@ -83,7 +87,7 @@ double latency_for(criterion what, const path& seen) {
 std::uint64_t bandwidth_for(criterion what, const path& seen) {
   const std::uint64_t rate =
       what == criterion::write_bandwidth && seen.write_bandwidth > 0 ? seen.write_bandwidth : seen.best_bandwidth();
-  return is_bandwidth_of_memory(rate) ? rate : 0;
+  return is_bandwidth_of_memory(rate, seen) ? rate : 0;
 }
 
 // The memories that can be allocated from, and the first of them whose figure is not known.
@@ -168,7 +172,7 @@ std::vector<std::string> doubtful_figures(const tree& machine) {
     for (const double ns : {seen.latency_ns, seen.read_latency_ns, seen.write_latency_ns})
       if (ns > 0 && !is_latency_of_memory(ns)) latencies = format_nanoseconds(ns);
     for (const std::uint64_t rate : {seen.bandwidth, seen.read_bandwidth, seen.write_bandwidth})
-      if (rate > 0 && !is_bandwidth_of_memory(rate)) bandwidths = format_bandwidth(rate);
+      if (rate > 0 && !is_bandwidth_of_memory(rate, seen)) bandwidths = format_bandwidth(rate);
     if (latencies.empty() && bandwidths.empty()) return;
     const char* const both = !latencies.empty() && !bandwidths.empty() ? " and " : "";
     sentences.push_back(fmt::format("{}{}: {}{}{} {} of memory{}; not used", machine.label(memory), where, latencies,

@@ -235,6 +235,8 @@ bandwidth = "{}"
   EXPECT_EQ(seen_from(exchanged, intent::bandwidth, "0"), "hbm 1 > dram 0") << "by kind: no figure of hbm 1 is known";
   EXPECT_EQ(exchanged.find(intent::latency, processor_set::parse("0")).source,
             "kinds and nearness: no latency of hbm 1 is known");
+  EXPECT_TRUE(with("1800 ns", "400 MB/s").complaints().empty()) << "a prototype's memory";
+  EXPECT_EQ(with("40960 ns", "350 MB/s").complaints().size(), 1u);
   const orderings slow = with("110 ns", "1 MB/s");
   ASSERT_EQ(slow.complaints().size(), 1u);
   EXPECT_NE(slow.complaints()[0].find("hbm 1 seen from machine: 1 MB/s is no figure of memory"), std::string::npos)
