@@ -108,7 +108,7 @@ in_the_kernel() {
   order 'memories = "2, 0, 1, 3"'
   lists '2 0 1 3' 90
   expect_filled 900 '2 0 1' 'hold 900 3000' 1; by_kernel p1
-  expect_filled 900 '2 0 1' 'hold_small 8 3000' 1; by_kernel p1
+  expect_filled 900 '2 0 1' 'hold_small 9 3000' 1; by_kernel p1
   expect_filled 900 '2 0 1' 'hold 470 6000' 2; by_kernel p1; by_kernel p2
   lists '0 2 1 3' 90
   start other hold 10 500; wait $!
