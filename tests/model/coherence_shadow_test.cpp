@@ -75,6 +75,46 @@ TEST_F(CoherenceShadow, AReadOfADirtyLineElsewhereIsStale) {
   EXPECT_EQ(shadow_->stale_reads(), 1u);
 }
 
+// Tile 1 has an old copy of the whole line, whichever of its bytes it looks at first; it is told once.
+TEST_F(CoherenceShadow, ALineIsStaleFromItsFirstReadToItsLast) {
+  EXPECT_EQ(read(1, 0), 0u);
+  write(0, 0, 2, 0xa);
+  EXPECT_EQ(read(1, 8), 0u);
+  EXPECT_TRUE(reports_.empty());
+  EXPECT_EQ(read(1, 0, 0xb), 0u);
+  ASSERT_EQ(reports_.size(), 1u);
+  EXPECT_EQ(reports_[0].address, address(0));
+  EXPECT_EQ(reports_[0].other_tile, 0u);
+  EXPECT_EQ(reports_[0].at, 0xbu);
+  EXPECT_EQ(reports_[0].other_at, 0xau);
+  EXPECT_EQ(read(1, 0), 0u);
+  EXPECT_EQ(reports_.size(), 1u);
+}
+
+TEST_F(CoherenceShadow, WritingOtherBytesLeavesALineStale) {
+  EXPECT_EQ(read(1, 0), 0u);
+  write(0, 0, 2);
+  write(0, 4, 3);
+  write(1, 8, 5);
+  write(1, 4, 6);
+  EXPECT_EQ(read(1, 4), 6u);  // its own
+  EXPECT_EQ(read(1, 8), 5u);
+  EXPECT_TRUE(reports_.empty());
+  EXPECT_EQ(read(1, 0), 0u);
+  EXPECT_EQ(reports_.size(), 1u);
+}
+
+// What tile 0 wrote is lost, which is its mistake; tile 1 then has what the memory has.
+TEST_F(CoherenceShadow, WhatIsDroppedMakesNobodyStale) {
+  EXPECT_EQ(read(1, 0), 0u);
+  write(0, 0, 2);
+  EXPECT_EQ(read(1, 8), 0u);
+  leave(0, 0, line_event::invalidated);
+  EXPECT_EQ(read(1, 0), 0u);
+  EXPECT_EQ(shadow_->stale_reads(), 0u);
+  EXPECT_EQ(shadow_->lost_writes(), 1u);
+}
+
 TEST_F(CoherenceShadow, WritingBackAloneDoesNotHelpWhoHasACopy) {
   EXPECT_EQ(read(1, 0), 0u);
   write(0, 0, 7);

@@ -24,6 +24,7 @@ struct coherence_shadow::impl {
 
   struct mark {
     std::uint64_t written = 0;
+    std::uint64_t stale = 0;  // what others had written when the tile became the owner, and it has not read since
     std::uintptr_t written_at = 0;
   };
   struct view {
@@ -104,6 +105,9 @@ struct coherence_shadow::impl {
     if (!is_new) std::memcpy(at.place, mine->second.bytes.data(), line_bytes);
     *at.marked = mine->second.marked;
     *at.owner = static_cast<std::uint8_t>(tile + 1);
+    at.marked->stale = 0;
+    find_stale(at, tile, mask_of(0, line_bytes),
+               [&](std::uint64_t bytes, std::uint32_t, std::uintptr_t) { at.marked->stale |= bytes; });
   }
 
   void tell(coherence_report::what kind, const spot& at, std::uint64_t mask, std::uint32_t tile, std::uintptr_t here,
@@ -123,6 +127,7 @@ struct coherence_shadow::impl {
 
   // Which of the bytes of a mask differ.
   [[nodiscard]] std::uint64_t differing(const std::byte* a, const std::byte* b, std::uint64_t mask) const {
+    if (mask == 0 || std::memcmp(a, b, line_bytes) == 0) return 0;
     std::uint64_t result = 0;
     for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
       const int byte = std::countr_zero(rest);
@@ -131,8 +136,10 @@ struct coherence_shadow::impl {
     return result;
   }
 
-  // Whether a tile that reads these bytes misses what another wrote. Bytes that it wrote itself are its own affair.
-  void check_read(const spot& at, std::uint32_t tile, std::uint64_t mask, std::uintptr_t here) {
+  // Which bytes of a tile's line others have written since, in their caches or in memory: found(bytes, who, code) for
+  // each of them. Bytes that the tile wrote itself are its own affair.
+  template <class Found>
+  void find_stale(const spot& at, std::uint32_t tile, std::uint64_t mask, Found&& found) {
     mask &= ~mark_of(at, tile).written;
     const std::byte* const seen = bytes_of(at, tile);
     for (std::uint32_t other = 0; other < tiles; ++other) {
@@ -141,13 +148,21 @@ struct coherence_shadow::impl {
       const mark& theirs = mark_of(at, other);
       const std::uint64_t stale = differing(seen, bytes_of(at, other), mask & theirs.written);
       if (stale == 0) continue;
-      tell(coherence_report::what::stale_read, at, stale, tile, here, other, theirs.written_at);
+      found(stale, other, theirs.written_at);
       mask &= ~stale;
     }
     const std::uint64_t stale = differing(seen, memory_bytes(at), mask);
     if (stale == 0) return;
     const last_write& last = last_writes[at.number];
-    tell(coherence_report::what::stale_read, at, stale, tile, here, last.tile, last.at);
+    found(stale, last.tile, last.at);
+  }
+
+  // An owner reads bytes that were stale when it became one. Since then the other's may have been lost: looks again.
+  void check_read(const spot& at, std::uint32_t tile, std::uint64_t mask, std::uintptr_t here) {
+    find_stale(at, tile, mask & at.marked->stale, [&](std::uint64_t stale, std::uint32_t who, std::uintptr_t there) {
+      tell(coherence_report::what::stale_read, at, stale, tile, here, who, there);
+    });
+    at.marked->stale &= ~mask;
   }
 
   // A tile's whole line goes to memory; what others have written there since the tile got it is lost.
@@ -216,13 +231,13 @@ void coherence_shadow::see(std::uint32_t tile, std::uint64_t address, std::uint3
   for (const std::uint64_t end = address + bytes; address < end;) {
     const std::uint64_t next = std::min(end, (address / impl_->line_bytes + 1) * impl_->line_bytes);
     if (const auto line = impl_->find(address)) {
-      const bool was_owner = *line->owner == tile + 1;
-      if (!was_owner) impl_->own(*line, tile);
+      if (*line->owner != tile + 1) impl_->own(*line, tile);
       const std::uint64_t mask = impl_->mask_of(address, next - address);
       if (write) {
         line->marked->written |= mask;
+        line->marked->stale &= ~mask;
         line->marked->written_at = at;
-      } else if (!was_owner) {
+      } else if ((line->marked->stale & mask) != 0) {
         impl_->check_read(*line, tile, mask, at);
       }
     }

@@ -8,9 +8,11 @@
 //   1. owner 0: the bytes in place are the memory's.
 //   2. owner t + 1: the bytes in place are those that tile t has in its cache; the memory's are in the shadow.
 //   3. A tile has a view of a line exactly while the line is in its cache: from its first see() to the line's leaving.
+//   4. A read is stale where its bytes were when the tile became the line's owner, and it has not written them since.
+//      While it stays the owner nobody else writes the line but to memory, from a copy that was looked at then.
 //
-// Not thread-safe. cost: an access to a line whose owner is the tile is a load and a comparison, a change of the owner
-// a copy of two lines and a look into a hash table.
+// Not thread-safe. cost: an access to a line whose owner is the tile is two loads and two comparisons, a change of the
+// owner a copy of two lines and a look into a hash table for each tile.
 #pragma once
 
 #include "model/parts/modelled_machine.h"
