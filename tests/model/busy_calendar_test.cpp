@@ -34,11 +34,28 @@ TEST(BusyCalendar, APacketThatStandsKeepsItsLinkUntilTheNextOne) {
   busy_calendar link;
   link.take(0, 10);
   link.take(50, 10);
-  link.lengthen(0, 15);
+  link.lengthen(10, 15);
   EXPECT_EQ(link.take(0, 5), 25u);
-  link.lengthen(0, 1000);
+  link.lengthen(30, 1000);
   EXPECT_EQ(link.busy(), 10u + 10 + 15 + 5 + 19);  // up to one before the packet at 50
   EXPECT_EQ(link.take(0, 5), 60u);
+}
+
+TEST(BusyCalendar, WhatFollowsAtOnceIsNotLengthenedInItsStead) {
+  busy_calendar link;
+  link.take(0, 10);
+  link.take(10, 10);
+  link.lengthen(10, 15);
+  EXPECT_EQ(link.busy(), 20u);
+  EXPECT_EQ(link.take(0, 5), 20u);
+}
+
+// The 17th interval makes it forget the first, 0 to 10, and the time before that one's end.
+TEST(BusyCalendar, WaitingForWhatIsForgottenCounts) {
+  busy_calendar bus;
+  for (time_ps i = 0; i < 17; ++i) EXPECT_EQ(bus.take(i * 20, 10), i * 20);
+  EXPECT_EQ(bus.take(4, 2), 10u);
+  EXPECT_EQ(bus.waited(), 6u);
 }
 
 // Nobody gets time twice, nobody begins early, and a request in time order begins at max(from, end of the last).

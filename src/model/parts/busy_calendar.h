@@ -26,23 +26,22 @@ class busy_calendar {
   // Takes `length` of the resource's time, from `from` on or the first moment after it that is free for so long.
   // Returns when it begins.
   time_ps take(time_ps from, time_ps length) noexcept {
-    from = std::max(from, forgotten_);
     ++uses_;
-    busy_ += length;
     if (length == 0) return from;
-    if (size_ == 0 || from >= at(size_ - 1).end) [[likely]] {
+    busy_ += length;
+    if (from >= free_from()) [[likely]] {
       append(from, length);
       return from;
     }
-    const time_ps begin = take_gap(from, length);
+    const time_ps begin = take_gap(std::max(from, forgotten_), length);
     waited_ += begin - from;
     return begin;
   }
 
-  // Lengthens what begins at `begin` by `more`, as far as nothing else is in the way. For a packet that stands.
-  void lengthen(time_ps begin, time_ps more) noexcept {
+  // Lengthens what was taken until `until` by `more`, as far as nothing else is in the way. For a packet that stands.
+  void lengthen(time_ps until, time_ps more) noexcept {
     for (std::size_t i = size_; i-- > 0;) {
-      if (at(i).begin > begin || at(i).end <= begin) continue;
+      if (at(i).end != until) continue;  // joined with what follows at once: that is in the way
       const time_ps limit = i + 1 < size_ ? at(i + 1).begin - 1 : no_time;
       const time_ps end = std::min(limit, at(i).end + more);
       busy_ += end - at(i).end;

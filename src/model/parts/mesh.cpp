@@ -43,7 +43,7 @@ time_ps mesh::send(grid_position from, grid_position to, std::uint32_t bytes, ti
     one_link& next = link_at(at, towards);
     const time_ps begin = next.times.take(head, length);
     next.flits += count;
-    if (last != nullptr && begin > head) last->times.lengthen(last_begin, begin - head);
+    if (last != nullptr && begin > head) last->times.lengthen(last_begin + length, begin - head);
     if (towards == to_tile) return begin + length;
     last = &next;
     last_begin = begin;
