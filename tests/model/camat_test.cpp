@@ -90,6 +90,12 @@ TEST(Camat, AgreesWithCountingCycles) {
       expected.pure_time += misses[t];
     }
     const camat_figures f = measure(accesses);
+    for (const one_access& a : accesses) {
+      bool pure = false;
+      for (time_ps t = a.begin + a.hit; t < a.begin + a.hit + a.miss; ++t) pure |= hits[t] == 0;
+      expected.pure_misses += pure;
+    }
+    ASSERT_EQ(f.pure_misses, expected.pure_misses);
     ASSERT_EQ(f.active, expected.active);
     ASSERT_EQ(f.hit_active, expected.hit_active);
     ASSERT_EQ(f.pure_active, expected.pure_active);

@@ -57,8 +57,12 @@ TEST(MachineSpec, NemesysHasMemoriesUnitsAndAMesh) {
   EXPECT_EQ(local.access_time, 400'000u);
   const memory_spec& ddr = spec.memories[15];
   EXPECT_EQ(ddr.tile, none);
-  EXPECT_EQ(ddr.x, 2u);
-  EXPECT_EQ(ddr.y, 2u);
+  EXPECT_EQ(ddr.x, 3u);
+  EXPECT_EQ(ddr.y, 3u);
+  EXPECT_EQ(spec.memories[14].x, 1u);
+  EXPECT_EQ(spec.memories[14].y, 1u);
+  EXPECT_EQ(spec.tiles[9].x, 2u);
+  EXPECT_EQ(spec.tiles[9].y, 2u);
   EXPECT_EQ(ddr.access_time, 540'000u);
   EXPECT_EQ(ddr.occupancy, 540'000u);
   EXPECT_EQ(ddr.burst_bytes, 32u);
@@ -72,7 +76,7 @@ TEST(MachineSpec, NemesysHasMemoriesUnitsAndAMesh) {
   EXPECT_EQ(copy.entries, 16u);
   EXPECT_EQ(copy.memory, 15u);
   EXPECT_EQ(copy.period, 10'000u);
-  EXPECT_EQ(copy.x, 2u);
+  EXPECT_EQ(copy.x, 3u);
 }
 
 TEST(MachineSpec, TheSmallNemesysHasThreeTilesAndOneMemory) {
@@ -81,6 +85,8 @@ TEST(MachineSpec, TheSmallNemesysHasThreeTilesAndOneMemory) {
   EXPECT_EQ(spec.cores.size(), 15u);
   EXPECT_EQ(spec.memories.size(), 4u);
   EXPECT_EQ(spec.accelerators.size(), 7u);
+  EXPECT_EQ(spec.memories[3].x, 1u);
+  EXPECT_EQ(spec.memories[3].y, 1u);
 }
 
 TEST(MachineSpec, TheHostIsOneCoherentTile) {
@@ -113,11 +119,14 @@ size = "32 KiB"
 ways = 2
 line_bytes = 64
 latency = "1 ns"
+write_policy = "write_back"
+allocates_on = "reads_and_writes"
 [[node]]
 id = "core"
 in = "l1"
 kind = "core"
 clock = "1 GHz"
+cycles = { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, call = 3 }
 )";
 
 std::string broken(const std::string& from, const std::string& to) {
@@ -142,7 +151,7 @@ TEST(MachineSpec, ASmallMachineIsEnough) {
 }
 
 TEST(MachineSpec, ErrorsSayWhereAndWhatIsAllowed) {
-  EXPECT_THAT(broken("clock = \"1 GHz\"\n", ""), HasSubstr("small.toml:16: node[2]: core 0: a core needs a clock"));
+  EXPECT_THAT(broken("clock = \"1 GHz\"\n", ""), HasSubstr("small.toml:18: node[2]: core 0: a core needs a clock"));
   EXPECT_THAT(broken("ways = 2\n", ""), HasSubstr("small.toml:8: node[1]: L1 0: a cache needs ways"));
   EXPECT_THAT(broken("ways = 2", "ways = 3"), HasSubstr("are 170.667 sets; a power of two of them is allowed"));
   EXPECT_THAT(broken("line_bytes = 64", "line_bytes = 48"), HasSubstr("a power of two from 4 on is allowed"));
@@ -150,6 +159,58 @@ TEST(MachineSpec, ErrorsSayWhereAndWhatIsAllowed) {
   EXPECT_THAT(broken("bandwidth = \"10 GB/s\"\n", ""), HasSubstr("a memory needs a bandwidth, or an occupancy"));
   EXPECT_THAT(broken("latency = \"90 ns\"", "latency = \"1 ns\""), HasSubstr("below that of the outermost cache"));
   EXPECT_THAT(broken("ways = 2", "wayz = 2"), HasSubstr("small.toml:13"));
+  EXPECT_THAT(broken("write_policy = \"write_back\"\n", ""),
+              HasSubstr("small.toml:8: node[1]: L1 0: a cache of data needs a write_policy: \"write_back\" or"));
+  EXPECT_THAT(broken("allocates_on = \"reads_and_writes\"\n", ""),
+              HasSubstr("small.toml:8: node[1]: L1 0: a cache of data needs allocates_on: \"reads\" or"));
+  EXPECT_THAT(broken("cycles = {", "# {"), HasSubstr("small.toml:18: node[2]: core 0: a core needs cycles of each"));
+  EXPECT_THAT(broken(", call = 3", ""), HasSubstr("small.toml:18: node[2]: core 0: a core needs cycles of each"));
+}
+
+// An instruction cache has no writes, and need not say what becomes of them.
+TEST(MachineSpec, CachesOfInstructionsNeedNoWritePolicy) {
+  std::string text = good;
+  text.replace(
+      text.find("write_policy"),
+      std::string{"write_policy = \"write_back\"\nallocates_on = "}.size() + std::string{"\"reads_and_writes\""}.size(),
+      "cache = \"instruction\"");
+  EXPECT_EQ(parse_machine(text, "small.toml").caches.size(), 1u);
+}
+
+// Two cores with L1s of their own, of 32 and 64 bytes a line.
+TEST(MachineSpec, PrivateCachesThatWriteBackHaveEqualLines) {
+  const std::string second = R"([[node]]
+id = "other_l1"
+kind = "cache"
+level = 1
+size = "32 KiB"
+ways = 2
+line_bytes = 32
+latency = "1 ns"
+write_policy = "write_back"
+allocates_on = "reads_and_writes"
+[[node]]
+id = "other_core"
+in = "other_l1"
+kind = "core"
+os = "1"
+clock = "1 GHz"
+cycles = { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, call = 3 }
+)";
+  const auto message = [](const std::string& of) {
+    try {
+      (void)parse_machine(of, "small.toml");
+    } catch (const error& bad) {
+      return std::string{bad.message()};
+    }
+    return std::string{"no error"};
+  };
+  EXPECT_THAT(message(good + second),
+              HasSubstr("small.toml:24: node[3]: L1 1: lines of 32 bytes of a cache that writes "
+                        "back"));
+  std::string equal = good + second;
+  equal.replace(equal.find("line_bytes = 32"), std::string{"line_bytes = 32"}.size(), "line_bytes = 64");
+  EXPECT_EQ(message(equal), "no error");
 }
 
 TEST(MachineSpec, TilesNeedANetworkWithRoomForThem) {
@@ -172,6 +233,7 @@ id = "core"
 in = "tile"
 kind = "core"
 clock = "1 GHz"
+cycles = { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, call = 3 }
 )";
   const auto message = [](const std::string& of) {
     try {
@@ -182,7 +244,7 @@ clock = "1 GHz"
     return std::string{"no error"};
   };
   EXPECT_THAT(message(text), HasSubstr("several tiles need a [[link]] with topology = \"mesh\""));
-  const std::string link =
+  std::string link =
       "[[link]]\nkind = \"incoherent\"\ntopology = \"mesh\"\ncolumns = 2\nrows = 1\nwidth_bits = 32\nclock = \"1 "
       "GHz\"\n"
       "latency = \"3 ns\"\nends = [\"tile\"]\n";
@@ -197,6 +259,14 @@ clock = "1 GHz"
   EXPECT_THAT(with("width_bits = 32\n", ""), HasSubstr("its mesh needs width_bits"));
   EXPECT_THAT(with("device = \"network_adapter\"", "device = \"dma\"\nclock = \"1 GHz\""),
               HasSubstr("a tile on a mesh has a network adapter"));
+  text +=
+      "[[node]]\nid = \"memory_tile\"\nkind = \"group\"\nposition = [\"2,0\"]\n[[node]]\nid = \"ddr\"\nin = "
+      "\"memory_tile\"\nkind = \"memory\"\nsize = \"1 GiB\"\naccess_time = \"50 ns\"\noccupancy = \"50 ns\"\n"
+      "burst_bytes = 32\n";
+  link.replace(link.find("columns = 2"), 11, "columns = 3");
+  link.replace(link.find("[\"tile\"]"), 8, "[\"tile\", \"memory_tile\"]");
+  EXPECT_THAT(message(text + link),
+              HasSubstr("two.toml:25: node[4]: dram 0: a memory on a mesh has a network adapter"));
   EXPECT_THAT(with("coherence = \"none\"", "coherence = \"directory\""),
               HasSubstr("coherence between tiles is not modelled"));
 }

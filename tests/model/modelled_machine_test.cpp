@@ -162,6 +162,26 @@ TEST(ModelledNemesys, WritingBackCostsACommandALineAndTheWayOfDirtyOnes) {
   EXPECT_EQ(machine.access(0, global + 64, 4, access_kind::read, 50'000 * ns), 50'020 * ns);  // it stays
 }
 
+// Nothing is there, and yet a command a line goes out, in a beat of the bus each. Core 1 waits for them, and 400.
+TEST(ModelledNemesys, EachCommandKeepsTheBusForABeat) {
+  modelled_machine machine = nemesys();
+  EXPECT_EQ(machine.write_back(0, global, global + 128, 0), 80 * ns);
+  EXPECT_EQ(counted(machine, "compute tile 0", "bus", "transfers"), 4u);
+  EXPECT_EQ(counted(machine, "compute tile 0", "bus", "busy_ps"), 80 * ns);
+  EXPECT_EQ(machine.access(1, local, 4, access_kind::read, 0), 480 * ns);
+}
+
+// The write leaves at 20, and the L2 has its line 400 + 1400 later. Then a command of 20, or the atomic's 440.
+TEST(ModelledNemesys, AtomicsAndCommandsWaitForTheWritesBefore) {
+  modelled_machine machine = nemesys();
+  EXPECT_EQ(machine.access(0, global, 4, access_kind::write, 0), 20 * ns);
+  EXPECT_EQ(machine.invalidate(0, global, global + 32, 20 * ns), (1820 + 20) * ns);
+  modelled_machine fresh = nemesys();
+  fresh.access(0, global, 4, access_kind::write, 0);
+  EXPECT_EQ(fresh.access(1, local + 64, 4, access_kind::atomic, 20 * ns), (20 + 40 + 440) * ns);  // not core 0's
+  EXPECT_EQ(fresh.access(0, local, 4, access_kind::atomic, 20 * ns), (1820 + 440) * ns);
+}
+
 TEST(ModelledNemesys, InvalidatingDropsAndFlushingWritesBackFirst) {
   modelled_machine machine = nemesys();
   recorder watching;
@@ -203,14 +223,31 @@ TEST(ModelledNemesys, WorkArrivesAtAnotherTile) {
   EXPECT_THROW(machine.send(0, 14, 64, 0), error);
 }
 
-// The order is at the first memory at 100 + 200; 256 bytes are read in 1100, go over two hops in 65 flits in 1420, and
-// are written in 1100. The second packet is read at 2500, finds the link taken until 2700, and is there 1420 later.
+// The order: adapter 100, 4 flits over 2 hops 200, adapter 100. 256 bytes are read in 1100; adapter 100, 65 flits over
+// the 4 hops from 1,1 to 3,3 1540, adapter 100; they are written in 1100. The second packet is read at 2600 and out of
+// the adapter at 2700; the link is taken from 1600 to 2900.
 TEST(ModelledNemesys, DmaGoesPacketByPacket) {
   modelled_machine machine = nemesys();
-  EXPECT_EQ(machine.dma(0, other_global, global, 256, 0), (300 + 1100 + 1420 + 1100) * ns);
+  EXPECT_EQ(machine.dma(0, other_global, global, 256, 0), (400 + 1100 + 1740 + 1100) * ns);
   modelled_machine fresh = nemesys();
-  EXPECT_EQ(fresh.dma(0, other_global, global, 512, 0), (2700 + 1420 + 1100) * ns);
+  EXPECT_EQ(fresh.dma(0, other_global, global, 512, 0), (2900 + 1640 + 1100) * ns);
   EXPECT_EQ(counted(fresh, "dram 15", "memory", "written_bytes"), 512u);
+}
+
+// From the tile's own memory: no order goes out. Adapter 100; 4 bytes are read in 400; adapter 100, 2 flits over 2 hops
+// 160, adapter 100; they are written in 540. Within that memory nothing goes out: 100, 400, and 400.
+TEST(ModelledNemesys, DmaPassesTheAdaptersThatItMeets) {
+  modelled_machine machine = nemesys();
+  EXPECT_EQ(machine.dma(0, global, local, 4, 0), (100 + 400 + 360 + 540) * ns);
+  modelled_machine fresh = nemesys();
+  EXPECT_EQ(fresh.dma(0, local + 64, local, 4, 0), (100 + 400 + 400) * ns);
+}
+
+// Adapter 100, 2 flits over a hop 100, adapter 100, the memory there 400, and the same way back.
+TEST(ModelledNemesys, AnotherTilesMemoryIsReachedThroughItsAdapter) {
+  modelled_machine machine = nemesys();
+  machine.map_range(local, local + 4096, machine.spec().tiles[1].local_memory);
+  EXPECT_EQ(machine.access(0, local, 4, access_kind::read, 0), 1000 * ns);
 }
 
 TEST(ModelledNemesys, AUnitBesideTheMemoryHasNoNetwork) {
@@ -326,6 +363,27 @@ TEST(ModelledHost, FlushingLeavesNothingDirty) {
   EXPECT_EQ(counted(machine, "dram 0", "memory", "written_bytes"), 6400u);
   machine.flush(0, 0, 100 * 64, 2'000'000 * ns);
   EXPECT_EQ(counted(machine, "dram 0", "memory", "written_bytes"), 6400u);
+}
+
+// An atomic is a write from the memory, 95, and four looks into the L1, 1.333 each. It waits for the write before,
+// which went at 0 and is there at 95, and begins then.
+TEST(ModelledHost, WaitingForTheWriteBeforeAnAtomicCountsOnce) {
+  modelled_machine machine = host();
+  EXPECT_EQ(machine.access(0, 4096, 8, access_kind::write, 0), 1333u);
+  EXPECT_EQ(machine.access(0, 8192, 8, access_kind::atomic, 1333), (95 + 95) * ns + 4 * 1333);
+  EXPECT_EQ(counted(machine, "core 0", "core", "waited_ps"), (95 + 95) * ns + 4 * 1333 - 1333);
+}
+
+// A write that misses costs the core no waiting: it is no pure miss.
+TEST(ModelledNemesys, CamatOfAFirstCacheHasTheMissesThatTheCoreWaitsFor) {
+  modelled_machine machine = nemesys();
+  machine.access(0, global, 4, access_kind::write, 0);
+  machine.access(0, global, 4, access_kind::read, 5000 * ns);
+  const camat_figures first = machine.camat(machine.spec().cores[0].data_path[0]);
+  EXPECT_EQ(counted(machine, "L1d 0", "cache", "misses"), 2u);
+  EXPECT_EQ(first.accesses, 2u);
+  EXPECT_EQ(first.pure_misses, 1u);
+  EXPECT_DOUBLE_EQ(first.pure_miss_penalty(), 380 * ns);
 }
 
 // Ten reads of one line: nine hits at 1.333 ns and a miss of 95.

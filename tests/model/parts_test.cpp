@@ -151,6 +151,16 @@ TEST(NetworkAdapter, OneOperationForItsWholeRoundTrip) {
   EXPECT_EQ(c["bytes"], 64u);
 }
 
+// Asked for at 50, which is before the first: begins behind it.
+TEST(NetworkAdapter, ServesInTheOrderOfTheCalls) {
+  network_adapter adapter{{.name = "tile 0", .adapter_outstanding = 1}};
+  const auto load = [&](time_ps at) {
+    return adapter.carry_out(network_adapter::operation::load, 4, at, [](time_ps begin) { return begin + 10; });
+  };
+  EXPECT_EQ(load(100), 110u);
+  EXPECT_EQ(load(50), 120u);
+}
+
 TEST(NetworkAdapter, AsManyAtATimeAsItHas) {
   network_adapter adapter{{.name = "tile 0", .adapter_outstanding = 2}};
   const auto load = [&] {

@@ -46,7 +46,10 @@ time_ps modelled_machine::impl::read(std::uint32_t core, path all, std::uint64_t
       way.empty() ? uncached(core, where, address, bytes, false, now) : get_line(core, way, where, address, false, now);
   const time_ps hit_time = way.empty() ? 0 : caches[way.front()].hit_time;
   c.waited += done - now - hit_time;
-  if (!way.empty()) caches[way.front()].miss_time += done - now - hit_time;
+  if (!way.empty()) {
+    caches[way.front()].miss_time += done - now - hit_time;
+    if (done > now + hit_time) ++caches[way.front()].waited_misses;
+  }
   return done;
 }
 
@@ -271,23 +274,24 @@ time_ps modelled_machine::impl::uncached(std::uint32_t core, const home& where, 
   return begin + spec.cores[core].period;
 }
 
-// In a tile of its own memory: the bus is kept for the whole of it. In a coherent machine: a write that the core waits
-// for. Anywhere else: at the memory.
+// Begins when the core's writes before it are done. In a tile of its own memory: the bus is kept for the whole of it.
+// In a coherent machine: a write that the core waits for. Anywhere else: at the memory.
 time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
   core_state& c = cores[core];
   const home where = home_of(address, c.tile);
-  time_ps done = now;
+  const time_ps begin = std::max(now, c.store_free);
+  time_ps done = begin;
   if (where.own) {
     tile_bus& bus = tiles[c.tile].bus;
     memory_controller& memory = memories[where.memory];
     const time_ps length = memory.spec().access_time + bus.transfer_time(bytes);
     ask_peers(c, address, true);
-    done = std::max(memory.access(address, bytes, true, bus.lock(length, now)) + bus.transfer_time(bytes), now);
+    done = std::max(memory.access(address, bytes, true, bus.lock(length, begin)) + bus.transfer_time(bytes), begin);
   } else if (spec.coherent && where.cacheable) {
-    done = std::max(write(core, address, bytes, now), c.store_free);
+    done = std::max(write(core, address, bytes, begin), c.store_free);
     if (!spec.cores[core].data_path.empty()) done += 4 * caches[spec.cores[core].data_path.front()].hit_time;
   } else {
-    done = remote_atomic(c.tile, address, bytes, now);
+    done = remote_atomic(core, address, bytes, begin);
   }
   c.waited += done - now;
   return done;

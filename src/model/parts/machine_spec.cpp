@@ -37,16 +37,15 @@ class spec_maker {
     for (const node_id id : tree_.all(node_kind::memory)) add_memory(id);
     for (const node_id id : tree_.all(node_kind::device)) add_device(id);
     check_paths();
-    if (spec_.mesh.columns > 0)
-      for (std::size_t tile = 0; tile < spec_.tiles.size(); ++tile)
-        if (!spec_.tiles[tile].has_adapter)
-          fail(tile_nodes_[tile],
-               "a tile on a mesh has a network adapter; add a [[node]] in it with kind = \"device\" "
-               "and device = \"network_adapter\"");
+    check_peers();
+    if (spec_.mesh.columns > 0) check_adapters();
     return std::move(spec_);
   }
 
  private:
+  static constexpr std::string_view add_adapter =
+      "add a [[node]] in its group with kind = \"device\" and device = \"network_adapter\"";
+
   [[noreturn]] void fail(node_id id, const std::string& message) const {
     const std::string place = id < where_.size() ? where_[id] + ": " : "";
     throw_error(errc::bad_file, fmt::format("{}{}: {}", place, tree_.label(id), message));
@@ -124,6 +123,12 @@ class spec_maker {
     if (n.line_bytes == 0) fail(id, "a cache needs line_bytes");
     if (n.ways == 0) fail(id, "a cache needs ways; 1 for direct mapped");
     if (n.latency_ns <= 0) fail(id, "a cache needs a latency, as a core sees a hit");
+    if (n.cache != cache_kind::instruction) {
+      if (n.writes == machine::write_policy::unknown)
+        fail(id, "a cache of data needs a write_policy: \"write_back\" or \"write_through\"");
+      if (n.allocates_on == machine::allocation::unknown)
+        fail(id, "a cache of data needs allocates_on: \"reads\" or \"reads_and_writes\"");
+    }
     if (!std::has_single_bit(n.line_bytes) || n.line_bytes < 4)
       fail(id, fmt::format("line_bytes = {} cannot be; a power of two from 4 on is allowed", n.line_bytes));
     const std::uint64_t way_bytes = std::uint64_t{n.ways} * n.line_bytes;
@@ -171,6 +176,11 @@ class spec_maker {
       if (n.cache != cache_kind::data) core.fetch_path.push_back(cache_of_[up]);
     }
     if (hertz == 0) fail(id, "a core needs a clock");
+    const machine::instruction_cycles& c = core.cycles;
+    if (std::ranges::min({c.integer, c.multiply, c.divide, c.floating, c.branch, c.call}) <= 0)
+      fail(id,
+           "a core needs cycles of each class: { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, "
+           "call = 3 }");
     core.period = period_of(hertz);
     spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
     spec_.cores.push_back(std::move(core));
@@ -187,6 +197,34 @@ class spec_maker {
           fail(static_cast<node_id>(at - cache_of_.begin()),
                fmt::format("lines and latency are not below those of {} in front of it", inner.name));
         }
+  }
+
+  // A write to a line of one's own takes it from the caches beside the way: from all of them, and all of it.
+  void check_peers() const {
+    for (const core_spec& core : spec_.cores) {
+      if (core.data_path.empty()) continue;
+      const cache_spec& first = spec_.caches[core.data_path.front()];
+      for (const std::uint32_t peer : spec_.tiles[core.tile].caches) {
+        const cache_spec& other = spec_.caches[peer];
+        if (other.kind == cache_kind::instruction || other.write_through || other.line_bytes == first.line_bytes ||
+            std::ranges::find(core.data_path, peer) != core.data_path.end())
+          continue;
+        fail(static_cast<node_id>(std::ranges::find(cache_of_, peer) - cache_of_.begin()),
+             fmt::format("lines of {} bytes of a cache that writes back and is not of every core of its tile are those "
+                         "of the first caches beside it; {} has lines of {}",
+                         other.line_bytes, first.name, first.line_bytes));
+      }
+    }
+  }
+
+  // What stands on a mesh reaches it through an adapter.
+  void check_adapters() const {
+    for (std::size_t i = 0; i < spec_.memories.size(); ++i)
+      if (spec_.memories[i].tile == none && spec_.memories[i].adapter_time == 0)
+        fail(memory_nodes_[i], "a memory on a mesh has a network adapter beside it; " + std::string{add_adapter});
+    for (std::size_t tile = 0; tile < spec_.tiles.size(); ++tile)
+      if (!spec_.tiles[tile].has_adapter)
+        fail(tile_nodes_[tile], "a tile on a mesh has a network adapter; " + std::string{add_adapter});
   }
 
   void add_memory(node_id id) {
@@ -260,6 +298,8 @@ class spec_maker {
       spec_.tiles[tile].has_adapter = true;
       spec_.tiles[tile].adapter_time = from_ns(n.latency_ns);
       spec_.tiles[tile].adapter_outstanding = std::max(1U, n.entries);
+      if (const std::uint32_t memory = spec_.tiles[tile].local_memory; memory != none)
+        spec_.memories[memory].adapter_time = from_ns(n.latency_ns);
     }
     if (n.device <= device_kind::network_adapter) return;
     if (n.hertz == 0) fail(id, "an accelerator needs a clock");

@@ -41,8 +41,9 @@ struct modelled_machine::impl {
     std::uint64_t evictions = 0;
     std::uint64_t write_backs = 0;
     std::uint64_t invalidations = 0;
-    time_ps miss_time = 0;  // of a first cache: waited for its misses
-    camat_meter meter;      // of the others
+    time_ps miss_time = 0;            // of a first cache: waited for its read misses
+    std::uint64_t waited_misses = 0;  // and how many of them
+    camat_meter meter;                // of the others
   };
   struct tile_state {
     tile_bus bus;
@@ -94,7 +95,7 @@ struct modelled_machine::impl {
   // network_operations.cpp
   time_ps remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address, std::uint32_t bytes,
                         bool is_write, time_ps now);
-  time_ps remote_atomic(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
   time_ps send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 
   // range_operations.cpp

@@ -135,7 +135,7 @@ camat_figures modelled_machine::camat(std::uint32_t cache) const {
   f.accesses = state.hits + state.misses;
   f.hit_time = f.hit_active = f.accesses * state.hit_time;
   f.pure_time = f.pure_active = state.miss_time;
-  f.pure_misses = state.misses;
+  f.pure_misses = state.waited_misses;
   f.active = f.hit_active + f.pure_active;
   return f;
 }
@@ -180,7 +180,7 @@ void modelled_machine::reset_counters() noexcept {
   impl& m = *impl_;
   for (impl::core_state& c : m.cores) c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
   for (impl::cache_state& c : m.caches) {
-    c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = 0;
+    c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = c.waited_misses = 0;
     c.meter.reset();
   }
   for (impl::tile_state& tile : m.tiles) {

@@ -4,6 +4,9 @@
 // Worked example (one operation at a time): a load begins at 0 and is back at 1400 ns; a store that comes at 500 begins
 // at 1400, and if it is done at 2400, was there for 1900 ns: 900 of them waiting.
 //
+// Operations are served in the order of the calls, not of their times: how long one takes is known when it is done, so
+// there is no gap that a late one could take.
+//
 // Not thread-safe. cost: linear in the operations at a time.
 #pragma once
 

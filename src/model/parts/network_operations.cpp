@@ -27,9 +27,9 @@ time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t 
 }
 
 // The tile's own copy of the line goes to memory first, so that it sees what it has done.
-time_ps modelled_machine::impl::remote_atomic(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes,
+time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                               time_ps now) {
-  const std::uint32_t core = spec.tiles[tile].cores.front();
+  const std::uint32_t tile = cores[core].tile;
   now = operate_on_range(core, address, address + bytes, true, true, now);
   memory_controller& target = memories[home_of(address, tile).memory];
   const auto at_memory = [&](time_ps begin) {
@@ -73,7 +73,8 @@ time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, st
   return arrived;
 }
 
-// Packet by packet: each is read when the one before it has been, and written when it has arrived.
+// Packet by packet: each is read when the one before it has been, and written when it has arrived. The order and each
+// packet pass through the adapters of the places that they leave and reach, where these differ.
 time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
                               time_ps now) {
   impl& m = *impl_;
@@ -83,13 +84,19 @@ time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_
   network_adapter& adapter = m.tiles[tile].adapter;
   const grid_position at_source{source.spec().x, source.spec().y};
   const grid_position at_target{target.spec().x, target.spec().y};
+  const bool order_travels = m.network && m.tiles[tile].at != at_source;
+  const bool bytes_travel = m.network && at_source != at_target;
   time_ps read = now + adapter.pass();
-  if (m.network) read = m.network->send(m.tiles[tile].at, at_source, 3 * impl::request_bytes, read);
+  if (order_travels)
+    read = m.network->send(m.tiles[tile].at, at_source, 3 * impl::request_bytes, read) + source.spec().adapter_time;
   time_ps done = read;
   for (std::uint64_t at = 0; at < bytes;) {
     const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - at, impl::packet_bytes));
     read = source.access(from + at, part, false, read);
-    const time_ps arrived = m.network ? m.network->send(at_source, at_target, part, read) : read;
+    time_ps arrived = read;
+    if (bytes_travel)
+      arrived =
+          m.network->send(at_source, at_target, part, read + source.spec().adapter_time) + target.spec().adapter_time;
     done = target.access(to + at, part, true, arrived);
     at += part;
   }
@@ -98,7 +105,7 @@ time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_
 }
 
 time_ps modelled_machine::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
-  return impl_->remote_atomic(impl_->cores[core].tile, address, bytes, now);
+  return impl_->remote_atomic(core, address, bytes, now);
 }
 
 time_ps modelled_machine::memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write,

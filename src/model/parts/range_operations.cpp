@@ -1,7 +1,8 @@
 // Writing back and invalidating lines of a tile's caches by order of a core.
 //
-// A command a line goes over the bus, and the outermost cache looks it up (its hit time is for the bytes; the commands
-// follow each other on the bus). A dirty line's way to memory is waited for only by the next one, at the adapter.
+// The core's writes before it come first. A command a line goes over the bus, and the outermost cache looks it up (its
+// hit time is for the bytes; the commands follow each other on the bus). A dirty line's way to memory is waited for
+// only by the next one, at the adapter.
 #include "model/parts/machine_state.h"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ time_ps modelled_machine::impl::operate_on_line(std::uint32_t core, std::uint32_
 time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64_t begin, std::uint64_t end,
                                                  bool to_memory, bool drops, time_ps now) {
   const std::vector<std::uint32_t>& way = spec.cores[core].data_path;
+  now = std::max(now, cores[core].store_free);
   if (way.empty() || begin >= end) return now;
   const std::uint32_t outermost = way.back();
   cache_state& outer = caches[outermost];
@@ -67,14 +69,17 @@ time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64
   const bool whole_cache = last - first >= std::uint64_t{outer.tags.sets()} * outer.tags.ways();
   const time_ps command = std::max(bus.transfer_time(0), spec.cores[core].period);
   time_ps issued = now;
-  if (!whole_cache) issued += (last - first + 1) * command;
-  time_ps done = issued;
-  std::uint64_t found = 0;
+  std::uint64_t commands = 0;
+  const auto issue_until = [&](std::uint64_t count) {
+    for (; commands < count; ++commands) issued = bus.ask(issued) + command;
+  };
+  time_ps done = now;
   outer.tags.for_each(first, last, [&](std::uint64_t line, line_state state) {
-    const time_ps order = bus.ask(now + (whole_cache ? found++ : line - first) * command) + command;
-    done = std::max({done, order, operate_on_line(core, outermost, line, state, to_memory, drops, order)});
+    issue_until(whole_cache ? commands + 1 : line - first + 1);  // lines come in their order unless it is the whole
+    done = std::max(done, operate_on_line(core, outermost, line, state, to_memory, drops, issued));
   });
-  return done;
+  if (!whole_cache) issue_until(last - first + 1);
+  return std::max(done, issued);
 }
 
 time_ps modelled_machine::write_back(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now) {
