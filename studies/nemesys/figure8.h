@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/graph_units/copy_maps.h"
+#include "model/graph_units/ports.h"
 #include "model/graph_units/unit_layout.h"
 #include "support/study.h"
 
@@ -20,7 +21,11 @@ namespace situ::studies {
 
 class figure8 {
  public:
-  explicit figure8(const study_context& context);
+  // The unit's memory at time 0, one for each copy.
+  using memory_maker = std::function<std::shared_ptr<model::memory_port>()>;
+
+  // make_memory: the unit's memory if it is not a direct_memory, as in the paper.
+  explicit figure8(const study_context& context, memory_maker make_memory = {});
   ~figure8();
   figure8(const figure8&) = delete;
   figure8& operator=(const figure8&) = delete;

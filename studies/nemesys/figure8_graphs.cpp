@@ -65,6 +65,7 @@ const detail::type_descriptor& type_of_words(std::uint64_t words) {
 // Where the graphs and their copies lie. It grows, and its addresses are hashed from its start.
 struct figure8::memory {
   std::vector<std::byte> graph, copy;
+  memory_maker make_port;
 
   static std::byte* aligned(std::vector<std::byte>& bytes, std::uint64_t size) {
     constexpr std::uint64_t alignment = 64;
@@ -86,8 +87,8 @@ struct figure8::memory {
   }
   double time_with(const void* root, const detail::type_descriptor& type, std::uint64_t bytes, std::uint64_t objects,
                    model::map_kind map, std::uint64_t pointer_bytes, std::uint64_t matrix) {
-    model::direct_memory port;
-    model::graph_copy_unit unit{port,
+    const std::shared_ptr<model::memory_port> port = make_port();
+    model::graph_copy_unit unit{*port,
                                 {.matrix = matrix, .memory_base = reinterpret_cast<std::uintptr_t>(aligned(graph, 0))},
                                 {},
                                 {.word_bytes = 4, .pointer_bytes = pointer_bytes}};
@@ -104,7 +105,10 @@ struct figure8::memory {
   }
 };
 
-figure8::figure8(const study_context& context) : context_{context}, memory_{std::make_unique<memory>()} {}
+figure8::figure8(const study_context& context, memory_maker make_memory)
+    : context_{context}, memory_{std::make_unique<memory>()} {
+  memory_->make_port = make_memory ? std::move(make_memory) : [] { return std::make_shared<model::direct_memory>(); };
+}
 figure8::~figure8() = default;
 
 double figure8::single_object(std::uint64_t words, std::uint64_t pointer_bytes) {

@@ -12,7 +12,9 @@ study_result run_nemesys(const study_context& context) {
       .method = {"All figures of ours are modelled: the graph-copy unit walks real graphs of Situ and counts cycles.",
                  "\"ours\" counts words as the paper has them: 4 bytes, pointers too. \"8-byte pointers\" has Situ's.",
                  "given: a figure of the paper that goes into the model as it is; calibrated: a constant of the model "
-                 "was chosen for it; predicted: comes out."}};
+                 "was chosen for it; criterion chosen: a threshold that hangs on what we call faster, or full speed; "
+                 "predicted: "
+                 "comes out."}};
   figure8 measured{context};
   result.parts.push_back(measured.run());
   result.was_stopped = context.stopped();

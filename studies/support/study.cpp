@@ -15,6 +15,7 @@ std::string_view name(origin of) noexcept {
   switch (of) {
     case origin::given: return "given";
     case origin::calibrated: return "calibrated";
+    case origin::criterion: return "criterion chosen";
     case origin::predicted: break;
   }
   return "predicted";

@@ -16,6 +16,7 @@ namespace situ::studies {
 enum class origin {
   given,       // the paper's own figure goes into the model as it is
   calibrated,  // a constant of the model was chosen so that this comes out
+  criterion,   // a threshold read off the model by a criterion of ours: another criterion gives another figure
   predicted,   // comes out of the model
 };
 [[nodiscard]] std::string_view name(origin of) noexcept;

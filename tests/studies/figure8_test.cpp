@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 
+#include "model/graph_units/machine_memory.h"
 #include "nemesys/nemesys.h"
 
 namespace situ::studies {
@@ -49,6 +51,31 @@ TEST(figure8, a_list_of_two) {
               0.01 * (238 + 30 + 26 + 52 + 238 + 30 + 29 + 4 + 52 + 8 + 4 + 4 + 208 + 30 + 8 + 4 + 30), 1e-9);
 }
 
+// The unit on a modelled machine that nobody else uses, for all four families: within 10 % of figure 8's memory.
+TEST(figure8, a_quiet_machine_takes_what_the_memory_alone_takes) {
+  struct quiet_machine {
+    model::modelled_machine machine{model::read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2.toml")};
+    model::machine_memory port{machine, static_cast<std::uint32_t>(machine.spec().memories.size() - 1)};
+  };
+  figure8 alone{quick};
+  figure8 on_machine{quick, [] {
+                       const auto machine = std::make_shared<quiet_machine>();
+                       return std::shared_ptr<model::memory_port>{machine, &machine->port};
+                     }};
+  const auto expect_near = [](double ours, double figures, const char* what, std::uint64_t n) {
+    EXPECT_NEAR(ours / figures, 1, 0.10) << what << " of " << n << ": " << ours << " us, alone " << figures;
+  };
+  for (const std::uint64_t n : {1U, 2U, 16U, 64U, 1024U, 4096U}) {
+    expect_near(on_machine.single_object(n), alone.single_object(n), "object", n);
+    expect_near(on_machine.primitive_array(n), alone.primitive_array(n), "array", n);
+  }
+  for (const std::uint64_t n : {1U, 2U, 32U, 256U})
+    for (const map_kind map : {map_kind::linear, map_kind::hash}) {
+      expect_near(on_machine.linked_list(n, map), alone.linked_list(n, map), "list", n);
+      expect_near(on_machine.object_array(n, map), alone.object_array(n, map), "array of objects", n);
+    }
+}
+
 TEST(figure8, runs_are_alike) {
   figure8 first{quick};
   figure8 second{quick};
@@ -73,6 +100,23 @@ TEST(nemesys, every_line_of_the_hardware_is_within_ten_percent) {
   }
   EXPECT_EQ(compared, 12U);
   EXPECT_FALSE(part.missing.empty());  // the software lines
+}
+
+// Thresholds that another criterion would move are no predictions.
+TEST(nemesys, says_which_thresholds_hang_on_a_criterion) {
+  const study_result result = run_nemesys(quick);
+  std::size_t thresholds = 0;
+  for (const comparison_row& row : result.parts.at(0).rows) {
+    if (row.what.find("hashing faster than linear") != std::string::npos) {
+      EXPECT_NE(row.remark.find("by any margin from 32"), std::string::npos) << row.what << ": " << row.remark;
+    } else if (row.what != "(b) full speed from") {
+      EXPECT_NE(row.from, origin::criterion) << row.what;
+      continue;
+    }
+    ++thresholds;
+    EXPECT_EQ(name(row.from), "criterion chosen") << row.what;
+  }
+  EXPECT_EQ(thresholds, 3U);
 }
 
 TEST(nemesys, leaves_what_is_finished_when_it_is_stopped) {

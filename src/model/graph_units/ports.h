@@ -11,6 +11,40 @@
 
 namespace situ::model {
 
+// What the memory beside a graph unit takes for the unit's accesses, which are of words and not of lines.
+//
+//   an access that is waited for   first word `read_cycles` or `write_cycles`, each further word one cycle
+//   a range zeroed                 `clear_start_cycles`, then a cycle a word
+//   a range moved                  a read and a write of one word, then two cycles a word: one data path
+//
+// Any of them keeps others out for `occupied_cycles` and a cycle a word.
+struct unit_memory_timing {
+  time_ps period = 10'000;               // 100 MHz: table 2
+  std::uint64_t bytes_per_cycle = 4;     // a word of 32 bits: arrays take 2 cycles a word, one in and one out (5.3.2)
+  std::uint64_t read_cycles = 26;        // calibrated: 20 to 30 for a pointer mask (5.3.1); 2.8 us and 7.4 us fix 26
+  std::uint64_t write_cycles = 26;       // calibrated with it: no write of the unit's own state is posted
+  std::uint64_t clear_start_cycles = 8;  // calibrated: hashing takes 0.4 us more at length 1 (5.3.3)
+  // assumed: as for the start of zeroing. Figure 8 allows up to 11: a line of 8 words goes in and out in 38 cycles.
+  std::uint64_t occupied_cycles = 8;
+  std::uint64_t line_bytes = 32;  // posts to one line are one write: assumed, as the unit's line buffer
+
+  [[nodiscard]] std::uint64_t words(std::uint64_t bytes) const noexcept {
+    return (bytes + bytes_per_cycle - 1) / bytes_per_cycle;
+  }
+  [[nodiscard]] access_times read(std::uint64_t bytes) const noexcept {
+    return {(read_cycles + words(bytes) - 1) * period, occupancy(bytes)};
+  }
+  [[nodiscard]] access_times write(std::uint64_t bytes) const noexcept {
+    return {(write_cycles + words(bytes) - 1) * period, occupancy(bytes)};
+  }
+  [[nodiscard]] access_times clear(std::uint64_t bytes) const noexcept {
+    return {(clear_start_cycles + words(bytes)) * period, occupancy(bytes)};
+  }
+  [[nodiscard]] time_ps occupancy(std::uint64_t bytes) const noexcept {
+    return (occupied_cycles + words(bytes)) * period;
+  }
+};
+
 // What went through a port.
 struct port_traffic {
   std::uint64_t reads = 0;

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,14 +29,16 @@ class memory_controller {
 
   // Reads or writes bytes that the controller is asked for at `now`. Returns when the last is there. pre: bytes > 0.
   time_ps access(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now) noexcept {
-    ++(write ? writes_ : reads_);
-    (write ? written_ : read_) += bytes;
+    count(bytes, write);
     return carry_out(address, bytes, now);
   }
-  // The same for a unit that stands beside the memory: counted apart, too.
-  time_ps access_by_unit(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now) noexcept {
+  // The same for a unit that stands beside the memory: counted apart, too. `own`: its times, if not the memory's.
+  time_ps access_by_unit(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
+                         const std::optional<access_times>& own) noexcept {
     const time_ps before = busy();
-    const time_ps done = access(address, bytes, write, now);
+    count(bytes, write);
+    const time_ps done =
+        own ? channel_of(address).take(now, own->occupancy) + own->duration : carry_out(address, bytes, now);
     unit_bytes_ += bytes;
     unit_busy_ += busy() - before;
     return done;
@@ -63,6 +66,13 @@ class memory_controller {
   }
 
  private:
+  void count(std::uint64_t bytes, bool write) noexcept {
+    ++(write ? writes_ : reads_);
+    (write ? written_ : read_) += bytes;
+  }
+  [[nodiscard]] busy_calendar& channel_of(std::uint64_t address) noexcept {
+    return channels_[address / spec_.burst_bytes % channels_.size()];
+  }
   [[nodiscard]] time_ps busy() const noexcept {
     time_ps sum = 0;
     for (const busy_calendar& channel : channels_) sum += channel.busy();
@@ -73,8 +83,7 @@ class memory_controller {
     time_ps done = now;
     for (const std::uint64_t end = address + bytes; address < end;) {
       const std::uint64_t next = std::min(end, (address / spec_.burst_bytes + 1) * spec_.burst_bytes);
-      busy_calendar& channel = channels_[address / spec_.burst_bytes % channels_.size()];
-      done = std::max(done, serve(channel, next - address, now));
+      done = std::max(done, serve(channel_of(address), next - address, now));
       address = next;
     }
     return done;

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace situ::model {
@@ -87,9 +88,11 @@ class modelled_machine {
   // Reads and writes a word at the memory that holds it, past the caches. Returns when the old value is back.
   time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
 
-  // An access of a unit that stands beside a memory: neither network nor caches. Returns when it is done. Throws
+  // An access of a unit that stands beside a memory: neither network nor caches. Returns when it is done. `own`: where
+  // the unit's accesses take other times than the memory's; it is then at one channel, that of its first byte. Throws
   // bad_argument for no such memory.
-  time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now);
+  time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
+                        std::optional<access_times> own = {});
   // The memory that holds an address, as map_range() said it; for local_memory that of `tile`. Throws bad_argument.
   [[nodiscard]] std::uint32_t memory_of(std::uint64_t address, std::uint32_t tile) const;
 

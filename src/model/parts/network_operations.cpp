@@ -109,11 +109,11 @@ time_ps modelled_machine::remote_atomic(std::uint32_t core, std::uint64_t addres
 }
 
 time_ps modelled_machine::memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write,
-                                        time_ps now) {
+                                        time_ps now, std::optional<access_times> own) {
   if (memory >= impl_->memories.size())
     throw_error(errc::bad_argument,
                 fmt::format("there is no memory {}; the last is {}", memory, impl_->memories.size() - 1));
-  return impl_->memories[memory].access_by_unit(address, bytes, write, now);
+  return impl_->memories[memory].access_by_unit(address, bytes, write, now, own);
 }
 
 }  // namespace situ::model

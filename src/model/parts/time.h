@@ -15,6 +15,12 @@ inline constexpr time_ps no_time = ~time_ps{0};
   return (1'000'000'000'000ULL + hertz / 2) / hertz;
 }
 
+// An access at a memory where nobody else is: when it is done, and how long it keeps others out.
+struct access_times {
+  time_ps duration = 0;
+  time_ps occupancy = 0;
+};
+
 // What a core wants of an address.
 enum class access_kind : std::uint8_t {
   read,
