@@ -117,6 +117,43 @@ TEST(graph_copy_unit, data_arrays_take_two_cycles_a_word) {
   EXPECT_EQ(cycles_of(&object, map_kind::linear), 238U + 26 + 3 * 4 + 52 + 2 * 999 + 4 + 30);
 }
 
+// A descriptor that begins with the last entry of a mask word. Line 41 asks for the entry of its second word: another
+// fetch, where the array has elements. With pointers of 8 bytes each word of a descriptor is two entries.
+struct straddling_array {
+  one_word* pointer = nullptr;
+  std::array<std::uint32_t, 14> values{};
+  situ::array<std::uint32_t> words;
+};
+struct straddling_wide_array {
+  std::array<std::uint32_t, 14> values{};
+  situ::array<std::uint32_t> words;
+};
+
+TEST(graph_copy_unit, an_array_s_second_word_may_lie_in_the_next_mask_word) {
+  direct_memory memory;
+  graph_copy_unit unit{memory};
+  std::vector<std::byte> to(4096);
+  straddling_array object;
+  EXPECT_EQ(unit.copy(request_of(&object, to, map_kind::linear), 0).mask_words, 0U);
+  const std::uint64_t without = cycles_of(&object, map_kind::linear);
+  object.words = situ::array<std::uint32_t>(1);
+  EXPECT_EQ(unit.copy(request_of(&object, to, map_kind::linear), 0).mask_words, 1U);
+  EXPECT_EQ(cycles_of(&object, map_kind::linear) - without, 26U + 52);  // the mask; the array's word in and out
+  graph_copy_unit wide{memory, {}, {}, {4, 8}};
+  straddling_wide_array other;
+  other.words = situ::array<std::uint32_t>(1);
+  EXPECT_EQ(unit.copy(request_of(&other, to, map_kind::linear), 0).mask_words, 0U);  // entries 14 and 15
+  EXPECT_EQ(wide.copy(request_of(&other, to, map_kind::linear), 0).mask_words, 1U);  // 14 to 17
+}
+
+// Without its word and the access for the line of it, an object takes three states and ten accesses: Advance 4 and
+// nine, the end of its words 4, Retreat 4 and one.
+TEST(graph_copy_unit, an_object_takes_272_cycles_besides_its_words) {
+  const one_word object{7};
+  EXPECT_EQ(cycles_of(&object, map_kind::linear) - (26 + 4), 3U * 4 + 10 * 26);
+  EXPECT_EQ(cycles_of(&object, map_kind::linear) - (26 + 4), 272U);
+}
+
 // With pointers of 8 bytes, each access of the unit's own takes a cycle more, but for the mask, and a pointer is two
 // words. One object: 8 of 9 accesses and the parent's.
 TEST(graph_copy_unit, pointers_of_eight_bytes_take_a_cycle_more) {

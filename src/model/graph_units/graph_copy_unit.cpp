@@ -232,6 +232,8 @@ void graph_copy_unit::create_array(const layout_word& word) {
   ++result_.arrays;
   std::memcpy(made, elements, bytes);
   line_ = no_line;
+  // line 41 asks the mask at the descriptor's next word, which may lie in the mask's next word
+  fetch_mask(mask_at_ + 2 * words_.pointer_bytes / words_.word_bytes - 1);
   const bool is_of_pointers = block.type->kind == detail::object_kind::pointer_block;
   if (!is_of_pointers) now_ = memory_.copy(address_of(elements), address_of(made), bytes, now_);
   clear_transients({elements, made, copy.count, &block});

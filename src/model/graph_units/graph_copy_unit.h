@@ -19,8 +19,8 @@
 //   going on       2 reads of the parent, 1 of the offset, 4 as above for the parent's mask; 1 write of the pointer
 //   suspending     2 writes: offset, index
 //
-// Example: an object without words, and a memory that takes 26 cycles: 4 + 5 + 1 accesses (its parent is null) and two
-// states of 4 cycles are 268 cycles. Not thread-safe.
+// Example: an object without words, and a memory that takes 26 cycles: 4 + 5 + 1 accesses (its parent is null) and
+// three states of 4 cycles (Advance, the end of its words, Retreat) are 272 cycles. Not thread-safe.
 #pragma once
 
 #include "model/graph_units/copy_maps.h"
