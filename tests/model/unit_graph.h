@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace situ::test {
@@ -113,6 +114,8 @@ class canonical_graph {
   }
   [[nodiscard]] const std::vector<std::uint64_t>& words() const noexcept { return words_; }
   [[nodiscard]] std::size_t objects() const noexcept { return numbers_.size(); }
+  // Where the objects and the elements of their arrays lie: addresses and bytes. Empty arrays are left out.
+  [[nodiscard]] const std::vector<std::pair<std::uintptr_t, std::size_t>>& ranges() const noexcept { return ranges_; }
   // Each lies at an address that suits its type.
   [[nodiscard]] bool is_aligned() const noexcept { return is_aligned_; }
 
@@ -133,11 +136,16 @@ class canonical_graph {
   void meet(const T* object) {
     meet(object, &canonical_graph::list<T>);
   }
+  void add_range(const void* begin, std::size_t bytes) {
+    if (bytes != 0) ranges_.emplace_back(reinterpret_cast<std::uintptr_t>(begin), bytes);
+  }
   void list_of(const unit_leaf& leaf) {
+    add_range(&leaf, sizeof leaf);
     words_.push_back(leaf.value);
     meet(leaf.other);
   }
   void list_of(const unit_wide& wide) {
+    add_range(&wide, sizeof wide);
     words_.push_back(wide.byte);
     meet(wide.leaf);
   }
@@ -146,11 +154,17 @@ class canonical_graph {
     words_.push_back(shape.id);
     meet(shape.neighbour);
     const auto* const disk = cast<const unit_disk>(&shape);
+    add_range(&shape, disk == nullptr ? sizeof shape : sizeof *disk);
     if (disk == nullptr) return;
     words_.push_back(static_cast<std::uint64_t>(disk->radius));
     meet(disk->centre);
   }
   void list_of(const unit_node& node) {
+    add_range(&node, sizeof node);
+    if (!node.name.empty()) add_range(node.name.data(), node.name.size() + 1);
+    add_range(node.numbers.data(), node.numbers.size() * sizeof(double));
+    add_range(node.friends.data(), node.friends.size() * sizeof(unit_node*));
+    add_range(node.leaves.data(), node.leaves.size() * sizeof(marked_leaf));
     words_.push_back(node.value);
     for (const unit_node* next : node.next) meet(next);
     words_.push_back(node.name.size());
@@ -172,6 +186,7 @@ class canonical_graph {
   }
 
   std::vector<std::uint64_t> words_;
+  std::vector<std::pair<std::uintptr_t, std::size_t>> ranges_;
   std::unordered_map<const void*, std::size_t> numbers_;
   std::deque<std::pair<list_function, const void*>> pending_;
   bool is_aligned_ = true;
