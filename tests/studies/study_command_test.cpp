@@ -36,6 +36,10 @@ class folder {
   folder& operator=(const folder&) = delete;
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
+  [[nodiscard]] std::ptrdiff_t count() const {
+    return std::distance(std::filesystem::directory_iterator{path_}, std::filesystem::directory_iterator{});
+  }
+
  private:
   std::string path_;
 };
@@ -63,6 +67,20 @@ TEST(study_command, writes_a_table_a_page_and_figures) {
   std::size_t plots = 0;
   for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1)) ++plots;
   EXPECT_EQ(plots, 4U);
+}
+
+// A study that does not come to its end leaves the last one's page, and nothing beside it.
+TEST(study_command, keeps_an_old_report_until_a_new_one_is_whole) {
+  const folder files;
+  std::ofstream{files.file("n.html")} << "the last one";
+  const ended failed = run("run nemesys --quick --html " + files.file("n.html") + " --json /nowhere/at/all.json");
+  EXPECT_NE(failed.code, 0);
+  EXPECT_EQ(text_of(files.file("n.html")), "the last one");
+  EXPECT_EQ(files.count(), 1);
+  const ended good = run("run nemesys --quick --html " + files.file("n.html"));
+  EXPECT_EQ(good.code, 0) << good.output;
+  EXPECT_NE(text_of(files.file("n.html")).find("<svg"), std::string::npos);
+  EXPECT_EQ(files.count(), 1);
 }
 
 TEST(study_command, says_what_is_wrong) {

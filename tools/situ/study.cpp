@@ -12,11 +12,15 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace {
+
+namespace fs = std::filesystem;
 
 using situ::studies::study_context;
 using situ::studies::study_info;
@@ -34,12 +38,41 @@ void interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-void save_text(const std::string& path, const std::string& text) {
-  std::ofstream file{path};
-  file << text;
-  file.flush();
-  if (!file) situ::throw_error(situ::errc::bad_file, fmt::format("{} cannot be written", path));
-}
+// A report that replaces what is there as a whole, once it is written: till then it is a file beside it, which is
+// made at once, so that a place that cannot be written does not cost a study. What is no plain file is written itself.
+class report_file {
+ public:
+  explicit report_file(std::string path) : path_{std::move(path)} {
+    if (path_.empty()) return;
+    if (std::error_code none; fs::is_symlink(path_, none)) path_ = fs::weakly_canonical(path_).string();
+    const bool is_replaced = !fs::exists(path_) || fs::is_regular_file(path_);
+    unfinished_ = is_replaced ? fmt::format("{}.{}", path_, getpid()) : path_;
+    file_.open(unfinished_);
+    if (!file_) fail();
+  }
+  ~report_file() {
+    std::error_code ignored;
+    if (!path_.empty() && unfinished_ != path_) fs::remove(unfinished_, ignored);
+  }
+  report_file(const report_file&) = delete;
+  report_file& operator=(const report_file&) = delete;
+
+  [[nodiscard]] bool is_wanted() const noexcept { return !path_.empty(); }
+  void save(const std::string& text) {
+    file_ << text;
+    file_.close();
+    std::error_code failed;
+    if (file_ && unfinished_ != path_) fs::rename(unfinished_, path_, failed);
+    if (!file_ || failed) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    situ::throw_error(situ::errc::bad_file, fmt::format("{} cannot be written", path_));
+  }
+  std::string path_, unfinished_;
+  std::ofstream file_;
+};
 
 study_context context_of(const study_options& options) {
   study_context context{
@@ -51,16 +84,14 @@ study_context context_of(const study_options& options) {
 
 void run_study(const study_options& options) {
   const study_info& study = situ::studies::study_named(options.name);
-  // a file that cannot be written shall not cost a study
-  if (!options.html_file.empty()) save_text(options.html_file, "");
-  if (!options.json_file.empty()) save_text(options.json_file, "");
+  report_file html{options.html_file}, json{options.json_file};
   std::signal(SIGINT, interrupt);
   const study_context context = context_of(options);
   const study_result result = study.run(context);
   if (context.progress) fmt::print(stderr, "\r\x1b[K");
   fmt::print("{}", situ::studies::to_text(result));
-  if (!options.html_file.empty()) save_text(options.html_file, situ::studies::to_html(result));
-  if (!options.json_file.empty()) save_text(options.json_file, situ::studies::to_json(result));
+  if (html.is_wanted()) html.save(situ::studies::to_html(result));
+  if (json.is_wanted()) json.save(situ::studies::to_json(result));
   if (result.was_stopped) throw CLI::RuntimeError(128 + SIGINT);
 }
 
