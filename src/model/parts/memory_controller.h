@@ -34,7 +34,7 @@ class memory_controller {
   }
   // The same for a unit that stands beside the memory: counted apart, too. `own`: its times, if not the memory's.
   time_ps access_by_unit(std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
-                         const std::optional<access_times>& own) noexcept {
+                         const std::optional<access_times>& own = {}) noexcept {
     const time_ps before = busy();
     count(bytes, write);
     const time_ps done =
