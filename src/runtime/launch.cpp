@@ -11,6 +11,7 @@
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -56,12 +57,24 @@ namespace {
   ::_exit(code);  // not exit: destructors and exit handlers of the forked program are the parent's
 }
 
-[[noreturn]] void be_place(std::uint32_t place, const job& shared, pid_t parent, launch_monitor& monitor,
+// A place has the memory by a descriptor of its own; what else the launcher holds of the job stays the launcher's (the
+// sign of a file or device names one of its descriptors).
+int descriptor_of_place(job& shared) {
+  const int own = ::fcntl(shared.descriptor(), F_DUPFD_CLOEXEC, 3);
+  if (own < 0) {
+    std::fprintf(stderr, "situ: a place cannot hold the memory of its job: %s\n", ::strerrordesc_np(errno));
+    ::_exit(EXIT_FAILURE);
+  }
+  shared.close_descriptor();
+  return own;
+}
+
+[[noreturn]] void be_place(std::uint32_t place, job& shared, pid_t parent, launch_monitor& monitor,
                            const std::function<int()>& body) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // the parent died before the line above
   monitor.close_in_child();
-  end_child(run_place({.place = place, .descriptor = shared.descriptor()}, shared.control(), body));
+  end_child(run_place({.place = place, .descriptor = descriptor_of_place(shared)}, shared.control(), body));
 }
 
 launch_result launch_processes(job& shared, const std::function<int()>& body, const launch_options& options) {

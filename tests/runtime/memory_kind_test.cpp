@@ -135,6 +135,20 @@ TEST(memory_kind, a_program_alone_reads_the_environment) {
   ::unsetenv("SITU_MEMORY");
 }
 
+bool is_open(std::string_view name) {
+  for (const auto& each : fs::directory_iterator{"/proc/self/fd"}) {
+    std::error_code is_gone;  // the one that this reads
+    if (fs::read_symlink(each.path(), is_gone).string().find(name) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(memory_kind, a_place_does_not_hold_what_its_launcher_shows_to_others) {
+  const test::kinds_of_memory kinds{150 * mib};
+  for (const std::string& kind : {"file:" + kinds.file().path, device_of(kinds)})
+    expect_ends_well(kind, [] { return is_open("situ-job-is:") ? 1 : 0; });
+}
+
 TEST(memory_kind, segments_lie_on_a_node) {
   expect_job_works("node:0");
   expect_job_works("");
