@@ -1,6 +1,8 @@
 // `situ topo` as a person or a script calls it.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -71,6 +73,21 @@ TEST(topo_command, says_what_running_jobs_have) {
   EXPECT_TRUE(json["jobs"].is_array());
   EXPECT_NE(run("--jobs").text.find("Memory of running jobs, by intent"), std::string::npos);
   EXPECT_NE(run("--jobs --synthetic 'core:2 pu:1'").exit_code, 0) << "they run on this machine";
+}
+
+// A pipe that nobody writes to: opening it would wait for good.
+TEST(topo_command, waits_for_nothing_that_calls_itself_a_job) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[1]);
+  const std::string number = std::to_string(ends[0]);
+  const int sign = memfd_create(("situ-job-is:" + number).c_str(), MFD_CLOEXEC);
+  const int path = memfd_create(("situ-job-is:../fd/" + number).c_str(), MFD_CLOEXEC);
+  ASSERT_TRUE(sign >= 0 && path >= 0);
+  const outcome result = run("--jobs --json", "timeout 20");
+  EXPECT_EQ(result.exit_code, 0) << result.text;
+  for (const auto& job : nlohmann::json::parse(result.text)["jobs"]) EXPECT_NE(job["launcher"], getpid());
+  for (const int each : {ends[0], sign, path}) close(each);
 }
 
 TEST(topo_command, toml_reads_back_as_it_was_written) {

@@ -44,7 +44,10 @@ running_job job_behind(pid_t pid, const fs::path& descriptor) {
   if (name == situ::detail::job_file_name) return {pid, descriptor, false};
   if (name == preload::control_file_name) return {pid, descriptor, true};
   if (!name.starts_with(situ::detail::job_sign)) return {};
-  return {pid, descriptor.parent_path() / name.substr(situ::detail::job_sign.size()), false};
+  // Anybody may give a memory file such a name: what is behind it is another descriptor of that process, or nothing.
+  const auto number = number_of(std::string{name.substr(situ::detail::job_sign.size())});
+  if (!number || *number < 0) return {};
+  return {pid, descriptor.parent_path() / std::to_string(*number), false};
 }
 
 // Memory of jobs that a process holds open.
@@ -54,6 +57,7 @@ void find_jobs_of(pid_t pid, std::map<file_id, running_job>& jobs) {
     const running_job found = job_behind(pid, each.path());
     struct stat status{};
     if (found.path.empty() || ::stat(found.path.c_str(), &status) != 0) continue;
+    if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) continue;
     // Places hold it until they have joined; the launcher was there before them.
     const auto [at, is_new] = jobs.try_emplace({status.st_dev, status.st_ino}, found);
     if (!is_new && pid < at->second.launcher) at->second = found;
@@ -123,7 +127,8 @@ std::vector<running_job> find_running_jobs(pid_t launcher) {
 }
 
 std::vector<held_memory> memory_of(const running_job& job) {
-  const int descriptor = situ::detail::above_standard(::open(job.path.c_str(), O_RDONLY | O_CLOEXEC));
+  const int descriptor =
+      situ::detail::above_standard(::open(job.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (descriptor < 0) return {};
   try {
     std::vector<held_memory> found =

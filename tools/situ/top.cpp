@@ -55,7 +55,8 @@ running_job find_job(pid_t launcher) {
 }
 
 job open_job(const running_job& found) {
-  const int descriptor = situ::detail::above_standard(::open(found.path.c_str(), O_RDONLY | O_CLOEXEC));
+  const int descriptor =
+      situ::detail::above_standard(::open(found.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (descriptor < 0)
     throw situ::error{situ::errc::bad_argument,
                       fmt::format("the job of process {} has ended, or is not yours", found.launcher)};
