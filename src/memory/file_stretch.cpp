@@ -91,7 +91,7 @@ file_stretch::file_stretch(const memory_kind& kind, std::size_t bytes, std::stri
     file_->resize(bytes_);
     file_->reserve(bytes_);
   } catch (const error& bad) {
-    throw_error(errc::out_of_memory, fmt::format("{}: {}", what, bad.message()));
+    throw_error(bad.code(), fmt::format("{}: {}", what, bad.message()));
   }
 }
 

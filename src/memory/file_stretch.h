@@ -21,7 +21,7 @@ class file_stretch {
  public:
   file_stretch() = default;
   // So many bytes, rounded up to whole units, which are zeros. kind: of node and intent a plain memory file is made,
-  // whose pages somebody places. Throws out_of_memory where it cannot be had, with what is missing; `what` names it.
+  // whose pages somebody places. Throws as page_file does (no room: out_of_memory), after `what`, which names it.
   // cost: system calls; of a device, writing it.
   file_stretch(const memory_kind& kind, std::size_t bytes, std::string_view what);
   ~file_stretch();
@@ -37,8 +37,8 @@ class file_stretch {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   // What parts of it, and addresses, are multiples of.
   [[nodiscard]] std::size_t unit() const noexcept { return file_->unit(); }
-  // Maps a part of it, shared: at an address, whose pages go, or (null) where there is room. Null where the system
-  // refuses.
+  // Maps a part of it, shared: at an address, whose pages go, or (null) where there is room. Null and errno where the
+  // system refuses.
   [[nodiscard]] std::byte* map(std::size_t from, std::size_t bytes, std::byte* at = nullptr) const noexcept;
 
  private:

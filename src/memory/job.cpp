@@ -185,6 +185,19 @@ std::span<std::byte> job_control::observation_row(std::uint32_t place) noexcept 
   return {rows + place * observation_bytes, observation_bytes};
 }
 
+namespace {
+
+// Whatever is missing, there is no job.
+page_file create_file(const memory_kind& kind, std::uint64_t least_bytes) {
+  try {
+    return page_file::create(kind, job_file_name.data(), least_bytes);
+  } catch (const error& bad) {
+    throw_error(errc::bad_launch, bad.message());
+  }
+}
+
+}  // namespace
+
 job job::create(const job_options& options) {
   const std::uint32_t places = options.place_count;
   if (places == 0 || places > max_places)
@@ -195,7 +208,7 @@ job job::create(const job_options& options) {
                                                 kind.what->name(), options.memory_intent->name()));
   const std::uint64_t row_bytes = whole_pages(options.observation_bytes);
   const std::uint64_t least_control_bytes = rows_offset(places) + places * row_bytes + page_bytes;
-  page_file file = page_file::create(kind, job_file_name.data(), places * beside_heap_bytes + least_control_bytes);
+  page_file file = create_file(kind, places * beside_heap_bytes + least_control_bytes);
   const std::uint64_t control_bytes = (least_control_bytes + file.unit() - 1) / file.unit() * file.unit();
   const layout at = lay_out(file, places, control_bytes);
   file.resize(at.total_bytes);

@@ -73,11 +73,16 @@ int nameless_file(const std::string& folder) noexcept {
   return above_standard(named);
 }
 
-// Of a name that is not taken, and has gone again.
+// Of a name that is not taken, and has gone again. Another that is made by it at this moment has it for as long as two
+// calls take; one that stays is somebody's.
 int new_file(const std::string& path) noexcept {
-  const int made = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (made >= 0) ::unlink(path.c_str());
-  return above_standard(made);
+  constexpr int most_tries = 200;
+  for (int tries = 1;; ++tries) {
+    const int made = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (made >= 0) ::unlink(path.c_str());
+    if (made >= 0 || errno != EEXIST || tries == most_tries) return above_standard(made);
+    ::usleep(1000);
+  }
 }
 
 // For as long as any process has the device by this descriptor, or maps it by it.
@@ -88,6 +93,27 @@ void lock_device(int descriptor, const std::string& path) {
                                               "name another device",
                                               path));
   throw_error(errc::bad_launch, fmt::format("memory of a device: {} cannot be locked: {}", path, std::strerror(errno)));
+}
+
+// What the system tells of a character device's memory ("size", "align"), in bytes; 0: nothing.
+std::uint64_t told_of_device(const struct stat& status, const char* name) {
+  if (!S_ISCHR(status.st_mode)) return 0;
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/dev/char/%u:%u/%s", ::major(status.st_rdev), ::minor(status.st_rdev), name);
+  std::ifstream file{path};
+  std::uint64_t bytes = 0;
+  return file >> bytes ? bytes : 0;
+}
+
+// Mappings of a device are multiples of its alignment.
+void check_alignment(int descriptor, const std::string& path) {
+  struct stat status{};
+  const std::uint64_t alignment = ::fstat(descriptor, &status) == 0 ? told_of_device(status, "align") : 0;
+  if (alignment <= huge_page_bytes) return;
+  throw_error(errc::not_supported,
+              fmt::format("memory of a device: {} is mapped in pieces of {} only, and Situ maps pieces of {}; make it "
+                          "anew with that alignment (daxctl reconfigure-device -a 2M)",
+                          path, format_bytes(alignment), format_bytes(huge_page_bytes)));
 }
 
 void check_node(std::uint32_t node) {
@@ -119,7 +145,7 @@ page_file page_file::create_huge(const memory_kind& kind, const char* name, std:
   const std::uint64_t least = (least_bytes + huge_page_bytes - 1) / huge_page_bytes;
   if (unused < std::max<std::uint64_t>(least, 1))
     throw_error(
-        errc::bad_launch,
+        errc::out_of_memory,
         fmt::format("memory of huge pages: {} pages of 2 MiB are free, and {} are needed at least; reserve them "
                     "as root: echo {} > /proc/sys/vm/nr_hugepages",
                     unused, std::max<std::uint64_t>(least, 1), 2 * std::max<std::uint64_t>(least, 1)));
@@ -143,7 +169,7 @@ page_file page_file::create_in_folder(const memory_kind& kind, std::uint64_t lea
   struct statvfs disk{};
   if (::fstatvfs(made.descriptor_, &disk) == 0) made.capacity_ = std::uint64_t{disk.f_bavail} * disk.f_frsize;
   if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
-    throw_error(errc::bad_launch,
+    throw_error(errc::out_of_memory,
                 fmt::format("memory in a file: the disk of {} has {} left, and {} are needed at least; "
                             "free some, or name a folder on another disk",
                             kind.path, format_bytes(made.capacity_), format_bytes(least_bytes)));
@@ -157,11 +183,12 @@ page_file page_file::open_device(const memory_kind& kind, std::uint64_t least_by
     throw_error(errc::bad_launch,
                 fmt::format("memory of a device: {} cannot be opened: {}; `daxctl list` shows what there is", kind.path,
                             std::strerror(errno)));
+  check_alignment(made.descriptor_, kind.path);
   lock_device(made.descriptor_, kind.path);
   made.unit_ = huge_page_bytes;
   made.capacity_ = bytes_of_file(made.descriptor_) / huge_page_bytes * huge_page_bytes;
   if (made.capacity_ < std::max<std::uint64_t>(least_bytes, 1))
-    throw_error(errc::bad_launch,
+    throw_error(errc::out_of_memory,
                 fmt::format("memory of a device: {} has {} of memory, and {} are needed at least; name a DAX character "
                             "device (daxctl reconfigure-device -m devdax makes one)",
                             kind.path, format_bytes(made.capacity_), format_bytes(least_bytes)));
@@ -194,8 +221,10 @@ void page_file::resize(std::uint64_t bytes) const {
 void page_file::reserve(std::uint64_t bytes) const {
   if (kind_.from != source::file) return;
   if (::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0 || errno == EOPNOTSUPP) return;
-  throw_error(errc::bad_launch, fmt::format("memory in a file: the disk of {} has no room for {}: {}", kind_.path,
-                                            format_bytes(bytes), std::strerror(errno)));
+  const int reason = errno;
+  throw_error(reason == ENOSPC || reason == EDQUOT ? errc::out_of_memory : errc::bad_launch,
+              fmt::format("memory in a file: the disk of {} has no room for {}: {}", kind_.path, format_bytes(bytes),
+                          std::strerror(reason)));
 }
 
 void page_file::clear(std::uint64_t from, std::uint64_t bytes) const {
@@ -236,12 +265,7 @@ std::uint64_t bytes_of_file(int descriptor) noexcept {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return 0;
   if (S_ISREG(status.st_mode)) return static_cast<std::uint64_t>(status.st_size);
-  if (!S_ISCHR(status.st_mode)) return 0;
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/dev/char/%u:%u/size", ::major(status.st_rdev), ::minor(status.st_rdev));
-  std::ifstream file{path};
-  std::uint64_t bytes = 0;
-  return file >> bytes ? bytes : 0;
+  return told_of_device(status, "size");
 }
 
 }  // namespace situ::detail

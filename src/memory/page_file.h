@@ -18,7 +18,7 @@ namespace situ::detail {
 // A descriptor of such pages. Movable; closes itself.
 class page_file {
  public:
-  // name: shows in /proc. least_bytes: what must fit at once. Throws bad_launch where the kind cannot be had.
+  // name: shows in /proc. least_bytes: what must fit at once. Throws out_of_memory if it does not, else bad_launch.
   static page_file create(const memory_kind& kind, const char* name, std::uint64_t least_bytes = 0);
   page_file(page_file&& other) noexcept;
   page_file& operator=(page_file&&) = delete;
@@ -28,7 +28,7 @@ class page_file {
   // bad_launch.
   void resize(std::uint64_t bytes) const;
   // Takes all room that it may need on its disk now, so that a full one is an error here and not a signal later;
-  // nothing where it lies on none. pre: it has its size. Throws bad_launch.
+  // nothing where it lies on none. pre: it has its size. Throws as create().
   void reserve(std::uint64_t bytes) const;
   // A part of a device becomes zeros: it has what was written to it last. Nothing for any other. Throws bad_launch.
   void clear(std::uint64_t from, std::uint64_t bytes) const;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <list>
 #include <mutex>
 
@@ -111,7 +113,8 @@ sourced_pages page_source::map(std::size_t bytes, std::string_view what) const {
   pages made = has_file() ? pages{file.map(0, file.bytes()), file.bytes()} : pages{bytes};
   if (made.empty())
     throw_error(errc::out_of_memory,
-                fmt::format("{}: {} do not fit into the address space or its limit", what, format_bytes(bytes)));
+                fmt::format("{}: {} cannot be mapped: {} (is the address space limited, ulimit -v?)", what,
+                            format_bytes(bytes), std::strerror(errno)));
   if (has_file()) return {std::move(made), std::move(file)};
   budget_share share = place(made.data(), made.size(), what);
   return {std::move(made), std::move(share)};

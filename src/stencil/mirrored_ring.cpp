@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // Linux 6.1; older C libraries do not name it
@@ -31,7 +33,9 @@ mirrored_ring::mirrored_ring(std::size_t bytes, const situ::detail::page_source&
     mapping_ = at, at_ = mapping_ + (huge_bytes - reinterpret_cast<std::uintptr_t>(at) % huge_bytes) % huge_bytes;
   for (int copy = 0; copy < 2 && good; ++copy)
     good = file_.map(0, bytes, at_ + static_cast<std::size_t>(copy) * bytes) != nullptr;
-  if (!good) throw_error(errc::out_of_memory, fmt::format("no fast memory for a ring of {}", format_bytes(bytes)));
+  if (!good)
+    throw_error(errc::out_of_memory,
+                fmt::format("no fast memory for a ring of {}: {}", format_bytes(bytes), std::strerror(errno)));
   if (from.has_file()) return;
   const bool is_huge = bytes % huge_bytes == 0;
   situ::detail::huge_page_maker huge;

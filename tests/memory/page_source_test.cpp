@@ -9,7 +9,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
 
 #include "support/memory_kinds.h"
 
@@ -93,11 +97,39 @@ TEST(page_source, what_cannot_be_had_is_said_by_what_wanted_it) {
   EXPECT_THAT(map(kinds.huge(), huge), ThrowsMessage<error>(HasSubstr("nr_hugepages")));
   EXPECT_THAT(map(memory_kind::parse("device:/no/such"), 1), ThrowsMessage<error>(HasSubstr("cannot be opened")));
   EXPECT_THROW((void)page_source{memory_kind::of_node(1000)}, error);
-  try {
-    map(kinds.file(), huge)();
-  } catch (const error& bad) {
-    EXPECT_EQ(bad.code(), errc::out_of_memory);
+  const auto code_of = [&](const memory_kind& kind, std::size_t bytes) -> std::optional<errc> {
+    try {
+      map(kind, bytes)();
+    } catch (const error& bad) {
+      return bad.code();
+    }
+    return std::nullopt;
+  };
+  EXPECT_EQ(code_of(kinds.file(), huge), errc::out_of_memory);
+  EXPECT_EQ(code_of(kinds.huge(), huge), errc::out_of_memory);
+  EXPECT_EQ(code_of(kinds.device(), 9 * mib), errc::out_of_memory);
+  EXPECT_EQ(code_of({}, std::size_t{1} << 62), errc::out_of_memory);
+  EXPECT_EQ(code_of(memory_kind::parse("device:/no/such"), 1), errc::bad_launch);
+  EXPECT_EQ(code_of(memory_kind::parse("file:/no/such/name"), 1), errc::bad_launch);
+  EXPECT_THAT(map({}, std::size_t{1} << 62), ThrowsMessage<error>(HasSubstr("Cannot allocate memory")));
+}
+
+// By one name, which each has for a moment only.
+TEST(page_source, files_of_one_name_are_made_at_once) {
+  const test::kinds_of_memory kinds{mib};
+  const memory_kind kind = memory_kind::parse("file:" + kinds.file().path + "/name");
+  std::atomic<int> made{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        for (int k = 0; k < 500; ++k) {
+          (void)page_file::create(kind, "");
+          made.fetch_add(1);
+        }
+      });
   }
+  EXPECT_EQ(made.load(), 2000);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 //   a file       "file:/scratch"        without a name in that folder, or of that name and unlinked at once
 //   a device     "device:/dev/dax0.0"   its memory as it is, zeroed: a DAX character device
 //
-// A value: it reserves nothing. What cannot be had is an error of whoever takes memory of it.
+// A value that reserves nothing; what cannot be had is an error of who takes it. A fork shares the last three kinds.
 #pragma once
 
 #include <situ/machine/intent.h>
