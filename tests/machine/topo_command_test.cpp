@@ -1,6 +1,8 @@
 // `situ topo` as a person or a script calls it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -77,17 +79,18 @@ TEST(topo_command, says_what_running_jobs_have) {
 
 // A pipe that nobody writes to: opening it would wait for good.
 TEST(topo_command, waits_for_nothing_that_calls_itself_a_job) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  close(ends[1]);
-  const std::string number = std::to_string(ends[0]);
+  const std::string name = testing::TempDir() + "situ_topo_pipe." + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+  const int reader = open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  std::remove(name.c_str());
+  const std::string number = std::to_string(reader);
   const int sign = memfd_create(("situ-job-is:" + number).c_str(), MFD_CLOEXEC);
   const int path = memfd_create(("situ-job-is:../fd/" + number).c_str(), MFD_CLOEXEC);
-  ASSERT_TRUE(sign >= 0 && path >= 0);
-  const outcome result = run("--jobs --json", "timeout 20");
-  EXPECT_EQ(result.exit_code, 0) << result.text;
+  ASSERT_TRUE(reader >= 0 && sign >= 0 && path >= 0);
+  const outcome result = run("--jobs --json", "timeout 20 env");
+  ASSERT_EQ(result.exit_code, 0) << result.text;
   for (const auto& job : nlohmann::json::parse(result.text)["jobs"]) EXPECT_NE(job["launcher"], getpid());
-  for (const int each : {ends[0], sign, path}) close(each);
+  for (const int each : {reader, sign, path}) close(each);
 }
 
 TEST(topo_command, toml_reads_back_as_it_was_written) {
