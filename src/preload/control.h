@@ -61,6 +61,7 @@ struct control {
   std::atomic<std::uint32_t> processes{0};    // that ever took a row
   std::atomic<std::uint32_t> uncounted{0};    // that found no row
   std::atomic<std::uint32_t> refusals{0};     // how often no memory had room
+  std::atomic<std::uint32_t> by_kernel{0};    // some process has been told kernel_policy
   std::atomic<std::uint64_t> moved_bytes{0};  // that had gone beyond a threshold, and were moved on
   std::atomic<std::uint64_t> total{0};
   std::atomic<std::uint64_t> most_total{0};

@@ -203,7 +203,7 @@ void watcher::run() noexcept {
   leave_descriptors();
   if (!take_turn()) return;
   open_files();
-  for (std::uint32_t i = 0; i < all_->memory_count; ++i) used_before_[i] = use_of(i).used_bytes;
+  note_use();
   turn_.store(turn_free);
   system_call(SYS_prctl, PR_SET_NAME, address_of("situ-intent"));
   set_thread_policy({});
@@ -381,7 +381,12 @@ void watcher::steer(const sizes& now) noexcept {
     memory_ = next;
     const policy wanted = policy_for(*all_, next, has_room);
     if (wanted == newest_policy()) return;
+    const bool was_by_kernel = is_by_kernel();
     if (prefer(wanted)) {
+      if (was_by_kernel) {  // until now pages went anywhere, and no node was looked at
+        note_use();
+        preferred_ = next;
+      }
       note_excess(preferred_);
       left_ = preferred_;
       preferred_ = next;
@@ -419,6 +424,7 @@ void watcher::announce(const policy& what) noexcept {
   const std::uint32_t number = news_.load(std::memory_order_relaxed) + 1;
   newest_[number % 2] = what;
   news_.store(number, std::memory_order_release);
+  if (all_ != nullptr && is_by_kernel()) all_->by_kernel.store(1, std::memory_order_relaxed);
 }
 
 std::uint32_t watcher::tell_thread() noexcept {
@@ -432,6 +438,11 @@ std::uint32_t watcher::tell_thread() noexcept {
     if (all_ != nullptr) tell_calling_thread(*all_, what);
     return number;
   }
+}
+
+// Excess counts from here.
+void watcher::note_use() noexcept {
+  for (std::uint32_t i = 0; i < all_->memory_count; ++i) used_before_[i] = use_of(i).used_bytes;
 }
 
 // What of a node's growth beyond its threshold since the last look is this process's: in the proportion of what the

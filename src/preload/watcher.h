@@ -86,6 +86,7 @@ class watcher {
   void steer(const sizes& now) noexcept;
   [[nodiscard]] bool prefer(const policy& what) noexcept;
   void announce(const policy& what) noexcept;
+  void note_use() noexcept;
   void note_excess(std::uint32_t memory) noexcept;
   void correct() noexcept;
   void refuse_more(const sizes& now) noexcept;

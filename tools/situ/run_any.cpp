@@ -304,7 +304,7 @@ std::string report_text(const preload::control& all, const std::string& intent) 
         100.0 * static_cast<double>(row.at_peak.load()) / static_cast<double>(std::max<std::uint64_t>(total, 1)),
         situ::format_bytes(row.most.load()), row.step == preload::not_ordered ? "  not in the ordering" : "");
   }
-  if (all.kernel_policy != 0) text += "  placed by the kernel's own ordered policy\n";
+  if (all.by_kernel.load() != 0) text += "  placed by the kernel's own ordered policy\n";
   if (const std::uint64_t moved = all.moved_bytes.load(); moved != 0)
     text += fmt::format("  {} went beyond a threshold, and were moved on\n", situ::format_bytes(moved));
   return text;
@@ -324,7 +324,7 @@ nlohmann::ordered_json report_json(const preload::control& all, const std::strin
           {"peak_bytes", all.most_total.load()},
           {"processes", all.processes.load()},
           {"uncounted_processes", all.uncounted.load()},
-          {"is_by_kernel", all.kernel_policy != 0},
+          {"is_by_kernel", all.by_kernel.load() != 0},
           {"moved_bytes", all.moved_bytes.load()},
           {"refusals", all.refusals.load()},
           {"memories", std::move(rows)}};
