@@ -41,7 +41,11 @@ def main():
         sys.exit(__doc__)
     without = costs("unpatched", sys.argv[1])
     ordered = costs("ordered", sys.argv[1])
-    baseline = {part: without[f"default policy, {part}"] for part in ("touched", "populated")}
+    parts = ("touched", "populated")
+    missing = [part for part in parts if f"default policy, {part}" not in without]
+    if missing:
+        sys.exit(f"the kernel without the patch: not measured: default policy, {' and '.join(missing)}")
+    baseline = {part: without[f"default policy, {part}"] for part in parts}
     print("instructions a page of 4 KiB; times those of the default policy in the kernel without the patch")
     for part, cost in baseline.items():
         print(f"  {'without the patch: default policy, ' + part:<60} {cost:6}  1.000 x")
