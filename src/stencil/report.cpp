@@ -10,8 +10,10 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <ostream>
+#include <system_error>
 
 namespace situ::stencil {
 namespace {
@@ -46,8 +48,21 @@ memory_kind parse_kind(const char* variable, std::string_view text) {
 std::shared_ptr<backing_store> parse_store(std::string_view text) {
   if (text == "file") return nullptr;
   const memory_kind kind = parse_kind("SITU_STENCIL_STORE", text);
-  if (kind.from == memory_kind::source::file) return make_file_store(kind.path);  // past the page cache
+  if (kind.from == memory_kind::source::file) {
+    if (std::error_code none; !std::filesystem::is_directory(kind.path, none))
+      throw_error(errc::bad_argument,
+                  fmt::format("SITU_STENCIL_STORE='{}': there is no such folder; the file gets no name in it", text));
+    return make_file_store(kind.path);  // past the page cache
+  }
   return make_memory_store(kind);
+}
+
+// A variable of earlier versions, which would be passed over now.
+void refuse_former_names() {
+  const char* const intent = std::getenv("SITU_STENCIL_INTENT");
+  if (intent == nullptr || *intent == '\0') return;
+  throw_error(errc::bad_argument,
+              fmt::format("SITU_STENCIL_INTENT is now SITU_STENCIL_MEMORY=intent:NAME: write intent:{}", intent));
 }
 
 executor parse_executor(std::string_view text) {
@@ -66,6 +81,7 @@ options options::from_environment(options o) {
     const char* const value = std::getenv(variable);
     return value != nullptr ? value : "";
   };
+  refuse_former_names();
   if (const auto v = get("SITU_STENCIL_EXECUTOR"); !v.empty()) o.run_by = parse_executor(v);
   if (const auto v = get("SITU_STENCIL_THREADS"); !v.empty()) o.threads = parse_int("SITU_STENCIL_THREADS", v);
   if (const auto v = get("SITU_STENCIL_CACHE"); !v.empty()) o.cache_bytes = parse_size("SITU_STENCIL_CACHE", v);

@@ -174,7 +174,9 @@ TEST(intent, the_environment_says_it) {
   EXPECT_EQ(o.memory, memory_kind{intent::capacity});
   EXPECT_THAT(o.store->description(), HasSubstr("bandwidth memory"));
   for (const auto& [variable, text] : {std::pair{"SITU_STENCIL_MEMORY", "intent:Fast!"},
+                                       {"SITU_STENCIL_INTENT", "bandwidth"},
                                        {"SITU_STENCIL_STORE", "intent:"},
+                                       {"SITU_STENCIL_STORE", "file:/no/such/name"},
                                        {"SITU_STENCIL_STORE", "disk"}}) {
     ::setenv(variable, text, 1);
     try {
