@@ -1,4 +1,4 @@
-# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER] [AS_USED]):
+# situ_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds] [DEPENDS targets...] [ARGS ...] [ENVIRONMENT ...] [SERIAL] [DRIVER] [AS_USED] [HUGE_PAGES]):
 # one GoogleTest executable, bin/tests/NAME, and one ctest test of the same name.
 #   LINKS        what the test uses, e.g. situ::memory; GoogleTest and GoogleMock come by themselves. A test with a main of its own
 #                keeps it (gtest_main is a static archive: its main is taken only where there is none).
@@ -7,6 +7,7 @@
 #   TIMEOUT      the watchdog, 60 s unless given; sanitized builds get four times as long.
 #   DEPENDS      programs that the test starts. They lie in SITU_TEST_BIN_DIR.
 #   SERIAL       not beside other tests (it measures, or fills the machine).
+#   HUGE_PAGES   takes reserved huge pages where some are free: not beside others that do.
 #   AS_USED      compiled at -O3 in Release, as programs are: what tests lock-free code of headers, or measures. The others are at -O1, in two thirds of the
 #                time; what they test lies in the modules, which are at -O3.
 #   DRIVER       only starts programs and reads what they print: not sanitized itself. (Sanitizers triple the time that gcc takes for a JSON parser.)
@@ -19,7 +20,7 @@ set(SITU_TSAN_OPTIONS "halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0
 add_custom_target(fast_tests)
 
 function(situ_test name)
-  cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SERIAL;DRIVER;AS_USED;HUGE_PAGES" "TIMEOUT" "SOURCES;LINKS;LABELS;DEPENDS;ARGS;ENVIRONMENT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "situ_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -47,6 +48,9 @@ function(situ_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   situ_test_properties(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT ${arg_ENVIRONMENT})
+  if(arg_HUGE_PAGES)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK huge_pages)
+  endif()
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()

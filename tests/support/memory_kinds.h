@@ -6,10 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace situ::test {
@@ -17,7 +19,8 @@ namespace situ::test {
 class kinds_of_memory {
  public:
   explicit kinds_of_memory(std::size_t device_bytes) {
-    ::mkdtemp(folder_.data());
+    if (::mkdtemp(folder_.data()) == nullptr)
+      throw std::system_error{errno, std::generic_category(), "cannot make " + folder_};
     std::ofstream{device_path()} << "what was written to it before";
     std::filesystem::resize_file(device_path(), device_bytes);
   }
@@ -39,7 +42,8 @@ class kinds_of_memory {
     file >> unused;
     return unused;
   }
-  // Those that are files, of huge pages where so many are free.
+  // Those that are files, of huge pages where so many are free. Tests that take such have HUGE_PAGES in their
+  // CMakeLists.txt: no two of them at once, so what is free stays free.
   [[nodiscard]] std::vector<memory_kind> files(int huge_pages_needed) const {
     std::vector<memory_kind> all{file(), device()};
     if (huge_pages() >= huge_pages_needed) all.push_back(huge());
