@@ -181,10 +181,11 @@ work_unit& graph_core::free_unit() {
       make_records(2 * in_use_);
       continue;
     }
-    if (run_one(0, looks++)) {
+    if (run_one(0, looks)) {
       looks = 0;
       continue;
     }
+    looks = std::min(looks + 1, looks_before_far);
     if (await_end_)
       await_end_();
     else
