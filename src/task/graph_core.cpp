@@ -120,26 +120,30 @@ graph_core::graph_core(const task_graph_options& options, std::function<void()> 
   const std::uint32_t count = options.threads != 0 ? options.threads : allowed_processors();
   if (!on) on = count > 1 ? nodes_of_thread() : task_nodes{};
   deal_homes(*on, count);
-  if (homes_.size() > 1) homes_of_units_ = std::make_unique<unit_homes>(*on);
   try {
     for (std::uint32_t i = 1; i < count; ++i)
       workers_.emplace_back([this, i] { work(i); },
-                            homes_.size() > 1 ? &on->nodes[threads_[i]->home_number].processors : nullptr);
+                            homes_of_units_ != nullptr ? &on->nodes[threads_[i]->home_number].processors : nullptr);
   } catch (...) {
     stop();
     throw;
   }
 }
 
-void graph_core::deal_homes(const task_nodes& on, std::uint32_t count) {
+// Nodes that no thread is dealt to are left out of `on`. The last home is that of units without one.
+void graph_core::deal_homes(task_nodes& on, std::uint32_t count) {
   const bool has_several = on.nodes.size() > 1;
-  homes_.resize(has_several ? on.nodes.size() : 1);
+  const std::vector<std::uint32_t> dealt =
+      has_several ? threads_of_nodes(on, count) : std::vector<std::uint32_t>(count);
+  homes_.resize(has_several ? on.nodes.size() + 1 : 1);
   for (auto& each : homes_) each = std::make_unique<ready_home>(window_);
-  const std::vector<std::uint32_t> dealt = has_several ? deal_threads(on, count) : std::vector<std::uint32_t>(count);
   for (const std::uint32_t node : dealt) {
     threads_.push_back(std::make_unique<thread_part>(window_, static_cast<std::uint16_t>(node), *homes_[node]));
     ++homes_[node]->threads;
   }
+  if (!has_several) return;
+  homes_.back()->threads = count;
+  homes_of_units_ = std::make_unique<unit_homes>(on);
 }
 
 graph_core::~graph_core() {
@@ -436,18 +440,31 @@ void graph_core::settle(work_unit& unit, std::uint32_t thread, bool failed) noex
   wake_owner();
 }
 
-// `all`: the oldest of them, and the others wait with the thread; else those go back.
-std::uint32_t graph_core::take_late(thread_part& part, ready_home& from, bool all) {
+// The oldest 1 in `share` of them, but one: the first is returned, the others wait with the thread. The rest go back.
+std::uint32_t graph_core::take_late(thread_part& part, ready_home& from, std::uint32_t share) {
   work_unit* next = from.late.exchange(nullptr, std::memory_order_acquire);
+  if (share > 1) next = give_back_late(from, next, share);
   while (next != nullptr) {
     work_unit& unit = *next;
     next = next->next_late;  // before somebody else takes the unit, and it ends
-    if (!all && next != nullptr)
-      push_late(unit);
-    else
-      part.own.push(static_cast<std::uint32_t>(&unit - units_.get()));  // so the oldest comes first
+    part.own.push(static_cast<std::uint32_t>(&unit - units_.get()));  // so the oldest comes first
   }
   return part.own.pop();
+}
+
+// All but the oldest, which are returned: the first of a list stays its first.
+work_unit* graph_core::give_back_late(ready_home& to, work_unit* first, std::uint32_t share) noexcept {
+  std::uint32_t count = 0;
+  for (const work_unit* each = first; each != nullptr; each = each->next_late) ++count;
+  if (count < 2) return first;
+  work_unit* last = first;
+  for (std::uint32_t rest = count - std::max(count / share, 1U); rest > 1; --rest) last = last->next_late;
+  work_unit* const kept = last->next_late;
+  last->next_late = to.late.load(std::memory_order_relaxed);
+  while (!to.late.compare_exchange_weak(last->next_late, first, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  wake_somebody(to);  // who has looked meanwhile has not seen them
+  return kept;
 }
 
 // Of the threads of its node, or of all others.
@@ -465,14 +482,23 @@ std::uint32_t graph_core::take_waiting(std::uint32_t thread, bool far) {
   thread_part& part = *threads_[thread];
   ready_home& home = part.home;
   if (home.late.load(std::memory_order_relaxed) != nullptr)
-    if (const std::uint32_t unit = take_late(part, home, true); unit != no_unit) return unit;
-  std::uint32_t some[most_taken];
-  if (const std::uint32_t taken = home.fresh.take(some, most_taken, 2 * home.threads); taken != 0) {
-    for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
-    return some[0];
-  }
-  if (const std::uint32_t unit = steal(thread, false); unit != no_unit || !far || homes_.size() == 1) return unit;
+    if (const std::uint32_t unit = take_late(part, home, 1); unit != no_unit) return unit;
+  if (const std::uint32_t unit = take_fresh(part, home); unit != no_unit) return unit;
+  if (homes_of_units_ == nullptr) return steal(thread, false);
+  ready_home& anybodys = *homes_.back();
+  if (anybodys.late.load(std::memory_order_relaxed) != nullptr)
+    if (const std::uint32_t unit = take_late(part, anybodys, 2 * anybodys.threads); unit != no_unit) return unit;
+  if (const std::uint32_t unit = take_fresh(part, anybodys); unit != no_unit) return unit;
+  if (const std::uint32_t unit = steal(thread, false); unit != no_unit || !far) return unit;
   return take_far(thread);
+}
+
+inline std::uint32_t graph_core::take_fresh(thread_part& part, ready_home& from) {
+  std::uint32_t some[most_taken];
+  const std::uint32_t taken = from.fresh.take(some, most_taken, 2 * from.threads);
+  if (taken == 0) return no_unit;
+  for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
+  return some[0];
 }
 
 // One unit, so that its own threads still have the others.
@@ -481,7 +507,7 @@ std::uint32_t graph_core::take_far(std::uint32_t thread) {
   for (const auto& other : homes_) {
     if (other.get() == &part.home) continue;
     std::uint32_t one = no_unit;
-    if (other->late.load(std::memory_order_relaxed) != nullptr) one = take_late(part, *other, false);
+    if (other->late.load(std::memory_order_relaxed) != nullptr) one = take_late(part, *other, UINT32_MAX);
     if (one != no_unit || other->fresh.take(&one, 1, 1) != 0) return one;
   }
   return steal(thread, true);

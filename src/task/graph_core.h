@@ -56,7 +56,8 @@ class graph_core {
   [[nodiscard]] std::uint32_t thread_count() const noexcept { return static_cast<std::uint32_t>(threads_.size()); }
 
  private:
-  // Where ready units wait for any thread of a node, and those threads sleep. One where units have no homes.
+  // Where ready units wait for any thread of a node, and those threads sleep. One where units have no homes; else one
+  // more for those that have none, where nobody sleeps and all threads take.
   struct ready_home {
     explicit ready_home(std::uint32_t room) : fresh{room} {}
     fresh_units fresh;
@@ -94,14 +95,16 @@ class graph_core {
   // units of other homes are for those who have looked a while.
   bool run_one(std::uint32_t thread, int looks);
   [[nodiscard]] std::uint32_t take_waiting(std::uint32_t thread, bool far);
-  [[nodiscard]] std::uint32_t take_late(thread_part& part, ready_home& from, bool all);
+  [[nodiscard]] std::uint32_t take_late(thread_part& part, ready_home& from, std::uint32_t share);
+  [[nodiscard]] work_unit* give_back_late(ready_home& to, work_unit* first, std::uint32_t share) noexcept;
+  [[nodiscard]] std::uint32_t take_fresh(thread_part& part, ready_home& from);
   [[nodiscard]] std::uint32_t take_far(std::uint32_t thread);
   [[nodiscard]] std::uint32_t steal(std::uint32_t thread, bool far) noexcept;
-  void deal_homes(const task_nodes& on, std::uint32_t count);
+  void deal_homes(task_nodes& on, std::uint32_t count);
   void run(work_unit& unit, std::uint32_t thread);
   void push_late(work_unit& unit) noexcept;
   [[nodiscard]] ready_home& home_of(const work_unit& unit) const noexcept {
-    return unit.home == no_home ? threads_[0]->home : *homes_[unit.home];
+    return unit.home == no_home ? *homes_.back() : *homes_[unit.home];
   }
   void fail(const work_unit& unit, std::exception_ptr failure) noexcept;
   void settle(work_unit& unit, std::uint32_t thread, bool failed) noexcept;

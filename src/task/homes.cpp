@@ -51,6 +51,20 @@ std::vector<std::uint32_t> deal_threads(const task_nodes& to, std::uint32_t thre
   return dealt;
 }
 
+std::vector<std::uint32_t> threads_of_nodes(task_nodes& to, std::uint32_t threads) {
+  std::vector<std::uint32_t> dealt = deal_threads(to, threads), place(to.nodes.size());
+  std::vector<task_nodes::node> kept;
+  for (std::uint32_t n = 0; n < to.nodes.size(); ++n) {
+    if (std::ranges::find(dealt, n) == dealt.end()) continue;
+    place[n] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(std::move(to.nodes[n]));
+  }
+  for (std::uint32_t& each : dealt) each = place[each];
+  to.first = place[to.first];
+  to.nodes = std::move(kept);
+  return dealt;
+}
+
 std::uint16_t unit_homes::find(std::span<const declared_access> accesses) {
   const declared_access* largest = nullptr;
   for (const declared_access& each : accesses)

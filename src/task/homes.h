@@ -36,6 +36,9 @@ struct task_nodes {
 // The node of each thread, by index, the adding thread's first: as the nodes have processors. pre: one node or more.
 [[nodiscard]] std::vector<std::uint32_t> deal_threads(const task_nodes& to, std::uint32_t threads);
 
+// The same, with the nodes left out of `to` that have none: what lies there is no nearer to one thread than to another.
+[[nodiscard]] std::vector<std::uint32_t> threads_of_nodes(task_nodes& to, std::uint32_t threads);
+
 // Of the adding thread.
 class unit_homes {
  public:

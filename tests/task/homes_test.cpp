@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/pages.h"
@@ -93,35 +94,71 @@ TEST(threads, are_dealt_to_nodes_as_those_have_processors) {
   EXPECT_THAT(deal(0, {"0-3"}, 3), ElementsAre(0, 0, 0));
 }
 
+TEST(threads, leave_out_nodes_that_have_none) {
+  task_nodes on{
+      .nodes = {{4, processors("0")}, {5, processors("1-7")}, {6, processors("8-14")}}, .first = 1, .node_of = nullptr};
+  EXPECT_THAT(threads_of_nodes(on, 2), ElementsAre(0, 1));
+  ASSERT_EQ(on.nodes.size(), 2U);
+  EXPECT_EQ(on.nodes[0].number, 5U);
+  EXPECT_EQ(on.nodes[1].number, 6U);
+  EXPECT_EQ(on.nodes[1].processors, processors("8-14"));
+  EXPECT_EQ(on.first, 0U);
+}
+
 void add(graph_core& graph, std::vector<declared_access> accesses, std::function<void()> body) {
   add_unit(graph, accesses, std::move(body), nullptr);
 }
 
-// One thread, at node 0 or 3: it runs what is at its own first, and then the rest.
+// The worker of a graph of two threads, from the beginning until it is let go.
+class busy_worker {
+ public:
+  busy_worker(graph_core& graph, std::byte* at_its_node) {
+    add(graph, {writes(region(at_its_node, 8))}, [this] {
+      is_busy_.store(true);
+      while (!may_end_.load()) std::this_thread::yield();
+    });
+    while (!is_busy_.load()) std::this_thread::yield();  // by the worker: this thread does not run units yet
+  }
+  void let_go() noexcept { may_end_.store(true); }
+
+ private:
+  std::atomic<bool> is_busy_{false}, may_end_{false};
+};
+
+// The adding thread, at node 0 or 3, and alone: it runs what is at its own first, and then the rest.
 TEST_F(two_nodes, a_thread_takes_what_is_at_its_node_first) {
   for (const std::uint32_t node : {0, 1}) {
-    graph_core graph{{.threads = 1}, nullptr, machine(node)};
+    graph_core graph{{.threads = 2}, nullptr, machine(node)};
+    busy_worker worker{graph, at(node == 0 ? 3 : 1)};
     std::vector<int> order;
     for (int i = 0; i < 6; ++i)
-      add(graph, {writes(region(at(i % 2 == 0 ? 0 : 2) + 64 * i, 64))}, [&order, i] { order.push_back(i); });
+      add(graph, {writes(region(at(i % 2 == 0 ? 0 : 2) + 64 * i, 64))}, [&, i] {
+        order.push_back(i);
+        if (order.size() == 6) worker.let_go();
+      });
     graph.wait();
     if (node == 0)
       EXPECT_THAT(order, ElementsAre(0, 2, 4, 1, 3, 5));
     else
       EXPECT_THAT(order, ElementsAre(1, 3, 5, 0, 2, 4));
     EXPECT_EQ(graph.statistics().far, 3U);
-    EXPECT_EQ(graph.statistics().units, 6U);
+    EXPECT_EQ(graph.statistics().units, 7U);
   }
 }
 
 // Those that a unit makes ready wait at their own homes, not with the thread that has run it.
 TEST_F(two_nodes, what_a_unit_makes_ready_waits_at_its_home) {
-  graph_core graph{{.threads = 1}, nullptr, machine()};
+  graph_core graph{{.threads = 2}, nullptr, machine()};
+  busy_worker worker{graph, at(3)};
   std::vector<int> order;
-  add(graph, {writes(region(at(0), 64))}, [&order] { order.push_back(0); });
-  add(graph, {reads(region(at(0), 1)), writes(region(at(2), 64))}, [&order] { order.push_back(1); });
-  add(graph, {reads(region(at(0), 1)), writes(region(at(2) + 64, 64))}, [&order] { order.push_back(2); });
-  add(graph, {reads(region(at(0), 1)), writes(region(at(0) + 64, 64))}, [&order] { order.push_back(3); });
+  const auto note = [&](int i) {
+    order.push_back(i);
+    if (order.size() == 4) worker.let_go();
+  };
+  add(graph, {writes(region(at(0), 64))}, [&] { note(0); });
+  add(graph, {reads(region(at(0), 1)), writes(region(at(2), 64))}, [&] { note(1); });
+  add(graph, {reads(region(at(0), 1)), writes(region(at(2) + 64, 64))}, [&] { note(2); });
+  add(graph, {reads(region(at(0), 1)), writes(region(at(0) + 64, 64))}, [&] { note(3); });
   graph.wait();
   EXPECT_EQ(order.size(), 4U);
   EXPECT_THAT(std::vector<int>(order.begin(), order.begin() + 2), ElementsAre(0, 3));
@@ -136,6 +173,39 @@ TEST_F(two_nodes, units_without_a_home_are_anybodys) {
   graph.wait();
   EXPECT_THAT(order, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(graph.statistics().far, 0U);
+}
+
+TEST_F(two_nodes, units_of_a_node_without_threads_are_anybodys) {
+  graph_core graph{{.threads = 1}, nullptr, machine()};
+  std::vector<int> order;
+  for (int i = 0; i < 4; ++i)
+    add(graph, {writes(region(at(i % 2 == 0 ? 2 : 5) + 64 * i, 64))}, [&order, i] { order.push_back(i); });
+  graph.wait();
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(graph.statistics().far, 0U);
+}
+
+// They are a worker's own as much as the adding thread's.
+TEST_F(two_nodes, units_without_a_home_come_before_far_ones) {
+  graph_core graph{{.threads = 2}, nullptr, machine()};
+  busy_worker worker{graph, at(3)};
+  std::vector<int> order;  // of the worker
+  std::atomic<int> done{0};
+  const auto note = [&](int i) {
+    return [&, i] {
+      order.push_back(i);
+      done.fetch_add(1);
+    };
+  };
+  add(graph, {writes(region(at(0), 64))}, note(0));
+  add(graph, {writes(region(at(0) + 64, 64))}, note(1));
+  add(graph, {writes(region(at(5), 64))}, note(2));
+  add(graph, {writes(region(at(4), 64))}, note(3));
+  worker.let_go();
+  while (done.load() != 4) std::this_thread::yield();  // this thread does not run units
+  EXPECT_THAT(order, ElementsAre(2, 3, 0, 1));
+  graph.wait();
+  EXPECT_EQ(graph.statistics().far, 2U);
 }
 
 // All threads at one node have to take what is at the other; windows that fill up, chains that cross.
