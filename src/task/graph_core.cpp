@@ -478,22 +478,29 @@ std::uint32_t graph_core::steal(std::uint32_t thread, bool far) noexcept {
   return no_unit;
 }
 
-std::uint32_t graph_core::take_waiting(std::uint32_t thread, bool far) {
+std::uint32_t graph_core::take_waiting(std::uint32_t thread, int looks) {
+  if (homes_of_units_ != nullptr) return take_at_homes(thread, looks);
   thread_part& part = *threads_[thread];
-  ready_home& home = part.home;
-  if (home.late.load(std::memory_order_relaxed) != nullptr)
-    if (const std::uint32_t unit = take_late(part, home, 1); unit != no_unit) return unit;
-  if (const std::uint32_t unit = take_fresh(part, home); unit != no_unit) return unit;
-  if (homes_of_units_ == nullptr) return steal(thread, false);
-  ready_home& anybodys = *homes_.back();
-  if (anybodys.late.load(std::memory_order_relaxed) != nullptr)
-    if (const std::uint32_t unit = take_late(part, anybodys, 2 * anybodys.threads); unit != no_unit) return unit;
-  if (const std::uint32_t unit = take_fresh(part, anybodys); unit != no_unit) return unit;
-  if (const std::uint32_t unit = steal(thread, false); unit != no_unit || !far) return unit;
+  const std::uint32_t unit = take_from(part, part.home, 1);
+  return unit != no_unit ? unit : steal(thread, false);
+}
+
+std::uint32_t graph_core::take_at_homes(std::uint32_t thread, int looks) {
+  thread_part& part = *threads_[thread];
+  for (ready_home* const from : {&part.home, homes_.back().get()}) {
+    const std::uint32_t unit = take_from(part, *from, from == &part.home ? 1 : 2 * from->threads);
+    if (unit == no_unit) continue;
+    wake_for_more(part, *from);
+    return unit;
+  }
+  if (const std::uint32_t unit = steal(thread, false); unit != no_unit || looks < looks_before_far) return unit;
   return take_far(thread);
 }
 
-inline std::uint32_t graph_core::take_fresh(thread_part& part, ready_home& from) {
+__attribute__((always_inline)) inline std::uint32_t graph_core::take_from(thread_part& part, ready_home& from,
+                                                                          std::uint32_t late_share) {
+  if (from.late.load(std::memory_order_relaxed) != nullptr)
+    if (const std::uint32_t unit = take_late(part, from, late_share); unit != no_unit) return unit;
   std::uint32_t some[most_taken];
   const std::uint32_t taken = from.fresh.take(some, most_taken, 2 * from.threads);
   if (taken == 0) return no_unit;
@@ -508,14 +515,16 @@ std::uint32_t graph_core::take_far(std::uint32_t thread) {
     if (other.get() == &part.home) continue;
     std::uint32_t one = no_unit;
     if (other->late.load(std::memory_order_relaxed) != nullptr) one = take_late(part, *other, UINT32_MAX);
-    if (one != no_unit || other->fresh.take(&one, 1, 1) != 0) return one;
+    if (one == no_unit && other->fresh.take(&one, 1, 1) == 0) continue;
+    wake_for_more(part, *other);
+    return one;
   }
   return steal(thread, true);
 }
 
 bool graph_core::run_one(std::uint32_t thread, int looks) {
   std::uint32_t taken = threads_[thread]->own.pop();
-  if (taken == no_unit) taken = take_waiting(thread, looks >= looks_before_far);
+  if (taken == no_unit) taken = take_waiting(thread, looks);
   if (taken == no_unit) return false;
   if (const std::uint32_t next = threads_[thread]->own.peek(); next != no_unit) fetch_record(record(next));
   work_unit& unit = record(taken);
@@ -570,6 +579,12 @@ void graph_core::wake_far() noexcept {
     wake_on_word(each->bell, 1);
     return;
   }
+}
+
+// Of where a thread has just taken there is more: one thread that sleeps may help, and wakes the next so. While a
+// burst is added all may sleep, and then the bell that rings is the one of its home alone.
+void graph_core::wake_for_more(const thread_part& part, const ready_home& from) noexcept {
+  if (!from.fresh.is_empty() || !part.own.is_empty()) wake_far();
 }
 
 // The adding thread sleeps until a unit has ended or is ready.

@@ -94,10 +94,11 @@ class graph_core {
   // Runs one unit, if there is any that is ready: false where there is none. looks: how often there was none before;
   // units of other homes are for those who have looked a while.
   bool run_one(std::uint32_t thread, int looks);
-  [[nodiscard]] std::uint32_t take_waiting(std::uint32_t thread, bool far);
+  [[nodiscard]] std::uint32_t take_waiting(std::uint32_t thread, int looks);
+  [[nodiscard]] std::uint32_t take_at_homes(std::uint32_t thread, int looks);
   [[nodiscard]] std::uint32_t take_late(thread_part& part, ready_home& from, std::uint32_t share);
   [[nodiscard]] work_unit* give_back_late(ready_home& to, work_unit* first, std::uint32_t share) noexcept;
-  [[nodiscard]] std::uint32_t take_fresh(thread_part& part, ready_home& from);
+  [[nodiscard]] std::uint32_t take_from(thread_part& part, ready_home& from, std::uint32_t late_share);
   [[nodiscard]] std::uint32_t take_far(std::uint32_t thread);
   [[nodiscard]] std::uint32_t steal(std::uint32_t thread, bool far) noexcept;
   void deal_homes(task_nodes& on, std::uint32_t count);
@@ -111,6 +112,7 @@ class graph_core {
   [[nodiscard]] bool has_ready() const noexcept;
   void wake_somebody(ready_home& near) noexcept;
   void wake_far() noexcept;
+  void wake_for_more(const thread_part& part, const ready_home& from) noexcept;
   void wake_owner() noexcept;
   template <class Done>
   void sleep_unless(ready_home& home, Done done) noexcept;

@@ -11,6 +11,8 @@
 namespace situ::detail {
 namespace {
 
+constexpr std::uint8_t answers_of_absent = 16;
+
 std::optional<std::uint32_t> node_of_page(const void* address) {
   const page_locations found = locate_pages(address, 1);
   if (found.error != 0 || found.node_bytes.empty()) return std::nullopt;
@@ -73,15 +75,18 @@ std::uint16_t unit_homes::find(std::span<const declared_access> accesses) {
   const memory_region& region = largest->region;
   const auto middle =
       reinterpret_cast<std::uint64_t>(region.begin) + region.rows / 2 * region.stride + region.bytes / 2;
-  const auto known = known_.find(middle / huge_page_bytes);
-  if (known != known_.end()) return known->second;
+  chunk& at = known_[middle / huge_page_bytes];
+  if (at.is_there) return at.home;
+  if (at.answers != 0) {
+    --at.answers;
+    return no_home;
+  }
   const std::optional<std::uint32_t> node = machine_.node_of(reinterpret_cast<const void*>(middle));
-  if (!node) return no_home;  // not touched yet: asked again
-  const auto found = std::ranges::find(machine_.nodes, *node, &task_nodes::node::number);
-  const bool has_processors = found != machine_.nodes.end();
-  const auto home = has_processors ? static_cast<std::uint16_t>(found - machine_.nodes.begin()) : no_home;
-  known_.emplace(middle / huge_page_bytes, home);
-  return home;
+  at.is_there = node.has_value();
+  at.answers = answers_of_absent;
+  const auto found = std::ranges::find(machine_.nodes, node, &task_nodes::node::number);
+  if (found != machine_.nodes.end()) at.home = static_cast<std::uint16_t>(found - machine_.nodes.begin());
+  return at.home;
 }
 
 }  // namespace situ::detail

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -71,6 +72,9 @@ TEST_F(two_nodes, the_kernel_is_asked_once_for_a_chunk_that_is_there) {
   EXPECT_EQ(asked_, 1);
   EXPECT_EQ(find(at(5)), no_home);
   nodes_[5] = 3;  // it has been touched
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(find(at(5)), no_home) << "what was known";
+  EXPECT_EQ(asked_, 2);
+  EXPECT_EQ(find(at(5)), 1);
   EXPECT_EQ(find(at(5)), 1);
   EXPECT_EQ(asked_, 3);
   nodes_[2] = 0;  // it has moved
@@ -206,6 +210,26 @@ TEST_F(two_nodes, units_without_a_home_come_before_far_ones) {
   EXPECT_THAT(order, ElementsAre(2, 3, 0, 1));
   graph.wait();
   EXPECT_EQ(graph.statistics().far, 2U);
+}
+
+// A burst finds all asleep, and rings at its own node: whoever wakes there, wakes others for the rest. Each unit needs
+// the other to run, and this thread runs none.
+TEST_F(two_nodes, a_burst_wakes_threads_of_other_nodes) {
+  graph_core graph{{.threads = 3}, nullptr, machine()};  // one worker at each node
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});  // long enough for workers to sleep
+    std::atomic<int> running{0}, met{0};
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+    for (int i = 0; i < 2; ++i)
+      add(graph, {writes(region(at(0) + 64 * i, 64))}, [&] {
+        running.fetch_add(1);
+        while (running.load() < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+        if (running.load() == 2) met.fetch_add(1);
+      });
+    while (running.load() < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    graph.wait();
+    ASSERT_EQ(met.load(), 2) << "round " << round;
+  }
 }
 
 // All threads at one node have to take what is at the other; windows that fill up, chains that cross.
