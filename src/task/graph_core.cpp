@@ -139,10 +139,10 @@ void graph_core::deal_homes(task_nodes& on, std::uint32_t count) {
   for (auto& each : homes_) each = std::make_unique<ready_home>(window_);
   for (const std::uint32_t node : dealt) {
     threads_.push_back(std::make_unique<thread_part>(window_, static_cast<std::uint16_t>(node), *homes_[node]));
-    ++homes_[node]->threads;
+    homes_[node]->share += 2;
   }
   if (!has_several) return;
-  homes_.back()->threads = count;
+  homes_.back()->share = 2 * count;
   homes_of_units_ = std::make_unique<unit_homes>(on);
 }
 
@@ -488,7 +488,7 @@ std::uint32_t graph_core::take_waiting(std::uint32_t thread, int looks) {
 std::uint32_t graph_core::take_at_homes(std::uint32_t thread, int looks) {
   thread_part& part = *threads_[thread];
   for (ready_home* const from : {&part.home, homes_.back().get()}) {
-    const std::uint32_t unit = take_from(part, *from, from == &part.home ? 1 : 2 * from->threads);
+    const std::uint32_t unit = take_from(part, *from, from == &part.home ? 1 : from->share);
     if (unit == no_unit) continue;
     wake_for_more(part, *from);
     return unit;
@@ -502,7 +502,7 @@ __attribute__((always_inline)) inline std::uint32_t graph_core::take_from(thread
   if (from.late.load(std::memory_order_relaxed) != nullptr)
     if (const std::uint32_t unit = take_late(part, from, late_share); unit != no_unit) return unit;
   std::uint32_t some[most_taken];
-  const std::uint32_t taken = from.fresh.take(some, most_taken, 2 * from.threads);
+  const std::uint32_t taken = from.fresh.take(some, most_taken, from.share);
   if (taken == 0) return no_unit;
   for (std::uint32_t i = taken; i-- > 1;) part.own.push(some[i]);  // the oldest comes first
   return some[0];

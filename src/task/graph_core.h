@@ -64,7 +64,7 @@ class graph_core {
     alignas(64) std::atomic<work_unit*> late{nullptr};  // made ready from elsewhere, the last one first
     alignas(64) std::atomic<std::uint32_t> sleepers{0};
     std::atomic<std::uint32_t> bell{0};
-    std::uint32_t threads = 0;
+    std::uint32_t share = 0;  // a thread takes 1 in so many fresh units: twice its threads
   };
   // What a thread counts and has ready; written by that thread alone, but for `own`.
   struct alignas(128) thread_part {
