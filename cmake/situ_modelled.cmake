@@ -4,10 +4,6 @@
 #
 # The program is not position-independent, so that its addresses are the same in each run. libtsan is not linked: the hooks are ours.
 
-set(SITU_MODELLED_OPTIONS -fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan -fsanitize-coverage=trace-pc
-  -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp -fno-builtin-strlen -fno-tree-loop-distribute-patterns
-  -fno-pie -fno-omit-frame-pointer -g1)
-
 # situ_modelled_links(OUT LIBRARIES...): what to link in place of them.
 function(situ_modelled_links out)
   set(made)
@@ -43,6 +39,9 @@ function(situ_modelled_sources target out)
     if(replaced AND source IN_LIST replaced)
       continue()
     endif()
+    if(source MATCHES "\\$<")
+      message(FATAL_ERROR "situ_add_modelled: ${source} of ${target} is a generator expression, whose form with hooks cannot be made; name the files")
+    endif()
     if(NOT IS_ABSOLUTE "${source}")
       set(source ${folder}/${source})
     endif()
@@ -56,7 +55,11 @@ endfunction()
 
 function(situ_model_options target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${target} PRIVATE ${SITU_MODELLED_OPTIONS})
+  # Here, not in a variable: who adds Situ as a folder of its build calls this from outside.
+  target_compile_options(${target} PRIVATE
+    -fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan -fsanitize-coverage=trace-pc
+    -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp -fno-builtin-strlen -fno-tree-loop-distribute-patterns
+    -fno-pie -fno-omit-frame-pointer -g1)
   target_compile_definitions(${target} PRIVATE SITU_MODEL=1)
   target_compile_features(${target} PUBLIC cxx_std_20)
 endfunction()
@@ -104,8 +107,8 @@ function(situ_modelled_library library out)
 endfunction()
 
 function(situ_add_modelled target)
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR SITU_SANITIZE)
-    message(FATAL_ERROR "situ_add_modelled(${target}): needs gcc, whose hooks see every access, and a build without sanitizers")
+  if(NOT TARGET situ_model_runtime)
+    message(FATAL_ERROR "situ_add_modelled(${target}): needs x86-64, gcc, whose hooks see every access, and a build of Situ without sanitizers")
   endif()
   set(name ${target}_modelled)
   situ_modelled_sources(${target} sources)
@@ -124,5 +127,8 @@ function(situ_add_modelled target)
   if(file)
     set_target_properties(${name} PROPERTIES OUTPUT_NAME ${file}_modelled)
   endif()
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder} LINK_DEPENDS ${SITU_MODEL_SEALED})
+  if(folder)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
+  endif()
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${SITU_MODEL_SEALED})
 endfunction()

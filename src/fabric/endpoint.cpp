@@ -153,7 +153,7 @@ draft endpoint::begin(outgoing& out, std::uint32_t arguments, std::uint32_t payl
 
 namespace {
 // From its further arguments to the end of its payload, if that lies there.
-void write_back_record(const draft& message, std::uint32_t payload_bytes) noexcept {
+[[maybe_unused]] void write_back_record(const draft& message, std::uint32_t payload_bytes) noexcept {
   const auto* const begin = reinterpret_cast<const std::byte*>(message.more_words);
   const std::uint32_t more = message.argument_count - std::min(message.argument_count, message.words_in_cell);
   const std::byte* const end =
