@@ -111,16 +111,16 @@ void offload_agent::run() {
   }
 }
 
-// Invariant 3: the oldest request first.
+// Invariant 3: the oldest request first. Who made a request has handed its fields over with its step.
 bool offload_agent::serve_next() {
   offload_queue& queue = *queue_.local();
   std::size_t oldest = offload_queue::entry_count;
   offload_state state = 0;
   for (std::size_t i = 0; i < offload_queue::entry_count; ++i) {
     const offload_state found = queue.entries[i].state.look();
-    if (!is_agents(step_of(found)) ||
-        (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket))
-      continue;
+    if (!is_agents(step_of(found))) continue;
+    invalidate(queue.entries[i].fields(), offload_entry::field_bytes());
+    if (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket) continue;
     oldest = i;
     state = found;
   }
@@ -132,7 +132,6 @@ bool offload_agent::serve_next() {
 void offload_agent::serve(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const std::uint32_t waiting = entry.waiting_place;
-  invalidate(entry.fields(), offload_entry::field_bytes());
   offload_step outcome = offload_step::failed;
   try {
     outcome = perform(i, step_of(state));

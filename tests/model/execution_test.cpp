@@ -152,7 +152,57 @@ TEST(ModelledExecution, AStaleReadIsReadAndFound) {
   EXPECT_THAT(fixed.err, HasSubstr("coherence: 0 stale reads, 0 lost writes"));
 }
 
+// The C library allocates under its own locks, of which two threads want the same one.
+TEST(ModelledExecution, TwoThreadsThatPrintFirstDoNotStandStill) {
+  EXPECT_EQ(model_run("flat", "model_library_calls", {"print"}).out, "one\ntwo\n");
+}
+
+TEST(ModelledExecution, WhoLooksInVainWaitsForWhoSleeps) {
+  EXPECT_EQ(model_run("flat", "model_library_calls", {"look"}).out, "set\n");
+  const command_result for_ever = model_run("flat", "model_library_calls", {"look-for-ever"});
+  EXPECT_EQ(for_ever.exit_code, 3);
+  EXPECT_THAT(for_ever.err, HasSubstr("nothing has changed for long"));
+}
+
+TEST(ModelledExecution, TheCLibrarysCallsAreTheMachines) {
+  const auto printed = [](const char* what) {
+    return model_run("flat:tiles=2,cores=3", "model_library_calls", {what}).out;
+  };
+  EXPECT_EQ(printed("allocate"), "1 1 1\n");
+  EXPECT_EQ(printed("odd-times"), "-1 0\n");
+  EXPECT_EQ(printed("clocks"), "1 1\n1 1\n");
+  EXPECT_EQ(printed("cores"), "6 6\n");
+  EXPECT_EQ(printed("lock-for-a-time"), "1\n");
+  const command_result spins = model_run("flat", "model_library_calls", {"spin"});
+  EXPECT_EQ(spins.exit_code, 2);
+  EXPECT_THAT(spins.err, HasSubstr("pthread_spin_lock is not modelled"));
+}
+
+// Fails before the program begins; and where the report has no room, what it has printed is there.
+TEST(ModelledExecution, AReportThatCannotBeWrittenIsSaid) {
+  const command_result nowhere = model_run("flat", "model_walk", {"10", "1"}, {"--json", "/no/such/folder/x"});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_EQ(nowhere.out, "");
+  const command_result full = model_run("flat", "model_walk", {"10", "1"}, {"--json", "/dev/full"});
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_EQ(full.out, "10\n");
+  EXPECT_THAT(full.err, HasSubstr("cannot write the report to /dev/full"));
+}
+
+TEST(ModelledExecution, TheGuidesFirstProgramRuns) {
+  const command_result hello = model_run(nemesys, "../hello", {}, {"-n", "2", "--quiet"});
+  EXPECT_EQ(hello.exit_code, 0) << hello.err;
+  EXPECT_THAT(hello.out, HasSubstr("place 1 of 2"));
+  EXPECT_THAT(hello.out, HasSubstr("a task at place 1"));
+}
+
 TEST(ModelledExecution, WhatCannotBeRunIsSaid) {
+  for (const auto& [machine, said] :
+       {std::pair{"flat:sets=8589934592", "is more than 1048576"}, std::pair{"flat:tiles=1025", "is more than 1024"},
+        std::pair{"flat:cores=4294967297", "is more than 1024"},
+        std::pair{"flat:tiles=1024,cores=1024,sets=1024", "tiles * cores * sets"}})
+    EXPECT_THAT(model_run(machine, "model_walk").err, HasSubstr(said));
+
   EXPECT_THAT(model_run("nothing", "model_two_threads").err, HasSubstr("nothing: cannot be read"));
   EXPECT_THAT(model_run("flat:cores=none", "model_two_threads").err, HasSubstr("\"none\" is no number above 0"));
   EXPECT_THAT(model_run("flat:rows=1", "model_two_threads").err, HasSubstr("there are tiles, cores"));

@@ -45,7 +45,7 @@ std::string find_modelled(const std::string& name) {
   if (!is_modelled_program(file))
     situ::throw_error(situ::errc::bad_launch,
                       fmt::format("{} is not built for modelled machines: add situ_add_modelled(TARGET) after its "
-                                  "add_executable, and build TARGET_modelled",
+                                  "add_executable, in a build that has Situ as a folder, and build TARGET_modelled",
                                   file));
   return file;
 }

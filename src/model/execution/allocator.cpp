@@ -6,7 +6,8 @@
 //   a block with a larger alignment has a second header before it, which points to the first
 //
 // Four classes to each doubling, a list of free blocks for each. Its inside is not instrumented: an allocation costs
-// `call_cycles` and a write of the header, to free one a read of it.
+// `call_cycles` and a write of the header, to free one a read of it. The C library allocates under locks of its own
+// (printf, setenv, atexit), so nobody else gets the turn in here: who waited for such a lock would stop them all.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -25,7 +26,6 @@ namespace situ::model {
 namespace {
 
 constexpr std::uint64_t call_cycles = 60;  // assumed: a hit in a thread's cache of a usual allocator
-constexpr std::uint32_t most_tiles = 1024;
 constexpr std::uint32_t tile_of_nobody = most_tiles;
 constexpr std::size_t arena_bytes = std::size_t{1} << 36;
 constexpr std::uint32_t classes = 160;
@@ -113,7 +113,9 @@ std::size_t room_of(void* block) noexcept {
 void charge(const void* block, access_kind kind) {
   if (running == &nobody) return;
   running->clock += call_cycles * running->period_ps;
+  the_engine->hold_others();
   the_engine->access(reinterpret_cast<std::uintptr_t>(block) - sizeof(header), sizeof(header), kind);
+  the_engine->release_others();
 }
 
 void* allocate(std::size_t bytes) noexcept {
@@ -127,7 +129,9 @@ void* allocate(std::size_t bytes) noexcept {
 }
 
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+  if (!std::has_single_bit(alignment)) return errno = EINVAL, nullptr;
   if (alignment <= 16) return allocate(bytes);
+  if (bytes > arena_bytes || alignment > arena_bytes) return errno = ENOMEM, nullptr;
   auto* const first = static_cast<char*>(allocate(bytes + alignment));
   if (first == nullptr) return nullptr;
   const std::uintptr_t at = (reinterpret_cast<std::uintptr_t>(first) + alignment) & ~(alignment - 1);
@@ -170,8 +174,15 @@ void* realloc(void* before, std::size_t bytes) noexcept {
 void* memalign(std::size_t alignment, std::size_t bytes) noexcept { return allocate_aligned(alignment, bytes); }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return allocate_aligned(alignment, bytes); }
 int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
-  *block = allocate_aligned(alignment, bytes);
-  return *block == nullptr ? ENOMEM : 0;
+  if (!std::has_single_bit(alignment) || alignment < sizeof(void*)) return EINVAL;
+  void* const made = allocate_aligned(alignment, bytes);
+  if (made == nullptr) return ENOMEM;
+  *block = made;
+  return 0;
+}
+void* valloc(std::size_t bytes) noexcept { return allocate_aligned(4096, bytes); }
+void* pvalloc(std::size_t bytes) noexcept {
+  return bytes > arena_bytes ? nullptr : allocate_aligned(4096, (bytes + 4095) & ~std::size_t{4095});
 }
 std::size_t malloc_usable_size(void* block) noexcept { return block == nullptr ? 0 : room_of(block); }
 
@@ -185,5 +196,8 @@ void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
   if (got >= 0 || got < -4095) return reinterpret_cast<void*>(got);
   errno = static_cast<int>(-got);
   return MAP_FAILED;
+}
+void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  return mmap(wanted, bytes, protection, flags, file, offset);
 }
 }

@@ -129,10 +129,16 @@ void engine::handle_due() {
   }
   thread& woken = *threads_[timers_.begin()->second];
   if (woken.word == nullptr) note_progress();  // it only waits for time to pass
-  if (busy_.empty() && ++lonely_wakes_ > most_lonely_wakes)
+  if (busy_.empty() && ++lonely_wakes_ - progress_at_ > most_lonely_wakes && !may_yet_change())
     deadlock("nothing has changed for long, all threads look and sleep in turn");
   woken.timed_out = true;
   make_ready(woken, timer);
+}
+
+bool engine::may_yet_change() const noexcept {
+  return !events_.empty() || std::ranges::any_of(sleepers_, [&](const thread* t) {
+    return t->wake_at != never && (t->word == nullptr || t->slept_at <= progress_at_);
+  });
 }
 
 core& engine::next_core() {
@@ -244,6 +250,7 @@ bool engine::sleep(const void* word, time_ps wake_at, const char* waits_for) {
     me.wake_at = wake_at;
     me.waits_for = waits_for;
     me.timed_out = false;
+    me.slept_at = lonely_wakes_;
     sleepers_.push_back(&me);
     if (wake_at != never) timers_.insert({wake_at, me.index});
     leave_core(*me.on);

@@ -4,7 +4,8 @@
 //   1. One host thread runs everything. `running` is the core whose thread runs; where the executor's own code runs,
 //      or no program has begun yet, it is `nobody`, for which nothing is counted and nothing is switched.
 //   2. What others can see (a miss, a first write to a line, an atomic, a wake-up, an event) happens in the order of
-//      time: a core does it only while no other core that has work, no timer and no event is earlier.
+//      time: a core does it only while no other core that has work, no timer and no event is earlier. Not in order are
+//      malloc and free, and what runs under a lock of the C library (hold_others).
 //   3. Between such points a core runs ahead of the others by at most a quantum; none where order is strict.
 //   4. A core has one running thread; others that are ready on it wait for it to sleep, to yield, or for its slice.
 //   5. Every choice depends on clocks and numbers alone, so that each run is the same.
@@ -30,6 +31,7 @@ namespace situ::model {
 struct thread;
 
 inline constexpr time_ps never = no_time;
+inline constexpr std::uint32_t most_tiles = 1024;  // of a machine that programs run on; what memory is laid out for
 
 // What the hooks touch comes first.
 struct core {
@@ -84,6 +86,7 @@ struct thread {
   const void* word = nullptr;  // sleeps on it
   const char* waits_for = "";  // in words
   time_ps wake_at = never;
+  std::uint64_t slept_at = 0;  // lonely wakes until then
   thread* joiner = nullptr;
   void* (*body)(void*) = nullptr;
   void* argument = nullptr;
@@ -176,7 +179,9 @@ class engine {
   void set_horizon(core& c);
   [[nodiscard]] time_ps next_due() const noexcept;
   void handle_due();
-  void note_progress() noexcept { lonely_wakes_ = 0; }
+  void note_progress() noexcept { progress_at_ = lonely_wakes_; }
+  // Somebody has yet to wake whom nobody has seen wake since something has last changed.
+  [[nodiscard]] bool may_yet_change() const noexcept;
   [[noreturn]] void deadlock(const char* why);
   void mix(std::uint64_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
 
@@ -197,7 +202,8 @@ class engine {
   std::uint64_t switches_ = 0;
   bool checks_coherence_ = false;
   std::uint32_t held_ = 0;
-  std::uint64_t lonely_wakes_ = 0;  // timers in a row that found everybody asleep
+  std::uint64_t lonely_wakes_ = 0;  // timers that found everybody asleep
+  std::uint64_t progress_at_ = 0;   // how many there were when something has last changed
 };
 
 extern engine* the_engine;

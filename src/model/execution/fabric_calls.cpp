@@ -65,9 +65,15 @@ void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, s
 }
 
 void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept {
-  std::memcpy(to, from, bytes);
-  of_the_running_core(
-      [&](core& c) { return the_engine->machine().dma(c.index, address_of(to), address_of(from), bytes, c.clock); });
+  if (running == &nobody) return static_cast<void>(std::memcpy(to, from, bytes));
+  of_the_running_core([&](core& c) {
+    memory_port& machine = the_engine->machine();
+    const time_ps over = machine.dma(c.index, address_of(to), address_of(from), bytes, c.clock);
+    machine.see_memory(address_of(from), bytes, false);
+    machine.see_memory(address_of(to), bytes, true);
+    std::memcpy(to, from, bytes);
+    return over;
+  });
 }
 
 void situ_model_write_back(const void* at, std::size_t bytes) noexcept {

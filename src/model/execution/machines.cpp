@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "model/execution/engine.h"
 #include "model/execution/flat_machine.h"
 #include "model/execution/parts_machine.h"
 
@@ -20,7 +21,20 @@ std::uint64_t number_in(std::string_view text) {
   return value;
 }
 
+constexpr std::uint64_t most_cores_a_tile = 1024;
+constexpr std::uint64_t most_sets = 1 << 20;
+constexpr std::uint64_t most_entries = 1 << 26;  // of all caches together: 512 MiB
+constexpr std::uint64_t most_ns = 1'000'000'000;
+
+[[nodiscard]] std::uint64_t most_of(std::string_view key) {
+  if (key == "tiles") return most_tiles;
+  if (key == "cores") return most_cores_a_tile;
+  return key == "sets" ? most_sets : most_ns;
+}
+
 void set(flat_shape& shape, std::string_view key, std::uint64_t value) {
+  if (value > most_of(key))
+    throw std::runtime_error{fmt::format("flat machine: \"{}={}\" is more than {}", key, value, most_of(key))};
   if (key == "tiles")
     shape.tiles = static_cast<std::uint32_t>(value);
   else if (key == "cores")
@@ -49,6 +63,10 @@ flat_shape flat_shape_of(std::string_view text) {
       throw std::runtime_error{fmt::format("flat machine: \"{}\" is not of the form key=number", each)};
     set(shape, each.substr(0, equals), number_in(each.substr(equals + 1)));
   }
+  const std::uint64_t entries = std::uint64_t{shape.tiles} * shape.cores_a_tile * shape.sets;
+  if (entries > most_entries)
+    throw std::runtime_error{
+        fmt::format("flat machine: tiles * cores * sets is {}, more than {}", entries, most_entries)};
   return shape;
 }
 
@@ -57,7 +75,11 @@ flat_shape flat_shape_of(std::string_view text) {
 std::unique_ptr<memory_port> make_machine(const std::string& name) {
   if (name == "flat") return std::make_unique<flat_machine>();
   if (name.starts_with("flat:")) return std::make_unique<flat_machine>(flat_shape_of(std::string_view{name}.substr(5)));
-  return make_parts_machine(read_machine(name));
+  std::unique_ptr<memory_port> made = make_parts_machine(read_machine(name));
+  for (std::uint32_t core = 0; core < made->core_count(); ++core)
+    if (made->tile_of(core) >= most_tiles)
+      throw std::runtime_error{fmt::format("{}: programs run on machines of up to {} tiles", name, most_tiles)};
+  return made;
 }
 
 }  // namespace situ::model

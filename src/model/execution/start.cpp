@@ -10,15 +10,19 @@
 //   SITU_MODEL_QUIET     1: no table at the end
 #include "model/execution/start.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "model/execution/calls.h"
 #include "model/execution/coherence_log.h"
@@ -61,6 +65,7 @@ char** arguments = nullptr;
 std::uint64_t begin_ns = 0;
 coherence_log* mistakes = nullptr;  // where they are looked for
 bool is_over = false;
+long report_file = -1;  // where one is asked for
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -102,6 +107,18 @@ char** copy_texts(char** from, std::size_t extra) {
   return made;
 }
 
+void write_json(std::string_view text) {
+  while (!text.empty()) {
+    const long written = host_call(SYS_write, report_file, reinterpret_cast<long>(text.data()), std::ssize(text));
+    if (written == -EINTR) continue;
+    if (written <= 0) break;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (host_call(SYS_close, report_file) == 0 && text.empty()) return;
+  std::fflush(nullptr);  // what the program has printed
+  give_up(("cannot write the report to " + options.json).c_str());
+}
+
 void write_report(int code) {
   if (std::exchange(is_over, true)) return;
   running = &nobody;
@@ -109,12 +126,23 @@ void write_report(int code) {
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
   if (mistakes != nullptr) say(mistakes->text().c_str());
+  if (report_file >= 0) write_json(report_json(*the_engine, figures, code, mistakes));
+}
+
+// By the host's calls: buffers of the C library would move what the program allocates.
+void open_json() {
   if (options.json.empty()) return;
-  std::FILE* const file = std::fopen(options.json.c_str(), "we");
-  if (file == nullptr) give_up(("cannot write the report to " + options.json).c_str());
-  const std::string text = report_json(*the_engine, figures, code, mistakes);
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fclose(file);
+  report_file = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(options.json.c_str()),
+                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (report_file < 0) give_up(("cannot write the report to " + options.json).c_str());
+}
+
+void make_engine() {
+  the_engine = new engine{make_machine(options.machine), options.engine};
+  if (!options.checks_coherence) return;
+  mistakes = new coherence_log;
+  if (!the_engine->check_coherence([](const coherence_report& found) { mistakes->note(found); }))
+    give_up("the machine's tiles are coherent, or there is one: nothing to check");
 }
 
 void run_main() {
@@ -147,18 +175,12 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   argument_count = argc;
   arguments = copy_texts(argv, 0);
   environ = copy_texts(environ, 0);
+  open_json();
   install_crash_handler();
-  std::unique_ptr<memory_port> machine;
   try {
-    machine = make_machine(options.machine);
+    make_engine();
   } catch (const std::exception& failure) {
     give_up(failure.what());
-  }
-  the_engine = new engine{std::move(machine), options.engine};
-  if (options.checks_coherence) {
-    mistakes = new coherence_log;
-    if (!the_engine->check_coherence([](const coherence_report& found) { mistakes->note(found); }))
-      give_up("the machine's tiles are coherent, or there is one: nothing to check");
   }
   on_exit([](int code, void*) { write_report(code); }, nullptr);
   begin_ns = host_ns();

@@ -82,17 +82,17 @@ void wake_from(const void* word, std::uint32_t count) {
 int& state_of(pthread_rwlock_t* lock) { return *reinterpret_cast<int*>(lock); }
 unsigned& value_of(sem_t* semaphore) { return *reinterpret_cast<unsigned*>(semaphore); }
 
-int lock_to_read(pthread_rwlock_t* lock, bool may_wait) {
+int lock_to_read(pthread_rwlock_t* lock, bool may_wait, time_ps until = never) {
   touch(lock);
   if (state_of(lock) < 0 && !may_wait) return EBUSY;
-  wait_until(lock, never, "a lock to read", [&] { return state_of(lock) >= 0; });
+  if (!wait_until(lock, until, "a lock to read", [&] { return state_of(lock) >= 0; })) return ETIMEDOUT;
   ++state_of(lock);
   return 0;
 }
-int lock_to_write(pthread_rwlock_t* lock, bool may_wait) {
+int lock_to_write(pthread_rwlock_t* lock, bool may_wait, time_ps until = never) {
   touch(lock);
   if (state_of(lock) != 0 && !may_wait) return EBUSY;
-  wait_until(lock, never, "a lock to write", [&] { return state_of(lock) == 0; });
+  if (!wait_until(lock, until, "a lock to write", [&] { return state_of(lock) == 0; })) return ETIMEDOUT;
   state_of(lock) = -1;
   return 0;
 }
@@ -137,6 +137,12 @@ int pthread_join(pthread_t which, void** result) {
   if (result != nullptr) *result = got;
   return 0;
 }
+int pthread_tryjoin_np(pthread_t which, void** result) noexcept {
+  thread* const found = the_engine->find(which);
+  if (found == nullptr) return ESRCH;
+  the_engine->take_turn();
+  return found->state == thread_state::done ? pthread_join(which, result) : EBUSY;
+}
 int pthread_detach(pthread_t which) noexcept {
   thread* const found = the_engine->find(which);
   if (found == nullptr) return ESRCH;
@@ -157,7 +163,8 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const times
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) { return wait_on(condition, mutex, never); }
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  return wait_on(condition, mutex, modelled_time(CLOCK_REALTIME, *until));
+  const bool is_monotonic = (condition->__data.__wrefs & 2) != 0;  // as pthread_cond_init has set it
+  return wait_on(condition, mutex, modelled_time(is_monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, *until));
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   return wait_on(condition, mutex, modelled_time(clock, *until));
@@ -217,6 +224,18 @@ int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept { return lock_to_read
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept { return lock_to_read(lock, false); }
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept { return lock_to_write(lock, true); }
 int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept { return lock_to_write(lock, false); }
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
+  return lock_to_read(lock, true, modelled_time(CLOCK_REALTIME, *until));
+}
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) noexcept {
+  return lock_to_write(lock, true, modelled_time(CLOCK_REALTIME, *until));
+}
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) noexcept {
+  return lock_to_read(lock, true, modelled_time(clock, *until));
+}
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* until) noexcept {
+  return lock_to_write(lock, true, modelled_time(clock, *until));
+}
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
   int& state = state_of(lock);
   state = state < 0 ? 0 : state - 1;
@@ -279,7 +298,14 @@ int sched_setaffinity(pid_t, std::size_t bytes, const cpu_set_t* set) noexcept {
   errno = EINVAL;
   return -1;
 }
+long sysconf(int name) noexcept {
+  using ask = long (*)(int);
+  static const auto real = reinterpret_cast<ask>(dlsym(RTLD_NEXT, "sysconf"));
+  if (the_engine != nullptr && (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF)) return core_count();
+  return real(name);
+}
 int get_nprocs() noexcept { return the_engine == nullptr ? 1 : static_cast<int>(core_count()); }
+int get_nprocs_conf() noexcept { return get_nprocs(); }
 
 // The library calls `visit` under its lock: who would wait for that is another thread of ours, not of the host.
 int dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data) {

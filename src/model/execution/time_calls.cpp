@@ -6,9 +6,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdint>
 #include <ctime>
+#include <exception>
 
 #include "model/execution/calls.h"
 #include "model/execution/engine.h"
@@ -33,8 +35,13 @@ std::uint64_t now_ps() noexcept {
   return running->clock;
 }
 
-std::uint64_t ns_of(const timespec& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * ns_a_second + static_cast<std::uint64_t>(time.tv_nsec);
+// A negative time is 0; one that has no room in a signed number is the largest.
+std::int64_t ns_of(const timespec& time) {
+  if (time.tv_sec < 0) return 0;
+  std::int64_t ns = 0;
+  const bool is_too_much = __builtin_mul_overflow(time.tv_sec, static_cast<std::int64_t>(ns_a_second), &ns) ||
+                           __builtin_add_overflow(ns, std::max(time.tv_nsec, 0L), &ns);
+  return is_too_much ? INT64_MAX : ns;
 }
 timespec timespec_of(std::uint64_t ns) {
   return {static_cast<std::time_t>(ns / ns_a_second), static_cast<long>(ns % ns_a_second)};
@@ -46,13 +53,14 @@ void sleep_until(time_ps when) {
 }
 
 time_ps after(std::int64_t ns) noexcept {
-  return ns < 0 ? never : running->clock + static_cast<std::uint64_t>(ns) * ps_a_ns;
+  if (ns < 0 || static_cast<std::uint64_t>(ns) > (never - running->clock) / ps_a_ns) return never;
+  return running->clock + static_cast<std::uint64_t>(ns) * ps_a_ns;
 }
 
 long futex(std::uint32_t* word, int operation, std::uint32_t value, const timespec* time) {
   switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
-      if (situ_model_wait(word, value, time == nullptr ? -1 : static_cast<std::int64_t>(ns_of(*time))) == 0) return 0;
+      if (situ_model_wait(word, value, time == nullptr ? -1 : ns_of(*time)) == 0) return 0;
       return -1;
     case FUTEX_WAIT_BITSET: {
       const bool is_date = (operation & FUTEX_CLOCK_REALTIME) != 0;
@@ -72,7 +80,7 @@ long futex(std::uint32_t* word, int operation, std::uint32_t value, const timesp
 }  // namespace
 
 time_ps modelled_time(clockid_t clock, const timespec& shown) noexcept {
-  std::uint64_t ns = ns_of(shown);
+  auto ns = static_cast<std::uint64_t>(ns_of(shown));
   if (shows_date(clock)) ns = ns > epoch_ns ? ns - epoch_ns : 0;
   return ns > never / ps_a_ns ? never : ns * ps_a_ns;
 }
@@ -107,7 +115,11 @@ void situ_model_map_slice(std::uint32_t place, const void* begin, const void* he
   if (the_engine == nullptr) return;
   const outside_time scope;
   const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
-  the_engine->map_slice(place, address(begin), address(heap), address(end));
+  try {
+    the_engine->map_slice(place, address(begin), address(heap), address(end));
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
 }
 std::uint32_t situ_model_core_count() noexcept {
   return the_engine == nullptr ? 1 : static_cast<std::uint32_t>(the_engine->cores().size());
@@ -128,9 +140,16 @@ std::time_t time(std::time_t* now) noexcept {
   if (now != nullptr) *now = seconds;
   return seconds;
 }
+int timespec_get(timespec* now, int base) noexcept {
+  if (base != TIME_UTC) return 0;
+  clock_gettime(CLOCK_REALTIME, now);
+  return base;
+}
+// The process's time is the running core's.
+std::clock_t clock() noexcept { return static_cast<std::clock_t>(now_ps() / ps_a_ns / (ns_a_second / CLOCKS_PER_SEC)); }
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*) {
   if (running == &nobody) return 0;
-  sleep_until((flags & TIMER_ABSTIME) != 0 ? modelled_time(clock, *time) : running->clock + ns_of(*time) * ps_a_ns);
+  sleep_until((flags & TIMER_ABSTIME) != 0 ? modelled_time(clock, *time) : after(ns_of(*time)));
   return 0;
 }
 int nanosleep(const timespec* time, timespec* left) { return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left); }
