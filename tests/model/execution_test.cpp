@@ -173,6 +173,7 @@ TEST(ModelledExecution, TheCLibrarysCallsAreTheMachines) {
   EXPECT_EQ(printed("clocks"), "1 1\n1 1\n");
   EXPECT_EQ(printed("cores"), "6 6\n");
   EXPECT_EQ(printed("lock-for-a-time"), "1\n");
+  EXPECT_EQ(printed("detach"), "30\n");
   const command_result spins = model_run("flat", "model_library_calls", {"spin"});
   EXPECT_EQ(spins.exit_code, 2);
   EXPECT_THAT(spins.err, HasSubstr("pthread_spin_lock is not modelled"));

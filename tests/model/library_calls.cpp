@@ -95,6 +95,33 @@ void lock_for_a_time() {
   }}.join();
 }
 
+int ended = 0;
+struct counts_its_end {
+  bool is_used = false;
+  ~counts_its_end() { ++ended; }
+};
+thread_local counts_its_end end_of_mine;
+
+void* use_mine(void*) {
+  end_of_mine.is_used = true;
+  return nullptr;
+}
+
+// Detached before, while, and after they run: each thread's variables end.
+void detach() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  for (int i = 0; i < 30; ++i) {
+    pthread_t made{};
+    pthread_create(&made, i % 3 == 0 ? &attributes : nullptr, &use_mine, nullptr);
+    if (i % 3 == 1) pthread_detach(made);
+    std::this_thread::sleep_for(1ms);
+    if (i % 3 == 2) pthread_detach(made);
+  }
+  std::printf("%d\n", ended);
+}
+
 void spin() {
   pthread_spinlock_t lock;
   pthread_spin_init(&lock, 0);
@@ -114,5 +141,6 @@ int main(int argc, char** argv) {
   if (what == "clocks") wait_by_clock(CLOCK_MONOTONIC), wait_by_clock(CLOCK_REALTIME);
   if (what == "cores") ask_for_cores();
   if (what == "lock-for-a-time") lock_for_a_time();
+  if (what == "detach") detach();
   if (what == "spin") spin();
 }

@@ -183,6 +183,13 @@ void engine::run(core& next) {
     from.shows_stack = false;
     switch_to(*from.host, *asks_for_stacks_->host);
   }
+  release_ended();
+}
+
+// pre: running on another thread's stack, outside time. Their thread-local variables end here.
+void engine::release_ended() {
+  for (thread* const t : ended_) std::exchange(t->host, nullptr)->release();
+  ended_.clear();
 }
 
 void engine::yield() {
@@ -325,6 +332,7 @@ thread& engine::make_thread(core& on, std::size_t stack_bytes) {
 void engine::thread_entry() {
   engine& here = *the_engine;
   thread& me = *here.self_;
+  here.release_ended();
   running = me.on;
   me.has_begun = true;
   here.end_thread(me.body(me.argument));
@@ -373,6 +381,7 @@ void engine::end_thread(void* result) {
   --me.on->threads_here;
   const time_ps when = me.on->clock;
   leave_core(*me.on);
+  if (me.is_detached) ended_.push_back(&me);
   if (me.joiner != nullptr) make_ready(*me.joiner, when + wake_cycles * me.on->period_ps);
   note_progress();
   run(next_core());
@@ -390,6 +399,13 @@ void* engine::join(thread& ended) {
   const outside_time scope;
   if (ended.host != nullptr) std::exchange(ended.host, nullptr)->release();
   return ended.result;
+}
+
+void engine::detach(thread& which) {
+  which.is_detached = true;
+  if (which.state != thread_state::done) return;
+  const outside_time scope;
+  std::exchange(which.host, nullptr)->release();
 }
 
 void engine::move_to(core& target) {

@@ -117,6 +117,8 @@ class engine {
   // The running thread ends.
   [[noreturn]] void end_thread(void* result);
   void* join(thread& ended);
+  // Nobody will join it.
+  void detach(thread& which);
 
   // A place's slice of a job: [begin, end), its heap from `heap` on.
   void map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap, std::uintptr_t end);
@@ -179,6 +181,7 @@ class engine {
   void set_horizon(core& c);
   [[nodiscard]] time_ps next_due() const noexcept;
   void handle_due();
+  void release_ended();
   void note_progress() noexcept { progress_at_ = lonely_wakes_; }
   // Somebody has yet to wake whom nobody has seen wake since something has last changed.
   [[nodiscard]] bool may_yet_change() const noexcept;
@@ -195,7 +198,7 @@ class engine {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t next_event_ = 0;
   thread* self_ = nullptr;
-  thread* ended_ = nullptr;  // whose storage may go once nobody runs on it
+  std::vector<thread*> ended_;  // detached ones, whose storage may go once nobody runs on it
   thread* asks_for_stacks_ = nullptr;
   std::vector<std::uint32_t> tiles_;  // that have cores
   std::uint64_t hash_ = 14695981039346656037ULL;

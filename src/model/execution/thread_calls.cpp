@@ -128,6 +128,9 @@ int pthread_create(pthread_t* made, const pthread_attr_t* attributes, void* (*bo
   the_engine->take_turn();
   thread& started = the_engine->start_thread(body, argument, stack_bytes_of(attributes));
   *made = started.host->fs_base();
+  int how = PTHREAD_CREATE_JOINABLE;
+  if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &how);
+  if (how == PTHREAD_CREATE_DETACHED) the_engine->detach(started);
   return 0;
 }
 int pthread_join(pthread_t which, void** result) {
@@ -146,7 +149,7 @@ int pthread_tryjoin_np(pthread_t which, void** result) noexcept {
 int pthread_detach(pthread_t which) noexcept {
   thread* const found = the_engine->find(which);
   if (found == nullptr) return ESRCH;
-  found->is_detached = true;
+  the_engine->detach(*found);
   return 0;
 }
 void pthread_exit(void*) { give_up("pthread_exit is not modelled: let the thread's function return"); }
