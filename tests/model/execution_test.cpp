@@ -150,6 +150,7 @@ TEST(ModelledExecution, AStaleReadIsReadAndFound) {
   const command_result fixed = checked_run("fixed");
   EXPECT_EQ(fixed.out, "0 7\n");
   EXPECT_THAT(fixed.err, HasSubstr("coherence: 0 stale reads, 0 lost writes"));
+  EXPECT_EQ(checked_run("fetched").out, "0 0\n");  // the tile's seven has not been written back
 }
 
 // The C library allocates under its own locks, of which two threads want the same one.

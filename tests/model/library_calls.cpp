@@ -1,4 +1,4 @@
-// What a program asks of the C library, by the first argument; prints what came of it. A hang ends it after a minute.
+// What a program asks of the C library, by the first argument; prints what came of it. A hang ends after 20 s.
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,10 +20,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The first to print allocates the stream's buffer under the stream's lock.
+// The first to print allocates the stream's buffer under the stream's lock, while the other is as early.
 void print_first() {
-  std::jthread one{[] { std::printf("one\n"); }};
-  std::jthread two{[] { std::printf("two\n"); }};
+  const auto when = std::chrono::steady_clock::now() + 1ms;
+  const auto print_then = [when](const char* text) {
+    std::this_thread::sleep_until(when);
+    std::printf("%s\n", text);
+  };
+  std::jthread one{print_then, "one"};
+  std::jthread two{print_then, "two"};
 }
 
 void allocate_too_much() {
@@ -132,7 +137,7 @@ void spin() {
 
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
-  alarm(60);
+  alarm(20);
   if (what == "print") print_first();
   if (what == "allocate") allocate_too_much();
   if (what == "look") look_and_sleep(false);

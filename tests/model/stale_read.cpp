@@ -1,6 +1,8 @@
 // A mistake that only a machine without coherent caches shows: place 1 writes a number and says so by an atomic word;
-// place 0, which has read the number before, reads it again. "fixed" hands it over. Prints what place 0 has read.
+// place 0, which has read the number before, reads it again. "fixed" hands it over. "fetched" copies it past the caches
+// without that, and so gets what the memory has. Prints what place 0 has read.
 #include <situ/base/detail/coherence.h>
+#include <situ/fabric/detail/carry.h>
 #include <situ/situ.h>
 
 #include <atomic>
@@ -14,6 +16,7 @@ struct alignas(64) shared {
   int number;
   alignas(64) std::uint64_t is_read;
   std::uint64_t is_written;
+  alignas(64) int copy;
 };
 
 void write_number(shared& at, bool is_fixed) {
@@ -23,8 +26,12 @@ void write_number(shared& at, bool is_fixed) {
   std::atomic_ref{at.is_written}.store(1);
 }
 
-int read_number(shared& at, bool is_fixed) {
+int read_number(shared& at, bool is_fixed, bool is_fetched) {
   while (std::atomic_ref{at.is_written}.load() == 0) {}
+  if (is_fetched) {
+    situ::detail::fetch_parcel(&at.copy, &at.number, sizeof at.number);
+    return at.copy;
+  }
   if (is_fixed) situ::detail::invalidate(&at.number, sizeof at.number);
   return at.number;
 }
@@ -33,6 +40,7 @@ int read_number(shared& at, bool is_fixed) {
 
 int main(int argc, char** argv) {
   const bool is_fixed = argc > 1 && std::strcmp(argv[1], "fixed") == 0;
+  const bool is_fetched = argc > 1 && std::strcmp(argv[1], "fetched") == 0;
   situ::runtime rt{argc, argv};
   situ::ptr<shared> at;
   if (situ::here().index() == 0) {
@@ -46,7 +54,7 @@ int main(int argc, char** argv) {
   } else if (situ::here().index() == 0) {
     const int before = at.local()->number;
     std::atomic_ref{at.local()->is_read}.store(1);
-    const int after = read_number(*at.local(), is_fixed);
+    const int after = read_number(*at.local(), is_fixed, is_fetched);
     std::printf("%d %d\n", before, after);
   }
   situ::barrier();
