@@ -21,7 +21,9 @@
 
 namespace situ {
 
+// Where pages come from; by default wherever the kernel takes them. cost: that of a string.
 struct memory_kind {
+  // In the order of the table above.
   enum class source : std::uint8_t { kernel, node, intent, huge, file, device };
   source from = source::kernel;
   std::uint32_t node = 0;            // of node
@@ -31,6 +33,7 @@ struct memory_kind {
   memory_kind() = default;
   // Along the ordering of an intent: options take `intent::bandwidth` for a kind.
   memory_kind(const situ::intent& by) : from{source::intent}, what{by} {}
+  // A NUMA node, whether there is one or not.
   [[nodiscard]] static memory_kind of_node(std::uint32_t number);
   // Throws bad_argument for a text that is none of those above.
   [[nodiscard]] static memory_kind parse(std::string_view text);
