@@ -29,7 +29,7 @@ struct model_run_options {
   std::string json;
 };
 
-constexpr const char* run_examples =
+constexpr const char* model_run_examples =
     "Examples:\n"
     "  situ model run --machine machines/nemesys-4x4.toml -n 4 ./hello   four places, each on a tile\n"
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
@@ -94,6 +94,6 @@ void add_model_command(CLI::App& app) {
                     "and lost write is told of");
   command->add_flag("--quiet", options->quiet, "No table at the end");
   command->prefix_command();  // from the program's name on, everything is the program's
-  command->footer(run_examples);
+  command->footer(model_run_examples);
   command->callback([command, options] { run(*options, command->remaining()); });
 }
