@@ -89,7 +89,8 @@ TEST(topo_command, waits_for_nothing_that_calls_itself_a_job) {
   ASSERT_TRUE(reader >= 0 && sign >= 0 && path >= 0);
   const outcome result = run("--jobs --json", "timeout 20 env");
   ASSERT_EQ(result.exit_code, 0) << result.text;
-  for (const auto& job : nlohmann::json::parse(result.text)["jobs"]) EXPECT_NE(job["launcher"], getpid());
+  const auto found = nlohmann::json::parse(result.text);
+  for (const auto& job : found["jobs"]) EXPECT_NE(job["launcher"], getpid());
   for (const int each : {reader, sign, path}) close(each);
 }
 
