@@ -128,7 +128,7 @@ class writer {
     if (n.kind == node_kind::cache) out_ += fmt::format("cache = \"{}\"\n", name(n.cache));
     if (n.kind == node_kind::device && n.device != device_kind::other)
       out_ += fmt::format("device = \"{}\"\n", name(n.device));
-    if (n.kind == node_kind::cache && n.level > 0) out_ += fmt::format("level = {}\n", n.level);
+    if (n.kind == node_kind::cache) count("level", n.level);
     const bool even = std::adjacent_find(f.counts.begin(), f.counts.end(), std::not_equal_to<>{}) == f.counts.end();
     if (!even) {
       out_ += fmt::format("count = [{}]\n", fmt::join(f.counts, ", "));
@@ -154,8 +154,8 @@ class writer {
 
   void figures(const node_facts& n) {
     if (n.bytes > 0) out_ += fmt::format("size = \"{}\"\n", exact_bytes(n.bytes));
-    if (n.line_bytes > 0) out_ += fmt::format("line_bytes = {}\n", n.line_bytes);
-    if (n.ways > 0) out_ += fmt::format("ways = {}\n", n.ways);
+    count("line_bytes", n.line_bytes);
+    count("ways", n.ways);
     if (n.hertz > 0) out_ += fmt::format("clock = \"{}\"\n", exact_hertz(n.hertz));
     time("latency", n.latency_ns);
     rate("bandwidth", n.bandwidth);
@@ -265,7 +265,7 @@ class writer {
     rate("bandwidth", a.bandwidth);
     rate("read_bandwidth", a.read_bandwidth);
     rate("write_bandwidth", a.write_bandwidth);
-    if (a.distance > 0) out_ += fmt::format("distance = {}\n", a.distance);
+    count("distance", a.distance);
     return next;
   }
 
