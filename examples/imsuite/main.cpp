@@ -10,6 +10,7 @@
 #include "report.h"
 #include "validate.h"
 
+#include <situ/model/region.h>
 #include <situ/situ.h>
 
 #include <CLI/CLI.hpp>
@@ -119,8 +120,15 @@ outcome play(const problem& p, const options& o) {
   using clock = std::chrono::steady_clock;
   for (std::uint32_t i = 0; i < o.repeat; ++i) {
     clock::time_point begin;
-    check(run(p, {[&] { begin = clock::now(); },
-                  [&] { result.seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count()); }}));
+    std::optional<situ::model::region> computing;  // of interest on modelled machines
+    check(run(p, {[&] {
+                    computing.emplace("compute");
+                    begin = clock::now();
+                  },
+                  [&] {
+                    result.seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
+                    computing.reset();
+                  }}));
   }
   if (o.log_graphs) {
     copy_log log;

@@ -216,4 +216,31 @@ TEST(ModelledExecution, WhatCannotBeRunIsSaid) {
   EXPECT_THAT(alone.err, HasSubstr("start it with `situ model run`"));
 }
 
+// tests/model/regions.cpp: 500 + 250 + 250 lines of 64 bytes in the region, on a machine whose misses take 100 ns.
+TEST(ModelledExecution, ARegionHasItsOwnFigures) {
+  const json report = report_of("flat:cores=2,miss=100", "model_regions", {"700"});
+  ASSERT_EQ(report["regions"].size(), 1u);
+  const json& part = report["regions"][0];
+  EXPECT_EQ(part["name"], "part");
+  EXPECT_EQ(part["times"], 2);
+  std::uint64_t misses = 0;
+  for (const json& core : part["cores"]) misses += core["to_machine"].get<std::uint64_t>();
+  EXPECT_GE(misses, 1000u);
+  EXPECT_LT(misses, 1300u);  // the thread is made, too
+  EXPECT_GE(part["modelled_ps"], 1000 * 100'000);
+  EXPECT_LT(part["modelled_ps"], 1300 * 100'000);
+  EXPECT_GT(report["modelled_ps"], 2700 * 100'000);
+}
+
+TEST(ModelledExecution, FastForwardPricesNothingBeforeItsRegion) {
+  const json all = report_of("flat:cores=2,miss=100", "model_regions");
+  const json forward = report_of("flat:cores=2,miss=100", "model_regions", {}, {"--fast-forward", "part"});
+  EXPECT_EQ(forward["printed"], all["printed"]);
+  EXPECT_LT(forward["modelled_ps"].get<double>(), all["modelled_ps"].get<double>() - 0.9 * 1000 * 100'000);
+  EXPECT_NEAR(forward["regions"][0]["modelled_ps"].get<double>(), all["regions"][0]["modelled_ps"].get<double>(),
+              0.02 * all["regions"][0]["modelled_ps"].get<double>());
+  const command_result missed = model_run("flat", "model_regions", {}, {"--fast-forward", "parts", "--quiet"});
+  EXPECT_THAT(missed.err, HasSubstr("region parts never began"));
+}
+
 }  // namespace

@@ -26,6 +26,7 @@ struct model_run_options {
   bool strict = false;
   bool quiet = false;
   bool check_coherence = false;
+  std::string fast_forward;
   std::string json;
 };
 
@@ -64,6 +65,7 @@ void set(const char* name, const std::string& value) { ::setenv(name, value.c_st
   set("SITU_MODEL_STRICT", options.strict ? "1" : "0");
   set("SITU_MODEL_QUIET", options.quiet ? "1" : "0");
   set("SITU_MODEL_COHERENCE", options.check_coherence ? "1" : "0");
+  if (!options.fast_forward.empty()) set("SITU_MODEL_FAST_FORWARD", options.fast_forward);
   if (!options.json.empty()) set("SITU_MODEL_JSON", options.json);
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
@@ -88,6 +90,10 @@ void add_model_command(CLI::App& app) {
                    "How far a core may run ahead of others while nobody can see what it does (1000)")
       ->type_name("NS");
   command->add_flag("--strict", options->strict, "Never ahead: every access in the order of time (slow)");
+  command
+      ->add_option("--fast-forward", options->fast_forward,
+                   "Until this region of the program begins (situ/model/region.h), accesses are not priced")
+      ->type_name("REGION");
   command->add_option("--json", options->json, "Write the report as JSON, too")->type_name("FILE");
   command->add_flag("--check-coherence", options->check_coherence,
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "

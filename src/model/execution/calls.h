@@ -30,6 +30,10 @@ void situ_model_write_back_all() noexcept;
 void situ_model_invalidate(const void* at, std::size_t bytes) noexcept;
 void situ_model_invalidate_all() noexcept;
 
+// situ/model/region.h
+void situ_model_region_begin(const char* name) noexcept;
+void situ_model_region_end(const char* name) noexcept;
+
 // What the program's Situ offers the executor, where it has one: makes a job of so many places, which the first
 // situ::runtime joins with all its places as threads.
 void situ_model_make_job(std::uint32_t places) __attribute__((weak));

@@ -20,6 +20,7 @@
 #include <queue>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,8 @@ struct core {
   time_ps slice_begin = 0;
   time_ps idle_since = 0;
 
-  std::uint64_t slow[4] = {};  // accesses that went to the machine, by access_kind
+  std::uint64_t told_hits[2] = {};  // of `hits`, what the machine has been told
+  std::uint64_t slow[4] = {};       // accesses that went to the machine, by access_kind
   time_ps slow_ps = 0;         // their time
   time_ps idle_ps = 0;
   std::uint64_t switches = 0;
@@ -96,6 +98,7 @@ struct thread {
 struct engine_options {
   time_ps quantum_ps = 1'000'000;
   bool is_strict = false;
+  std::string fast_forward;  // until this region begins accesses are not priced; empty: all are
 };
 
 // Addresses of which tiles may see different bytes: each access to them is the machine's. Empty unless that is checked.
@@ -125,6 +128,11 @@ class engine {
   // Of a machine whose tiles are not coherent: tiles see the bytes that they would see there, and what that makes of
   // the program is counted. False where the machine is coherent.
   bool check_coherence(std::function<void(const coherence_report&)> found);
+
+  // Whether accesses are not priced yet: each takes what a hit in the first cache does, and no cache hears of it.
+  [[nodiscard]] bool is_fast_forward() const noexcept { return fast_forward_; }
+  // A region begins.
+  void stop_fast_forward(std::string_view region) noexcept { fast_forward_ = fast_forward_ && region != options_.fast_forward; }
 
   // --- of the running core
   // Waits until no other has something earlier to do: invariant 2.
@@ -172,6 +180,7 @@ class engine {
   static void thread_entry();
   [[nodiscard]] core& emptiest_core_of_tile(std::uint32_t tile) noexcept;
   thread& make_thread(core& on, std::size_t stack_bytes);
+  void pass_by(core& c, access_kind kind);
   void one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at);
   void make_ready(thread& t, time_ps when);
   void leave_core(core& c);
@@ -204,6 +213,7 @@ class engine {
   std::uint64_t hash_ = 14695981039346656037ULL;
   std::uint64_t switches_ = 0;
   bool checks_coherence_ = false;
+  bool fast_forward_ = false;
   std::uint32_t held_ = 0;
   std::uint64_t lonely_wakes_ = 0;  // timers that found everybody asleep
   std::uint64_t progress_at_ = 0;   // how many there were when something has last changed

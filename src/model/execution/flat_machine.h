@@ -47,7 +47,7 @@ class flat_machine final : public memory_port {
   bool check_coherence(std::function<void(const coherence_report&)>) override { return false; }
   void see(std::uint32_t, std::uintptr_t, std::uint32_t, access_kind, std::uintptr_t) override {}
   void see_memory(std::uintptr_t, std::size_t, bool) override {}
-  void set_front_hits(std::uint32_t, std::uint64_t, std::uint64_t) override {}
+  void add_front_hits(std::uint32_t, std::uint64_t, std::uint64_t) override {}
   [[nodiscard]] std::vector<part_counters> counters() const override;
 
  private:

@@ -62,8 +62,8 @@ class memory_port {
                    std::uintptr_t at) = 0;
   // The same for who goes past all caches.
   virtual void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) = 0;
-  // So many reads and writes the front has answered; once, at the end.
-  virtual void set_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) = 0;
+  // So many more reads and writes the front has answered.
+  virtual void add_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) = 0;
 
   // Counters of its parts by name, for the report.
   [[nodiscard]] virtual std::vector<part_counters> counters() const = 0;

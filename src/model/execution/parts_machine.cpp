@@ -80,7 +80,7 @@ class parts_machine final : public memory_port {
   void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) override {
     if (shadow_) shadow_->see_memory(address, bytes, writes);
   }
-  void set_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) override {
+  void add_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) override {
     machine_.count_hits(core, reads, writes);
   }
   [[nodiscard]] std::vector<part_counters> counters() const override { return machine_.counters(); }

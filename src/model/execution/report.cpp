@@ -7,12 +7,18 @@
 
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
+#include "model/execution/regions.h"
 
 namespace situ::model {
 namespace {
 
 std::uint64_t slow_accesses(const core& c) { return c.slow[0] + c.slow[1] + c.slow[2]; }
 std::uint64_t accesses_of(const core& c) { return c.hits[0] + c.hits[1] + slow_accesses(c); }
+std::uint64_t accesses_of(const machine_figures& figures) {
+  std::uint64_t sum = 0;
+  for (const core_figures& each : figures.cores) sum += each.accesses();
+  return sum;
+}
 bool was_used(const core& c) { return accesses_of(c) != 0; }
 
 // Times a core was idle at the end are not in idle_ps yet.
@@ -56,35 +62,61 @@ std::string report_text(engine& ran, const run_figures& figures) {
                    100.0 * static_cast<double>(idle_of(c, figures.modelled_ps)) /
                        static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
   }
-  text += to_text(ran.machine().counters());
+  text += to_text(take_figures(ran, figures.modelled_ps).parts);
+  for (const region_figures& each : the_regions().regions())
+    fmt::format_to(out, "region {}: {} ns modelled, {} accesses, begun {} times\n", each.name, each.sum.when / 1000,
+                   accesses_of(each.sum), each.times);
   const double seconds = static_cast<double>(figures.host_ns) * 1e-9;
   fmt::format_to(out, "host: {:.3f} s, {:.1f} million accesses a second, {} switches\n", seconds,
                  static_cast<double>(figures.accesses) * 1e-6 / std::max(seconds, 1e-9), ran.switches());
   return text;
 }
 
-std::string report_json(engine& ran, const run_figures& figures, int exit_code, const coherence_log* mistakes) {
-  std::string text = fmt::format(
-      "{{\n  \"machine\": {},\n  \"exit_code\": {},\n  \"modelled_ps\": {},\n  \"cycles\": {},\n"
-      "  \"accesses\": {},\n  \"trace\": \"{:016x}\",\n  \"switches\": {},\n  \"host_ns\": {},\n  \"cores\": [",
-      quoted(std::string{ran.machine().name()}), exit_code, figures.modelled_ps, figures.cycles, figures.accesses,
-      ran.trace_hash(), ran.switches(), figures.host_ns);
-  const auto out = std::back_inserter(text);
+namespace {
+
+std::string to_json(const core& c, const core_figures& its, time_ps clock) {
+  return fmt::format(
+      "{{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
+      "\"blocks\": {}, \"to_machine\": {}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
+      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.to_machine, its.to_machine_ps,
+      its.idle_ps);
+}
+
+// Those that had an access, one a line.
+std::string cores_json(engine& ran, const machine_figures& figures, bool whole_run) {
+  std::string text{"["};
   const char* comma = "";
   for (const core& c : ran.cores()) {
-    if (!was_used(c)) continue;
-    fmt::format_to(out,
-                   "{}\n    {{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, "
-                   "\"atomics\": {}, \"blocks\": {}, \"to_machine\": {}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
-                   comma, c.index, c.tile, c.clock, c.hits[0] + c.slow[0], c.hits[1] + c.slow[1], c.slow[2], c.blocks,
-                   slow_accesses(c), c.slow_ps, idle_of(c, figures.modelled_ps));
+    if (figures.cores[c.index].accesses() == 0) continue;
+    fmt::format_to(std::back_inserter(text), "{}\n    {}", comma,
+                   to_json(c, figures.cores[c.index], whole_run ? c.clock : figures.when));
     comma = ",";
   }
-  text += "\n  ],";
+  return text += "\n  ]";
+}
+
+}  // namespace
+
+std::string report_json(engine& ran, const run_figures& figures, int exit_code, const coherence_log* mistakes) {
+  const machine_figures whole = take_figures(ran, figures.modelled_ps);
+  std::string text = fmt::format(
+      "{{\n  \"machine\": {},\n  \"exit_code\": {},\n  \"modelled_ps\": {},\n  \"cycles\": {},\n"
+      "  \"accesses\": {},\n  \"trace\": \"{:016x}\",\n  \"switches\": {},\n  \"host_ns\": {},\n  \"cores\": {},",
+      quoted(std::string{ran.machine().name()}), exit_code, figures.modelled_ps, figures.cycles, figures.accesses,
+      ran.trace_hash(), ran.switches(), figures.host_ns, cores_json(ran, whole, true));
+  const auto out = std::back_inserter(text);
   if (mistakes != nullptr)
     fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", mistakes->stale_reads(),
                    mistakes->lost_writes());
-  text += fmt::format("\n  \"parts\": {}\n}}\n", to_json(ran.machine().counters()));
+  text += "\n  \"regions\": [";
+  const char* comma = "";
+  for (const region_figures& each : the_regions().regions()) {
+    fmt::format_to(out, "{}{{\"name\": {}, \"times\": {}, \"modelled_ps\": {},\n  \"cores\": {},\n  \"parts\": {}}}",
+                   comma, quoted(each.name), each.times, each.sum.when, cores_json(ran, each.sum, false),
+                   to_json(each.sum.parts));
+    comma = ",\n  ";
+  }
+  text += fmt::format("],\n  \"parts\": {}\n}}\n", to_json(whole.parts));
   return text;
 }
 

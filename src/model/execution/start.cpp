@@ -6,6 +6,7 @@
 //   SITU_MODEL_QUANTUM   ns that a core may run ahead between what others can see
 //   SITU_MODEL_STRICT    1: not at all
 //   SITU_MODEL_COHERENCE 1: tiles see what they would see; stale reads and lost writes are told of
+//   SITU_MODEL_FAST_FORWARD  the region that accesses are priced from
 //   SITU_MODEL_JSON      file for the report
 //   SITU_MODEL_QUIET     1: no table at the end
 #include "model/execution/start.h"
@@ -29,6 +30,7 @@
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/machines.h"
+#include "model/execution/regions.h"
 #include "model/execution/report.h"
 #include "model/execution/stacks.h"
 
@@ -87,6 +89,7 @@ run_options read_options() {
   made.engine.is_strict = number_of("SITU_MODEL_STRICT", 0) != 0;
   made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
+  if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
   if (const char* const json = std::getenv("SITU_MODEL_JSON")) made.json = json;
   return made;
 }
@@ -122,7 +125,9 @@ void write_json(std::string_view text) {
 void write_report(int code) {
   if (std::exchange(is_over, true)) return;
   running = &nobody;
-  for (const core& c : the_engine->cores()) the_engine->machine().set_front_hits(c.index, c.hits[0], c.hits[1]);
+  the_regions().end_all(*the_engine);
+  if (the_engine->is_fast_forward())
+    say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
   if (mistakes != nullptr) say(mistakes->text().c_str());
@@ -138,6 +143,8 @@ void open_json() {
 }
 
 void make_engine() {
+  if (options.checks_coherence && !options.engine.fast_forward.empty())
+    give_up("coherence is not checked before accesses are priced: leave out --fast-forward or --check-coherence");
   the_engine = new engine{make_machine(options.machine), options.engine};
   if (!options.checks_coherence) return;
   mistakes = new coherence_log;

@@ -1,0 +1,130 @@
+#include "model/execution/regions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/execution/calls.h"
+#include "model/execution/host_calls.h"
+
+namespace situ::model {
+namespace {
+
+// Idle time that has not ended is not in idle_ps yet.
+time_ps idle_until(const core& c, time_ps when) {
+  return c.idle_ps + (c.current == nullptr && when > c.idle_since ? when - c.idle_since : 0);
+}
+
+core_figures figures_of_core(const core& c, time_ps when) {
+  return {.reads = c.hits[0] + c.slow[0],
+          .writes = c.hits[1] + c.slow[1],
+          .atomics = c.slow[2],
+          .blocks = c.blocks,
+          .to_machine = c.slow[0] + c.slow[1] + c.slow[2],
+          .to_machine_ps = c.slow_ps,
+          .idle_ps = idle_until(c, when)};
+}
+
+template <class Operation>
+void each_figure(core_figures& a, const core_figures& b, Operation with) {
+  for (const auto member : {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::blocks,
+                            &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
+    with(a.*member, b.*member);
+}
+
+// Parts and their counters come in the same order each time; parts that came later stand at the end.
+template <class Operation>
+void combine(machine_figures& a, const machine_figures& b, Operation with) {
+  with(a.when, b.when);
+  a.cores.resize(std::max(a.cores.size(), b.cores.size()));
+  for (std::size_t i = 0; i < b.cores.size(); ++i) each_figure(a.cores[i], b.cores[i], with);
+  for (std::size_t i = 0; i < std::min(a.parts.size(), b.parts.size()); ++i)
+    for (std::size_t k = 0; k < b.parts[i].values.size(); ++k)
+      with(a.parts[i].values[k].second, b.parts[i].values[k].second);
+}
+
+}  // namespace
+
+machine_figures take_figures(engine& of, time_ps when) {
+  machine_figures made{.when = when};
+  for (core& c : of.cores()) {
+    made.cores.push_back(figures_of_core(c, when));
+    of.machine().add_front_hits(c.index, c.hits[0] - c.told_hits[0], c.hits[1] - c.told_hits[1]);
+    std::ranges::copy(c.hits, c.told_hits);
+  }
+  made.parts = of.machine().counters();
+  return made;
+}
+
+machine_figures difference(const machine_figures& to, const machine_figures& from) {
+  machine_figures made = to;
+  combine(made, from, [](std::uint64_t& a, std::uint64_t b) { a = a > b ? a - b : 0; });
+  return made;
+}
+
+void add(machine_figures& sum, const machine_figures& more) {
+  if (sum.parts.empty()) {
+    sum = more;
+    return;
+  }
+  combine(sum, more, [](std::uint64_t& a, std::uint64_t b) { a += b; });
+}
+
+region_log& the_regions() {
+  static auto* const all = new region_log;
+  return *all;
+}
+
+region_figures& region_log::find(std::string_view name) {
+  const auto found = std::ranges::find(regions_, name, &region_figures::name);
+  if (found != regions_.end()) return *found;
+  return regions_.emplace_back(region_figures{.name = std::string{name}});
+}
+
+void region_log::begin(engine& in, std::string_view name, time_ps when) {
+  region_figures& which = find(name);
+  if (which.inside++ != 0) return;
+  ++which.times;
+  which.at_begin = take_figures(in, when);
+}
+
+void region_log::end(engine& in, std::string_view name, time_ps when) {
+  region_figures& which = find(name);
+  if (which.inside == 0) give_up(("region " + which.name + " ends where nobody is in it").c_str());
+  if (--which.inside == 0) close(in, which, when);
+}
+
+void region_log::end_all(engine& in) {
+  time_ps last = 0;
+  for (const core& c : in.cores()) last = std::max(last, c.clock);
+  for (region_figures& each : regions_)
+    if (std::exchange(each.inside, 0) != 0) close(in, each, last);
+}
+
+void region_log::close(engine& in, region_figures& which, time_ps when) {
+  add(which.sum, difference(take_figures(in, when), which.at_begin));
+}
+
+}  // namespace situ::model
+
+using namespace situ::model;
+
+extern "C" {
+
+void situ_model_region_begin(const char* name) noexcept {
+  if (running == &nobody) return;
+  the_engine->take_turn();
+  const time_ps when = running->clock;
+  const outside_time scope;
+  the_regions().begin(*the_engine, name, when);
+  the_engine->stop_fast_forward(name);
+}
+
+void situ_model_region_end(const char* name) noexcept {
+  if (running == &nobody) return;
+  the_engine->take_turn();
+  const time_ps when = running->clock;
+  const outside_time scope;
+  the_regions().end(*the_engine, name, when);
+}
+
+}  // extern "C"
