@@ -250,6 +250,23 @@ TEST(ModelledNemesys, AnotherTilesMemoryIsReachedThroughItsAdapter) {
   EXPECT_EQ(machine.access(0, local, 4, access_kind::read, 0), 1000 * ns);
 }
 
+// Once in the first cache, a line is read again in 20; what another tile writes there, and DMA, take it out.
+TEST(ModelledNemesys, WhatArrivesAtATilesOwnMemoryIsSnooped) {
+  modelled_machine machine = nemesys();
+  machine.map_range(local, local + 4096, machine.spec().tiles[1].local_memory);
+  const auto read = [&](time_ps now) { return machine.access(cores_a_tile, local, 4, access_kind::read, now) - now; };
+  EXPECT_EQ(read(0), 400 * ns);
+  EXPECT_EQ(read(10'000 * ns), 20 * ns);
+  machine.access(0, local + 4, 4, access_kind::write, 20'000 * ns);
+  EXPECT_EQ(read(30'000 * ns), 400 * ns);
+  machine.access(0, local + 8, 4, access_kind::atomic, 40'000 * ns);
+  EXPECT_EQ(read(50'000 * ns), 400 * ns);
+  machine.dma(0, local, global, 4, 60'000 * ns);
+  EXPECT_EQ(read(90'000 * ns), 400 * ns);
+  machine.access(0, local + 16, 4, access_kind::write, 100'000 * ns);  // another line
+  EXPECT_EQ(read(110'000 * ns), 20 * ns);
+}
+
 TEST(ModelledNemesys, AUnitBesideTheMemoryHasNoNetwork) {
   modelled_machine machine = nemesys();
   EXPECT_EQ(machine.memory_access(ddr, global, 4, false, 0), 540 * ns);

@@ -17,6 +17,7 @@
 
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/start.h"
 
 namespace situ::model {
 namespace {
@@ -102,6 +103,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
                     ::sigdescr_np(signal), info->si_addr, t.index, place_of(t), on->index, on->tile, on->clock / 1000)
             .c_str());
     print_stack(2);
+    print_mistakes();  // which may be why
   } else {
     say("situ model: a fault outside modelled time\n");
     print_stack(2);

@@ -130,7 +130,7 @@ void write_report(int code) {
     say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
-  if (mistakes != nullptr) say(mistakes->text().c_str());
+  print_mistakes();
   if (report_file >= 0) write_json(report_json(*the_engine, figures, code, mistakes));
 }
 
@@ -161,6 +161,10 @@ void run_main() {
 }
 
 }  // namespace
+
+void print_mistakes() {
+  if (mistakes != nullptr) say(mistakes->text().c_str());
+}
 
 void host_exit_with_report(int code) {
   running = &nobody;

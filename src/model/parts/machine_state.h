@@ -96,6 +96,7 @@ struct modelled_machine::impl {
   time_ps remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address, std::uint32_t bytes,
                         bool is_write, time_ps now);
   time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  void snoop_arriving(const memory_controller& target, std::uint64_t address, std::uint64_t bytes);
   time_ps send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 
   // range_operations.cpp

@@ -9,10 +9,28 @@
 
 namespace situ::model {
 
+// What arrives at a tile's own memory crosses the tile's bus, where its caches see it: they lose what they have of it.
+// So such a memory is never stale for its tile. No time of its own.
+void modelled_machine::impl::snoop_arriving(const memory_controller& target, std::uint64_t address,
+                                            std::uint64_t bytes) {
+  const std::uint32_t tile = target.spec().tile;
+  if (tile == none || bytes == 0) return;
+  for (const std::uint32_t index : spec.tiles[tile].caches) {
+    cache_state& cache = caches[index];
+    if (spec.caches[index].kind == machine::cache_kind::instruction || spec.caches[index].level != 1) continue;
+    cache.tags.for_each(cache.tags.line_of(address), cache.tags.line_of(address + bytes - 1),
+                        [&](std::uint64_t line, line_state) {
+                          cache.tags.drop(line);
+                          ++cache.invalidations;
+                        });
+  }
+}
+
 // Without a mesh the memory is beside the tile.
 time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address,
                                               std::uint32_t bytes, bool is_write, time_ps now) {
   memory_controller& target = memories[memory];
+  if (is_write) snoop_arriving(target, address, bytes);
   if (!network) return target.access(address, bytes, is_write, now);
   tile_state& own = tiles[tile];
   const grid_position there{target.spec().x, target.spec().y};
@@ -32,6 +50,7 @@ time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t 
   const std::uint32_t tile = cores[core].tile;
   now = operate_on_range(core, address, address + bytes, true, true, now);
   memory_controller& target = memories[home_of(address, tile).memory];
+  snoop_arriving(target, address, bytes);
   const auto at_memory = [&](time_ps begin) {
     return target.access(address, bytes, true, target.access(address, bytes, false, begin));
   };
@@ -81,6 +100,7 @@ time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_
   const std::uint32_t tile = m.cores[core].tile;
   memory_controller& source = m.memories[m.home_of(from, tile).memory];
   memory_controller& target = m.memories[m.home_of(to, tile).memory];
+  m.snoop_arriving(target, to, bytes);
   network_adapter& adapter = m.tiles[tile].adapter;
   const grid_position at_source{source.spec().x, source.spec().y};
   const grid_position at_target{target.spec().x, target.spec().y};
