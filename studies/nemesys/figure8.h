@@ -22,7 +22,7 @@ namespace situ::studies {
 class figure8 {
  public:
   // The unit's memory at time 0, one for each copy.
-  using memory_maker = std::function<std::shared_ptr<model::memory_port>()>;
+  using memory_maker = std::function<std::shared_ptr<model::unit_memory_port>()>;
 
   // make_memory: the unit's memory if it is not a direct_memory, as in the paper.
   explicit figure8(const study_context& context, memory_maker make_memory = {});

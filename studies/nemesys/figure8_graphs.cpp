@@ -87,7 +87,7 @@ struct figure8::memory {
   }
   double time_with(const void* root, const detail::type_descriptor& type, std::uint64_t bytes, std::uint64_t objects,
                    model::map_kind map, std::uint64_t pointer_bytes, std::uint64_t matrix) {
-    const std::shared_ptr<model::memory_port> port = make_port();
+    const std::shared_ptr<model::unit_memory_port> port = make_port();
     model::graph_copy_unit unit{*port,
                                 {.matrix = matrix, .memory_base = reinterpret_cast<std::uintptr_t>(aligned(graph, 0))},
                                 {},

@@ -60,7 +60,7 @@ TEST(figure8, a_quiet_machine_takes_what_the_memory_alone_takes) {
   figure8 alone{quick};
   figure8 on_machine{quick, [] {
                        const auto machine = std::make_shared<quiet_machine>();
-                       return std::shared_ptr<model::memory_port>{machine, &machine->port};
+                       return std::shared_ptr<model::unit_memory_port>{machine, &machine->port};
                      }};
   const auto expect_near = [](double ours, double figures, const char* what, std::uint64_t n) {
     EXPECT_NEAR(ours / figures, 1, 0.10) << what << " of " << n << ": " << ours << " us, alone " << figures;

@@ -17,6 +17,7 @@ constexpr std::uint64_t yield_cycles = 50;           // assumed
 constexpr std::uint64_t block_cycles = 4;            // instructions of a basic block beside its accesses; assumed
 constexpr time_ps slice_ps = 1'000'000'000;          // 1 ms, where several threads share a core
 constexpr std::uint64_t most_lonely_wakes = 20'000;  // then the program only looks, and nobody can change what it sees
+constexpr std::size_t device_stack_bytes = std::size_t{256} << 10;
 // Addresses of libraries differ from run to run.
 constexpr std::uintptr_t first_library_address = 0x7000'0000'0000;
 
@@ -87,8 +88,12 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   const bool is_library = address >= first_library_address;
   // of libraries only the place within a page is the same in each run
   const std::uintptr_t seen = is_library ? first_library_address + (address & 4095) : address;
-  c.clock = machine_->access(c.index, seen, bytes, kind, begin);
-  if (watched.holds(address)) machine_->see(c.index, address, bytes, kind, at);
+  if (c.is_device) {  // past all caches
+    if (watched.holds(address)) machine_->see_memory(address, bytes, kind != access_kind::read);
+  } else {
+    c.clock = machine_->access(c.index, seen, bytes, kind, begin);
+    if (watched.holds(address)) machine_->see(c.index, address, bytes, kind, at);
+  }
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.clock - begin;
   mix(c.clock);
@@ -251,7 +256,7 @@ void engine::make_ready(thread& t, time_ps when) {
     c.clock = begin;
     c.slice_begin = begin;
     c.current = &t;
-    busy_.insert(std::lower_bound(busy_.begin(), busy_.end(), &c), &c);
+    busy_.insert(std::ranges::lower_bound(busy_, c.index, {}, &core::index), &c);
   }
 }
 
@@ -379,6 +384,41 @@ thread& engine::start_thread(void* (*body)(void*), void* argument, std::size_t s
   }
   if (c != &nobody) set_horizon(*c);
   return *made;
+}
+
+core& engine::add_device_core() {
+  core& made = device_cores_.emplace_back();
+  made.index = static_cast<std::uint32_t>(cores_.size() + device_cores_.size() - 1);
+  made.is_device = true;
+  made.front = &no_front;
+  made.period_ps = 0;  // so that nothing that is counted in cycles takes time
+  return made;
+}
+
+thread& engine::start_device(void* (*body)(void*), void* argument) {
+  core* const c = running;
+  thread* made = nullptr;
+  {
+    const outside_time scope;
+    made = &make_thread(add_device_core(), device_stack_bytes);
+    made->body = body;
+    made->argument = argument;
+    make_ready(*made, self_->on->clock);
+    note_progress();
+  }
+  if (c != &nobody) set_horizon(*c);
+  return *made;
+}
+
+void engine::become_device() {
+  if (running == &nobody) return;
+  take_turn();
+  core* made = nullptr;
+  {
+    const outside_time scope;
+    made = &add_device_core();
+  }
+  move_to(*made);
 }
 
 void engine::end_thread(void* result) {

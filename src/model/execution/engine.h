@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -57,6 +58,7 @@ struct core {
   time_ps horizon = never;  // the earliest that others have to do
   time_ps period_ps = 1000;
   std::uint32_t tile = 0;
+  bool is_device = false;  // of a device: no core of the machine's, whose instructions and accesses take no time
   thread* current = nullptr;
   std::vector<thread*> waiting;  // ready, in order
   time_ps slice_begin = 0;
@@ -117,6 +119,10 @@ class engine {
   // The first thread; never returns.
   [[noreturn]] void begin(void (*body)());
   thread& start_thread(void* (*body)(void*), void* argument, std::size_t stack_bytes);
+  // A thread on a core of a device's own. It runs from the running core's time on, for ever.
+  thread& start_device(void* (*body)(void*), void* argument);
+  // The calling thread is a device's from here on.
+  void become_device();
   // The running thread ends.
   [[noreturn]] void end_thread(void* result);
   void* join(thread& ended);
@@ -179,6 +185,7 @@ class engine {
   };
   static void thread_entry();
   [[nodiscard]] core& emptiest_core_of_tile(std::uint32_t tile) noexcept;
+  core& add_device_core();
   thread& make_thread(core& on, std::size_t stack_bytes);
   void pass_by(core& c, access_kind kind);
   void one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at);
@@ -200,6 +207,7 @@ class engine {
   std::unique_ptr<memory_port> machine_;
   const engine_options options_;
   std::vector<core> cores_;
+  std::deque<core> device_cores_;  // with numbers behind those of the machine's cores
   std::vector<core*> busy_;  // with a thread, in the order of their numbers
   std::vector<thread*> threads_;
   std::vector<thread*> sleepers_;  // in the order in which they went to sleep

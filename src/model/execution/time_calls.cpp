@@ -104,7 +104,11 @@ int situ_model_wake(const void* word, int count) noexcept {
   return static_cast<int>(the_engine->wake(word, count < 0 ? UINT32_MAX : static_cast<std::uint32_t>(count)));
 }
 std::uint64_t situ_model_now_ns() noexcept { return now_ps() / ps_a_ns; }
-std::uint64_t situ_model_now_cycles() noexcept { return running == &nobody ? 0 : running->clock / running->period_ps; }
+std::uint64_t situ_model_now_cycles() noexcept {
+  if (running == &nobody) return 0;
+  // a device has no cycles: those of the machine's first core
+  return running->clock / (running->is_device ? the_engine->cores().front().period_ps : running->period_ps);
+}
 void situ_model_settle(std::uint32_t place) noexcept {
   if (running == &nobody) return;
   the_engine->take_turn();

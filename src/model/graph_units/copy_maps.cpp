@@ -48,7 +48,7 @@ time_ps searched_map::insert(std::uintptr_t original, std::uint32_t copy, time_p
 
 std::uint64_t hash_slots(std::uint64_t objects) noexcept { return std::bit_ceil(objects) * 2; }
 
-hashed_map::hashed_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time)
+hashed_map::hashed_map(unit_memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time)
     : unit_copy_map{memory, buffer, entry_bytes}, hash_time_{hash_time} {
   std::uint64_t state = buffer.matrix;
   for (std::uint32_t& column : columns_) {

@@ -47,7 +47,7 @@ class unit_copy_map {
   [[nodiscard]] std::uint64_t probes() const noexcept { return probes_; }
 
  protected:
-  unit_copy_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes) noexcept
+  unit_copy_map(unit_memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes) noexcept
       : memory_{memory}, buffer_{buffer}, entry_bytes_{entry_bytes} {}
   [[nodiscard]] std::uintptr_t first_half(std::uint64_t at) const noexcept {
     return buffer_.address + at * entry_bytes_;
@@ -56,7 +56,7 @@ class unit_copy_map {
   time_ps store(std::uint64_t at, time_ps now);
   void expect_room(std::uint64_t entries) const;
 
-  memory_port& memory_;
+  unit_memory_port& memory_;
   map_buffer buffer_;
   std::uint64_t entry_bytes_;
   std::uint64_t probes_ = 0;
@@ -64,7 +64,7 @@ class unit_copy_map {
 
 class searched_map final : public unit_copy_map {
  public:
-  searched_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes = 4) noexcept
+  searched_map(unit_memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes = 4) noexcept
       : unit_copy_map{memory, buffer, entry_bytes} {}
   time_ps begin(std::uint64_t objects, time_ps now) override;
   found find(std::uintptr_t original, time_ps now) override;
@@ -82,7 +82,7 @@ class searched_map final : public unit_copy_map {
 class hashed_map final : public unit_copy_map {
  public:
   // hash_time: of one hash and its comparison, all that is not an access.
-  hashed_map(memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time);
+  hashed_map(unit_memory_port& memory, map_buffer buffer, std::uint64_t entry_bytes, time_ps hash_time);
   time_ps begin(std::uint64_t objects, time_ps now) override;
   found find(std::uintptr_t original, time_ps now) override;
   time_ps insert(std::uintptr_t original, std::uint32_t copy, time_ps now) override;

@@ -6,7 +6,7 @@
 
 namespace situ::model {
 
-class direct_memory final : public memory_port {
+class direct_memory final : public unit_memory_port {
  public:
   explicit direct_memory(unit_memory_timing timing = {}) noexcept : timing_{timing} {}
 

@@ -12,19 +12,37 @@ namespace situ::model {
 using detail::array_descriptor;
 using detail::type_descriptor;
 
-graph_copy_unit::graph_copy_unit(memory_port& memory, map_buffer buffer, copy_unit_timing timing, word_sizes words)
+graph_copy_unit::graph_copy_unit(unit_memory_port& memory, map_buffer buffer, copy_unit_timing timing,
+                                 word_sizes words, tagged_types tagged)
     : memory_{memory},
       timing_{timing},
       words_{words},
+      layouts_{tagged},
       searched_{memory, buffer, words.pointer_bytes},
       hashed_{memory, buffer, words.pointer_bytes, timing.hash_cycles * timing.period} {}
 
 copy_result graph_copy_unit::copy(const copy_request& request, time_ps now) {
   begin(request, now);
-  target_ = static_cast<const std::byte*>(request.root);
-  target_type_ = request.type;
-  now_ = map_->find(address_of(target_), now_).done;  // finds nothing: hashing learns its slot
-  for (state next = state::advance; next != state::done;) {
+  result_.root = copy_root(request_.root, *request_.type);
+  for (const detail::graph_root& root : request_.more_roots)
+    result_.more_roots.push_back(root.object == nullptr ? nullptr : copy_root(root.object, *root.type));
+  result_.objects = objects_.size();
+  result_.bytes = used_;
+  result_.probes = map_->probes() - result_.probes;
+  result_.end = now_;
+  return result_;
+}
+
+// Where its copy will lie at last.
+void* graph_copy_unit::copy_root(const void* root, const type_descriptor& type) {
+  target_ = static_cast<const std::byte*>(root);
+  target_type_ = &type;
+  object_ = no_object;
+  const unit_copy_map::found found = map_->find(address_of(target_), now_);  // hashing learns its slot
+  now_ = found.done;
+  const bool is_known = found.copy != unit_copy_map::nothing;
+  const std::uint32_t number = is_known ? found.copy : static_cast<std::uint32_t>(objects_.size());
+  for (state next = is_known ? state::done : state::advance; next != state::done;) {
     switch (next) {
       case state::advance: next = advance(); break;
       case state::retreat: next = retreat(); break;
@@ -32,11 +50,7 @@ copy_result graph_copy_unit::copy(const copy_request& request, time_ps now) {
       case state::done: break;
     }
   }
-  result_.objects = objects_.size();
-  result_.bytes = used_;
-  result_.probes = map_->probes() - result_.probes;
-  result_.end = now_;
-  return result_;
+  return const_cast<std::byte*>(request_.final_address + (known_as(number, type).copy - request_.destination));
 }
 
 void graph_copy_unit::begin(const copy_request& request, time_ps now) {
@@ -64,7 +78,7 @@ graph_copy_unit::state graph_copy_unit::advance() {
     write_word(parent.copy);  // offset
     write_word(parent.copy);  // index
   }
-  const unit_layout& layout = layouts_.of(type_at(target_, *target_type_));
+  const unit_layout& layout = layouts_.of(layouts_.type_at(seen(target_, sizeof(std::uint64_t)), *target_type_));
   const auto number = static_cast<std::uint32_t>(objects_.size());
   copied_object made{.source = target_, .layout = &layout, .parent = object_};
   read_class(made);
@@ -73,7 +87,6 @@ graph_copy_unit::state graph_copy_unit::advance() {
   now_ = map_->insert(address_of(target_), number, now_);
   write_word(made.copy);  // parent_src
   write_word(made.copy);  // parent_dst
-  if (number == 0) result_.root = const_cast<std::byte*>(request_.final_address + (made.copy - request_.destination));
   objects_.push_back(made);
   object_ = number;
   offset_ = 0;
@@ -152,7 +165,7 @@ graph_copy_unit::state graph_copy_unit::copy_data(const layout_word& word) {
   if (word.kind == word_kind::transient) {
     std::memset(to, 0, word.bytes);
   } else {
-    std::memcpy(to, from, word.bytes);
+    std::memcpy(to, seen(from, word.bytes), word.bytes);
   }
   ++offset_;
   return state::copy_word;
@@ -167,21 +180,26 @@ graph_copy_unit::state graph_copy_unit::copy_pointer(const layout_word& word) {
   return state::copy_word;
 }
 
+const graph_copy_unit::copied_object& graph_copy_unit::known_as(std::uint32_t number,
+                                                               const type_descriptor& declared) const {
+  const copied_object& known = objects_[number];
+  if (declared.size > known.layout->type->size)
+    throw_error(errc::bad_argument,
+                fmt::format("the object at {} is a {}, but is met first by a pointer to its first part, a {}",
+                            static_cast<const void*>(known.source), declared.name, known.layout->type->name));
+  return known;
+}
+
 bool graph_copy_unit::copy_known_pointer(const std::byte* from, std::byte* to, const type_descriptor& target) {
   take_words(from, words_.pointer_bytes);
-  target_ = pointer_at(from);
+  target_ = pointer_at(seen(from, sizeof(void*)));
   target_type_ = &target;
   const std::byte* copy = nullptr;
   if (target_ != nullptr) {
     const unit_copy_map::found found = map_->find(address_of(target_), now_);
     now_ = found.done;
     if (found.copy == unit_copy_map::nothing) return false;
-    const copied_object& known = objects_[found.copy];
-    if (target.size > known.layout->type->size)
-      throw_error(errc::bad_argument,
-                  fmt::format("the object at {} is a {}, but is met first by a pointer to its first part, a {}",
-                              static_cast<const void*>(target_), target.name, known.layout->type->name));
-    copy = known.copy;
+    copy = known_as(found.copy, target).copy;
   }
   set_pointer(to, copy);
   memory_.post(address_of(to), words_.pointer_bytes, now_);
@@ -219,7 +237,7 @@ void graph_copy_unit::create_array(const layout_word& word) {
   std::byte* const to = object.copy + word.offset;
   take_words(from, 3 * words_.pointer_bytes);
   memory_.post(address_of(to), 3 * words_.pointer_bytes, now_);
-  array_descriptor copy = array_at(from);
+  array_descriptor copy = array_at(seen(from, sizeof(array_descriptor)));
   const std::byte* const elements = copy.data;
   const unit_layout& block = layouts_.of(*word.target);
   const std::uint64_t bytes = copy.count == 0 ? 0 : (copy.count + word.terminated) * block.type->size;
@@ -230,7 +248,7 @@ void graph_copy_unit::create_array(const layout_word& word) {
   set_pointer(to, made);
   if (bytes == 0) return;
   ++result_.arrays;
-  std::memcpy(made, elements, bytes);
+  std::memcpy(made, seen(elements, bytes), bytes);
   line_ = no_line;
   // line 41 asks the mask at the descriptor's next word, which may lie in the mask's next word
   fetch_mask(mask_at_ + 2 * words_.pointer_bytes / words_.word_bytes - 1);
@@ -254,7 +272,7 @@ void graph_copy_unit::clear_transients(const array_view& array) {
 // The copy's elements lie in the destination, whatever the pointer to them says.
 graph_copy_unit::array_view graph_copy_unit::view_array(const layout_word& word) {
   const copied_object& object = objects_[object_];
-  const array_descriptor source = array_at(object.source + word.offset);
+  const array_descriptor source = array_at(seen(object.source + word.offset, sizeof(array_descriptor)));
   const std::byte* const final_copy = array_at(object.copy + word.offset).data;
   std::byte* const copy =
       final_copy == nullptr ? nullptr : request_.destination + (final_copy - request_.final_address);
@@ -274,6 +292,7 @@ std::byte* graph_copy_unit::create(std::uint64_t bytes, std::uint64_t alignment)
                 fmt::format("a graph's copy needs more than the {} bytes of its destination: measure it first",
                             request_.destination_bytes));
   used_ = at + bytes;
+  memory_.see(base + at, bytes, true);
   return request_.destination + at;
 }
 

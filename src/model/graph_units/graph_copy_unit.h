@@ -23,12 +23,15 @@
 // three states of 4 cycles (Advance, the end of its words, Retreat) are 272 cycles. Not thread-safe.
 #pragma once
 
+#include <situ/graph/detail/arena.h>
+
 #include "model/graph_units/copy_maps.h"
 #include "model/graph_units/ports.h"
 #include "model/graph_units/unit_layout.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace situ::model {
@@ -45,6 +48,8 @@ struct copy_unit_timing {
 struct copy_request {
   const void* root = nullptr;
   const detail::type_descriptor* type = nullptr;
+  // Copied after it with the same copy map (section 6.2), so that what they share is shared; may be null.
+  std::span<const detail::graph_root> more_roots{};
   std::byte* destination = nullptr;
   std::uint64_t destination_bytes = 0;
   // Where the copy will lie at last, if not there: a later DMA moves it (4.2), and pointers are made for that place.
@@ -56,6 +61,7 @@ struct copy_request {
 
 struct copy_result {
   void* root = nullptr;          // of the copy, where it will lie at last
+  std::vector<void*> more_roots;
   std::uint64_t objects = 0;     // without the blocks of arrays
   std::uint64_t arrays = 0;      // blocks that are not empty
   std::uint64_t bytes = 0;       // of the destination that are used
@@ -68,7 +74,8 @@ struct copy_result {
 class graph_copy_unit {
  public:
   // memory: where graphs and the copy map lie. It must outlive the unit.
-  graph_copy_unit(memory_port& memory, map_buffer buffer = {}, copy_unit_timing timing = {}, word_sizes words = {});
+  graph_copy_unit(unit_memory_port& memory, map_buffer buffer = {}, copy_unit_timing timing = {}, word_sizes words = {},
+                  tagged_types tagged = {});
 
   // Copies now, and says when that is done. Throws out_of_memory where the destination or the copy map is too small,
   // not_supported for types that the mask cannot describe, bad_argument for an object whose header names no type, one
@@ -76,6 +83,12 @@ class graph_copy_unit {
   // are then unspecified. pre: root and destination are set; the graph does not change meanwhile.
   copy_result copy(const copy_request& request, time_ps now);
   [[nodiscard]] const copy_unit_timing& timing() const noexcept { return timing_; }
+  // Of the last copy: visit(type, offset in the destination) for each object, without the blocks of arrays.
+  template <class Visit>
+  void visit_objects(Visit visit) const {
+    for (const copied_object& object : objects_)
+      visit(*object.layout->type, static_cast<std::uint64_t>(object.copy - request_.destination));
+  }
 
  private:
   static constexpr std::uint32_t no_object = ~std::uint32_t{0};
@@ -99,6 +112,8 @@ class graph_copy_unit {
   };
 
   void begin(const copy_request& request, time_ps now);
+  void* copy_root(const void* root, const detail::type_descriptor& type);
+  [[nodiscard]] const copied_object& known_as(std::uint32_t number, const detail::type_descriptor& declared) const;
   state advance();
   state retreat();
   state copy_word();
@@ -114,6 +129,11 @@ class graph_copy_unit {
 
   std::byte* create(std::uint64_t bytes, std::uint64_t alignment);
   void set_pointer(std::byte* at, const std::byte* copy) const;
+  // Bytes of the source, which the memory has.
+  [[nodiscard]] const std::byte* seen(const std::byte* at, std::uint64_t bytes) {
+    memory_.see(address_of(at), bytes, false);
+    return at;
+  }
   [[nodiscard]] std::uint64_t words_of(const layout_word& word) const noexcept;
   [[nodiscard]] std::uint64_t mask_position(std::uint32_t word) const noexcept;
 
@@ -125,7 +145,7 @@ class graph_copy_unit {
   void stream(const std::byte* address);                        // data of the line at this address is wanted next
   void take_words(const std::byte* from, std::uint64_t bytes);  // each through the line buffer
 
-  memory_port& memory_;
+  unit_memory_port& memory_;
   copy_unit_timing timing_;
   word_sizes words_;
   layout_table layouts_;

@@ -10,12 +10,19 @@
 namespace situ::model {
 
 writeback_result graph_writeback_unit::write_back(const void* root, const detail::type_descriptor& type, time_ps now) {
+  const detail::graph_root only{root, &type};
+  return write_back({&only, 1}, now);
+}
+
+writeback_result graph_writeback_unit::write_back(std::span<const detail::graph_root> roots, time_ps now) {
   now_ = std::max(now, free_from_);
   result_ = {.begin = now_};
   pending_.clear();
   marked_.clear();
-  push(static_cast<const std::byte*>(root), &type);
-  while (!pending_.empty()) visit(pop());
+  for (const detail::graph_root& root : roots) {
+    push(static_cast<const std::byte*>(root.object), root.type);
+    while (!pending_.empty()) visit(pop());
+  }
   result_.end = free_from_ = now_;
   return result_;
 }
@@ -48,12 +55,14 @@ void graph_writeback_unit::visit(const outstanding& next) {
   read(next.object, words_.word_bytes);  // the mark
   if (!marked_.insert(next.object).second) return;
   now_ = cache_.write(address_of(next.object), static_cast<std::uint32_t>(words_.word_bytes), now_);
-  const unit_layout& layout = layouts_.of(type_at(next.object, *next.type));
+  cache_.see(address_of(next.object), sizeof(std::uint64_t));
+  const unit_layout& layout = layouts_.of(layouts_.type_at(next.object, *next.type));
   read(next.object, words_.pointer_bytes);  // vptr
   read(layout.type, words_.pointer_bytes);  // the class
   read(&layout.type->size, words_.word_bytes);
   read(&layout.type->mask, words_.word_bytes);
   ++result_.objects;
+  result_.finalizers += layout.type->has_containers ? 1 : 0;
   count(layout.type->units * 8ULL, layout.type->alignment);
   write_back_lines(next.object, layout.type->size);
   for (const layout_word& word : layout.words) {
@@ -61,13 +70,15 @@ void graph_writeback_unit::visit(const outstanding& next) {
     if (word.kind == word_kind::array) visit_array(next.object, word);
     if (word.kind != word_kind::pointer) continue;
     read(next.object + word.offset, words_.pointer_bytes);
+    cache_.see(address_of(next.object + word.offset), sizeof(void*));
     push(pointer_at(next.object + word.offset), word.target);
   }
 }
 
 void graph_writeback_unit::visit_array(const std::byte* object, const layout_word& word) {
-  const detail::array_descriptor array = array_at(object + word.offset);
   for (std::uint64_t i = 0; i < 3; ++i) read(object + word.offset + i * 8, words_.pointer_bytes);
+  cache_.see(address_of(object + word.offset), sizeof(detail::array_descriptor));
+  const detail::array_descriptor array = array_at(object + word.offset);
   if (array.count == 0) return;
   const unit_layout& block = layouts_.of(*word.target);
   const std::uint64_t bytes = (array.count + word.terminated) * block.type->size;
@@ -80,6 +91,7 @@ void graph_writeback_unit::visit_array(const std::byte* object, const layout_wor
       if (slot.kind != word_kind::pointer) continue;
       const std::byte* const at = array.data + i * block.type->size + slot.offset;
       read(at, words_.pointer_bytes);
+      cache_.see(address_of(at), sizeof(void*));
       push(pointer_at(at), slot.target);
     }
   }
@@ -100,6 +112,7 @@ void graph_writeback_unit::write_back_lines(const std::byte* begin, std::uint64_
 // Blocks lie at multiples of 8 bytes at least; a stricter alignment may cost up to as much again.
 void graph_writeback_unit::count(std::uint64_t bytes, std::uint64_t alignment) {
   result_.bytes += bytes;
+  result_.alignment = std::max(result_.alignment, static_cast<std::uint32_t>(alignment));
   result_.room_bytes += bytes + (alignment > 8 ? alignment - 8 : 0);
 }
 

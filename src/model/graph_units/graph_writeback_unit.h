@@ -12,11 +12,14 @@
 // Not thread-safe.
 #pragma once
 
+#include <situ/graph/detail/arena.h>
+
 #include "model/graph_units/ports.h"
 #include "model/graph_units/unit_layout.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -40,6 +43,8 @@ struct writeback_result {
   std::uint64_t bytes = 0;    // of objects and blocks
   // A destination of so many bytes holds the copy, whatever order it is made in.
   std::uint64_t room_bytes = 0;
+  std::uint64_t finalizers = 0;      // objects that hold arrays, which a copy's owner may change
+  std::uint32_t alignment = 8;       // the strictest of any object or block
   std::uint64_t lines = 0;           // that were asked to be written back
   std::uint64_t modified_lines = 0;  // that were
   std::uint64_t deepest_stack = 0;   // entries
@@ -50,13 +55,15 @@ struct writeback_result {
 class graph_writeback_unit {
  public:
   // cache, local: they must outlive the unit.
-  graph_writeback_unit(cache_port& cache, memory_port& local, outstanding_stack stack = {},
-                       writeback_unit_timing timing = {}, word_sizes words = {}) noexcept
-      : cache_{cache}, local_{local}, stack_{stack}, timing_{timing}, words_{words} {}
+  graph_writeback_unit(cache_port& cache, unit_memory_port& local, outstanding_stack stack = {},
+                       writeback_unit_timing timing = {}, word_sizes words = {}, tagged_types tagged = {}) noexcept
+      : cache_{cache}, local_{local}, stack_{stack}, timing_{timing}, words_{words}, layouts_{tagged} {}
 
   // Writes the graph back and measures it. Throws out_of_memory where the stack is too small, and as
   // graph_copy_unit::copy() for its types. pre: root is not null.
   writeback_result write_back(const void* root, const detail::type_descriptor& type, time_ps now);
+  // The same of several roots, null ones left out; what they share is written back once.
+  writeback_result write_back(std::span<const detail::graph_root> roots, time_ps now);
   // Stores objects and bytes in M, moves it to a tile by DMA and spawns the task there. Returns when that begins.
   time_ps dispatch(network_port& network, std::uint32_t tile, time_ps now);
 
@@ -75,7 +82,7 @@ class graph_writeback_unit {
   void read(const void* address, std::uint64_t bytes);
 
   cache_port& cache_;
-  memory_port& local_;
+  unit_memory_port& local_;
   outstanding_stack stack_;
   writeback_unit_timing timing_;
   word_sizes words_;

@@ -54,10 +54,21 @@ struct port_traffic {
   friend bool operator==(const port_traffic&, const port_traffic&) = default;
 };
 
-// A memory, past all caches.
-class memory_port {
+// A run of a program in which a unit works: others go first where they are earlier, and see other bytes than it does.
+class unit_surroundings {
  public:
-  virtual ~memory_port() = default;
+  virtual ~unit_surroundings() = default;
+  // Returns when nobody has anything left to do before `now`.
+  virtual void take_turn(time_ps now) = 0;
+  // Puts the bytes in place that the memory has, or that a tile sees through its cache.
+  virtual void see_memory(std::uintptr_t address, std::uint64_t bytes, bool writes) = 0;
+  virtual void see_cache(std::uint32_t tile, std::uintptr_t address, std::uint64_t bytes) = 0;
+};
+
+// A memory, past all caches.
+class unit_memory_port {
+ public:
+  virtual ~unit_memory_port() = default;
 
   // Accesses that are waited for: the time when the bytes are there, or are written. pre: bytes > 0.
   time_ps read(std::uintptr_t address, std::uint64_t bytes, time_ps now) {
@@ -84,6 +95,8 @@ class memory_port {
     count_write(bytes);
     return copy_at(from, to, bytes, now);
   }
+  // Before the unit touches the bytes themselves: has those put in place that it would find there.
+  virtual void see(std::uintptr_t /*address*/, std::uint64_t /*bytes*/, bool /*writes*/) {}
   [[nodiscard]] const port_traffic& traffic() const noexcept { return traffic_; }
 
  private:
@@ -120,6 +133,8 @@ class cache_port {
   virtual written_line write_back(std::uintptr_t address, time_ps now) = 0;
   // The line leaves the cache; what was modified in it is lost.
   virtual time_ps invalidate(std::uintptr_t address, time_ps now) = 0;
+  // As of unit_memory_port; to read.
+  virtual void see(std::uintptr_t /*address*/, std::uint64_t /*bytes*/) {}
 };
 
 // What leaves a tile through its network adapter.

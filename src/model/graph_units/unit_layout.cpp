@@ -89,12 +89,12 @@ const unit_layout& layout_table::of(const type_descriptor& type) {
   return *known;
 }
 
-const type_descriptor& type_at(const void* object, const type_descriptor& declared) {
+const type_descriptor& layout_table::type_at(const void* object, const type_descriptor& declared) const {
   if (!declared.is_tagged) return declared;
   std::uint64_t tag = 0;
   std::memcpy(&tag, object, sizeof tag);
-  const type_descriptor* const type = detail::find_tagged(tag);
-  if (type == nullptr || !detail::derives_from(*type, declared))
+  const type_descriptor* const type = tagged_.find(tag);
+  if (type == nullptr || !tagged_.derives(*type, declared))
     throw_error(errc::bad_argument,
                 fmt::format("the object at {} has a header, {:#x}, that names no {}: it was never constructed, or is "
                             "gone",

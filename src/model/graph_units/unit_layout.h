@@ -48,19 +48,29 @@ struct unit_layout {
   std::vector<element_slot> slots;  // of a block: in each element
 };
 
+// Finds the types of polymorphic objects: of the program whose graphs they are, which may have another registry than who
+// models it.
+struct tagged_types {
+  const detail::type_descriptor* (*find)(std::uint64_t tag) noexcept = &detail::find_tagged;
+  bool (*derives)(const detail::type_descriptor& type,
+                  const detail::type_descriptor& base) noexcept = &detail::derives_from;
+};
+
 // The layouts of the types that a unit has met.
 class layout_table {
  public:
+  explicit layout_table(tagged_types tagged) noexcept : tagged_{tagged} {}
   // Of an object, or of a block of elements. Throws not_supported for a type that the mask cannot describe.
   const unit_layout& of(const detail::type_descriptor& type);
+  // The type of the object at an address: where it is polymorphic, its header says which. Throws bad_argument for a
+  // header that names no type, or none that derives from the declared one.
+  [[nodiscard]] const detail::type_descriptor& type_at(const void* object,
+                                                       const detail::type_descriptor& declared) const;
 
  private:
+  tagged_types tagged_;
   std::unordered_map<const detail::type_descriptor*, std::unique_ptr<unit_layout>> known_;
 };
-
-// The type of the object at an address: where it is polymorphic, its header says which. Throws bad_argument for a
-// header that names no type, or none that derives from the declared one.
-[[nodiscard]] const detail::type_descriptor& type_at(const void* object, const detail::type_descriptor& declared);
 
 // What lies in a word, or in the three of an array descriptor.
 [[nodiscard]] inline std::uintptr_t address_of(const void* at) noexcept { return reinterpret_cast<std::uintptr_t>(at); }

@@ -102,10 +102,13 @@ struct modelled_machine::impl {
   // range_operations.cpp
   time_ps operate_on_range(std::uint32_t core, std::uint64_t begin, std::uint64_t end, bool to_memory, bool drops,
                            time_ps now);
-  time_ps operate_on_line(std::uint32_t core, std::uint32_t cache, std::uint64_t line, line_state state, bool to_memory,
+  time_ps operate_on_line(std::uint32_t tile, std::uint32_t cache, std::uint64_t line, line_state state, bool to_memory,
                           bool drops, time_ps now);
-  void gather_inner(std::uint32_t core, std::uint32_t outermost, std::uint64_t begin, std::uint64_t last, bool drops,
+  void gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin, std::uint64_t last, bool drops,
                     time_ps now);
+
+  // unit_operations.cpp
+  [[nodiscard]] std::uint32_t outermost_of_tile(std::uint32_t tile) const;
 
   [[nodiscard]] home home_of(std::uint64_t address, std::uint32_t tile);
   void notify(std::uint32_t tile, std::uint64_t line, std::uint32_t line_bytes, line_event what, bool was_dirty) {

@@ -85,6 +85,26 @@ class modelled_machine {
   // Copies bytes between two memories past the caches: by the adapter of the core's tile. Returns when the last byte is
   // there; the core need not wait. Throws bad_argument for an address that no range holds.
   time_ps dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes, time_ps now);
+  // The same packet by packet, for who lets others in between: step_dma() until it is over. Its bytes move by a step at
+  // `next`.
+  struct dma_transfer {
+    std::uint32_t tile = none;  // whose adapter counts it; none: a unit beside the source asked for it
+    std::uint32_t source = none;
+    std::uint32_t target = none;
+    std::uint64_t to = 0;
+    std::uint64_t from = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t at = 0;
+    time_ps asked = 0;
+    time_ps next = 0;  // when the next packet is read
+    time_ps done = 0;  // when the last one so far is there
+    [[nodiscard]] bool is_over() const noexcept { return at == bytes; }
+  };
+  [[nodiscard]] dma_transfer begin_dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
+                                       time_ps now);
+  [[nodiscard]] dma_transfer begin_dma_of_memory(std::uint32_t source, std::uint32_t target, std::uint64_t to,
+                                                 std::uint64_t from, std::uint64_t bytes, time_ps now);
+  void step_dma(dma_transfer& transfer);
   // Reads and writes a word at the memory that holds it, past the caches. Returns when the old value is back.
   time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
 
@@ -93,6 +113,22 @@ class modelled_machine {
   // bad_argument for no such memory.
   time_ps memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write, time_ps now,
                         std::optional<access_times> own = {});
+
+  // --- for units beside the outermost cache of a tile: no first cache and no bus is on their way
+  // Bytes of one line; a line that is missed comes from its memory. cost of a hit: that of the cache. A tile's own
+  // memory, which no outer cache holds, is asked itself.
+  time_ps tile_access(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, bool write, time_ps now);
+  // Writes the line back, drops it, or both. `done`: when its bytes are in memory; `now` where there is nothing to do.
+  struct line_operation {
+    time_ps done = 0;
+    bool was_modified = false;
+  };
+  line_operation operate_on_line(std::uint32_t tile, std::uint64_t address, bool to_memory, bool drops, time_ps now);
+  [[nodiscard]] std::uint32_t line_bytes_of_tile(std::uint32_t tile) const;
+  // Work for a tile, or for the unit beside a memory, sent by a unit of a tile or of a memory: when it has arrived.
+  time_ps send_to_tile(std::uint32_t memory, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);
+  time_ps send_to_memory(std::uint32_t tile, std::uint32_t memory, std::uint32_t bytes, time_ps now);
+
   // The memory that holds an address, as map_range() said it; for local_memory that of `tile`. Throws bad_argument.
   [[nodiscard]] std::uint32_t memory_of(std::uint64_t address, std::uint32_t tile) const;
 

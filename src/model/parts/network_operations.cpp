@@ -94,34 +94,68 @@ time_ps modelled_machine::send(std::uint32_t core, std::uint32_t target_tile, st
 
 // Packet by packet: each is read when the one before it has been, and written when it has arrived. The order and each
 // packet pass through the adapters of the places that they leave and reach, where these differ.
-time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
-                              time_ps now) {
+modelled_machine::dma_transfer modelled_machine::begin_dma(std::uint32_t core, std::uint64_t to, std::uint64_t from,
+                                                           std::uint64_t bytes, time_ps now) {
   impl& m = *impl_;
   const std::uint32_t tile = m.cores[core].tile;
-  memory_controller& source = m.memories[m.home_of(from, tile).memory];
-  memory_controller& target = m.memories[m.home_of(to, tile).memory];
-  m.snoop_arriving(target, to, bytes);
-  network_adapter& adapter = m.tiles[tile].adapter;
+  dma_transfer made{.tile = tile,
+                    .source = m.home_of(from, tile).memory,
+                    .target = m.home_of(to, tile).memory,
+                    .to = to,
+                    .from = from,
+                    .bytes = bytes,
+                    .asked = now,
+                    .next = now + m.tiles[tile].adapter.pass()};
+  const memory_spec& source = m.spec.memories[made.source];
+  const grid_position at_source{source.x, source.y};
+  if (m.network && m.tiles[tile].at != at_source)
+    made.next = m.network->send(m.tiles[tile].at, at_source, 3 * impl::request_bytes, made.next) + source.adapter_time;
+  made.done = made.next;
+  return made;
+}
+
+modelled_machine::dma_transfer modelled_machine::begin_dma_of_memory(std::uint32_t source, std::uint32_t target,
+                                                                     std::uint64_t to, std::uint64_t from,
+                                                                     std::uint64_t bytes, time_ps now) {
+  return {.source = source,
+          .target = target,
+          .to = to,
+          .from = from,
+          .bytes = bytes,
+          .asked = now,
+          .next = now,
+          .done = now};
+}
+
+void modelled_machine::step_dma(dma_transfer& transfer) {
+  impl& m = *impl_;
+  memory_controller& source = m.memories[transfer.source];
+  memory_controller& target = m.memories[transfer.target];
   const grid_position at_source{source.spec().x, source.spec().y};
   const grid_position at_target{target.spec().x, target.spec().y};
-  const bool order_travels = m.network && m.tiles[tile].at != at_source;
-  const bool bytes_travel = m.network && at_source != at_target;
-  time_ps read = now + adapter.pass();
-  if (order_travels)
-    read = m.network->send(m.tiles[tile].at, at_source, 3 * impl::request_bytes, read) + source.spec().adapter_time;
-  time_ps done = read;
-  for (std::uint64_t at = 0; at < bytes;) {
-    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes - at, impl::packet_bytes));
-    read = source.access(from + at, part, false, read);
-    time_ps arrived = read;
-    if (bytes_travel)
-      arrived =
-          m.network->send(at_source, at_target, part, read + source.spec().adapter_time) + target.spec().adapter_time;
-    done = target.access(to + at, part, true, arrived);
-    at += part;
+  if (!transfer.is_over()) {
+    const auto part =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(transfer.bytes - transfer.at, impl::packet_bytes));
+    transfer.next = source.access(transfer.from + transfer.at, part, false, transfer.next);
+    time_ps arrived = transfer.next;
+    if (m.network && at_source != at_target)
+      arrived = m.network->send(at_source, at_target, part, arrived + source.spec().adapter_time) +
+                target.spec().adapter_time;
+    transfer.done = target.access(transfer.to + transfer.at, part, true, arrived);
+    m.snoop_arriving(target, transfer.to + transfer.at, part);
+    transfer.at += part;
   }
-  adapter.count(network_adapter::operation::dma, bytes, now, done);
-  return done;
+  if (transfer.is_over() && transfer.tile != none)
+    m.tiles[transfer.tile].adapter.count(network_adapter::operation::dma, transfer.bytes, transfer.asked,
+                                         transfer.done);
+}
+
+time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_t from, std::uint64_t bytes,
+                              time_ps now) {
+  dma_transfer transfer = begin_dma(core, to, from, bytes, now);
+  do step_dma(transfer);
+  while (!transfer.is_over());
+  return transfer.done;
 }
 
 time_ps modelled_machine::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {

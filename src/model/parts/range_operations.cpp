@@ -10,9 +10,8 @@
 namespace situ::model {
 
 // What inner caches have dirty goes into the outermost one; they lose the lines if they are dropped.
-void modelled_machine::impl::gather_inner(std::uint32_t core, std::uint32_t outermost, std::uint64_t begin,
+void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin,
                                           std::uint64_t last, bool drops, time_ps now) {
-  const std::uint32_t tile = cores[core].tile;
   for (const std::uint32_t inner : spec.tiles[tile].caches) {
     if (inner == outermost || spec.caches[inner].kind == machine::cache_kind::instruction) continue;
     set_associative_cache& tags = caches[inner].tags;
@@ -33,9 +32,8 @@ void modelled_machine::impl::gather_inner(std::uint32_t core, std::uint32_t oute
   }
 }
 
-time_ps modelled_machine::impl::operate_on_line(std::uint32_t core, std::uint32_t cache, std::uint64_t line,
+time_ps modelled_machine::impl::operate_on_line(std::uint32_t tile, std::uint32_t cache, std::uint64_t line,
                                                 line_state state, bool to_memory, bool drops, time_ps now) {
-  const std::uint32_t tile = cores[core].tile;
   cache_state& outer = caches[cache];
   const std::uint64_t address = outer.tags.address_of(line);
   const std::uint32_t bytes = outer.tags.line_bytes();
@@ -62,8 +60,9 @@ time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64
   if (way.empty() || begin >= end) return now;
   const std::uint32_t outermost = way.back();
   cache_state& outer = caches[outermost];
-  tile_bus& bus = tiles[cores[core].tile].bus;
-  gather_inner(core, outermost, begin, end - 1, drops, now);
+  const std::uint32_t tile = cores[core].tile;
+  tile_bus& bus = tiles[tile].bus;
+  gather_inner(tile, outermost, begin, end - 1, drops, now);
   const std::uint64_t first = outer.tags.line_of(begin);
   const std::uint64_t last = outer.tags.line_of(end - 1);
   const bool whole_cache = last - first >= std::uint64_t{outer.tags.sets()} * outer.tags.ways();
@@ -76,7 +75,7 @@ time_ps modelled_machine::impl::operate_on_range(std::uint32_t core, std::uint64
   time_ps done = now;
   outer.tags.for_each(first, last, [&](std::uint64_t line, line_state state) {
     issue_until(whole_cache ? commands + 1 : line - first + 1);  // lines come in their order unless it is the whole
-    done = std::max(done, operate_on_line(core, outermost, line, state, to_memory, drops, issued));
+    done = std::max(done, operate_on_line(tile, outermost, line, state, to_memory, drops, issued));
   });
   if (!whole_cache) issue_until(last - first + 1);
   return std::max(done, issued);
