@@ -86,6 +86,8 @@ offload_agent::~offload_agent() {
   stopping_.store(true);
   queue_.local()->ring();
   worker_.join();
+  for (const std::atomic<offload_state>& each : begun_)
+    while (each.load() != 0) give_way();
   // After a loss others may still take up calls that name its entries: it stays, as all memory of a place that is gone.
   if (control_.failure_epoch.load(std::memory_order_acquire) != 0) return;
   try {
@@ -95,6 +97,7 @@ offload_agent::~offload_agent() {
 }
 
 void offload_agent::run() {
+  if (units_.devices) units_.devices->enter_agent();
   offload_queue& queue = *queue_.local();
   std::uint32_t looks = 0;
   while (true) {
@@ -119,6 +122,10 @@ bool offload_agent::serve_next() {
   for (std::size_t i = 0; i < offload_queue::entry_count; ++i) {
     const offload_state found = queue.entries[i].state.look();
     if (!is_agents(step_of(found))) continue;
+    // under way; what is abandoned of that, whoever ends it frees
+    if (const offload_state begun = units_.devices ? begun_[i].load() : 0;
+        begun == found || (begun != 0 && step_of(found) == offload_step::abandoned))
+      continue;
     invalidate(queue.entries[i].fields(), offload_entry::field_bytes());
     if (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket) continue;
     oldest = i;
@@ -131,22 +138,58 @@ bool offload_agent::serve_next() {
 
 void offload_agent::serve(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
-  const std::uint32_t waiting = entry.waiting_place;
   offload_step outcome = offload_step::failed;
   try {
+    if (units_.devices && begin_on_device(i, state)) return;
     outcome = perform(i, step_of(state));
   } catch (const std::exception& failure) {
     fail(entry, failure);
   }
+  conclude(i, state, outcome);
+}
+
+// False where the agent does it itself. The look at failures is before it: places of a machine that has such devices
+// are lost together.
+bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
+  offload_entry& entry = queue_.local()->entries[i];
+  const offload_step asked = step_of(state);
+  if (asked == offload_step::abandoned) return false;
+  { const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch}; }
+  const std::span<const graph_root> roots{roots_[i].data(), entry.root_count};
+  const offload_step next = asked == offload_step::measure ? offload_step::measured : offload_step::done;
+  auto over = [this, i, state, next](const std::exception* failure) {
+    if (failure != nullptr) fail(queue_.local()->entries[i], *failure);
+    conclude(i, state, failure != nullptr ? offload_step::failed : next);
+  };
+  begun_[i].store(state);
+  if (asked == offload_step::copy) {
+    units_.devices->begin_copy(i, roots, place_, entry.reader, entry.graph,
+                               {.bytes = reinterpret_cast<std::byte*>(entry.destination),
+                                .finalizers = reinterpret_cast<std::uint64_t*>(entry.finalizers)},
+                               std::move(over));
+    return true;
+  }
+  const bool has_begun = units_.devices->begin_measure(i, roots, place_, entry.graph, std::move(over));
+  if (!has_begun) begun_[i].store(0);
+  return has_begun;
+}
+
+// The next step, unless the entry was given up.
+void offload_agent::conclude(std::size_t i, offload_state state, offload_step outcome) {
+  offload_entry& entry = queue_.local()->entries[i];
+  const std::uint32_t waiting = entry.waiting_place;
   if (outcome != offload_step::measured) units_.measurer->forget(i);
   write_back(entry.fields(), offload_entry::field_bytes());
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
     SITU_POINT(step_served);
     wake_after_change(control_.slot(waiting));
-    return;
+  } else {
+    free_entry(entry, state_of(use_of(state), offload_step::abandoned));
   }
-  free_entry(entry, state_of(use_of(state), offload_step::abandoned));
-  wake_after_change(control_.slot(place_));  // whose tasks may wait for an entry
+  // The next request of the entry may be under way already, or may have been given up and been passed over.
+  if (offload_state mine = state; units_.devices && begun_[i].compare_exchange_strong(mine, 0) &&
+                                  step_of(entry.state.look()) == offload_step::abandoned)
+    queue_.local()->ring();
 }
 
 // What comes of it; failed where it was given up.

@@ -23,6 +23,8 @@
 //   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
 //      wakes them.
 //   5. Once a lease has ended, the agent does not read that graph any more.
+//   6. What devices have under way (graph_devices) is `begun_`, by the state in which it was taken up; who ends it takes
+//      the step, or frees the entry where it was given up meanwhile.
 #pragma once
 
 #include <situ/base/detail/signal_word.h>
@@ -153,6 +155,8 @@ class offload_agent {
   void run();
   bool serve_next();
   void serve(std::size_t i, offload_state state);
+  [[nodiscard]] bool begin_on_device(std::size_t i, offload_state state);
+  void conclude(std::size_t i, offload_state state, offload_step outcome);
   [[nodiscard]] offload_entry* reserve_entry() noexcept;
   offload_step perform(std::size_t i, offload_step asked);
   static void fail(offload_entry& entry, const std::exception& failure) noexcept;
@@ -161,6 +165,7 @@ class offload_agent {
   ptr<offload_queue> queue_;
   graph_units units_;
   std::array<std::array<graph_root, most_roots>, offload_queue::entry_count> roots_;
+  std::array<std::atomic<offload_state>, offload_queue::entry_count> begun_{};  // on a device; 0: nothing
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;

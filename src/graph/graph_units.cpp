@@ -57,7 +57,7 @@ class software_copier final : public graph_copier {
   bool staged_;
 };
 
-constinit graph_units_maker maker = nullptr;
+constinit graph_units_of_machine in_use;
 
 }  // namespace
 
@@ -66,7 +66,10 @@ graph_units make_software_units(bool staged) {
   return {std::make_unique<software_measurer>(kept), std::make_unique<software_copier>(kept, staged)};
 }
 
-void set_graph_units(graph_units_maker make) noexcept { maker = make; }
-graph_units make_graph_units(bool staged) { return maker != nullptr ? maker(staged) : make_software_units(staged); }
+void set_graph_units(const graph_units_of_machine& units) noexcept { in_use = units; }
+const graph_units_of_machine& graph_units_in_use() noexcept { return in_use; }
+graph_units make_graph_units(bool staged) {
+  return in_use.make != nullptr ? in_use.make(staged) : make_software_units(staged);
+}
 
 }  // namespace situ::detail

@@ -3,8 +3,8 @@
 //
 // By software both are the agent's own thread (make_software_units). A machine that has such devices puts them in their
 // place by set_graph_units, before the first offload of the process. Units belong to one agent and are called by its
-// thread alone, which a device may keep waiting; requests lie in slots, of which there are as many as entries in the
-// agent's queue.
+// thread alone; requests lie in slots, of which there are as many as entries in the agent's queue. Devices work on by
+// themselves (graph_devices): the agent's thread then only passes on what is asked for.
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -57,16 +58,42 @@ class graph_copier {
                     const copy_destination& to) = 0;
 };
 
+// Units that work by themselves.
+class graph_devices {
+ public:
+  // What an operation ends with, called once, by a thread of the device's: null, or what it failed of.
+  using when_over = std::function<void(const std::exception* failure)>;
+  virtual ~graph_devices() = default;
+  // Called first in the agent's thread.
+  virtual void enter_agent() {}
+  // As graph_measurer::measure; `found` and `roots` stay. False: there is no such device, and the measurer does it.
+  [[nodiscard]] virtual bool begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
+                                           measured_graph& found, when_over over) = 0;
+  // As graph_copier::copy, to place `reader`. Drops what its caches hold of the destination before. Sets where the roots
+  // lie, which measuring need not know.
+  virtual void begin_copy(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
+                          std::uint32_t reader, measured_graph& measured, const copy_destination& to,
+                          when_over over) = 0;
+};
+
 struct graph_units {
   std::unique_ptr<graph_measurer> measurer;
   std::unique_ptr<graph_copier> copier;
+  std::unique_ptr<graph_devices> devices = nullptr;  // where there are some
 };
 
 // Both on the calling thread. staged: a copy is made in a buffer first, and goes from there as one block.
 [[nodiscard]] graph_units make_software_units(bool staged);
 // What the agents of this process get from now on, instead of the software's; null: that. Not thread-safe.
 using graph_units_maker = graph_units (*)(bool staged);
-void set_graph_units(graph_units_maker make) noexcept;
+struct graph_units_of_machine {
+  graph_units_maker make = nullptr;
+  bool drop_destination = false;  // the receiver need not, before it asks for the copy
+  // Called by the receiver after each copy, of so many objects and bytes; null: nothing.
+  void (*after_copy)(std::uint64_t objects, std::uint64_t bytes) = nullptr;
+};
+void set_graph_units(const graph_units_of_machine& units) noexcept;
+[[nodiscard]] const graph_units_of_machine& graph_units_in_use() noexcept;
 [[nodiscard]] graph_units make_graph_units(bool staged);
 
 }  // namespace situ::detail

@@ -414,8 +414,9 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
   const measured_graph& graph = entry.graph;
   arena_reference made = make_arena(graph.copy_bytes, graph.alignment, graph.objects, graph.finalizer_words);
   front_of(reinterpret_cast<std::byte*>(made.get()), graph.copy_bytes).prepare(graph.copy_bytes);
-  invalidate(made.get(), graph.copy_bytes);  // the agent writes there
-  if (graph.finalizer_words != 0)
+  const graph_units_of_machine& units = graph_units_in_use();
+  if (!units.drop_destination) invalidate(made.get(), graph.copy_bytes);  // the agent writes there
+  if (graph.finalizer_words != 0 && !units.drop_destination)
     invalidate(made.get()->finalizers, (graph.finalizer_words + 1) * sizeof(std::uint64_t));
   try {
     claim.copy_to(*made.get());
@@ -423,6 +424,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
     ++made.get()->references;  // the agent may still write there: the memory goes with the job
     throw;
   }
+  if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }

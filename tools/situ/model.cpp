@@ -27,6 +27,10 @@ struct model_run_options {
   bool quiet = false;
   bool check_coherence = false;
   std::string fast_forward;
+  std::string graph_units;
+  std::string copy_map;
+  bool no_dummies = false;
+  std::uint32_t memories = 0;
   std::string json;
 };
 
@@ -66,6 +70,10 @@ void set(const char* name, const std::string& value) { ::setenv(name, value.c_st
   set("SITU_MODEL_QUIET", options.quiet ? "1" : "0");
   set("SITU_MODEL_COHERENCE", options.check_coherence ? "1" : "0");
   if (!options.fast_forward.empty()) set("SITU_MODEL_FAST_FORWARD", options.fast_forward);
+  set("SITU_MODEL_GRAPH_UNITS", options.graph_units);
+  set("SITU_MODEL_COPY_MAP", options.copy_map);
+  set("SITU_MODEL_DUMMIES", options.no_dummies ? "0" : "1");
+  set("SITU_MODEL_MEMORIES", std::to_string(options.memories));
   if (!options.json.empty()) set("SITU_MODEL_JSON", options.json);
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
@@ -98,6 +106,19 @@ void add_model_command(CLI::App& app) {
   command->add_flag("--check-coherence", options->check_coherence,
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "
                     "and lost write is told of");
+  command
+      ->add_option("--graph-units", options->graph_units,
+                   "Who copies the graphs of offloads: devices, copy-only (the units beside memories; graphs are walked "
+                   "by software), or software. Unless given: the devices that the machine has")
+      ->check(CLI::IsMember({"devices", "copy-only", "software"}));
+  command->add_option("--copy-map", options->copy_map, "Copy map of the graph-copy units: linear (unless given), hashing")
+      ->check(CLI::IsMember({"linear", "hashing"}));
+  command->add_flag("--no-dummy-allocations", options->no_dummies,
+                    "After a copy by a unit, do not allocate as many objects as a copy by software would");
+  command
+      ->add_option("--memories", options->memories,
+                   "How many of the memories that belong to no tile places lie in: the machine's first ones (all)")
+      ->type_name("N");
   command->add_flag("--quiet", options->quiet, "No table at the end");
   command->prefix_command();  // from the program's name on, everything is the program's
   command->footer(model_run_examples);

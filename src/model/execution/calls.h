@@ -5,6 +5,43 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+
+namespace situ::detail {
+struct graph_root;
+struct type_descriptor;
+}  // namespace situ::detail
+
+namespace situ::model {
+
+// What a program's Situ has a machine's graph units do (graph_devices.h), and what they found. It must outlive the call
+// of `over`.
+struct graph_work {
+  static constexpr std::size_t most_roots = 16;
+  std::uint32_t place = 0;   // whose graph it is
+  std::uint32_t reader = 0;  // the place that it is for
+  std::span<const detail::graph_root> roots;
+  // found by writing back; of a copy: given
+  std::uint64_t objects = 0;  // without the blocks of arrays
+  std::uint64_t blocks = 0;
+  std::uint64_t room_bytes = 0;  // behind its head, whatever the order of its objects
+  std::uint64_t finalizers = 0;
+  std::uint32_t alignment = 0;
+  // of a copy
+  std::byte* destination = nullptr;  // with a head, which stays
+  std::uint64_t head_bytes = 0;
+  std::uint64_t destination_bytes = 0;          // with it
+  std::uint64_t* destination_finalizers = nullptr;  // or null
+  std::uint32_t root_units[most_roots]{};       // of 8 bytes, from the head's beginning; 0 for a null root
+  // what became of it: 0, or a number of situ::errc, and its text
+  std::uint32_t error_code = 0;
+  char error_text[256]{};
+  // Called when all of it has happened, by a device: no core's instructions, with thread-local variables of its own.
+  void (*over)(graph_work& work) = nullptr;
+  void* context = nullptr;
+};
+
+}  // namespace situ::model
 
 extern "C" {
 
@@ -34,7 +71,23 @@ void situ_model_invalidate_all() noexcept;
 void situ_model_region_begin(const char* name) noexcept;
 void situ_model_region_end(const char* name) noexcept;
 
-// What the program's Situ offers the executor, where it has one: makes a job of so many places, which the first
+// The calling thread is a device's from here on: no core's, and takes no time.
+void situ_model_become_device() noexcept;
+// Whether graphs of offloads are written back, or copied, by units of the machine.
+[[nodiscard]] bool situ_model_writes_graphs_back() noexcept;
+[[nodiscard]] bool situ_model_copies_graphs() noexcept;
+[[nodiscard]] bool situ_model_makes_dummy_allocations() noexcept;
+// Begin now, and call `over` later. pre: the machine has such a unit.
+void situ_model_write_graph_back(situ::model::graph_work* work) noexcept;
+void situ_model_copy_graph(situ::model::graph_work* work) noexcept;
+
+// What the program's Situ offers the executor, where it has graphs: has its offloads done by the machine's units.
+void situ_model_use_graph_units() __attribute__((weak));
+[[nodiscard]] const situ::detail::type_descriptor* situ_model_find_tagged(std::uint64_t tag) noexcept
+    __attribute__((weak));
+[[nodiscard]] bool situ_model_derives_from(const situ::detail::type_descriptor* type,
+                                           const situ::detail::type_descriptor* base) noexcept __attribute__((weak));
+// The same of a runtime: makes a job of so many places, which the first
 // situ::runtime joins with all its places as threads.
 void situ_model_make_job(std::uint32_t places) __attribute__((weak));
 

@@ -1,5 +1,6 @@
 // The seams of the fabric on a modelled machine: how a header is carried, a parcel fetched, bytes written back and
 // dropped (fabric/detail/carry.h, base/detail/coherence.h). Called from instrumented code.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,8 @@
 
 #include "model/execution/calls.h"
 #include "model/execution/engine.h"
+#include "model/execution/host_calls.h"
+#include "model/parts/modelled_machine.h"
 
 namespace situ::model {
 namespace {
@@ -24,9 +27,10 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, time_ps>& last_arrivals() {
   return *all;
 }
 
+// A device has no caches: what it hands over is in memory.
 template <class Operation>
 void of_the_running_core(Operation operation) {
-  if (running == &nobody) return;
+  if (running == &nobody || running->is_device) return;
   the_engine->take_turn();
   core& c = *running;
   const outside_time scope;
@@ -59,6 +63,7 @@ extern "C" {
 void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, std::uint32_t target,
                       std::atomic<std::uint32_t>* sleeping) noexcept {
   if (running == &nobody) return header->store(value, std::memory_order_release);
+  if (running->is_device) give_up("a device sends a message, which only cores do");
   time_ps arrival = 0;
   of_the_running_core([&](core& c) {
     const std::uint32_t tile = the_engine->tile_of_place(target);
@@ -70,11 +75,29 @@ void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, s
   the_engine->at(arrival, [header, value, sleeping, arrival] { arrive(*header, value, *sleeping, arrival); });
 }
 
+// Packet by packet, so that others get their turn in between.
 void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept {
   if (running == &nobody) return static_cast<void>(std::memcpy(to, from, bytes));
+  if (running->is_device) give_up("a device asks for DMA, which only cores do");
+  modelled_machine* const parts = the_engine->machine().parts();
+  modelled_machine::dma_transfer going;
+  bool is_over = parts == nullptr;
+  if (!is_over) {
+    of_the_running_core([&](core& c) {
+      going = parts->begin_dma(c.index, address_of(to), address_of(from), bytes, c.clock);
+      return going.next;
+    });
+  }
+  while (!is_over)
+    of_the_running_core([&](core& c) {
+      parts->step_dma(going);
+      is_over = going.is_over();
+      return is_over ? going.done : std::max(c.clock, going.next);
+    });
   of_the_running_core([&](core& c) {
     memory_port& machine = the_engine->machine();
-    const time_ps over = machine.dma(c.index, address_of(to), address_of(from), bytes, c.clock);
+    const time_ps over =
+        parts != nullptr ? c.clock : machine.dma(c.index, address_of(to), address_of(from), bytes, c.clock);
     machine.see_memory(address_of(from), bytes, false);
     machine.see_memory(address_of(to), bytes, true);
     std::memcpy(to, from, bytes);

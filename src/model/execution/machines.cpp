@@ -72,10 +72,10 @@ flat_shape flat_shape_of(std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<memory_port> make_machine(const std::string& name) {
+std::unique_ptr<memory_port> make_machine(const std::string& name, std::uint32_t memories) {
   if (name == "flat") return std::make_unique<flat_machine>();
   if (name.starts_with("flat:")) return std::make_unique<flat_machine>(flat_shape_of(std::string_view{name}.substr(5)));
-  std::unique_ptr<memory_port> made = make_parts_machine(read_machine(name));
+  std::unique_ptr<memory_port> made = make_parts_machine(read_machine(name), memories);
   for (std::uint32_t core = 0; core < made->core_count(); ++core)
     if (made->tile_of(core) >= most_tiles)
       throw std::runtime_error{fmt::format("{}: programs run on machines of up to {} tiles", name, most_tiles)};

@@ -28,6 +28,8 @@ struct front_cache {
   time_ps hit_ps = 0;
 };
 
+class modelled_machine;
+
 class memory_port {
  public:
   virtual ~memory_port() = default;
@@ -62,11 +64,16 @@ class memory_port {
                    std::uintptr_t at) = 0;
   // The same for who goes past all caches.
   virtual void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) = 0;
+  // The same for a unit that reads through a tile's caches.
+  virtual void see_tile(std::uint32_t /*tile*/, std::uintptr_t /*address*/, std::uint32_t /*bytes*/) {}
+  // Its parts, for what works beside them; nullptr: it has none.
+  [[nodiscard]] virtual modelled_machine* parts() noexcept { return nullptr; }
   // So many more reads and writes the front has answered.
   virtual void add_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) = 0;
 
-  // Counters of its parts by name, for the report.
+  // Counters of its parts by name, for the report; `more` adds those of what works beside them.
   [[nodiscard]] virtual std::vector<part_counters> counters() const = 0;
+  virtual void add_counters(std::function<void(std::vector<part_counters>&)> /*more*/) {}
 };
 
 }  // namespace situ::model

@@ -1,5 +1,9 @@
 #include "model/execution/parts_machine.h"
 
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -12,10 +16,14 @@ namespace {
 
 class parts_machine final : public memory_port {
  public:
-  explicit parts_machine(machine_spec spec) : machine_{std::move(spec)} {
+  parts_machine(machine_spec spec, std::uint32_t memories) : machine_{std::move(spec)} {
     const machine_spec& its = machine_.spec();
     for (std::uint32_t i = 0; i < its.memories.size(); ++i)
       if (its.memories[i].tile == none) shared_.push_back(i);
+    if (memories > shared_.size())
+      throw_error(errc::bad_argument, fmt::format("{}: {} memories shall be used, but {} belong to no tile", its.name,
+                                                  memories, shared_.size()));
+    if (memories != 0) shared_.resize(memories);
     if (shared_.empty()) shared_.push_back(0);
     has_local_ = std::ranges::all_of(
         its.tiles, [](const tile_spec& tile) { return tile.cores.empty() || tile.local_memory != none; });
@@ -80,22 +88,32 @@ class parts_machine final : public memory_port {
   void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) override {
     if (shadow_) shadow_->see_memory(address, bytes, writes);
   }
+  void see_tile(std::uint32_t tile, std::uintptr_t address, std::uint32_t bytes) override {
+    if (shadow_) shadow_->see(tile, address, bytes, false);
+  }
+  [[nodiscard]] modelled_machine* parts() noexcept override { return &machine_; }
   void add_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) override {
     machine_.count_hits(core, reads, writes);
   }
-  [[nodiscard]] std::vector<part_counters> counters() const override { return machine_.counters(); }
+  [[nodiscard]] std::vector<part_counters> counters() const override {
+    std::vector<part_counters> all = machine_.counters();
+    if (more_) more_(all);
+    return all;
+  }
+  void add_counters(std::function<void(std::vector<part_counters>&)> more) override { more_ = std::move(more); }
 
  private:
   mutable modelled_machine machine_;   // first_data_cache() is not const
   std::vector<std::uint32_t> shared_;  // memories of no tile
   bool has_local_ = false;
   std::optional<coherence_shadow> shadow_;
+  std::function<void(std::vector<part_counters>&)> more_;
 };
 
 }  // namespace
 
-std::unique_ptr<memory_port> make_parts_machine(machine_spec spec) {
-  return std::make_unique<parts_machine>(std::move(spec));
+std::unique_ptr<memory_port> make_parts_machine(machine_spec spec, std::uint32_t memories) {
+  return std::make_unique<parts_machine>(std::move(spec), memories);
 }
 
 }  // namespace situ::model

@@ -3,11 +3,12 @@
 //   [0, first address of jobs)        code, variables, stacks, heaps of the process: the tile-local memory of whoever
 //                                     asks, so that what a process has once counts as each tile's own; where tiles have
 //                                     none, the first memory that belongs to no tile
-//   a job's slices                    place p's: the memories that belong to no tile, in turn
+//   a job's slices                    place p's: the memories that belong to no tile, in turn; or so many of them
 //   beginning of a slice              channels and barrier: p's tile-local memory, where there is one
 //   all else (libraries)              as the process's memory
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,6 @@
 
 namespace situ::model {
 
-[[nodiscard]] std::unique_ptr<memory_port> make_parts_machine(machine_spec spec);
+[[nodiscard]] std::unique_ptr<memory_port> make_parts_machine(machine_spec spec, std::uint32_t memories);
 
 }  // namespace situ::model

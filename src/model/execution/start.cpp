@@ -7,6 +7,10 @@
 //   SITU_MODEL_STRICT    1: not at all
 //   SITU_MODEL_COHERENCE 1: tiles see what they would see; stale reads and lost writes are told of
 //   SITU_MODEL_FAST_FORWARD  the region that accesses are priced from
+//   SITU_MODEL_GRAPH_UNITS devices, copy-only or software: who copies graphs of offloads; devices where there are some
+//   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
+//   SITU_MODEL_DUMMIES   0: no allocations that stand for those of a copy by software
+//   SITU_MODEL_MEMORIES  how many of the memories that belong to no tile are used; all unless given
 //   SITU_MODEL_JSON      file for the report
 //   SITU_MODEL_QUIET     1: no table at the end
 #include "model/execution/start.h"
@@ -15,19 +19,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/execution/calls.h"
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
+#include "model/execution/graph_devices.h"
 #include "model/execution/host_calls.h"
 #include "model/execution/machines.h"
 #include "model/execution/regions.h"
@@ -54,7 +62,10 @@ struct run_options {
   std::string machine;
   std::string json;
   std::uint32_t places = 1;
+  std::uint32_t memories = 0;  // 0: all
   engine_options engine;
+  graph_device_options graph;
+  bool needs_graph_units = false;  // asked for by name
   bool is_quiet = false;
   bool checks_coherence = false;
 };
@@ -78,6 +89,17 @@ std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   return value;
 }
 
+// Which of these texts the environment says; the first where it says nothing.
+std::size_t choice_of(const char* name, std::initializer_list<std::string_view> choices) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return 0;
+  const auto* const found = std::find(choices.begin(), choices.end(), std::string_view{text});
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  std::string said = std::string{name} + " in the environment is none of";
+  for (const std::string_view each : choices) (said += ' ') += each;
+  give_up(said.c_str());
+}
+
 run_options read_options() {
   run_options made;
   const char* const machine = std::getenv("SITU_MODEL_MACHINE");
@@ -90,6 +112,14 @@ run_options read_options() {
   made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
   if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
+  made.memories = static_cast<std::uint32_t>(number_of("SITU_MODEL_MEMORIES", 0));
+  const std::size_t units = choice_of("SITU_MODEL_GRAPH_UNITS", {"auto", "devices", "copy-only", "software"});
+  made.needs_graph_units = units == 1 || units == 2;
+  made.graph.used = units == 3   ? graph_units_used::software
+                    : units == 2 ? graph_units_used::copy_only
+                                 : graph_units_used::devices;
+  made.graph.map = choice_of("SITU_MODEL_COPY_MAP", {"linear", "hashing"}) == 0 ? map_kind::linear : map_kind::hash;
+  made.graph.dummy_allocations = number_of("SITU_MODEL_DUMMIES", 1) != 0;
   if (const char* const json = std::getenv("SITU_MODEL_JSON")) made.json = json;
   return made;
 }
@@ -142,10 +172,25 @@ void open_json() {
   if (report_file < 0) give_up(("cannot write the report to " + options.json).c_str());
 }
 
+void make_graph_devices() {
+  if (the_engine->machine().parts() != nullptr) {
+    the_graph_devices = new graph_devices{*the_engine, options.graph};
+    the_engine->machine().add_counters(
+        [](std::vector<part_counters>& all) { the_graph_devices->append_counters(all); });
+  }
+  if (options.needs_graph_units && !situ_model_copies_graphs())
+    give_up("the machine has no units that copy graphs: it needs a graph_copy device beside a memory, and a "
+            "range_operations device in each tile");
+  if (options.needs_graph_units && options.graph.used == graph_units_used::devices && !situ_model_writes_graphs_back())
+    give_up("the machine has no units that write graphs back: it needs a graph_writeback device and a tile-local memory "
+            "in each tile; or ask for copy-only");
+}
+
 void make_engine() {
   if (options.checks_coherence && !options.engine.fast_forward.empty())
     give_up("coherence is not checked before accesses are priced: leave out --fast-forward or --check-coherence");
-  the_engine = new engine{make_machine(options.machine), options.engine};
+  the_engine = new engine{make_machine(options.machine, options.memories), options.engine};
+  make_graph_devices();
   if (!options.checks_coherence) return;
   mistakes = new coherence_log;
   if (!the_engine->check_coherence([](const coherence_report& found) { mistakes->note(found); }))
@@ -156,6 +201,10 @@ void run_main() {
   if (options.places > 1 && situ_model_make_job != nullptr) {
     const outside_time scope;
     situ_model_make_job(options.places);
+  }
+  if (situ_model_copies_graphs() && situ_model_use_graph_units != nullptr) {
+    const outside_time scope;
+    situ_model_use_graph_units();
   }
   std::exit(__real_main(argument_count, arguments, environ));
 }
