@@ -23,7 +23,8 @@
 //   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
 //      wakes them.
 //   5. Once a lease has ended, the agent does not read that graph any more.
-//   6. What devices have under way (graph_devices) is `begun_`, by the state in which it was taken up; who ends it takes
+//   6. What devices have under way (graph_devices) is `begun_`, by the state in which it was taken up; who ends it
+//   takes
 //      the step, or frees the entry where it was given up meanwhile.
 #pragma once
 

@@ -69,8 +69,8 @@ class graph_devices {
   // As graph_measurer::measure; `found` and `roots` stay. False: there is no such device, and the measurer does it.
   [[nodiscard]] virtual bool begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
                                            measured_graph& found, when_over over) = 0;
-  // As graph_copier::copy, to place `reader`. Drops what its caches hold of the destination before. Sets where the roots
-  // lie, which measuring need not know.
+  // As graph_copier::copy, to place `reader`. Drops what its caches hold of the destination before. Sets where the
+  // roots lie, which measuring need not know.
   virtual void begin_copy(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
                           std::uint32_t reader, measured_graph& measured, const copy_destination& to,
                           when_over over) = 0;

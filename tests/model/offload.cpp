@@ -53,8 +53,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < calls; ++i) {
     tree->number = static_cast<std::uint64_t>(i);
     const auto copy = situ::clone(tree);
-    const std::uint64_t sum = situ::at(
-        last, [](record* got) { return sum_of(got, got); }, tree);
+    const std::uint64_t sum = situ::at(last, [](record* got) { return sum_of(got, got); }, tree);
     right += sum == sum_of(copy.get(), copy.get()) ? 1 : 0;
   }
   std::printf("%d calls, %d right\n", calls, right);

@@ -107,11 +107,13 @@ void add_model_command(CLI::App& app) {
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "
                     "and lost write is told of");
   command
-      ->add_option("--graph-units", options->graph_units,
-                   "Who copies the graphs of offloads: devices, copy-only (the units beside memories; graphs are walked "
-                   "by software), or software. Unless given: the devices that the machine has")
+      ->add_option(
+          "--graph-units", options->graph_units,
+          "Who copies the graphs of offloads: devices, copy-only (the units beside memories; graphs are walked "
+          "by software), or software. Unless given: the devices that the machine has")
       ->check(CLI::IsMember({"devices", "copy-only", "software"}));
-  command->add_option("--copy-map", options->copy_map, "Copy map of the graph-copy units: linear (unless given), hashing")
+  command
+      ->add_option("--copy-map", options->copy_map, "Copy map of the graph-copy units: linear (unless given), hashing")
       ->check(CLI::IsMember({"linear", "hashing"}));
   command->add_flag("--no-dummy-allocations", options->no_dummies,
                     "After a copy by a unit, do not allocate as many objects as a copy by software would");

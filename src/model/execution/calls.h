@@ -30,9 +30,9 @@ struct graph_work {
   // of a copy
   std::byte* destination = nullptr;  // with a head, which stays
   std::uint64_t head_bytes = 0;
-  std::uint64_t destination_bytes = 0;          // with it
+  std::uint64_t destination_bytes = 0;              // with it
   std::uint64_t* destination_finalizers = nullptr;  // or null
-  std::uint32_t root_units[most_roots]{};       // of 8 bytes, from the head's beginning; 0 for a null root
+  std::uint32_t root_units[most_roots]{};           // of 8 bytes, from the head's beginning; 0 for a null root
   // what became of it: 0, or a number of situ::errc, and its text
   std::uint32_t error_code = 0;
   char error_text[256]{};

@@ -208,7 +208,7 @@ class engine {
   const engine_options options_;
   std::vector<core> cores_;
   std::deque<core> device_cores_;  // with numbers behind those of the machine's cores
-  std::vector<core*> busy_;  // with a thread, in the order of their numbers
+  std::vector<core*> busy_;        // with a thread, in the order of their numbers
   std::vector<thread*> threads_;
   std::vector<thread*> sleepers_;  // in the order in which they went to sleep
   std::set<std::pair<time_ps, std::uint32_t>> timers_;

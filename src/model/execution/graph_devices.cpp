@@ -26,8 +26,8 @@ namespace {
 
 constexpr std::size_t no_limit = ~std::size_t{0};
 constexpr std::uint64_t trigger_cycles = 10;  // of a core that asks a unit of its tile; assumed
-constexpr std::uint32_t trigger_bytes = 32;  // of a request to a copy unit: its eight words; assumed
-constexpr std::uint32_t task_bytes = 64;     // of a task that is spawned on a tile; assumed, as a message's cell
+constexpr std::uint32_t trigger_bytes = 32;   // of a request to a copy unit: its eight words; assumed
+constexpr std::uint32_t task_bytes = 64;      // of a task that is spawned on a tile; assumed, as a message's cell
 constexpr std::size_t buffer_alignment = 4096;
 
 const accelerator_spec* find_unit(const machine_spec& spec, machine::device_kind kind,
@@ -153,7 +153,7 @@ struct graph_devices::transfer {
   };
   graph_work* work;
   near_memory* at = nullptr;
-  std::uint32_t target = none;  // memory of the destination
+  std::uint32_t target = none;                     // memory of the destination
   std::unique_ptr<std::byte, free_buffer> buffer;  // between memories
   std::byte* copied = nullptr;                     // where the unit has put it
   std::uint64_t bytes = 0;
@@ -164,13 +164,14 @@ graph_devices::graph_devices(engine& runs, const graph_device_options& options)
     : engine_{runs}, machine_{*runs.machine().parts()}, options_{options}, arrivals_{runs, "arriving tasks", no_limit} {
   const machine_spec& spec = machine_.spec();
   has_copy_ = options.used != graph_units_used::software &&
-              std::ranges::any_of(spec.accelerators, [](const accelerator_spec& each) {
-                return each.kind == machine::device_kind::graph_copy && each.memory != none;
-              }) &&
+              std::ranges::any_of(spec.accelerators,
+                                  [](const accelerator_spec& each) {
+                                    return each.kind == machine::device_kind::graph_copy && each.memory != none;
+                                  }) &&
               every_tile_has(spec, machine::device_kind::range_operations);
-  has_near_cache_ =
-      options.used == graph_units_used::devices && every_tile_has(spec, machine::device_kind::graph_writeback) &&
-      std::ranges::all_of(spec.tiles, [](const tile_spec& tile) { return tile.local_memory != none; });
+  has_near_cache_ = options.used == graph_units_used::devices &&
+                    every_tile_has(spec, machine::device_kind::graph_writeback) &&
+                    std::ranges::all_of(spec.tiles, [](const tile_spec& tile) { return tile.local_memory != none; });
 }
 
 graph_devices::~graph_devices() = default;
@@ -194,10 +195,11 @@ graph_devices::near_memory& graph_devices::of_memory(std::uint32_t memory) {
     const accelerator_spec* const copies =
         find_unit(machine_.spec(), machine::device_kind::graph_copy, &accelerator_spec::memory, memory);
     if (copies == nullptr)
-      throw_error(errc::not_supported,
-                  fmt::format("a graph that is offloaded lies in {}, beside which there is no graph-copy unit: allocate "
-                              "its objects in the place's segment, or run with --graph-units software",
-                              machine_.spec().memories[memory].name));
+      throw_error(
+          errc::not_supported,
+          fmt::format("a graph that is offloaded lies in {}, beside which there is no graph-copy unit: allocate "
+                      "its objects in the place's segment, or run with --graph-units software",
+                      machine_.spec().memories[memory].name));
     found = std::make_unique<near_memory>(engine_, machine_, memory, *copies);
   }
   return *found;
@@ -252,10 +254,10 @@ void graph_devices::trigger(std::shared_ptr<transfer> next, time_ps now) {
       const auto root =
           std::ranges::find_if(work.roots, [](const detail::graph_root& each) { return each.object != nullptr; });
       next->target = machine_.memory_of(reinterpret_cast<std::uintptr_t>(work.destination), tile);
-      next->at = &of_memory(root == work.roots.end()
-                                ? next->target
-                                : machine_.memory_of(reinterpret_cast<std::uintptr_t>(root->object),
-                                                     engine_.tile_of_place(work.place)));
+      next->at =
+          &of_memory(root == work.roots.end() ? next->target
+                                              : machine_.memory_of(reinterpret_cast<std::uintptr_t>(root->object),
+                                                                   engine_.tile_of_place(work.place)));
       arrived = machine_.send_to_memory(tile, next->at->memory, trigger_bytes, now);
     } catch (const std::exception& failure) {
       note_failure(work, failure);
@@ -279,8 +281,7 @@ time_ps graph_devices::copy(transfer& done, time_ps now) {
     const std::uint64_t room = work.destination_bytes - work.head_bytes;
     if (done.target != at.memory) {
       const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(last) % buffer_alignment;  // aligned alike
-      done.buffer.reset(
-          static_cast<std::byte*>(::operator new(apart + room, std::align_val_t{buffer_alignment})));
+      done.buffer.reset(static_cast<std::byte*>(::operator new(apart + room, std::align_val_t{buffer_alignment})));
       done.copied = done.buffer.get() + apart;
     }
     const copy_result made = at.unit.copy({.root = root->object,
@@ -293,11 +294,13 @@ time_ps graph_devices::copy(transfer& done, time_ps now) {
                                            .map = options_.map},
                                           now);
     const auto unit_of = [&](const void* copy) {
-      return copy == nullptr ? 0 : static_cast<std::uint32_t>((static_cast<const std::byte*>(copy) - work.destination) / 8);
+      return copy == nullptr ? 0
+                             : static_cast<std::uint32_t>((static_cast<const std::byte*>(copy) - work.destination) / 8);
     };
     const auto first = static_cast<std::size_t>(root - work.roots.begin());
     work.root_units[first] = unit_of(made.root);
-    for (std::size_t i = 0; i < made.more_roots.size(); ++i) work.root_units[first + 1 + i] = unit_of(made.more_roots[i]);
+    for (std::size_t i = 0; i < made.more_roots.size(); ++i)
+      work.root_units[first + 1 + i] = unit_of(made.more_roots[i]);
     done.bytes = made.bytes;
     at.objects += made.objects;
     at.probes += made.probes;
@@ -329,8 +332,7 @@ void graph_devices::list_finalizers(transfer& done, time_ps now) {
 // The unit has copied, and takes up its next request.
 void graph_devices::go_on(const std::shared_ptr<transfer>& next) {
   near_memory& at = *next->at;
-  if (next->buffer == nullptr || next->work->error_code != 0)
-    return tell_reader(next, at.memory, at.copy_thread.now());
+  if (next->buffer == nullptr || next->work->error_code != 0) return tell_reader(next, at.memory, at.copy_thread.now());
   at.dma_thread.submit(running->clock,
                        {.run = [this, next](time_ps begin) { return bring(*next, begin); },
                         .over = [this, next, &at] { tell_reader(next, next->target, at.dma_thread.now()); }});
@@ -376,12 +378,10 @@ void graph_devices::tell_reader(const std::shared_ptr<transfer>& next, std::uint
 void graph_devices::append_counters(std::vector<part_counters>& to) const {
   for (const auto& [tile, at] : near_caches_) {
     if (has_near_cache_)
-      to.push_back(counters_of(at->walk_thread, {{"objects", at->objects},
-                                                 {"lines", at->lines},
-                                                 {"modified_lines", at->modified_lines}}));
+      to.push_back(counters_of(
+          at->walk_thread, {{"objects", at->objects}, {"lines", at->lines}, {"modified_lines", at->modified_lines}}));
     const range_operations_unit::counters& ranges = at->range.counted();
-    to.push_back(
-        counters_of(at->range_thread, {{"lines", ranges.lines}, {"modified_lines", ranges.modified_lines}}));
+    to.push_back(counters_of(at->range_thread, {{"lines", ranges.lines}, {"modified_lines", ranges.modified_lines}}));
   }
   for (const auto& [memory, at] : near_memories_) {
     const port_traffic& traffic = at->port.traffic();

@@ -10,7 +10,8 @@
 namespace situ::model {
 
 // A machine's file; or "flat", or "flat:tiles=1,cores=2,miss=50": the smallest machine, times in ns. Throws where there
-// is none of that name, or a figure is missing. memories: how many of those that belong to no tile are used, the first ones of the file; 0: all.
+// is none of that name, or a figure is missing. memories: how many of those that belong to no tile are used, the first
+// ones of the file; 0: all.
 [[nodiscard]] std::unique_ptr<memory_port> make_machine(const std::string& name, std::uint32_t memories);
 
 }  // namespace situ::model

@@ -179,11 +179,13 @@ void make_graph_devices() {
         [](std::vector<part_counters>& all) { the_graph_devices->append_counters(all); });
   }
   if (options.needs_graph_units && !situ_model_copies_graphs())
-    give_up("the machine has no units that copy graphs: it needs a graph_copy device beside a memory, and a "
-            "range_operations device in each tile");
+    give_up(
+        "the machine has no units that copy graphs: it needs a graph_copy device beside a memory, and a "
+        "range_operations device in each tile");
   if (options.needs_graph_units && options.graph.used == graph_units_used::devices && !situ_model_writes_graphs_back())
-    give_up("the machine has no units that write graphs back: it needs a graph_writeback device and a tile-local memory "
-            "in each tile; or ask for copy-only");
+    give_up(
+        "the machine has no units that write graphs back: it needs a graph_writeback device and a tile-local memory "
+        "in each tile; or ask for copy-only");
 }
 
 void make_engine() {

@@ -1,6 +1,6 @@
-// A unit of the machine while a program runs: a thread of the engine on a core of its own, which takes up one work after
-// the other. Its clock is the unit's time; each of its accesses waits for its turn, so that cores, and other units, get
-// theirs in the order of time.
+// A unit of the machine while a program runs: a thread of the engine on a core of its own, which takes up one work
+// after the other. Its clock is the unit's time; each of its accesses waits for its turn, so that cores, and other
+// units, get theirs in the order of time.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,15 @@ class unit_thread final : public unit_surroundings {
   };
   struct counters {
     std::uint64_t works = 0;
-    std::uint64_t blocked = 0;      // found all places taken, and waited outside
+    std::uint64_t blocked = 0;  // found all places taken, and waited outside
     std::uint64_t most_waiting = 0;
     time_ps waiting = 0;  // of all works, until the unit began with them
     time_ps busy = 0;
   };
 
   // places: of the queue before it.
-  unit_thread(engine& runs, std::string name, std::size_t places) : engine_{runs}, name_{std::move(name)}, places_{places} {}
+  unit_thread(engine& runs, std::string name, std::size_t places)
+      : engine_{runs}, name_{std::move(name)}, places_{places} {}
 
   // Asks at a time that may be yet to come. The first begins the thread.
   void submit(time_ps when, work asked);

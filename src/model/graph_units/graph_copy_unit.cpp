@@ -12,8 +12,8 @@ namespace situ::model {
 using detail::array_descriptor;
 using detail::type_descriptor;
 
-graph_copy_unit::graph_copy_unit(unit_memory_port& memory, map_buffer buffer, copy_unit_timing timing,
-                                 word_sizes words, tagged_types tagged)
+graph_copy_unit::graph_copy_unit(unit_memory_port& memory, map_buffer buffer, copy_unit_timing timing, word_sizes words,
+                                 tagged_types tagged)
     : memory_{memory},
       timing_{timing},
       words_{words},
@@ -181,7 +181,7 @@ graph_copy_unit::state graph_copy_unit::copy_pointer(const layout_word& word) {
 }
 
 const graph_copy_unit::copied_object& graph_copy_unit::known_as(std::uint32_t number,
-                                                               const type_descriptor& declared) const {
+                                                                const type_descriptor& declared) const {
   const copied_object& known = objects_[number];
   if (declared.size > known.layout->type->size)
     throw_error(errc::bad_argument,

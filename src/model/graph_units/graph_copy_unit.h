@@ -60,7 +60,7 @@ struct copy_request {
 };
 
 struct copy_result {
-  void* root = nullptr;          // of the copy, where it will lie at last
+  void* root = nullptr;  // of the copy, where it will lie at last
   std::vector<void*> more_roots;
   std::uint64_t objects = 0;     // without the blocks of arrays
   std::uint64_t arrays = 0;      // blocks that are not empty

@@ -13,9 +13,11 @@ class tile_cache_port final : public cache_port {
  public:
   // The machine, and what is around, must outlive this. command: what a write-back or invalidation takes that finds
   // nothing to do.
-  tile_cache_port(modelled_machine& machine, std::uint32_t tile, time_ps command,
-                  unit_surroundings* around = nullptr)
-      : machine_{machine}, tile_{tile}, line_bytes_{machine.line_bytes_of_tile(tile)}, command_{command},
+  tile_cache_port(modelled_machine& machine, std::uint32_t tile, time_ps command, unit_surroundings* around = nullptr)
+      : machine_{machine},
+        tile_{tile},
+        line_bytes_{machine.line_bytes_of_tile(tile)},
+        command_{command},
         around_{around} {}
 
   [[nodiscard]] std::uint32_t line_bytes() const noexcept override { return line_bytes_; }

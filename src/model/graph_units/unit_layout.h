@@ -48,8 +48,8 @@ struct unit_layout {
   std::vector<element_slot> slots;  // of a block: in each element
 };
 
-// Finds the types of polymorphic objects: of the program whose graphs they are, which may have another registry than who
-// models it.
+// Finds the types of polymorphic objects: of the program whose graphs they are, which may have another registry than
+// who models it.
 struct tagged_types {
   const detail::type_descriptor* (*find)(std::uint64_t tag) noexcept = &detail::find_tagged;
   bool (*derives)(const detail::type_descriptor& type,
