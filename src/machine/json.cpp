@@ -23,6 +23,11 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "burst_bytes", n.burst_bytes);
   put_known(out, "channels", n.channels);
   put_known(out, "entries", n.entries);
+  put_known(out, "window", n.window);
+  put_known(out, "store_buffer", n.store_buffer);
+  put_known(out, "outstanding", n.outstanding);
+  put_known(out, "prefetch_streams", n.prefetch_streams);
+  put_known(out, "prefetch_lines", n.prefetch_lines);
   if (n.cycles == instruction_cycles{}) return;
   ordered_json& cycles = out["cycles"];
   put_known(cycles, "integer", n.cycles.integer);

@@ -69,6 +69,11 @@ const model_key model_keys[] = {
     {"channels", {node_kind::memory}},
     {"entries", {node_kind::device}},
     {"cycles", {node_kind::core}},
+    {"window", {node_kind::core}},
+    {"store_buffer", {node_kind::core}},
+    {"outstanding", {node_kind::cache}},
+    {"prefetch_streams", {node_kind::cache}},
+    {"prefetch_lines", {node_kind::cache}},
 };
 
 // "0-3,8,16-30:2" in the given order; nothing if it does not parse or names more than `limit` numbers.
@@ -216,7 +221,12 @@ class reader {
                       "burst_bytes",
                       "channels",
                       "entries",
-                      "cycles"});
+                      "cycles",
+                      "window",
+                      "store_buffer",
+                      "outstanding",
+                      "prefetch_streams",
+                      "prefetch_lines"});
     node_facts facts;
     facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
     kind_specific(table, facts);
@@ -314,6 +324,11 @@ class reader {
     facts.burst_bytes = small(table, "burst_bytes");
     facts.channels = small(table, "channels");
     facts.entries = small(table, "entries");
+    facts.window = small(table, "window");
+    facts.store_buffer = small(table, "store_buffer");
+    facts.outstanding = small(table, "outstanding");
+    facts.prefetch_streams = small(table, "prefetch_streams");
+    facts.prefetch_lines = small(table, "prefetch_lines");
     if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
   }
 

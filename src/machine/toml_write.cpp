@@ -181,6 +181,11 @@ class writer {
     count("channels", n.channels);
     count("entries", n.entries);
     cycles(n.cycles);
+    count("window", n.window);
+    count("store_buffer", n.store_buffer);
+    count("outstanding", n.outstanding);
+    count("prefetch_streams", n.prefetch_streams);
+    count("prefetch_lines", n.prefetch_lines);
   }
 
   void count(const char* key, std::uint32_t value) {

@@ -167,6 +167,11 @@ struct node_facts {
   std::uint32_t channels = 0;                     // of a memory
   std::uint32_t entries = 0;                      // of a device: what it holds or has under way at a time
   instruction_cycles cycles;                      // of a core
+  std::uint32_t window = 0;                       // of a core: instructions under way, so that it goes on past a miss
+  std::uint32_t store_buffer = 0;                 // of a core with a window: stores that wait for their lines
+  std::uint32_t outstanding = 0;                  // of a cache: misses under way at a time
+  std::uint32_t prefetch_streams = 0;             // of a cache: streams that its prefetcher follows
+  std::uint32_t prefetch_lines = 0;               // of a cache: how far ahead of each
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };

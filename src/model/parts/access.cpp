@@ -35,9 +35,10 @@ time_ps modelled_machine::impl::read(std::uint32_t core, path all, std::uint64_t
   core_state& c = cores[core];
   if (!all.empty()) {
     cache_state& first = caches[all.front()];
-    if (first.tags.hit(first.tags.line_of(address))) {
+    const std::uint64_t line = first.tags.line_of(address);
+    if (first.tags.hit(line)) {
       ++first.hits;
-      return now + first.hit_time;
+      return std::max(now + first.hit_time, first.under_way.arrival(line, now));
     }
   }
   const home where = home_of(address, c.tile);
@@ -59,13 +60,16 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
+  for (const std::uint32_t missed : way.first(level)) now = caches[missed].under_way.begin_of(now);
+  const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
   const std::uint32_t bytes = caches[way.front()].tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
   const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
   time_ps done = 0;
   if (on_chip) {
-    done = begin + caches[way[std::min(level, way.size() - 1)]].hit_time + others.time;
+    cache_state& from = caches[way[std::min(level, way.size() - 1)]];
+    done = std::max(begin + from.hit_time + others.time, from.under_way.arrival(from.tags.line_of(address), begin));
   } else if (where.own) {
     done = memories[where.memory].access(address, bytes, false, begin);
   } else {
@@ -81,7 +85,16 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   } else {
     fill(way.front(), address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, done);
   }
+  keep_under_way(way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
+  for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
   return done;
+}
+
+// The caches that missed wait for the line: others' misses of it, and those that find no register, wait, too.
+void modelled_machine::impl::keep_under_way(path missed, std::uint64_t address, time_ps begin, time_ps end,
+                                            time_ps settled) {
+  for (const std::uint32_t index : missed)
+    caches[index].under_way.take(caches[index].tags.line_of(address), begin, end, settled);
 }
 
 // The first level behind the first cache that has the line, or the way's size; counts hits and misses.
@@ -202,7 +215,7 @@ time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address,
   const home where = home_of(address, c.tile);
   const path way = where.cacheable ? path_to(where, all) : path{};
   if (way.empty()) return uncached(core, where, address, bytes, true, now);
-  const time_ps begin = std::max(now, c.store_free);
+  const time_ps begin = c.past_misses ? now : std::max(now, c.store_free);
   const time_ps goes_on = begin + caches[way.front()].hit_time;
   c.waited += begin - now;
   if (passes_on) {

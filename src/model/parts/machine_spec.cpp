@@ -137,6 +137,7 @@ class spec_maker {
       fail(id,
            fmt::format("{} bytes in {} ways of lines of {} bytes are {:.6g} sets; a power of two of them is allowed",
                        n.bytes, n.ways, n.line_bytes, static_cast<double>(n.bytes) / static_cast<double>(way_bytes)));
+    check_prefetcher(id);
     cache_of_[id] = static_cast<std::uint32_t>(spec_.caches.size());
     const std::uint32_t tile = tile_of(id);
     spec_.tiles[tile].caches.push_back(cache_of_[id]);
@@ -150,7 +151,21 @@ class spec_maker {
                             .hit_time = from_ns(n.latency_ns),
                             .write_through = n.writes == machine::write_policy::write_through,
                             .allocates_on_write = n.allocates_on != machine::allocation::reads,
+                            .outstanding = n.outstanding,
+                            .prefetch_streams = n.prefetch_streams,
+                            .prefetch_lines = n.prefetch_lines,
                             .cores = {}});
+  }
+
+  void check_prefetcher(node_id id) const {
+    const node& n = tree_.at(id);
+    if ((n.prefetch_streams == 0) != (n.prefetch_lines == 0))
+      fail(id,
+           "a prefetcher has prefetch_streams and prefetch_lines; write both, or none where there is no prefetcher");
+    if (n.prefetch_streams > 0 && n.outstanding == 0)
+      fail(id, "a cache with a prefetcher needs outstanding: how many lines may be on their way");
+    if (n.prefetch_streams > 0 && n.line_bytes > 4096)
+      fail(id, "a prefetcher follows lines of up to 4096 bytes, within a page");
   }
 
   [[nodiscard]] std::uint32_t tile_of(node_id id) const {
@@ -169,6 +184,8 @@ class spec_maker {
       if (n.kind == node_kind::core || n.kind == node_kind::processing_unit) {
         if (hertz == 0) hertz = n.hertz;
         if (core.cycles == machine::instruction_cycles{}) core.cycles = n.cycles;
+        if (core.window == 0) core.window = n.window;
+        if (n.store_buffer > 0 && core.store_buffer == 1) core.store_buffer = n.store_buffer;
       }
       if (cache_of_[up] == none) continue;
       spec_.caches[cache_of_[up]].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
@@ -182,8 +199,17 @@ class spec_maker {
            "a core needs cycles of each class: { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, "
            "call = 3 }");
     core.period = period_of(hertz);
+    if (core.window > 0) check_window(id, core);
     spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
     spec_.cores.push_back(std::move(core));
+  }
+
+  // Stores that wait for lines are those of a cache that writes back.
+  void check_window(node_id id, const core_spec& core) const {
+    if (core.data_path.empty() || spec_.caches[core.data_path.front()].write_through)
+      fail(id, "a core with a window needs a first cache that writes back; remove window, or give it one");
+    if (spec_.tiles.size() > 1)
+      fail(id, "a core with a window stands in a machine whose caches are all coherent; remove window");
   }
 
   void check_paths() const {

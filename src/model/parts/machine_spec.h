@@ -30,6 +30,8 @@ struct core_spec {
   std::uint32_t tile = 0;
   time_ps period = 0;
   machine::instruction_cycles cycles;     // of each class
+  std::uint32_t window = 0;               // instructions under way; 0: it waits for each read
+  std::uint32_t store_buffer = 1;         // of one with a window: stores that wait for their lines
   std::vector<std::uint32_t> data_path;   // caches from the nearest on
   std::vector<std::uint32_t> fetch_path;  // the same for instructions
 };
@@ -46,7 +48,10 @@ struct cache_spec {
   time_ps hit_time = 0;  // as a core sees it
   bool write_through = false;
   bool allocates_on_write = true;
-  std::vector<std::uint32_t> cores;  // whose path it lies in
+  std::uint32_t outstanding = 0;       // misses under way at a time; 0: as many as come
+  std::uint32_t prefetch_streams = 0;  // that its prefetcher follows; 0: it has none
+  std::uint32_t prefetch_lines = 0;    // how far ahead
+  std::vector<std::uint32_t> cores;    // whose path it lies in
 };
 
 // A coherence domain.

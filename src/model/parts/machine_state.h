@@ -2,13 +2,18 @@
 #pragma once
 
 #include "model/parts/camat.h"
+#include "model/parts/instruction_window.h"
+#include "model/parts/load_dependence.h"
 #include "model/parts/memory_controller.h"
 #include "model/parts/mesh.h"
+#include "model/parts/miss_registers.h"
 #include "model/parts/modelled_machine.h"
 #include "model/parts/network_adapter.h"
+#include "model/parts/stream_prefetcher.h"
 #include "model/parts/tile_bus.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,20 +26,29 @@ struct modelled_machine::impl {
   // Of a packet's payload, at most (assumed: 000 says nothing of its network).
   static constexpr std::uint32_t packet_bytes = 256;
 
+  // Of a core that goes on past a miss.
+  struct ahead {
+    instruction_window window;
+    load_dependence dependence;
+    time_ps settled = 0;  // the core asks for nothing before that
+  };
   struct core_state {
     std::uint32_t tile = 0;
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
-    time_ps waited = 0;                // by all of them, beyond the hit time of the first cache
-    time_ps store_free = 0;            // when its write buffer is empty
-    std::vector<std::uint32_t> peers;  // caches of its tile that hold data and are not on its path
+    time_ps waited = 0;                  // by all of them, beyond the hit time of the first cache
+    time_ps store_free = 0;              // when its write buffer is empty
+    std::vector<std::uint32_t> peers;    // caches of its tile that hold data and are not on its path
+    std::unique_ptr<ahead> past_misses;  // none: it waits for each read
   };
   struct cache_state {
     set_associative_cache tags;
     time_ps hit_time = 0;
     std::uint32_t tile = 0;
+    miss_registers under_way;
+    stream_prefetcher prefetcher;
     std::uint32_t next = none;  // the cache behind it
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
@@ -43,7 +57,9 @@ struct modelled_machine::impl {
     std::uint64_t invalidations = 0;
     time_ps miss_time = 0;            // of a first cache: waited for its read misses
     std::uint64_t waited_misses = 0;  // and how many of them
-    camat_meter meter;                // of the others
+    std::uint64_t prefetches = 0;
+    camat_meter meter;          // of the others, and of a first cache whose core goes on past a miss
+    bool is_met_ahead = false;  // such a first cache
   };
   struct tile_state {
     tile_bus bus;
@@ -84,6 +100,14 @@ struct modelled_machine::impl {
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
                    time_ps now);
   std::size_t look_outwards(path caches_on_way, std::uint64_t address);
+  void keep_under_way(path missed, std::uint64_t address, time_ps begin, time_ps end, time_ps settled);
+
+  // access_ahead.cpp
+  time_ps load_ahead(std::uint32_t core, const window_access& of, time_ps now);
+  time_ps store_ahead(std::uint32_t core, const window_access& of, time_ps now);
+  void prefetch(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps now);
+  bool prefetch_line(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps now);
+
   time_ps get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where, std::uint64_t address,
                           std::uint32_t bus_bytes, time_ps begin);
   found_at_peers ask_peers(const core_state& of, std::uint64_t address, bool to_own);

@@ -13,8 +13,11 @@ namespace situ::model {
 
 modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   for (const cache_spec& cache : spec.caches)
-    caches.push_back(
-        {.tags = {cache.sets, cache.ways, cache.line_bytes}, .hit_time = cache.hit_time, .tile = cache.tile});
+    caches.push_back({.tags = {cache.sets, cache.ways, cache.line_bytes},
+                      .hit_time = cache.hit_time,
+                      .tile = cache.tile,
+                      .under_way = miss_registers{cache.outstanding},
+                      .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes}});
   for (const tile_spec& tile : spec.tiles)
     tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
   for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
@@ -24,6 +27,10 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
       for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = (*way)[i + 1];
     core_state& state = cores.emplace_back();
     state.tile = core.tile;
+    if (core.window > 0)
+      state.past_misses = std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer},
+                                                        load_dependence{}, time_ps{0});
+    if (core.window > 0) caches[core.data_path.front()].is_met_ahead = true;
     for (const std::uint32_t cache : spec.tiles[core.tile].caches)
       if (spec.caches[cache].kind != machine::cache_kind::instruction &&
           std::ranges::find(core.data_path, cache) == core.data_path.end())
@@ -129,7 +136,7 @@ void modelled_machine::count_hits(std::uint32_t core, std::uint64_t reads, std::
 
 camat_figures modelled_machine::camat(std::uint32_t cache) const {
   const impl::cache_state& state = impl_->caches[cache];
-  if (impl_->spec.caches[cache].level > 1) return state.meter.figures();
+  if (impl_->spec.caches[cache].level > 1 || state.is_met_ahead) return state.meter.figures();
   // A core waits for its misses, so nothing overlaps in a first cache.
   camat_figures f;
   f.accesses = state.hits + state.misses;
@@ -156,18 +163,19 @@ std::vector<part_counters> modelled_machine::counters() const {
   for (std::size_t i = 0; i < m.caches.size(); ++i) {
     const impl::cache_state& c = m.caches[i];
     const camat_figures f = camat(static_cast<std::uint32_t>(i));
-    all.push_back({m.spec.caches[i].name,
-                   "cache",
-                   {{"hits", c.hits},
-                    {"misses", c.misses},
-                    {"evictions", c.evictions},
-                    {"write_backs", c.write_backs},
-                    {"invalidations", c.invalidations},
-                    {"active_ps", f.active},
-                    {"hit_active_ps", f.hit_active},
-                    {"pure_misses", f.pure_misses},
-                    {"pure_miss_ps", f.pure_time},
-                    {"pure_active_ps", f.pure_active}}});
+    part_counters& counted = all.emplace_back(part_counters{m.spec.caches[i].name,
+                                                            "cache",
+                                                            {{"hits", c.hits},
+                                                             {"misses", c.misses},
+                                                             {"evictions", c.evictions},
+                                                             {"write_backs", c.write_backs},
+                                                             {"invalidations", c.invalidations},
+                                                             {"active_ps", f.active},
+                                                             {"hit_active_ps", f.hit_active},
+                                                             {"pure_misses", f.pure_misses},
+                                                             {"pure_miss_ps", f.pure_time},
+                                                             {"pure_active_ps", f.pure_active}}});
+    if (c.prefetcher.exists()) counted.values.emplace_back("prefetches", c.prefetches);
   }
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.bus.counters());
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.adapter.counters());
@@ -181,6 +189,7 @@ void modelled_machine::reset_counters() noexcept {
   for (impl::core_state& c : m.cores) c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
   for (impl::cache_state& c : m.caches) {
     c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = c.waited_misses = 0;
+    c.prefetches = 0;
     c.meter.reset();
   }
   for (impl::tile_state& tile : m.tiles) {

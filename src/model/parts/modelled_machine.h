@@ -42,6 +42,16 @@ class line_observer {
                        bool was_dirty) = 0;
 };
 
+// What a core that goes on past a miss says of an access.
+struct window_access {
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;  // in one line of its first cache
+  access_kind kind = access_kind::read;
+  std::uint64_t instruction = 0;  // how many the core had before; does not fall
+  std::uint64_t code = 0;         // where it stands in the program; 0: not known
+  std::uint64_t value = 0;        // of a read: what it brings, of up to 8 bytes, with its sign
+};
+
 // For map_range(): the tile-local memory of whatever tile asks, so that each tile has bytes of its own there.
 inline constexpr std::uint32_t local_memory = none - 1;
 
@@ -64,6 +74,14 @@ class modelled_machine {
   // One access of a core that begins at `now`. Returns when the core may go on. Accesses across lines are several, one
   // after the other. Throws bad_argument for an address that no range holds. pre: bytes > 0.
   time_ps access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
+
+  // Whether the core goes on past a miss (`window` in the machine's file): then access_ahead() takes the place of
+  // access(), and returns when the core may go on, which for most misses is at once. instruction_window.h and
+  // load_dependence.h say what it waits for. Throws as access() does.
+  [[nodiscard]] bool goes_ahead(std::uint32_t core) const noexcept;
+  time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now);
+  // When everything is done that the core has under way.
+  time_ps wait_for_all(std::uint32_t core, time_ps now);
 
   // The cache that a core's reads and writes meet first; pre: the core has one (has_data_cache).
   [[nodiscard]] bool has_data_cache(std::uint32_t core) const noexcept;

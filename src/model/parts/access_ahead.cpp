@@ -1,0 +1,110 @@
+// Cores that go on past a miss, and what caches fetch ahead of them.
+//
+// 1. An access enters the window (instruction_window.h), is executed when its address is known (load_dependence.h), and
+//    meets the machine then. The core's time goes on from where it entered; its instructions cost what they cost
+//    elsewhere, and a hit costs nothing besides.
+// 2. A shared cache's registers are asked by several cores, whose times differ by no more than the executor lets them.
+// 3. A prefetch takes what a miss of its cache would take, only if a register is free at once; nobody waits for it but
+//    who wants its line. Lines that another core's cache has dirty are left there.
+#include "model/parts/machine_state.h"
+
+#include <algorithm>
+
+namespace situ::model {
+
+bool modelled_machine::goes_ahead(std::uint32_t core) const noexcept {
+  return impl_->cores[core].past_misses != nullptr;
+}
+
+time_ps modelled_machine::access_ahead(std::uint32_t core, const window_access& of, time_ps now) {
+  impl& m = *impl_;
+  impl::core_state& c = m.cores[core];
+  c.past_misses->settled = now;
+  if (of.kind == access_kind::fetch) return m.access_line(core, of.address, of.bytes, of.kind, now);
+  if (of.kind == access_kind::atomic) return access(core, of.address, of.bytes, of.kind, wait_for_all(core, now));
+  const time_ps entered = c.past_misses->window.enter(of.instruction, now);
+  const time_ps goes_on =
+      of.kind == access_kind::read ? m.load_ahead(core, of, entered) : m.store_ahead(core, of, entered);
+  c.waited += goes_on - now;
+  return goes_on;
+}
+
+time_ps modelled_machine::wait_for_all(std::uint32_t core, time_ps now) {
+  impl::core_state& c = impl_->cores[core];
+  if (!c.past_misses) return now;
+  const time_ps done = c.past_misses->window.all_done(now);
+  c.waited += done - now;
+  return done;
+}
+
+time_ps modelled_machine::impl::load_ahead(std::uint32_t core, const window_access& of, time_ps now) {
+  core_state& c = cores[core];
+  ahead& under_way = *c.past_misses;
+  cache_state& first = caches[spec.cores[core].data_path.front()];
+  const time_ps begin = under_way.dependence.known(of.address, of.code, now);
+  const time_ps waited = c.waited;
+  time_ps done = access_line(core, of.address, of.bytes, access_kind::read, begin);
+  c.waited = waited;  // that is for who waits
+  if (done > begin + first.hit_time && under_way.window.forwards(of.address, of.bytes)) done = begin + first.hit_time;
+  first.meter.add(begin, first.hit_time, done - begin - std::min(done - begin, first.hit_time));
+  under_way.dependence.loaded(of.value, of.bytes, of.code, done);
+  if (done > now + first.hit_time) under_way.window.add_load(of.instruction, done);
+  return now;
+}
+
+time_ps modelled_machine::impl::store_ahead(std::uint32_t core, const window_access& of, time_ps now) {
+  core_state& c = cores[core];
+  ahead& under_way = *c.past_misses;
+  cache_state& first = caches[spec.cores[core].data_path.front()];
+  now = under_way.window.store_room(now);
+  const time_ps begin = under_way.dependence.known(of.address, of.code, now);
+  const time_ps waited = c.waited;
+  const std::uint64_t line = first.tags.line_of(of.address);
+  c.store_free = 0;
+  const time_ps goes_on = access_line(core, of.address, of.bytes, access_kind::write, begin);
+  const time_ps done = std::max({goes_on, c.store_free, first.under_way.arrival(line, begin)});
+  c.waited = waited;
+  first.meter.add(begin, first.hit_time, done - begin - std::min(done - begin, first.hit_time));
+  under_way.window.add_store(of.address, of.bytes, done);
+  return now;
+}
+
+// A cache on a line's way has been asked for it: what its prefetcher wants now.
+void modelled_machine::impl::prefetch(std::uint32_t core, path way, std::size_t level, std::uint64_t address,
+                                      time_ps now) {
+  cache_state& cache = caches[way[level]];
+  if (!cache.prefetcher.exists()) return;
+  cache.prefetcher.see(cache.tags.line_of(address), [&](std::uint64_t line) {
+    return prefetch_line(core, way, level, cache.tags.address_of(line), now);
+  });
+}
+
+// False where it has to be tried again.
+bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::size_t level, std::uint64_t address,
+                                           time_ps now) {
+  core_state& c = cores[core];
+  cache_state& cache = caches[way[level]];
+  if (cache.tags.holds(cache.tags.line_of(address))) return true;
+  std::size_t found = level + 1;
+  while (found < way.size() && !caches[way[found]].tags.hit(caches[way[found]].tags.line_of(address))) ++found;
+  for (std::size_t i = level; i < found; ++i)
+    if (!caches[way[i]].under_way.has_free(now)) return false;
+  for (const std::uint32_t peer : c.peers)
+    if (caches[peer].tags.state(caches[peer].tags.line_of(address)).dirty) return true;
+  const home where = home_of(address, c.tile);
+  const found_at_peers others = ask_peers(c, address, false);
+  time_ps done = 0;
+  if (found < way.size()) {
+    cache_state& from = caches[way[found]];
+    done = std::max(now + from.hit_time, from.under_way.arrival(from.tags.line_of(address), now));
+  } else {
+    done = get_from_memory(core, way.back(), where, address, cache.tags.line_bytes(), now);
+  }
+  ++cache.prefetches;
+  for (std::size_t i = found; i-- > level;)
+    fill(way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, done);
+  keep_under_way(way.subspan(level, found - level), address, now, done, c.past_misses ? c.past_misses->settled : now);
+  return true;
+}
+
+}  // namespace situ::model

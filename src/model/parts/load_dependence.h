@@ -1,0 +1,157 @@
+// Which loads wait for which: a load that needs a value which another load brings cannot begin before that is there.
+// The executor sees addresses and values, not registers, so a dependence is found by value.
+//
+// 1. A pointer: the address lies within an object of up to 1 KiB at a value of 8 bytes that a recent load has brought
+//    (or up to 64 bytes before it). Of several such loads, the last to bring it counts: a copy of the pointer that was
+//    stored and loaded again is not there earlier than itself.
+// 2. An index: a load in the code whose addresses have followed the values of another load as base + scale * value, as
+//    the indirect memory prefetcher of Yu et al. (MICRO 2015) learns it: two pairs give scale (1 to 256 bytes) and
+//    base, and from the third on it counts. A load with a constant stride needs no index.
+//
+// Blind spots: values that are computed on (hashed, masked, added to one another) before they are an address; pointers
+// that more than `remembered` loads lie behind; base addresses that change every time. Such loads begin too early.
+// An array of equally spaced pointers or indices into itself makes loads wait that need not. Conditions are not seen.
+//
+// Worked example: `i = next[i]` at one place in the code, next at 1000 with 4 bytes each. Values 7, 3, 9: addresses
+// 1028, 1012, 1036: (1012 - 1028) / (3 - 7) = 4 and 1012 - 4 * 3 = 1000; the third address is 1000 + 4 * 9, and so that
+// load waits for the one that brought 9, as do all that follow.
+//
+// Not thread-safe. cost: linear in `remembered` for each load.
+#pragma once
+
+#include "model/parts/time.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace situ::model {
+
+class load_dependence {
+ public:
+  static constexpr std::size_t remembered = 16;  // loads whose values may become addresses
+
+  // When the address of an access by this code is known, if it is executed at `now`.
+  [[nodiscard]] time_ps known(std::uint64_t address, std::uint64_t code, time_ps now) noexcept {
+    time_ps at = std::max(now, by_pointer(address, now));
+    if (code == 0) return at;
+    if (last_ready_ > at) at = by_index(address, code, at);
+    follow(address, code);
+    return at;
+  }
+  // A load has brought `value`, there at `ready`.
+  void loaded(std::uint64_t value, std::uint32_t bytes, std::uint64_t code, time_ps ready) noexcept {
+    const std::size_t i = count_++ % remembered;
+    loads_[i] = {code, value, ready, bytes == 8 && value >= first_page};
+    last_ready_ = std::max(last_ready_, ready);
+  }
+
+ private:
+  static constexpr std::uint64_t object_bytes = 1024;
+  static constexpr std::uint64_t before_bytes = 64;
+  static constexpr std::uint64_t first_page = 4096;  // below it there are no objects
+  static constexpr std::int64_t most_scale = 256;
+  static constexpr std::size_t producers = 4;  // of the newest loads, among which an index is looked for
+  static constexpr std::uint8_t tries = 64;    // then code is taken for one that has no index
+  struct load {
+    std::uint64_t code = 0;
+    std::uint64_t value = 0;
+    time_ps ready = 0;
+    bool may_point = false;
+  };
+  struct pair {
+    std::uint64_t code = 0;
+    std::uint64_t value = 0;
+  };
+  // What is known of the addresses of one place in the code.
+  struct consumer {
+    std::uint64_t code = 0;
+    std::uint64_t last = 0;
+    std::int64_t stride = 0;
+    bool is_stream = false;
+    std::array<pair, producers> before;  // newest loads when it was last executed
+    std::uint64_t producer = 0;          // 0: none found
+    std::uint64_t base = 0;
+    std::int64_t scale = 0;
+    std::uint8_t agreed = 0;
+    std::uint8_t failed = 0;
+  };
+
+  [[nodiscard]] time_ps by_pointer(std::uint64_t address, time_ps now) const noexcept {
+    if (last_ready_ <= now) return now;
+    for (const load& l : loads_)
+      if (l.ready > now && l.may_point && address - l.value + before_bytes < object_bytes + before_bytes) now = l.ready;
+    return now;
+  }
+  [[nodiscard]] consumer& consumer_of(std::uint64_t code) noexcept {
+    consumer& c = consumers_[(code * 0x9e3779b97f4a7c15ULL) >> 56];
+    if (c.code != code) c = {.code = code, .before = {}};
+    return c;
+  }
+  // The n-th newest load.
+  [[nodiscard]] const load& newest(std::size_t n) const noexcept {
+    return loads_[(count_ + remembered - 1 - n) % remembered];
+  }
+  [[nodiscard]] time_ps by_index(std::uint64_t address, std::uint64_t code, time_ps now) noexcept {
+    const consumer& c = consumer_of(code);
+    if (c.agreed == 0 || c.is_stream) return now;
+    for (std::size_t n = 0; n < remembered; ++n) {
+      const load& l = newest(n);
+      if (l.code == c.producer && c.base + static_cast<std::uint64_t>(c.scale) * l.value == address)
+        return std::max(now, l.ready);
+    }
+    return now;
+  }
+  // Learns from an access: after it has been looked at.
+  void follow(std::uint64_t address, std::uint64_t code) noexcept {
+    consumer& c = consumer_of(code);
+    const auto stride = static_cast<std::int64_t>(address - c.last);
+    c.is_stream = stride == c.stride;
+    c.stride = stride;
+    if (c.failed < tries && !c.is_stream) {
+      if (c.producer != 0) {
+        confirm(c, address);
+      } else if (c.last != 0) {
+        look_for_index(c, address);
+      }
+    }
+    c.last = address;
+    for (std::size_t n = 0; n < producers; ++n) c.before[n] = {newest(n).code, newest(n).value};
+  }
+  void confirm(consumer& c, std::uint64_t address) noexcept {
+    for (std::size_t n = 0; n < remembered; ++n) {
+      const load& l = newest(n);
+      if (l.code != c.producer || c.base + static_cast<std::uint64_t>(c.scale) * l.value != address) continue;
+      c.agreed = 1;
+      c.failed = 0;
+      return;
+    }
+    c.producer = 0;
+    c.agreed = 0;
+    ++c.failed;
+  }
+  void look_for_index(consumer& c, std::uint64_t address) noexcept {
+    const auto moved = static_cast<std::int64_t>(address - c.last);
+    for (std::size_t n = 0; n < producers; ++n)
+      for (const pair& old : c.before) {
+        const load& l = newest(n);
+        const auto change = static_cast<std::int64_t>(l.value - old.value);
+        if (old.code != l.code || l.code == 0 || change == 0 || moved % change != 0) continue;
+        const std::int64_t scale = moved / change;
+        if (scale < 1 || scale > most_scale) continue;
+        c.producer = l.code;
+        c.scale = scale;
+        c.base = address - static_cast<std::uint64_t>(scale) * l.value;
+        return;
+      }
+    ++c.failed;
+  }
+
+  std::array<load, remembered> loads_{};
+  std::size_t count_ = 0;
+  time_ps last_ready_ = 0;
+  std::array<consumer, 256> consumers_{};
+};
+
+}  // namespace situ::model

@@ -1,0 +1,76 @@
+// The prefetcher of a cache: it follows streams of lines with a constant stride, and says which lines to fetch ahead.
+//
+// A stream lies in a page of 4 KiB: beyond it, what comes next in memory is another page's. Two equal strides, so three
+// lines, make a stream; then the next `lines` lines are wanted, less those that were asked for before. Streams are
+// replaced least recently used first. A stride of one line is the next-line prefetcher's.
+//
+// Worked example (4 lines ahead): accesses to lines 10, 11, 12 of a page: at 12, lines 13 to 16 are wanted; at 13, line
+// 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28.
+//
+// Not thread-safe. cost: linear in the streams.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace situ::model {
+
+class stream_prefetcher {
+ public:
+  // pre: line_bytes is a power of two up to 4096.
+  stream_prefetcher(std::uint32_t streams, std::uint32_t lines, std::uint32_t line_bytes)
+      : streams_(streams), ahead_{lines}, lines_a_page_{std::max<std::uint64_t>(1, 4096 / line_bytes)} {}
+
+  [[nodiscard]] bool exists() const noexcept { return !streams_.empty() && ahead_ > 0; }
+
+  // The cache was asked for a line. Calls fetch(line) for each that is wanted, the nearest first, until it returns
+  // false: that line, and those behind it, are wanted again next time. pre: exists().
+  template <class Fetch>
+  void see(std::uint64_t line, Fetch&& fetch) {
+    stream& s = stream_of(line);
+    s.used = ++time_;
+    const auto step = static_cast<std::int64_t>(line - s.last);
+    if (step == 0) return;
+    if (step != s.stride) {
+      s.stride = step;
+      s.next = line;
+      s.last = line;
+      return;
+    }
+    s.last = line;
+    // what it has passed by needs no fetching
+    if (static_cast<std::int64_t>(s.next - line) / step < 1) s.next = line + static_cast<std::uint64_t>(step);
+    const std::uint64_t page = line / lines_a_page_;
+    for (; s.next / lines_a_page_ == page &&
+           static_cast<std::int64_t>(s.next - line) / step <= static_cast<std::int64_t>(ahead_);
+         s.next += static_cast<std::uint64_t>(step))
+      if (!fetch(s.next)) return;
+  }
+
+ private:
+  struct stream {
+    std::uint64_t page = ~std::uint64_t{0};
+    std::uint64_t last = 0;
+    std::uint64_t next = 0;  // to be fetched
+    std::int64_t stride = 0;
+    std::uint64_t used = 0;
+  };
+  [[nodiscard]] stream& stream_of(std::uint64_t line) noexcept {
+    const std::uint64_t page = line / lines_a_page_;
+    stream* oldest = &streams_.front();
+    for (stream& s : streams_) {
+      if (s.page == page) return s;
+      if (s.used < oldest->used) oldest = &s;
+    }
+    *oldest = {.page = page, .last = line};
+    return *oldest;
+  }
+
+  std::vector<stream> streams_;
+  std::uint32_t ahead_;
+  std::uint64_t lines_a_page_;
+  std::uint64_t time_ = 0;
+};
+
+}  // namespace situ::model
