@@ -7,8 +7,8 @@
 namespace situ::detail {
 namespace {
 
-// Sanitizers see what memcpy reads and writes, and nothing of what an instruction does by itself.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Sanitizers and modelled machines see what memcpy reads and writes, and nothing of what an instruction does by itself.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SITU_MODEL)
 constexpr bool may_copy_by_instruction = false;
 #else
 constexpr bool may_copy_by_instruction = true;

@@ -198,7 +198,10 @@ offload_step offload_agent::perform(std::size_t i, offload_step asked) {
   const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch};
   const std::span<const graph_root> roots{roots_[i].data(), entry.root_count};
   if (asked == offload_step::measure) {
-    entry.graph = units_.measurer->measure(i, roots, entry.map);
+    // By way of a local object: what a call returns straight into memory, a modelled machine does not see
+    // (docs/design/model_execution.md).
+    const measured_graph found = units_.measurer->measure(i, roots, entry.map);
+    entry.graph = found;
     return offload_step::measured;
   }
   if (asked != offload_step::copy) return offload_step::failed;

@@ -40,7 +40,10 @@ class software_copier final : public graph_copier {
             const copy_destination& to) override {
     const graph_plan& plan = (*plans_)[slot];
     const auto base = reinterpret_cast<std::uintptr_t>(to.bytes);
-    invalidate(to.bytes, sizeof(arena));  // whose line the first object shares
+    // What the receiver has written shares lines with what is written here: the head with the first object, the end of
+    // the list of finalizers with its words.
+    invalidate(to.bytes, sizeof(arena));
+    if (to.finalizers != nullptr) invalidate(to.finalizers, (measured.finalizer_words + 1) * sizeof(std::uint64_t));
     if (staged_) {
       const auto buffer = std::make_unique_for_overwrite<std::byte[]>(measured.copy_bytes);
       plan.write(buffer.get(), base, to.finalizers);

@@ -425,6 +425,7 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
     throw;
   }
   if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
+  invalidate(made.get(), sizeof(arena));  // read meanwhile, and its line is the first object's, too
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
   memory_ = std::move(made);
 }

@@ -57,6 +57,24 @@ class CoherenceShadow : public testing::Test {
       3, line_bytes, [this](const coherence_report& report) { reports_.push_back(report); });
 };
 
+// The C library writes 7 to a line that tile 0 has read: as if tile 0 had. So it goes to memory with a line that the
+// machine takes for clean, and who has the line is stale.
+TEST_F(CoherenceShadow, WhatNobodySawIsTheOwners) {
+  EXPECT_EQ(read(1, 0), 0u);
+  EXPECT_EQ(read(0, 0), 0u);
+  const std::uint32_t seven = 7;
+  std::memcpy(shared_.bytes.data(), &seven, 4);
+  EXPECT_EQ(read(1, 0), 0u);
+  ASSERT_EQ(reports_.size(), 1u);
+  EXPECT_EQ(reports_[0].other_tile, 0u);
+  EXPECT_EQ(reports_[0].other_at, 0u);
+  leave(0, 0, line_event::written_back, false);
+  EXPECT_EQ(memory(0), 7u);
+  leave(1, 0, line_event::evicted, false);
+  EXPECT_EQ(read(1, 0), 7u);
+  EXPECT_EQ(reports_.size(), 1u);
+}
+
 TEST_F(CoherenceShadow, AReadOfADirtyLineElsewhereIsStale) {
   write(0, 0, 1);
   leave(0, 0, line_event::written_back);

@@ -158,7 +158,9 @@ TEST(ModelledNemesys, WritingBackCostsACommandALineAndTheWayOfDirtyOnes) {
   machine.access(0, global + 64, 4, access_kind::read, 10'000 * ns);
   EXPECT_EQ(machine.write_back(0, global, global + 32, 20'000 * ns), (20'000 + 20 + 1400) * ns);
   EXPECT_EQ(machine.write_back(0, global, global + 128, 40'000 * ns), (40'000 + 4 * 20) * ns);  // nothing is dirty
-  EXPECT_EQ(watching.seen, (std::vector<seen_line>{{0, global, line_event::written_back, true}}));
+  EXPECT_EQ(watching.seen, (std::vector<seen_line>{{0, global, line_event::written_back, true},
+                                                   {0, global, line_event::written_back, false},
+                                                   {0, global + 64, line_event::written_back, false}}));
   EXPECT_EQ(machine.access(0, global + 64, 4, access_kind::read, 50'000 * ns), 50'020 * ns);  // it stays
 }
 

@@ -1,6 +1,7 @@
 // A mistake that only a machine without coherent caches shows: place 1 writes a number and says so by an atomic word;
 // place 0, which has read the number before, reads it again. "fixed" hands it over. "fetched" copies it past the caches
-// without that, and so gets what the memory has. Prints what place 0 has read.
+// without that, and so gets what the memory has. "returned" is "fixed", but the number is in an object that a call
+// returns: gcc has no hook for that write. Prints what place 0 has read.
 #include <situ/base/detail/coherence.h>
 #include <situ/fabric/detail/carry.h>
 #include <situ/situ.h>
@@ -12,16 +13,25 @@
 
 namespace {
 
-struct alignas(64) shared {
-  int number;
-  alignas(64) std::uint64_t is_read;
-  std::uint64_t is_written;
-  alignas(64) int copy;
+struct numbered {
+  int value;
 };
 
-void write_number(shared& at, bool is_fixed) {
+struct alignas(64) shared {
+  numbered number;
+  alignas(64) std::uint64_t is_read;
+  std::uint64_t is_written;
+  alignas(64) numbered copy;
+};
+
+[[gnu::noinline]] numbered returned_seven() { return {7}; }
+
+void write_number(shared& at, bool is_fixed, bool is_returned) {
   while (std::atomic_ref{at.is_read}.load() == 0) {}
-  at.number = 7;
+  if (is_returned)
+    at.number = returned_seven();
+  else
+    at.number.value = 7;
   if (is_fixed) situ::detail::write_back(&at.number, sizeof at.number);
   std::atomic_ref{at.is_written}.store(1);
 }
@@ -30,16 +40,17 @@ int read_number(shared& at, bool is_fixed, bool is_fetched) {
   while (std::atomic_ref{at.is_written}.load() == 0) {}
   if (is_fetched) {
     situ::detail::fetch_parcel(&at.copy, &at.number, sizeof at.number);
-    return at.copy;
+    return at.copy.value;
   }
   if (is_fixed) situ::detail::invalidate(&at.number, sizeof at.number);
-  return at.number;
+  return at.number.value;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_fixed = argc > 1 && std::strcmp(argv[1], "fixed") == 0;
+  const bool is_returned = argc > 1 && std::strcmp(argv[1], "returned") == 0;
+  const bool is_fixed = is_returned || (argc > 1 && std::strcmp(argv[1], "fixed") == 0);
   const bool is_fetched = argc > 1 && std::strcmp(argv[1], "fetched") == 0;
   situ::runtime rt{argc, argv};
   situ::ptr<shared> at;
@@ -50,9 +61,9 @@ int main(int argc, char** argv) {
   at = situ::broadcast(at);
   situ::barrier();
   if (situ::here().index() == 1) {
-    write_number(*at.local(), is_fixed);
+    write_number(*at.local(), is_fixed, is_returned);
   } else if (situ::here().index() == 0) {
-    const int before = at.local()->number;
+    const int before = at.local()->number.value;
     std::atomic_ref{at.local()->is_read}.store(1);
     const int after = read_number(*at.local(), is_fixed, is_fetched);
     std::printf("%d %d\n", before, after);

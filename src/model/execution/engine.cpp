@@ -64,6 +64,8 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   core* c = running;
   if (c == &nobody || bytes == 0) return;
   if (fast_forward_) return pass_by(*c, kind);
+  if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
+  if (kind == access_kind::atomic) self_->last_read = {};
   const std::uintptr_t line_bytes = std::uintptr_t{1} << c->line_shift;
   for (const std::uintptr_t end = address + bytes; address < end;) {
     const std::uintptr_t line_end = std::min((address | (line_bytes - 1)) + 1, end);
@@ -80,6 +82,24 @@ void engine::pass_by(core& c, access_kind kind) {
   c.slow_ps += c.hit_ps;
   c.clock += c.hit_ps;
   if (c.clock > c.quantum_end) take_turn();
+}
+
+// Invariant 5.
+void engine::access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
+  if (kind != access_kind::write) self_->last_read = {};
+  take_turn();
+  access_at_once(address, bytes, kind, at);
+  if (kind == access_kind::read) self_->last_read = {.address = address, .bytes = bytes, .at = at};
+}
+
+void engine::access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at) {
+  core& c = *running;
+  const std::uintptr_t line_bytes = std::uintptr_t{1} << c.line_shift;
+  for (const std::uintptr_t end = address + bytes; address < end;) {
+    const std::uintptr_t line_end = std::min((address | (line_bytes - 1)) + 1, end);
+    one_access(c, address, static_cast<std::uint32_t>(line_end - address), kind, at);
+    address = line_end;
+  }
 }
 
 void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at) {
@@ -173,12 +193,15 @@ core& engine::next_core() {
 void engine::take_turn() {
   core* const c = running;
   if (c == &nobody || c->clock <= c->horizon || held_ != 0) return;
+  const std::uint64_t switches = switches_;
   {
     const outside_time scope;
     if (!c->waiting.empty() && c->clock - c->slice_begin > slice_ps) give_core_on(*c);
     run(next_core());
   }
   running = self_->on;
+  const watched_read& again = self_->last_read;
+  if (switches_ != switches && again.bytes != 0) access_at_once(again.address, again.bytes, access_kind::read, again.at);
 }
 
 // Goes on with what that core has; returns when the calling thread has its turn again.
@@ -270,6 +293,7 @@ bool engine::sleep(const void* word, time_ps wake_at, const char* waits_for) {
     me.word = word;
     me.wake_at = wake_at;
     me.waits_for = waits_for;
+    me.last_read = {};
     me.timed_out = false;
     me.slept_at = lonely_wakes_;
     sleepers_.push_back(&me);

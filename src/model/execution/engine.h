@@ -8,7 +8,10 @@
 //      malloc and free, and what runs under a lock of the C library (hold_others).
 //   3. Between such points a core runs ahead of the others by at most a quantum; none where order is strict.
 //   4. A core has one running thread; others that are ready on it wait for it to sleep, to yield, or for its slice.
-//   5. Every choice depends on clocks and numbers alone, so that each run is the same.
+//   5. Where tiles may see different bytes, those that the running thread has asked for are in place together when it
+//      uses them: an access to several lines gives no turn between them, and a copy of an object, which asks to read
+//      and then to write, reads once more if others have run in between.
+//   6. Every choice depends on clocks and numbers alone, so that each run is the same.
 //
 // The hooks of hooks.cpp look into the core's first cache by themselves (front_cache); all else is access().
 #pragma once
@@ -77,6 +80,13 @@ extern constinit core* running;
 
 enum class thread_state : std::uint8_t { ready, sleeping, done };
 
+// What a thread has read last of watched addresses, and may be about to use.
+struct watched_read {
+  std::uintptr_t address = 0;
+  std::size_t bytes = 0;  // 0: nothing
+  std::uintptr_t at = 0;
+};
+
 struct thread {
   std::uint32_t index = 0;
   thread_state state = thread_state::ready;
@@ -92,6 +102,7 @@ struct thread {
   time_ps wake_at = never;
   std::uint64_t slept_at = 0;  // lonely wakes until then
   thread* joiner = nullptr;
+  watched_read last_read;
   void* (*body)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
@@ -188,6 +199,8 @@ class engine {
   core& add_device_core();
   thread& make_thread(core& on, std::size_t stack_bytes);
   void pass_by(core& c, access_kind kind);
+  void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
+  void access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   void one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at);
   void make_ready(thread& t, time_ps when);
   void leave_core(core& c);

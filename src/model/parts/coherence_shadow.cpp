@@ -24,12 +24,13 @@ struct coherence_shadow::impl {
 
   struct mark {
     std::uint64_t written = 0;
-    std::uint64_t stale = 0;  // what others had written when the tile became the owner, and it has not read since
+    std::uint64_t stale = 0;    // what others had written when the tile became the owner, and it has not read since
+    std::uint64_t touched = 0;  // what it has written since its view's bytes were taken
     std::uintptr_t written_at = 0;
   };
   struct view {
-    std::vector<std::byte> bytes;  // while the tile does not own the line; so is the mark
-    mark marked;
+    std::vector<std::byte> bytes;  // of the line; while the tile owns it, as they were when last looked at
+    mark marked;                   // while the tile does not own the line
   };
   // Who wrote bytes of the memory's line last, through a write-back or at the memory itself.
   struct last_write {
@@ -87,9 +88,29 @@ struct coherence_shadow::impl {
   }
   [[nodiscard]] std::byte* memory_bytes(const spot& at) const { return *at.owner == 0 ? at.place : at.shadow; }
 
+  // Code that nobody sees (the C library's, the host's) has written to the owner's bytes: as if the owner had. Whether
+  // it has since the view's bytes were taken.
+  bool find_unseen(const spot& at) {
+    if (*at.owner == 0) return false;
+    const view& before = views[*at.owner - 1].at(at.number);
+    const std::uint64_t unseen = differing(at.place, before.bytes.data(), mask_of(0, line_bytes) & ~at.marked->touched);
+    if (unseen == 0) return false;
+    if (at.marked->written == 0) at.marked->written_at = 0;
+    at.marked->written |= unseen;
+    at.marked->touched |= unseen;
+    at.marked->stale &= ~unseen;
+    return true;
+  }
+  // The owner's view as it is now.
+  void take_bytes(const spot& at) {
+    views[*at.owner - 1].at(at.number).bytes.assign(at.place, at.place + line_bytes);
+    at.marked->touched = 0;
+  }
+
   // Lets the memory own the line: its bytes are in place, the owner's in its view.
   void give_back(const spot& at) {
     if (*at.owner == 0) return;
+    find_unseen(at);
     view& owners = views[*at.owner - 1].at(at.number);
     owners.bytes.assign(at.place, at.place + line_bytes);
     owners.marked = *at.marked;
@@ -105,6 +126,7 @@ struct coherence_shadow::impl {
     if (!is_new) std::memcpy(at.place, mine->second.bytes.data(), line_bytes);
     *at.marked = mine->second.marked;
     *at.owner = static_cast<std::uint8_t>(tile + 1);
+    take_bytes(at);
     at.marked->stale = 0;
     find_stale(at, tile, mask_of(0, line_bytes),
                [&](std::uint64_t bytes, std::uint32_t, std::uintptr_t) { at.marked->stale |= bytes; });
@@ -176,6 +198,7 @@ struct coherence_shadow::impl {
     std::memcpy(memory_has, tile_has, line_bytes);
     last = {.tile = tile, .at = mine.written_at};
     mine.written = 0;
+    if (*at.owner == tile + 1) take_bytes(at);
   }
 
   void forget(const spot& at, std::uint32_t tile) {
@@ -235,6 +258,7 @@ void coherence_shadow::see(std::uint32_t tile, std::uint64_t address, std::uint3
       const std::uint64_t mask = impl_->mask_of(address, next - address);
       if (write) {
         line->marked->written |= mask;
+        line->marked->touched |= mask;
         line->marked->stale &= ~mask;
         line->marked->written_at = at;
       } else if ((line->marked->stale & mask) != 0) {
@@ -262,7 +286,9 @@ void coherence_shadow::on_line(std::uint32_t tile, std::uint64_t line, std::uint
                                bool was_dirty) {
   const auto at = impl_->find(line * line_bytes);
   if (!at || !impl_->views[tile].contains(at->number)) return;
+  if (*at->owner == tile + 1) was_dirty |= impl_->find_unseen(*at);
   const impl::mark mine = impl_->mark_of(*at, tile);
+  was_dirty |= mine.written != 0;  // what nobody saw, before the tile's bytes gave way to another's
   if (what == line_event::invalidated) {
     if (was_dirty && mine.written != 0)
       if (const std::uint64_t lost =

@@ -28,7 +28,7 @@ namespace situ::model {
 
 // What happened to a line of a tile's outermost cache.
 enum class line_event : std::uint8_t {
-  written_back,  // its dirty bytes went to memory; the line stays
+  written_back,  // its dirty bytes, if any, went to memory, by order of a core; the line stays
   evicted,       // it left, and its dirty bytes, if any, went to memory
   invalidated,   // it left, and its dirty bytes, if any, are lost
 };

@@ -42,9 +42,9 @@ time_ps modelled_machine::impl::operate_on_line(std::uint32_t tile, std::uint32_
     outer.tags.drop(line);
     ++outer.invalidations;
     notify(tile, line, bytes, to_memory ? line_event::evicted : line_event::invalidated, state.dirty);
-  } else if (state.dirty) {
+  } else {
     outer.tags.set_state(line, {.dirty = false, .writable = state.writable});
-    notify(tile, line, bytes, line_event::written_back, true);
+    notify(tile, line, bytes, line_event::written_back, state.dirty);
   }
   if (state.dirty && to_memory) {
     ++outer.write_backs;
