@@ -44,6 +44,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     const front_cache shape = machine_->front(i);
     c.index = i;
     c.tile = machine_->tile_of(i);
+    c.goes_ahead = machine_->goes_ahead(i);
     if (std::find(tiles_.begin(), tiles_.end(), c.tile) == tiles_.end()) tiles_.push_back(c.tile);
     c.period_ps = machine_->period_ps(i);
     c.block_ps = block_cycles * c.period_ps;
@@ -102,6 +103,34 @@ void engine::access_at_once(std::uintptr_t address, std::size_t bytes, access_ki
   }
 }
 
+namespace {
+
+// What a load is about to bring: its hook stands directly before it, and nobody else runs in between.
+std::uint64_t value_at(std::uintptr_t address, std::uint32_t bytes) noexcept {
+  const auto read = [&](auto value) {
+    __builtin_memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  };
+  if (bytes >= 8) return read(std::uint64_t{});
+  if (bytes >= 4) return read(std::int32_t{});
+  return bytes >= 2 ? read(std::uint16_t{}) : read(std::uint8_t{});
+}
+
+}  // namespace
+
+time_ps engine::access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes,
+                             access_kind kind, std::uintptr_t at) {
+  const std::uint64_t instructions = c.blocks * block_cycles + c.slow[0] + c.slow[1] + c.slow[2];
+  return machine_->access_ahead(c.index,
+                                {.address = seen,
+                                 .bytes = bytes,
+                                 .kind = kind,
+                                 .instruction = instructions,
+                                 .code = at,
+                                 .value = kind == access_kind::read ? value_at(address, bytes) : 0},
+                                c.clock);
+}
+
 void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at) {
   const outside_time scope;
   const time_ps begin = c.clock;
@@ -111,7 +140,8 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   if (c.is_device) {  // past all caches
     if (watched.holds(address)) machine_->see_memory(address, bytes, kind != access_kind::read);
   } else {
-    c.clock = machine_->access(c.index, seen, bytes, kind, begin);
+    c.clock = c.goes_ahead ? access_ahead(c, address, seen, bytes, kind, at)
+                           : machine_->access(c.index, seen, bytes, kind, begin);
     if (watched.holds(address)) machine_->see(c.index, address, bytes, kind, at);
   }
   ++c.slow[static_cast<int>(kind)];
@@ -127,6 +157,13 @@ void engine::map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t
 
 bool engine::check_coherence(std::function<void(const coherence_report&)> found) {
   return checks_coherence_ = machine_->check_coherence(std::move(found));
+}
+
+void engine::wait_for_all() {
+  core& c = *running;
+  if (&c == &nobody || !c.goes_ahead) return;
+  const outside_time scope;
+  c.clock = machine_->wait_for_all(c.index, c.clock);
 }
 
 void engine::spend(time_ps time) {

@@ -62,6 +62,7 @@ struct core {
   time_ps period_ps = 1000;
   std::uint32_t tile = 0;
   bool is_device = false;  // of a device: no core of the machine's, whose instructions and accesses take no time
+  bool goes_ahead = false;  // past a miss: all its accesses are the machine's
   thread* current = nullptr;
   std::vector<thread*> waiting;  // ready, in order
   time_ps slice_begin = 0;
@@ -157,6 +158,7 @@ class engine {
   // `at`: the code that asks, for reports.
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
   void spend(time_ps time);  // time passes
+  void wait_for_all();       // what the core has under way is done
   void yield();
   // While the C library calls the program back under a lock of its own, nobody else may run: pairs of these.
   void hold_others() noexcept { ++held_; }
@@ -201,6 +203,8 @@ class engine {
   void pass_by(core& c, access_kind kind);
   void access_watched(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
   void access_at_once(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at);
+  time_ps access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes, access_kind kind,
+                       std::uintptr_t at);
   void one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at);
   void make_ready(thread& t, time_ps when);
   void leave_core(core& c);

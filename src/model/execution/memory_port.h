@@ -44,6 +44,14 @@ class memory_port {
   // When an access that begins at `now` is over. [address, address + bytes) lies in one line of the front.
   virtual time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
                          time_ps now) = 0;
+  // Whether the core goes on past a miss: then all its accesses are asked for here, and the front has no entries. When
+  // it may go on.
+  [[nodiscard]] virtual bool goes_ahead(std::uint32_t) const { return false; }
+  virtual time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) {
+    return access(core, of.address, of.bytes, of.kind, now);
+  }
+  // When all is done that it has under way.
+  virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
   // Operations on all caches of the core's tile for [begin, end); a whole address space is all that they hold. When
   // they are done.
   virtual time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) = 0;

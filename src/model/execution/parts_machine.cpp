@@ -37,6 +37,7 @@ class parts_machine final : public memory_port {
   [[nodiscard]] front_cache front(std::uint32_t core) const override {
     if (!machine_.has_data_cache(core)) return {};
     const set_associative_cache& cache = machine_.first_data_cache(core);
+    if (machine_.goes_ahead(core)) return {.line_bytes = cache.line_bytes()};
     return {.entries = cache.entries(),
             .sets = cache.sets(),
             .ways = cache.ways(),
@@ -48,6 +49,11 @@ class parts_machine final : public memory_port {
                  time_ps now) override {
     return machine_.access(core, address, bytes, kind, now);
   }
+  [[nodiscard]] bool goes_ahead(std::uint32_t core) const override { return machine_.goes_ahead(core); }
+  time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) override {
+    return machine_.access_ahead(core, of, now);
+  }
+  time_ps wait_for_all(std::uint32_t core, time_ps now) override { return machine_.wait_for_all(core, now); }
   time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
     return machine_.write_back(core, begin, end, now);
   }

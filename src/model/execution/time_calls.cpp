@@ -31,6 +31,7 @@ bool shows_date(clockid_t clock) {
 
 std::uint64_t now_ps() noexcept {
   if (running == &nobody) return the_engine == nullptr ? 0 : the_engine->self().on->clock;
+  the_engine->wait_for_all();
   running->clock += clock_cycles * running->period_ps;
   return running->clock;
 }

@@ -42,16 +42,6 @@ class line_observer {
                        bool was_dirty) = 0;
 };
 
-// What a core that goes on past a miss says of an access.
-struct window_access {
-  std::uint64_t address = 0;
-  std::uint32_t bytes = 0;  // in one line of its first cache
-  access_kind kind = access_kind::read;
-  std::uint64_t instruction = 0;  // how many the core had before; does not fall
-  std::uint64_t code = 0;         // where it stands in the program; 0: not known
-  std::uint64_t value = 0;        // of a read: what it brings, of up to 8 bytes, with its sign
-};
-
 // For map_range(): the tile-local memory of whatever tile asks, so that each tile has bytes of its own there.
 inline constexpr std::uint32_t local_memory = none - 1;
 
