@@ -81,7 +81,7 @@ TEST(ModelledExecution, ReadsAndMissesAreCountedByHand) {
     EXPECT_EQ(report["printed"], std::to_string(4096 * std::atoi(rounds)) + "\n");
     const json& core = report["cores"][0];
     return std::array{core["reads"].get<std::int64_t>(), core["to_machine"].get<std::int64_t>(),
-                      core["clock_ps"].get<std::int64_t>(), core["blocks"].get<std::int64_t>()};
+                      core["clock_ps"].get<std::int64_t>(), core["instructions"].get<std::int64_t>()};
   };
   for (const auto& [machine, misses] :
        {std::pair{"flat:sets=512,miss=50", 0}, std::pair{"flat:sets=128,miss=50", 256}}) {
@@ -89,9 +89,31 @@ TEST(ModelledExecution, ReadsAndMissesAreCountedByHand) {
     const auto three = figures(machine, "3");
     EXPECT_EQ(three[0] - two[0], 4096 + 1);                          // and the pointer to the first
     EXPECT_NEAR(static_cast<double>(three[1] - two[1]), misses, 2);  // a line of the program's own variables
-    // hits of 1 ns, misses of 50, four cycles of 1 ns a block
+    // hits of 1 ns, misses of 50, instructions of a cycle of 1 ns: of the loop three additions, a comparison, a branch
     const std::int64_t missed = three[1] - two[1];
-    EXPECT_EQ(three[2] - two[2], (4097 - missed) * 1000 + missed * 50'000 + (three[3] - two[3]) * 4000);
+    EXPECT_EQ(three[2] - two[2], (4097 - missed) * 1000 + missed * 50'000 + (three[3] - two[3]) * 1000);
+    EXPECT_NEAR(static_cast<double>(three[3] - two[3]), 5 * 4096, 30);
+  }
+}
+
+// A thousand rounds more of each loop. A core of nemesys-4x4.toml takes a cycle for an instruction, but 4 for a
+// multiplication and for one of floating numbers, 35 for a division, 3 for a call and for its return.
+TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
+  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+  const auto figures = [&](const char* what, const char* rounds) {
+    const json core = report_of(machine, "model_instruction_classes", {what, rounds})["cores"][0];
+    return std::pair{core["clock_ps"].get<std::int64_t>() / 20'000, core["instructions"].get<std::int64_t>()};
+  };
+  for (const auto& [what, beyond_one_cycle] :
+       {std::pair{"add", 0}, std::pair{"multiply", 3}, std::pair{"divide", 34}, std::pair{"floating", 3},
+        std::pair{"call", 4}}) {
+    const auto one = figures(what, "1000");
+    const auto two = figures(what, "2000");
+    const std::int64_t instructions = two.second - one.second;
+    EXPECT_EQ(instructions % 1000, 0) << what;
+    EXPECT_GE(instructions, 4000) << what;  // it, the counter's addition, a comparison and a branch
+    EXPECT_LE(instructions, 12'000) << what;
+    EXPECT_EQ(two.first - one.first, instructions + 1000 * beyond_one_cycle) << what;
   }
 }
 

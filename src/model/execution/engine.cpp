@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t switch_cycles = 500;         // of a core from one thread to another; assumed
 constexpr std::uint64_t wake_cycles = 100;           // from the wake-up to the woken thread's first cycle; assumed
 constexpr std::uint64_t yield_cycles = 50;           // assumed
-constexpr std::uint64_t block_cycles = 4;            // instructions of a basic block beside its accesses; assumed
 constexpr time_ps slice_ps = 1'000'000'000;          // 1 ms, where several threads share a core
 constexpr std::uint64_t most_lonely_wakes = 20'000;  // then the program only looks, and nobody can change what it sees
 constexpr std::size_t device_stack_bytes = std::size_t{256} << 10;
@@ -47,7 +46,6 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     c.goes_ahead = machine_->goes_ahead(i);
     if (std::find(tiles_.begin(), tiles_.end(), c.tile) == tiles_.end()) tiles_.push_back(c.tile);
     c.period_ps = machine_->period_ps(i);
-    c.block_ps = block_cycles * c.period_ps;
     c.hit_ps = shape.hit_ps;
     c.front = &no_front;
     if (shape.entries != nullptr) {
@@ -57,6 +55,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     }
     c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
   }
+  give_block_costs();
 }
 
 // --- accesses --------------------------------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ std::uint64_t value_at(std::uintptr_t address, std::uint32_t bytes) noexcept {
 
 time_ps engine::access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes,
                              access_kind kind, std::uintptr_t at) {
-  const std::uint64_t instructions = c.blocks * block_cycles + c.slow[0] + c.slow[1] + c.slow[2];
+  const std::uint64_t instructions = c.instructions + c.slow[0] + c.slow[1] + c.slow[2];
   return machine_->access_ahead(c.index,
                                 {.address = seen,
                                  .bytes = bytes,
@@ -453,6 +452,12 @@ core& engine::add_device_core() {
   made.is_device = true;
   made.front = &no_front;
   made.period_ps = 0;  // so that nothing that is counted in cycles takes time
+  if (device_cores_.size() == 1) {
+    give_own_block_costs(made);
+  } else {
+    made.block_costs = device_cores_.front().block_costs;
+    made.text_bytes = device_cores_.front().text_bytes;
+  }
   return made;
 }
 

@@ -31,6 +31,9 @@
 #include "model/execution/fiber.h"
 #include "model/execution/memory_port.h"
 
+extern "C" const char __executable_start;  // NOLINT: the linker's name, of the program's first byte
+extern "C" const char etext;               // and of what follows its code
+
 namespace situ::model {
 
 struct thread;
@@ -46,6 +49,13 @@ struct core {
     return writes ? entry == (line << 2 | front_cache::dirty_and_writable) : entry >> 2 == line;
   }
 
+  // packed_cost(): the core goes through a basic block. What it accesses comes on top.
+  void add_block(std::uint64_t cost) noexcept {
+    ++blocks;
+    clock += static_cast<std::uint32_t>(cost);
+    instructions += cost >> 32;
+  }
+
   time_ps clock = 0;
   time_ps quantum_end = never;           // a hit beyond it gives others their turn
   const std::uint64_t* front = nullptr;  // front_cache
@@ -54,9 +64,11 @@ struct core {
   std::uint32_t line_shift = 63;
   std::uint32_t index = 0;
   time_ps hit_ps = 0;
-  time_ps block_ps = 0;        // of a basic block beside its accesses
-  std::uint64_t hits[2] = {};  // reads, writes that the front has answered
+  std::uint64_t* block_costs = nullptr;  // packed_cost() of the block at each byte of the program's code; 0: unknown
+  std::uintptr_t text_bytes = 0;         // of that code, from __executable_start on
+  std::uint64_t hits[2] = {};            // reads, writes that the front has answered
   std::uint64_t blocks = 0;
+  std::uint64_t instructions = 0;
 
   time_ps horizon = never;  // the earliest that others have to do
   time_ps period_ps = 1000;
@@ -157,6 +169,8 @@ class engine {
   void take_turn();
   // `at`: the code that asks, for reports.
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
+  // A block whose cost the core's table does not have yet. `code`: what follows the call of its hook.
+  void begin_new_block(std::uintptr_t code);
   void spend(time_ps time);  // time passes
   void wait_for_all();       // what the core has under way is done
   void yield();
@@ -212,6 +226,8 @@ class engine {
   core& next_core();
   void run(core& next);
   void set_horizon(core& c);
+  void give_block_costs();
+  static void give_own_block_costs(core& to);
   [[nodiscard]] time_ps next_due() const noexcept;
   void handle_due();
   void release_ended();

@@ -15,6 +15,8 @@ struct flat_shape {
   std::uint32_t sets = 512;
   std::uint32_t line_bytes = 64;
   time_ps period_ps = 1000;
+  machine::instruction_cycles cycles{
+      .integer = 1, .multiply = 1, .divide = 1, .floating = 1, .branch = 1, .call = 1};
   time_ps hit_ps = 1000;
   time_ps miss_ps = 50'000;
   time_ps atomic_ps = 20'000;
@@ -28,6 +30,7 @@ class flat_machine final : public memory_port {
   [[nodiscard]] std::uint32_t core_count() const override { return shape_.tiles * shape_.cores_a_tile; }
   [[nodiscard]] std::uint32_t tile_of(std::uint32_t core) const override { return core / shape_.cores_a_tile; }
   [[nodiscard]] time_ps period_ps(std::uint32_t) const override { return shape_.period_ps; }
+  [[nodiscard]] const machine::instruction_cycles& cycles(std::uint32_t) const override { return shape_.cycles; }
   [[nodiscard]] front_cache front(std::uint32_t core) const override {
     return {.entries = entries_.data() + std::size_t{core} * shape_.sets,
             .sets = shape_.sets,

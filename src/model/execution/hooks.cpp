@@ -42,6 +42,19 @@ template <class Word>
                        reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 
+// The first time that a core of a kind comes to the block, or code that is not of the program's own file.
+[[gnu::noinline]] void slow_block(std::uintptr_t code) {
+  if (running != &nobody) the_engine->begin_new_block(code);
+}
+
+[[gnu::always_inline]] inline void begin_block(std::uintptr_t code) {
+  core& c = *running;
+  const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
+  if (at >= c.text_bytes || c.block_costs[at] == 0) [[unlikely]]
+    return slow_block(code);
+  c.add_block(c.block_costs[at]);
+}
+
 }  // namespace
 }  // namespace situ::model
 
@@ -49,61 +62,66 @@ using situ::model::anywhere;
 using situ::model::atomically;
 using situ::model::in_line;
 
-// NOLINTBEGIN: the compiler's names
-#define SITU_HOOKS(n)                                                        \
-  void __tsan_read##n(void* p) { in_line<false>(p, n); }                     \
-  void __tsan_write##n(void* p) { in_line<true>(p, n); }                     \
-  void __tsan_unaligned_read##n(void* p) { anywhere<false>(p, n); }          \
-  void __tsan_unaligned_write##n(void* p) { anywhere<true>(p, n); }          \
-  void __tsan_volatile_read##n(void* p) { anywhere<false>(p, n); }           \
-  void __tsan_volatile_write##n(void* p) { anywhere<true>(p, n); }           \
-  void __tsan_unaligned_volatile_read##n(void* p) { anywhere<false>(p, n); } \
-  void __tsan_unaligned_volatile_write##n(void* p) { anywhere<true>(p, n); }
+// block_costs.cpp knows the calls of hooks by where these lie: what the compiler does to call one differs.
+#define SITU_ACCESS_HOOK [[gnu::section("situ_hooks_access")]]  // an address
+#define SITU_ATOMIC_HOOK [[gnu::section("situ_hooks_atomic")]]  // stands in place of the atomic's instruction
+#define SITU_PLAIN_HOOK [[gnu::section("situ_hooks_plain")]]    // nothing but the call
 
-#define SITU_ATOMIC_CHANGE(bits, Word, name, expression)             \
-  Word __tsan_atomic##bits##_##name(volatile Word* p, Word v, int) { \
-    atomically(p);                                                   \
-    const Word old = *p;                                             \
-    *p = static_cast<Word>(expression);                              \
-    return old;                                                      \
+// NOLINTBEGIN: the compiler's names
+#define SITU_HOOKS(n)                                                                         \
+  SITU_ACCESS_HOOK void __tsan_read##n(void* p) { in_line<false>(p, n); }                     \
+  SITU_ACCESS_HOOK void __tsan_write##n(void* p) { in_line<true>(p, n); }                     \
+  SITU_ACCESS_HOOK void __tsan_unaligned_read##n(void* p) { anywhere<false>(p, n); }          \
+  SITU_ACCESS_HOOK void __tsan_unaligned_write##n(void* p) { anywhere<true>(p, n); }          \
+  SITU_ACCESS_HOOK void __tsan_volatile_read##n(void* p) { anywhere<false>(p, n); }           \
+  SITU_ACCESS_HOOK void __tsan_volatile_write##n(void* p) { anywhere<true>(p, n); }           \
+  SITU_ACCESS_HOOK void __tsan_unaligned_volatile_read##n(void* p) { anywhere<false>(p, n); } \
+  SITU_ACCESS_HOOK void __tsan_unaligned_volatile_write##n(void* p) { anywhere<true>(p, n); }
+
+#define SITU_ATOMIC_CHANGE(bits, Word, name, expression)                              \
+  SITU_ATOMIC_HOOK Word __tsan_atomic##bits##_##name(volatile Word* p, Word v, int) { \
+    atomically(p);                                                                    \
+    const Word old = *p;                                                              \
+    *p = static_cast<Word>(expression);                                               \
+    return old;                                                                       \
   }
-#define SITU_ATOMICS(bits, Word)                                                                      \
-  Word __tsan_atomic##bits##_load(const volatile Word* p, int) {                                      \
-    atomically(p);                                                                                    \
-    return *p;                                                                                        \
-  }                                                                                                   \
-  void __tsan_atomic##bits##_store(volatile Word* p, Word v, int) {                                   \
-    atomically(p);                                                                                    \
-    *p = v;                                                                                           \
-  }                                                                                                   \
-  SITU_ATOMIC_CHANGE(bits, Word, exchange, v)                                                         \
-  SITU_ATOMIC_CHANGE(bits, Word, fetch_add, old + v)                                                  \
-  SITU_ATOMIC_CHANGE(bits, Word, fetch_sub, old - v)                                                  \
-  SITU_ATOMIC_CHANGE(bits, Word, fetch_and, old& v)                                                   \
-  SITU_ATOMIC_CHANGE(bits, Word, fetch_or, old | v)                                                   \
-  SITU_ATOMIC_CHANGE(bits, Word, fetch_xor, old ^ v)                                                  \
-  SITU_ATOMIC_CHANGE(bits, Word, fetch_nand, ~(old & v))                                              \
-  bool __tsan_atomic##bits##_compare_exchange_strong(volatile Word* p, Word* e, Word v, int, int) {   \
-    atomically(p);                                                                                    \
-    if (*p == *e) {                                                                                   \
-      *p = v;                                                                                         \
-      return true;                                                                                    \
-    }                                                                                                 \
-    *e = *p;                                                                                          \
-    return false;                                                                                     \
-  }                                                                                                   \
-  bool __tsan_atomic##bits##_compare_exchange_weak(volatile Word* p, Word* e, Word v, int a, int b) { \
-    return __tsan_atomic##bits##_compare_exchange_strong(p, e, v, a, b);                              \
+#define SITU_ATOMICS(bits, Word)                                                                                       \
+  SITU_ATOMIC_HOOK Word __tsan_atomic##bits##_load(const volatile Word* p, int) {                                      \
+    atomically(p);                                                                                                     \
+    return *p;                                                                                                         \
+  }                                                                                                                    \
+  SITU_ATOMIC_HOOK void __tsan_atomic##bits##_store(volatile Word* p, Word v, int) {                                   \
+    atomically(p);                                                                                                     \
+    *p = v;                                                                                                            \
+  }                                                                                                                    \
+  SITU_ATOMIC_CHANGE(bits, Word, exchange, v)                                                                          \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_add, old + v)                                                                   \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_sub, old - v)                                                                   \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_and, old& v)                                                                    \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_or, old | v)                                                                    \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_xor, old ^ v)                                                                   \
+  SITU_ATOMIC_CHANGE(bits, Word, fetch_nand, ~(old & v))                                                               \
+  SITU_ATOMIC_HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile Word* p, Word* e, Word v, int, int) {   \
+    atomically(p);                                                                                                     \
+    if (*p == *e) {                                                                                                    \
+      *p = v;                                                                                                          \
+      return true;                                                                                                     \
+    }                                                                                                                  \
+    *e = *p;                                                                                                           \
+    return false;                                                                                                      \
+  }                                                                                                                    \
+  SITU_ATOMIC_HOOK bool __tsan_atomic##bits##_compare_exchange_weak(volatile Word* p, Word* e, Word v, int a, int b) { \
+    return __tsan_atomic##bits##_compare_exchange_strong(p, e, v, a, b);                                               \
   }
 
 extern "C" {
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_vptr_update(void** p, void*) { in_line<true>(p, 8); }
-void __tsan_vptr_read(void** p) { in_line<false>(p, 8); }
-void __tsan_read_range(void* p, std::size_t bytes) { anywhere<false>(p, bytes); }
-void __tsan_write_range(void* p, std::size_t bytes) { anywhere<true>(p, bytes); }
+SITU_PLAIN_HOOK void __tsan_init() {}
+SITU_PLAIN_HOOK void __tsan_func_entry(void*) {}
+SITU_PLAIN_HOOK void __tsan_func_exit() {}
+SITU_ACCESS_HOOK void __tsan_vptr_update(void** p, void*) { in_line<true>(p, 8); }
+SITU_ACCESS_HOOK void __tsan_vptr_read(void** p) { in_line<false>(p, 8); }
+SITU_ACCESS_HOOK void __tsan_read_range(void* p, std::size_t bytes) { anywhere<false>(p, bytes); }
+SITU_ACCESS_HOOK void __tsan_write_range(void* p, std::size_t bytes) { anywhere<true>(p, bytes); }
 SITU_HOOKS(1)
 SITU_HOOKS(2)
 SITU_HOOKS(4)
@@ -114,13 +132,11 @@ SITU_ATOMICS(16, std::uint16_t)
 SITU_ATOMICS(32, std::uint32_t)
 SITU_ATOMICS(64, std::uint64_t)
 SITU_ATOMICS(128, unsigned __int128)
-void __tsan_atomic_thread_fence(int) {}
-void __tsan_atomic_signal_fence(int) {}
+SITU_PLAIN_HOOK void __tsan_atomic_thread_fence(int) {}
+SITU_PLAIN_HOOK void __tsan_atomic_signal_fence(int) {}
 
-void __sanitizer_cov_trace_pc() {
-  using situ::model::running;
-  ++running->blocks;
-  running->clock += running->block_ps;
+SITU_PLAIN_HOOK void __sanitizer_cov_trace_pc() {
+  situ::model::begin_block(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 }
 // NOLINTEND

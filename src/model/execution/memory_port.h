@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <situ/machine/tree.h>
+
 #include "model/parts/coherence_shadow.h"
 #include "model/parts/counters.h"
 #include "model/parts/time.h"
@@ -38,6 +40,8 @@ class memory_port {
   [[nodiscard]] virtual std::uint32_t core_count() const = 0;
   [[nodiscard]] virtual std::uint32_t tile_of(std::uint32_t core) const = 0;
   [[nodiscard]] virtual time_ps period_ps(std::uint32_t core) const = 0;
+  // Of each class of instruction.
+  [[nodiscard]] virtual const machine::instruction_cycles& cycles(std::uint32_t core) const = 0;
   // Stays where it is as long as the machine lives.
   [[nodiscard]] virtual front_cache front(std::uint32_t core) const = 0;
 

@@ -34,6 +34,9 @@ class parts_machine final : public memory_port {
   [[nodiscard]] std::uint32_t core_count() const override { return machine_.core_count(); }
   [[nodiscard]] std::uint32_t tile_of(std::uint32_t core) const override { return machine_.tile_of(core); }
   [[nodiscard]] time_ps period_ps(std::uint32_t core) const override { return machine_.period(core); }
+  [[nodiscard]] const machine::instruction_cycles& cycles(std::uint32_t core) const override {
+    return machine_.spec().cores[core].cycles;
+  }
   [[nodiscard]] front_cache front(std::uint32_t core) const override {
     if (!machine_.has_data_cache(core)) return {};
     const set_associative_cache& cache = machine_.first_data_cache(core);

@@ -19,6 +19,7 @@ core_figures figures_of_core(const core& c, time_ps when) {
           .writes = c.hits[1] + c.slow[1],
           .atomics = c.slow[2],
           .blocks = c.blocks,
+          .instructions = c.instructions,
           .to_machine = c.slow[0] + c.slow[1] + c.slow[2],
           .to_machine_ps = c.slow_ps,
           .idle_ps = idle_until(c, when)};
@@ -27,7 +28,7 @@ core_figures figures_of_core(const core& c, time_ps when) {
 template <class Operation>
 void each_figure(core_figures& a, const core_figures& b, Operation with) {
   for (const auto member : {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::blocks,
-                            &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
+                            &core_figures::instructions, &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
     with(a.*member, b.*member);
 }
 

@@ -16,6 +16,7 @@ struct core_figures {
   std::uint64_t writes = 0;
   std::uint64_t atomics = 0;
   std::uint64_t blocks = 0;
+  std::uint64_t instructions = 0;
   std::uint64_t to_machine = 0;  // accesses that the first cache has not answered
   time_ps to_machine_ps = 0;
   time_ps idle_ps = 0;

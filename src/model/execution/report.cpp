@@ -77,8 +77,8 @@ namespace {
 std::string to_json(const core& c, const core_figures& its, time_ps clock) {
   return fmt::format(
       "{{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
-      "\"blocks\": {}, \"to_machine\": {}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
-      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.to_machine, its.to_machine_ps,
+      "\"blocks\": {}, \"instructions\": {}, \"to_machine\": {}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
+      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.instructions, its.to_machine, its.to_machine_ps,
       its.idle_ps);
 }
 

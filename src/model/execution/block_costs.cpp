@@ -1,0 +1,178 @@
+#include "model/execution/block_costs.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <cmath>
+
+// Where the hooks lie, by the kind of call: the linker's names for the beginnings and ends of sections, into which
+// hooks.cpp puts them.
+extern "C" {
+// NOLINTBEGIN: the linker's names
+extern const char __start_situ_hooks_access[], __stop_situ_hooks_access[];
+extern const char __start_situ_hooks_atomic[], __stop_situ_hooks_atomic[];
+extern const char __start_situ_hooks_plain[], __stop_situ_hooks_plain[];
+void __sanitizer_cov_trace_pc();
+void __tsan_func_entry(void*);
+// NOLINTEND
+}
+
+namespace situ::model {
+namespace {
+
+constexpr std::uint32_t most_instructions = 1 << 16;  // of a block: 32 bits of picoseconds hold them
+
+enum class callee : std::uint8_t { program, function_hook, access_hook, atomic_hook, plain_hook, next_block };
+
+[[nodiscard]] bool lies_in(std::uintptr_t address, const char* begin, const char* end) noexcept {
+  return address >= reinterpret_cast<std::uintptr_t>(begin) && address < reinterpret_cast<std::uintptr_t>(end);
+}
+
+[[nodiscard]] callee callee_at(std::uintptr_t target) noexcept {
+  if (target == reinterpret_cast<std::uintptr_t>(&__sanitizer_cov_trace_pc)) return callee::next_block;
+  if (target == reinterpret_cast<std::uintptr_t>(&__tsan_func_entry)) return callee::function_hook;
+  if (lies_in(target, __start_situ_hooks_access, __stop_situ_hooks_access)) return callee::access_hook;
+  if (lies_in(target, __start_situ_hooks_atomic, __stop_situ_hooks_atomic)) return callee::atomic_hook;
+  if (lies_in(target, __start_situ_hooks_plain, __stop_situ_hooks_plain)) return callee::plain_hook;
+  return callee::program;
+}
+
+struct one_instruction {
+  ZydisDecodedInstruction is;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+// 0: it goes through a register or memory.
+[[nodiscard]] std::uintptr_t target_of(const one_instruction& call, std::uintptr_t at) noexcept {
+  if (call.is.raw.imm[0].is_relative == 0) return 0;
+  return at + call.is.length + static_cast<std::uintptr_t>(call.is.raw.imm[0].value.s);
+}
+
+[[nodiscard]] bool is_floating(const one_instruction& one) noexcept {
+  const ZydisInstructionCategory category = one.is.meta.category;
+  if (category == ZYDIS_CATEGORY_DATAXFER || category == ZYDIS_CATEGORY_LOGICAL_FP) return false;
+  return std::any_of(one.operands, one.operands + one.is.operand_count_visible, [](const ZydisDecodedOperand& of) {
+    return of.element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 || of.element_type == ZYDIS_ELEMENT_TYPE_FLOAT64 ||
+           of.element_type == ZYDIS_ELEMENT_TYPE_FLOAT80;
+  });
+}
+
+[[nodiscard]] bool divides(ZydisMnemonic what) noexcept {
+  switch (what) {
+    case ZYDIS_MNEMONIC_DIV:
+    case ZYDIS_MNEMONIC_IDIV:
+    case ZYDIS_MNEMONIC_DIVSS:
+    case ZYDIS_MNEMONIC_DIVSD:
+    case ZYDIS_MNEMONIC_DIVPS:
+    case ZYDIS_MNEMONIC_DIVPD:
+    case ZYDIS_MNEMONIC_VDIVSS:
+    case ZYDIS_MNEMONIC_VDIVSD:
+    case ZYDIS_MNEMONIC_VDIVPS:
+    case ZYDIS_MNEMONIC_VDIVPD:
+    case ZYDIS_MNEMONIC_SQRTSS:
+    case ZYDIS_MNEMONIC_SQRTSD:
+    case ZYDIS_MNEMONIC_SQRTPS:
+    case ZYDIS_MNEMONIC_SQRTPD:
+    case ZYDIS_MNEMONIC_VSQRTSS:
+    case ZYDIS_MNEMONIC_VSQRTSD:
+    case ZYDIS_MNEMONIC_VSQRTPS:
+    case ZYDIS_MNEMONIC_VSQRTPD:
+    case ZYDIS_MNEMONIC_FDIV:
+    case ZYDIS_MNEMONIC_FDIVP:
+    case ZYDIS_MNEMONIC_FDIVR:
+    case ZYDIS_MNEMONIC_FDIVRP:
+    case ZYDIS_MNEMONIC_FSQRT: return true;
+    default: return false;
+  }
+}
+
+// How many accesses to memory it makes that a hook may have told of.
+[[nodiscard]] std::uint32_t accesses_of(const one_instruction& one) noexcept {
+  std::uint32_t made = 0;
+  for (std::uint32_t i = 0; i < one.is.operand_count_visible; ++i) {
+    const ZydisDecodedOperand& of = one.operands[i];
+    if (of.type != ZYDIS_OPERAND_TYPE_MEMORY || of.mem.type != ZYDIS_MEMOP_TYPE_MEM) continue;
+    made += (of.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 ? 1 : 0;
+    made += (of.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 ? 1 : 0;
+  }
+  return made;
+}
+
+// `told`: accesses whose hooks have been called, and whose instructions are still to come.
+void count(block_instructions& block, const one_instruction& one, std::uint32_t& told) noexcept {
+  const ZydisMnemonic what = one.is.mnemonic;
+  const ZydisInstructionCategory category = one.is.meta.category;
+  if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || category == ZYDIS_CATEGORY_CET) return;
+  const std::uint32_t priced = std::min(accesses_of(one), told);
+  told -= priced;
+  if (priced > 0 && category == ZYDIS_CATEGORY_DATAXFER) return;
+  if (what == ZYDIS_MNEMONIC_IMUL || what == ZYDIS_MNEMONIC_MUL || what == ZYDIS_MNEMONIC_MULX) {
+    ++block.multiply;
+  } else if (divides(what)) {
+    ++block.divide;
+  } else {
+    ++(is_floating(one) ? block.floating : block.integer);
+  }
+}
+
+// What a call adds; false where the block ends before it.
+[[nodiscard]] bool count_call(block_instructions& block, callee to, std::uint32_t& told) noexcept {
+  const auto leave_out = [&](std::uint32_t set_up) { block.integer -= std::min(block.integer, set_up); };
+  switch (to) {
+    case callee::next_block: return false;
+    case callee::plain_hook: break;
+    case callee::function_hook: leave_out(1); break;  // the caller's address
+    case callee::access_hook:
+      leave_out(1);  // the address
+      ++told;
+      break;
+    case callee::atomic_hook:
+      leave_out(2);  // the address and the memory order
+      ++block.integer;
+      break;
+    case callee::program: ++block.call; break;
+  }
+  return true;
+}
+
+[[nodiscard]] ZydisDecoder make_decoder() noexcept {
+  ZydisDecoder made;
+  ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  return made;
+}
+
+}  // namespace
+
+block_instructions read_block(std::uintptr_t code) noexcept {
+  static const ZydisDecoder decoder = make_decoder();
+  block_instructions block;
+  one_instruction one;
+  std::uint32_t told = 0;
+  for (std::uint32_t i = 0; i < most_instructions; ++i, code += one.is.length) {
+    // Nothing but code follows, unless a call does not return: what cannot be decoded ends the block, too.
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(code),
+                                             ZYDIS_MAX_INSTRUCTION_LENGTH, &one.is, one.operands)))
+      break;
+    switch (one.is.meta.category) {
+      case ZYDIS_CATEGORY_CALL:
+        if (!count_call(block, callee_at(target_of(one, code)), told)) return block;
+        break;
+      case ZYDIS_CATEGORY_RET: ++block.call; return block;
+      case ZYDIS_CATEGORY_COND_BR:
+      case ZYDIS_CATEGORY_UNCOND_BR: ++block.branch; return block;
+      default: count(block, one, told);
+    }
+    if (one.is.mnemonic == ZYDIS_MNEMONIC_UD2) break;
+  }
+  return block;
+}
+
+std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles,
+                          time_ps period) noexcept {
+  const double sum = block.integer * cycles.integer + block.multiply * cycles.multiply + block.divide * cycles.divide +
+                     block.floating * cycles.floating + block.branch * cycles.branch + block.call * cycles.call;
+  const double picoseconds = std::clamp(std::round(sum * static_cast<double>(period)), 1.0, 4294967295.0);
+  return std::uint64_t{block.count()} << 32 | static_cast<std::uint64_t>(picoseconds);
+}
+
+}  // namespace situ::model

@@ -1,0 +1,49 @@
+// What the instructions of a basic block cost: its machine code, decoded and counted by class.
+//
+// gcc calls a hook at the beginning of each basic block. The block is what follows the call: up to a jump or return, or
+// the next block's hook. Left out are what is there for the hooks alone: the calls, and an instruction for the address
+// that each is given; moves whose access has a hook: the machine prices these, and a hit's time is all that a load
+// takes; and what only fills space. x86-64's instructions stand for those of the modelled core. The classes:
+//
+//   multiply  imul, mul, mulx
+//   divide    div, idiv; divisions and square roots of floating numbers
+//   floating  all else that computes with floating numbers, vectors of them too: one, however wide
+//   branch    jumps, taken or not
+//   call      calls and returns
+//   integer   all else: moves, loads and stores without a hook (of the stack), logic, integer vectors, atomics
+//
+// Worked example, the loop of tests/model/walk.cpp, sum += first[i]:
+//
+//   call trace_pc; mov rdi, rbx; add r12, 1; add rbx, 4; call read4; movslq rax, [rbx - 4]; add r13, rax; cmp r14, r12;
+//   jne
+//     -> integer 4, branch 1: 5 cycles on a core of one cycle each, and the access
+#pragma once
+
+#include <cstdint>
+
+#include <situ/machine/tree.h>
+
+#include "model/parts/time.h"
+
+namespace situ::model {
+
+// How many instructions of each class a block has.
+struct block_instructions {
+  std::uint32_t integer = 0;
+  std::uint32_t multiply = 0;
+  std::uint32_t divide = 0;
+  std::uint32_t floating = 0;
+  std::uint32_t branch = 0;
+  std::uint32_t call = 0;
+  [[nodiscard]] std::uint32_t count() const noexcept { return integer + multiply + divide + floating + branch + call; }
+  friend bool operator==(const block_instructions&, const block_instructions&) = default;
+};
+
+// The block whose code goes on at `code`, behind the call of its hook. cost: a decoder's 100 ns an instruction.
+[[nodiscard]] block_instructions read_block(std::uintptr_t code) noexcept;
+
+// What the hook keeps of a block: picoseconds in the lower half, how many instructions in the upper. Never 0.
+[[nodiscard]] std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles,
+                                        time_ps period) noexcept;
+
+}  // namespace situ::model
