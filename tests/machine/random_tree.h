@@ -33,6 +33,9 @@ class random_tree {
           facts.kind = node_kind::cache;
           facts.level = 1 + below(3);
           facts.cache = static_cast<cache_kind>(below(3));
+          facts.outstanding = below(3);
+          facts.prefetch_streams = below(3);
+          facts.prefetch_lines = below(3);
           memory_figures(facts);
           break;
         case 3:
@@ -54,6 +57,8 @@ class random_tree {
         case 7: facts.kind = node_kind::agent; break;
         default:
           facts.kind = node_kind::core;
+          facts.window = below(3);
+          facts.store_buffer = below(3);
           facts.os_index = 100000 + next_pu++;
           break;
       }

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
@@ -104,9 +106,8 @@ TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
     const json core = report_of(machine, "model_instruction_classes", {what, rounds})["cores"][0];
     return std::pair{core["clock_ps"].get<std::int64_t>() / 20'000, core["instructions"].get<std::int64_t>()};
   };
-  for (const auto& [what, beyond_one_cycle] :
-       {std::pair{"add", 0}, std::pair{"multiply", 3}, std::pair{"divide", 34}, std::pair{"floating", 3},
-        std::pair{"call", 4}}) {
+  for (const auto& [what, beyond_one_cycle] : {std::pair{"add", 0}, std::pair{"multiply", 3}, std::pair{"divide", 34},
+                                               std::pair{"floating", 3}, std::pair{"call", 4}}) {
     const auto one = figures(what, "1000");
     const auto two = figures(what, "2000");
     const std::int64_t instructions = two.second - one.second;
@@ -115,6 +116,33 @@ TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
     EXPECT_LE(instructions, 12'000) << what;
     EXPECT_EQ(two.first - one.first, instructions + 1000 * beyond_one_cycle) << what;
   }
+}
+
+// 262144 ints are 16384 lines of 64 bytes: each costs a core that waits more than 95 ns.
+TEST(ModelledExecution, ACoreWithAWindowGoesOnPastItsMisses) {
+  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/host.toml"};
+  std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  const auto append = [&](const std::string& behind, const std::string& what) {
+    const std::size_t at = text.find(behind);
+    ASSERT_NE(at, std::string::npos) << behind;
+    text.insert(at + behind.size(), what);
+  };
+  const scratch_folder folder;
+  const auto modelled = [&](const std::string& name) {
+    const std::string file = folder.path() + "/" + name;
+    std::ofstream{file} << text;
+    const json one = report_of(file, "model_walk", {"262144", "1"});
+    EXPECT_EQ(one["printed"], "262144\n");
+    EXPECT_EQ(one["trace"], report_of(file, "model_walk", {"262144", "1"})["trace"]);
+    return one["modelled_ps"].get<std::uint64_t>();
+  };
+  const std::uint64_t waits = modelled("waits.toml");
+  append("kind = \"core\"\n", "window = 256\nstore_buffer = 64\n");
+  append("cache = \"data\"\n", "outstanding = 8\n");
+  const std::uint64_t goes_on = modelled("goes_on.toml");
+  EXPECT_GT(waits - goes_on, 16384u * 95'000 / 2);
+  append("level = 2\n", "outstanding = 32\nprefetch_streams = 16\nprefetch_lines = 16\n");
+  EXPECT_LT(modelled("fetches_ahead.toml"), goes_on);
 }
 
 TEST(ModelledExecution, StrictOrderComesToNearlyTheSame) {

@@ -46,6 +46,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     c.goes_ahead = machine_->goes_ahead(i);
     if (std::find(tiles_.begin(), tiles_.end(), c.tile) == tiles_.end()) tiles_.push_back(c.tile);
     c.period_ps = machine_->period_ps(i);
+    c.issue_ps = static_cast<time_ps>(machine_->cycles(i).integer * static_cast<double>(c.period_ps) + 0.5);
     c.hit_ps = shape.hit_ps;
     c.front = &no_front;
     if (shape.entries != nullptr) {
@@ -119,15 +120,16 @@ std::uint64_t value_at(std::uintptr_t address, std::uint32_t bytes) noexcept {
 
 time_ps engine::access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes,
                              access_kind kind, std::uintptr_t at) {
+  // A load or store takes its place among the instructions; what it waits for is the machine's.
   const std::uint64_t instructions = c.instructions + c.slow[0] + c.slow[1] + c.slow[2];
-  return machine_->access_ahead(c.index,
-                                {.address = seen,
-                                 .bytes = bytes,
-                                 .kind = kind,
-                                 .instruction = instructions,
-                                 .code = at,
-                                 .value = kind == access_kind::read ? value_at(address, bytes) : 0},
-                                c.clock);
+  return c.issue_ps + machine_->access_ahead(c.index,
+                                             {.address = seen,
+                                              .bytes = bytes,
+                                              .kind = kind,
+                                              .instruction = instructions,
+                                              .code = at,
+                                              .value = kind == access_kind::read ? value_at(address, bytes) : 0},
+                                             c.clock);
 }
 
 void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, access_kind kind, std::uintptr_t at) {

@@ -75,6 +75,7 @@ struct core {
   std::uint32_t tile = 0;
   bool is_device = false;  // of a device: no core of the machine's, whose instructions and accesses take no time
   bool goes_ahead = false;  // past a miss: all its accesses are the machine's
+  time_ps issue_ps = 0;     // of such a core: an access's part of its width, that of an integer instruction
   thread* current = nullptr;
   std::vector<thread*> waiting;  // ready, in order
   time_ps slice_begin = 0;
