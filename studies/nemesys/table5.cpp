@@ -1,0 +1,118 @@
+#include "nemesys/table5.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+
+namespace situ::studies {
+namespace {
+
+struct kernel_statistics {
+  std::string_view kernel, abbreviation;
+  double copies, objects, bytes;
+};
+// The paper's table 5.
+constexpr std::array<kernel_statistics, 12> paper{{{"bfsBellmanFord", "BF", 2150, 10.5, 16864},
+                                                   {"bfsDijkstra", "DST", 8492, 11.3, 16548},
+                                                   {"byzantine", "BY", 7362, 16.5, 1875},
+                                                   {"dijkstraRouting", "DR", 13550, 6.7, 2382},
+                                                   {"dominatingSet", "DS", 38778, 8.7, 2571},
+                                                   {"kcommittee", "KC", 58224, 10.4, 709},
+                                                   {"leader_elect_lcr", "LCR", 17370, 10.0, 670},
+                                                   {"leader_elect_hs", "HS", 46336, 12.0, 764},
+                                                   {"leader_elect_dp", "DP", 8830, 15.0, 4582},
+                                                   {"mis", "MIS", 6168, 13.4, 16516},
+                                                   {"mst", "MST", 18486, 13.3, 3618},
+                                                   {"vertexColoring", "VC", 2388, 16.5, 16725}}};
+
+std::string in_quotes(const std::string& text) {
+  std::string made{"'"};
+  for (const char each : text) made += each == '\'' ? std::string{"'\\''"} : std::string{each};
+  return made + "'";
+}
+
+// What a command wrote; `status` is its exit status as waitpid() has it.
+std::string output_of(const std::string& command, int& status) {
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) throw_error(errc::bad_launch, "cannot start " + command);
+  std::string text;
+  std::array<char, 4096> part;
+  while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), read);
+  status = ::pclose(pipe);
+  return text;
+}
+
+std::string typical_of(const nlohmann::json& graphs) {
+  std::string text;
+  for (const auto& each : graphs.at("typical"))
+    text += fmt::format("{}{} to {} objects of {} to {} bytes: {}", text.empty() ? "typical: " : "; ",
+                        each.at("objects").at(0).get<std::uint64_t>(), each.at("objects").at(1).get<std::uint64_t>(),
+                        each.at("bytes").at(0).get<std::uint64_t>(), each.at("bytes").at(1).get<std::uint64_t>(),
+                        each.at("copies").get<std::uint64_t>());
+  return text;
+}
+
+}  // namespace
+
+study_part table5_of(const std::string& text) {
+  study_part part{.name = "table5", .title = "Table 5: object graphs that the IMSuite kernels copy (14 places)"};
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    for (const kernel_statistics& theirs : paper) {
+      const nlohmann::json* found = nullptr;
+      for (const auto& each : json.at("kernels"))
+        if (each.at("kernel") == theirs.kernel) found = &each;
+      if (found == nullptr) throw_error(errc::bad_file, fmt::format("imsuite's JSON has no {}", theirs.kernel));
+      if (!found->at("validated").get<bool>())
+        throw_error(errc::bad_file, fmt::format("imsuite's answer of {} is wrong", theirs.kernel));
+      const nlohmann::json& graphs = found->at("graphs");
+      const auto add = [&](std::string_view what, std::string_view unit, double figure, std::string_view key) {
+        part.rows.push_back({.what = fmt::format("{} {}", theirs.abbreviation, what),
+                             .unit = std::string{unit},
+                             .paper = figure,
+                             .ours = graphs.at(std::string{key}).get<double>()});
+      };
+      add("copies", "", theirs.copies, "copies");
+      part.rows.back().remark = typical_of(graphs);
+      add("objects of a copy", "", theirs.objects, "objects");
+      add("size of a copy", "bytes", theirs.bytes, "bytes");
+      part.rows.back().remark = "pointers of 8 bytes, the paper's have 4";
+    }
+  } catch (const nlohmann::json::exception& e) {
+    throw_error(errc::bad_file, fmt::format("imsuite's JSON is not what it was: {}", e.what()));
+  }
+  return part;
+}
+
+study_part run_table5(const study_context& context) {
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string runner = (folder / "situ").string(), program = (folder / "imsuite").string();
+  study_part part{.name = "table5", .title = "Table 5: object graphs that the IMSuite kernels copy (14 places)"};
+  if (::access(program.c_str(), X_OK) != 0 || ::access(runner.c_str(), X_OK) != 0) {
+    part.missing.push_back("the program imsuite does not lie beside this one; build the target imsuite");
+    return part;
+  }
+  context.tell("table 5: the twelve kernels on 14 places");
+  int status = 0;
+  const std::string text = output_of(
+      fmt::format("{} run -n 14 --in-process {} all --log-graphs --json -", in_quotes(runner), in_quotes(program)),
+      status);
+  if (context.stopped()) return part;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    part.missing.push_back(fmt::format("imsuite did not end well (status {}); run it by itself: situ run -n 14 "
+                                       "--in-process imsuite all --log-graphs",
+                                       status));
+    return part;
+  }
+  return table5_of(text);
+}
+
+}  // namespace situ::studies
