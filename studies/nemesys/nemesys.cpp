@@ -20,9 +20,10 @@ study_result run_nemesys(const study_context& context) {
   result.parts.push_back(measured.run());
   if (!context.stopped()) result.parts.push_back(run_table5(context));
   result.was_stopped = context.stopped();
-  result.parts.push_back({.name = "macro",
-                          .title = "Table 6, figures 9 to 13: the IMSuite kernels on the modelled machine",
-                          .missing = {"the kernels run on it (situ model run), the study does not hold them against the paper yet"}});
+  result.parts.push_back(
+      {.name = "macro",
+       .title = "Table 6, figures 9 to 13: the IMSuite kernels on the modelled machine",
+       .missing = {"the kernels run on it (situ model run), the study does not hold them against the paper yet"}});
   return result;
 }
 

@@ -107,9 +107,10 @@ study_part run_table5(const study_context& context) {
       status);
   if (context.stopped()) return part;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    part.missing.push_back(fmt::format("imsuite did not end well (status {}); run it by itself: situ run -n 14 "
-                                       "--in-process imsuite all --log-graphs",
-                                       status));
+    part.missing.push_back(
+        fmt::format("imsuite did not end well (status {}); run it by itself: situ run -n 14 "
+                    "--in-process imsuite all --log-graphs",
+                    status));
     return part;
   }
   return table5_of(text);

@@ -12,9 +12,9 @@ namespace {
 
 nlohmann::json kernels_with_copies(double copies) {
   nlohmann::json all = nlohmann::json::array();
-  for (const char* const name : {"bfsBellmanFord", "bfsDijkstra", "byzantine", "dijkstraRouting", "dominatingSet",
-                                 "kcommittee", "leader_elect_lcr", "leader_elect_hs", "leader_elect_dp", "mis", "mst",
-                                 "vertexColoring"})
+  for (const char* const name :
+       {"bfsBellmanFord", "bfsDijkstra", "byzantine", "dijkstraRouting", "dominatingSet", "kcommittee",
+        "leader_elect_lcr", "leader_elect_hs", "leader_elect_dp", "mis", "mst", "vertexColoring"})
     all.push_back({{"kernel", name},
                    {"validated", true},
                    {"graphs",

@@ -37,7 +37,10 @@ void watched_range::add(std::uintptr_t from, std::uintptr_t to) noexcept {
 }
 
 engine::engine(std::unique_ptr<memory_port> machine, const engine_options& options)
-    : machine_{std::move(machine)}, options_{options}, cores_(machine_->core_count()), fast_forward_{!options.fast_forward.empty()} {
+    : machine_{std::move(machine)},
+      options_{options},
+      cores_(machine_->core_count()),
+      fast_forward_{!options.fast_forward.empty()} {
   for (std::uint32_t i = 0; i < cores_.size(); ++i) {
     core& c = cores_[i];
     const front_cache shape = machine_->front(i);
@@ -239,7 +242,8 @@ void engine::take_turn() {
   }
   running = self_->on;
   const watched_read& again = self_->last_read;
-  if (switches_ != switches && again.bytes != 0) access_at_once(again.address, again.bytes, access_kind::read, again.at);
+  if (switches_ != switches && again.bytes != 0)
+    access_at_once(again.address, again.bytes, access_kind::read, again.at);
 }
 
 // Goes on with what that core has; returns when the calling thread has its turn again.

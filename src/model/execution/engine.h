@@ -73,7 +73,7 @@ struct core {
   time_ps horizon = never;  // the earliest that others have to do
   time_ps period_ps = 1000;
   std::uint32_t tile = 0;
-  bool is_device = false;  // of a device: no core of the machine's, whose instructions and accesses take no time
+  bool is_device = false;   // of a device: no core of the machine's, whose instructions and accesses take no time
   bool goes_ahead = false;  // past a miss: all its accesses are the machine's
   time_ps issue_ps = 0;     // of such a core: an access's part of its width, that of an integer instruction
   thread* current = nullptr;
@@ -83,7 +83,7 @@ struct core {
 
   std::uint64_t told_hits[2] = {};  // of `hits`, what the machine has been told
   std::uint64_t slow[4] = {};       // accesses that went to the machine, by access_kind
-  time_ps slow_ps = 0;         // their time
+  time_ps slow_ps = 0;              // their time
   time_ps idle_ps = 0;
   std::uint64_t switches = 0;
   std::uint32_t threads_here = 0;
@@ -163,7 +163,9 @@ class engine {
   // Whether accesses are not priced yet: each takes what a hit in the first cache does, and no cache hears of it.
   [[nodiscard]] bool is_fast_forward() const noexcept { return fast_forward_; }
   // A region begins.
-  void stop_fast_forward(std::string_view region) noexcept { fast_forward_ = fast_forward_ && region != options_.fast_forward; }
+  void stop_fast_forward(std::string_view region) noexcept {
+    fast_forward_ = fast_forward_ && region != options_.fast_forward;
+  }
 
   // --- of the running core
   // Waits until no other has something earlier to do: invariant 2.

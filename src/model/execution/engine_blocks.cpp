@@ -32,7 +32,8 @@ void engine::give_own_block_costs(core& to) {
 void engine::begin_new_block(std::uintptr_t code) {
   core& c = *running;
   const outside_time scope;
-  const std::uint64_t cost = packed_cost(read_block(code), c.is_device ? machine::instruction_cycles{} : machine_->cycles(c.index), c.period_ps);
+  const std::uint64_t cost = packed_cost(
+      read_block(code), c.is_device ? machine::instruction_cycles{} : machine_->cycles(c.index), c.period_ps);
   const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
   if (at < c.text_bytes) c.block_costs[at] = cost;
   c.add_block(cost);

@@ -15,8 +15,7 @@ struct flat_shape {
   std::uint32_t sets = 512;
   std::uint32_t line_bytes = 64;
   time_ps period_ps = 1000;
-  machine::instruction_cycles cycles{
-      .integer = 1, .multiply = 1, .divide = 1, .floating = 1, .branch = 1, .call = 1};
+  machine::instruction_cycles cycles{.integer = 1, .multiply = 1, .divide = 1, .floating = 1, .branch = 1, .call = 1};
   time_ps hit_ps = 1000;
   time_ps miss_ps = 50'000;
   time_ps atomic_ps = 20'000;

@@ -27,8 +27,9 @@ core_figures figures_of_core(const core& c, time_ps when) {
 
 template <class Operation>
 void each_figure(core_figures& a, const core_figures& b, Operation with) {
-  for (const auto member : {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::blocks,
-                            &core_figures::instructions, &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
+  for (const auto member :
+       {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::blocks,
+        &core_figures::instructions, &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
     with(a.*member, b.*member);
 }
 
