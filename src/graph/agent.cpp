@@ -55,6 +55,15 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
   }
 }
 
+// For tasks that wait for any entry of their place's queue.
+constexpr const void* any_entry = nullptr;
+
+// To the place whose queue has it: who lent this graph may wait, and others for an entry.
+void tell_of_free_entry(job_control& control, std::uint32_t place, const offload_entry& freed) noexcept {
+  wake_after_change(control.slot(place), &freed);
+  wake_after_change(control.slot(place), any_entry);
+}
+
 }  // namespace
 
 bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
@@ -71,7 +80,8 @@ void offload_queue::ring() noexcept {
   if (asleep.look(std::memory_order_seq_cst) != 0) wake_on_word(bell.word(), 1);
 }
 
-offload_agent::offload_agent(place_context& context) : control_{*context.job}, place_{context.place} {
+offload_agent::offload_agent(place_context& context)
+    : control_{*context.job}, place_{context.place}, free_gate_{control_, place_, any_entry} {
   const char* const staged = std::getenv("SITU_OFFLOAD_STAGED");
   staged_ = staged != nullptr && std::string_view{staged} == "1";
   const ptr<std::byte> room = situ::allocate_bytes(sizeof(offload_queue), {.alignment = alignof(offload_queue)});
@@ -182,9 +192,9 @@ void offload_agent::conclude(std::size_t i, offload_state state, offload_step ou
   write_back(entry.fields(), offload_entry::field_bytes());
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
     SITU_POINT(step_served);
-    wake_after_change(control_.slot(waiting));
-  } else {
-    free_entry(entry, state_of(use_of(state), offload_step::abandoned));
+    wake_after_change(control_.slot(waiting), &entry);
+  } else if (free_entry(entry, state_of(use_of(state), offload_step::abandoned))) {
+    tell_of_free_entry(control_, place_, entry);
   }
   // The next request of the entry may be under way already, or may have been given up and been passed over.
   if (offload_state mine = state; units_.devices && begun_[i].compare_exchange_strong(mine, 0) &&
@@ -245,7 +255,13 @@ offload_entry* offload_agent::reserve_entry() noexcept {
 
 offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_entry* entry = nullptr;
-  current->scheduler->wait_until([&] { return (entry = reserve_entry()) != nullptr; },  // back-pressure is this wait
+  const auto reserve = [&] {
+    if (!free_gate_.is_open()) return false;
+    entry = reserve_entry();
+    if (entry != nullptr) free_gate_.open();  // for the next that waits: there may be another
+    return entry != nullptr;
+  };
+  current->scheduler->wait_until(reserve,  // back-pressure is this wait
                                  {.note = {.kind = wait_kind::graph, .peer = reader}});
   SITU_POINT(entry_reserved);
   const std::uint64_t use = use_of(entry->state.look(std::memory_order_relaxed));
@@ -257,8 +273,9 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   entry->failure_epoch = current->told_of;
   (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
   const auto state = [entry] { return entry->state.look(); };
+  change_gate gate{control_, place_, entry};
   try {
-    current->scheduler->wait_until([&] { return state() != state_of(use, offload_step::measure); },
+    current->scheduler->wait_until([&] { return gate.is_open() && state() != state_of(use, offload_step::measure); },
                                    {.note = {.kind = wait_kind::graph, .peer = reader}});
     invalidate(entry->fields(), offload_entry::field_bytes());
     if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
@@ -268,8 +285,9 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
     // The caller may give the graph up now: not while the agent reads it. It is at work in this process, so this ends
     // soon.
     while (state() == state_of(use, offload_step::measure)) give_way();
-    free_entry(*entry, state_of(use, offload_step::measured)) ||
-        free_entry(*entry, state_of(use, offload_step::failed));
+    if (free_entry(*entry, state_of(use, offload_step::measured)) ||
+        free_entry(*entry, state_of(use, offload_step::failed)))
+      tell_of_free_entry(control_, place_, *entry);
     throw;
   }
   return {*entry, use};
@@ -285,7 +303,10 @@ offload_lease::~offload_lease() {
     const offload_step step = step_of(seen);
     const bool is_left_behind = step == offload_step::measured ||
                                 has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
-    if (is_left_behind && reclaim(*entry_, seen)) return;
+    if (is_left_behind && reclaim(*entry_, seen)) {
+      tell_of_free_entry(*current->job, current->place, *entry_);
+      return;
+    }
     // The receiver gives back what it has itself; what it asks for after a loss, the agent refuses
     // (reading_guard).
     if (!is_left_behind && step != offload_step::copy && step != offload_step::abandoned) return;
@@ -323,7 +344,7 @@ offload_claim::~offload_claim() {
     if (reclaim(*entry_, seen)) break;
   }
   SITU_POINT(entry_freed);
-  wake_after_change(current->job->slot(source_));  // whose tasks may wait for an entry
+  tell_of_free_entry(*current->job, source_, *entry_);
 }
 
 void offload_claim::copy_to(arena& destination) {
@@ -333,8 +354,10 @@ void offload_claim::copy_to(arena& destination) {
   if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy))
     throw_place_lost(*current->job, current->place);
   offload_step step = offload_step::copy;
-  current->scheduler->wait_until([&] { return (step = step_of(entry_->state.look())) != offload_step::copy; },
-                                 {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
+  change_gate gate{*current->job, current->place, entry_};
+  current->scheduler->wait_until(
+      [&] { return gate.is_open() && (step = step_of(entry_->state.look())) != offload_step::copy; },
+      {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
   invalidate(entry_->fields(), offload_entry::field_bytes());
   if (step == offload_step::failed) throw_failure(*entry_);
 }

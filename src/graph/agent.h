@@ -42,6 +42,7 @@
 #include "base/host.h"
 #include "graph/graph_units.h"
 #include "memory/job.h"
+#include "memory/liveness.h"
 
 namespace situ::detail {
 
@@ -170,6 +171,7 @@ class offload_agent {
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;
+  change_gate free_gate_;  // for all tasks that wait for an entry: open where one may be free
   worker worker_;
 };
 

@@ -64,13 +64,15 @@ copy_map map_of_environment() {
   return event_kind::graph_here;
 }
 
+}  // namespace
+
 // In the sender's segment: whether the receiver of a pull still needs the originals. Whoever is second to change it
 // gives it back.
 enum class need : std::uint32_t { wanted, taken, given_up };
 using taken_flag = signal_word<need>;
 static_assert(sizeof(taken_flag) == signal_line_bytes);
 
-void give_back(taken_flag* flag) noexcept {
+static void give_back(taken_flag* flag) noexcept {
   try {
     deallocate(ptr<taken_flag>{flag});
   } catch (const error& e) {  // only where the heap is damaged
@@ -101,6 +103,8 @@ class flag_lease {
   std::uint32_t reader_ = 0;
 };
 
+namespace {
+
 // The receiver's end: at the end of its life the originals are not needed any more, whatever came of it.
 struct flag_to_set {
   taken_flag* flag;
@@ -118,7 +122,7 @@ struct flag_to_set {
     if (before == need::given_up) {
       give_back(flag);
     } else {
-      wake_after_change(current->job->slot(sender));
+      wake_after_change(current->job->slot(sender), flag);
     }
   }
 };
@@ -308,11 +312,15 @@ std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> a
 void graph_sender::wait_until_taken() {
   // A wait that begins when the receiver is lost already, and this task knows of it, must end, too.
   if (self_->how == transfer::pull) {
+    taken_flag* const flag = self_->flag.get();
+    change_gate gate{*current->job, current->place, flag};
     current->scheduler->wait_until(
-        [flag = self_->flag.get()] { return flag->look() != need::wanted; },
+        [&] { return gate.is_open() && flag->look() != need::wanted; },
         {.place = self_->flag.reader(), .note = {.kind = wait_kind::graph, .peer = self_->flag.reader()}});
   } else if (self_->how == transfer::offload) {
-    current->scheduler->wait_until([&lease = self_->lease] { return lease.is_over(); },
+    const offload_lease& lease = self_->lease;
+    change_gate gate{*current->job, current->place, lease.entry()};
+    current->scheduler->wait_until([&] { return gate.is_open() && lease.is_over(); },
                                    {.place = self_->lease.entry()->reader,
                                     .note = {.kind = wait_kind::graph, .peer = self_->lease.entry()->reader}});
   }

@@ -51,6 +51,10 @@ struct alignas(64) place_slot {
   // While it sleeps, the lines of the words that it awaits (fabric/detail/awaited.h), each by a bit; 0 else. Written by
   // the owner.
   std::atomic<std::uint64_t> awaited{0};
+  // Changes of words elsewhere that tasks of the place await, counted by who makes them, in the bucket of the word
+  // (change_gate in memory/liveness.h).
+  static constexpr std::size_t change_buckets = 8;
+  std::atomic<std::uint32_t> changes[change_buckets]{};
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
   std::atomic<std::int32_t> pid{0};      // 0: a thread of a process that another slot names

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "memory/job.h"
 
@@ -72,6 +74,40 @@ inline void wake_after_change(place_slot& slot) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   wake(slot);
 }
+
+// Which counter of place_slot::changes is a word's.
+[[nodiscard]] inline std::size_t change_bucket(const void* word) noexcept {
+  return reinterpret_cast<std::uintptr_t>(word) / signal_line_bytes % place_slot::change_buckets;
+}
+// After a change of a word that lies elsewhere, and that a task of the place awaits behind a change_gate.
+inline void wake_after_change(place_slot& slot, const void* word) noexcept {
+  slot.changes[change_bucket(word)].fetch_add(1);
+  wake_after_change(slot);
+}
+
+// Keeps a task that awaits a word elsewhere from looking there in each turn: such a look is a remote access, and where
+// many wait, their looks are what the memory is busy with. It opens for the first look, and again once somebody has
+// changed a word of that bucket, or a place has ended.
+class change_gate {
+ public:
+  // For a word that a task of `place` awaits.
+  change_gate(job_control& control, std::uint32_t place, const void* word) noexcept
+      : changes_{control.slot(place).changes[change_bucket(word)]}, ends_{control.failure_epoch} {}
+  // Whether to look. The look comes after it.
+  [[nodiscard]] bool is_open() noexcept {
+    const std::uint64_t now =
+        std::uint64_t{ends_.load(std::memory_order_acquire)} << 32 | changes_.load(std::memory_order_acquire);
+    return std::exchange(seen_, now) != now;
+  }
+  // There may be more to see.
+  void open() noexcept { seen_ = never_seen; }
+
+ private:
+  static constexpr std::uint64_t never_seen = ~std::uint64_t{0};
+  const std::atomic<std::uint32_t>& changes_;
+  const std::atomic<std::uint32_t>& ends_;
+  std::uint64_t seen_ = never_seen;
+};
 
 // A place leaves a job in which another is lost: wakes every place, so that nobody waits for this one. A lost place
 // stays lost.
