@@ -24,6 +24,7 @@ struct model_run_options {
   std::uint32_t places = 1;
   std::uint64_t quantum_ns = 1000;
   bool strict = false;
+  bool profile = false;
   bool quiet = false;
   bool check_coherence = false;
   std::string fast_forward;
@@ -67,6 +68,7 @@ void set(const char* name, const std::string& value) { ::setenv(name, value.c_st
   set("SITU_MODEL_PLACES", std::to_string(options.places));
   set("SITU_MODEL_QUANTUM", std::to_string(options.quantum_ns));
   set("SITU_MODEL_STRICT", options.strict ? "1" : "0");
+  set("SITU_MODEL_PROFILE", options.profile ? "1" : "0");
   set("SITU_MODEL_QUIET", options.quiet ? "1" : "0");
   set("SITU_MODEL_COHERENCE", options.check_coherence ? "1" : "0");
   if (!options.fast_forward.empty()) set("SITU_MODEL_FAST_FORWARD", options.fast_forward);
@@ -102,6 +104,7 @@ void add_model_command(CLI::App& app) {
       ->add_option("--fast-forward", options->fast_forward,
                    "Until this region of the program begins (situ/model/region.h), accesses are not priced")
       ->type_name("REGION");
+  command->add_flag("--profile", options->profile, "The report says where the modelled time went, by function");
   command->add_option("--json", options->json, "Write the report as JSON, too")->type_name("FILE");
   command->add_flag("--check-coherence", options->check_coherence,
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "

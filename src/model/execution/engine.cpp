@@ -7,6 +7,7 @@
 #include "model/execution/host_calls.h"
 #include "model/execution/stacks.h"
 #include "model/execution/start.h"
+#include "model/execution/time_profile.h"
 
 namespace situ::model {
 namespace {
@@ -60,7 +61,10 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
   }
   give_block_costs();
+  if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());
 }
+
+engine::~engine() = default;
 
 // --- accesses --------------------------------------------------------------------------------------------------------
 
@@ -150,6 +154,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   }
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.clock - begin;
+  if (profile_) profile_->note(c, at, c.clock - begin);
   mix(c.clock);
   mix(seen << 2 | static_cast<std::uint64_t>(kind));
 }
@@ -320,6 +325,7 @@ void engine::make_ready(thread& t, time_ps when) {
     c.idle_ps += begin - c.idle_since;
     c.clock = begin;
     c.slice_begin = begin;
+    if (profile_) profile_->begin(c);
     c.current = &t;
     busy_.insert(std::ranges::lower_bound(busy_, c.index, {}, &core::index), &c);
   }

@@ -37,6 +37,7 @@ extern "C" const char etext;               // and of what follows its code
 namespace situ::model {
 
 struct thread;
+class time_profile;
 
 inline constexpr time_ps never = no_time;
 inline constexpr std::uint32_t most_tiles = 1024;  // of a machine that programs run on; what memory is laid out for
@@ -125,6 +126,7 @@ struct thread {
 struct engine_options {
   time_ps quantum_ps = 1'000'000;
   bool is_strict = false;
+  bool profiles = false;     // where time goes, by function
   std::string fast_forward;  // until this region begins accesses are not priced; empty: all are
 };
 
@@ -140,6 +142,7 @@ extern constinit watched_range watched;
 class engine {
  public:
   engine(std::unique_ptr<memory_port> machine, const engine_options& options);
+  ~engine();
 
   // The first thread; never returns.
   [[noreturn]] void begin(void (*body)());
@@ -194,6 +197,7 @@ class engine {
   [[nodiscard]] const std::vector<thread*>& threads() const noexcept { return threads_; }
   [[nodiscard]] memory_port& machine() noexcept { return *machine_; }
   [[nodiscard]] thread& self() noexcept { return *self_; }
+  [[nodiscard]] const time_profile* profile() const noexcept { return profile_.get(); }  // null unless asked for
   [[nodiscard]] thread* find(std::uintptr_t fs_base) noexcept;
   // Where a place's threads run: places take the tiles that have cores, in turn.
   [[nodiscard]] std::uint32_t tile_of_place(std::uint32_t place) const noexcept {
@@ -241,6 +245,7 @@ class engine {
   void mix(std::uint64_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
 
   std::unique_ptr<memory_port> machine_;
+  std::unique_ptr<time_profile> profile_;
   const engine_options options_;
   std::vector<core> cores_;
   std::deque<core> device_cores_;  // with numbers behind those of the machine's cores

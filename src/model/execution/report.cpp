@@ -8,6 +8,7 @@
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
 #include "model/execution/regions.h"
+#include "model/execution/time_profile.h"
 
 namespace situ::model {
 namespace {
@@ -66,6 +67,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
   for (const region_figures& each : the_regions().regions())
     fmt::format_to(out, "region {}: {} ns modelled, {} accesses, begun {} times\n", each.name, each.sum.when / 1000,
                    accesses_of(each.sum), each.times);
+  if (ran.profile() != nullptr) text += ran.profile()->text();
   const double seconds = static_cast<double>(figures.host_ns) * 1e-9;
   fmt::format_to(out, "host: {:.3f} s, {:.1f} million accesses a second, {} switches\n", seconds,
                  static_cast<double>(figures.accesses) * 1e-6 / std::max(seconds, 1e-9), ran.switches());
@@ -108,6 +110,7 @@ std::string report_json(engine& ran, const run_figures& figures, int exit_code, 
   if (mistakes != nullptr)
     fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", mistakes->stale_reads(),
                    mistakes->lost_writes());
+  if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
   text += "\n  \"regions\": [";
   const char* comma = "";
   for (const region_figures& each : the_regions().regions()) {

@@ -6,6 +6,7 @@
 //   SITU_MODEL_QUANTUM   ns that a core may run ahead between what others can see
 //   SITU_MODEL_STRICT    1: not at all
 //   SITU_MODEL_COHERENCE 1: tiles see what they would see; stale reads and lost writes are told of
+//   SITU_MODEL_PROFILE   1: the report says where time went, by function
 //   SITU_MODEL_FAST_FORWARD  the region that accesses are priced from
 //   SITU_MODEL_GRAPH_UNITS devices, copy-only or software: who copies graphs of offloads; devices where there are some
 //   SITU_MODEL_COPY_MAP  linear or hashing: the copy map of these devices
@@ -109,6 +110,7 @@ run_options read_options() {
   made.places = static_cast<std::uint32_t>(number_of("SITU_MODEL_PLACES", 1));
   made.engine.quantum_ps = number_of("SITU_MODEL_QUANTUM", made.engine.quantum_ps / 1000) * 1000;
   made.engine.is_strict = number_of("SITU_MODEL_STRICT", 0) != 0;
+  made.engine.profiles = number_of("SITU_MODEL_PROFILE", 0) != 0;
   made.is_quiet = number_of("SITU_MODEL_QUIET", 0) != 0;
   made.checks_coherence = number_of("SITU_MODEL_COHERENCE", 0) != 0;
   if (const char* const region = std::getenv("SITU_MODEL_FAST_FORWARD")) made.engine.fast_forward = region;
