@@ -163,7 +163,7 @@ void offload_agent::serve(std::size_t i, offload_state state) {
 bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const offload_step asked = step_of(state);
-  if (asked == offload_step::abandoned) return false;
+  if (asked == offload_step::abandoned || (asked == offload_step::measure && !units_.devices->measures())) return false;
   { const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch}; }
   const std::span<const graph_root> roots{roots_[i].data(), entry.root_count};
   const offload_step next = asked == offload_step::measure ? offload_step::measured : offload_step::done;
@@ -179,9 +179,8 @@ bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
                                std::move(over));
     return true;
   }
-  const bool has_begun = units_.devices->begin_measure(i, roots, place_, entry.graph, std::move(over));
-  if (!has_begun) begun_[i].store(0);
-  return has_begun;
+  units_.devices->begin_measure(i, roots, place_, entry.graph, std::move(over));
+  return true;
 }
 
 // The next step, unless the entry was given up.
@@ -241,7 +240,8 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
 
 // Only this place's thread takes entries. What a lost place left behind is taken up here.
 offload_entry* offload_agent::reserve_entry() noexcept {
-  for (offload_entry& each : queue_.local()->entries) {
+  for (std::uint32_t looked_at = 0; looked_at < offload_queue::entry_count; ++looked_at) {
+    offload_entry& each = queue_.local()->entries[next_entry_++ % offload_queue::entry_count];
     offload_state seen = each.state.look();
     if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure &&
         has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
@@ -253,7 +253,7 @@ offload_entry* offload_agent::reserve_entry() noexcept {
   return nullptr;
 }
 
-offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
+offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_entry* entry = nullptr;
   const auto reserve = [&] {
     if (!free_gate_.is_open()) return false;
@@ -268,15 +268,27 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->map = graph_state_here().map;
-  entry->waiting_place = place_;
+  entry->waiting_place = measures_by_itself() ? reader : place_;
   entry->reader = reader;
   entry->failure_epoch = current->told_of;
   (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
+  return {*entry, use};
+}
+
+offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
+  offload_lease made = begin(roots, reader);
+  if (!measures_by_itself()) wait_until_measured(made);
+  return made;
+}
+
+void offload_agent::wait_until_measured(offload_lease& made) {
+  offload_entry* const entry = made.entry();
+  const std::uint64_t use = made.use();
   const auto state = [entry] { return entry->state.look(); };
   change_gate gate{control_, place_, entry};
   try {
     current->scheduler->wait_until([&] { return gate.is_open() && state() != state_of(use, offload_step::measure); },
-                                   {.note = {.kind = wait_kind::graph, .peer = reader}});
+                                   {.note = {.kind = wait_kind::graph, .peer = entry->reader}});
     invalidate(entry->fields(), offload_entry::field_bytes());
     if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
     // `reader` is: another task has taken it up
@@ -290,7 +302,6 @@ offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uin
       tell_of_free_entry(control_, place_, *entry);
     throw;
   }
-  return {*entry, use};
 }
 
 // --- the caller's end ---
@@ -301,7 +312,11 @@ offload_lease::~offload_lease() {
     const offload_state seen = entry_->state.look();
     if (use_of(seen) != use_) return;
     const offload_step step = step_of(seen);
-    const bool is_left_behind = step == offload_step::measured ||
+    if (step == offload_step::measure) {  // by a device: the graph is read
+      give_way();
+      continue;
+    }
+    const bool is_left_behind = step == offload_step::measured || step == offload_step::failed ||
                                 has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
     if (is_left_behind && reclaim(*entry_, seen)) {
       tell_of_free_entry(*current->job, current->place, *entry_);
@@ -325,6 +340,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
     throw_error(errc::bad_message,
                 fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none",
                             source, address));
+  wait_until_measured(*entry);
   if (!advance(*entry, state_of(use, offload_step::measured), offload_step::claimed)) {
     if (current->job->failure_epoch.load(std::memory_order_acquire) != 0)
       throw_place_lost(*current->job, current->place);
@@ -335,6 +351,23 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
   entry_ = entry;
   invalidate(entry->fields(), offload_entry::field_bytes());
   SITU_POINT(entry_claimed);
+}
+
+// Where a device measures, the call may be here before its graph's size is.
+void offload_claim::wait_until_measured(offload_entry& entry) {
+  const offload_state under_way = state_of(use_, offload_step::measure);
+  if (entry.state.look() != under_way) return;
+  change_gate gate{*current->job, current->place, &entry};
+  current->scheduler->wait_until([&] { return gate.is_open() && entry.state.look() != under_way; },
+                                 {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
+  if (entry.state.look() != state_of(use_, offload_step::failed)) return;
+  invalidate(entry.fields(), offload_entry::field_bytes());
+  try {
+    throw_failure(entry);
+  } catch (...) {
+    if (free_entry(entry, state_of(use_, offload_step::failed))) tell_of_free_entry(*current->job, source_, entry);
+    throw;
+  }
 }
 
 offload_claim::~offload_claim() {

@@ -6,9 +6,9 @@
 //
 //   free -> reserved -> measure   by the caller
 //   measure -> measured, failed   by the agent
-//   measured -> claimed -> copy   by the receiver
+//   measured -> claimed -> copy   by the receiver, who waits for `measured` where a device measures
 //   copy -> done, failed          by the agent
-//   done, failed -> free          by the receiver; a failed `measure` by the caller
+//   done, failed -> free          by the receiver; a failed `measure` by who waits for it
 //
 // Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost
 // receiver left behind; the receiver one that it has claimed. While the agent copies, an entry that is given up is
@@ -123,8 +123,8 @@ class offload_lease {
 // The receiver's hold of an entry, from reading its name to the end of the copy.
 class offload_claim {
  public:
-  // Of the entry at this address of place `source`. Throws bad_message where there can be none, place_lost_error where
-  // its caller gave it up.
+  // Of the entry at this address of place `source`, once it is measured. Throws bad_message where there can be none,
+  // place_lost_error where its caller gave it up, and what the measuring threw.
   offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source);
   offload_claim(const offload_claim&) = delete;
   offload_claim& operator=(const offload_claim&) = delete;
@@ -134,6 +134,8 @@ class offload_claim {
   void copy_to(arena& destination);
 
  private:
+  void wait_until_measured(offload_entry& entry);
+
   offload_entry* entry_ = nullptr;
   std::uint64_t use_;
   std::uint32_t source_;
@@ -147,11 +149,12 @@ class offload_agent {
   offload_agent& operator=(const offload_agent&) = delete;
 
   // Has these graphs measured, for place `reader`; waits for a free entry and for the result, as a task. Throws what
-  // the measuring threw.
+  // the measuring threw. Where a device measures, nobody waits for the result here: the receiver does, and is told.
   [[nodiscard]] offload_lease measure(std::span<const graph_root> roots, std::uint32_t reader);
   // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between
   // memories that the agent cannot write word by word.
   [[nodiscard]] bool is_staged() const noexcept { return staged_; }
+  [[nodiscard]] bool measures_by_itself() const noexcept { return units_.devices && units_.devices->measures(); }
 
  private:
   void run();
@@ -160,6 +163,8 @@ class offload_agent {
   [[nodiscard]] bool begin_on_device(std::size_t i, offload_state state);
   void conclude(std::size_t i, offload_state state, offload_step outcome);
   [[nodiscard]] offload_entry* reserve_entry() noexcept;
+  [[nodiscard]] offload_lease begin(std::span<const graph_root> roots, std::uint32_t reader);
+  void wait_until_measured(offload_lease& made);
   offload_step perform(std::size_t i, offload_step asked);
   static void fail(offload_entry& entry, const std::exception& failure) noexcept;
 
@@ -171,7 +176,8 @@ class offload_agent {
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;
-  change_gate free_gate_;  // for all tasks that wait for an entry: open where one may be free
+  std::uint32_t next_entry_ = 0;  // where the look for a free one begins
+  change_gate free_gate_;         // for all tasks that wait for an entry: open where one may be free
   worker worker_;
 };
 

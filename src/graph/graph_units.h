@@ -66,9 +66,12 @@ class graph_devices {
   virtual ~graph_devices() = default;
   // Called first in the agent's thread.
   virtual void enter_agent() {}
-  // As graph_measurer::measure; `found` and `roots` stay. False: there is no such device, and the measurer does it.
-  [[nodiscard]] virtual bool begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
-                                           measured_graph& found, when_over over) = 0;
+  // Whether one of them measures; else the measurer does. Then the caller does not wait for it, as in NEMESYS: the
+  // receiver does, before it makes room.
+  [[nodiscard]] virtual bool measures() const noexcept = 0;
+  // As graph_measurer::measure; `found` and `roots` stay. pre: measures().
+  virtual void begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
+                             measured_graph& found, when_over over) = 0;
   // As graph_copier::copy, to place `reader`. Drops what its caches hold of the destination before. Sets where the
   // roots lie, which measuring need not know.
   virtual void begin_copy(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,

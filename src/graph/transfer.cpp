@@ -256,7 +256,8 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   }
   if (self.how == transfer::offload) {
     self.lease = agent_here().measure(roots, to.to.index());
-    if (self.lease.entry()->graph.has_values) {  // in objects of a derived class
+    const bool is_known = !agent_here().measures_by_itself();
+    if (is_known && self.lease.entry()->graph.has_values) {  // in objects of a derived class
       const offload_lease over = std::move(self.lease);
       self.how = transfer::message;
     }

@@ -53,11 +53,10 @@ class devices_of_machine final : public graph_devices {
   void enter_agent() override {
     if (situ_model_writes_graphs_back()) situ_model_become_device();  // it has nothing to do but to pass on
   }
-  bool begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place, measured_graph& found,
+  [[nodiscard]] bool measures() const noexcept override { return situ_model_writes_graphs_back(); }
+  void begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place, measured_graph& found,
                      when_over over) override {
-    if (!situ_model_writes_graphs_back()) return false;
     situ_model_write_graph_back(&prepare(slot, roots, place, place, found, std::move(over)).work);
-    return true;
   }
   void begin_copy(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place, std::uint32_t reader,
                   measured_graph& measured, const copy_destination& to, when_over over) override {
