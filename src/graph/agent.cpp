@@ -67,7 +67,6 @@ void tell_of_free_entry(job_control& control, std::uint32_t place, const offload
 }  // namespace
 
 bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
-  entry.ticket = next_ticket.add(1, std::memory_order_relaxed);
   write_back(entry.fields(), offload_entry::field_bytes());
   if (!advance(entry, from, step)) return false;
   SITU_POINT(step_requested);
@@ -76,8 +75,7 @@ bool offload_queue::request(offload_entry& entry, offload_state from, offload_st
 }
 
 void offload_queue::ring() noexcept {
-  bell.add(1);
-  if (asleep.look(std::memory_order_seq_cst) != 0) wake_on_word(bell.word(), 1);
+  if ((bell.add(2) & asleep) != 0) wake_on_word(bell.word(), 1);
 }
 
 offload_agent::offload_agent(place_context& context)
@@ -118,18 +116,17 @@ void offload_agent::run() {
       continue;
     }
     if (++looks < looks_before_sleep && !control_.oversubscribed) continue;
-    queue.asleep.set(1, std::memory_order_seq_cst);
-    if (queue.bell.look(std::memory_order_seq_cst) == seen) wait_on_word(queue.bell.word(), seen, -1);
-    queue.asleep.set(0, std::memory_order_relaxed);
+    if (!queue.bell.exchange_if(seen, seen | offload_queue::asleep)) continue;
+    wait_on_word(queue.bell.word(), seen | offload_queue::asleep, -1);
+    queue.bell.add(-offload_queue::asleep);
   }
 }
 
-// Invariant 3: the oldest request first. Who made a request has handed its fields over with its step.
+// Invariant 3. Who made a request has handed its fields over with its step.
 bool offload_agent::serve_next() {
   offload_queue& queue = *queue_.local();
-  std::size_t oldest = offload_queue::entry_count;
-  offload_state state = 0;
-  for (std::size_t i = 0; i < offload_queue::entry_count; ++i) {
+  for (std::uint32_t looked_at = 0; looked_at < offload_queue::entry_count; ++looked_at) {
+    const std::uint32_t i = (next_served_ + looked_at) % offload_queue::entry_count;
     const offload_state found = queue.entries[i].state.look();
     if (!is_agents(step_of(found))) continue;
     // under way; what is abandoned of that, whoever ends it frees
@@ -137,13 +134,11 @@ bool offload_agent::serve_next() {
         begun == found || (begun != 0 && step_of(found) == offload_step::abandoned))
       continue;
     invalidate(queue.entries[i].fields(), offload_entry::field_bytes());
-    if (oldest != offload_queue::entry_count && queue.entries[i].ticket > queue.entries[oldest].ticket) continue;
-    oldest = i;
-    state = found;
+    next_served_ = i + 1;
+    serve(i, found);
+    return true;
   }
-  if (oldest == offload_queue::entry_count) return false;
-  serve(oldest, state);
-  return true;
+  return false;
 }
 
 void offload_agent::serve(std::size_t i, offload_state state) {
@@ -239,7 +234,7 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
 }
 
 // Only this place's thread takes entries. What a lost place left behind is taken up here.
-offload_entry* offload_agent::reserve_entry() noexcept {
+bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   for (std::uint32_t looked_at = 0; looked_at < offload_queue::entry_count; ++looked_at) {
     offload_entry& each = queue_.local()->entries[next_entry_++ % offload_queue::entry_count];
     offload_state seen = each.state.look();
@@ -248,31 +243,33 @@ offload_entry* offload_agent::reserve_entry() noexcept {
       reclaim(each, seen);
       seen = each.state.look();
     }
-    if (step_of(seen) == offload_step::free && advance(each, seen, offload_step::reserved)) return &each;
+    if (step_of(seen) == offload_step::free && advance(each, seen, offload_step::reserved)) {
+      made = {each, use_of(seen)};
+      return true;
+    }
   }
-  return nullptr;
+  return false;
 }
 
 offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint32_t reader) {
-  offload_entry* entry = nullptr;
+  offload_lease made;
   const auto reserve = [&] {
-    if (!free_gate_.is_open()) return false;
-    entry = reserve_entry();
-    if (entry != nullptr) free_gate_.open();  // for the next that waits: there may be another
-    return entry != nullptr;
+    if (!free_gate_.is_open() || !reserve_entry(made)) return false;
+    free_gate_.open();  // for the next that waits: there may be another
+    return true;
   };
   current->scheduler->wait_until(reserve,  // back-pressure is this wait
                                  {.note = {.kind = wait_kind::graph, .peer = reader}});
   SITU_POINT(entry_reserved);
-  const std::uint64_t use = use_of(entry->state.look(std::memory_order_relaxed));
+  offload_entry* const entry = made.entry();
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->map = graph_state_here().map;
   entry->waiting_place = measures_by_itself() ? reader : place_;
   entry->reader = reader;
   entry->failure_epoch = current->told_of;
-  (void)queue_.local()->request(*entry, state_of(use, offload_step::reserved), offload_step::measure);
-  return {*entry, use};
+  (void)queue_.local()->request(*entry, state_of(made.use(), offload_step::reserved), offload_step::measure);
+  return made;
 }
 
 offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
@@ -340,8 +337,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
     throw_error(errc::bad_message,
                 fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none",
                             source, address));
-  wait_until_measured(*entry);
-  if (!advance(*entry, state_of(use, offload_step::measured), offload_step::claimed)) {
+  if (!claim(*entry)) {
     if (current->job->failure_epoch.load(std::memory_order_acquire) != 0)
       throw_place_lost(*current->job, current->place);
     throw_error(errc::bad_message,
@@ -354,13 +350,18 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
 }
 
 // Where a device measures, the call may be here before its graph's size is.
-void offload_claim::wait_until_measured(offload_entry& entry) {
+bool offload_claim::claim(offload_entry& entry) {
   const offload_state under_way = state_of(use_, offload_step::measure);
-  if (entry.state.look() != under_way) return;
+  const offload_state measured = state_of(use_, offload_step::measured);
   change_gate gate{*current->job, current->place, &entry};
-  current->scheduler->wait_until([&] { return gate.is_open() && entry.state.look() != under_way; },
+  gate.close();
+  offload_state found = measured;
+  if (entry.state.try_exchange(found, state_of(use_, offload_step::claimed))) return true;
+  if (found != under_way) return false;
+  current->scheduler->wait_until([&] { return gate.is_open() && (found = entry.state.look()) != under_way; },
                                  {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
-  if (entry.state.look() != state_of(use_, offload_step::failed)) return;
+  if (found == measured) return advance(entry, measured, offload_step::claimed);
+  if (found != state_of(use_, offload_step::failed)) return false;
   invalidate(entry.fields(), offload_entry::field_bytes());
   try {
     throw_failure(entry);
@@ -371,7 +372,7 @@ void offload_claim::wait_until_measured(offload_entry& entry) {
 }
 
 offload_claim::~offload_claim() {
-  while (true) {
+  while (!free_entry(*entry_, state_of(use_, step_))) {
     const offload_state seen = entry_->state.look();
     if (use_of(seen) != use_ || step_of(seen) == offload_step::abandoned) return;
     if (reclaim(*entry_, seen)) break;
@@ -384,13 +385,15 @@ void offload_claim::copy_to(arena& destination) {
   entry_->destination = reinterpret_cast<std::uintptr_t>(&destination);
   entry_->finalizers = reinterpret_cast<std::uintptr_t>(destination.finalizers);
   entry_->waiting_place = current->place;
+  change_gate gate{*current->job, current->place, entry_};
+  gate.close();
   if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy))
     throw_place_lost(*current->job, current->place);
   offload_step step = offload_step::copy;
-  change_gate gate{*current->job, current->place, entry_};
   current->scheduler->wait_until(
       [&] { return gate.is_open() && (step = step_of(entry_->state.look())) != offload_step::copy; },
       {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
+  step_ = step;
   invalidate(entry_->fields(), offload_entry::field_bytes());
   if (step == offload_step::failed) throw_failure(*entry_);
 }

@@ -19,7 +19,8 @@
 //      try (sequentially consistent, because who waits is looked for afterwards); the look is an acquire.
 //   2. `state` holds the step and the number of the entry's use, which grows each time that it is freed: an old name of
 //      an entry finds nothing.
-//   3. The agent takes requests in the order of their tickets.
+//   3. The agent takes requests in the order of their entries, from the one on that it took last: none waits for more
+//      than one of each other entry.
 //   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
 //      wakes them.
 //   5. Once a lease has ended, the agent does not read that graph any more.
@@ -63,8 +64,7 @@ struct offload_entry {
   std::uint32_t index = 0;          // in the queue; constant
   std::uint32_t waiting_place = 0;  // who is woken after the next step of the agent's
   std::uint32_t reader = 0;         // the place that the graph is for
-  std::uint64_t ticket = 0;
-  measured_graph graph;  // set by measuring
+  measured_graph graph;             // set by measuring
   copy_map map = copy_map::automatic;
   std::uint32_t root_count = 0;
   std::uint64_t destination = 0;  // set by the receiver
@@ -87,9 +87,10 @@ static_assert(sizeof(offload_entry) % signal_line_bytes == 0);
 
 struct offload_queue {
   static constexpr std::size_t entry_count = offload_slots;
-  signal_word<std::uint64_t> next_ticket{1};
+  // How often it has rung, times two, and 1 while the agent sleeps. One word, since each look and each change of it may
+  // go a long way.
   signal_word<std::uint32_t> bell;
-  signal_word<std::uint32_t> asleep;
+  static constexpr std::uint32_t asleep = 1;
   std::array<offload_entry, entry_count> entries;
 
   // Hands an entry to the agent, and wakes it. pre: the caller owns the entry. False where it was given up meanwhile.
@@ -134,11 +135,12 @@ class offload_claim {
   void copy_to(arena& destination);
 
  private:
-  void wait_until_measured(offload_entry& entry);
+  [[nodiscard]] bool claim(offload_entry& entry);
 
   offload_entry* entry_ = nullptr;
   std::uint64_t use_;
   std::uint32_t source_;
+  offload_step step_ = offload_step::claimed;  // that the entry was seen in last
 };
 
 class offload_agent {
@@ -162,7 +164,7 @@ class offload_agent {
   void serve(std::size_t i, offload_state state);
   [[nodiscard]] bool begin_on_device(std::size_t i, offload_state state);
   void conclude(std::size_t i, offload_state state, offload_step outcome);
-  [[nodiscard]] offload_entry* reserve_entry() noexcept;
+  [[nodiscard]] bool reserve_entry(offload_lease& made) noexcept;
   [[nodiscard]] offload_lease begin(std::span<const graph_root> roots, std::uint32_t reader);
   void wait_until_measured(offload_lease& made);
   offload_step perform(std::size_t i, offload_step asked);
@@ -176,8 +178,9 @@ class offload_agent {
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;
-  std::uint32_t next_entry_ = 0;  // where the look for a free one begins
-  change_gate free_gate_;         // for all tasks that wait for an entry: open where one may be free
+  std::uint32_t next_entry_ = 0;   // where the look for a free one begins
+  std::uint32_t next_served_ = 0;  // likewise for one to serve
+  change_gate free_gate_;          // for all tasks that wait for an entry: open where one may be free
   worker worker_;
 };
 

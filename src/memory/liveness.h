@@ -101,6 +101,8 @@ class change_gate {
   }
   // There may be more to see.
   void open() noexcept { seen_ = never_seen; }
+  // Before what somebody else will answer: nothing is to be seen until they have.
+  void close() noexcept { (void)is_open(); }
 
  private:
   static constexpr std::uint64_t never_seen = ~std::uint64_t{0};

@@ -209,6 +209,15 @@ TEST(ModelledNemesys, AnAtomicIsCarriedOutAtTheMemory) {
   EXPECT_EQ(counted(machine, "compute tile 0", "adapter", "atomics"), 1u);
 }
 
+// A look at what others change, and a store of it, are one access there.
+TEST(ModelledNemesys, AnAtomicLoadAndAnAtomicStoreAreOneAccess) {
+  modelled_machine machine = nemesys();
+  EXPECT_EQ(machine.access(0, global, 4, access_kind::atomic_read, 0), (1840 - 540) * ns);
+  EXPECT_EQ(machine.access(0, global, 4, access_kind::atomic_write, 10'000 * ns), (10'000 + 1840 - 540) * ns);
+  EXPECT_EQ(counted(machine, "dram 14", "memory", "reads"), 1u);
+  EXPECT_EQ(counted(machine, "dram 14", "memory", "writes"), 1u);
+}
+
 // In the tile's own memory the bus is kept: 400 and a transfer of 2 beats. A core that reads then waits for it.
 TEST(ModelledNemesys, AnAtomicInTheTilesOwnMemoryKeepsTheBus) {
   modelled_machine machine = nemesys();

@@ -73,7 +73,7 @@ void engine::access(std::uintptr_t address, std::size_t bytes, access_kind kind,
   if (c == &nobody || bytes == 0) return;
   if (fast_forward_) return pass_by(*c, kind);
   if (watched.holds(address) || watched.holds(address + bytes - 1)) return access_watched(address, bytes, kind, at);
-  if (kind == access_kind::atomic) self_->last_read = {};
+  if (is_atomic(kind)) self_->last_read = {};
   const std::uintptr_t line_bytes = std::uintptr_t{1} << c->line_shift;
   for (const std::uintptr_t end = address + bytes; address < end;) {
     const std::uintptr_t line_end = std::min((address | (line_bytes - 1)) + 1, end);
@@ -128,7 +128,7 @@ std::uint64_t value_at(std::uintptr_t address, std::uint32_t bytes) noexcept {
 time_ps engine::access_ahead(core& c, std::uintptr_t address, std::uintptr_t seen, std::uint32_t bytes,
                              access_kind kind, std::uintptr_t at) {
   // A load or store takes its place among the instructions; what it waits for is the machine's.
-  const std::uint64_t instructions = c.instructions + c.slow[0] + c.slow[1] + c.slow[2];
+  const std::uint64_t instructions = c.instructions + c.slow_accesses();
   return c.issue_ps + machine_->access_ahead(c.index,
                                              {.address = seen,
                                               .bytes = bytes,
@@ -146,7 +146,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   // of libraries only the place within a page is the same in each run
   const std::uintptr_t seen = is_library ? first_library_address + (address & 4095) : address;
   if (c.is_device) {  // past all caches
-    if (watched.holds(address)) machine_->see_memory(address, bytes, kind != access_kind::read);
+    if (watched.holds(address)) machine_->see_memory(address, bytes, changes(kind));
   } else {
     c.clock = c.goes_ahead ? access_ahead(c, address, seen, bytes, kind, at)
                            : machine_->access(c.index, seen, bytes, kind, begin);
@@ -156,7 +156,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
   c.slow_ps += c.clock - begin;
   if (profile_) profile_->note(c, at, c.clock - begin);
   mix(c.clock);
-  mix(seen << 2 | static_cast<std::uint64_t>(kind));
+  mix(seen << 3 | static_cast<std::uint64_t>(kind));
 }
 
 void engine::map_slice(std::uint32_t place, std::uintptr_t begin, std::uintptr_t heap, std::uintptr_t end) {

@@ -57,6 +57,12 @@ struct core {
     instructions += cost >> 32;
   }
 
+  [[nodiscard]] std::uint64_t atomics() const noexcept {
+    return slow[static_cast<int>(access_kind::atomic)] + slow[static_cast<int>(access_kind::atomic_read)] +
+           slow[static_cast<int>(access_kind::atomic_write)];
+  }
+  [[nodiscard]] std::uint64_t slow_accesses() const noexcept { return slow[0] + slow[1] + atomics(); }
+
   time_ps clock = 0;
   time_ps quantum_end = never;           // a hit beyond it gives others their turn
   const std::uint64_t* front = nullptr;  // front_cache
@@ -82,9 +88,9 @@ struct core {
   time_ps slice_begin = 0;
   time_ps idle_since = 0;
 
-  std::uint64_t told_hits[2] = {};  // of `hits`, what the machine has been told
-  std::uint64_t slow[4] = {};       // accesses that went to the machine, by access_kind
-  time_ps slow_ps = 0;              // their time
+  std::uint64_t told_hits[2] = {};        // of `hits`, what the machine has been told
+  std::uint64_t slow[access_kinds] = {};  // accesses that went to the machine, by access_kind
+  time_ps slow_ps = 0;                    // their time
   time_ps idle_ps = 0;
   std::uint64_t switches = 0;
   std::uint32_t threads_here = 0;

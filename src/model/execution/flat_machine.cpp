@@ -6,7 +6,7 @@ flat_machine::flat_machine(const flat_shape& shape)
     : shape_{shape}, entries_(std::size_t{shape.tiles} * shape.cores_a_tile * shape.sets, ~std::uint64_t{0}) {}
 
 time_ps flat_machine::access(std::uint32_t core, std::uintptr_t address, std::uint32_t, access_kind kind, time_ps now) {
-  if (kind == access_kind::atomic) {
+  if (is_atomic(kind)) {
     ++atomics_;
     return now + shape_.atomic_ps;
   }

@@ -35,10 +35,10 @@ template <bool Writes>
   in_line<Writes>(at, bytes);
 }
 
-template <class Word>
+template <access_kind Kind = access_kind::atomic, class Word>
 [[gnu::always_inline]] inline void atomically(const volatile Word* at) {
   if (running != &nobody)
-    the_engine->access(reinterpret_cast<std::uintptr_t>(at), sizeof(Word), access_kind::atomic,
+    the_engine->access(reinterpret_cast<std::uintptr_t>(at), sizeof(Word), Kind,
                        reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 
@@ -87,11 +87,11 @@ using situ::model::in_line;
   }
 #define SITU_ATOMICS(bits, Word)                                                                                       \
   SITU_ATOMIC_HOOK Word __tsan_atomic##bits##_load(const volatile Word* p, int) {                                      \
-    atomically(p);                                                                                                     \
+    atomically<situ::model::access_kind::atomic_read>(p);                                                              \
     return *p;                                                                                                         \
   }                                                                                                                    \
   SITU_ATOMIC_HOOK void __tsan_atomic##bits##_store(volatile Word* p, Word v, int) {                                   \
-    atomically(p);                                                                                                     \
+    atomically<situ::model::access_kind::atomic_write>(p);                                                             \
     *p = v;                                                                                                            \
   }                                                                                                                    \
   SITU_ATOMIC_CHANGE(bits, Word, exchange, v)                                                                          \

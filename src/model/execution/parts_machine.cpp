@@ -91,9 +91,8 @@ class parts_machine final : public memory_port {
     const std::uint32_t tile = machine_.tile_of(core);
     const std::uint32_t home = machine_.spec().memories[machine_.memory_of(address, tile)].tile;
     // A tile's own memory is never stale for it, and other tiles reach it word by word.
-    if (kind != access_kind::atomic && home == none)
-      return shadow_->see(tile, address, bytes, kind == access_kind::write, at);
-    shadow_->see_memory(address, bytes, kind != access_kind::read, at);
+    if (!is_atomic(kind) && home == none) return shadow_->see(tile, address, bytes, kind == access_kind::write, at);
+    shadow_->see_memory(address, bytes, changes(kind), at);
   }
   void see_memory(std::uintptr_t address, std::size_t bytes, bool writes) override {
     if (shadow_) shadow_->see_memory(address, bytes, writes);

@@ -17,10 +17,10 @@ time_ps idle_until(const core& c, time_ps when) {
 core_figures figures_of_core(const core& c, time_ps when) {
   return {.reads = c.hits[0] + c.slow[0],
           .writes = c.hits[1] + c.slow[1],
-          .atomics = c.slow[2],
+          .atomics = c.atomics(),
           .blocks = c.blocks,
           .instructions = c.instructions,
-          .to_machine = c.slow[0] + c.slow[1] + c.slow[2],
+          .to_machine = c.slow_accesses(),
           .to_machine_ps = c.slow_ps,
           .idle_ps = idle_until(c, when)};
 }

@@ -13,8 +13,7 @@
 namespace situ::model {
 namespace {
 
-std::uint64_t slow_accesses(const core& c) { return c.slow[0] + c.slow[1] + c.slow[2]; }
-std::uint64_t accesses_of(const core& c) { return c.hits[0] + c.hits[1] + slow_accesses(c); }
+std::uint64_t accesses_of(const core& c) { return c.hits[0] + c.hits[1] + c.slow_accesses(); }
 std::uint64_t accesses_of(const machine_figures& figures) {
   std::uint64_t sum = 0;
   for (const core_figures& each : figures.cores) sum += each.accesses();
@@ -59,7 +58,7 @@ std::string report_text(engine& ran, const run_figures& figures) {
   for (const core& c : ran.cores()) {
     if (!was_used(c)) continue;
     fmt::format_to(out, "{:>4}  {:>4}  {:>15}  {:>11}  {:>11}  {:>11}  {:>11}  {:>9.1f}\n", c.index, c.tile,
-                   c.clock / 1000, c.hits[0] + c.slow[0], c.hits[1] + c.slow[1], c.slow[2], slow_accesses(c),
+                   c.clock / 1000, c.hits[0] + c.slow[0], c.hits[1] + c.slow[1], c.atomics(), c.slow_accesses(),
                    100.0 * static_cast<double>(idle_of(c, figures.modelled_ps)) /
                        static_cast<double>(std::max<time_ps>(figures.modelled_ps, 1)));
   }

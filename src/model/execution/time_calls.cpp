@@ -95,7 +95,7 @@ extern "C" {
 // --- for the modelled build of Situ itself (host.cpp)
 int situ_model_wait(const void* word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
   if (running == &nobody) give_up("a wait before main, or after the program's end");
-  the_engine->access(reinterpret_cast<std::uintptr_t>(word), 4, access_kind::atomic);
+  the_engine->access(reinterpret_cast<std::uintptr_t>(word), 4, access_kind::atomic_read);
   if (__atomic_load_n(static_cast<const std::uint32_t*>(word), __ATOMIC_RELAXED) != expected) return errno = EAGAIN;
   return the_engine->sleep(word, after(timeout_ns), "a word to change") ? 0 : (errno = ETIMEDOUT);
 }

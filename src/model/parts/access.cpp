@@ -18,7 +18,9 @@ time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t ad
     case access_kind::read: ++c.reads; return read(core, spec.cores[core].data_path, address, bytes, now);
     case access_kind::fetch: ++c.fetches; return read(core, spec.cores[core].fetch_path, address, bytes, now);
     case access_kind::write: ++c.writes; return write(core, address, bytes, now);
-    case access_kind::atomic: ++c.atomics; return atomic(core, address, bytes, now);
+    case access_kind::atomic:
+    case access_kind::atomic_read:
+    case access_kind::atomic_write: ++c.atomics; return atomic(core, address, bytes, kind, now);
   }
   return now;
 }
@@ -288,8 +290,9 @@ time_ps modelled_machine::impl::uncached(std::uint32_t core, const home& where, 
 }
 
 // Begins when the core's writes before it are done. In a tile of its own memory: the bus is kept for the whole of it.
-// In a coherent machine: a write that the core waits for. Anywhere else: at the memory.
-time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
+// In a coherent machine: a load like others, or a write that the core waits for. Anywhere else: at the memory.
+time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
+                                       time_ps now) {
   core_state& c = cores[core];
   const home where = home_of(address, c.tile);
   const time_ps begin = std::max(now, c.store_free);
@@ -298,13 +301,16 @@ time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address
     tile_bus& bus = tiles[c.tile].bus;
     memory_controller& memory = memories[where.memory];
     const time_ps length = memory.spec().access_time + bus.transfer_time(bytes);
-    ask_peers(c, address, true);
-    done = std::max(memory.access(address, bytes, true, bus.lock(length, begin)) + bus.transfer_time(bytes), begin);
+    ask_peers(c, address, changes(kind));
+    done = std::max(memory.access(address, bytes, changes(kind), bus.lock(length, begin)) + bus.transfer_time(bytes),
+                    begin);
+  } else if (spec.coherent && where.cacheable && kind == access_kind::atomic_read) {
+    return read(core, spec.cores[core].data_path, address, bytes, begin);
   } else if (spec.coherent && where.cacheable) {
     done = std::max(write(core, address, bytes, begin), c.store_free);
     if (!spec.cores[core].data_path.empty()) done += 4 * caches[spec.cores[core].data_path.front()].hit_time;
   } else {
-    done = remote_atomic(core, address, bytes, begin);
+    done = remote_atomic(core, address, bytes, kind, begin);
   }
   c.waited += done - now;
   return done;

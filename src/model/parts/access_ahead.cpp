@@ -21,7 +21,7 @@ time_ps modelled_machine::access_ahead(std::uint32_t core, const window_access& 
   impl::core_state& c = m.cores[core];
   c.past_misses->settled = now;
   if (of.kind == access_kind::fetch) return m.access_line(core, of.address, of.bytes, of.kind, now);
-  if (of.kind == access_kind::atomic) return access(core, of.address, of.bytes, of.kind, wait_for_all(core, now));
+  if (is_atomic(of.kind)) return access(core, of.address, of.bytes, of.kind, wait_for_all(core, now));
   const time_ps entered = c.past_misses->window.enter(of.instruction, now);
   const time_ps goes_on =
       of.kind == access_kind::read ? m.load_ahead(core, of, entered) : m.store_ahead(core, of, entered);

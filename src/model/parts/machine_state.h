@@ -94,7 +94,7 @@ struct modelled_machine::impl {
   time_ps write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
   time_ps write_through(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, const home& where, time_ps now);
   time_ps write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
-  time_ps atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   time_ps uncached(std::uint32_t core, const home& where, std::uint64_t address, std::uint32_t bytes, bool is_write,
                    time_ps now);
   time_ps get_line(std::uint32_t core, path caches_on_way, const home& where, std::uint64_t address, bool to_own,
@@ -119,7 +119,7 @@ struct modelled_machine::impl {
   // network_operations.cpp
   time_ps remote_access(std::uint32_t tile, std::uint32_t memory, std::uint64_t address, std::uint32_t bytes,
                         bool is_write, time_ps now);
-  time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   void snoop_arriving(const memory_controller& target, std::uint64_t address, std::uint64_t bytes);
   time_ps send_packets(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 

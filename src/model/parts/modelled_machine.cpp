@@ -105,7 +105,7 @@ time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std:
   impl& m = *impl_;
   const core_spec& c = m.spec.cores[core];
   const std::vector<std::uint32_t>& way = kind == access_kind::fetch ? c.fetch_path : c.data_path;
-  if (way.empty() || kind == access_kind::atomic) return m.access_line(core, address, bytes, kind, now);
+  if (way.empty() || is_atomic(kind)) return m.access_line(core, address, bytes, kind, now);
   const std::uint64_t line_bytes = m.caches[way.front()].tags.line_bytes();
   while (true) {
     const std::uint64_t in_line = std::min<std::uint64_t>(bytes, line_bytes - (address & (line_bytes - 1)));

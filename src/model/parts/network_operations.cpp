@@ -46,13 +46,14 @@ time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t 
 
 // The tile's own copy of the line goes to memory first, so that it sees what it has done.
 time_ps modelled_machine::impl::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
-                                              time_ps now) {
+                                              access_kind kind, time_ps now) {
   const std::uint32_t tile = cores[core].tile;
   now = operate_on_range(core, address, address + bytes, true, true, now);
   memory_controller& target = memories[home_of(address, tile).memory];
   snoop_arriving(target, address, bytes);
   const auto at_memory = [&](time_ps begin) {
-    return target.access(address, bytes, true, target.access(address, bytes, false, begin));
+    if (kind != access_kind::atomic_write) begin = target.access(address, bytes, false, begin);
+    return kind == access_kind::atomic_read ? begin : target.access(address, bytes, true, begin);
   };
   if (!network) return at_memory(now);
   tile_state& own = tiles[tile];
@@ -159,7 +160,7 @@ time_ps modelled_machine::dma(std::uint32_t core, std::uint64_t to, std::uint64_
 }
 
 time_ps modelled_machine::remote_atomic(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
-  return impl_->remote_atomic(core, address, bytes, now);
+  return impl_->remote_atomic(core, address, bytes, access_kind::atomic, now);
 }
 
 time_ps modelled_machine::memory_access(std::uint32_t memory, std::uint64_t address, std::uint64_t bytes, bool write,

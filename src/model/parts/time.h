@@ -1,6 +1,7 @@
 // Modelled time, and kinds of access: what all parts of a modelled machine speak of.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace situ::model {
@@ -25,9 +26,19 @@ struct access_times {
 enum class access_kind : std::uint8_t {
   read,
   write,
-  atomic,  // reads and writes in one step
-  fetch,   // of instructions
+  atomic,        // reads and writes in one step
+  fetch,         // of instructions
+  atomic_read,   // a load of what others change: where tiles are not coherent, past the caches
+  atomic_write,  // a store of what others look at, likewise
 };
+inline constexpr std::size_t access_kinds = 6;
+[[nodiscard]] constexpr bool is_atomic(access_kind kind) noexcept {
+  return kind == access_kind::atomic || kind == access_kind::atomic_read || kind == access_kind::atomic_write;
+}
+// Whether it changes what it finds.
+[[nodiscard]] constexpr bool changes(access_kind kind) noexcept {
+  return kind == access_kind::write || kind == access_kind::atomic || kind == access_kind::atomic_write;
+}
 
 // What a core that goes on past a miss says of an access.
 struct window_access {

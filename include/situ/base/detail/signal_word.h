@@ -34,6 +34,10 @@ class alignas(signal_line_bytes) signal_word {
   bool exchange_if(T expected, T value) noexcept {
     return word_.compare_exchange_strong(expected, value, std::memory_order_seq_cst);
   }
+  // The same; `expected` becomes what it was.
+  bool try_exchange(T& expected, T value) noexcept {
+    return word_.compare_exchange_strong(expected, value, std::memory_order_seq_cst);
+  }
   // Adds to it; what it was.
   T add(T value, std::memory_order order = std::memory_order_seq_cst) noexcept { return word_.fetch_add(value, order); }
   // For wait_on_word and wake_on_word (base/host.h).
