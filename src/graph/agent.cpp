@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -55,13 +56,9 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
   }
 }
 
-// For tasks that wait for any entry of their place's queue.
-constexpr const void* any_entry = nullptr;
-
 // To the place whose queue has it: who lent this graph may wait, and others for an entry.
 void tell_of_free_entry(job_control& control, std::uint32_t place, const offload_entry& freed) noexcept {
   wake_after_change(control.slot(place), &freed);
-  wake_after_change(control.slot(place), any_entry);
 }
 
 }  // namespace
@@ -78,8 +75,7 @@ void offload_queue::ring() noexcept {
   if ((bell.add(2) & asleep) != 0) wake_on_word(bell.word(), 1);
 }
 
-offload_agent::offload_agent(place_context& context)
-    : control_{*context.job}, place_{context.place}, free_gate_{control_, place_, any_entry} {
+offload_agent::offload_agent(place_context& context) : control_{*context.job}, place_{context.place} {
   const char* const staged = std::getenv("SITU_OFFLOAD_STAGED");
   staged_ = staged != nullptr && std::string_view{staged} == "1";
   const ptr<std::byte> room = situ::allocate_bytes(sizeof(offload_queue), {.alignment = alignof(offload_queue)});
@@ -127,12 +123,12 @@ bool offload_agent::serve_next() {
   offload_queue& queue = *queue_.local();
   for (std::uint32_t looked_at = 0; looked_at < offload_queue::entry_count; ++looked_at) {
     const std::uint32_t i = (next_served_ + looked_at) % offload_queue::entry_count;
+    // Before the look: a device's operation ends by its step first, and is begun no more after that.
+    const offload_state begun = units_.devices ? begun_[i].load() : 0;
     const offload_state found = queue.entries[i].state.look();
     if (!is_agents(step_of(found))) continue;
     // under way; what is abandoned of that, whoever ends it frees
-    if (const offload_state begun = units_.devices ? begun_[i].load() : 0;
-        begun == found || (begun != 0 && step_of(found) == offload_step::abandoned))
-      continue;
+    if (begun == found || (begun != 0 && step_of(found) == offload_step::abandoned)) continue;
     invalidate(queue.entries[i].fields(), offload_entry::field_bytes());
     next_served_ = i + 1;
     serve(i, found);
@@ -217,6 +213,7 @@ offload_step offload_agent::perform(std::size_t i, offload_step asked) {
 
 namespace {
 [[noreturn]] void throw_failure(const offload_entry& entry) {
+  invalidate(entry.error_text, sizeof entry.error_text);
   const auto code = static_cast<errc>(entry.error_code);
   if (code == errc::place_lost) throw_place_lost(*current->job, current->place);
   throw_error(code, std::string{entry.error_text, ::strnlen(entry.error_text, sizeof entry.error_text)});
@@ -231,12 +228,30 @@ void offload_agent::fail(offload_entry& entry, const std::exception& failure) no
   const std::size_t length = std::min(text.size(), sizeof entry.error_text - 1);
   std::memcpy(entry.error_text, text.data(), length);
   entry.error_text[length] = '\0';
+  write_back(entry.error_text, sizeof entry.error_text);
 }
 
-// Only this place's thread takes entries. What a lost place left behind is taken up here.
+// Which entries may have become free since they were looked at.
+void offload_agent::note_changes() noexcept {
+  const place_slot& mine = control_.slot(place_);
+  const std::uint32_t ends = control_.failure_epoch.load(std::memory_order_acquire);
+  const bool all = std::exchange(seen_ends_, ends) != ends;  // what a lost place left behind is taken up here
+  std::array<bool, place_slot::change_buckets> changed{};
+  for (std::size_t bucket = 0; bucket < changed.size(); ++bucket) {
+    const std::uint32_t now = mine.changes[bucket].load(std::memory_order_acquire);
+    changed[bucket] = std::exchange(seen_changes_[bucket], now) != now || all;
+  }
+  for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i)
+    if (changed[change_bucket(&queue_.local()->entries[i])]) may_be_free_ |= 1U << i;
+}
+
+// Only this place's thread takes entries.
 bool offload_agent::reserve_entry(offload_lease& made) noexcept {
-  for (std::uint32_t looked_at = 0; looked_at < offload_queue::entry_count; ++looked_at) {
-    offload_entry& each = queue_.local()->entries[next_entry_++ % offload_queue::entry_count];
+  if (may_be_free_ == 0) note_changes();
+  while (may_be_free_ != 0) {
+    const int index = std::countr_zero(may_be_free_);
+    may_be_free_ &= may_be_free_ - 1;
+    offload_entry& each = queue_.local()->entries[index];
     offload_state seen = each.state.look();
     if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure &&
         has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
@@ -251,15 +266,48 @@ bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   return false;
 }
 
+// Tasks that wait for an entry stand in line, and only the first is asked in each turn whether there is one.
+class offload_agent::line_place : public waiter {
+ public:
+  line_place(offload_agent& agent, const waits_for& whom) : agent_{agent} {
+    this->whom = whom;
+    (agent.line_last_ != nullptr ? agent.line_last_->behind_ : agent.line_first_) = this;
+    before_ = std::exchange(agent.line_last_, this);
+    try {
+      if (before_ != nullptr) current->scheduler->wait(*this);
+    } catch (...) {
+      leave();
+      throw;
+    }
+  }
+  ~line_place() { leave(); }
+  line_place(const line_place&) = delete;
+  line_place& operator=(const line_place&) = delete;
+
+ private:
+  void leave() noexcept {
+    (behind_ != nullptr ? behind_->before_ : agent_.line_last_) = before_;
+    if (before_ != nullptr) {
+      before_->behind_ = behind_;
+      return;
+    }
+    agent_.line_first_ = behind_;
+    if (behind_ != nullptr && !behind_->resumable) current->scheduler->make_resumable(*behind_);
+  }
+
+  offload_agent& agent_;
+  line_place* before_ = nullptr;
+  line_place* behind_ = nullptr;
+};
+
 offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_lease made;
-  const auto reserve = [&] {
-    if (!free_gate_.is_open() || !reserve_entry(made)) return false;
-    free_gate_.open();  // for the next that waits: there may be another
-    return true;
-  };
-  current->scheduler->wait_until(reserve,  // back-pressure is this wait
-                                 {.note = {.kind = wait_kind::graph, .peer = reader}});
+  const waits_for whom{.note = {.kind = wait_kind::graph, .peer = reader}};
+  {
+    const line_place first_in_line{*this, whom};
+    current->scheduler->wait_until([&] { return reserve_entry(made); },
+                                   whom);  // back-pressure is this wait
+  }
   SITU_POINT(entry_reserved);
   offload_entry* const entry = made.entry();
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());

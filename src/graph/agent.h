@@ -73,12 +73,13 @@ struct offload_entry {
   std::uint32_t error_code = 0;
   char error_text[256]{};
 
-  // All but `state`, for who hands the entry on, or has got it (coherence.h).
+  // All but `state` and the text, for who hands the entry on, or has got it (coherence.h).
   [[nodiscard]] const void* fields() const noexcept { return &index; }
-  [[nodiscard]] static constexpr std::size_t field_bytes() noexcept {
-    return sizeof(offload_entry) - sizeof(signal_word<offload_state>);
-  }
+  [[nodiscard]] static constexpr std::size_t field_bytes() noexcept;
 };
+constexpr std::size_t offload_entry::field_bytes() noexcept {
+  return offsetof(offload_entry, error_text) - sizeof(signal_word<offload_state>);
+}
 static_assert(sizeof(offload_entry) % signal_line_bytes == 0);
 
 // The place whose segment holds the queue of a place's memory, and which has the agent beside it: today each place has
@@ -159,11 +160,13 @@ class offload_agent {
   [[nodiscard]] bool measures_by_itself() const noexcept { return units_.devices && units_.devices->measures(); }
 
  private:
+  class line_place;
   void run();
   bool serve_next();
   void serve(std::size_t i, offload_state state);
   [[nodiscard]] bool begin_on_device(std::size_t i, offload_state state);
   void conclude(std::size_t i, offload_state state, offload_step outcome);
+  void note_changes() noexcept;
   [[nodiscard]] bool reserve_entry(offload_lease& made) noexcept;
   [[nodiscard]] offload_lease begin(std::span<const graph_root> roots, std::uint32_t reader);
   void wait_until_measured(offload_lease& made);
@@ -178,9 +181,12 @@ class offload_agent {
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;
-  std::uint32_t next_entry_ = 0;   // where the look for a free one begins
-  std::uint32_t next_served_ = 0;  // likewise for one to serve
-  change_gate free_gate_;          // for all tasks that wait for an entry: open where one may be free
+  std::uint32_t next_served_ = 0;                                       // where the look for one to serve begins
+  std::uint32_t may_be_free_ = (1U << offload_queue::entry_count) - 1;  // entries, a bit each
+  std::array<std::uint32_t, place_slot::change_buckets> seen_changes_{};
+  std::uint32_t seen_ends_ = 0;       // of places
+  line_place* line_first_ = nullptr;  // of the tasks that wait for one
+  line_place* line_last_ = nullptr;
   worker worker_;
 };
 

@@ -87,16 +87,15 @@ inline void wake_after_change(place_slot& slot, const void* word) noexcept {
 
 // Keeps a task that awaits a word elsewhere from looking there in each turn: such a look is a remote access, and where
 // many wait, their looks are what the memory is busy with. It opens for the first look, and again once somebody has
-// changed a word of that bucket, or a place has ended.
+// changed a word of that bucket. It does not open for the end of a place, which ends waits by itself.
 class change_gate {
  public:
   // For a word that a task of `place` awaits.
   change_gate(job_control& control, std::uint32_t place, const void* word) noexcept
-      : changes_{control.slot(place).changes[change_bucket(word)]}, ends_{control.failure_epoch} {}
+      : changes_{control.slot(place).changes[change_bucket(word)]} {}
   // Whether to look. The look comes after it.
   [[nodiscard]] bool is_open() noexcept {
-    const std::uint64_t now =
-        std::uint64_t{ends_.load(std::memory_order_acquire)} << 32 | changes_.load(std::memory_order_acquire);
+    const std::uint32_t now = changes_.load(std::memory_order_acquire);
     return std::exchange(seen_, now) != now;
   }
   // There may be more to see.
@@ -107,7 +106,6 @@ class change_gate {
  private:
   static constexpr std::uint64_t never_seen = ~std::uint64_t{0};
   const std::atomic<std::uint32_t>& changes_;
-  const std::atomic<std::uint32_t>& ends_;
   std::uint64_t seen_ = never_seen;
 };
 
