@@ -22,6 +22,7 @@
 // it goes.
 #pragma once
 
+#include "at_timers.h"
 #include "instance.h"
 #include "kernels/kernels.h"
 
@@ -111,7 +112,8 @@ class turn {
     auto c = make_in_segment<letter<K>>(here_.resident, self_vertex_, to, round_,
                                         static_cast<std::int32_t>(tally_.sent++), std::move(message));
     auto* const graph = c.get();
-    situ::async_at(self_.where->place_of(to), &deliver<K>, graph).then([kept = std::move(c)] {});
+    const at_timer time;
+    situ::async_at(self_.where->place_of(to), &deliver<K>, graph).then([kept = std::move(c), time] { time.end(); });
   }
   void send_to_all(const typename K::message& message, vertex except = no_vertex) {
     for (const link& l : links())
@@ -120,7 +122,10 @@ class turn {
   // What node `of` shows, as a copy. Waits.
   [[nodiscard]] auto ask(vertex of, std::int32_t query = 0) {
     const auto c = make_in_segment<closure<std::int32_t>>(here_.resident, self_vertex_, of, round_, 0, query);
-    return situ::at(self_.where->place_of(of), &answer_query<K>, c.get());
+    const at_timer time;
+    auto shown = situ::at(self_.where->place_of(of), &answer_query<K>, c.get());
+    time.end();
+    return shown;
   }
   void report(std::int64_t value) noexcept { tally_.report += value; }
   void stay_awake() noexcept { tally_.awake = 1; }
@@ -140,6 +145,7 @@ concept receives_at_once = requires(turn<K>& t, typename K::node& n, const lette
 
 template <class K>
 void deliver(situ::owned<letter<K>> c) {
+  const function_timer time;
   part<K>& here = part_here<K>(*c->self);
   const std::size_t index = here.index(c->to);
   if constexpr (receives_at_once<K>) {
@@ -152,6 +158,7 @@ void deliver(situ::owned<letter<K>> c) {
 
 template <class K>
 typename K::shown const* answer_query(const closure<std::int32_t>* c) {
+  const function_timer time;
   part<K>& here = part_here<K>(*c->self);
   return K::show(here.nodes[here.index(c->to)], c->message);
 }
@@ -172,6 +179,7 @@ template <class K>
 
 template <class K>
 tally take_turn(const closure<order>* c) {
+  const function_timer time;
   part<K>& here = part_here<K>(*c->self);
   const std::size_t index = here.index(c->to);
   turn<K> now{here, *c->self, c->to, c->round, c->message, take_inbox(here, index, c->round)};
@@ -210,7 +218,9 @@ class driver {
     situ::finish([&] {
       for (vertex v = begin; v < end; ++v) {
         orders.push_back(make_in_segment<closure<order>>(&self_, no_vertex, v, round_, 0, what));
+        const at_timer time;
         turns.push_back(situ::async_at(self_.where->place_of(v), &take_turn<K>, orders.back().get()));
+        if (timers_here().is_on) turns.back() = turns.back().then([time](tally result) { return time.end(), result; });
       }
     });
     tally total;

@@ -34,6 +34,7 @@ struct options {
   std::optional<std::int32_t> committee_size;
   situ::transfer how = situ::transfer::automatic;
   bool log_graphs = false;
+  bool timers = false;
   std::uint32_t repeat = 1;
   std::string json;
 };
@@ -98,6 +99,7 @@ void declare(CLI::App& app, options& o, std::string& name) {
       ->type_name("HOW")
       ->transform(CLI::CheckedTransformer(transfers()).description(""));
   app.add_flag("--log-graphs", o.log_graphs, "Run once more, and tell which object graphs were copied");
+  app.add_flag("--timers", o.timers, "Also time the ats and the functions that they run, for the JSON");
   app.add_option("--repeat", o.repeat, "Run so many times, and print the median time")
       ->type_name("R")
       ->check(CLI::Range(1, 100000).description(""))
@@ -111,7 +113,7 @@ bool is_first() { return situ::here() == situ::place{0}; }
 
 // Runs the kernel as often as asked for. Collective; the outcome is complete at place 0.
 outcome play(const problem& p, const options& o) {
-  outcome result{p.which, p.input, p.size(), p.net.link_count(), p.seed, {}, {}, {}, {}};
+  outcome result{p.which, p.input, p.size(), p.net.link_count(), p.seed, {}, {}, {}, {}, {}};
   const auto check = [&](const answer& a) {
     if (!is_first() || !result.fault.empty()) return;
     result.fault = validate(p, a);
@@ -123,12 +125,18 @@ outcome play(const problem& p, const options& o) {
     std::optional<situ::model::region> computing;  // of interest on modelled machines
     check(run(p, {[&] {
                     computing.emplace("compute");
+                    if (o.timers) start_timers();
                     begin = clock::now();
                   },
                   [&] {
                     result.seconds.push_back(std::chrono::duration<double>(clock::now() - begin).count());
                     computing.reset();
+                    stop_timers();
                   }}));
+  }
+  if (o.timers) {
+    const at_times ats = collect_timers();
+    if (is_first()) result.ats = ats;
   }
   if (o.log_graphs) {
     copy_log log;

@@ -153,6 +153,9 @@ std::string to_json(const report& r) {
                                                         {"validated", o.fault.empty()},
                                                         {"seconds", o.seconds}});
     if (!o.fault.empty()) k["fault"] = o.fault;
+    if (o.ats)
+      k["ats"] = {
+          {"count", o.ats->count}, {"at_seconds", o.ats->at_seconds}, {"function_seconds", o.ats->function_seconds}};
     if (!o.copied) continue;
     ordered_json typical = ordered_json::array();
     for (const combination& c : o.copied->typical)

@@ -1,6 +1,7 @@
 // What the program found, as tables for people or as JSON. For place 0.
 #pragma once
 
+#include "at_timers.h"
 #include "copy_log.h"
 #include "network.h"
 
@@ -20,6 +21,7 @@ struct outcome {
   std::string fault;            // empty: validated
   std::vector<double> seconds;  // of each repetition
   std::optional<copy_summary> copied;
+  std::optional<at_times> ats;  // of the last repetition
 };
 struct report {
   std::uint32_t places = 0;
