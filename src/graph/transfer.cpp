@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -193,7 +194,7 @@ void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint6
 
 struct graph_sender::implementation {
   transfer how = transfer::message;
-  std::array<graph_root, most_roots> root_store;
+  alignas(graph_root) std::array<std::byte, most_roots * sizeof(graph_root)> root_store;  // mostly one: not cleared
   std::span<const graph_root> roots;
   std::optional<borrowed_plan>
       borrowed;         // message, until it is written. No other transfer may hold one: they wait, and plans are large
@@ -239,11 +240,12 @@ void write_back_graph(std::span<const graph_root> roots) {
 }  // namespace
 
 graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_result)
-    : self_{std::make_unique<implementation>()} {
+    : self_{std::make_unique_for_overwrite<implementation>()} {
   implementation& self = *self_;
   transfer how = to.how;
-  std::copy(roots.begin(), roots.end(), self.root_store.begin());
-  self.roots = {self.root_store.data(), roots.size()};
+  auto* const store = reinterpret_cast<graph_root*>(self.root_store.data());
+  std::uninitialized_copy(roots.begin(), roots.end(), store);
+  self.roots = {store, roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
   self.may_fetch = how == transfer::automatic;
   // Values lie in memory of this process alone, and only it can read them.

@@ -78,9 +78,16 @@ std::optional<double> if_number(double value) {
   return std::isnan(value) || std::isinf(value) ? std::nullopt : std::optional{value};
 }
 
-// A figure of the paper's software, which is Pegasus on a LEON 3: ours would be src/graph/plan.cpp on a modelled core.
-comparison_row software_row(std::string what, std::string unit, double paper, std::string remark = {}) {
-  return {.what = std::move(what), .unit = std::move(unit), .paper = paper, .remark = std::move(remark)};
+// A figure of the paper's software, which is Pegasus's algorithm; ours is src/graph/plan.cpp on a modelled core.
+comparison_row software_row(std::string what, std::string unit, double paper, std::optional<double> ours,
+                            std::string remark = {}) {
+  return {.what = std::move(what), .unit = std::move(unit), .paper = paper, .ours = ours, .remark = std::move(remark)};
+}
+
+// The time at no words, by the first two points.
+std::optional<double> set_up_of(const points& times) {
+  if (times.size() < 2) return std::nullopt;
+  return times[0].second - (times[1].second - times[0].second) / (times[1].first - times[0].first) * times[0].first;
 }
 
 // What words of an object cost beyond the one before, in microseconds: the least and the greatest without a new word of
@@ -120,13 +127,12 @@ figure8::measured figure8::sweep(std::string_view what, std::uint64_t most,
 
 study_part figure8::run() {
   study_part part{.name = "figure8", .title = "Figure 8: microbenchmarks of the graph-copy unit"};
+  software_ = run_software_copies(context_);
+  if (!software_.missing.empty()) part.missing.push_back(software_.missing);
   add_single_object(part);
   if (!context_.stopped()) add_primitive_array(part);
   if (!context_.stopped()) add_linked_list(part);
   if (!context_.stopped()) add_object_array(part);
-  part.missing = {
-      "the software lines: Situ's own copy (src/graph/plan.cpp) as instructions and accesses of a modelled core; they "
-      "need instrumented execution"};
   return part;
 }
 
@@ -135,7 +141,8 @@ void figure8::add_single_object(study_part& part) {
   part.plots.push_back({"(a) Single object",
                         "object payload size [words]",
                         "graph copy duration [s]",
-                        {line_of("hardware, total", with_system(unit)), line_of("unit active", unit)}});
+                        {line_of("hardware, total", with_system(unit)), line_of("unit active", unit),
+                         line_of("software", software_.lines['a'])}});
   if (context_.stopped()) return;
   const double set_up = 2 * single_object(1) - single_object(2);  // at no words
   const double wide_set_up = 2 * single_object(1, 8) - single_object(2, 8);
@@ -175,9 +182,12 @@ void figure8::add_single_object(study_part& part) {
                        .ours = costs.mask,
                        .from = origin::calibrated,
                        .remark = "an access of 26 cycles"});
-  part.rows.push_back(software_row("(a) software, set-up", "us", 12));
-  part.rows.push_back(software_row("(a) software, a word", "us", 1.4));
-  part.rows.push_back(software_row("(a) software slower from", "words", 8));
+  const points& software = software_.lines['a'];
+  part.rows.push_back(software_row("(a) software, set-up", "us", 12, set_up_of(software), "at no words"));
+  part.rows.push_back(
+      software_row("(a) software, a word", "us", 1.4, if_number(slope_from(software, 64)), "from 64 on"));
+  part.rows.push_back(
+      software_row("(a) software slower from", "words", 8, crossing(software, with_system(unit)), "powers of two"));
 }
 
 void figure8::add_primitive_array(study_part& part) {
@@ -187,7 +197,8 @@ void figure8::add_primitive_array(study_part& part) {
   part.plots.push_back({"(b) Primitive array",
                         "primitive array size [words]",
                         "graph copy duration [s]",
-                        {line_of("hardware, total", total), line_of("hardware, a word", per_element(total), true)}});
+                        {line_of("hardware, total", total), line_of("hardware, a word", per_element(total), true),
+                         line_of("software", software_.lines['b'])}});
   if (context_.stopped()) return;
   const auto outweighs = std::find_if(
       total.begin(), total.end(), [&](const auto& point) { return point.second - total[0].second > total[0].second; });
@@ -211,8 +222,10 @@ void figure8::add_primitive_array(study_part& part) {
                        .ours = outweighs == total.end() ? std::nullopt : std::optional{outweighs->first},
                        .from = origin::criterion,
                        .remark = "first power of two whose words take longer than the set-up"});
-  part.rows.push_back(software_row("(b) software, set-up", "us", 46));
-  part.rows.push_back(software_row("(b) software, a word", "us", 0.12));
+  const points& software = software_.lines['b'];
+  part.rows.push_back(software_row("(b) software, set-up", "us", 46, set_up_of(software), "at no words"));
+  part.rows.push_back(
+      software_row("(b) software, a word", "us", 0.12, if_number(slope_from(software, 2048)), "from 2048 on"));
 }
 
 void figure8::add_linked_list(study_part& part) {
@@ -228,7 +241,8 @@ void figure8::add_linked_list(study_part& part) {
        "graph copy duration [s]",
        {line_of("linear search, total", with_system(linear)), line_of("hashing, total", with_system(hash)),
         line_of("linear search, an element", per_element(with_system(linear)), true),
-        line_of("hashing, an element", per_element(with_system(hash)), true)}});
+        line_of("hashing, an element", per_element(with_system(hash)), true),
+        line_of("software", software_.lines['c'])}});
   const points wide_linear = times(map_kind::linear, 8), wide_hash = times(map_kind::hash, 8);
   if (context_.stopped()) return;
   part.rows.push_back({.what = "(c) hashing, an element from 64 on",
@@ -252,10 +266,9 @@ void figure8::add_linked_list(study_part& part) {
                        .wide = wide_hash[0].second - wide_linear[0].second,
                        .from = origin::calibrated,
                        .remark = "fixes the start of zeroing, 8 cycles"});
-  part.rows.push_back(
-      software_row("(c) software faster than linear from", "elements", 1024,
-                   fmt::format("linear search takes {:.1f} us an element there: what software has to take",
-                               linked_list(1024, map_kind::linear) / 1024)));
+  part.rows.push_back(software_row(
+      "(c) software faster than linear from", "elements", 1024, crossing(with_system(linear), software_.lines['c']),
+      fmt::format("linear search takes {:.1f} us an element there", linked_list(1024, map_kind::linear) / 1024)));
 }
 
 void figure8::add_object_array(study_part& part) {
@@ -271,7 +284,8 @@ void figure8::add_object_array(study_part& part) {
        "graph copy duration [s]",
        {line_of("linear search, total", with_system(linear)), line_of("hashing, total", with_system(hash)),
         line_of("linear search, an object", per_element(with_system(linear)), true),
-        line_of("hashing, an object", per_element(with_system(hash)), true)}});
+        line_of("hashing, an object", per_element(with_system(hash)), true),
+        line_of("software", software_.lines['d'])}});
   const points wide_linear = times(map_kind::linear, 8), wide_hash = times(map_kind::hash, 8);
   if (context_.stopped()) return;
   part.rows.push_back({.what = "(d) hashing faster than linear from",
@@ -282,10 +296,9 @@ void figure8::add_object_array(study_part& part) {
                        .from = origin::criterion,
                        .remark = fmt::format("{}; hashing takes {:.1f} us an object", about_crossing(linear, hash),
                                              slope_from(hash, 64))});
-  part.rows.push_back(
-      software_row("(d) software faster than linear from", "elements", 1024,
-                   fmt::format("linear search takes {:.1f} us an object there: what software has to take",
-                               object_array(1024, map_kind::linear) / 1024)));
+  part.rows.push_back(software_row(
+      "(d) software faster than linear from", "elements", 1024, crossing(with_system(linear), software_.lines['d']),
+      fmt::format("linear search takes {:.1f} us an object there", object_array(1024, map_kind::linear) / 1024)));
 }
 
 }  // namespace situ::studies

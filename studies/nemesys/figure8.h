@@ -15,6 +15,7 @@
 #include "model/graph_units/copy_maps.h"
 #include "model/graph_units/ports.h"
 #include "model/graph_units/unit_layout.h"
+#include "nemesys/figure8_software.h"
 #include "support/study.h"
 
 namespace situ::studies {
@@ -52,6 +53,7 @@ class figure8 {
 
   const study_context& context_;
   std::unique_ptr<memory> memory_;
+  software_copies software_;
 };
 
 }  // namespace situ::studies

@@ -3,14 +3,14 @@
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <cstdio>
-#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string_view>
+
+#include "support/child_program.h"
 
 namespace situ::studies {
 namespace {
@@ -32,23 +32,6 @@ constexpr std::array<kernel_statistics, 12> paper{{{"bfsBellmanFord", "BF", 2150
                                                    {"mis", "MIS", 6168, 13.4, 16516},
                                                    {"mst", "MST", 18486, 13.3, 3618},
                                                    {"vertexColoring", "VC", 2388, 16.5, 16725}}};
-
-std::string in_quotes(const std::string& text) {
-  std::string made{"'"};
-  for (const char each : text) made += each == '\'' ? std::string{"'\\''"} : std::string{each};
-  return made + "'";
-}
-
-// What a command wrote; `status` is its exit status as waitpid() has it.
-std::string output_of(const std::string& command, int& status) {
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) throw_error(errc::bad_launch, "cannot start " + command);
-  std::string text;
-  std::array<char, 4096> part;
-  while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), read);
-  status = ::pclose(pipe);
-  return text;
-}
 
 std::string typical_of(const nlohmann::json& graphs) {
   std::string text;
@@ -93,27 +76,27 @@ study_part table5_of(const std::string& text) {
 }
 
 study_part run_table5(const study_context& context) {
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const std::string runner = (folder / "situ").string(), program = (folder / "imsuite").string();
+  const std::string runner = program_beside("situ"), program = program_beside("imsuite");
   study_part part{.name = "table5", .title = "Table 5: object graphs that the IMSuite kernels copy (14 places)"};
-  if (::access(program.c_str(), X_OK) != 0 || ::access(runner.c_str(), X_OK) != 0) {
+  if (program.empty() || runner.empty()) {
     part.missing.push_back("the program imsuite does not lie beside this one; build the target imsuite");
     return part;
   }
   context.tell("table 5: the twelve kernels on 14 places");
-  int status = 0;
-  const std::string text = output_of(
-      fmt::format("{} run -n 14 --in-process {} all --log-graphs --json -", in_quotes(runner), in_quotes(program)),
-      status);
-  if (context.stopped()) return part;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  const study_folder folder;
+  const std::string json = folder.file("imsuite.json");
+  const program_result result = run_program(
+      {runner, "run", "-n", "14", "--in-process", program, "all", "--log-graphs", "--json", json}, context.is_stopped);
+  if (result.was_stopped) return part;
+  if (result.exit_code != 0) {
     part.missing.push_back(
-        fmt::format("imsuite did not end well (status {}); run it by itself: situ run -n 14 "
-                    "--in-process imsuite all --log-graphs",
-                    status));
+        fmt::format("imsuite did not end well ({}); run it by itself: situ run -n 14 --in-process "
+                    "imsuite all --log-graphs",
+                    result.exit_code));
     return part;
   }
-  return table5_of(text);
+  std::ifstream file{json};
+  return table5_of(std::string{std::istreambuf_iterator<char>{file}, {}});
 }
 
 }  // namespace situ::studies

@@ -22,9 +22,9 @@ std::string_view name(origin of) noexcept {
 }
 
 std::optional<double> comparison_row::deviation() const {
-  if (!ours) return std::nullopt;
-  const double least = paper;
-  const double most = paper_most.value_or(paper);
+  if (!ours || !paper) return std::nullopt;
+  const double least = *paper;
+  const double most = paper_most.value_or(least);
   const auto beyond = [&](double value) {
     if (value < least) return (value - least) / least * 100;
     return value > most ? (value - most) / most * 100 : 0.0;
@@ -36,7 +36,8 @@ std::optional<double> comparison_row::deviation() const {
 
 const std::vector<study_info>& all_studies() {
   static const std::vector<study_info> all{
-      {"nemesys", "NEMESYS (MEMSYS 2019): the near-memory graph copy unit; figure 8 so far", run_nemesys}};
+      {"nemesys", "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
+       run_nemesys}};
   return all;
 }
 

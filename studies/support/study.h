@@ -25,7 +25,7 @@ enum class origin {
 struct comparison_row {
   std::string what;
   std::string unit;
-  double paper = 0;
+  std::optional<double> paper;       // none: the paper does not say it in figures
   std::optional<double> paper_most;  // where the paper gives a range: its upper end
   std::optional<double> ours;        // none: not yet
   std::optional<double> ours_most;
@@ -48,10 +48,18 @@ struct plot {
   std::vector<series> lines;
 };
 
+// A table of its own shape: a line of cells for each line, the headings first.
+struct grid {
+  std::string title;
+  std::vector<std::string> headings;
+  std::vector<std::vector<std::string>> lines;
+};
+
 struct study_part {
   std::string name, title;
   std::vector<comparison_row> rows;
   std::vector<plot> plots;
+  std::vector<grid> grids;
   std::vector<std::string> missing;  // what is not there yet, and why
 };
 

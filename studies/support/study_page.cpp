@@ -19,8 +19,9 @@ std::string range(double least, const std::optional<double>& most) {
   return most && *most != least ? fmt::format("{} to {}", figure(least), figure(*most)) : figure(least);
 }
 
-std::string optional_range(const std::optional<double>& least, const std::optional<double>& most) {
-  return least ? range(*least, most) : "not yet";
+std::string optional_range(const std::optional<double>& least, const std::optional<double>& most,
+                           const char* otherwise) {
+  return least ? range(*least, most) : otherwise;
 }
 
 constexpr std::array headings{"figure", "unit", "paper", "ours", "deviation", "8-byte pointers", "from", "remark"};
@@ -30,8 +31,8 @@ cells cells_of(const comparison_row& row) {
   const std::optional<double> deviation = row.deviation();
   return {row.what,
           row.unit,
-          range(row.paper, row.paper_most),
-          optional_range(row.ours, row.ours_most),
+          optional_range(row.paper, row.paper_most, "no figure"),
+          optional_range(row.ours, row.ours_most, "not yet"),
           !deviation                    ? ""
           : std::abs(*deviation) < 0.05 ? "0 %"
                                         : fmt::format("{:+.1f} %", *deviation),
@@ -40,26 +41,37 @@ cells cells_of(const comparison_row& row) {
           row.remark};
 }
 
-std::string text_table(const std::vector<comparison_row>& rows) {
-  std::vector<cells> lines{cells{}};
-  std::copy(headings.begin(), headings.end(), lines[0].begin());
-  for (const comparison_row& row : rows) lines.push_back(cells_of(row));
-  cells text;
-  std::array<std::size_t, headings.size()> widths{};
-  for (const cells& line : lines)
+std::string text_table(const grid& drawn) {
+  std::vector<std::size_t> widths(drawn.headings.size());
+  const auto widen = [&](const std::vector<std::string>& line) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  std::string table;
-  for (const cells& line : lines) {
+  };
+  widen(drawn.headings);
+  for (const auto& line : drawn.lines) widen(line);
+  std::string table = drawn.title.empty() ? std::string{} : fmt::format("  {}\n", drawn.title);
+  const auto add = [&](const std::vector<std::string>& line) {
     std::string out = " ";
     for (std::size_t i = 0; i < line.size(); ++i) out += fmt::format(" {:<{}} ", line[i], widths[i]);
     out.erase(out.find_last_not_of(' ') + 1);
     table += out + '\n';
-  }
+  };
+  add(drawn.headings);
+  for (const auto& line : drawn.lines) add(line);
   return table;
 }
 
+grid grid_of(const std::vector<comparison_row>& rows) {
+  grid made{.headings{headings.begin(), headings.end()}};
+  for (const comparison_row& row : rows) {
+    const cells all = cells_of(row);
+    made.lines.emplace_back(all.begin(), all.end());
+  }
+  return made;
+}
+
 nlohmann::ordered_json json_of(const comparison_row& row) {
-  nlohmann::ordered_json json{{"figure", row.what}, {"unit", row.unit}, {"paper", row.paper}};
+  nlohmann::ordered_json json{{"figure", row.what}, {"unit", row.unit}};
+  json["paper"] = row.paper ? nlohmann::ordered_json(*row.paper) : nlohmann::ordered_json(nullptr);
   if (row.paper_most) json["paper_most"] = *row.paper_most;
   json["ours"] = row.ours ? nlohmann::ordered_json(*row.ours) : nlohmann::ordered_json(nullptr);
   if (row.ours_most) json["ours_most"] = *row.ours_most;
@@ -84,6 +96,19 @@ std::string html_table(const std::vector<comparison_row>& rows) {
     const std::optional<double> deviation = row.deviation();
     html += !deviation ? "<tr class=\"missing\">" : std::abs(*deviation) > 10 ? "<tr class=\"far\">" : "<tr>";
     for (const std::string& cell : cells_of(row)) html += fmt::format("<td>{}</td>", escape_html(cell));
+    html += "</tr>\n";
+  }
+  return html + "</table>\n";
+}
+
+std::string html_table(const grid& drawn) {
+  std::string html = drawn.title.empty() ? std::string{} : fmt::format("<h3>{}</h3>\n", escape_html(drawn.title));
+  html += "<table><tr>";
+  for (const std::string& heading : drawn.headings) html += fmt::format("<th>{}</th>", escape_html(heading));
+  html += "</tr>\n";
+  for (const auto& line : drawn.lines) {
+    html += "<tr>";
+    for (const std::string& cell : line) html += fmt::format("<td>{}</td>", escape_html(cell));
     html += "</tr>\n";
   }
   return html + "</table>\n";
@@ -118,7 +143,8 @@ std::string to_text(const study_result& result) {
   for (const std::string& sentence : result.method) text += fmt::format("  {}\n", sentence);
   for (const study_part& part : result.parts) {
     text += fmt::format("\n{}\n", part.title);
-    if (!part.rows.empty()) text += text_table(part.rows);
+    if (!part.rows.empty()) text += text_table(grid_of(part.rows));
+    for (const grid& each : part.grids) text += text_table(each);
     for (const std::string& missing : part.missing) text += fmt::format("  not yet: {}\n", missing);
   }
   if (result.was_stopped) text += "\nStopped before the end: what is finished stands above.\n";
@@ -135,9 +161,11 @@ std::string to_json(const study_result& result) {
                               {"parts", nlohmann::ordered_json::array()}};
   for (const study_part& part : result.parts) {
     nlohmann::ordered_json made{{"name", part.name}, {"title", part.title}, {"missing", part.missing}};
-    made["rows"] = made["plots"] = nlohmann::ordered_json::array();
+    made["rows"] = made["plots"] = made["grids"] = nlohmann::ordered_json::array();
     for (const comparison_row& row : part.rows) made["rows"].push_back(json_of(row));
     for (const plot& drawn : part.plots) made["plots"].push_back(json_of(drawn));
+    for (const grid& each : part.grids)
+      made["grids"].push_back({{"title", each.title}, {"headings", each.headings}, {"lines", each.lines}});
     json["parts"].push_back(std::move(made));
   }
   return json.dump(2) + "\n";
@@ -157,6 +185,7 @@ std::string to_html(const study_result& result) {
     for (const plot& drawn : part.plots) html += to_svg(drawn);
     html += "</div>\n";
     if (!part.rows.empty()) html += html_table(part.rows);
+    for (const grid& each : part.grids) html += html_table(each);
     for (const std::string& missing : part.missing) html += fmt::format("<p>Not yet: {}</p>\n", escape_html(missing));
   }
   return html + "</body></html>\n";

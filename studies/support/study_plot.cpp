@@ -46,7 +46,7 @@ bool fit(const plot& drawn, axis& x, axis& y) {
   return true;
 }
 
-std::string grid(const axis& x, const axis& y) {
+std::string grid_lines(const axis& x, const axis& y) {
   std::string svg;
   for (double decade = x.first; decade <= x.last; ++decade) {
     const double at = x.at(std::pow(10, decade));
@@ -89,7 +89,7 @@ std::string to_svg(const plot& drawn) {
       width, height, escape_html(drawn.title), left);
   axis x, y;
   if (!fit(drawn, x, y)) return svg + "</svg>\n";
-  svg += grid(x, y);
+  svg += grid_lines(x, y);
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + width - right) / 2,
                      height - 8, escape_html(drawn.x));
   svg += fmt::format("<text transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",

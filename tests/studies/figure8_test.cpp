@@ -99,7 +99,7 @@ TEST(nemesys, every_line_of_the_hardware_is_within_ten_percent) {
     EXPECT_LE(std::abs(*row.deviation()), 10) << row.what << ": " << *row.ours;
   }
   EXPECT_EQ(compared, 12U);
-  EXPECT_FALSE(part.missing.empty());  // the software lines
+  EXPECT_EQ(part.missing.size(), 1U);  // the software lines: their program does not lie beside this test
 }
 
 // Thresholds that another criterion would move are no predictions.

@@ -38,7 +38,7 @@ class network_adapter {
     const time_ps begin = std::max(now, slot);
     const time_ps done = run(begin);
     slot = done;
-    count(what, bytes, now, done);
+    count(what, bytes, begin, done);  // a round trip; what it waited before is queueing
     busy_ += done - begin;
     waited_ += begin - now;
     return done;

@@ -1,0 +1,23 @@
+// Figures 9 to 13, table 6 and the observations of section 5.4, from runs of the kernels.
+//
+// The paper gives its bars as drawings and few of them in figures: the ranges of speed-ups and of communication time,
+// and table 6. A row without a figure of the paper says so.
+#pragma once
+
+#include <vector>
+
+#include "nemesys/macro_runs.h"
+#include "support/study.h"
+
+namespace situ::studies {
+
+[[nodiscard]] study_part figure9(const macro_runs& runs);
+[[nodiscard]] study_part figure10(const macro_runs& runs);
+[[nodiscard]] study_part figure11(const macro_runs& runs);
+[[nodiscard]] study_part figure12(const macro_runs& runs);
+[[nodiscard]] study_part figure13(const macro_runs& runs);
+[[nodiscard]] study_part table6(const macro_runs& runs);
+// The text's observations 1 to 11 and those of 5.4.5 to 5.4.7: whether each holds, by which figures.
+[[nodiscard]] study_part observations(const macro_runs& runs);
+
+}  // namespace situ::studies

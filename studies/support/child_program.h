@@ -1,0 +1,36 @@
+// Programs that a study runs: those that lie beside the running one, each in a process of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace situ::studies {
+
+struct program_result {
+  bool was_stopped = false;
+  int exit_code = 0;   // 128 + a signal's number
+  std::string output;  // standard output and errors, together
+};
+
+// The path of a program beside the running one; empty where there is none that can be run.
+[[nodiscard]] std::string program_beside(const std::string& name);
+// Runs arguments[0] with these, and waits for it; ends it where is_stopped() (may be empty, asked often) says so.
+// Throws bad_launch where it cannot be started.
+[[nodiscard]] program_result run_program(const std::vector<std::string>& arguments,
+                                         const std::function<bool()>& is_stopped);
+
+// A folder for a study's files, which goes with it.
+class study_folder {
+ public:
+  study_folder();
+  ~study_folder();
+  study_folder(const study_folder&) = delete;
+  study_folder& operator=(const study_folder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace situ::studies
