@@ -33,15 +33,27 @@ void each_figure(core_figures& a, const core_figures& b, Operation with) {
     with(a.*member, b.*member);
 }
 
-// Parts and their counters come in the same order each time; parts that came later stand at the end.
+// The same part in another list. Parts come in the same order each time, but some come once they have done something
+// (links), so that others lie further behind then: at `guess` or later.
+part_counters* find_part(std::vector<part_counters>& in, const part_counters& part, std::size_t& guess) {
+  for (std::size_t i = guess; i < in.size(); ++i)
+    if (in[i].part == part.part && in[i].kind == part.kind) {
+      guess = i + 1;
+      return &in[i];
+    }
+  return nullptr;
+}
+
+// Of what both have: a part that only `b` knows is one that `a`, which is later, knows, too.
 template <class Operation>
 void combine(machine_figures& a, const machine_figures& b, Operation with) {
   with(a.when, b.when);
   a.cores.resize(std::max(a.cores.size(), b.cores.size()));
   for (std::size_t i = 0; i < b.cores.size(); ++i) each_figure(a.cores[i], b.cores[i], with);
-  for (std::size_t i = 0; i < std::min(a.parts.size(), b.parts.size()); ++i)
-    for (std::size_t k = 0; k < b.parts[i].values.size(); ++k)
-      with(a.parts[i].values[k].second, b.parts[i].values[k].second);
+  std::size_t guess = 0;
+  for (const part_counters& part : b.parts)
+    if (part_counters* const same = find_part(a.parts, part, guess))
+      for (std::size_t k = 0; k < part.values.size(); ++k) with(same->values[k].second, part.values[k].second);
 }
 
 }  // namespace
@@ -64,11 +76,9 @@ machine_figures difference(const machine_figures& to, const machine_figures& fro
 }
 
 void add(machine_figures& sum, const machine_figures& more) {
-  if (sum.parts.empty()) {
-    sum = more;
-    return;
-  }
-  combine(sum, more, [](std::uint64_t& a, std::uint64_t b) { a += b; });
+  machine_figures made = more;  // it knows every part that the sum does
+  combine(made, sum, [](std::uint64_t& a, std::uint64_t b) { a += b; });
+  sum = std::move(made);
 }
 
 region_log& the_regions() {
