@@ -33,6 +33,7 @@ struct model_run_options {
   bool no_dummies = false;
   std::uint32_t memories = 0;
   std::string json;
+  std::string report;
 };
 
 constexpr const char* model_run_examples =
@@ -77,6 +78,7 @@ void set(const char* name, const std::string& value) { ::setenv(name, value.c_st
   set("SITU_MODEL_DUMMIES", options.no_dummies ? "0" : "1");
   set("SITU_MODEL_MEMORIES", std::to_string(options.memories));
   if (!options.json.empty()) set("SITU_MODEL_JSON", options.json);
+  if (!options.report.empty()) set("SITU_MODEL_REPORT", options.report);
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
   pointers.push_back(nullptr);
@@ -106,6 +108,10 @@ void add_model_command(CLI::App& app) {
       ->type_name("REGION");
   command->add_flag("--profile", options->profile, "The report says where the modelled time went, by function");
   command->add_option("--json", options->json, "Write the report as JSON, too")->type_name("FILE");
+  command
+      ->add_option("--report", options->report,
+                   "Write the report as one page for a browser: the machine drawn with its traffic, time lines, tables")
+      ->type_name("FILE");
   command->add_flag("--check-coherence", options->check_coherence,
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "
                     "and lost write is told of");

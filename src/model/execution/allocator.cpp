@@ -1,5 +1,5 @@
-// malloc and mmap at addresses that are the same in each run. Each tile has memory of its own, and nobody (the
-// executor, and the program before main) has one, too. Which block an allocation gets depends only on what was
+// malloc and mmap at addresses that are the same in each run. Each tile has memory of its own; so has the
+// executor, and the program outside of time (before main). Which block an allocation gets depends only on what was
 // allocated and freed before, in order of time.
 //
 //   header (16 bytes): bytes of the block | tile << 8 | class        block, aligned to 16
@@ -25,8 +25,9 @@
 namespace situ::model {
 namespace {
 
-constexpr std::uint64_t call_cycles = 60;  // assumed: a hit in a thread's cache of a usual allocator
-constexpr std::uint32_t tile_of_nobody = most_tiles;
+constexpr std::uint64_t call_cycles = 60;              // assumed: a hit in a thread's cache of a usual allocator
+constexpr std::uint32_t tile_of_program = most_tiles;  // outside of time
+constexpr std::uint32_t tile_of_executor = most_tiles + 1;
 constexpr std::size_t arena_bytes = std::size_t{1} << 36;
 constexpr std::uint32_t classes = 160;
 constexpr std::uint64_t aligned_class = 255;
@@ -44,7 +45,7 @@ struct arena {
   void* free[classes] = {};
 };
 
-constinit arena arenas[most_tiles + 1];
+constinit arena arenas[most_tiles + 2];
 
 // 16 bytes a step up to 128, then four steps a doubling.
 [[nodiscard]] std::uint32_t class_of(std::size_t bytes) noexcept {
@@ -58,7 +59,10 @@ constinit arena arenas[most_tiles + 1];
   return (std::size_t{32} << (which - 8) / 4) * (5 + (which - 8) % 4);
 }
 
-[[nodiscard]] std::uint32_t tile_here() noexcept { return running == &nobody ? tile_of_nobody : running->tile; }
+[[nodiscard]] std::uint32_t tile_here() noexcept {
+  if (running != &nobody) return running->tile;
+  return executor_allocates ? tile_of_executor : tile_of_program;
+}
 
 header& header_of(void* block) noexcept { return static_cast<header*>(block)[-1]; }
 

@@ -29,6 +29,7 @@ constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line
 constinit core nobody{.front = &no_front};
 constinit core* running = &nobody;
 constinit watched_range watched;
+constinit bool executor_allocates = false;
 engine* the_engine = nullptr;
 
 void watched_range::add(std::uintptr_t from, std::uintptr_t to) noexcept {
@@ -89,7 +90,7 @@ void engine::pass_by(core& c, access_kind kind) {
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.hit_ps;
   c.clock += c.hit_ps;
-  if (c.clock > c.quantum_end) take_turn();
+  if (c.clock > c.quantum_end) end_quantum();
 }
 
 // Invariant 5.
@@ -193,9 +194,10 @@ void engine::set_horizon(core& c) {
     if (other != &c) horizon = std::min(horizon, other->clock);
   if (!c.waiting.empty()) horizon = std::min(horizon, c.slice_begin + slice_ps);
   c.horizon = horizon;
-  c.quantum_end = options_.is_strict                      ? horizon
-                  : horizon > never - options_.quantum_ps ? never
-                                                          : horizon + options_.quantum_ps;
+  c.turn_end = options_.is_strict                      ? horizon
+               : horizon > never - options_.quantum_ps ? never
+                                                       : horizon + options_.quantum_ps;
+  c.quantum_end = std::min(c.turn_end, watch_at_.load(std::memory_order_relaxed));
 }
 
 // The earliest timer or event happens.
@@ -227,6 +229,8 @@ core& engine::next_core() {
     for (core* const c : busy_)
       if (best == nullptr || c->clock < best->clock) best = c;
     const time_ps due = next_due();
+    const time_ps earliest = best == nullptr ? due : std::min(best->clock, due);
+    if (earliest != never && earliest >= watch_at_.load(std::memory_order_relaxed)) call_watcher(earliest);
     if (best != nullptr && best->clock < due) return *best;
     if (due == never) {
       if (best != nullptr) return *best;
@@ -238,7 +242,10 @@ core& engine::next_core() {
 
 void engine::take_turn() {
   core* const c = running;
-  if (c == &nobody || c->clock <= c->horizon || held_ != 0) return;
+  if (c == &nobody || held_ != 0) return;
+  if (c->clock >= watch_at_.load(std::memory_order_relaxed)) [[unlikely]]
+    look(*c);
+  if (c->clock <= c->horizon) return;
   const std::uint64_t switches = switches_;
   {
     const outside_time scope;

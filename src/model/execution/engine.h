@@ -16,6 +16,7 @@
 // The hooks of hooks.cpp look into the core's first cache by themselves (front_cache); all else is access().
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -64,7 +65,7 @@ struct core {
   [[nodiscard]] std::uint64_t slow_accesses() const noexcept { return slow[0] + slow[1] + atomics(); }
 
   time_ps clock = 0;
-  time_ps quantum_end = never;           // a hit beyond it gives others their turn
+  time_ps quantum_end = never;           // a hit beyond it leads to end_quantum()
   const std::uint64_t* front = nullptr;  // front_cache
   std::uintptr_t set_mask = 0;
   std::uint32_t ways = 1;
@@ -77,7 +78,8 @@ struct core {
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
 
-  time_ps horizon = never;  // the earliest that others have to do
+  time_ps horizon = never;   // the earliest that others have to do
+  time_ps turn_end = never;  // a hit beyond it gives them their turn
   time_ps period_ps = 1000;
   std::uint32_t tile = 0;
   bool is_device = false;   // of a device: no core of the machine's, whose instructions and accesses take no time
@@ -179,6 +181,8 @@ class engine {
   // --- of the running core
   // Waits until no other has something earlier to do: invariant 2.
   void take_turn();
+  // After a hit beyond quantum_end.
+  void end_quantum();
   // `at`: the code that asks, for reports.
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
   // A block whose cost the core's table does not have yet. `code`: what follows the call of its hook.
@@ -211,6 +215,11 @@ class engine {
   }
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return hash_; }
   [[nodiscard]] std::uint64_t switches() const noexcept { return switches_; }
+  // Calls `what`, outside of time, once no core has anything left to do before `first`, with the time that none has
+  // anything left before; it returns when it is to be called next. Nothing of the run depends on it.
+  void watch(std::function<time_ps(time_ps)> what, time_ps first);
+  // The same as soon as may be, whatever the time. For a signal handler on the host's one thread.
+  void watch_soon() noexcept;
   // Each thread that has not ended, with its place, core and stack, to standard error.
   void print_threads();
 
@@ -239,6 +248,8 @@ class engine {
   core& next_core();
   void run(core& next);
   void set_horizon(core& c);
+  void look(core& c);
+  void call_watcher(time_ps earliest);
   void give_block_costs();
   static void give_own_block_costs(core& to);
   [[nodiscard]] time_ps next_due() const noexcept;
@@ -267,6 +278,9 @@ class engine {
   std::vector<std::uint32_t> tiles_;  // that have cores
   std::uint64_t hash_ = 14695981039346656037ULL;
   std::uint64_t switches_ = 0;
+  std::function<time_ps(time_ps)> watcher_;
+  std::atomic<time_ps> watch_at_ = never;
+  std::atomic<bool> watch_soon_ = false;
   bool checks_coherence_ = false;
   bool fast_forward_ = false;
   std::uint32_t held_ = 0;
@@ -286,6 +300,22 @@ class outside_time {
 
  private:
   core* before_;
+};
+
+// What is allocated outside of time lies apart for the executor and for the program (before main, and where it makes
+// its job), so that the program's memory does not move with what the executor needs: samples, a report.
+extern constinit bool executor_allocates;
+
+// The program's code runs, but nobody's accesses.
+class program_outside_time {
+ public:
+  program_outside_time() noexcept { executor_allocates = false; }
+  ~program_outside_time() { executor_allocates = true; }
+  program_outside_time(const program_outside_time&) = delete;
+  program_outside_time& operator=(const program_outside_time&) = delete;
+
+ private:
+  outside_time nobodys_;
 };
 
 }  // namespace situ::model

@@ -12,7 +12,7 @@ namespace {
   the_engine->access(reinterpret_cast<std::uintptr_t>(at), bytes, writes ? access_kind::write : access_kind::read,
                      reinterpret_cast<std::uintptr_t>(code));
 }
-[[gnu::noinline]] void give_turn() { the_engine->take_turn(); }
+[[gnu::noinline]] void give_turn() { the_engine->end_quantum(); }
 
 // The access lies in one line: it is aligned, or has been looked at.
 template <bool Writes>

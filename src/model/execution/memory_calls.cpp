@@ -42,7 +42,7 @@ constexpr std::size_t piece_bytes = 16;  // of a vector register, as the compile
     }
     at = until;
   }
-  if (running->clock > running->quantum_end) the_engine->take_turn();
+  if (running->clock > running->quantum_end) the_engine->end_quantum();
 }
 
 void reads(const void* range, std::size_t bytes) {

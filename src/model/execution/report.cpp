@@ -8,7 +8,9 @@
 #include "model/execution/coherence_log.h"
 #include "model/execution/engine.h"
 #include "model/execution/regions.h"
+#include "model/execution/report_shape.h"
 #include "model/execution/time_profile.h"
+#include "model/execution/timeline.h"
 
 namespace situ::model {
 namespace {
@@ -98,17 +100,19 @@ std::string cores_json(engine& ran, const machine_figures& figures, bool whole_r
 
 }  // namespace
 
-std::string report_json(engine& ran, const run_figures& figures, int exit_code, const coherence_log* mistakes) {
+std::string report_json(engine& ran, const run_figures& figures, const report_extras& extras) {
   const machine_figures whole = take_figures(ran, figures.modelled_ps);
   std::string text = fmt::format(
-      "{{\n  \"machine\": {},\n  \"exit_code\": {},\n  \"modelled_ps\": {},\n  \"cycles\": {},\n"
+      "{{\n  \"machine\": {},\n  \"exit_code\": {},\n  \"is_complete\": {},\n  \"modelled_ps\": {},\n  \"cycles\": "
+      "{},\n"
       "  \"accesses\": {},\n  \"trace\": \"{:016x}\",\n  \"switches\": {},\n  \"host_ns\": {},\n  \"cores\": {},",
-      quoted(std::string{ran.machine().name()}), exit_code, figures.modelled_ps, figures.cycles, figures.accesses,
-      ran.trace_hash(), ran.switches(), figures.host_ns, cores_json(ran, whole, true));
+      quoted(std::string{ran.machine().name()}), extras.exit_code, extras.is_complete, figures.modelled_ps,
+      figures.cycles, figures.accesses, ran.trace_hash(), ran.switches(), figures.host_ns,
+      cores_json(ran, whole, true));
   const auto out = std::back_inserter(text);
-  if (mistakes != nullptr)
-    fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", mistakes->stale_reads(),
-                   mistakes->lost_writes());
+  if (extras.mistakes != nullptr)
+    fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", extras.mistakes->stale_reads(),
+                   extras.mistakes->lost_writes());
   if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
   text += "\n  \"regions\": [";
   const char* comma = "";
@@ -118,7 +122,10 @@ std::string report_json(engine& ran, const run_figures& figures, int exit_code, 
                    to_json(each.sum.parts));
     comma = ",\n  ";
   }
-  text += fmt::format("],\n  \"parts\": {}\n}}\n", to_json(whole.parts));
+  fmt::format_to(out, "],\n  \"shape\": {},\n  \"camat\": {},\n  \"parts\": {}", shape_json(ran), camat_json(ran),
+                 to_json(whole.parts));
+  if (extras.over_time != nullptr) fmt::format_to(out, ",\n  \"timeline\": {}", extras.over_time->json());
+  text += "\n}\n";
   return text;
 }
 

@@ -8,6 +8,7 @@ namespace situ::model {
 
 class coherence_log;
 class engine;
+class timeline;
 
 struct run_figures {
   std::uint64_t modelled_ps = 0;  // until the last core's last access
@@ -18,8 +19,13 @@ struct run_figures {
 
 [[nodiscard]] run_figures figures_of(engine& ran, std::uint64_t host_ns);
 [[nodiscard]] std::string report_text(engine& ran, const run_figures& figures);
-// `mistakes`: nullptr where coherence was not checked.
-[[nodiscard]] std::string report_json(engine& ran, const run_figures& figures, int exit_code,
-                                      const coherence_log* mistakes);
+// What else stands in a report.
+struct report_extras {
+  int exit_code = 0;
+  bool is_complete = true;                  // false: it was ended from outside
+  const coherence_log* mistakes = nullptr;  // where coherence was checked
+  const timeline* over_time = nullptr;      // where samples were taken
+};
+[[nodiscard]] std::string report_json(engine& ran, const run_figures& figures, const report_extras& extras);
 
 }  // namespace situ::model

@@ -13,6 +13,7 @@
 //   SITU_MODEL_DUMMIES   0: no allocations that stand for those of a copy by software
 //   SITU_MODEL_MEMORIES  how many of the memories that belong to no tile are used; all unless given
 //   SITU_MODEL_JSON      file for the report
+//   SITU_MODEL_REPORT    file for the report as a page, with samples over time
 //   SITU_MODEL_QUIET     1: no table at the end
 #include "model/execution/start.h"
 
@@ -41,7 +42,9 @@
 #include "model/execution/machines.h"
 #include "model/execution/regions.h"
 #include "model/execution/report.h"
+#include "model/execution/report_page.h"
 #include "model/execution/stacks.h"
+#include "model/execution/timeline.h"
 
 // The mark by which `situ model run` knows a modelled program (tools/situ/program_file.h).
 asm(".pushsection .note.situ_model, \"a\", @note\n"
@@ -62,6 +65,7 @@ namespace {
 struct run_options {
   std::string machine;
   std::string json;
+  std::string page;
   std::uint32_t places = 1;
   std::uint32_t memories = 0;  // 0: all
   engine_options engine;
@@ -79,7 +83,15 @@ char** arguments = nullptr;
 std::uint64_t begin_ns = 0;
 coherence_log* mistakes = nullptr;  // where they are looked for
 bool is_over = false;
-long report_file = -1;  // where one is asked for
+timeline* over_time = nullptr;  // where samples are asked for
+
+// Where a report is asked for: it is opened before the program begins.
+struct output_file {
+  std::string name;
+  long descriptor = -1;
+};
+output_file json_file;
+output_file page_file;
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -123,35 +135,39 @@ run_options read_options() {
   made.graph.map = choice_of("SITU_MODEL_COPY_MAP", {"linear", "hashing"}) == 0 ? map_kind::linear : map_kind::hash;
   made.graph.dummy_allocations = number_of("SITU_MODEL_DUMMIES", 1) != 0;
   if (const char* const json = std::getenv("SITU_MODEL_JSON")) made.json = json;
+  if (const char* const page = std::getenv("SITU_MODEL_REPORT")) made.page = page;
   return made;
 }
 
-// Texts one after the other, at a fixed address; those of our own settings are left out.
-char** copy_texts(char** from, std::size_t extra) {
-  std::size_t count = 0;
+// Texts one after the other, at a fixed address; those of our own settings are left out, so that a run does not depend
+// on where its report goes.
+char** copy_texts(char** from) {
+  std::vector<const char*> kept;
   std::size_t bytes = 0;
-  for (; from[count] != nullptr; ++count) bytes += std::strlen(from[count]) + 1;
-  auto* const made = static_cast<char**>(fixed_pages((count + extra + 1) * sizeof(char*) + bytes, false));
-  char* text = reinterpret_cast<char*>(made + count + extra + 1);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (std::strncmp(from[i], settings, std::strlen(settings)) == 0) continue;
-    made[kept++] = std::strcpy(text, from[i]);
+  for (; *from != nullptr; ++from) {
+    if (std::strncmp(*from, settings, std::strlen(settings)) == 0) continue;
+    kept.push_back(*from);
+    bytes += std::strlen(*from) + 1;
+  }
+  auto* const made = static_cast<char**>(fixed_pages((kept.size() + 1) * sizeof(char*) + bytes, false));
+  char* text = reinterpret_cast<char*>(made + kept.size() + 1);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    made[i] = std::strcpy(text, kept[i]);
     text += std::strlen(text) + 1;
   }
   return made;
 }
 
-void write_json(std::string_view text) {
+void write(const output_file& to, std::string_view text) {
   while (!text.empty()) {
-    const long written = host_call(SYS_write, report_file, reinterpret_cast<long>(text.data()), std::ssize(text));
+    const long written = host_call(SYS_write, to.descriptor, reinterpret_cast<long>(text.data()), std::ssize(text));
     if (written == -EINTR) continue;
     if (written <= 0) break;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (host_call(SYS_close, report_file) == 0 && text.empty()) return;
+  if (host_call(SYS_close, to.descriptor) == 0 && text.empty()) return;
   std::fflush(nullptr);  // what the program has printed
-  give_up(("cannot write the report to " + options.json).c_str());
+  give_up(("cannot write the report to " + to.name).c_str());
 }
 
 void write_report(int code) {
@@ -163,15 +179,32 @@ void write_report(int code) {
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
   print_mistakes();
-  if (report_file >= 0) write_json(report_json(*the_engine, figures, code, mistakes));
+  if (json_file.descriptor < 0 && page_file.descriptor < 0) return;
+  if (over_time != nullptr) over_time->end(*the_engine, figures.modelled_ps);
+  const std::string json =
+      report_json(*the_engine, figures, {.exit_code = code, .mistakes = mistakes, .over_time = over_time});
+  if (json_file.descriptor >= 0) write(json_file, json);
+  if (page_file.descriptor >= 0) write(page_file, report_page(json));
 }
 
 // By the host's calls: buffers of the C library would move what the program allocates.
-void open_json() {
-  if (options.json.empty()) return;
-  report_file = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(options.json.c_str()),
-                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (report_file < 0) give_up(("cannot write the report to " + options.json).c_str());
+void open(output_file& made, const std::string& name) {
+  if (name.empty()) return;
+  made = {.name = name,
+          .descriptor = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(name.c_str()),
+                                  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (made.descriptor < 0) give_up(("cannot write the report to " + name).c_str());
+}
+
+void begin_watch() {
+  if (options.page.empty()) return;
+  over_time = new timeline;
+  the_engine->watch(
+      [](time_ps now) {
+        over_time->take_due(*the_engine, now);
+        return over_time->next();
+      },
+      over_time->next());
 }
 
 void make_graph_devices() {
@@ -203,11 +236,11 @@ void make_engine() {
 
 void run_main() {
   if (options.places > 1 && situ_model_make_job != nullptr) {
-    const outside_time scope;
+    const program_outside_time scope;
     situ_model_make_job(options.places);
   }
   if (situ_model_copies_graphs() && situ_model_use_graph_units != nullptr) {
-    const outside_time scope;
+    const program_outside_time scope;
     situ_model_use_graph_units();
   }
   std::exit(__real_main(argument_count, arguments, environ));
@@ -235,14 +268,17 @@ extern "C" {
 
 int __wrap_main(int argc, char** argv, char** environment) {               // NOLINT: the linker's name
   if (the_engine != nullptr) return __real_main(argc, argv, environment);  // a place that runs the program's main
+  executor_allocates = true;
   options = read_options();
   argument_count = argc;
-  arguments = copy_texts(argv, 0);
-  environ = copy_texts(environ, 0);
-  open_json();
+  arguments = copy_texts(argv);
+  environ = copy_texts(environ);
+  open(json_file, options.json);
+  open(page_file, options.page);
   install_crash_handler();
   try {
     make_engine();
+    begin_watch();
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }

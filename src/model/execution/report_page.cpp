@@ -1,0 +1,19 @@
+#include "model/execution/report_page.h"
+
+#include "page_text.h"
+
+namespace situ::model {
+
+std::string report_page(std::string_view json) {
+  std::string page{page_head};
+  page.reserve(page_head.size() + json.size() + page_tail.size() + 1024);
+  // Nothing within may look like a tag. JSON has this character only in texts, where it may be written so.
+  for (const char each : json)
+    if (each == '<')
+      page += "\\u003c";
+    else
+      page += each;
+  return page += page_tail;
+}
+
+}  // namespace situ::model

@@ -1,0 +1,236 @@
+// What `situ model run` leaves of a run: the page, and its data.
+#include "examples/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+using package_rank::test::command_result;
+using package_rank::test::run_command;
+using package_rank::test::scratch_folder;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string nemesys = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+
+std::string text_of(const std::string& file) {
+  std::ifstream stream{file};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+// With its JSON, and with its page unless that is not wanted.
+class model_run {
+ public:
+  model_run(const std::string& machine, const std::string& program, const std::vector<std::string>& arguments = {},
+            const std::vector<std::string>& options = {}, bool with_page = true) {
+    std::vector<std::string> all{std::string{SITU_TEST_BIN_DIR} + "/situ",
+                                 "model",
+                                 "run",
+                                 "--machine",
+                                 machine,
+                                 "--quiet",
+                                 "--json",
+                                 data_file()};
+    if (with_page) all.insert(all.end(), {"--report", page_file()});
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back(std::string{SITU_TEST_BIN_DIR} + "/tests/" + program);
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const command_result result = run_command(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  [[nodiscard]] std::string folder() const { return folder_.path(); }
+  [[nodiscard]] std::string page_file() const { return folder_.path() + "/report.html"; }
+  [[nodiscard]] std::string page() const { return text_of(page_file()); }
+  [[nodiscard]] json data() const { return json::parse(text_of(data_file())); }
+
+ private:
+  [[nodiscard]] std::string data_file() const { return folder_.path() + "/report.json"; }
+  scratch_folder folder_;
+};
+
+// What a series of a report's timeline adds up to.
+std::uint64_t sum_of(const json& report, const std::string& kind, const std::string& part, const std::string& counter) {
+  for (const json& series : report["timeline"]["series"])
+    if (series["kind"] == kind && series["part"] == part && series["counter"] == counter) {
+      const auto values = series["values"].get<std::vector<std::uint64_t>>();
+      return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+    }
+  return 0;
+}
+
+TEST(ModelReport, ThePageHoldsItsDataAndNeedsNothingElse) {
+  const model_run run{nemesys, "model_ping_pong", {"20", "50"}, {"-n", "4", "--profile"}};
+  const std::string page = run.page();
+  EXPECT_THAT(page, Not(HasSubstr("http:")));
+  EXPECT_THAT(page, Not(HasSubstr("https:")));
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  const std::string begin = "type=\"application/json\">";
+  const std::size_t at = page.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const std::string data = page.substr(at + begin.size(), page.find("</script>", at) - at - begin.size());
+  EXPECT_THAT(data, Not(HasSubstr("<")));  // names of templates are among the profile's
+  EXPECT_EQ(json::parse(data), run.data());
+  EXPECT_THAT(run.data()["profile"].dump(), HasSubstr("<"));
+}
+
+// 4 x 4 nodes: 14 tiles with 5 cores each, and a memory at 1,1 and at 3,3.
+TEST(ModelReport, TheShapeIsTheMachines) {
+  const json shape = model_run(nemesys, "model_walk", {"10", "1"}).data()["shape"];
+  EXPECT_EQ(shape["columns"], 4);
+  EXPECT_EQ(shape["rows"], 4);
+  ASSERT_EQ(shape["nodes"].size(), 16u);
+  const json& tile = shape["nodes"][5];
+  EXPECT_EQ(tile["name"], "compute tile 5");
+  EXPECT_EQ(tile["x"], 2);
+  EXPECT_EQ(tile["y"], 1);
+  EXPECT_EQ(tile["cores"].size(), 5u);
+  EXPECT_EQ(tile["cores"][0], "core 25");
+  EXPECT_EQ(tile["caches"].size(), 11u);
+  EXPECT_EQ(tile["memories"].size(), 1u);
+  const json& memory = shape["nodes"][15];
+  EXPECT_EQ(memory["memories"].size(), 1u);
+  EXPECT_EQ(memory["x"], 3);
+  EXPECT_EQ(memory["y"], 3);
+  const json flat = model_run("flat:tiles=2,cores=3", "model_walk", {"10", "1"}).data()["shape"];
+  EXPECT_EQ(flat["columns"], 0);
+  ASSERT_EQ(flat["nodes"].size(), 3u);
+  EXPECT_EQ(flat["nodes"][1]["cores"], json({"core 3", "core 4", "core 5"}));
+}
+
+TEST(ModelReport, WhatItShowsOverTimeAddsUp) {
+  const json report = model_run(nemesys, "model_ping_pong", {"20", "50"}, {"-n", "4"}).data();
+  const json& times = report["timeline"]["times"];
+  EXPECT_GE(times.size(), 64u);
+  EXPECT_LE(times.size(), 129u);
+  EXPECT_EQ(times.back(), report["modelled_ps"]);
+  EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+  for (const json& core : report["cores"]) {
+    const std::string name = "core " + core["core"].dump();
+    EXPECT_EQ(sum_of(report, "core", name, "to_machine"), core["to_machine"].get<std::uint64_t>());
+    EXPECT_EQ(sum_of(report, "core", name, "busy_ps"),
+              report["modelled_ps"].get<std::uint64_t>() - core["idle_ps"].get<std::uint64_t>());
+  }
+  for (const json& part : report["parts"]) {
+    const std::string kind = part["kind"];
+    const std::string counter = kind == "cache" ? "misses" : "flits";
+    if (kind != "cache" && kind != "link") continue;
+    EXPECT_EQ(sum_of(report, kind, part["part"], counter), part[counter].get<std::uint64_t>()) << part["part"];
+  }
+}
+
+// tests/model/regions.cpp reads nothing between its regions' begin and end but 1000 lines: half of its misses lie
+// there.
+TEST(ModelReport, MissesStandWhereTheyHappen) {
+  const json report = model_run("flat:cores=2,miss=100", "model_regions", {"700"}).data();
+  const json& times = report["timeline"]["times"];
+  std::vector<std::uint64_t> misses;
+  for (const json& series : report["timeline"]["series"])
+    if (series["part"] == "core 0" && series["counter"] == "to_machine")
+      misses = series["values"].get<std::vector<std::uint64_t>>();
+  ASSERT_EQ(misses.size(), times.size());
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < misses.size(); ++i) {
+    const std::uint64_t length = times[i].get<std::uint64_t>() - before;
+    EXPECT_LE(misses[i], length / 100'000 + 10)
+        << "from " << before;  // an interval has no room for more, but a quantum
+    before = times[i];
+  }
+}
+
+TEST(ModelReport, NothingOfTheRunDependsOnIt) {
+  const std::vector<std::string> options{"-n", "4"};
+  const json with = model_run(nemesys, "model_ping_pong", {"20", "50"}, options).data();
+  const json without = model_run(nemesys, "model_ping_pong", {"20", "50"}, options, false).data();
+  EXPECT_FALSE(without.contains("timeline"));
+  for (const char* const figure : {"trace", "modelled_ps", "accesses", "switches", "cores", "parts"})
+    EXPECT_EQ(with[figure], without[figure]) << figure;
+}
+
+// Read hits of 20 ns; the worked sum is C-AMAT = H / CH + pMR * pAMP / CM.
+TEST(ModelReport, TheTwoFormsOfCAmatAreTheSame) {
+  const json report = model_run(nemesys, "model_ping_pong", {"20", "50"}, {"-n", "4"}).data();
+  int caches = 0;
+  for (const json& of : report["camat"]) {
+    const auto figure = [&](const char* name) { return of[name].get<double>(); };
+    double by_hand = figure("hit_time_ps") / figure("hit_concurrency");
+    if (figure("pure_miss_concurrency") > 0)
+      by_hand += figure("pure_miss_rate") * figure("pure_miss_penalty_ps") / figure("pure_miss_concurrency");
+    EXPECT_NEAR(figure("five_parameters_ps"), by_hand, 1) << of["part"];
+    EXPECT_NEAR(figure("two_parameters_ps"), by_hand, 1e-6 * by_hand + 1) << of["part"];
+    EXPECT_EQ(figure("hit_time_ps"), of["part"].get<std::string>().starts_with("L1d") ? 20'000 : 400'000);
+    ++caches;
+  }
+  EXPECT_GE(caches, 8);
+}
+
+// A region's links and memories are held against themselves, though links come while it runs.
+TEST(ModelReport, ARegionHasItsMemorysTraffic) {
+  const json report = model_run(nemesys, "../imsuite_modelled", {"mis", "--nodes", "8"}, {"-n", "4"}, false).data();
+  const json& region = report["regions"][0];
+  for (const json& part : region["parts"])
+    for (const json& all : report["parts"])
+      if (part["part"] == all["part"] && part["kind"] == all["kind"]) {
+        for (const auto& [counter, value] : part.items())
+          EXPECT_LE(value, all[counter]) << part["part"] << ' ' << counter;
+      }
+  const auto dram = std::ranges::find_if(region["parts"], [](const json& part) { return part["part"] == "dram 14"; });
+  ASSERT_NE(dram, region["parts"].end());
+  EXPECT_GT((*dram)["reads"], 0);
+}
+
+// The page as a browser has drawn it.
+std::string drawn(const model_run& run) {
+  const command_result made = run_command(
+      {"/bin/sh", "-c",
+       "exec $(command -v chromium-headless-shell || command -v chromium) --headless --no-sandbox --disable-gpu "
+       "--disable-dev-shm-usage --user-data-dir=" +
+           run.folder() + "/browser --dump-dom file://" + run.page_file()},
+      {"HOME=" + run.folder(), "TMPDIR=" + run.folder()});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.err, Not(HasSubstr("CONSOLE"))) << "an error of the page's";
+  // what has been drawn stands before the page's data
+  const std::size_t begin = made.out.find("<body data-drawn=\"yes\">");
+  EXPECT_NE(begin, std::string::npos) << "it was not drawn to its end";
+  return begin == std::string::npos ? "" : made.out.substr(begin, made.out.find("<script id=\"report\"") - begin);
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+TEST(ModelReport, ABrowserDrawsThePage) {
+  if (std::system("command -v chromium-headless-shell chromium >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "needs Debian's chromium-headless-shell";
+  const model_run run{
+      nemesys, "../imsuite_modelled", {"mis", "--nodes", "8", "--transfer", "offload"}, {"-n", "4", "--profile"}};
+  const json report = run.data();
+  const std::string page = drawn(run);
+  // links: 4 x 3 each way in two directions, and one to each tile
+  EXPECT_EQ(count(page, "<line data-kind=\"link\""), 2 * 2 * 12 + 16u);
+  EXPECT_EQ(count(page, "<rect data-kind=\"core\""), 70u);
+  EXPECT_EQ(count(page, "class=\"router\""), 16u);
+  for (const char* const table : {"regions", "cores", "caches", "links", "memories", "adapters", "units", "profile"})
+    EXPECT_EQ(count(page, "<table id=\"" + std::string{table} + "\""), 1u) << table;
+  // in full where the pointer rests
+  EXPECT_THAT(page, HasSubstr("title=\"" + report["cores"][0]["reads"].dump() + "\""));
+  EXPECT_THAT(page, HasSubstr("What the cores did"));
+
+  const std::string flat = drawn(model_run("flat:tiles=2,cores=3", "model_two_threads", {"5"}));
+  EXPECT_EQ(count(flat, "<rect data-kind=\"core\""), 6u);
+}
+
+}  // namespace
