@@ -310,6 +310,7 @@ offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint3
   }
   SITU_POINT(entry_reserved);
   offload_entry* const entry = made.entry();
+  invalidate(entry->fields(), offload_entry::field_bytes());  // its last receiver has written there
   std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
   entry->root_count = static_cast<std::uint32_t>(roots.size());
   entry->map = graph_state_here().map;
