@@ -28,6 +28,7 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "outstanding", n.outstanding);
   put_known(out, "prefetch_streams", n.prefetch_streams);
   put_known(out, "prefetch_lines", n.prefetch_lines);
+  put_known(out, "prefetch_page_bytes", n.prefetch_page_bytes);
   if (n.cycles == instruction_cycles{}) return;
   ordered_json& cycles = out["cycles"];
   put_known(cycles, "integer", n.cycles.integer);
@@ -36,6 +37,7 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(cycles, "floating", n.cycles.floating);
   put_known(cycles, "branch", n.cycles.branch);
   put_known(cycles, "call", n.cycles.call);
+  put_known(cycles, "mispredict", n.cycles.mispredict);
 }
 
 ordered_json node_json(const tree& machine, node_id id) {

@@ -1,4 +1,5 @@
 #include "base/host.h"
+#include "machine/measure_core.h"
 #include "machine/measure_kernels.h"
 
 #include <situ/base/detail/assert.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -125,6 +127,8 @@ class measurer {
       result_.skipped.push_back("everything: this thread may run on no processor of the machine");
       return;
     }
+    steps_.emplace_back(fmt::format("capacity of caches from {}", machine_.label(cores.front())),
+                        [this, from = cores.front()] { capacity(from); });
     for (const cache_point& cache : caches_of(cores.front()))
       steps_.emplace_back(fmt::format("latency of {}", machine_.label(cache.id)),
                           [this, cache, from = cores.front()] { cache_latency(cache, from); });
@@ -142,6 +146,8 @@ class measurer {
     for (const node_id memory : addressable())
       steps_.emplace_back(fmt::format("bandwidth of {}", machine_.label(memory)),
                           [this, memory] { bandwidth(memory); });
+    steps_.emplace_back(fmt::format("instructions and misses of {}", machine_.label(cores.front())),
+                        [this, from = cores.front()] { core(from); });
     plan_ping_pong(cores);
   }
 
@@ -219,13 +225,16 @@ class measurer {
   void cache_latency(const cache_point& cache, node_id from) {
     // Between this cache and the one below it: the geometric middle, so that neither the smaller one nor neighbours in
     // a shared one tell much. For the first level, half of it.
+    // Of the outermost one only so much counts as one core's data finds.
     std::uint64_t below = 0;
     for (const cache_point& other : caches_of(from))
       if (other.bytes < cache.bytes) below = std::max(below, other.bytes);
+    std::uint64_t within = cache.bytes;
+    for (const capacity_result& found : result_.capacities)
+      if (found.cache == cache.id) within = std::clamp(found.bytes, below, cache.bytes);
     const std::uint64_t bytes =
-        below == 0
-            ? cache.bytes / 2
-            : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(cache.bytes)));
+        below == 0 ? within / 2
+                   : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(within)));
     latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::any_node);
   }
 
@@ -269,6 +278,75 @@ class measurer {
                                   summarize(read), summarize(copy), summarize(triad)});
   }
 
+  // Runs on a processor with as much touched memory; false, and told, where that cannot be had.
+  template <class Body>
+  bool with_memory(node_id from, std::uint64_t bytes, const std::string& what, Body&& body) {
+    bool ran = false;
+    situ::detail::worker{[&] {
+      if (!situ::detail::bind_to_processor(machine_.at(from).os_index)) return;
+      const situ::detail::pages memory = detail::touched_pages(bytes, detail::any_node);
+      if (memory.empty()) return;
+      body(std::span<std::byte>{memory.data(), static_cast<std::size_t>(bytes)});
+      ran = true;
+    }}.join();
+    if (!ran) result_.skipped.push_back(fmt::format("{}: no memory for it, or no right to its processor", what));
+    return ran;
+  }
+
+  // Of the outermost cache: the largest working set, in steps of about a third, whose loads take less than the mean of
+  // a load just outside of the next smaller cache and one that misses all.
+  void capacity(node_id from) {
+    const std::vector<cache_point> caches = caches_of(from);
+    if (caches.size() < 2) return;
+    const cache_point last = caches.back();
+    const std::uint64_t below = caches[caches.size() - 2].bytes;
+    const std::uint64_t most = memory_working_set_near(from);
+    if (most < 2 * last.bytes) {
+      result_.skipped.push_back(fmt::format("capacity of {}: {} may be used, too little to outgrow it",
+                                            machine_.label(last.id), format_bytes(most)));
+      return;
+    }
+    with_memory(from, most, "capacity of " + machine_.label(last.id), [&](std::span<std::byte> memory) {
+      const auto ns = [&](std::uint64_t bytes) { return detail::chase_ns(memory.first(bytes), longest_line()); };
+      const double within = ns(below * 2);
+      const double beyond = ns(most);
+      std::uint64_t found = below;
+      for (std::uint64_t bytes = below * 2; bytes <= last.bytes; bytes += bytes / 6 * 2)
+        if (ns(bytes / 4096 * 4096) < (within + beyond) / 2) found = bytes;
+      result_.capacities.push_back({last.id, found / 4096 * 4096});
+    });
+  }
+
+  void core(node_id from) {
+    const std::uint64_t bytes = memory_working_set_near(from);
+    with_memory(from, bytes, "instructions of " + machine_.label(from), [&](std::span<std::byte> memory) {
+      const std::size_t line = longest_line();
+      const double gigahertz = detail::core_gigahertz();
+      core_result found{.from = from,
+                        .hertz = static_cast<std::uint64_t>(std::llround(gigahertz * 1000)) * 1'000'000,
+                        .cycles = detail::core_cycles(gigahertz)};
+      if (bytes < 2 * largest_cache(from)) {
+        result_.skipped.push_back("misses under way: too little memory to outgrow the caches");
+      } else {
+        const double latency_ns = detail::chase_ns(memory, line);
+        found.window = detail::instructions_under_way(memory, line);
+        found.misses = detail::loads_under_way(memory, line);
+        found.store_buffer = detail::stores_under_way(memory, line, latency_ns);
+        const detail::stream_figures streams = detail::streams_followed(memory, line, latency_ns);
+        found.stream_count = streams.streams;
+        found.stream_lines = streams.lines;
+        found.stream_page_bytes = streams.page_bytes;
+      }
+      result_.core = found;
+    });
+  }
+
+  // As for a memory's latency, wherever the kernel puts it.
+  [[nodiscard]] std::uint64_t memory_working_set_near(node_id from) const {
+    const std::uint64_t wanted = std::max<std::uint64_t>(4 * largest_cache(from), std::uint64_t{64} << 20);
+    return std::min({wanted, options_.max_working_set_bytes, affordable_bytes()}) / 4096 * 4096;
+  }
+
   void ping_pong(node_id a, node_id b) {
     constexpr std::uint32_t rounds = 100;  // of a sample: long against the clock's own cost, short against a regime
     std::vector<double> samples =
@@ -290,9 +368,85 @@ class measurer {
   measurements result_;
 };
 
+// A core's figures are all cores'; the caches around it get the misses that it has under way. What it fetches ahead is
+// counted to the second cache, if there is one.
+void put_core(tree_builder& builder, const tree& machine, const core_result& core) {
+  for (node_id id = 1; id < machine.nodes().size(); ++id) {
+    const node& n = machine.at(id);
+    node_facts& facts = builder.facts(id);
+    if (n.kind == node_kind::core) {
+      facts.hertz = core.hertz;
+      facts.cycles = core.cycles;
+      facts.window = core.window;
+      facts.store_buffer = core.window > 0 ? core.store_buffer : 0;
+    }
+    if (n.kind != node_kind::cache || n.cache == cache_kind::instruction || core.misses == 0) continue;
+    facts.outstanding = n.level == 1 ? core.misses : std::max(core.misses, core.stream_lines);
+    if (n.level != 2 || core.stream_count == 0) continue;
+    facts.prefetch_streams = core.stream_count;
+    facts.prefetch_lines = core.stream_lines;
+    facts.prefetch_page_bytes = core.stream_page_bytes;
+  }
+}
+
 }  // namespace
 
 measurements measure(const tree& machine, const measure_options& options) { return measurer{machine, options}.run(); }
+
+namespace {
+
+// Of a cache: a smaller one has fewer ways of the same sets, whose number is a power of two.
+void shape_cache(node_facts& cache, std::uint64_t bytes) {
+  const std::uint64_t line_bytes = std::max(1U, cache.line_bytes);
+  const std::uint64_t ways = std::max(1U, cache.ways);
+  const std::uint64_t sets = std::bit_floor(std::max<std::uint64_t>(1, cache.bytes / line_bytes / ways));
+  const std::uint64_t wanted = std::max<std::uint64_t>(1, (bytes + sets * line_bytes / 2) / (sets * line_bytes));
+  cache.ways = static_cast<std::uint32_t>(wanted);
+  cache.bytes = wanted * sets * line_bytes;
+}
+
+measurements undisturbed(measurements measured) {
+  for (latency_result& each : measured.latencies) each.ns.median = each.ns.p10;
+  for (bandwidth_result& each : measured.bandwidths) each.read.median = each.read.p90;
+  return measured;
+}
+
+}  // namespace
+
+tree as_modelled(const tree& machine, const measurements& measured) {
+  const tree figures = with_measurements(machine, undisturbed(measured));
+  tree_builder builder{figures.name(), figures.description()};
+  builder.facts(root_node) = figures.root();
+  std::map<node_id, node_id> made{{root_node, root_node}};
+  double first_latency_ns = 0;
+  for (const node& n : figures.nodes())
+    if (n.kind == node_kind::cache && n.cache != cache_kind::instruction && n.level == 1)
+      first_latency_ns = n.latency_ns;
+  for (node_id id = 1; id < figures.nodes().size(); ++id) {
+    node facts = figures.at(id);
+    if (facts.kind == node_kind::device || !made.contains(facts.parent)) continue;
+    if (facts.kind == node_kind::cache) {
+      std::uint64_t bytes = facts.bytes;
+      for (const capacity_result& each : measured.capacities) {
+        const node& of = figures.at(each.cache);
+        if (of.level == facts.level && of.cache == facts.cache) bytes = each.bytes;
+      }
+      shape_cache(facts, bytes);
+      facts.writes = write_policy::write_back;
+      facts.allocates_on = allocation::reads_and_writes;
+      if (facts.latency_ns == 0) facts.latency_ns = first_latency_ns;
+    }
+    if (facts.kind == node_kind::memory && facts.memory == memory_kind::dram) facts.burst_bytes = 64;
+    made[id] = builder.add(made.at(facts.parent), facts);
+  }
+  for (path record : figures.paths()) {
+    if (!made.contains(record.from) || !made.contains(record.memory)) continue;
+    record.from = made.at(record.from);
+    record.memory = made.at(record.memory);
+    builder.add_path(record);
+  }
+  return std::move(builder).build();
+}
 
 tree with_measurements(const tree& machine, const measurements& measured) {
   tree_builder builder{machine.name(), machine.description()};
@@ -323,6 +477,7 @@ tree with_measurements(const tree& machine, const measurements& measured) {
   }
   for (const bandwidth_result& bandwidth : measured.bandwidths)
     builder.facts(bandwidth.memory).bandwidth = static_cast<std::uint64_t>(bandwidth.read.median);
+  if (measured.core) put_core(builder, machine, *measured.core);
   for (const auto& [pair, record] : paths) builder.add_path(record);
   return std::move(builder).build();
 }

@@ -74,6 +74,7 @@ const model_key model_keys[] = {
     {"outstanding", {node_kind::cache}},
     {"prefetch_streams", {node_kind::cache}},
     {"prefetch_lines", {node_kind::cache}},
+    {"prefetch_page", {node_kind::cache}},
 };
 
 // "0-3,8,16-30:2" in the given order; nothing if it does not parse or names more than `limit` numbers.
@@ -226,7 +227,8 @@ class reader {
                       "store_buffer",
                       "outstanding",
                       "prefetch_streams",
-                      "prefetch_lines"});
+                      "prefetch_lines",
+                      "prefetch_page"});
     node_facts facts;
     facts.kind = parse_kind(table, "kind", table.has("kind") ? "" : table.text("kind"), node_kinds);
     kind_specific(table, facts);
@@ -329,17 +331,19 @@ class reader {
     facts.outstanding = small(table, "outstanding");
     facts.prefetch_streams = small(table, "prefetch_streams");
     facts.prefetch_lines = small(table, "prefetch_lines");
+    facts.prefetch_page_bytes = table.bytes("prefetch_page", 0);
     if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
   }
 
   static void read_cycles(const spec_table& table, instruction_cycles& cycles) {
-    table.allow_only({"integer", "multiply", "divide", "floating", "branch", "call"});
+    table.allow_only({"integer", "multiply", "divide", "floating", "branch", "call", "mispredict"});
     cycles.integer = table.number("integer", 0);
     cycles.multiply = table.number("multiply", 0);
     cycles.divide = table.number("divide", 0);
     cycles.floating = table.number("floating", 0);
     cycles.branch = table.number("branch", 0);
     cycles.call = table.number("call", 0);
+    cycles.mispredict = table.number("mispredict", 0);
   }
 
   // "1,0": column and row.

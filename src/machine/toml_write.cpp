@@ -186,6 +186,7 @@ class writer {
     count("outstanding", n.outstanding);
     count("prefetch_streams", n.prefetch_streams);
     count("prefetch_lines", n.prefetch_lines);
+    if (n.prefetch_page_bytes > 0) out_ += fmt::format("prefetch_page = \"{}\"\n", exact_bytes(n.prefetch_page_bytes));
   }
 
   void count(const char* key, std::uint32_t value) {
@@ -203,6 +204,7 @@ class writer {
     put("floating", of.floating);
     put("branch", of.branch);
     put("call", of.call);
+    put("mispredict", of.mispredict);
     if (!parts.empty()) out_ += fmt::format("cycles = {{ {} }}\n", fmt::join(parts, ", "));
   }
 

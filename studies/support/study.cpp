@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/host.h"
 #include "nemesys/nemesys.h"
 
 namespace situ::studies {
@@ -37,7 +38,8 @@ std::optional<double> comparison_row::deviation() const {
 const std::vector<study_info>& all_studies() {
   static const std::vector<study_info> all{
       {"nemesys", "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
-       run_nemesys}};
+       run_nemesys},
+      {"host", "this machine: kernels predicted by its model, and measured", run_host}};
   return all;
 }
 

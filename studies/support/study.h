@@ -61,11 +61,13 @@ struct study_part {
   std::vector<plot> plots;
   std::vector<grid> grids;
   std::vector<std::string> missing;  // what is not there yet, and why
+  std::vector<std::string> notes;    // sentences below the table
 };
 
 struct study_result {
   std::string name, title, source;
-  std::vector<std::string> method;  // a sentence each
+  std::string compared_with = "paper";  // whose figures those of comparison_row::paper are
+  std::vector<std::string> method;      // a sentence each
   std::vector<study_part> parts;
   bool was_stopped = false;  // some parts are short, or not there
 };

@@ -60,8 +60,10 @@ std::string text_table(const grid& drawn) {
   return table;
 }
 
-grid grid_of(const std::vector<comparison_row>& rows) {
+// `with`: what stands over the figures of others.
+grid grid_of(const std::vector<comparison_row>& rows, const std::string& with) {
   grid made{.headings{headings.begin(), headings.end()}};
+  made.headings[2] = with;
   for (const comparison_row& row : rows) {
     const cells all = cells_of(row);
     made.lines.emplace_back(all.begin(), all.end());
@@ -88,9 +90,9 @@ nlohmann::ordered_json json_of(const plot& drawn) {
   return json;
 }
 
-std::string html_table(const std::vector<comparison_row>& rows) {
+std::string html_table(const std::vector<comparison_row>& rows, const std::string& with) {
   std::string html = "<table><tr>";
-  for (const char* const heading : headings) html += fmt::format("<th>{}</th>", heading);
+  for (const std::string& heading : grid_of({}, with).headings) html += fmt::format("<th>{}</th>", heading);
   html += "</tr>\n";
   for (const comparison_row& row : rows) {
     const std::optional<double> deviation = row.deviation();
@@ -143,8 +145,9 @@ std::string to_text(const study_result& result) {
   for (const std::string& sentence : result.method) text += fmt::format("  {}\n", sentence);
   for (const study_part& part : result.parts) {
     text += fmt::format("\n{}\n", part.title);
-    if (!part.rows.empty()) text += text_table(grid_of(part.rows));
+    if (!part.rows.empty()) text += text_table(grid_of(part.rows, result.compared_with));
     for (const grid& each : part.grids) text += text_table(each);
+    for (const std::string& note : part.notes) text += fmt::format("  {}\n", note);
     for (const std::string& missing : part.missing) text += fmt::format("  not yet: {}\n", missing);
   }
   if (result.was_stopped) text += "\nStopped before the end: what is finished stands above.\n";
@@ -152,15 +155,13 @@ std::string to_text(const study_result& result) {
 }
 
 std::string to_json(const study_result& result) {
-  nlohmann::ordered_json json{{"study", result.name},
-                              {"title", result.title},
-                              {"source", result.source},
-                              {"kind", "modelled"},
-                              {"was_stopped", result.was_stopped},
-                              {"method", result.method},
-                              {"parts", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json{{"study", result.name},    {"title", result.title},
+                              {"source", result.source}, {"compared_with", result.compared_with},
+                              {"kind", "modelled"},      {"was_stopped", result.was_stopped},
+                              {"method", result.method}, {"parts", nlohmann::ordered_json::array()}};
   for (const study_part& part : result.parts) {
-    nlohmann::ordered_json made{{"name", part.name}, {"title", part.title}, {"missing", part.missing}};
+    nlohmann::ordered_json made{
+        {"name", part.name}, {"title", part.title}, {"missing", part.missing}, {"notes", part.notes}};
     made["rows"] = made["plots"] = made["grids"] = nlohmann::ordered_json::array();
     for (const comparison_row& row : part.rows) made["rows"].push_back(json_of(row));
     for (const plot& drawn : part.plots) made["plots"].push_back(json_of(drawn));
@@ -184,7 +185,7 @@ std::string to_html(const study_result& result) {
     html += fmt::format("<h2>{}</h2>\n<div class=\"plots\">\n", escape_html(part.title));
     for (const plot& drawn : part.plots) html += to_svg(drawn);
     html += "</div>\n";
-    if (!part.rows.empty()) html += html_table(part.rows);
+    if (!part.rows.empty()) html += html_table(part.rows, result.compared_with);
     for (const grid& each : part.grids) html += html_table(each);
     for (const std::string& missing : part.missing) html += fmt::format("<p>Not yet: {}</p>\n", escape_html(missing));
   }

@@ -36,6 +36,7 @@ class random_tree {
           facts.outstanding = below(3);
           facts.prefetch_streams = below(3);
           facts.prefetch_lines = below(3);
+          facts.prefetch_page_bytes = 4096ULL * below(3);
           memory_figures(facts);
           break;
         case 3:

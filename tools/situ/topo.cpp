@@ -51,7 +51,8 @@ constexpr const char* topo_examples =
     "  situ topo --view memories,l3                    memories, L3 caches and cores\n"
     "  situ topo --fill --jobs                         and how full each memory is, and what running jobs have of it\n"
     "  situ topo --measure                             with measured latency, bandwidth and core-to-core round trips\n"
-    "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures\n"
+    "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures, for "
+    "`situ model run`\n"
     "  situ topo --machine machines/knl-7210-flat.toml --orderings\n"
     "                                                  where an allocation goes for each intent\n"
     "  situ topo --synthetic 'pack:2 [numa] core:4 pu:2'\n"
@@ -145,9 +146,26 @@ void print_ping_pongs(const machine::tree& tree, const machine::measurements& me
   }
 }
 
+void print_core(const machine::tree& tree, const machine::core_result& core) {
+  const machine::instruction_cycles& c = core.cycles;
+  fmt::print(
+      "\nA core, {}: {:.2f} GHz\n  cycles: integer {}, multiply {}, divide {}, floating {}, branch {}, call or return "
+      "{}, a branch not foreseen {}\n",
+      tree.label(core.from), static_cast<double>(core.hertz) * 1e-9, c.integer, c.multiply, c.divide, c.floating,
+      c.branch, c.call, c.mispredict);
+  fmt::print("  past a miss: {} instructions, {} loads that miss, {} stores\n",
+             core.window == 0 ? "any number of" : fmt::format("{}", core.window), core.misses, core.store_buffer);
+  if (core.stream_count > 0)
+    fmt::print("  fetched ahead: {} lines of {} streams, within {}\n", core.stream_lines, core.stream_count,
+               situ::format_bytes(core.stream_page_bytes));
+}
+
 void print_measurements(const machine::tree& tree, const machine::measurements& measured) {
   print_latencies(tree, measured);
   print_bandwidths(tree, measured);
+  if (measured.core) print_core(tree, *measured.core);
+  for (const machine::capacity_result& each : measured.capacities)
+    fmt::print("  one core's data finds {} of {}\n", situ::format_bytes(each.bytes), tree.label(each.cache));
   print_ping_pongs(tree, measured);
   for (const std::string& reason : measured.skipped) fmt::print("  not measured: {}\n", reason);
 }
@@ -263,6 +281,26 @@ ordered_json json_of(const machine::measurements& measured) {
           {"low", json_of(r.split->low)}, {"high", json_of(r.split->high)}, {"low_share", r.split->low_share}};
     out["ping_pongs"].push_back(std::move(row));
   }
+  if (measured.core) {
+    const machine::core_result& core = *measured.core;
+    out["core"] = {{"from", core.from},
+                   {"hertz", core.hertz},
+                   {"cycles",
+                    {{"integer", core.cycles.integer},
+                     {"multiply", core.cycles.multiply},
+                     {"divide", core.cycles.divide},
+                     {"floating", core.cycles.floating},
+                     {"branch", core.cycles.branch},
+                     {"call", core.cycles.call},
+                     {"mispredict", core.cycles.mispredict}}},
+                   {"window", core.window},
+                   {"store_buffer", core.store_buffer},
+                   {"misses", core.misses},
+                   {"stream_count", core.stream_count},
+                   {"stream_lines", core.stream_lines},
+                   {"stream_page_bytes", core.stream_page_bytes}};
+  }
+  for (const auto& r : measured.capacities) out["capacities"].push_back({{"cache", r.cache}, {"bytes", r.bytes}});
   out["skipped"] = measured.skipped;
   return out;
 }
@@ -285,6 +323,7 @@ void topo(const topo_options& options) {
     throw CLI::ValidationError(
         "--view", "is full in JSON with measurements, whose ids are the full tree's; leave --view or --json out");
   machine::tree tree = options.source.load({.within_affinity = options.within_affinity});
+  const machine::tree discovered = tree;
   machine::measurements measured;
   if (options.measure) {
     measured = measure(tree, options);
@@ -292,7 +331,9 @@ void topo(const topo_options& options) {
   }
   const machine::tree shown = machine::view(tree, options.view);
   if (options.toml) {
-    fmt::print("{}", machine::to_toml(shown));
+    fmt::print(
+        "{}", machine::to_toml(options.measure ? machine::view(machine::as_modelled(discovered, measured), options.view)
+                                               : shown));
   } else if (options.json) {
     ordered_json out;
     out["machine"] = ordered_json::parse(machine::to_json(shown, -1));

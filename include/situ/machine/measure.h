@@ -65,11 +65,32 @@ struct ping_pong_result {
   std::optional<regimes> split;  // where there are two regimes
 };
 
+// What one core does, and how far it goes on past a miss. Cores are taken to be alike.
+struct core_result {
+  node_id from = no_node;          // the processor that measured
+  std::uint64_t hertz = 0;         // of additions that wait for each other, one a cycle
+  instruction_cycles cycles;       // by the distance of independent instructions; branches half taken, half not
+  std::uint32_t window = 0;        // instructions from a miss to one that overlaps with it; zero: none has been found
+  std::uint32_t store_buffer = 0;  // stores that wait behind one that misses
+  std::uint32_t misses = 0;        // loads that miss all caches, under way at a time
+  std::uint32_t stream_count = 0;  // streams of lines that are fetched ahead; zero: none is
+  std::uint32_t stream_lines = 0;  // so many lines
+  std::uint64_t stream_page_bytes = 0;  // up to the end of such a page
+};
+
+// How much of a cache one core's data finds: the outermost one is shared, with others too whom nobody here sees.
+struct capacity_result {
+  node_id cache = no_node;
+  std::uint64_t bytes = 0;  // of the largest working set that its loads do not leave
+};
+
 // All that measure() has found.
 struct measurements {
   std::vector<latency_result> latencies;
   std::vector<bandwidth_result> bandwidths;
   std::vector<ping_pong_result> ping_pongs;
+  std::optional<core_result> core;
+  std::vector<capacity_result> capacities;
   std::vector<std::string> skipped;  // what could not be measured, and why
 };
 
@@ -88,8 +109,16 @@ struct measure_options {
 // options say: a time for each pair of processors and for each cache and memory.
 [[nodiscard]] measurements measure(const tree& machine, const measure_options& options = {});
 
-// The tree with measured medians as figures: latencies of caches and memories, bandwidth of memories. cost: a copy of
-// the tree.
+// The tree with measured medians as figures: latencies of caches and memories, bandwidth of memories, and what a core
+// does, for a model: cycles, window and misses under way. Capacities are not put in: they change from hour to hour.
+// cost: a copy of the tree.
 [[nodiscard]] tree with_measurements(const tree& machine, const measurements& measured);
+
+// The same, and what a model of the machine needs besides (docs/design/model.md): figures of the undisturbed machine, a
+// tenth of the samples being better (latencies' p10, bandwidths' p90); the outermost cache with the capacity that one
+// core's data finds; ways that make the sets a power of two; caches that write back and take lines on reads and writes,
+// which is assumed; instruction caches as fast as those of data beside them. Devices are left out. cost: a copy of the
+// tree.
+[[nodiscard]] tree as_modelled(const tree& machine, const measurements& measured);
 
 }  // namespace situ::machine

@@ -116,12 +116,13 @@ inline constexpr std::uint32_t no_index = ~std::uint32_t{0};  // the operating s
 
 // Cycles of a core's instructions, besides what their accesses wait. Zero means unknown.
 struct instruction_cycles {
-  double integer = 0;   // additions, logic, moves; loads and stores that hit the first cache
-  double multiply = 0;  // of integers
-  double divide = 0;    // of integers
-  double floating = 0;  // additions and multiplications
-  double branch = 0;    // taken or not
-  double call = 0;      // calls and returns
+  double integer = 0;     // additions, logic, moves; loads and stores that hit the first cache
+  double multiply = 0;    // of integers
+  double divide = 0;      // of integers
+  double floating = 0;    // additions and multiplications
+  double branch = 0;      // taken or not
+  double call = 0;        // calls and returns
+  double mispredict = 0;  // of a branch that was not foreseen, besides; zero: all are
 
   friend bool operator==(const instruction_cycles&, const instruction_cycles&) = default;
 };
@@ -172,6 +173,7 @@ struct node_facts {
   std::uint32_t outstanding = 0;                  // of a cache: misses under way at a time
   std::uint32_t prefetch_streams = 0;             // of a cache: streams that its prefetcher follows
   std::uint32_t prefetch_lines = 0;               // of a cache: how far ahead of each
+  std::uint64_t prefetch_page_bytes = 0;          // of a cache: what its prefetcher does not go beyond; 4 KiB
 
   friend bool operator==(const node_facts&, const node_facts&) = default;
 };

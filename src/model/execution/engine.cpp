@@ -8,6 +8,7 @@
 #include "model/execution/stacks.h"
 #include "model/execution/start.h"
 #include "model/execution/time_profile.h"
+#include "model/parts/branch_predictor.h"
 
 namespace situ::model {
 namespace {
@@ -62,6 +63,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
   }
   give_block_costs();
+  give_branch_predictors();
   if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());
 }
 

@@ -38,6 +38,7 @@ extern "C" const char etext;               // and of what follows its code
 namespace situ::model {
 
 struct thread;
+class branch_predictor;
 class time_profile;
 
 inline constexpr time_ps never = no_time;
@@ -73,7 +74,7 @@ struct core {
   std::uint32_t index = 0;
   time_ps hit_ps = 0;
   std::uint64_t* block_costs = nullptr;  // packed_cost() of the block at each byte of the program's code; 0: unknown
-  std::uintptr_t text_bytes = 0;         // of that code, from __executable_start on
+  std::uintptr_t text_bytes = 0;         // of that code, from __executable_start on, which the hook looks up itself
   std::uint64_t hits[2] = {};            // reads, writes that the front has answered
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
@@ -85,6 +86,9 @@ struct core {
   bool is_device = false;   // of a device: no core of the machine's, whose instructions and accesses take no time
   bool goes_ahead = false;  // past a miss: all its accesses are the machine's
   time_ps issue_ps = 0;     // of such a core: an access's part of its width, that of an integer instruction
+  branch_predictor* branches = nullptr;  // of one that foresees them: all its blocks are the engine's
+  time_ps mispredict_ps = 0;
+  std::uint64_t mispredicted = 0;
   thread* current = nullptr;
   std::vector<thread*> waiting;  // ready, in order
   time_ps slice_begin = 0;
@@ -252,6 +256,8 @@ class engine {
   void call_watcher(time_ps earliest);
   void give_block_costs();
   static void give_own_block_costs(core& to);
+  void give_branch_predictors();
+  void go_to_block(core& c, std::uintptr_t code);
   [[nodiscard]] time_ps next_due() const noexcept;
   void handle_due();
   void release_ended();
@@ -265,6 +271,7 @@ class engine {
   std::unique_ptr<time_profile> profile_;
   const engine_options options_;
   std::vector<core> cores_;
+  std::vector<std::unique_ptr<branch_predictor>> branch_predictors_;
   std::deque<core> device_cores_;  // with numbers behind those of the machine's cores
   std::vector<core*> busy_;        // with a thread, in the order of their numbers
   std::vector<thread*> threads_;

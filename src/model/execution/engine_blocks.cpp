@@ -4,8 +4,16 @@
 #include "model/execution/block_costs.h"
 #include "model/execution/engine.h"
 #include "model/execution/host_calls.h"
+#include "model/parts/branch_predictor.h"
 
 namespace situ::model {
+namespace {
+
+std::uintptr_t program_bytes() noexcept {
+  return reinterpret_cast<std::uintptr_t>(&etext) - reinterpret_cast<std::uintptr_t>(&__executable_start);
+}
+
+}  // namespace
 
 // Cores of one kind share a table, whose pages come as blocks are met.
 void engine::give_block_costs() {
@@ -24,18 +32,42 @@ void engine::give_block_costs() {
 }
 
 void engine::give_own_block_costs(core& to) {
-  to.text_bytes = reinterpret_cast<std::uintptr_t>(&etext) - reinterpret_cast<std::uintptr_t>(&__executable_start);
+  to.text_bytes = program_bytes();
   to.block_costs = static_cast<std::uint64_t*>(fixed_pages(to.text_bytes * sizeof(std::uint64_t), false));
+}
+
+// The hook knows only the costs of blocks: it looks for none of a core that foresees branches.
+void engine::give_branch_predictors() {
+  for (core& c : cores_) {
+    const double cycles = machine_->cycles(c.index).mispredict;
+    if (!c.goes_ahead || cycles == 0) continue;
+    c.branches = branch_predictors_.emplace_back(std::make_unique<branch_predictor>()).get();
+    c.mispredict_ps = static_cast<time_ps>(cycles * static_cast<double>(c.period_ps) + 0.5);
+    c.text_bytes = 0;
+  }
+}
+
+// What the core does next hangs on a branch that it has not foreseen: it begins anew when it knows.
+void engine::go_to_block(core& c, std::uintptr_t code) {
+  const bool foreseen = c.branches->go_to(code);
+  if (!foreseen && !fast_forward_) {
+    c.clock = machine_->resolve_branch(c.index, c.clock) + c.mispredict_ps;
+    ++c.mispredicted;
+  }
+  machine_->pass_branch(c.index);
 }
 
 // Code of shared libraries that are compiled with the hooks is read each time: their addresses differ from run to run.
 void engine::begin_new_block(std::uintptr_t code) {
   core& c = *running;
   const outside_time scope;
+  const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
+  const bool is_own = at < program_bytes();
+  if (c.branches != nullptr) go_to_block(c, is_own ? code : (code & 4095) + 1);
+  if (is_own && c.block_costs[at] != 0) return c.add_block(c.block_costs[at]);
   const std::uint64_t cost = packed_cost(
       read_block(code), c.is_device ? machine::instruction_cycles{} : machine_->cycles(c.index), c.period_ps);
-  const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
-  if (at < c.text_bytes) c.block_costs[at] = cost;
+  if (is_own) c.block_costs[at] = cost;
   c.add_block(cost);
 }
 

@@ -54,6 +54,9 @@ class memory_port {
   virtual time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) {
     return access(core, of.address, of.bytes, of.kind, now);
   }
+  // Of such a core: a branch that was not foreseen is known at the time that comes back; one was passed by.
+  virtual time_ps resolve_branch(std::uint32_t, time_ps now) { return now; }
+  virtual void pass_branch(std::uint32_t) {}
   // When all is done that it has under way.
   virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
   // Operations on all caches of the core's tile for [begin, end); a whole address space is all that they hold. When

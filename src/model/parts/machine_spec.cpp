@@ -154,6 +154,7 @@ class spec_maker {
                             .outstanding = n.outstanding,
                             .prefetch_streams = n.prefetch_streams,
                             .prefetch_lines = n.prefetch_lines,
+                            .prefetch_page = std::max<std::uint64_t>(n.prefetch_page_bytes, 4096),
                             .cores = {}});
   }
 
@@ -166,6 +167,7 @@ class spec_maker {
       fail(id, "a cache with a prefetcher needs outstanding: how many lines may be on their way");
     if (n.prefetch_streams > 0 && n.line_bytes > 4096)
       fail(id, "a prefetcher follows lines of up to 4096 bytes, within a page");
+    if (n.prefetch_page_bytes % 4096 != 0) fail(id, "prefetch_page is a multiple of 4 KiB");
   }
 
   [[nodiscard]] std::uint32_t tile_of(node_id id) const {
@@ -199,6 +201,8 @@ class spec_maker {
            "a core needs cycles of each class: { integer = 1, multiply = 4, divide = 35, floating = 4, branch = 1, "
            "call = 3 }");
     core.period = period_of(hertz);
+    if (c.mispredict > 0 && core.window == 0)
+      fail(id, "mispredict is of a core that goes on past a branch; give it a window, or remove mispredict");
     if (core.window > 0) check_window(id, core);
     spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
     spec_.cores.push_back(std::move(core));

@@ -51,6 +51,7 @@ struct cache_spec {
   std::uint32_t outstanding = 0;       // misses under way at a time; 0: as many as come
   std::uint32_t prefetch_streams = 0;  // that its prefetcher follows; 0: it has none
   std::uint32_t prefetch_lines = 0;    // how far ahead
+  std::uint64_t prefetch_page = 0;     // bytes beyond whose end it does not go
   std::vector<std::uint32_t> cores;    // whose path it lies in
 };
 

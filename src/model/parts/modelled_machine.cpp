@@ -13,11 +13,12 @@ namespace situ::model {
 
 modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   for (const cache_spec& cache : spec.caches)
-    caches.push_back({.tags = {cache.sets, cache.ways, cache.line_bytes},
-                      .hit_time = cache.hit_time,
-                      .tile = cache.tile,
-                      .under_way = miss_registers{cache.outstanding},
-                      .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes}});
+    caches.push_back(
+        {.tags = {cache.sets, cache.ways, cache.line_bytes},
+         .hit_time = cache.hit_time,
+         .tile = cache.tile,
+         .under_way = miss_registers{cache.outstanding},
+         .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes, cache.prefetch_page}});
   for (const tile_spec& tile : spec.tiles)
     tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
   for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);

@@ -1,8 +1,9 @@
 // The prefetcher of a cache: it follows streams of lines with a constant stride, and says which lines to fetch ahead.
 //
-// A stream lies in a page of 4 KiB: beyond it, what comes next in memory is another page's. Two equal strides, so three
-// lines, make a stream; then the next `lines` lines are wanted, less those that were asked for before. Streams are
-// replaced least recently used first. A stride of one line is the next-line prefetcher's.
+// A stream is told from others by the 4 KiB that it goes through. Two equal strides, so three lines, make a stream;
+// then the next `lines` lines are wanted, less those that were asked for before. Streams are replaced least recently
+// used first. A stride of one line is the next-line prefetcher's. Nothing is wanted beyond the end of the page, which
+// is of 4 KiB unless said otherwise; of a larger one, a stream goes on from one 4 KiB to the next.
 //
 // Worked example (4 lines ahead): accesses to lines 10, 11, 12 of a page: at 12, lines 13 to 16 are wanted; at 13, line
 // 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28.
@@ -18,9 +19,13 @@ namespace situ::model {
 
 class stream_prefetcher {
  public:
-  // pre: line_bytes is a power of two up to 4096.
-  stream_prefetcher(std::uint32_t streams, std::uint32_t lines, std::uint32_t line_bytes)
-      : streams_(streams), ahead_{lines}, lines_a_page_{std::max<std::uint64_t>(1, 4096 / line_bytes)} {}
+  // pre: line_bytes is a power of two up to 4096, page_bytes a multiple of 4096.
+  stream_prefetcher(std::uint32_t streams, std::uint32_t lines, std::uint32_t line_bytes,
+                    std::uint64_t page_bytes = 4096)
+      : streams_(streams),
+        ahead_{lines},
+        lines_a_part_{std::max<std::uint64_t>(1, 4096 / line_bytes)},
+        lines_a_page_{std::max<std::uint64_t>(1, page_bytes / line_bytes)} {}
 
   [[nodiscard]] bool exists() const noexcept { return !streams_.empty() && ahead_ > 0; }
 
@@ -50,25 +55,34 @@ class stream_prefetcher {
 
  private:
   struct stream {
-    std::uint64_t page = ~std::uint64_t{0};
+    std::uint64_t part = ~std::uint64_t{0};  // which 4 KiB
     std::uint64_t last = 0;
     std::uint64_t next = 0;  // to be fetched
     std::int64_t stride = 0;
     std::uint64_t used = 0;
   };
   [[nodiscard]] stream& stream_of(std::uint64_t line) noexcept {
-    const std::uint64_t page = line / lines_a_page_;
+    const std::uint64_t part = line / lines_a_part_;
     stream* oldest = &streams_.front();
+    stream* comes_in = nullptr;
     for (stream& s : streams_) {
-      if (s.page == page) return s;
+      if (s.part == part) return s;
       if (s.used < oldest->used) oldest = &s;
+      if (s.stride != 0 && s.last + static_cast<std::uint64_t>(s.stride) == line &&
+          s.last / lines_a_page_ == line / lines_a_page_)
+        comes_in = &s;
     }
-    *oldest = {.page = page, .last = line};
+    if (comes_in != nullptr) {
+      comes_in->part = part;
+      return *comes_in;
+    }
+    *oldest = {.part = part, .last = line};
     return *oldest;
   }
 
   std::vector<stream> streams_;
   std::uint32_t ahead_;
+  std::uint64_t lines_a_part_;
   std::uint64_t lines_a_page_;
   std::uint64_t time_ = 0;
 };

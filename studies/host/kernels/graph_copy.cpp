@@ -22,10 +22,7 @@ struct copied {
 
 struct graph {
   explicit graph(std::size_t count)
-      : nodes{count},
-        copies{count},
-        map{std::bit_ceil(count * 2)},
-        shift{64 - std::countr_zero(map.size())} {
+      : nodes{count}, copies{count}, map{std::bit_ceil(count * 2)}, shift{64 - std::countr_zero(map.size())} {
     numbers random{5};
     const std::vector<std::uint32_t> order = random_order(count, random);
     for (std::size_t i = 0; i < count; ++i) {

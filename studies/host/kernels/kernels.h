@@ -22,7 +22,7 @@ struct kernel {
 
 struct kernel_kind {
   std::string_view name;
-  std::string_view size_is;    // what the size counts
+  std::string_view size_is;  // what the size counts
   std::uint64_t usual_size;
   kernel (*make)(std::uint64_t size);
 };

@@ -1,0 +1,343 @@
+#include "machine/measure_core.h"
+#include "machine/measure_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace situ::machine::detail {
+namespace {
+
+// Where the compiler shall hold a floating number.
+#if defined(__x86_64__) || defined(__i386__)
+#define SITU_IN_FLOATING_REGISTER "+x"
+#else
+#define SITU_IN_FLOATING_REGISTER "+w"
+#endif
+
+constexpr int samples_of_each = 9;
+constexpr std::uint64_t small_page_bytes = 4096;
+
+using few_samples = std::array<double, samples_of_each>;
+
+// The times of a call, in ns, in their order of size.
+template <class Call>
+few_samples sorted_ns(Call&& call) {
+  few_samples samples;
+  call();
+  for (double& sample : samples) {
+    const double before = now_ns();
+    call();
+    sample = now_ns() - before;
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples;
+}
+template <class Call>
+double median_ns(Call&& call) {
+  return sorted_ns(call)[samples_of_each / 2];
+}
+// Where two times are compared that neighbours disturb: the least of each.
+template <class Call>
+double least_ns(Call&& call) {
+  return sorted_ns(call).front();
+}
+
+// The compiler takes the value for another one: so it can neither leave out nor join what computes it.
+template <class Integer>
+[[gnu::always_inline]] inline void changed(Integer& value) {
+  asm volatile("" : "+r"(value));
+}
+
+constexpr std::size_t rounds = 20'000;
+
+// Nanoseconds of each of eight or so independent instructions a round.
+template <class Step>
+double of_integers(Step&& step, std::size_t turns = rounds) {
+  std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
+  const double all = median_ns([&] {
+    for (std::size_t i = 0; i < turns; ++i)
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        step(a), step(b), step(c), step(d), step(e), step(f), step(g), step(h);
+        asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
+      }
+  });
+  return all / static_cast<double>(turns * 32);
+}
+
+[[gnu::always_inline]] inline void changed(double& value) { asm volatile("" : SITU_IN_FLOATING_REGISTER(value)); }
+
+// Multiplications and additions in turns.
+double of_floating() {
+  constexpr std::size_t chains = 12;
+  double factor = 0.75;
+  double more = 0.25;
+  changed(factor);
+  changed(more);
+  const double all = median_ns([&, factor, more] {
+    std::array<double, chains> v;
+    v.fill(1.0);
+    for (std::size_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; ++j) {
+#pragma GCC unroll 12
+        for (std::size_t k = 0; k < chains; ++k) changed(v[k] *= factor);
+#pragma GCC unroll 12
+        for (std::size_t k = 0; k < chains; ++k) changed(v[k] += more);
+      }
+  });
+  return all / static_cast<double>(rounds * 4 * chains);
+}
+
+// A comparison and a branch that is not taken.
+double of_branch_not_taken() {
+  std::uint64_t a = 1;
+  return median_ns([&] {
+           for (std::size_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 16
+             for (int j = 0; j < 16; ++j) {
+               changed(a);
+               if (a == 0) [[unlikely]]
+                 return;
+             }
+         }) /
+         static_cast<double>(rounds * 16);
+}
+// A subtraction and a branch that is taken.
+double of_branch_taken() {
+  return median_ns([&] {
+           std::uint64_t left = rounds * 16;
+           do changed(left);
+           while (--left != 0);
+         }) /
+         static_cast<double>(rounds * 16);
+}
+
+[[gnu::noinline]] void called() { asm volatile(""); }
+double of_call_and_return() {
+  return median_ns([&] {
+           for (std::size_t i = 0; i < rounds; ++i) {
+             called();
+             called();
+             called();
+             called();
+             called();
+             called();
+             called();
+             called();
+           }
+         }) /
+         static_cast<double>(rounds * 8);
+}
+
+double of_branches_on(const std::vector<std::uint8_t>& bits) {
+  std::uint64_t sum = 0;
+  return median_ns([&] {
+           for (const std::uint8_t bit : bits) {
+             if (bit != 0) {
+               sum += 3;
+               asm volatile("" : "+r"(sum));
+             } else {
+               sum ^= 5;
+               asm volatile("" : "+r"(sum));
+             }
+           }
+         }) /
+         static_cast<double>(bits.size());
+}
+
+// Half of random branches are foreseen.
+double of_misprediction() {
+  std::vector<std::uint8_t> bits(1 << 18);
+  const double foreseen = of_branches_on(bits);
+  std::mt19937_64 random{19};
+  for (std::uint8_t& bit : bits) bit = random() & 1;
+  return 2 * std::max(0.0, of_branches_on(bits) - foreseen);
+}
+
+double in_hundredths(double value) { return std::max(0.01, std::round(value * 100) / 100); }
+
+}  // namespace
+
+double core_gigahertz() {
+  std::uint64_t sum = 0;
+  const double all = median_ns([&] {
+    std::uint64_t here = sum;
+    for (std::size_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 32
+      for (int j = 0; j < 32; ++j) {
+        here += 3;
+        changed(here);
+      }
+    sum = here;
+  });
+  return static_cast<double>(rounds * 32) / all;
+}
+
+instruction_cycles core_cycles(double gigahertz) {
+  const double integer = of_integers([](std::uint64_t& of) { of += 3; });
+  std::uint64_t factor = 0x9e3779b97f4a7c15ULL;
+  changed(factor);
+  std::uint64_t dividend = ~std::uint64_t{0} / 3;
+  changed(dividend);
+  const double branch = (of_branch_taken() + of_branch_not_taken()) / 2 - integer;
+  return {.integer = in_hundredths(integer * gigahertz),
+          .multiply = in_hundredths(of_integers([&](std::uint64_t& of) { of *= factor; }) * gigahertz),
+          .divide =
+              in_hundredths(of_integers([&](std::uint64_t& of) { of = dividend / (of | 1); }, rounds / 10) * gigahertz),
+          .floating = in_hundredths(of_floating() * gigahertz),
+          .branch = in_hundredths(branch * gigahertz),
+          .call = in_hundredths(of_call_and_return() / 2 * gigahertz),
+          .mispredict = in_hundredths(of_misprediction() * gigahertz)};
+}
+
+double chase_ns(std::span<std::byte> memory, std::size_t line_bytes) {
+  void** at = link_chase(memory, line_bytes);
+  const std::size_t lines = std::max<std::size_t>(memory.size() / line_bytes, 1);
+  const std::size_t steps = std::clamp<std::size_t>(lines, 4096, 65536);
+  at = follow_chase(at, std::max(lines, steps));
+  const double all = median_ns([&] { at = follow_chase(at, steps); });
+  changed(at);
+  return all / static_cast<double>(steps);
+}
+
+namespace {
+
+// A cycle of lines larger than the caches. Where a measurement ends in it, the next begins: what the last has brought
+// into a cache is met by nobody.
+struct long_chase {
+  long_chase(std::span<std::byte> memory, std::size_t line_bytes)
+      : at{link_chase(memory, line_bytes)}, lines{memory.size() / line_bytes} {}
+  // Where `Count` chases begin, far from each other.
+  template <std::size_t Count>
+  std::array<void**, Count> beginnings() {
+    std::array<void**, Count> made;
+    for (void**& begin : made) begin = at = follow_chase(at, lines / Count);
+    return made;
+  }
+  void** at;
+  std::size_t lines;
+};
+
+template <std::size_t Count>
+double side_by_side_ns(long_chase& cycle) {
+  constexpr std::size_t steps = 40'000 / Count;
+  std::array<void**, Count> at = cycle.beginnings<Count>();
+  const double all = least_ns([&] {
+    for (std::size_t i = 0; i < steps; ++i)
+      for (std::size_t j = 0; j < Count; ++j) at[j] = static_cast<void**>(*at[j]);
+  });
+  cycle.at = at[0];
+  return all / static_cast<double>(steps * Count);
+}
+
+// Four additions that do not wait for each other.
+[[gnu::always_inline]] inline void four_additions(std::array<std::uint64_t, 4>& of, std::size_t) {
+  for (std::uint64_t& each : of) {
+    each += 3;
+    changed(each);
+  }
+}
+
+template <std::size_t... I>
+double two_misses_ns(std::array<void**, 2>& at, std::index_sequence<I...>) {
+  constexpr std::size_t steps = 1000;
+  auto& [a, b] = at;
+  return least_ns([&] {
+           std::array<std::uint64_t, 4> sums{};
+           for (std::size_t i = 0; i < steps; ++i) {
+             a = static_cast<void**>(*a);
+             (four_additions(sums, I), ...);
+             b = static_cast<void**>(*b);
+             (four_additions(sums, I), ...);
+           }
+         }) /
+         steps;
+}
+
+constexpr std::size_t window_step = 32;
+
+template <std::size_t... I>
+std::vector<double> for_each_window(std::array<void**, 2> at, std::index_sequence<I...>) {
+  return {two_misses_ns(at, std::make_index_sequence<(I + 1) * window_step / 4>{})...};
+}
+
+// Lines of `streams` streams side by side, each load's address waiting for the load before.
+double line_by_line_ns(std::span<std::byte> memory, std::size_t line_bytes, std::size_t streams) {
+  const std::size_t length = memory.size() / streams / line_bytes * line_bytes;
+  const std::size_t steps = std::min<std::size_t>(length / line_bytes, 400'000 / streams / samples_of_each);
+  std::size_t done = 0;
+  std::uint64_t zero = 0;
+  const double all = least_ns([&] {
+    for (std::size_t i = 0; i < steps; ++i) {
+      const std::size_t line = (done + i) * line_bytes % length;
+      for (std::size_t s = 0; s < streams; ++s)
+        zero += *reinterpret_cast<const std::uint64_t*>(memory.data() + s * length + line + zero);
+    }
+    done += steps;
+  });
+  changed(zero);
+  return all / static_cast<double>(steps * streams);
+}
+
+}  // namespace
+
+std::uint32_t loads_under_way(std::span<std::byte> memory, std::size_t line_bytes) {
+  long_chase cycle{memory, line_bytes};
+  const double one = side_by_side_ns<1>(cycle);
+  const double most = one / std::min({side_by_side_ns<4>(cycle), side_by_side_ns<8>(cycle), side_by_side_ns<12>(cycle),
+                                      side_by_side_ns<16>(cycle), side_by_side_ns<24>(cycle),
+                                      side_by_side_ns<32>(cycle), side_by_side_ns<48>(cycle)});
+  return std::max(1U, static_cast<std::uint32_t>(std::lround(most)));
+}
+
+std::uint32_t instructions_under_way(std::span<std::byte> memory, std::size_t line_bytes) {
+  long_chase cycle{memory, line_bytes};
+  const std::vector<double> times =
+      for_each_window(cycle.beginnings<2>(), std::make_index_sequence<1024 / window_step>{});
+  const double together = *std::min_element(times.begin(), times.begin() + 4);
+  // From here on the second miss begins when the first is over.
+  const auto apart = std::find_if(times.begin(), times.end(), [&](double ns) { return ns > 1.5 * together; });
+  return apart == times.end() ? 0 : static_cast<std::uint32_t>((apart - times.begin()) * window_step);
+}
+
+std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns) {
+  constexpr std::size_t behind = 31;  // for each that misses: so the buffer holds only a few of these
+  constexpr std::size_t steps = 10'000;
+  const std::size_t lines = memory.size() / line_bytes;
+  std::uint64_t random = 23;  // a linear congruential generator: its upper half is good enough
+  std::array<std::uint64_t, behind * 8> near{};
+  const double all = median_ns([&] {
+    for (std::size_t step = 0; step < steps; ++step) {
+      random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+      const std::size_t line = (random >> 32) * lines >> 32;
+      *reinterpret_cast<volatile std::uint64_t*>(memory.data() + line * line_bytes) = random;
+      for (std::size_t i = 0; i < behind; ++i) *const_cast<volatile std::uint64_t*>(&near[i * 8]) = random;
+    }
+  });
+  return std::max(
+      1U, static_cast<std::uint32_t>(std::lround(latency_ns * static_cast<double>((behind + 1) * steps) / all)));
+}
+
+stream_figures streams_followed(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns) {
+  constexpr double restart_misses = 3;  // that a prefetcher needs to see before it knows a stream
+  std::fill(memory.begin(), memory.end(), std::byte{0});
+  stream_figures found;
+  for (const std::uint32_t streams : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
+    const double ns = line_by_line_ns(memory, line_bytes, streams);
+    if (ns > latency_ns / 2) break;
+    if (streams == 1) {
+      found.lines = static_cast<std::uint32_t>(std::lround(latency_ns / ns));
+      const double page_ns = ns * static_cast<double>(small_page_bytes) / static_cast<double>(line_bytes);
+      found.page_bytes = page_ns < restart_misses * latency_ns ? situ::detail::huge_page_bytes : small_page_bytes;
+    }
+    found.streams = streams;
+  }
+  return found;
+}
+
+}  // namespace situ::machine::detail

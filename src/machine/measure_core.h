@@ -1,0 +1,39 @@
+// What measure.h times of one core: its clock, its instructions, and how far it goes on past a miss. All run on the
+// calling thread, which has been pinned, and give the median of several samples.
+#pragma once
+
+#include <situ/machine/measure.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace situ::machine::detail {
+
+// In GHz: additions that wait for each other, one a cycle. cost: milliseconds.
+[[nodiscard]] double core_gigahertz();
+// Of a core with that clock, as `instruction_cycles` counts them: apart from what the accesses wait. cost: 50 ms.
+[[nodiscard]] instruction_cycles core_cycles(double gigahertz);
+
+// Nanoseconds of one dependent load each through `memory`, which is linked for it (link_chase), warm.
+[[nodiscard]] double chase_ns(std::span<std::byte> memory, std::size_t line_bytes);
+
+// What a core has under way past the caches. `memory` is larger than all of them; a load of it takes `latency_ns`.
+// Each writes to the memory. cost: 50 ms each.
+
+// Loads that miss.
+[[nodiscard]] std::uint32_t loads_under_way(std::span<std::byte> memory, std::size_t line_bytes);
+// Instructions from a load that misses to the first that cannot begin before that load is done; 0 where more than 1000.
+[[nodiscard]] std::uint32_t instructions_under_way(std::span<std::byte> memory, std::size_t line_bytes);
+// Stores behind one whose line misses.
+[[nodiscard]] std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns);
+
+// What is fetched ahead of loads that wait for each other and go through memory line by line.
+struct stream_figures {
+  std::uint32_t streams = 0;     // side by side, that are fetched ahead of; 0: nothing is
+  std::uint32_t lines = 0;       // ahead of one
+  std::uint64_t page_bytes = 0;  // at whose end a stream has to be found anew
+};
+[[nodiscard]] stream_figures streams_followed(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns);
+
+}  // namespace situ::machine::detail
