@@ -23,6 +23,7 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "burst_bytes", n.burst_bytes);
   put_known(out, "channels", n.channels);
   put_known(out, "entries", n.entries);
+  put_known(out, "width", n.width);
   put_known(out, "window", n.window);
   put_known(out, "store_buffer", n.store_buffer);
   put_known(out, "outstanding", n.outstanding);

@@ -324,7 +324,8 @@ class measurer {
       const double gigahertz = detail::core_gigahertz();
       core_result found{.from = from,
                         .hertz = static_cast<std::uint64_t>(std::llround(gigahertz * 1000)) * 1'000'000,
-                        .cycles = detail::core_cycles(gigahertz)};
+                        .cycles = detail::core_cycles(gigahertz),
+                        .width = detail::core_width(gigahertz)};
       if (bytes < 2 * largest_cache(from)) {
         result_.skipped.push_back("misses under way: too little memory to outgrow the caches");
       } else {
@@ -377,6 +378,7 @@ void put_core(tree_builder& builder, const tree& machine, const core_result& cor
     if (n.kind == node_kind::core) {
       facts.hertz = core.hertz;
       facts.cycles = core.cycles;
+      facts.width = core.width;
       facts.window = core.window;
       facts.store_buffer = core.window > 0 ? core.store_buffer : 0;
     }

@@ -58,7 +58,7 @@ constexpr std::size_t rounds = 20'000;
 template <class Step>
 double of_integers(Step&& step, std::size_t turns = rounds) {
   std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
-  const double all = median_ns([&] {
+  const double all = least_ns([&] {
     for (std::size_t i = 0; i < turns; ++i)
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
@@ -71,32 +71,33 @@ double of_integers(Step&& step, std::size_t turns = rounds) {
 
 [[gnu::always_inline]] inline void changed(double& value) { asm volatile("" : SITU_IN_FLOATING_REGISTER(value)); }
 
-// Multiplications and additions in turns.
-double of_floating() {
-  constexpr std::size_t chains = 12;
+template <std::size_t... I>
+double of_floating(std::index_sequence<I...>) {
   double factor = 0.75;
   double more = 0.25;
   changed(factor);
   changed(more);
-  const double all = median_ns([&, factor, more] {
-    std::array<double, chains> v;
-    v.fill(1.0);
-    for (std::size_t i = 0; i < rounds; ++i)
-#pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) {
-#pragma GCC unroll 12
-        for (std::size_t k = 0; k < chains; ++k) changed(v[k] *= factor);
-#pragma GCC unroll 12
-        for (std::size_t k = 0; k < chains; ++k) changed(v[k] += more);
-      }
+  std::array<double, sizeof...(I)> v;
+  v.fill(1.0);
+  const double all = least_ns([&v, factor, more] {
+    std::array<double, sizeof...(I)> here = v;
+    for (std::size_t i = 0; i < rounds; ++i) {
+      (changed(std::get<I>(here) *= factor), ...);
+      (changed(std::get<I>(here) += more), ...);
+      (changed(std::get<I>(here) *= factor), ...);
+      (changed(std::get<I>(here) += more), ...);
+    }
+    v = here;
   });
-  return all / static_cast<double>(rounds * 4 * chains);
+  return all / static_cast<double>(rounds * 4 * sizeof...(I));
 }
+// Multiplications and additions in turns, twelve of them independent.
+double of_floating() { return of_floating(std::make_index_sequence<12>{}); }
 
 // A comparison and a branch that is not taken.
 double of_branch_not_taken() {
   std::uint64_t a = 1;
-  return median_ns([&] {
+  return least_ns([&] {
            for (std::size_t i = 0; i < rounds; ++i)
 #pragma GCC unroll 16
              for (int j = 0; j < 16; ++j) {
@@ -109,7 +110,7 @@ double of_branch_not_taken() {
 }
 // A subtraction and a branch that is taken.
 double of_branch_taken() {
-  return median_ns([&] {
+  return least_ns([&] {
            std::uint64_t left = rounds * 16;
            do changed(left);
            while (--left != 0);
@@ -119,7 +120,7 @@ double of_branch_taken() {
 
 [[gnu::noinline]] void called() { asm volatile(""); }
 double of_call_and_return() {
-  return median_ns([&] {
+  return least_ns([&] {
            for (std::size_t i = 0; i < rounds; ++i) {
              called();
              called();
@@ -136,7 +137,7 @@ double of_call_and_return() {
 
 double of_branches_on(const std::vector<std::uint8_t>& bits) {
   std::uint64_t sum = 0;
-  return median_ns([&] {
+  return least_ns([&] {
            for (const std::uint8_t bit : bits) {
              if (bit != 0) {
                sum += 3;
@@ -165,7 +166,7 @@ double in_hundredths(double value) { return std::max(0.01, std::round(value * 10
 
 double core_gigahertz() {
   std::uint64_t sum = 0;
-  const double all = median_ns([&] {
+  const double all = least_ns([&] {
     std::uint64_t here = sum;
     for (std::size_t i = 0; i < rounds; ++i)
 #pragma GCC unroll 32
@@ -193,6 +194,36 @@ instruction_cycles core_cycles(double gigahertz) {
           .branch = in_hundredths(branch * gigahertz),
           .call = in_hundredths(of_call_and_return() / 2 * gigahertz),
           .mispredict = in_hundredths(of_misprediction() * gigahertz)};
+}
+
+double core_width(double gigahertz) {
+  const std::array<std::uint64_t, 4> words{1, 2, 3, 4};
+  double factor = 0.75;
+  changed(factor);
+  const double all = least_ns([&] {
+    std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+    double p = 1, q = 1, r = 1, s = 1;
+    const std::uint64_t* from = words.data();
+    const auto six = [&](std::uint64_t& x, std::uint64_t& y, std::uint64_t& z, double& of, std::size_t at) {
+      x += 3;
+      y += 3;
+      of *= factor;
+      z += 3;
+      asm volatile("" : "+r"(x), "+r"(y), "+r"(z), SITU_IN_FLOATING_REGISTER(of), "+r"(from));
+      std::uint64_t first = from[at];
+      std::uint64_t second = from[at + 1];
+      asm volatile("" : "+r"(first), "+r"(second));
+    };
+    for (std::size_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+        six(a, b, c, p, 0);
+        six(d, e, f, q, 2);
+        six(a, b, c, r, 0);
+        six(d, e, f, s, 2);
+      }
+  });
+  return std::round(static_cast<double>(rounds * 4 * 24) / (all * gigahertz) * 10) / 10;
 }
 
 double chase_ns(std::span<std::byte> memory, std::size_t line_bytes) {

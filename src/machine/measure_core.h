@@ -14,6 +14,9 @@ namespace situ::machine::detail {
 [[nodiscard]] double core_gigahertz();
 // Of a core with that clock, as `instruction_cycles` counts them: apart from what the accesses wait. cost: 50 ms.
 [[nodiscard]] instruction_cycles core_cycles(double gigahertz);
+// Instructions a cycle: of additions, multiplications of floating numbers and loads that hit, 3 to 1 to 2. cost:
+// milliseconds.
+[[nodiscard]] double core_width(double gigahertz);
 
 // Nanoseconds of one dependent load each through `memory`, which is linked for it (link_chase), warm.
 [[nodiscard]] double chase_ns(std::span<std::byte> memory, std::size_t line_bytes);

@@ -69,6 +69,7 @@ const model_key model_keys[] = {
     {"channels", {node_kind::memory}},
     {"entries", {node_kind::device}},
     {"cycles", {node_kind::core}},
+    {"width", {node_kind::core}},
     {"window", {node_kind::core}},
     {"store_buffer", {node_kind::core}},
     {"outstanding", {node_kind::cache}},
@@ -223,6 +224,7 @@ class reader {
                       "channels",
                       "entries",
                       "cycles",
+                      "width",
                       "window",
                       "store_buffer",
                       "outstanding",
@@ -326,6 +328,7 @@ class reader {
     facts.burst_bytes = small(table, "burst_bytes");
     facts.channels = small(table, "channels");
     facts.entries = small(table, "entries");
+    facts.width = table.number("width", 0);
     facts.window = small(table, "window");
     facts.store_buffer = small(table, "store_buffer");
     facts.outstanding = small(table, "outstanding");

@@ -181,6 +181,7 @@ class writer {
     count("channels", n.channels);
     count("entries", n.entries);
     cycles(n.cycles);
+    if (n.width > 0) out_ += fmt::format("width = {}\n", n.width);
     count("window", n.window);
     count("store_buffer", n.store_buffer);
     count("outstanding", n.outstanding);

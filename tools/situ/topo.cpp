@@ -153,6 +153,7 @@ void print_core(const machine::tree& tree, const machine::core_result& core) {
       "{}, a branch not foreseen {}\n",
       tree.label(core.from), static_cast<double>(core.hertz) * 1e-9, c.integer, c.multiply, c.divide, c.floating,
       c.branch, c.call, c.mispredict);
+  fmt::print("  width: {} instructions of several classes a cycle\n", core.width);
   fmt::print("  past a miss: {} instructions, {} loads that miss, {} stores\n",
              core.window == 0 ? "any number of" : fmt::format("{}", core.window), core.misses, core.store_buffer);
   if (core.stream_count > 0)
@@ -293,6 +294,7 @@ ordered_json json_of(const machine::measurements& measured) {
                      {"branch", core.cycles.branch},
                      {"call", core.cycles.call},
                      {"mispredict", core.cycles.mispredict}}},
+                   {"width", core.width},
                    {"window", core.window},
                    {"store_buffer", core.store_buffer},
                    {"misses", core.misses},

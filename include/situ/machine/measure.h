@@ -70,6 +70,7 @@ struct core_result {
   node_id from = no_node;          // the processor that measured
   std::uint64_t hertz = 0;         // of additions that wait for each other, one a cycle
   instruction_cycles cycles;       // by the distance of independent instructions; branches half taken, half not
+  double width = 0;                // instructions of several classes a cycle
   std::uint32_t window = 0;        // instructions from a miss to one that overlaps with it; zero: none has been found
   std::uint32_t store_buffer = 0;  // stores that wait behind one that misses
   std::uint32_t misses = 0;        // loads that miss all caches, under way at a time

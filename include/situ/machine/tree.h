@@ -168,6 +168,7 @@ struct node_facts {
   std::uint32_t channels = 0;                     // of a memory
   std::uint32_t entries = 0;                      // of a device: what it holds or has under way at a time
   instruction_cycles cycles;                      // of a core
+  double width = 0;                               // of a core: instructions of several classes a cycle; 0: they add up
   std::uint32_t window = 0;                       // of a core: instructions under way, so that it goes on past a miss
   std::uint32_t store_buffer = 0;                 // of a core with a window: stores that wait for their lines
   std::uint32_t outstanding = 0;                  // of a cache: misses under way at a time

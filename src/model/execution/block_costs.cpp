@@ -98,6 +98,13 @@ struct one_instruction {
   return made;
 }
 
+[[nodiscard]] bool is_of_frame(const one_instruction& one) noexcept {
+  return std::any_of(one.operands, one.operands + one.is.operand_count_visible, [](const ZydisDecodedOperand& of) {
+    return of.type == ZYDIS_OPERAND_TYPE_MEMORY && of.mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+           (of.mem.base == ZYDIS_REGISTER_RSP || of.mem.base == ZYDIS_REGISTER_RBP);
+  });
+}
+
 // `told`: accesses whose hooks have been called, and whose instructions are still to come.
 void count(block_instructions& block, const one_instruction& one, std::uint32_t& told) noexcept {
   const ZydisMnemonic what = one.is.mnemonic;
@@ -110,6 +117,8 @@ void count(block_instructions& block, const one_instruction& one, std::uint32_t&
     ++block.multiply;
   } else if (divides(what)) {
     ++block.divide;
+  } else if (category == ZYDIS_CATEGORY_DATAXFER && is_of_frame(one)) {
+    ++block.frame;
   } else {
     ++(is_floating(one) ? block.floating : block.integer);
   }
@@ -167,12 +176,17 @@ block_instructions read_block(std::uintptr_t code) noexcept {
   return block;
 }
 
-std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles,
-                          time_ps period) noexcept {
-  const double sum = block.integer * cycles.integer + block.multiply * cycles.multiply + block.divide * cycles.divide +
-                     block.floating * cycles.floating + block.branch * cycles.branch + block.call * cycles.call;
+std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles, time_ps period,
+                          double width) noexcept {
+  const double of_class[] = {block.integer * cycles.integer, block.multiply * cycles.multiply,
+                             block.divide * cycles.divide,   block.floating * cycles.floating,
+                             block.branch * cycles.branch,   block.call * cycles.call};
+  const std::uint32_t count = width > 0 ? block.count() - block.frame : block.count();
+  double sum = block.frame * cycles.integer;
+  for (const double each : of_class) sum += each;
+  if (width > 0) sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)), count / width);
   const double picoseconds = std::clamp(std::round(sum * static_cast<double>(period)), 1.0, 4294967295.0);
-  return std::uint64_t{block.count()} << 32 | static_cast<std::uint64_t>(picoseconds);
+  return std::uint64_t{count} << 32 | static_cast<std::uint64_t>(picoseconds);
 }
 
 }  // namespace situ::model

@@ -10,7 +10,8 @@
 //   floating  all else that computes with floating numbers, vectors of them too: one, however wide
 //   branch    jumps, taken or not
 //   call      calls and returns
-//   integer   all else: moves, loads and stores without a hook (of the stack), logic, integer vectors, atomics
+//   frame     moves from and to the function's frame, without a hook
+//   integer   all else: moves, other loads and stores without a hook, logic, integer vectors, atomics
 //
 // Worked example, the loop of tests/model/walk.cpp, sum += first[i]:
 //
@@ -30,12 +31,15 @@ namespace situ::model {
 // How many instructions of each class a block has.
 struct block_instructions {
   std::uint32_t integer = 0;
+  std::uint32_t frame = 0;
   std::uint32_t multiply = 0;
   std::uint32_t divide = 0;
   std::uint32_t floating = 0;
   std::uint32_t branch = 0;
   std::uint32_t call = 0;
-  [[nodiscard]] std::uint32_t count() const noexcept { return integer + multiply + divide + floating + branch + call; }
+  [[nodiscard]] std::uint32_t count() const noexcept {
+    return integer + frame + multiply + divide + floating + branch + call;
+  }
   friend bool operator==(const block_instructions&, const block_instructions&) = default;
 };
 
@@ -43,7 +47,15 @@ struct block_instructions {
 [[nodiscard]] block_instructions read_block(std::uintptr_t code) noexcept;
 
 // What the hook keeps of a block: picoseconds in the lower half, how many instructions in the upper. Never 0.
+//
+// Without a width the cycles of all instructions add up, and moves of the frame are integer instructions. A core with a
+// width does instructions of several classes at a time: a block takes what its classes take that takes longest, or what
+// all take at that many a cycle. Moves of the frame are not counted for it: nearly all of them are there because a hook
+// may change registers.
+//
+// Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, 6 of them a cycle:
+// max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.
 [[nodiscard]] std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles,
-                                        time_ps period) noexcept;
+                                        time_ps period, double width = 0) noexcept;
 
 }  // namespace situ::model

@@ -52,7 +52,9 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     c.goes_ahead = machine_->goes_ahead(i);
     if (std::find(tiles_.begin(), tiles_.end(), c.tile) == tiles_.end()) tiles_.push_back(c.tile);
     c.period_ps = machine_->period_ps(i);
-    c.issue_ps = static_cast<time_ps>(machine_->cycles(i).integer * static_cast<double>(c.period_ps) + 0.5);
+    const double width = machine_->width(i);
+    const double issue_cycles = width > 0 ? 1 / width : machine_->cycles(i).integer;
+    c.issue_ps = static_cast<time_ps>(issue_cycles * static_cast<double>(c.period_ps) + 0.5);
     c.hit_ps = shape.hit_ps;
     c.front = &no_front;
     if (shape.entries != nullptr) {

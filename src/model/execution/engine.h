@@ -85,7 +85,7 @@ struct core {
   std::uint32_t tile = 0;
   bool is_device = false;   // of a device: no core of the machine's, whose instructions and accesses take no time
   bool goes_ahead = false;  // past a miss: all its accesses are the machine's
-  time_ps issue_ps = 0;     // of such a core: an access's part of its width, that of an integer instruction
+  time_ps issue_ps = 0;     // of such a core: an access's part of its width, or what an integer instruction takes
   branch_predictor* branches = nullptr;  // of one that foresees them: all its blocks are the engine's
   time_ps mispredict_ps = 0;
   std::uint64_t mispredicted = 0;

@@ -20,7 +20,8 @@ void engine::give_block_costs() {
   for (core& c : cores_) {
     const auto like = std::ranges::find_if(cores_, [&](const core& other) {
       return other.block_costs != nullptr && other.period_ps == c.period_ps &&
-             machine_->cycles(other.index) == machine_->cycles(c.index);
+             machine_->cycles(other.index) == machine_->cycles(c.index) &&
+             machine_->width(other.index) == machine_->width(c.index);
     });
     if (like != cores_.end()) {
       c.block_costs = like->block_costs;
@@ -47,14 +48,12 @@ void engine::give_branch_predictors() {
   }
 }
 
-// What the core does next hangs on a branch that it has not foreseen: it begins anew when it knows.
+// What the core has begun on the wrong path is thrown away, but for the lines that it has asked for: these are taken
+// for those that the right path needs, too, and so it does not wait here for the loads that the branch hangs on.
 void engine::go_to_block(core& c, std::uintptr_t code) {
-  const bool foreseen = c.branches->go_to(code);
-  if (!foreseen && !fast_forward_) {
-    c.clock = machine_->resolve_branch(c.index, c.clock) + c.mispredict_ps;
-    ++c.mispredicted;
-  }
-  machine_->pass_branch(c.index);
+  if (c.branches->go_to(code) || fast_forward_) return;
+  c.clock += c.mispredict_ps;
+  ++c.mispredicted;
 }
 
 // Code of shared libraries that are compiled with the hooks is read each time: their addresses differ from run to run.
@@ -65,8 +64,9 @@ void engine::begin_new_block(std::uintptr_t code) {
   const bool is_own = at < program_bytes();
   if (c.branches != nullptr) go_to_block(c, is_own ? code : (code & 4095) + 1);
   if (is_own && c.block_costs[at] != 0) return c.add_block(c.block_costs[at]);
-  const std::uint64_t cost = packed_cost(
-      read_block(code), c.is_device ? machine::instruction_cycles{} : machine_->cycles(c.index), c.period_ps);
+  const std::uint64_t cost =
+      packed_cost(read_block(code), c.is_device ? machine::instruction_cycles{} : machine_->cycles(c.index),
+                  c.period_ps, c.is_device ? 0 : machine_->width(c.index));
   if (is_own) c.block_costs[at] = cost;
   c.add_block(cost);
 }

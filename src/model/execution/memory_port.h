@@ -42,6 +42,8 @@ class memory_port {
   [[nodiscard]] virtual time_ps period_ps(std::uint32_t core) const = 0;
   // Of each class of instruction.
   [[nodiscard]] virtual const machine::instruction_cycles& cycles(std::uint32_t core) const = 0;
+  // How many instructions of several classes it does in a cycle; 0: one after the other.
+  [[nodiscard]] virtual double width(std::uint32_t) const { return 0; }
   // Stays where it is as long as the machine lives.
   [[nodiscard]] virtual front_cache front(std::uint32_t core) const = 0;
 
@@ -54,9 +56,6 @@ class memory_port {
   virtual time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) {
     return access(core, of.address, of.bytes, of.kind, now);
   }
-  // Of such a core: a branch that was not foreseen is known at the time that comes back; one was passed by.
-  virtual time_ps resolve_branch(std::uint32_t, time_ps now) { return now; }
-  virtual void pass_branch(std::uint32_t) {}
   // When all is done that it has under way.
   virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
   // Operations on all caches of the core's tile for [begin, end); a whole address space is all that they hold. When

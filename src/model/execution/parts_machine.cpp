@@ -37,6 +37,7 @@ class parts_machine final : public memory_port {
   [[nodiscard]] const machine::instruction_cycles& cycles(std::uint32_t core) const override {
     return machine_.spec().cores[core].cycles;
   }
+  [[nodiscard]] double width(std::uint32_t core) const override { return machine_.spec().cores[core].width; }
   [[nodiscard]] front_cache front(std::uint32_t core) const override {
     if (!machine_.has_data_cache(core)) return {};
     const set_associative_cache& cache = machine_.first_data_cache(core);
@@ -56,8 +57,6 @@ class parts_machine final : public memory_port {
   time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) override {
     return machine_.access_ahead(core, of, now);
   }
-  time_ps resolve_branch(std::uint32_t core, time_ps now) override { return machine_.resolve_branch(core, now); }
-  void pass_branch(std::uint32_t core) override { machine_.pass_branch(core); }
   time_ps wait_for_all(std::uint32_t core, time_ps now) override { return machine_.wait_for_all(core, now); }
   time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
     return machine_.write_back(core, begin, end, now);

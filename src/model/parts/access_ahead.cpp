@@ -29,18 +29,6 @@ time_ps modelled_machine::access_ahead(std::uint32_t core, const window_access& 
   return goes_on;
 }
 
-time_ps modelled_machine::resolve_branch(std::uint32_t core, time_ps now) {
-  impl::core_state& c = impl_->cores[core];
-  const time_ps known = c.past_misses->dependence.ready_since(c.past_misses->loads_till_branch, now);
-  c.waited += known - now;
-  return known;
-}
-
-void modelled_machine::pass_branch(std::uint32_t core) noexcept {
-  impl::ahead& of = *impl_->cores[core].past_misses;
-  of.loads_till_branch = of.dependence.count();
-}
-
 time_ps modelled_machine::wait_for_all(std::uint32_t core, time_ps now) {
   impl::core_state& c = impl_->cores[core];
   if (!c.past_misses) return now;

@@ -186,6 +186,7 @@ class spec_maker {
       if (n.kind == node_kind::core || n.kind == node_kind::processing_unit) {
         if (hertz == 0) hertz = n.hertz;
         if (core.cycles == machine::instruction_cycles{}) core.cycles = n.cycles;
+        if (core.width == 0) core.width = n.width;
         if (core.window == 0) core.window = n.window;
         if (n.store_buffer > 0 && core.store_buffer == 1) core.store_buffer = n.store_buffer;
       }
@@ -203,6 +204,8 @@ class spec_maker {
     core.period = period_of(hertz);
     if (c.mispredict > 0 && core.window == 0)
       fail(id, "mispredict is of a core that goes on past a branch; give it a window, or remove mispredict");
+    if (core.width > 0 && core.window == 0)
+      fail(id, "width is of a core that goes on past a miss; give it a window, or remove width");
     if (core.window > 0) check_window(id, core);
     spec_.tiles[core.tile].cores.push_back(static_cast<std::uint32_t>(spec_.cores.size()));
     spec_.cores.push_back(std::move(core));

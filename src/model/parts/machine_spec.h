@@ -30,6 +30,7 @@ struct core_spec {
   std::uint32_t tile = 0;
   time_ps period = 0;
   machine::instruction_cycles cycles;     // of each class
+  double width = 0;                       // instructions of several classes a cycle; 0: their cycles add up
   std::uint32_t window = 0;               // instructions under way; 0: it waits for each read
   std::uint32_t store_buffer = 1;         // of one with a window: stores that wait for their lines
   std::vector<std::uint32_t> data_path;   // caches from the nearest on

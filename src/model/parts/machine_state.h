@@ -30,8 +30,7 @@ struct modelled_machine::impl {
   struct ahead {
     instruction_window window;
     load_dependence dependence;
-    time_ps settled = 0;                  // the core asks for nothing before that
-    std::uint64_t loads_till_branch = 0;  // before its last branch
+    time_ps settled = 0;  // the core asks for nothing before that
   };
   struct core_state {
     std::uint32_t tile = 0;

@@ -70,11 +70,6 @@ class modelled_machine {
   // load_dependence.h say what it waits for. Throws as access() does.
   [[nodiscard]] bool goes_ahead(std::uint32_t core) const noexcept;
   time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now);
-  // A branch was not foreseen: when the core knows, which is when the loads since its last branch are there. pre:
-  // goes_ahead().
-  time_ps resolve_branch(std::uint32_t core, time_ps now);
-  // A branch: loads from here on are those since the last one. pre: goes_ahead().
-  void pass_branch(std::uint32_t core) noexcept;
   // When everything is done that the core has under way.
   time_ps wait_for_all(std::uint32_t core, time_ps now);
 
