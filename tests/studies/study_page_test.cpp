@@ -12,15 +12,17 @@ namespace situ::studies {
 namespace {
 
 study_result sample() {
-  return {.name = "sample",
-          .title = "A <sample> & more",
-          .source = "nowhere",
-          .parts = {{.name = "one",
-                     .title = "Part one",
-                     .rows = {{.what = "time", .unit = "us", .paper = 2, .ours = 2.5, .from = origin::predicted},
-                              {.what = "later", .unit = "us", .paper = 1}},
-                     .plots = {{"Plot", "x", "y", {{"line", {{1, 10}, {100, 1000}, {0, 5}}}}}},
-                     .missing = {"something"}}}};
+  return {
+      .name = "sample",
+      .title = "A <sample> & more",
+      .source = "nowhere",
+      .parts = {{.name = "one",
+                 .title = "Part one",
+                 .rows = {{.what = "time", .unit = "us", .paper = 2, .ours = 2.5, .from = origin::predicted},
+                          {.what = "later", .unit = "us", .paper = 1}},
+                 .plots = {{"Plot", "x", "y", {{"line", {{1, 10}, {100, 1000}, {0, 5}}}}}},
+                 .grids = {{.title = "More", .headings = {"kernel", "x<y"}, .lines = {{"BF", "1.5"}, {"DST", "2"}}}},
+                 .missing = {"something"}}}};
 }
 
 TEST(comparison_row, deviates_from_a_figure_or_a_range) {
@@ -30,6 +32,7 @@ TEST(comparison_row, deviates_from_a_figure_or_a_range) {
   EXPECT_DOUBLE_EQ(*(comparison_row{.paper = 4, .paper_most = 10, .ours = 7, .ours_most = 12}).deviation(), 20);
   EXPECT_DOUBLE_EQ(*(comparison_row{.paper = 4, .paper_most = 10, .ours = 3, .ours_most = 9}).deviation(), -25);
   EXPECT_FALSE((comparison_row{.paper = 4}).deviation());
+  EXPECT_FALSE((comparison_row{.ours = 4}).deviation());  // the paper has no figure
 }
 
 TEST(study_page, text_has_a_row_a_figure) {
@@ -37,6 +40,7 @@ TEST(study_page, text_has_a_row_a_figure) {
   EXPECT_NE(text.find("time    us    2      2.5      +25.0 %"), std::string::npos) << text;
   EXPECT_NE(text.find("later   us    1      not yet"), std::string::npos) << text;
   EXPECT_NE(text.find("not yet: something"), std::string::npos);
+  EXPECT_NE(text.find("  More\n  kernel  x<y\n  BF      1.5\n  DST     2\n"), std::string::npos) << text;
 }
 
 TEST(study_page, json_is_read_back) {
@@ -47,6 +51,7 @@ TEST(study_page, json_is_read_back) {
   EXPECT_EQ(part["rows"][0]["from"], "predicted");
   EXPECT_TRUE(part["rows"][1]["ours"].is_null());
   EXPECT_EQ(part["plots"][0]["lines"][0]["points"][1][1], 1000);
+  EXPECT_EQ(part["grids"][0]["lines"][1][1], "2");
 }
 
 TEST(study_page, html_is_on_its_own_and_escaped) {
@@ -57,6 +62,8 @@ TEST(study_page, html_is_on_its_own_and_escaped) {
   EXPECT_NE(html.find("<tr class=\"far\"><td>time</td>"), std::string::npos);
   EXPECT_NE(html.find("<tr class=\"missing\"><td>later</td>"), std::string::npos);
   EXPECT_NE(html.find("</svg>"), std::string::npos);
+  EXPECT_NE(html.find("<h3>More</h3>\n<table><tr><th>kernel</th><th>x&lt;y</th></tr>\n<tr><td>BF</td>"),
+            std::string::npos);
 }
 
 // Two decades across, 62 to 508 pixels; two up, 316 to 30.
@@ -73,7 +80,7 @@ TEST(studies, are_found_by_name) {
     (void)study_named("nemesis");
     FAIL() << "there is no such study";
   } catch (const error& failure) {
-    EXPECT_EQ(failure.message(), "there is no study nemesis: there is nemesys");
+    EXPECT_EQ(failure.message(), "there is no study nemesis: there is nemesys, host");
   }
 }
 
