@@ -12,16 +12,17 @@ namespace {
 using test::mixed;
 using test::pattern;
 
-constexpr std::size_t block_bytes = (std::size_t{5} << 20) + 8192;
+constexpr std::size_t most_bytes = test::or_modelled(std::size_t{5} << 20, std::size_t{1} << 14) - 1;
+constexpr std::size_t block_bytes = test::or_modelled(most_bytes, std::size_t{2} * most_bytes) + 8193;
 
 // Sizes at, below and above words, lines, pages and what a large memcpy treats differently.
 std::vector<std::size_t> transfer_sizes() {
   std::vector<std::size_t> sizes{0};
   for (std::size_t size = 1; size <= (std::size_t{1} << 20); size *= 4)
     for (const std::size_t near : {size - 1, size, size + 1, size + size / 3}) sizes.push_back(near);
-  for (const std::size_t size :
-       {std::size_t{4095}, std::size_t{8191}, (std::size_t{1} << 21) + 5, (std::size_t{5} << 20) - 1})
+  for (const std::size_t size : {std::size_t{4095}, std::size_t{8191}, (std::size_t{1} << 21) + 5, most_bytes})
     sizes.push_back(size);
+  std::erase_if(sizes, [](std::size_t size) { return size > most_bytes; });
   return sizes;
 }
 

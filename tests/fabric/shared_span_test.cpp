@@ -131,8 +131,7 @@ TEST_P(spans, of_a_vector_that_lies_in_a_segment_itself_end_at_another_place) {
     EXPECT_EQ(*there, shared_vector(10, static_cast<int>(next)));
     there->~vector();
     deallocate(all[next]);
-    barrier();
-    EXPECT_EQ(memory_statistics().live_blocks, before);
+    EXPECT_EQ(test::settled_memory().live_blocks, before);
   });
 }
 

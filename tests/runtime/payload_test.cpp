@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, payloads, testing::ValuesIn(test::layouts({1, 
 
 template <class F>
 void expect_assertion(F misuse, std::string_view advice) {
-  if (test::with_thread_sanitizer) GTEST_SKIP() << "ends a process";
+  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
   testing::internal::CaptureStderr();
   const launch_result result = test::launch_on({launch_mode::processes, 2}, [&] {
     ::prctl(PR_SET_DUMPABLE, 0);  // no core file

@@ -51,7 +51,7 @@ template <std::size_t Bytes>
 
 struct task_stacks : testing::Test {
   void SetUp() override {
-    if (test::with_thread_sanitizer) GTEST_SKIP() << "places as processes: ThreadSanitizer forks badly";
+    if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
   }
 };
 

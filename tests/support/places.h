@@ -40,8 +40,28 @@ inline constexpr bool with_sanitizer = true;
 inline constexpr bool with_sanitizer = with_thread_sanitizer;
 #endif
 
-// Rounds of a repeated check: a tenth where a sanitizer makes each ten times as slow.
-[[nodiscard]] constexpr int rounds(int count) noexcept { return with_sanitizer ? (count + 9) / 10 : count; }
+// Whether the places are those of a modelled machine (tests/modelled_tests.cmake): threads, whose time is the machine's.
+#if defined(SITU_MODEL)
+inline constexpr bool is_modelled = true;
+#else
+inline constexpr bool is_modelled = false;
+#endif
+// ThreadSanitizer forks badly; a modelled machine does not at all.
+inline constexpr bool can_fork = !with_thread_sanitizer && !is_modelled;
+inline constexpr const char* why_no_fork =
+    is_modelled ? "a modelled machine has no fork" : "ThreadSanitizer forks badly";
+
+// A size or number: the second where each access is modelled.
+template <class T>
+[[nodiscard]] constexpr T or_modelled(T usual, T modelled) noexcept {
+  return is_modelled ? modelled : usual;
+}
+
+// Rounds of a repeated check: a tenth where a sanitizer makes each ten times as slow, a fiftieth where it is modelled.
+[[nodiscard]] constexpr int rounds(int count) noexcept {
+  const int part = with_sanitizer ? 10 : or_modelled(1, 50);
+  return (count + part - 1) / part;
+}
 
 struct layout {
   launch_mode mode;
@@ -54,12 +74,12 @@ struct layout {
 inline void PrintTo(const layout& l, std::ostream* out) { *out << text_of(l); }
 [[nodiscard]] inline std::string layout_name(const testing::TestParamInfo<layout>& info) { return text_of(info.param); }
 
-// Both modes with each of these numbers of places. ThreadSanitizer sees races between threads only, and forks badly.
+// Both modes with each of these numbers of places; threads alone where nothing forks.
 [[nodiscard]] inline std::vector<layout> layouts(std::initializer_list<std::uint32_t> counts) {
   std::vector<layout> all;
   for (const launch_mode mode : {launch_mode::processes, launch_mode::threads})
     for (const std::uint32_t count : counts)
-      if (mode == launch_mode::threads || !with_thread_sanitizer) all.push_back({mode, count});
+      if (mode == launch_mode::threads || can_fork) all.push_back({mode, count});
   return all;
 }
 [[nodiscard]] inline std::vector<layout> all_layouts() { return layouts({1, 2, 4, 7}); }
@@ -94,7 +114,7 @@ template <class Body>
 launch_result launch_on(const layout& where, Body body, launch_options options = {}) {
   detail::failure_counter::install();
   options.mode = where.mode;
-  if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 100s : 25s;
+  if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 100s : or_modelled(25s, 1000s);
   options.grace = 3000ms;
   return launch(
       where.places,
@@ -163,8 +183,12 @@ class on_places : public testing::TestWithParam<layout> {
   return made;
 }
 
-// What this place has allocated while nothing is under way. Collective.
+// What this place has allocated while nothing is under way. On a modelled machine, who gives back a block elsewhere sends
+// word of it: whatever was sent has come once later calls are answered. Collective.
 [[nodiscard]] inline memory_usage settled_memory() {
+  if (is_modelled)
+    for (const place p : places())
+      if (p != here()) at(p, [] {});
   barrier();
   const memory_usage now = memory_statistics();
   barrier();

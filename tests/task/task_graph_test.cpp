@@ -389,7 +389,7 @@ TEST(shared_workers, graphs_one_after_the_other_have_the_same_threads) {
 }
 
 TEST(shared_workers, a_forked_child_has_threads_of_its_own) {
-  if (test::with_thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
   const auto sum_of_graph = [] {
     task_graph graph{{.threads = 3}};
     std::array<long, 40> x{};

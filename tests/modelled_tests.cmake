@@ -1,0 +1,63 @@
+# The tests of places once more, on modelled places: each test program that uses support/places.h is compiled by situ_add_modelled, too, and its places,
+# as threads, run on three machines (docs/design/model_execution.md):
+#   NAME.flat      sixteen tiles with coherent caches
+#   NAME.nemesys   sixteen tiles whose caches are not coherent; only times are the machine's
+#   NAME.checked   the same, where each tile sees the bytes that it would see there, and a stale read or a lost write fails the test
+# `make test-modelled` builds and runs them (label modelled); those of SITU_FAST_MODELLED_TESTS are in `make test`, too (label modelled-fast). What cannot run
+# there says why: a whole program by situ_not_modelled, a single test by GTEST_SKIP.
+
+set(SITU_FAST_MODELLED_TESTS barrier_test)
+
+add_custom_target(modelled_tests)
+add_custom_target(fast_modelled_tests ALL)
+
+# situ_not_modelled(NAME REASON [MACHINES...]): on these machines (all unless given) its tests are skipped, which ctest reports, with the reason.
+function(situ_not_modelled name reason)
+  set(machines ${ARGN})
+  if(NOT machines)
+    set(machines flat nemesys checked)
+  endif()
+  foreach(machine ${machines})
+    set_property(GLOBAL PROPERTY SITU_NOT_MODELLED_${name}.${machine} "${reason}")
+  endforeach()
+endfunction()
+
+# situ_modelled_test(NAME): the tests of one program.
+function(situ_modelled_test name)
+  set(label modelled)
+  if(name IN_LIST SITU_FAST_MODELLED_TESTS)
+    set(label modelled-fast)
+  endif()
+  get_target_property(environment ${name} SITU_TEST_ENVIRONMENT)
+  set(on_flat flat)
+  set(on_nemesys ${PROJECT_SOURCE_DIR}/machines/nemesys-4x4.toml)
+  set(on_checked ${PROJECT_SOURCE_DIR}/machines/nemesys-4x4.toml --check-coherence)
+  foreach(machine flat nemesys checked)
+    set(test ${name}.${machine})
+    get_property(reason GLOBAL PROPERTY SITU_NOT_MODELLED_${test})
+    if(reason)
+      add_test(NAME ${test} COMMAND ${CMAKE_COMMAND} -E echo "not modelled: ${reason}")
+      situ_test_properties(${test} LABELS ${label})
+      set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "^not modelled: ")
+      continue()
+    endif()
+    if(NOT TARGET ${name}_modelled)
+      situ_add_modelled(${name})
+      add_dependencies(modelled_tests ${name}_modelled situ)
+      if(label STREQUAL "modelled-fast")
+        add_dependencies(fast_modelled_tests ${name}_modelled)
+      endif()
+    endif()
+    add_test(NAME ${test} COMMAND situ model run --quiet --machine ${on_${machine}} $<TARGET_FILE:${name}_modelled> --gtest_brief=1)
+    situ_test_properties(${test} LABELS ${label} TIMEOUT 300 ENVIRONMENT ${environment})
+    if(machine STREQUAL "checked")
+      set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "coherence: [1-9];, [1-9][0-9]* lost writes")
+    endif()
+  endforeach()
+endfunction()
+
+include(${CMAKE_CURRENT_LIST_DIR}/not_modelled.cmake)
+get_property(programs GLOBAL PROPERTY SITU_TESTS_WITH_PLACES)
+foreach(program ${programs})
+  situ_modelled_test(${program})
+endforeach()

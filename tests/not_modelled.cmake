@@ -1,0 +1,10 @@
+# Test programs with places that do not run on modelled machines, or not on all of them, and why.
+situ_not_modelled(graph_seams_test "it stands behind the seams of a modelled machine itself")
+situ_not_modelled(imsuite_kernels_test "it solves full inputs; model_execution_test runs the kernels on modelled places")
+situ_not_modelled(imsuite_run_test "it starts programs and reads what they print")
+situ_not_modelled(process_test "it is about places that are processes, and fork")
+situ_not_modelled(am_misuse_test "a misused message ends a process, so that its places fork")
+situ_not_modelled(function_id_test "it loads modules, whose code has no hooks, and forks")
+situ_not_modelled(array_hdf5_test "HDF5's own code has no hooks, and the files are the host's")
+situ_not_modelled(stack_test "its stacks overflow in places that fork, and a crash ends a modelled run")
+situ_not_modelled(staged_memories_test "it moves pages between the host's memories")
