@@ -13,25 +13,10 @@
 #include "model/graph_units/direct_memory.h"
 #include "model/graph_units/graph_copy_unit.h"
 #include "nemesys/figure8.h"
+#include "nemesys/figure8_types.h"
 
 namespace situ::studies {
 namespace {
-
-template <std::size_t Words>
-struct payload {
-  std::array<std::uint32_t, Words> words{};
-};
-struct element {
-  element* next = nullptr;
-  element* previous = nullptr;
-  std::uint32_t value = 0;
-};
-struct array_holder {
-  situ::array<std::uint32_t> words;
-};
-struct objects_holder {
-  situ::array<payload<1>*> objects;
-};
 
 template <std::size_t Words>
 const detail::type_descriptor& payload_type() {

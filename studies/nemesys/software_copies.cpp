@@ -18,23 +18,11 @@
 #include <memory>
 #include <vector>
 
+#include "nemesys/figure8_types.h"
+
 namespace {
 
-template <std::size_t Words>
-struct payload {
-  std::array<std::uint32_t, Words> words{};
-};
-struct element {
-  element* next = nullptr;
-  element* previous = nullptr;
-  std::uint32_t value = 0;
-};
-struct array_holder {
-  situ::array<std::uint32_t> words;
-};
-struct objects_holder {
-  situ::array<payload<1>*> objects;
-};
+using namespace situ::studies;
 
 template <class T>
 void time_copy(char family, std::uint64_t size, const T* root) {

@@ -37,8 +37,7 @@ std::optional<double> comparison_row::deviation() const {
 
 const std::vector<study_info>& all_studies() {
   static const std::vector<study_info> all{
-      {"nemesys", "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
-       run_nemesys},
+      {"nemesys", "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6", run_nemesys},
       {"host", "this machine: kernels predicted by its model, and measured", run_host}};
   return all;
 }

@@ -159,7 +159,8 @@ TEST_P(messages, medium_ones_carry_payloads_of_every_size) {
     std::uint64_t sent = 0;
     std::vector<std::size_t> sizes;
     constexpr std::size_t step = test::or_modelled(1, 13);
-    for (std::size_t bytes = 0; bytes <= 130; bytes += step) sizes.push_back(bytes);  // within the cell, and just beyond
+    for (std::size_t bytes = 0; bytes <= 130; bytes += step)
+      sizes.push_back(bytes);  // within the cell, and just beyond
     for (const std::size_t bytes :
          {1000UL, 4095UL, 4096UL, 4097UL, 30000UL, am::max_medium_bytes() - 1, am::max_medium_bytes()})
       sizes.push_back(bytes);

@@ -40,7 +40,8 @@ inline constexpr bool with_sanitizer = true;
 inline constexpr bool with_sanitizer = with_thread_sanitizer;
 #endif
 
-// Whether the places are those of a modelled machine (tests/modelled_tests.cmake): threads, whose time is the machine's.
+// Whether the places are those of a modelled machine (tests/modelled_tests.cmake): threads, whose time is the
+// machine's.
 #if defined(SITU_MODEL)
 inline constexpr bool is_modelled = true;
 #else
@@ -183,8 +184,8 @@ class on_places : public testing::TestWithParam<layout> {
   return made;
 }
 
-// What this place has allocated while nothing is under way. On a modelled machine, who gives back a block elsewhere sends
-// word of it: whatever was sent has come once later calls are answered. Collective.
+// What this place has allocated while nothing is under way. On a modelled machine, who gives back a block elsewhere
+// sends word of it: whatever was sent has come once later calls are answered. Collective.
 [[nodiscard]] inline memory_usage settled_memory() {
   if (is_modelled)
     for (const place p : places())
