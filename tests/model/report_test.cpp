@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -188,6 +190,69 @@ TEST(ModelReport, ARegionHasItsMemorysTraffic) {
   const auto dram = std::ranges::find_if(region["parts"], [](const json& part) { return part["part"] == "dram 14"; });
   ASSERT_NE(dram, region["parts"].end());
   EXPECT_GT((*dram)["reads"], 0);
+}
+
+// Ended by a signal after a while: what has been is told, and marked.
+struct ended_run {
+  command_result result;
+  json data;
+};
+ended_run run_and_end(const std::string& signal, const std::string& machine, const std::string& program,
+                      const std::string& arguments, const std::string& options = "") {
+  const scratch_folder folder;
+  const std::string bin = SITU_TEST_BIN_DIR;
+  ended_run made;
+  made.result = run_command({"/bin/sh", "-c",
+                             "exec timeout --preserve-status -k 20 -s " + signal + " 1 " + bin +
+                                 "/situ model run --machine " + machine + " --json " + folder.path() + "/r.json " +
+                                 options + " " + bin + "/tests/" + program + " " + arguments});
+  made.data = json::parse(text_of(folder.path() + "/r.json"), nullptr, false);
+  return made;
+}
+
+TEST(ModelReport, AnEndFromOutsideLeavesWhatIsFinished) {
+  // alone, with nothing but hits; two threads; places
+  for (const auto& [program, arguments, options] :
+       {std::array{"model_walk", "100 100000000", ""}, std::array{"model_two_threads", "100000000", ""},
+        std::array{"model_ping_pong", "100000000", "-n 4"}}) {
+    const ended_run interrupted = run_and_end("INT", nemesys, program, arguments, options);
+    EXPECT_EQ(interrupted.result.exit_code, 128 + SIGINT) << program;
+    EXPECT_THAT(interrupted.result.err, HasSubstr("ended from outside (Interrupt) at"));
+    EXPECT_THAT(interrupted.result.err, HasSubstr("the report is not complete"));
+    EXPECT_THAT(interrupted.result.err, HasSubstr("core  tile"));
+    ASSERT_FALSE(interrupted.data.is_discarded()) << program;
+    EXPECT_EQ(interrupted.data["is_complete"], false);
+    EXPECT_EQ(interrupted.data["exit_code"], 128 + SIGINT);
+    EXPECT_GT(interrupted.data["accesses"], 1000);
+  }
+  EXPECT_EQ(run_and_end("TERM", "flat", "model_walk", "100 100000000").result.exit_code, 128 + SIGTERM);
+  EXPECT_EQ(model_run("flat", "model_walk", {"10", "1"}, {}, false).data()["is_complete"], true);
+}
+
+// Debian's script gives it a terminal.
+TEST(ModelReport, ProgressIsShownOnATerminal) {
+  if (std::system("command -v script >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs script, of bsdutils";
+  const std::string run = std::string{SITU_TEST_BIN_DIR} + "/situ model run --machine flat ";
+  const std::string walk = std::string{SITU_TEST_BIN_DIR} + "/tests/model_walk 100 100000000";
+  const auto on_terminal = [&](const std::string& options) {
+    return run_command(
+        {"/bin/sh", "-c",
+         "exec script -qec 'timeout --preserve-status -s INT 4 " + run + options + walk + "' /dev/null"});
+  };
+  EXPECT_THAT(on_terminal("").out, HasSubstr(" million a second"));
+  EXPECT_THAT(on_terminal("--quiet ").out, Not(HasSubstr(" million a second")));
+}
+
+// A library's time is none of the machine's, which is said; a program's own code has hooks.
+TEST(ModelReport, CodeWithoutHooksThatTakesTheHostsTimeIsNamed) {
+  const auto run = [](const char* what, const char* rounds) {
+    return run_command({std::string{SITU_TEST_BIN_DIR} + "/tests/model_without_hooks_modelled", what, rounds},
+                       {"SITU_MODEL_MACHINE=flat", "SITU_MODEL_QUIET=1"});
+  };
+  const command_result library = run("library", "25000");
+  EXPECT_EQ(library.out, "done\n");
+  EXPECT_THAT(library.err, HasSubstr("of the host's time went to libc.so.6, which has no hooks"));
+  EXPECT_EQ(run("own", "500").err, "");
 }
 
 // The page as a browser has drawn it.

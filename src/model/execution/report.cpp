@@ -114,6 +114,7 @@ std::string report_json(engine& ran, const run_figures& figures, const report_ex
     fmt::format_to(out, "\n  \"stale_reads\": {},\n  \"lost_writes\": {},", extras.mistakes->stale_reads(),
                    extras.mistakes->lost_writes());
   if (ran.profile() != nullptr) fmt::format_to(out, "\n  \"profile\": {},", ran.profile()->json());
+  fmt::format_to(out, "\n  \"without_hooks\": {},", extras.without_hooks);
   text += "\n  \"regions\": [";
   const char* comma = "";
   for (const region_figures& each : the_regions().regions()) {

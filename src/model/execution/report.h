@@ -25,6 +25,7 @@ struct report_extras {
   bool is_complete = true;                  // false: it was ended from outside
   const coherence_log* mistakes = nullptr;  // where coherence was checked
   const timeline* over_time = nullptr;      // where samples were taken
+  std::string without_hooks = "[]";         // to_json(std::vector<code_without_hooks>)
 };
 [[nodiscard]] std::string report_json(engine& ran, const run_figures& figures, const report_extras& extras);
 

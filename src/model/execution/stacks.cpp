@@ -58,6 +58,12 @@ const std::vector<function>& functions() {
   return *all;
 }
 
+const function* find_function(std::uintptr_t address) {
+  const auto& all = functions();
+  const auto after = std::ranges::upper_bound(all, address, {}, &function::begin);
+  return after == all.begin() || address >= std::prev(after)->end ? nullptr : &*std::prev(after);
+}
+
 std::string demangled(const char* name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text{abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free};
@@ -114,11 +120,19 @@ void on_crash(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 std::string name_of_code(std::uintptr_t address) {
-  const auto& all = functions();
-  auto after = std::upper_bound(all.begin(), all.end(), address,
-                                [](std::uintptr_t wanted, const function& f) { return wanted < f.begin; });
-  if (after == all.begin() || address >= (--after)->end) return fmt::format("{:#x}", address);
-  return fmt::format("{} +{:#x}", demangled(after->name), address - after->begin);
+  const function* const found = find_function(address);
+  if (found == nullptr) return fmt::format("{:#x}", address);
+  return fmt::format("{} +{:#x}", demangled(found->name), address - found->begin);
+}
+
+std::string function_name(std::uintptr_t address) {
+  const function* const found = find_function(address);
+  return found == nullptr ? fmt::format("{:#x}", address) : demangled(found->name);
+}
+
+code_range function_around(std::uintptr_t address) {
+  const function* const found = find_function(address);
+  return found == nullptr ? code_range{} : code_range{found->begin, found->end};
 }
 
 void print_thread(const thread& t) {

@@ -39,10 +39,12 @@
 #include "model/execution/engine.h"
 #include "model/execution/graph_devices.h"
 #include "model/execution/host_calls.h"
+#include "model/execution/host_samples.h"
 #include "model/execution/machines.h"
 #include "model/execution/regions.h"
 #include "model/execution/report.h"
 #include "model/execution/report_page.h"
+#include "model/execution/run_watch.h"
 #include "model/execution/stacks.h"
 #include "model/execution/timeline.h"
 
@@ -173,16 +175,23 @@ void write(const output_file& to, std::string_view text) {
 void write_report(int code) {
   if (std::exchange(is_over, true)) return;
   running = &nobody;
+  end_watch();
   the_regions().end_all(*the_engine);
   if (the_engine->is_fast_forward())
     say(("situ model: region " + options.engine.fast_forward + " never began: no access was priced\n").c_str());
   const run_figures figures = figures_of(*the_engine, host_ns() - begin_ns);
   if (!options.is_quiet) say(report_text(*the_engine, figures).c_str());
   print_mistakes();
+  const std::vector<code_without_hooks> without_hooks = find_code_without_hooks();
+  say(to_text(without_hooks).c_str());
   if (json_file.descriptor < 0 && page_file.descriptor < 0) return;
   if (over_time != nullptr) over_time->end(*the_engine, figures.modelled_ps);
-  const std::string json =
-      report_json(*the_engine, figures, {.exit_code = code, .mistakes = mistakes, .over_time = over_time});
+  const std::string json = report_json(*the_engine, figures,
+                                       {.exit_code = code,
+                                        .is_complete = !was_ended(),
+                                        .mistakes = mistakes,
+                                        .over_time = over_time,
+                                        .without_hooks = to_json(without_hooks)});
   if (json_file.descriptor >= 0) write(json_file, json);
   if (page_file.descriptor >= 0) write(page_file, report_page(json));
 }
@@ -194,17 +203,6 @@ void open(output_file& made, const std::string& name) {
           .descriptor = host_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(name.c_str()),
                                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (made.descriptor < 0) give_up(("cannot write the report to " + name).c_str());
-}
-
-void begin_watch() {
-  if (options.page.empty()) return;
-  over_time = new timeline;
-  the_engine->watch(
-      [](time_ps now) {
-        over_time->take_due(*the_engine, now);
-        return over_time->next();
-      },
-      over_time->next());
 }
 
 void make_graph_devices() {
@@ -278,7 +276,8 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   install_crash_handler();
   try {
     make_engine();
-    begin_watch();
+    if (!options.page.empty()) over_time = new timeline;
+    begin_watch(*the_engine, {.over_time = over_time, .shows_progress = !options.is_quiet});
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }

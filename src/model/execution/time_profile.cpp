@@ -12,12 +12,7 @@ namespace {
 
 constexpr std::size_t most_lines = 25;
 
-// "function +0x12" without the place in it.
-std::string function_of(std::uintptr_t code) {
-  std::string name = code == 0 ? "nobody's code" : name_of_code(code - 1);
-  if (const std::size_t at = name.rfind(" +0x"); at != std::string::npos) name.resize(at);
-  return name;
-}
+std::string function_of(std::uintptr_t code) { return code == 0 ? "nobody's code" : function_name(code - 1); }
 
 double percent(time_ps part, time_ps of) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(std::max<time_ps>(of, 1));

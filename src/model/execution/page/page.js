@@ -69,6 +69,8 @@ add(`<div class="figures">${[["modelled time", time(report.modelled_ps), exact(r
   ["exit code", report.exit_code, ""]]
   .map(([name, value, title]) => `<div title="${title}"><span>${name}</span>${value}</div>`).join("")}</div>`);
 add(`<p class="note">All times but the host's are modelled: ${escape(report.machine)} as its machine file describes it. Trace ${escape(report.trace)}.</p>`);
+for (const { file, percent: share, functions } of report.without_hooks)
+  add(`<p class="warning">${share.toFixed(0)} % of the host's time went to ${escape(file || "code of the program")}, which has no hooks and takes no modelled time: ${functions.map(f => `${escape(f.function)} ${f.percent.toFixed(0)} %`).join(", ")}.</p>`);
 if ("stale_reads" in report)
   add(`<p${report.stale_reads + report.lost_writes > 0 ? ' class="warning"' : ""}>Coherence: ${report.stale_reads} stale reads, ${report.lost_writes} lost writes.</p>`);
 

@@ -1,0 +1,177 @@
+#include "model/execution/host_samples.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <map>
+#include <string_view>
+
+#include "kept_symbols.h"
+#include "model/execution/engine.h"
+#include "model/execution/host_calls.h"
+#include "model/execution/stacks.h"
+
+namespace situ::model {
+namespace {
+
+constexpr long period_ns = 5'000'000;  // the kernel looks at such timers each 4 ms or so
+constexpr std::uint64_t least_samples = 40;
+constexpr double told_percent = 5;
+constexpr std::size_t most_functions = 3;  // named of a file
+
+struct sample {
+  std::uintptr_t code = 0;
+  std::uint64_t count = 0;
+};
+constinit std::array<sample, 8192> samples{};  // by code; linear probing
+constinit std::uint64_t all_samples = 0;
+void (*also)() = nullptr;  // by each sample
+int timer = -1;
+
+void note(std::uintptr_t code) noexcept {
+  std::size_t at = code * 0x9e3779b97f4a7c15 >> 51;
+  for (std::size_t i = 0; i < samples.size(); ++i, at = (at + 1) % samples.size()) {
+    if (samples[at].count != 0 && samples[at].code != code) continue;
+    samples[at].code = code;
+    ++samples[at].count;
+    return;
+  }
+}
+
+void on_tick(int, siginfo_t*, void* context) {
+  // While the executor works, whatever runs is its own.
+  if (running != &nobody)
+    note(static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
+  ++all_samples;
+  if (also != nullptr) also();
+}
+
+// Whether the executor has put it there: its own names, and those of the C library's that it takes the place of.
+bool is_of_executor(const std::string& function) {
+  if (function.starts_with("situ::model::")) return true;
+  for (std::string_view rest = kept_symbols; !rest.empty();) {
+    std::string_view name = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    if (name.ends_with('*') ? function.starts_with(name.substr(0, name.size() - 1)) : function == name) return true;
+  }
+  return false;
+}
+
+bool has_hooks(code_range function) {
+  return std::ranges::any_of(the_engine->cores(), [&](const core& c) {
+    for (std::uintptr_t at = function.begin; at < function.end; ++at) {
+      const std::uintptr_t byte = at - reinterpret_cast<std::uintptr_t>(&__executable_start);
+      if (byte < c.text_bytes && c.block_costs[byte] != 0) return true;
+    }
+    return false;
+  });
+}
+
+struct origin {
+  bool has_hooks = true;
+  std::string file;
+  std::string function;
+};
+
+origin origin_of(std::uintptr_t code) {
+  if (code >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+      code < reinterpret_cast<std::uintptr_t>(&etext)) {
+    const code_range range = function_around(code);
+    const std::string name = function_name(code);
+    // Where there is no function there are but the linker's stubs.
+    return {range.begin == range.end || is_of_executor(name) || has_hooks(range), "", name};
+  }
+  Dl_info found{};
+  if (::dladdr(reinterpret_cast<void*>(code), &found) == 0 || found.dli_fname == nullptr)
+    return {false, "code of no file", fmt::format("{:#x}", code)};
+  const std::string_view file = found.dli_fname;
+  return {false, std::string{file.substr(file.rfind('/') + 1)},
+          found.dli_sname == nullptr ? "a function without a name" : found.dli_sname};
+}
+
+}  // namespace
+
+void begin_host_samples(void (*each_time)()) {
+  also = each_time;
+  struct sigaction action{};
+  action.sa_sigaction = &on_tick;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  ::sigaction(SIGPROF, &action, nullptr);
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGPROF;
+  // Gone when the program executes another, as an interval timer is not.
+  if (host_call(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, reinterpret_cast<long>(&event),
+                reinterpret_cast<long>(&timer)) != 0) {
+    timer = -1;
+    return;
+  }
+  const itimerspec every{.it_interval = {.tv_sec = 0, .tv_nsec = period_ns},
+                         .it_value = {.tv_sec = 0, .tv_nsec = period_ns}};
+  host_call(SYS_timer_settime, timer, 0, reinterpret_cast<long>(&every), 0);
+}
+
+void end_host_samples() noexcept {
+  if (timer >= 0) host_call(SYS_timer_delete, std::exchange(timer, -1));
+}
+
+std::vector<code_without_hooks> find_code_without_hooks() {
+  std::vector<code_without_hooks> found;
+  if (all_samples < least_samples) return found;
+  std::map<std::string, std::map<std::string, std::uint64_t>> files;
+  for (const sample& each : samples) {
+    if (each.count == 0) continue;
+    const origin from = origin_of(each.code);
+    if (!from.has_hooks) files[from.file][from.function] += each.count;
+  }
+  const auto percent = [](std::uint64_t count) {
+    return 100.0 * static_cast<double>(count) / static_cast<double>(all_samples);
+  };
+  for (const auto& [file, functions] : files) {
+    std::uint64_t sum = 0;
+    code_without_hooks made{.file = file, .functions = {}};
+    for (const auto& [name, count] : functions) {
+      sum += count;
+      made.functions.emplace_back(name, percent(count));
+    }
+    made.percent = percent(sum);
+    if (made.percent <= told_percent) continue;
+    std::ranges::stable_sort(made.functions, std::greater<>{}, &std::pair<std::string, double>::second);
+    made.functions.resize(std::min(made.functions.size(), most_functions));
+    found.push_back(std::move(made));
+  }
+  return found;
+}
+
+std::string to_text(const std::vector<code_without_hooks>& found) {
+  std::string text;
+  for (const code_without_hooks& each : found) {
+    text += fmt::format(
+        "situ model: warning: {:.0f} % of the host's time went to {}, which has no hooks and takes no "
+        "modelled time:",
+        each.percent, each.file.empty() ? "code of the program" : each.file);
+    for (const auto& [name, percent] : each.functions) text += fmt::format(" {} {:.0f} %", name, percent);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<code_without_hooks>& found) {
+  nlohmann::ordered_json made = nlohmann::ordered_json::array();
+  for (const code_without_hooks& each : found) {
+    nlohmann::ordered_json functions = nlohmann::ordered_json::array();
+    for (const auto& [name, percent] : each.functions) functions.push_back({{"function", name}, {"percent", percent}});
+    made.push_back({{"file", each.file}, {"percent", each.percent}, {"functions", std::move(functions)}});
+  }
+  return made.dump();
+}
+
+}  // namespace situ::model
