@@ -36,11 +36,7 @@ few_samples sorted_ns(Call&& call) {
   std::sort(samples.begin(), samples.end());
   return samples;
 }
-template <class Call>
-double median_ns(Call&& call) {
-  return sorted_ns(call)[samples_of_each / 2];
-}
-// Where two times are compared that neighbours disturb: the least of each.
+// What nobody has disturbed.
 template <class Call>
 double least_ns(Call&& call) {
   return sorted_ns(call).front();
@@ -151,13 +147,15 @@ double of_branches_on(const std::vector<std::uint8_t>& bits) {
          static_cast<double>(bits.size());
 }
 
-// Half of random branches are foreseen.
+// Half of random branches are foreseen. Counted from when the load is there that the branch hangs on.
 double of_misprediction() {
+  std::array<std::byte, 8192> near;
+  const double load = chase_ns(near, 64);
   std::vector<std::uint8_t> bits(1 << 18);
   const double foreseen = of_branches_on(bits);
   std::mt19937_64 random{19};
   for (std::uint8_t& bit : bits) bit = random() & 1;
-  return 2 * std::max(0.0, of_branches_on(bits) - foreseen);
+  return std::max(0.0, 2 * (of_branches_on(bits) - foreseen) - load);
 }
 
 double in_hundredths(double value) { return std::max(0.01, std::round(value * 100) / 100); }
@@ -231,7 +229,7 @@ double chase_ns(std::span<std::byte> memory, std::size_t line_bytes) {
   const std::size_t lines = std::max<std::size_t>(memory.size() / line_bytes, 1);
   const std::size_t steps = std::clamp<std::size_t>(lines, 4096, 65536);
   at = follow_chase(at, std::max(lines, steps));
-  const double all = median_ns([&] { at = follow_chase(at, steps); });
+  const double all = least_ns([&] { at = follow_chase(at, steps); });
   changed(at);
   return all / static_cast<double>(steps);
 }
@@ -266,12 +264,18 @@ double side_by_side_ns(long_chase& cycle) {
   return all / static_cast<double>(steps * Count);
 }
 
-// Four additions that do not wait for each other.
-[[gnu::always_inline]] inline void four_additions(std::array<std::uint64_t, 4>& of, std::size_t) {
-  for (std::uint64_t& each : of) {
-    each += 3;
-    changed(each);
-  }
+// Four instructions, of which one has a result in a register of integers: more of these would measure how many of such
+// registers there are. Independent of the last four.
+struct filler {
+  std::array<std::uint64_t, 4> integers{1, 1, 1, 1};
+  std::array<double, 4> floats{1, 1, 1, 1};
+  double more = 0.5;
+};
+template <std::size_t I>
+[[gnu::always_inline]] inline bool four_instructions(filler& of) {
+  changed(std::get<I % 4>(of.integers) += 3);
+  changed(std::get<I % 4>(of.floats) += of.more);
+  return std::get<I % 4>(of.integers) != 0;
 }
 
 template <std::size_t... I>
@@ -279,12 +283,13 @@ double two_misses_ns(std::array<void**, 2>& at, std::index_sequence<I...>) {
   constexpr std::size_t steps = 1000;
   auto& [a, b] = at;
   return least_ns([&] {
-           std::array<std::uint64_t, 4> sums{};
+           filler between;
+           changed(between.more);
            for (std::size_t i = 0; i < steps; ++i) {
              a = static_cast<void**>(*a);
-             (four_additions(sums, I), ...);
+             if (!(four_instructions<I>(between) && ...)) return;
              b = static_cast<void**>(*b);
-             (four_additions(sums, I), ...);
+             if (!(four_instructions<I>(between) && ...)) return;
            }
          }) /
          steps;
@@ -342,7 +347,7 @@ std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_byt
   const std::size_t lines = memory.size() / line_bytes;
   std::uint64_t random = 23;  // a linear congruential generator: its upper half is good enough
   std::array<std::uint64_t, behind * 8> near{};
-  const double all = median_ns([&] {
+  const double all = least_ns([&] {
     for (std::size_t step = 0; step < steps; ++step) {
       random = random * 6364136223846793005ULL + 1442695040888963407ULL;
       const std::size_t line = (random >> 32) * lines >> 32;

@@ -1,5 +1,5 @@
 // What measure.h times of one core: its clock, its instructions, and how far it goes on past a miss. All run on the
-// calling thread, which has been pinned, and give the median of several samples.
+// calling thread, which has been pinned, and give the best of several samples: neighbours disturb them one by one.
 #pragma once
 
 #include <situ/machine/measure.h>

@@ -98,42 +98,64 @@ struct one_instruction {
   return made;
 }
 
-[[nodiscard]] bool is_of_frame(const one_instruction& one) noexcept {
-  return std::any_of(one.operands, one.operands + one.is.operand_count_visible, [](const ZydisDecodedOperand& of) {
+// Whether an operand in memory is addressed by one of these.
+[[nodiscard]] bool is_at(const one_instruction& one, std::initializer_list<ZydisRegister> bases) noexcept {
+  return std::any_of(one.operands, one.operands + one.is.operand_count_visible, [&](const ZydisDecodedOperand& of) {
     return of.type == ZYDIS_OPERAND_TYPE_MEMORY && of.mem.type == ZYDIS_MEMOP_TYPE_MEM &&
-           (of.mem.base == ZYDIS_REGISTER_RSP || of.mem.base == ZYDIS_REGISTER_RBP);
+           std::find(bases.begin(), bases.end(), of.mem.base) != bases.end();
   });
 }
 
-// `told`: accesses whose hooks have been called, and whose instructions are still to come.
-void count(block_instructions& block, const one_instruction& one, std::uint32_t& told) noexcept {
+// Accesses whose hooks have been called, and whose instructions are still to come.
+struct told_accesses {
+  std::uint32_t next = 0;   // any access is taken for one of these
+  std::uint32_t later = 0;  // moves of the frame and of constants were taken for so many: others are the ones
+};
+
+void count(block_instructions& block, const one_instruction& one, told_accesses& told) noexcept {
   const ZydisMnemonic what = one.is.mnemonic;
   const ZydisInstructionCategory category = one.is.meta.category;
   if (category == ZYDIS_CATEGORY_NOP || category == ZYDIS_CATEGORY_WIDENOP || category == ZYDIS_CATEGORY_CET) return;
-  const std::uint32_t priced = std::min(accesses_of(one), told);
-  told -= priced;
-  if (priced > 0 && category == ZYDIS_CATEGORY_DATAXFER) return;
+  const std::uint32_t made = accesses_of(one);
+  const std::uint32_t priced = std::min(made, told.next);
+  const bool moves = category == ZYDIS_CATEGORY_DATAXFER;
+  const bool is_own = is_at(one, {ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_RBP});
+  told.next -= priced;
+  if (priced > 0 && moves) {
+    if (is_own || is_at(one, {ZYDIS_REGISTER_RIP})) told.later += priced;
+    return;
+  }
+  const bool is_late = made > 0 && priced == 0 && !is_own && told.later > 0;
+  if (is_late) --told.later;
+  if (priced > 0 || is_late) ++block.joined;
   if (what == ZYDIS_MNEMONIC_IMUL || what == ZYDIS_MNEMONIC_MUL || what == ZYDIS_MNEMONIC_MULX) {
     ++block.multiply;
   } else if (divides(what)) {
     ++block.divide;
-  } else if (category == ZYDIS_CATEGORY_DATAXFER && is_of_frame(one)) {
-    ++block.frame;
+  } else if (moves) {
+    ++(is_own ? block.frame : block.move);
   } else {
     ++(is_floating(one) ? block.floating : block.integer);
   }
 }
 
 // What a call adds; false where the block ends before it.
-[[nodiscard]] bool count_call(block_instructions& block, callee to, std::uint32_t& told) noexcept {
-  const auto leave_out = [&](std::uint32_t set_up) { block.integer -= std::min(block.integer, set_up); };
+[[nodiscard]] bool count_call(block_instructions& block, callee to, told_accesses& told) noexcept {
+  const auto leave_out = [&](std::uint32_t set_up) {
+    for (std::uint32_t* const of : {&block.move, &block.integer, &block.frame}) {
+      const std::uint32_t less = std::min(*of, set_up);
+      *of -= less;
+      set_up -= less;
+    }
+  };
   switch (to) {
     case callee::next_block: return false;
     case callee::plain_hook: break;
     case callee::function_hook: leave_out(1); break;  // the caller's address
     case callee::access_hook:
       leave_out(1);  // the address
-      ++told;
+      ++told.next;
+      ++block.accesses;
       break;
     case callee::atomic_hook:
       leave_out(2);  // the address and the memory order
@@ -156,7 +178,8 @@ block_instructions read_block(std::uintptr_t code) noexcept {
   static const ZydisDecoder decoder = make_decoder();
   block_instructions block;
   one_instruction one;
-  std::uint32_t told = 0;
+  told_accesses told;
+  bool compares = false;  // the last one
   for (std::uint32_t i = 0; i < most_instructions; ++i, code += one.is.length) {
     // Nothing but code follows, unless a call does not return: what cannot be decoded ends the block, too.
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(code),
@@ -168,10 +191,13 @@ block_instructions read_block(std::uintptr_t code) noexcept {
         break;
       case ZYDIS_CATEGORY_RET: ++block.call; return block;
       case ZYDIS_CATEGORY_COND_BR:
+        if (compares && block.integer > 0) ++block.joined;
+        [[fallthrough]];
       case ZYDIS_CATEGORY_UNCOND_BR: ++block.branch; return block;
       default: count(block, one, told);
     }
     if (one.is.mnemonic == ZYDIS_MNEMONIC_UD2) break;
+    compares = one.is.mnemonic == ZYDIS_MNEMONIC_CMP || one.is.mnemonic == ZYDIS_MNEMONIC_TEST;
   }
   return block;
 }
@@ -181,10 +207,13 @@ std::uint64_t packed_cost(const block_instructions& block, const machine::instru
   const double of_class[] = {block.integer * cycles.integer, block.multiply * cycles.multiply,
                              block.divide * cycles.divide,   block.floating * cycles.floating,
                              block.branch * cycles.branch,   block.call * cycles.call};
-  const std::uint32_t count = width > 0 ? block.count() - block.frame : block.count();
-  double sum = block.frame * cycles.integer;
+  const std::uint32_t count = block.count() - (width > 0 ? block.frame + block.joined : 0);
+  double sum = (block.move + block.frame) * cycles.integer;
   for (const double each : of_class) sum += each;
-  if (width > 0) sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)), count / width);
+  if (width > 0) {
+    const double of_accesses = block.accesses / width;  // which each of them adds
+    sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)) - of_accesses, count / width);
+  }
   const double picoseconds = std::clamp(std::round(sum * static_cast<double>(period)), 1.0, 4294967295.0);
   return std::uint64_t{count} << 32 | static_cast<std::uint64_t>(picoseconds);
 }

@@ -11,7 +11,8 @@
 //   branch    jumps, taken or not
 //   call      calls and returns
 //   frame     moves from and to the function's frame, without a hook
-//   integer   all else: moves, other loads and stores without a hook, logic, integer vectors, atomics
+//   move      other moves without a hook; cores without a width count them, and those of the frame, as integer
+//   integer   all else: loads and stores without a hook, logic, integer vectors, atomics
 //
 // Worked example, the loop of tests/model/walk.cpp, sum += first[i]:
 //
@@ -31,14 +32,17 @@ namespace situ::model {
 // How many instructions of each class a block has.
 struct block_instructions {
   std::uint32_t integer = 0;
+  std::uint32_t move = 0;
   std::uint32_t frame = 0;
+  std::uint32_t accesses = 0;  // with a hook
+  std::uint32_t joined = 0;    // of all of these: that a core with a width does together with an access or a branch
   std::uint32_t multiply = 0;
   std::uint32_t divide = 0;
   std::uint32_t floating = 0;
   std::uint32_t branch = 0;
   std::uint32_t call = 0;
   [[nodiscard]] std::uint32_t count() const noexcept {
-    return integer + frame + multiply + divide + floating + branch + call;
+    return integer + move + frame + multiply + divide + floating + branch + call;
   }
   friend bool operator==(const block_instructions&, const block_instructions&) = default;
 };
@@ -50,8 +54,8 @@ struct block_instructions {
 //
 // Without a width the cycles of all instructions add up, and moves of the frame are integer instructions. A core with a
 // width does instructions of several classes at a time: a block takes what its classes take that takes longest, or what
-// all take at that many a cycle. Moves of the frame are not counted for it: nearly all of them are there because a hook
-// may change registers.
+// all take at that many a cycle, and does a comparison with its jump, and arithmetic with the access of its operand.
+// Moves of the frame are not counted for it: nearly all of them are there because a hook may change registers.
 //
 // Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, 6 of them a cycle:
 // max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.

@@ -48,12 +48,11 @@ void engine::give_branch_predictors() {
   }
 }
 
-// What the core has begun on the wrong path is thrown away, but for the lines that it has asked for: these are taken
-// for those that the right path needs, too, and so it does not wait here for the loads that the branch hangs on.
 void engine::go_to_block(core& c, std::uintptr_t code) {
-  if (c.branches->go_to(code) || fast_forward_) return;
-  c.clock += c.mispredict_ps;
-  ++c.mispredicted;
+  const bool foreseen = c.branches->go_to(code);
+  if (fast_forward_) return;
+  c.clock = machine_->branch(c.index, foreseen, c.instructions + c.slow_accesses(), c.mispredict_ps, c.clock);
+  if (!foreseen) ++c.mispredicted;
 }
 
 // Code of shared libraries that are compiled with the hooks is read each time: their addresses differ from run to run.

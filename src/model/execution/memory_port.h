@@ -56,6 +56,8 @@ class memory_port {
   virtual time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) {
     return access(core, of.address, of.bytes, of.kind, now);
   }
+  // Such a core comes to a branch: modelled_machine::branch().
+  virtual time_ps branch(std::uint32_t, bool, std::uint64_t, time_ps restart, time_ps now) { return now + restart; }
   // When all is done that it has under way.
   virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
   // Operations on all caches of the core's tile for [begin, end); a whole address space is all that they hold. When

@@ -57,6 +57,9 @@ class parts_machine final : public memory_port {
   time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now) override {
     return machine_.access_ahead(core, of, now);
   }
+  time_ps branch(std::uint32_t core, bool foreseen, std::uint64_t instruction, time_ps restart, time_ps now) override {
+    return machine_.branch(core, foreseen, instruction, restart, now);
+  }
   time_ps wait_for_all(std::uint32_t core, time_ps now) override { return machine_.wait_for_all(core, now); }
   time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
     return machine_.write_back(core, begin, end, now);

@@ -40,6 +40,14 @@ class load_dependence {
     follow(address, code);
     return at;
   }
+  // When all loads behind the first `before` ones are there, as far back as they are remembered.
+  [[nodiscard]] time_ps ready_since(std::uint64_t before, time_ps now) const noexcept {
+    for (std::uint64_t n = count_; n > before && n + remembered > count_; --n)
+      now = std::max(now, loads_[(n - 1) % remembered].ready);
+    return now;
+  }
+  // How many loads there were.
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   // A load has brought `value`, there at `ready`.
   void loaded(std::uint64_t value, std::uint32_t bytes, std::uint64_t code, time_ps ready) noexcept {
     const std::size_t i = count_++ % remembered;

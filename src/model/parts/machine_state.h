@@ -30,7 +30,14 @@ struct modelled_machine::impl {
   struct ahead {
     instruction_window window;
     load_dependence dependence;
-    time_ps settled = 0;  // the core asks for nothing before that
+    time_ps settled = 0;                  // the core asks for nothing before that
+    std::uint64_t loads_till_branch = 0;  // before its last branch
+    // After a branch that was not foreseen: loads up to that instruction have asked for their lines so much earlier.
+    std::uint64_t asked_until = 0;
+    time_ps asked_before = 0;
+    [[nodiscard]] time_ps asked_at(std::uint64_t instruction, time_ps now) const noexcept {
+      return instruction < asked_until ? now - std::min(now, asked_before) : now;
+    }
   };
   struct core_state {
     std::uint32_t tile = 0;

@@ -29,8 +29,8 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
     core_state& state = cores.emplace_back();
     state.tile = core.tile;
     if (core.window > 0)
-      state.past_misses = std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer},
-                                                        load_dependence{}, time_ps{0});
+      state.past_misses =
+          std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer}, load_dependence{});
     if (core.window > 0) caches[core.data_path.front()].is_met_ahead = true;
     for (const std::uint32_t cache : spec.tiles[core.tile].caches)
       if (spec.caches[cache].kind != machine::cache_kind::instruction &&

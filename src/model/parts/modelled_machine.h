@@ -70,6 +70,10 @@ class modelled_machine {
   // load_dependence.h say what it waits for. Throws as access() does.
   [[nodiscard]] bool goes_ahead(std::uint32_t core) const noexcept;
   time_ps access_ahead(std::uint32_t core, const window_access& of, time_ps now);
+  // The core comes to a branch, `instruction` of them before it. Where it has foreseen another way it goes on when the
+  // loads since the branch before are there, and `restart` later; what follows within its window has asked for lines
+  // meanwhile. Returns when it goes on. pre: goes_ahead().
+  time_ps branch(std::uint32_t core, bool foreseen, std::uint64_t instruction, time_ps restart, time_ps now);
   // When everything is done that the core has under way.
   time_ps wait_for_all(std::uint32_t core, time_ps now);
 
