@@ -397,10 +397,12 @@ measurements measure(const tree& machine, const measure_options& options) { retu
 
 namespace {
 
-// Of a cache: a smaller one has fewer ways of the same sets, whose number is a power of two.
+// Of a cache: a smaller one has fewer ways of the same sets, whose number is a power of two. What the firmware does not
+// tell is assumed: 16 ways of lines of 64 bytes.
 void shape_cache(node_facts& cache, std::uint64_t bytes) {
-  const std::uint64_t line_bytes = std::max(1U, cache.line_bytes);
-  const std::uint64_t ways = std::max(1U, cache.ways);
+  if (cache.line_bytes == 0) cache.line_bytes = 64;
+  const std::uint64_t line_bytes = cache.line_bytes;
+  const std::uint64_t ways = cache.ways == 0 ? 16 : cache.ways;
   const std::uint64_t sets = std::bit_floor(std::max<std::uint64_t>(1, cache.bytes / line_bytes / ways));
   const std::uint64_t wanted = std::max<std::uint64_t>(1, (bytes + sets * line_bytes / 2) / (sets * line_bytes));
   cache.ways = static_cast<std::uint32_t>(wanted);

@@ -236,20 +236,27 @@ double chase_ns(std::span<std::byte> memory, std::size_t line_bytes) {
 
 namespace {
 
-// A cycle of lines larger than the caches. Where a measurement ends in it, the next begins: what the last has brought
-// into a cache is met by nobody.
+// A cycle of lines larger than the caches, in which each measurement begins elsewhere: what the last has brought into a
+// cache is met by few.
 struct long_chase {
-  long_chase(std::span<std::byte> memory, std::size_t line_bytes)
-      : at{link_chase(memory, line_bytes)}, lines{memory.size() / line_bytes} {}
-  // Where `Count` chases begin, far from each other.
+  long_chase(std::span<std::byte> memory, std::size_t line_bytes) : memory{memory}, line_bytes{line_bytes} {
+    link_chase(memory, line_bytes);
+  }
+  // Where `Count` chases begin. Any line is one of the cycle, and lies anywhere in it.
   template <std::size_t Count>
   std::array<void**, Count> beginnings() {
     std::array<void**, Count> made;
-    for (void**& begin : made) begin = at = follow_chase(at, lines / Count);
+    std::size_t line = first += 7919;  // not where others have begun
+    for (void**& begin : made) {
+      begin = reinterpret_cast<void**>(memory.data() + line % lines * line_bytes);
+      line += lines / Count;
+    }
     return made;
   }
-  void** at;
-  std::size_t lines;
+  std::span<std::byte> memory;
+  std::size_t line_bytes;
+  std::size_t lines = memory.size() / line_bytes;
+  std::size_t first = 0;
 };
 
 template <std::size_t Count>
@@ -260,7 +267,7 @@ double side_by_side_ns(long_chase& cycle) {
     for (std::size_t i = 0; i < steps; ++i)
       for (std::size_t j = 0; j < Count; ++j) at[j] = static_cast<void**>(*at[j]);
   });
-  cycle.at = at[0];
+  changed(at[0]);
   return all / static_cast<double>(steps * Count);
 }
 

@@ -131,6 +131,16 @@ TEST(measure, this_machine) {
     EXPECT_TRUE(sane(r.round_trip_ns));
     EXPECT_NE(r.a, r.b);
   }
+  ASSERT_TRUE(m.core.has_value());
+  EXPECT_GT(m.core->hertz, 100'000'000U);
+  EXPECT_GT(m.core->width, 0.5);
+  const machine::instruction_cycles& c = m.core->cycles;
+  for (const double each : {c.integer, c.multiply, c.divide, c.floating, c.branch, c.call, c.mispredict}) {
+    EXPECT_GE(each, 0.01);
+    EXPECT_LT(each, 1000);
+  }
+  EXPECT_LT(c.integer, c.divide);
+  for (const auto& r : m.capacities) EXPECT_LE(r.bytes, t.at(r.cache).bytes);
   // A first-level hit costs less than a trip to memory on every machine.
   if (m.latencies.size() >= 2 && t.at(m.latencies.front().where).kind == machine::node_kind::cache &&
       t.at(m.latencies.back().where).kind == machine::node_kind::memory) {
@@ -167,6 +177,45 @@ TEST(with_measurements, medians_become_figures) {
   ASSERT_EQ(measured.paths().size(), 1u);
   EXPECT_EQ(measured.label(measured.paths()[0].from), "package 0");
   EXPECT_EQ(measured.figures(t.processor(1), memories[1]).latency(), 140);
+}
+
+TEST(as_modelled, has_what_a_model_needs) {
+  const machine::tree t =
+      machine::from_synthetic("pack:1 [numa(memory=1073741824)] l3:1(size=3145728) l1:2(size=32768) core:1 pu:1");
+  const auto caches = t.all(machine::node_kind::cache);
+  const auto memory = t.all(machine::node_kind::memory)[0];
+  machine::measurements m;
+  for (const auto id : caches)
+    m.latencies.push_back({id, t.processor(0), 16384, {t.at(id).level == 1 ? 1.0 : 10.0, 20, 30, 10}});
+  m.latencies.push_back({memory, t.processor(0), 1 << 26, {80, 90, 99, 10}});
+  m.bandwidths.push_back({memory, 2, 1 << 26, {1e9, 2e9, 3e9, 10}, {}, {}});
+  machine::core_result core;
+  core.hertz = 2'000'000'000;
+  core.cycles = {
+      .integer = 0.25, .multiply = 1, .divide = 8, .floating = 0.5, .branch = 0.5, .call = 2, .mispredict = 9};
+  core.width = 5;
+  core.window = 200;
+  core.store_buffer = 50;
+  core.misses = 12;
+  core.stream_count = 8;
+  core.stream_lines = 30;
+  core.stream_page_bytes = 4096;
+  m.core = core;
+  m.capacities.push_back({caches[0], 1 << 20});
+  const machine::tree made = machine::as_modelled(t, m);
+  const machine::node& outer = made.at(made.all(machine::node_kind::cache)[0]);
+  ASSERT_EQ(outer.level, 3U);
+  EXPECT_EQ(outer.bytes, 1U << 20);
+  const std::uint64_t sets = outer.bytes / outer.ways / std::max(1U, outer.line_bytes);
+  EXPECT_EQ(sets & (sets - 1), 0U);
+  EXPECT_EQ(outer.outstanding, 30U);
+  const machine::node& inner = made.at(made.all(machine::node_kind::cache)[1]);
+  EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
+  EXPECT_EQ(inner.outstanding, 12U);
+  EXPECT_EQ(inner.writes, machine::write_policy::write_back);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'000'000'000U);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).cycles, core.cycles);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).window, 200U);
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ class random_tree {
         default:
           facts.kind = node_kind::core;
           facts.window = below(3);
+          facts.width = below(3);
+          facts.cycles.mispredict = below(3);
           facts.store_buffer = below(3);
           facts.os_index = 100000 + next_pu++;
           break;

@@ -1,4 +1,5 @@
 // Cores that go on past a miss, prefetchers, and the parts that these are made of: each by its worked example.
+#include "model/parts/branch_predictor.h"
 #include "model/parts/instruction_window.h"
 #include "model/parts/load_dependence.h"
 #include "model/parts/miss_registers.h"
@@ -86,6 +87,23 @@ TEST(StreamPrefetcher, StopsAtThePage) {
   EXPECT_THAT(wanted_after(prefetcher, 62), IsEmpty());
 }
 
+TEST(StreamPrefetcher, GoesOnInALargerPage) {
+  stream_prefetcher prefetcher{2, 4, 64, 8192};  // 128 lines a page
+  wanted_after(prefetcher, 59);
+  wanted_after(prefetcher, 60);
+  EXPECT_THAT(wanted_after(prefetcher, 61), ElementsAre(62, 63, 64, 65));
+  wanted_after(prefetcher, 62);
+  wanted_after(prefetcher, 63);
+  EXPECT_THAT(wanted_after(prefetcher, 64), ElementsAre(68));  // the same stream, in the next 4 KiB
+  for (std::uint64_t line = 65; line < 125; ++line) wanted_after(prefetcher, line);
+  EXPECT_THAT(wanted_after(prefetcher, 125), IsEmpty());  // 126 and 127 were asked for, and 128 is another page's
+  wanted_after(prefetcher, 126);
+  wanted_after(prefetcher, 127);
+  EXPECT_THAT(wanted_after(prefetcher, 128), IsEmpty());
+  EXPECT_THAT(wanted_after(prefetcher, 129), IsEmpty());
+  EXPECT_THAT(wanted_after(prefetcher, 130), ElementsAre(131, 132, 133, 134));
+}
+
 TEST(StreamPrefetcher, RandomAccessesAreNoStream) {
   stream_prefetcher prefetcher{2, 4, 64};
   for (const std::uint64_t line : {3, 40, 7, 22, 61, 12}) EXPECT_THAT(wanted_after(prefetcher, line), IsEmpty());
@@ -99,6 +117,45 @@ TEST(StreamPrefetcher, WhatCouldNotBeFetchedIsWantedAgain) {
   prefetcher.see(12, [&](std::uint64_t) { return ++asked < 2; });
   EXPECT_EQ(asked, 2);
   EXPECT_THAT(wanted_after(prefetcher, 13), ElementsAre(14, 15, 16, 17));
+}
+
+// How many of the last `counted` steps of a path were not foreseen.
+template <class NextBlock>
+int not_foreseen(int steps, int counted, NextBlock&& next) {
+  branch_predictor predictor;
+  int missed = 0;
+  for (int i = 0; i < steps; ++i)
+    if (!predictor.go_to(next(i)) && i >= steps - counted) ++missed;
+  return missed;
+}
+
+TEST(BranchPredictor, WhatRepeatsIsForeseen) {
+  EXPECT_EQ(not_foreseen(100, 100, [](int) { return 0x400000; }), 0);
+  // a loop of four turns: only the path tells its end
+  EXPECT_EQ(not_foreseen(400, 200, [](int i) { return i % 5 == 4 ? 0x400100 : 0x400000; }), 0);
+  // one of forty
+  EXPECT_EQ(not_foreseen(10'000, 2000, [](int i) { return i % 40 == 39 ? 0x400100 : 0x400000; }), 0);
+}
+
+TEST(BranchPredictor, OfRandomBranchesHalfAreForeseen) {
+  std::uint64_t random = 1;
+  const int missed = not_foreseen(20'000, 10'000, [&](int i) {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    if (i % 2 == 0) return 0x400000;
+    return (random >> 63) != 0 ? 0x400100 : 0x400200;
+  });
+  EXPECT_NEAR(missed, 2500, 300);  // of 5000 branches
+}
+
+TEST(BranchPredictor, ARareTurnIsMissedAndTheCommonOneIsNot) {
+  std::uint64_t random = 1;
+  const int missed = not_foreseen(20'000, 10'000, [&](int i) {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    if (i % 2 == 0) return 0x400000;
+    return (random >> 59) == 0 ? 0x400100 : 0x400200;  // one in 32
+  });
+  EXPECT_GT(missed, 80);
+  EXPECT_LT(missed, 500);
 }
 
 TEST(LoadDependence, APointerIsWaitedFor) {
@@ -252,6 +309,23 @@ TEST(AccessAhead, ALoadWaitsForThePointerThatItFollows) {
   EXPECT_EQ(machine.wait_for_all(0, 3 * ahead_ns), 303 * ahead_ns);
 }
 
+// A load that takes 101 ns, and a branch that hangs on it; 5 ns to begin anew.
+TEST(AccessAhead, ABranchThatWasNotForeseenWaitsForItsLoad) {
+  modelled_machine machine = machine_with("window = 10\nstore_buffer = 2\n", "outstanding = 8\n");
+  machine.access_ahead(0, load_at(0x1000, 0), 0);
+  EXPECT_EQ(machine.branch(0, true, 1, 5 * ahead_ns, 1 * ahead_ns), 1 * ahead_ns);
+  machine.access_ahead(0, load_at(0x2000, 1), 1 * ahead_ns);  // there at 102
+  EXPECT_EQ(machine.branch(0, false, 2, 5 * ahead_ns, 2 * ahead_ns), 107 * ahead_ns);
+  // The wrong path has asked for the next line at 2 ns, and it is there at 103; an eleventh instruction later, not.
+  EXPECT_EQ(machine.access_ahead(0, load_at(0x3000, 2), 107 * ahead_ns), 107 * ahead_ns);
+  EXPECT_EQ(machine.wait_for_all(0, 107 * ahead_ns), 107 * ahead_ns);
+  EXPECT_EQ(machine.access_ahead(0, load_at(0x4000, 12), 108 * ahead_ns), 108 * ahead_ns);
+  EXPECT_EQ(machine.wait_for_all(0, 108 * ahead_ns), 209 * ahead_ns);
+  // Without a load since the last branch it is known at once.
+  EXPECT_EQ(machine.branch(0, true, 13, 5 * ahead_ns, 300 * ahead_ns), 300 * ahead_ns);
+  EXPECT_EQ(machine.branch(0, false, 14, 5 * ahead_ns, 301 * ahead_ns), 306 * ahead_ns);
+}
+
 TEST(AccessAhead, ALineOnItsWayIsWaitedForButNotByItsStore) {
   modelled_machine machine = machine_with(window_of_10, "outstanding = 2\n");
   machine.access_ahead(0, load_at(0x1000, 0), 0);
@@ -312,6 +386,17 @@ TEST(AccessAhead, WhatAFileMayNotSay) {
   EXPECT_THAT(message(small_host("", "prefetch_streams = 2\n")), HasSubstr("write both"));
   EXPECT_THAT(message(small_host("", "prefetch_streams = 2\nprefetch_lines = 4\n")), HasSubstr("needs outstanding"));
   EXPECT_THAT(message(small_host("outstanding = 2\n", "")), HasSubstr("outstanding"));
+  const auto with_mispredict = [](const std::string& of_core) {
+    std::string text = small_host(of_core, "");
+    text.replace(text.find("call = 1 }"), 10, "call = 1, mispredict = 15 }");
+    return text;
+  };
+  EXPECT_EQ(message(with_mispredict(window_of_10)), "no error");
+  EXPECT_THAT(message(with_mispredict("")), HasSubstr("give it a window"));
+  EXPECT_THAT(message(small_host("width = 4\n", "")), HasSubstr("give it a window"));
+  EXPECT_THAT(message(small_host(
+                  "", "outstanding = 2\nprefetch_streams = 2\nprefetch_lines = 4\nprefetch_page = \"5000 B\"\n")),
+              HasSubstr("multiple of 4 KiB"));
   std::string through = small_host(window_of_10, "");
   through.replace(through.find("write_back"), 10, "write_through");
   EXPECT_THAT(message(through), HasSubstr("needs a first cache that writes back"));

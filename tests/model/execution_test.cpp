@@ -118,9 +118,33 @@ TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
   }
 }
 
+// Cycles of 1 and a width of 4: instructions of one class take one each, those of several overlap. A branch that nobody
+// foresees costs 100 cycles more, but none of these loops has such ones but its end.
+TEST(ModelledExecution, ACoreWithAWidthDoesClassesSideBySide) {
+  const scratch_folder folder;
+  const auto of_floating = [&](const std::string& of_core) {
+    std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/model/assumed_host.toml"};
+    std::string text{std::istreambuf_iterator<char>{stream}, {}};
+    const std::size_t at = text.find("cycles = {");
+    text.replace(at, text.find('\n', at) - at,
+                 "cycles = { integer = 1, multiply = 1, divide = 1, floating = 4, branch = 1, call = 1, mispredict = "
+                 "100 }\nwindow = 256\nstore_buffer = 16\n" +
+                     of_core);
+    const std::string file = folder.path() + "/width.toml";
+    std::ofstream{file} << text;
+    const auto clock_ps = [&](const char* rounds) {
+      return report_of(file, "model_instruction_classes", {"floating", rounds})["cores"][0]["clock_ps"]
+          .get<std::int64_t>();
+    };
+    return static_cast<double>(clock_ps("2000") - clock_ps("1000")) / 333'000;  // cycles of 333 ps
+  };
+  EXPECT_NEAR(of_floating("width = 4\n"), 4, 0.1);  // the addition hides the loop around it
+  EXPECT_GT(of_floating(""), 6.9);                  // a comparison, an addition and a branch besides
+}
+
 // 262144 ints are 16384 lines of 64 bytes: each costs a core that waits more than 95 ns.
 TEST(ModelledExecution, ACoreWithAWindowGoesOnPastItsMisses) {
-  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../machines/host.toml"};
+  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/model/assumed_host.toml"};
   std::string text{std::istreambuf_iterator<char>{stream}, {}};
   const auto append = [&](const std::string& behind, const std::string& what) {
     const std::size_t at = text.find(behind);

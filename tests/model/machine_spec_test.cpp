@@ -90,7 +90,7 @@ TEST(MachineSpec, TheSmallNemesysHasThreeTilesAndOneMemory) {
 }
 
 TEST(MachineSpec, TheHostIsOneCoherentTile) {
-  const machine_spec spec = read_machine(machines + "host.toml");
+  const machine_spec spec = read_machine(SITU_TEST_SOURCE_DIR "/model/assumed_host.toml");
   EXPECT_TRUE(spec.coherent);
   ASSERT_EQ(spec.tiles.size(), 1u);
   ASSERT_EQ(spec.cores.size(), 2u);

@@ -1,4 +1,4 @@
-// Whole ways through the machine, worked out by hand with the figures of machines/nemesys-4x4.toml and host.toml.
+// Whole ways through the machine, worked out by hand with the figures of machines/nemesys-4x4.toml and assumed_host.toml.
 #include "model/parts/modelled_machine.h"
 
 #include <situ/base/error.h>
@@ -333,7 +333,7 @@ TEST(ModelledNemesys, TheSameRequestsTakeTheSameTimes) {
 }
 
 modelled_machine host() {
-  modelled_machine machine{read_machine(machines + "host.toml")};
+  modelled_machine machine{read_machine(SITU_TEST_SOURCE_DIR "/model/assumed_host.toml")};
   machine.map_range(0, std::uint64_t{1} << 40, 0);
   return machine;
 }

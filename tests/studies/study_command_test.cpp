@@ -53,6 +53,7 @@ TEST(study_command, lists_studies) {
   const ended list = run("list");
   EXPECT_EQ(list.code, 0);
   EXPECT_EQ(list.output.rfind("nemesys ", 0), 0U) << list.output;
+  EXPECT_NE(list.output.find("\nhost "), std::string::npos) << list.output;
 }
 
 TEST(study_command, writes_a_table_a_page_and_figures) {
