@@ -223,8 +223,8 @@ class measurer {
   }
 
   void cache_latency(const cache_point& cache, node_id from) {
-    // Between this cache and the one below it: the geometric middle, so that neither the smaller one nor neighbours in
-    // a shared one tell much. For the first level, half of it.
+    // Between this cache and the one below it: the geometric middle, or twice the smaller one, so that neither that nor
+    // neighbours in a shared one tell much. For the first level, half of it.
     // Of the outermost one only so much counts as one core's data finds.
     std::uint64_t below = 0;
     for (const cache_point& other : caches_of(from))
@@ -233,8 +233,10 @@ class measurer {
     for (const capacity_result& found : result_.capacities)
       if (found.cache == cache.id) within = std::clamp(found.bytes, below, cache.bytes);
     const std::uint64_t bytes =
-        below == 0 ? within / 2
-                   : static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(within)));
+        below == 0
+            ? within / 2
+            : std::min(below * 2,
+                       static_cast<std::uint64_t>(std::sqrt(static_cast<double>(below) * static_cast<double>(within))));
     latency(cache.id, from, std::min(bytes / 4096 * 4096, affordable_bytes()), detail::any_node);
   }
 
@@ -306,15 +308,20 @@ class measurer {
                                             machine_.label(last.id), format_bytes(most)));
       return;
     }
-    with_memory(from, most, "capacity of " + machine_.label(last.id), [&](std::span<std::byte> memory) {
-      const auto ns = [&](std::uint64_t bytes) { return detail::chase_ns(memory.first(bytes), longest_line()); };
-      const double within = ns(below * 2);
-      const double beyond = ns(most);
-      std::uint64_t found = below;
-      for (std::uint64_t bytes = below * 2; bytes <= last.bytes; bytes += bytes / 6 * 2)
-        if (ns(bytes / 4096 * 4096) < (within + beyond) / 2) found = bytes;
-      result_.capacities.push_back({last.id, found / 4096 * 4096});
-    });
+    // Which physical pages it gets decides, too: the median of several.
+    std::vector<std::uint64_t> found;
+    for (int i = 0; i < 3; ++i)
+      with_memory(from, most, "capacity of " + machine_.label(last.id), [&](std::span<std::byte> memory) {
+        const auto ns = [&](std::uint64_t bytes) { return detail::chase_ns(memory.first(bytes), longest_line()); };
+        const double within = ns(below * 3 / 2);
+        const double beyond = ns(most);
+        std::uint64_t bytes = below * 3 / 2;
+        while (bytes <= last.bytes && ns(bytes / 4096 * 4096) < (within + beyond) / 2) bytes += bytes / 6 * 2;
+        found.push_back(std::max(below, bytes / 4 * 3));
+      });
+    if (found.empty()) return;
+    std::sort(found.begin(), found.end());
+    result_.capacities.push_back({last.id, std::min(last.bytes, found[found.size() / 2]) / 4096 * 4096});
   }
 
   void core(node_id from) {

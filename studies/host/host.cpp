@@ -35,7 +35,7 @@ std::vector<host_row> host_rows(bool is_quick) {
 kernel_run kernel_run_of(const std::string& line) {
   try {
     const nlohmann::json json = nlohmann::json::parse(line);
-    return {json.at("ns").get<double>(), json.at("checksum").get<std::string>()};
+    return {json.at("processor_ns").get<double>(), json.at("checksum").get<std::string>()};
   } catch (const nlohmann::json::exception& e) {
     throw_error(errc::bad_file,
                 fmt::format("host_kernels wrote \"{}\", which is no line of its JSON: {}", line, e.what()));

@@ -25,7 +25,7 @@ struct host_row {
 
 // What a run of the program host_kernels says.
 struct kernel_run {
-  double ns = 0;
+  double ns = 0;  // in which it had the processor
   std::string checksum;
 };
 // Throws bad_file where the line is not what the program prints.

@@ -133,7 +133,9 @@ study_result run_host(const study_context& context) {
       .source = "Programs on the model of this machine beside the same programs on the machine itself.",
       .compared_with = "measured",
       .method = {"ours: a modelled run on the machine file below, made of what situ topo --measure finds here and now.",
-                 "measured: the native form, the median of runs in turns; both forms without vector instructions."}};
+                 "measured: the native form, the median of runs in turns, of the time in which it had the processor; "
+                 "both forms "
+                 "without vector instructions."}};
   const std::optional<programs> its = find_programs();
   if (!its) {
     result.parts.push_back(

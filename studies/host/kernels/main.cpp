@@ -1,5 +1,6 @@
 // host_kernels KERNEL [SIZE]: runs a kernel of the study `host` once untimed and once timed, and prints the time, by
-// steady_clock, and the checksum as a line of JSON. On a modelled machine the clock is the machine's.
+// steady_clock, and the checksum as a line of JSON; and what of the time the thread had the processor: the rest were
+// others' turns on it. On a modelled machine the clock is the machine's, and nobody else is on it.
 #include "kernels.h"
 
 #include <situ/model/region.h>
@@ -9,6 +10,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace {
 
@@ -23,17 +25,32 @@ int fail(const char* what, const char* word) {
   return 2;
 }
 
+#if defined(SITU_MODEL)
+double processor_ns(double took_ns) { return took_ns; }
+double processor_now_ns() { return 0; }
+#else
+double processor_now_ns() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+double processor_ns(double) { return processor_now_ns(); }
+#endif
+
 int run(const kernel_kind& kind, std::uint64_t size) {
   const kernel work = kind.make(size);
   work.prepare();
   const situ::model::region timed{"kernel"};
   work.run();
   work.prepare();
+  const double processor_begin = processor_now_ns();
   const auto begin = std::chrono::steady_clock::now();
   work.run();
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-  std::printf("{\"kernel\": \"%s\", \"size\": %" PRIu64 ", \"ns\": %.1f, \"checksum\": \"%016" PRIx64 "\"}\n",
-              kind.name.data(), size, took.count(), work.checksum());
+  const double processor = processor_ns(took.count()) - processor_begin;
+  std::printf("{\"kernel\": \"%s\", \"size\": %" PRIu64
+              ", \"ns\": %.1f, \"processor_ns\": %.1f, \"checksum\": \"%016" PRIx64 "\"}\n",
+              kind.name.data(), size, took.count(), processor, work.checksum());
   return 0;
 }
 
