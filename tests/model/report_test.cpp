@@ -255,6 +255,49 @@ TEST(ModelReport, CodeWithoutHooksThatTakesTheHostsTimeIsNamed) {
   EXPECT_EQ(run("own", "500").err, "");
 }
 
+command_result sweep(std::vector<std::string> options, const std::vector<std::string>& program) {
+  options.insert(options.begin(), {std::string{SITU_TEST_BIN_DIR} + "/situ", "model", "run"});
+  options.push_back(std::string{SITU_TEST_BIN_DIR} + "/tests/" + program.front());
+  options.insert(options.end(), program.begin() + 1, program.end());
+  return run_command(options);
+}
+
+// The numbers' 256 lines stay where 512 sets hold them, once they are written; of 128 sets each is missed in each of
+// four rounds: 1024 misses more, of 50 ns or of 100, in place of hits of 1 ns.
+TEST(ModelSweep, HasALineForEachCombination) {
+  const scratch_folder folder;
+  const std::string file = folder.path() + "/sweep.json";
+  const command_result result = sweep(
+      {"--machine", "flat", "--set", "hit=1", "--sweep", "sets=512,128", "--sweep", "miss=50,100", "--json", file},
+      {"model_walk", "4096", "4"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::StartsWith("sets  miss  modelled ns  of first"));
+  const json swept = json::parse(text_of(file));
+  ASSERT_EQ(swept["runs"].size(), 4u);
+  const auto run = [&](std::size_t i, const char* sets, const char* miss) {
+    EXPECT_EQ(swept["runs"][i]["set"], json({{"sets", sets}, {"miss", miss}}));
+    const double ns = swept["runs"][i]["report"]["modelled_ps"].get<double>() / 1000;
+    EXPECT_THAT(result.out, HasSubstr(" " + std::to_string(static_cast<long>(ns))));
+    return ns;
+  };
+  const double near = run(0, "512", "50");
+  run(1, "512", "100");
+  EXPECT_NEAR(run(2, "128", "50") - near, 1024 * 49, 20 * 49);
+  EXPECT_NEAR(run(3, "128", "100") - run(1, "512", "100"), 1024 * 99, 20 * 99);
+}
+
+TEST(ModelSweep, SaysWhichMachineCannotBe) {
+  const command_result result =
+      sweep({"--machine", nemesys, "--sweep", "l1.size=32KiB,33KiB"}, {"model_walk", "10", "1"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.out, HasSubstr("exit code 2"));
+  EXPECT_THAT(result.err, HasSubstr("a power of two of them is allowed (with l1.size=33KiB)"));
+  EXPECT_THAT(sweep({"--machine", nemesys, "--set", "l9.size=1"}, {"model_walk", "10", "1"}).err,
+              HasSubstr("there is no \"l9\""));
+  EXPECT_THAT(sweep({"--machine", nemesys, "--sweep", "l1.size="}, {"model_walk", "10", "1"}).err,
+              HasSubstr("write KEY=VALUE,VALUE"));
+}
+
 // The page as a browser has drawn it.
 std::string drawn(const model_run& run) {
   const command_result made = run_command(

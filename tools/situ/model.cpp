@@ -1,5 +1,6 @@
 // `situ model`: programs on modelled machines.
 #include "commands.h"
+#include "model_sweep.h"
 #include "program_file.h"
 
 #include "runtime/launch.h"
@@ -34,12 +35,17 @@ struct model_run_options {
   std::uint32_t memories = 0;
   std::string json;
   std::string report;
+  std::vector<std::string> settings;
+  std::vector<std::string> sweeps;
+  std::uint32_t jobs = 0;
 };
 
 constexpr const char* model_run_examples =
     "Examples:\n"
     "  situ model run --machine machines/nemesys-4x4.toml -n 4 ./hello   four places, each on a tile\n"
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
+    "  situ model run --machine machines/nemesys-4x4.toml --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
+    "                                                    three machines, and a table\n"
     "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
     "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
 
@@ -59,8 +65,9 @@ std::string find_modelled(const std::string& name) {
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
-// Never returns but by an error: the program takes this process's place, so that a debugger finds it.
-[[noreturn]] void run(const model_run_options& options, std::vector<std::string> arguments) {
+// The program takes this process's place, so that a debugger finds it: never returns then, but by an error. A sweep
+// runs it as its children.
+void run(const model_run_options& options, std::vector<std::string> arguments) {
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ model run --help");
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ model run; see situ model run --help");
@@ -79,6 +86,19 @@ void set(const char* name, const std::string& value) { ::setenv(name, value.c_st
   set("SITU_MODEL_MEMORIES", std::to_string(options.memories));
   if (!options.json.empty()) set("SITU_MODEL_JSON", options.json);
   if (!options.report.empty()) set("SITU_MODEL_REPORT", options.report);
+  if (!options.sweeps.empty()) {
+    const int code = run_sweep({.sweeps = options.sweeps,
+                                .settings = options.settings,
+                                .jobs = options.jobs,
+                                .json = options.json,
+                                .machine = options.machine},
+                               file, std::move(arguments));
+    if (code != 0) throw CLI::RuntimeError(code);
+    return;
+  }
+  std::string settings;
+  for (const std::string& each : options.settings) settings += each + "\n";
+  set("SITU_MODEL_SET", settings);
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
   pointers.push_back(nullptr);
@@ -112,6 +132,25 @@ void add_model_command(CLI::App& app) {
       ->add_option("--report", options->report,
                    "Write the report as one page for a browser: the machine drawn with its traffic, time lines, tables")
       ->type_name("FILE");
+  command
+      ->add_option("--set", options->settings,
+                   "A figure of the machine that takes the place of its file's: l2.size=64KiB for the node with the id "
+                   "l2; link.latency=20ns; miss=80 for flat. Can be given again")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  CLI::Option* const sweep =
+      command
+          ->add_option(
+              "--sweep", options->sweeps,
+              "Run once with each of these values of such a figure, and print a table; with --json, all of the "
+              "reports. Given again: each value with each of the others'")
+          ->type_name("KEY=VALUE,VALUE,...")
+          ->allow_extra_args(false)
+          ->excludes("--report");
+  command->add_option("--jobs", options->jobs, "How many of a sweep's runs go at a time (as many as processors)")
+      ->check(CLI::Range(1U, 4096U))
+      ->needs(sweep)
+      ->type_name("N");
   command->add_flag("--check-coherence", options->check_coherence,
                     "Where tiles are not coherent: they see the bytes that they would see there, and each stale read "
                     "and lost write is told of");

@@ -1,14 +1,20 @@
 #include "model/execution/machines.h"
 
+#include <situ/base/error.h>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
 #include "model/execution/engine.h"
 #include "model/execution/flat_machine.h"
 #include "model/execution/parts_machine.h"
+#include "model/parts/machine_settings.h"
 
 namespace situ::model {
 namespace {
@@ -70,12 +76,29 @@ flat_shape flat_shape_of(std::string_view text) {
   return shape;
 }
 
+machine_spec read_with(const std::vector<std::string>& settings, const std::string& name) {
+  if (settings.empty()) return read_machine(name);
+  std::ifstream stream{name, std::ios::binary};
+  if (!stream) return read_machine(name);  // which says why not
+  const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  try {
+    return parse_machine(apply_settings(text, name, settings), name);
+  } catch (const error& failure) {
+    if (failure.code() == errc::bad_argument) throw;
+    throw_error(failure.code(), fmt::format("{} (with {})", failure.message(), fmt::join(settings, ", ")));
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<memory_port> make_machine(const std::string& name, std::uint32_t memories) {
-  if (name == "flat") return std::make_unique<flat_machine>();
-  if (name.starts_with("flat:")) return std::make_unique<flat_machine>(flat_shape_of(std::string_view{name}.substr(5)));
-  std::unique_ptr<memory_port> made = make_parts_machine(read_machine(name), memories);
+std::unique_ptr<memory_port> make_machine(const std::string& name, std::uint32_t memories,
+                                          const std::vector<std::string>& settings) {
+  if (name == "flat" || name.starts_with("flat:")) {
+    std::string figures = name.substr(std::min<std::size_t>(name.size(), 5));
+    for (const std::string& each : settings) figures += (figures.empty() ? "" : ",") + each;
+    return std::make_unique<flat_machine>(flat_shape_of(figures));
+  }
+  std::unique_ptr<memory_port> made = make_parts_machine(read_with(settings, name), memories);
   for (std::uint32_t core = 0; core < made->core_count(); ++core)
     if (made->tile_of(core) >= most_tiles)
       throw std::runtime_error{fmt::format("{}: programs run on machines of up to {} tiles", name, most_tiles)};

@@ -2,6 +2,7 @@
 // as the first thread, with arguments and environment copied to where they lie in each run.
 //
 //   SITU_MODEL_MACHINE   "flat", or a machine's file; must be there
+//   SITU_MODEL_SET       figures of the machine that take the place of its file's: KEY=VALUE, one a line
 //   SITU_MODEL_PLACES    places of the Situ job; 1 unless given
 //   SITU_MODEL_QUANTUM   ns that a core may run ahead between what others can see
 //   SITU_MODEL_STRICT    1: not at all
@@ -66,6 +67,7 @@ namespace {
 
 struct run_options {
   std::string machine;
+  std::vector<std::string> settings;  // of the machine
   std::string json;
   std::string page;
   std::uint32_t places = 1;
@@ -121,6 +123,12 @@ run_options read_options() {
   if (machine == nullptr)
     give_up("this program is built for modelled machines: start it with `situ model run`, or set SITU_MODEL_MACHINE");
   made.machine = machine;
+  if (const char* const set = std::getenv("SITU_MODEL_SET"))
+    for (std::string_view rest = set; !rest.empty();) {
+      const std::string_view each = rest.substr(0, rest.find('\n'));
+      if (!each.empty()) made.settings.emplace_back(each);
+      rest.remove_prefix(std::min(rest.size(), each.size() + 1));
+    }
   made.places = static_cast<std::uint32_t>(number_of("SITU_MODEL_PLACES", 1));
   made.engine.quantum_ps = number_of("SITU_MODEL_QUANTUM", made.engine.quantum_ps / 1000) * 1000;
   made.engine.is_strict = number_of("SITU_MODEL_STRICT", 0) != 0;
@@ -224,7 +232,7 @@ void make_graph_devices() {
 void make_engine() {
   if (options.checks_coherence && !options.engine.fast_forward.empty())
     give_up("coherence is not checked before accesses are priced: leave out --fast-forward or --check-coherence");
-  the_engine = new engine{make_machine(options.machine, options.memories), options.engine};
+  the_engine = new engine{make_machine(options.machine, options.memories, options.settings), options.engine};
   make_graph_devices();
   if (!options.checks_coherence) return;
   mistakes = new coherence_log;

@@ -1,0 +1,156 @@
+#include "model/parts/machine_settings.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+
+namespace situ::model {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  return begin == std::string_view::npos ? std::string_view{}
+                                         : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+// Where a comment begins, outside of quotes.
+std::size_t end_of_value(std::string_view line) {
+  bool is_quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"' && (i == 0 || line[i - 1] != '\\')) is_quoted = !is_quoted;
+    if (line[i] == '#' && !is_quoted) return i;
+  }
+  return line.size();
+}
+
+// The value of a line "key = value  # comment"; nothing where the line says something else.
+std::string_view value_of(std::string_view line, std::string_view key) {
+  line = trimmed(line.substr(0, end_of_value(line)));
+  if (!line.starts_with(key)) return {};
+  line = trimmed(line.substr(key.size()));
+  return line.starts_with('=') ? trimmed(line.substr(1)) : std::string_view{};
+}
+
+bool is_whole(std::string_view value) {
+  return std::ranges::count(value, '[') == std::ranges::count(value, ']') &&
+         std::ranges::count(value, '{') == std::ranges::count(value, '}');
+}
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failure == std::errc{} && end == text.data() + text.size();
+}
+
+// As TOML: where a text stood it is one, and what is no other kind of value, too.
+std::string as_value(std::string_view given, std::string_view before) {
+  const bool is_kind = is_number(given) || given == "true" || given == "false" || given.starts_with('"') ||
+                       given.starts_with('[') || given.starts_with('{');
+  const bool was_text = before.starts_with('"') && !given.starts_with('"');
+  return is_kind && !was_text ? std::string{given} : fmt::format("\"{}\"", given);
+}
+
+// A part of the file: lines [begin, end).
+struct block {
+  std::string id;  // empty: the head
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+class machine_text {
+ public:
+  machine_text(std::string_view text, std::string_view file_name) : file_name_{file_name} {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      lines_.emplace_back(line);
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+    }
+  }
+
+  void set(std::string_view setting) {
+    const std::size_t equals = setting.find('=');
+    const std::string_view name = trimmed(setting.substr(0, equals));
+    const std::string_view value = equals == std::string_view::npos ? "" : trimmed(setting.substr(equals + 1));
+    if (name.empty() || value.empty())
+      throw_error(errc::bad_argument, fmt::format("\"{}\" is not of the form KEY=VALUE, as l2.size=64KiB", setting));
+    const std::size_t dot = name.rfind('.');
+    const std::string_view id = dot == std::string_view::npos ? "" : name.substr(0, dot);
+    put(find(id, name), dot == std::string_view::npos ? name : name.substr(dot + 1), value, name);
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string made;
+    for (const std::string& line : lines_) (made += line) += '\n';
+    return made;
+  }
+
+ private:
+  [[nodiscard]] std::vector<block> blocks() const {
+    std::vector<block> all{{.id = "", .begin = 0, .end = lines_.size()}};
+    std::size_t links = 0;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const std::string_view line = trimmed(lines_[i]);
+      if (line.starts_with("[[")) {
+        all.back().end = i;
+        all.push_back({.id = line.starts_with("[[link") ? fmt::format("link{}", links++) : "", .begin = i + 1});
+        all.back().end = lines_.size();
+      } else if (const std::string_view id = value_of(line, "id"); id.size() > 2 && all.size() > 1) {
+        all.back().id = id.substr(1, id.size() - 2);
+      }
+    }
+    if (links == 1) std::ranges::find(all, "link0", &block::id)->id = "link";
+    return all;
+  }
+
+  [[nodiscard]] block find(std::string_view id, std::string_view name) const {
+    const std::vector<block> all = blocks();
+    if (id.empty()) return all.front();
+    const auto found = std::ranges::find(all, id, &block::id);
+    if (found != all.end()) return *found;
+    std::string known;
+    for (const block& each : all)
+      if (!each.id.empty()) known += (known.empty() ? "" : ", ") + each.id;
+    throw_error(errc::bad_argument,
+                fmt::format("{}: there is no \"{}\" to set \"{}\" of; there are {}", file_name_, id, name, known));
+  }
+
+  // In place of what stood there, so that lines keep their numbers; else in place of an empty line.
+  void put(const block& in, std::string_view key, std::string_view value, std::string_view name) {
+    std::size_t at = in.end;
+    for (std::size_t i = in.begin; i < in.end; ++i) {
+      const std::string_view before = value_of(lines_[i], key);
+      if (before.empty()) {
+        if (trimmed(lines_[i]).empty()) at = std::min(at, i);
+        continue;
+      }
+      if (!is_whole(before))
+        throw_error(errc::bad_argument, fmt::format("{}:{}: the value of {} goes over several lines; change it there",
+                                                    file_name_, i + 1, name));
+      lines_[i] = fmt::format("{} = {}", key, as_value(value, before));
+      return;
+    }
+    std::string line = fmt::format("{} = {}", key, as_value(value, ""));
+    if (at < in.end)
+      lines_[at] = std::move(line);
+    else
+      lines_.insert(lines_.begin() + static_cast<std::ptrdiff_t>(in.begin), std::move(line));
+  }
+
+  std::string file_name_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::string apply_settings(std::string_view text, std::string_view file_name,
+                           const std::vector<std::string>& settings) {
+  machine_text changed{text, file_name};
+  for (const std::string& each : settings) changed.set(each);
+  return changed.text();
+}
+
+}  // namespace situ::model

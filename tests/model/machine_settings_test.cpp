@@ -1,0 +1,91 @@
+// Figures of a machine's file that are set from outside.
+#include "model/parts/machine_settings.h"
+
+#include <situ/base/error.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "model/parts/machine_spec.h"
+
+namespace situ::model {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view text = R"(name = "m"
+[[node]]
+id = "cache"
+size = "1 KiB"  # not "2 KiB"
+ways = 2
+
+[[node]]
+id = "core"
+position = [
+  "0,0"]
+)";
+
+TEST(MachineSettings, TakeThePlaceOfWhatStoodThere) {
+  EXPECT_EQ(apply_settings("size = 1\n", "", {"size=2"}), "size = 2\n");
+  const std::string changed = apply_settings(
+      text, "", {"cache.size=64KiB", "cache.ways = 4", "cache.latency=2 ns", "name=other", "core.window=8"});
+  EXPECT_EQ(changed, R"(name = "other"
+[[node]]
+id = "cache"
+size = "64KiB"
+ways = 4
+latency = "2 ns"
+[[node]]
+window = 8
+id = "core"
+position = [
+  "0,0"]
+)");
+}
+
+std::string message_of(const std::vector<std::string>& settings) {
+  try {
+    (void)apply_settings(text, "m.toml", settings);
+  } catch (const error& failure) {
+    return std::string{failure.message()};
+  }
+  return "";
+}
+
+TEST(MachineSettings, SayWhatThereIs) {
+  EXPECT_EQ(message_of({"cash.size=1"}), "m.toml: there is no \"cash\" to set \"cash.size\" of; there are cache, core");
+  EXPECT_THAT(message_of({"cache.size"}), HasSubstr("\"cache.size\" is not of the form KEY=VALUE"));
+  EXPECT_THAT(message_of({"core.position=1"}),
+              HasSubstr("m.toml:9: the value of core.position goes over several lines"));
+}
+
+// 64 KiB in 4 ways of lines of 32 bytes: 512 sets; the mesh's one link has no id.
+TEST(MachineSettings, AreReadAsTheFileIs) {
+  const std::string file = SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4.toml";
+  std::ifstream stream{file};
+  const std::string nemesys{std::istreambuf_iterator<char>{stream}, {}};
+  const machine_spec spec =
+      parse_machine(apply_settings(nemesys, file, {"l2.size=64KiB", "link.latency=20 ns", "core.clock=100MHz"}), file);
+  EXPECT_EQ(spec.caches[0].sets, 512u);
+  EXPECT_EQ(spec.mesh.hop_time, 20'000u);
+  EXPECT_EQ(spec.cores[0].period, 10'000u);
+  const auto refused = [&](const char* setting) {
+    try {
+      (void)parse_machine(apply_settings(nemesys, "n.toml", {setting}), "n.toml");
+    } catch (const error& failure) {
+      return std::string{failure.message()};
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(refused("l2.ways=3"), HasSubstr("a power of two of them is allowed"));
+  EXPECT_THAT(refused("l2.sise=1KiB"), HasSubstr("size"));
+  EXPECT_THAT(refused("l2.size=big"), HasSubstr("n.toml:63"));  // the line where the size stands
+}
+
+}  // namespace
+}  // namespace situ::model

@@ -1,0 +1,248 @@
+#include "model_sweep.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct swept_key {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+// "l2.size=64KiB,128KiB"; commas within brackets and quotes are a value's own.
+swept_key parse(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  swept_key made{.name = text.substr(0, equals), .values = {}};
+  int depth = 0;
+  bool is_quoted = false;
+  std::string value;
+  for (const char each : equals == std::string::npos ? "" : text.substr(equals + 1)) {
+    if (each == '"') is_quoted = !is_quoted;
+    if (!is_quoted && (each == '[' || each == '{')) ++depth;
+    if (!is_quoted && (each == ']' || each == '}')) --depth;
+    if (each == ',' && depth == 0 && !is_quoted)
+      made.values.push_back(std::exchange(value, {}));
+    else
+      value += each;
+  }
+  made.values.push_back(value);
+  if (made.name.empty() || std::ranges::find(made.values, "") != made.values.end())
+    situ::throw_error(situ::errc::bad_argument,
+                      fmt::format("--sweep {}: write KEY=VALUE,VALUE,..., as l2.size=64KiB,128KiB", text));
+  return made;
+}
+
+struct one_run {
+  std::vector<std::string> values;  // of each key
+  pid_t process = 0;
+  int report = -1;  // unnamed files: its JSON, and what it has written
+  int out = -1;
+  int exit_code = -1;  // it was not started
+  ordered_json json;
+};
+
+std::vector<one_run> combinations(const std::vector<swept_key>& keys) {
+  std::vector<one_run> all(1);
+  for (const swept_key& key : keys) {
+    std::vector<one_run> more;
+    for (const one_run& each : all)
+      for (const std::string& value : key.values) {
+        more.push_back(each);
+        more.back().values.push_back(value);
+      }
+    all = std::move(more);
+  }
+  return all;
+}
+
+std::string text_in(int file) {
+  std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(file, 0, SEEK_END), 0)), '\0');
+  const ssize_t read = ::pread(file, text.data(), text.size(), 0);
+  text.resize(read < 0 ? 0 : static_cast<std::size_t>(read));
+  return text;
+}
+
+int make_file(const char* name, unsigned flags) {
+  const int made = ::memfd_create(name, flags);
+  if (made < 0) situ::throw_error(situ::errc::bad_launch, fmt::format("no memory for {}: {}", name, strerror(errno)));
+  return made;
+}
+
+std::string settings_of(const one_run& run, const std::vector<swept_key>& keys, const sweep_options& options) {
+  std::string text;
+  for (const std::string& each : options.settings) text += each + "\n";
+  for (std::size_t i = 0; i < keys.size(); ++i) text += fmt::format("{}={}\n", keys[i].name, run.values[i]);
+  return text;
+}
+
+void start(one_run& run, const std::string& settings, const std::string& file, std::vector<std::string>& arguments) {
+  run.report = make_file("report", 0);  // which the program opens by its name
+  run.out = make_file("out", MFD_CLOEXEC);
+  ::fcntl(run.out, F_SETFL, O_APPEND);
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+  const std::string report = fmt::format("/proc/self/fd/{}", run.report);
+  run.process = ::fork();
+  if (run.process < 0)
+    situ::throw_error(situ::errc::bad_launch, fmt::format("cannot start {}: {}", file, std::strerror(errno)));
+  if (run.process != 0) return;
+  ::signal(SIGINT, SIG_DFL);
+  ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+  ::dup2(run.out, 1);
+  ::dup2(run.out, 2);
+  ::setenv("SITU_MODEL_SET", settings.c_str(), 1);
+  ::setenv("SITU_MODEL_JSON", report.c_str(), 1);
+  ::setenv("SITU_MODEL_QUIET", "1", 1);
+  ::execv(file.c_str(), pointers.data());
+  ::_exit(127);
+}
+
+void finish(one_run& run, int status) {
+  run.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  run.json = ordered_json::parse(text_in(run.report), nullptr, false);
+  if (run.json.is_discarded()) run.json = nullptr;
+  ::close(run.report);
+}
+
+std::atomic<bool> is_interrupted = false;
+
+// Those of the terminal get the signal, too, and leave what they have.
+void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_one) {
+  struct sigaction action{};
+  action.sa_handler = [](int) { is_interrupted = true; };
+  ::sigaction(SIGINT, &action, nullptr);
+  std::size_t next = 0;
+  std::uint32_t active = 0;
+  while (active > 0 || (next < runs.size() && !is_interrupted)) {
+    if (active < jobs && next < runs.size() && !is_interrupted) {
+      start_one(runs[next++]);
+      ++active;
+      continue;
+    }
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, 0);
+    const auto found = std::ranges::find(runs, ended, &one_run::process);
+    if (ended <= 0 || found == runs.end()) continue;
+    finish(*found, status);
+    --active;
+  }
+}
+
+// Of all caches of a level, in percent; nothing where there are none.
+std::string misses_of(const ordered_json& report, std::uint32_t level) {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  for (const ordered_json& node : report["shape"]["nodes"])
+    for (const ordered_json& cache : node.value("caches", ordered_json::array()))
+      if (cache["level"] == level && cache["instructions"] == false)
+        for (const ordered_json& part : report["parts"])
+          if (part["part"] == cache["name"] && part["kind"] == "cache") {
+            hits += part["hits"].get<std::uint64_t>();
+            misses += part["misses"].get<std::uint64_t>();
+          }
+  if (hits + misses == 0) return "-";
+  return fmt::format("{:.2f}", 100.0 * static_cast<double>(misses) / static_cast<double>(hits + misses));
+}
+
+using row = std::vector<std::string>;
+
+std::string nanoseconds(const ordered_json& ps) { return fmt::format("{:.0f}", ps.get<double>() * 1e-3); }
+
+// A line each; times against the first that has one.
+std::vector<row> table_of(const std::vector<one_run>& runs, const std::vector<swept_key>& keys) {
+  row head;
+  for (const swept_key& key : keys) head.push_back(key.name);
+  head.insert(head.end(), {"modelled ns", "of first", "accesses", "L1 misses %", "L2 misses %"});
+  const auto first = std::ranges::find_if(runs, [](const one_run& each) { return !each.json.is_null(); });
+  if (first != runs.end())
+    for (const ordered_json& region : first->json["regions"]) head.push_back(region["name"].get<std::string>() + " ns");
+  head.emplace_back("remark");
+  std::vector<row> rows{head};
+  for (const one_run& each : runs) {
+    row line = each.values;
+    if (!each.json.is_null()) {
+      const double time = each.json["modelled_ps"].get<double>();
+      line.insert(line.end(), {nanoseconds(each.json["modelled_ps"]),
+                               fmt::format("{:.3f}", time / first->json["modelled_ps"].get<double>()),
+                               each.json["accesses"].dump(), misses_of(each.json, 1), misses_of(each.json, 2)});
+      for (const ordered_json& region : each.json["regions"]) line.push_back(nanoseconds(region["modelled_ps"]));
+    }
+    line.resize(head.size() - 1, "-");
+    line.push_back(each.exit_code < 0                                  ? "not run"
+                   : !each.json.is_null() && !each.json["is_complete"] ? "not complete"
+                   : each.exit_code != 0                               ? fmt::format("exit code {}", each.exit_code)
+                                                                       : "");
+    rows.push_back(std::move(line));
+  }
+  return rows;
+}
+
+void print(const std::vector<row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const row& each : rows)
+    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], each[i].size());
+  for (const row& each : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < widths.size(); ++i) line += fmt::format("{:>{}}  ", each[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print("{}\n", line);
+  }
+}
+
+ordered_json json_of(const std::vector<one_run>& runs, const std::vector<swept_key>& keys,
+                     const sweep_options& options) {
+  ordered_json made{{"machine", options.machine}, {"settings", options.settings}, {"runs", ordered_json::array()}};
+  for (const one_run& each : runs) {
+    ordered_json values;
+    for (std::size_t i = 0; i < keys.size(); ++i) values[keys[i].name] = each.values[i];
+    made["runs"].push_back({{"set", values}, {"exit_code", each.exit_code}, {"report", each.json}});
+  }
+  return made;
+}
+
+}  // namespace
+
+int run_sweep(const sweep_options& options, const std::string& file, std::vector<std::string> arguments) {
+  std::vector<swept_key> keys;
+  for (const std::string& each : options.sweeps) keys.push_back(parse(each));
+  std::ofstream json;
+  if (!options.json.empty()) {
+    json.open(options.json);
+    if (!json)
+      situ::throw_error(situ::errc::bad_file, fmt::format("cannot write {}: {}", options.json, std::strerror(errno)));
+  }
+  std::vector<one_run> runs = combinations(keys);
+  const std::uint32_t jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  run_all(runs, jobs, [&](one_run& run) { start(run, settings_of(run, keys, options), file, arguments); });
+  print(table_of(runs, keys));
+  if (json.is_open() && !(json << json_of(runs, keys, options).dump(2) << '\n' << std::flush))
+    situ::throw_error(situ::errc::bad_file, fmt::format("cannot write {}", options.json));
+  int code = is_interrupted ? 128 + SIGINT : 0;
+  for (const one_run& each : runs) {
+    if (each.exit_code > 0 && code == 0) code = each.exit_code;
+    if (each.exit_code > 0 && !is_interrupted)
+      fmt::print(stderr, "{}{}", settings_of(each, keys, options), text_in(each.out));
+  }
+  return code;
+}
