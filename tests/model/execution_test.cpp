@@ -192,6 +192,33 @@ TEST(ModelledExecution, ACrashNamesThreadAndCore) {
   EXPECT_THAT(result.err, HasSubstr("write_to"));
 }
 
+// It belongs to the run, whose report comes after it.
+TEST(ModelledExecution, AStaticDestructorMayWaitForAThread) {
+  const command_result result = model_run("flat", "model_stand_still", {"destructor"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "ends\njoined\n");
+  EXPECT_THAT(result.err, HasSubstr("ns modelled on flat"));
+}
+
+// By name, through what `situ model run` becomes: where it is, who called, and what all threads wait for.
+TEST(ModelledExecution, GdbSeesTheProgramsThreads) {
+  const command_result result =
+      run_command({"/bin/sh", "-c",
+                   "exec gdb -nx -batch -iex 'set debuginfod enabled off' -ex 'set breakpoint pending on' -ex 'break "
+                   "lock_both' -ex run -ex bt -ex continue -ex 'call (void)situ_model_print_threads()' -ex kill "
+                   "--args " +
+                       std::string{SITU_TEST_BIN_DIR} + "/situ model run --machine flat " + SITU_TEST_BIN_DIR +
+                       "/tests/model_stand_still deadlock"});
+  if (result.exit_code == 127) GTEST_SKIP() << "needs gdb";
+  if (result.err.find("ptrace") != std::string::npos) GTEST_SKIP() << "gdb may not trace here: " << result.err;
+  EXPECT_THAT(result.out, HasSubstr("lock_both"));
+  EXPECT_THAT(result.out, testing::ContainsRegex("#[0-9]+ .*situ::model::engine::thread_entry"));
+  const std::string all = result.out + result.err;
+  EXPECT_THAT(all, HasSubstr("thread 0, core 0 of tile 0"));
+  EXPECT_THAT(all, HasSubstr("waits for time to pass"));
+  EXPECT_THAT(all, HasSubstr("thread 2, core 2 of tile 0"));
+}
+
 TEST(ModelledExecution, AForkIsRefused) {
   const command_result result = model_run("flat", "model_stand_still", {"fork"});
   EXPECT_EQ(result.exit_code, 0);

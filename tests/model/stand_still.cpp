@@ -1,7 +1,9 @@
-// What goes wrong: "deadlock" is two threads that lock two mutexes in different orders, "crash" a write to nowhere on a
-// second thread, "fork" a second process.
+// What goes wrong, and what may seem to: "destructor" is a thread that a static destructor wakes and joins. "deadlock"
+// is two threads that lock two mutexes in different orders, "crash" a write to nowhere on a second thread, "fork" a
+// second process.
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -20,6 +22,30 @@ void lock_both(std::mutex& one, std::mutex& other) {
 
 [[gnu::noinline]] void write_to(volatile int* nowhere) { *nowhere = 1; }
 
+// Lives longer than main.
+struct sleeper {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool may_end = false;
+  std::thread thread;
+  void sleep() {
+    std::unique_lock held{mutex};
+    changed.wait(held, [&] { return may_end; });
+    std::puts("ends");
+  }
+  ~sleeper() {
+    if (!thread.joinable()) return;
+    {
+      const std::lock_guard held{mutex};
+      may_end = true;
+    }
+    changed.notify_one();
+    thread.join();
+    std::puts("joined");
+  }
+};
+sleeper late;
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -30,5 +56,6 @@ int main(int argc, char** argv) {
     std::jthread one{[] { lock_both(first, second); }};
     std::jthread two{[] { lock_both(second, first); }};
   }
+  if (std::strcmp(what, "destructor") == 0) late.thread = std::thread{[] { late.sleep(); }};
   return 0;
 }

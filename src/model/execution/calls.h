@@ -81,6 +81,10 @@ void situ_model_become_device() noexcept;
 void situ_model_write_graph_back(situ::model::graph_work* work) noexcept;
 void situ_model_copy_graph(situ::model::graph_work* work) noexcept;
 
+// For a debugger: each thread that has not ended with its place, core, time, what it waits for and its stack, to
+// standard error.
+void situ_model_print_threads() noexcept;
+
 // What the program's Situ offers the executor, where it has graphs: has its offloads done by the machine's units.
 void situ_model_use_graph_units() __attribute__((weak));
 [[nodiscard]] const situ::detail::type_descriptor* situ_model_find_tagged(std::uint64_t tag) noexcept

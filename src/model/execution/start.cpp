@@ -81,7 +81,8 @@ struct run_options {
 
 constexpr const char* settings = "SITU_MODEL_";
 
-run_options options;
+// These are for ever: static destructors run on modelled time, and are the program's.
+run_options& options = *new run_options;
 int argument_count = 0;
 char** arguments = nullptr;
 std::uint64_t begin_ns = 0;
@@ -94,8 +95,8 @@ struct output_file {
   std::string name;
   long descriptor = -1;
 };
-output_file json_file;
-output_file page_file;
+output_file& json_file = *new output_file;  // for ever, too
+output_file& page_file = *new output_file;
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -254,6 +255,16 @@ void run_main() {
 
 }  // namespace
 
+// Before the program's static constructors, so that the report comes after its static destructors: they belong to the
+// run, and may wait for threads.
+[[gnu::constructor(101)]] void report_at_exit() {
+  on_exit(
+      [](int code, void*) {
+        if (the_engine != nullptr) write_report(code);
+      },
+      nullptr);
+}
+
 void print_mistakes() {
   if (mistakes != nullptr) say(mistakes->text().c_str());
 }
@@ -289,9 +300,14 @@ int __wrap_main(int argc, char** argv, char** environment) {               // NO
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }
-  on_exit([](int code, void*) { write_report(code); }, nullptr);
   begin_ns = host_ns();
   the_engine->begin(&run_main);
+}
+
+void situ_model_print_threads() noexcept {
+  if (the_engine == nullptr) return;
+  const outside_time scope;
+  the_engine->print_threads();
 }
 
 void _exit(int code) { host_exit_with_report(code); }
