@@ -8,3 +8,4 @@ situ_not_modelled(function_id_test "it loads modules, whose code has no hooks, a
 situ_not_modelled(array_hdf5_test "HDF5's own code has no hooks, and the files are the host's")
 situ_not_modelled(stack_test "its stacks overflow in places that fork, and a crash ends a modelled run")
 situ_not_modelled(staged_memories_test "it moves pages between the host's memories")
+situ_not_modelled(completion_test "several places put into one line at a time: each writes back the whole line" MACHINES checked CASES "*of_a_batch_come_together*")

@@ -16,6 +16,7 @@
 // The idea of an agreement that any participant may finish is that of MPI's ULFM (MPI_Comm_shrink, MPI_Comm_agree;
 // Bland et al., 2013); words that all can write make it short.
 #include <situ/base/detail/assert.h>
+#include <situ/base/detail/coherence.h>
 #include <situ/base/error.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/task.h>
@@ -45,6 +46,7 @@ ptr<std::byte> make_blocks() {
   const std::size_t bytes = barrier_block::bytes(current->place_count);
   const ptr<std::byte> blocks = situ::allocate_bytes(2 * bytes, {.alignment = 64});
   std::memset(blocks.local(), 0, 2 * bytes);
+  write_back(blocks.local(), 2 * bytes);
   reinterpret_cast<barrier_block*>(blocks.local())->holders.set(current->place_count, std::memory_order_seq_cst);
   return blocks;
 }

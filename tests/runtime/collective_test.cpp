@@ -28,7 +28,7 @@ void check_all_types(const team& t, std::uint64_t seed) {
 TEST_P(collectives, agree_with_a_sequential_reference) {
   const std::uint64_t seed = test::test_seed();
   run([seed] {
-    const int rounds = place_count() > 16 ? 2 : test::rounds(20);
+    const int rounds = place_count() > 16 ? test::or_modelled(2, 1) : test::rounds(20);
     for (int round = 0; round < rounds; ++round)
       check_all_types(world(), mixed(seed, static_cast<std::uint64_t>(round)));
   });
@@ -83,7 +83,7 @@ TEST_P(collectives, of_several_teams_run_in_tasks_side_by_side) {
 TEST_P(collectives, leave_no_memory_behind) {
   run([] {
     const std::uint64_t live = test::settled_memory().live_bytes;
-    const std::vector<std::uint32_t> large(100000, here().index());  // through a buffer
+    const std::vector<std::uint32_t> large(test::or_modelled(100000, 5000), here().index());  // through a buffer
     EXPECT_EQ(broadcast(large, place_count() - 1).front(), place_count() - 1);
     EXPECT_EQ(all_gather(large).back().back(), place_count() - 1);
     EXPECT_EQ(test::settled_memory().live_bytes, live);

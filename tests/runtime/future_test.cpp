@@ -241,7 +241,7 @@ TEST_P(futures, gather_with_when_any) {
 // Each of them sets aside nothing of its own: the memory is that of one gathering.
 TEST_P(futures, gather_by_the_thousand) {
   run([] {
-    constexpr std::size_t count = 5000;
+    constexpr std::size_t count = test::or_modelled(5000, 500);
     std::vector<promise<std::size_t>> promises(count);
     std::vector<future<std::size_t>> values;
     for (const auto& each : promises) values.push_back(each.get_future());
@@ -334,7 +334,7 @@ TEST_P(futures, of_coroutines_belong_to_their_finish_scope) {
 // Each waits on a stack of its own; none is lost and none runs twice.
 TEST_P(futures, thousands_wait_at_once) {
   run([] {
-    const int tasks = test::with_sanitizer ? 200 : 2000;
+    const int tasks = test::with_sanitizer || test::is_modelled ? 200 : 2000;
     promise<int> gate;
     const future<int> opened = gate.get_future();
     int waiting = 0;

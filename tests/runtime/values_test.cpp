@@ -151,10 +151,10 @@ TEST_P(values, of_aggregates_with_a_form_of_their_own_take_that) {
 TEST_P(values, that_are_large_travel) {
   run([] {
     std::map<std::string, std::vector<int>> table;
-    for (int i = 0; i < 5000; ++i)
+    for (int i = 0; i < test::or_modelled(5000, 300); ++i)
       table["key " + std::to_string(i)] = std::vector<int>(static_cast<std::size_t>(i % 20), i);
     expect_travels(table);
-    expect_travels(std::pair<std::string, std::vector<double>>{"odd", std::vector<double>(100'000, 0.5)});
+    expect_travels(std::pair<std::string, std::vector<double>>{"odd", std::vector<double>(test::or_modelled(100'000, 5000), 0.5)});
   });
 }
 
@@ -172,7 +172,8 @@ TEST_P(values, of_uneven_elements_travel_whatever_the_size_before) {
       for (std::size_t i = 0; i < n; ++i) made[std::to_string(i)].assign(i % 5, std::string(i % 40, 'x'));
       return made;
     };
-    for (const std::size_t n : {1, 900, 900, 3000, 60, 0, 1500, 4000, 1}) {
+    for (const std::size_t usual : {1, 900, 900, 3000, 60, 0, 1500, 4000, 1}) {
+      const std::size_t n = test::or_modelled(usual, (usual + 9) / 10);
       const words sent = of_size(n);
       for (const place p : {here(), place{(here().index() + 1) % place_count()}}) {
         EXPECT_EQ(at(p, [](int, words w) { return w; }, 1, sent), sent);

@@ -24,7 +24,7 @@ TEST_P(conveyor_on, each_item_is_handled_once_and_in_the_order_of_its_sender) {
     std::vector<std::uint32_t> next(place_count());
     conveyor<numbered> items{[&](numbered item) { EXPECT_EQ(item.number, next[item.from]++); },
                              {.buffer_bytes = 256, .buffers = 2}};
-    constexpr std::uint32_t count = 5000;
+    constexpr std::uint32_t count = test::or_modelled(5000, 500);
     for (std::uint32_t i = 0; i < count; ++i)
       for (const place p : places()) items.push(p, {here().index(), i});
     items.flush();
@@ -197,7 +197,8 @@ TEST_P(conveyor_on, memory_stays_within_its_bound) {
     std::uint64_t sum = 0;
     conveyor<std::uint64_t> items{[&](std::uint64_t n) { sum += n; }, {.buffer_bytes = 1024, .buffers = 3}};
     const std::uint64_t live = test::settled_memory().live_bytes;
-    for (std::uint64_t i = 0; i < 50000; ++i) {
+    constexpr std::uint64_t count = test::or_modelled(50000, 2000);
+    for (std::uint64_t i = 0; i < count; ++i) {
       items.push(place{static_cast<std::uint32_t>(i % place_count())}, i);
       if (i % 1000 == 0) {
         EXPECT_LE(items.buffer_bytes(), 3 * 1024 * place_count());
@@ -205,7 +206,7 @@ TEST_P(conveyor_on, memory_stays_within_its_bound) {
       }
     }
     items.drain();
-    EXPECT_EQ(all_reduce(sum, std::plus<>{}), std::uint64_t{49999} * 25000 * place_count());
+    EXPECT_EQ(all_reduce(sum, std::plus<>{}), (count - 1) * (count / 2) * place_count());
   });
 }
 

@@ -16,6 +16,7 @@
 // for a future.
 #pragma once
 
+#include <situ/base/detail/coherence.h>
 #include <situ/fabric/rma.h>
 #include <situ/fabric/signal.h>
 #include <situ/runtime/at.h>
@@ -159,6 +160,7 @@ class access_batch {
     detail::check_transferable<T>();
     check(detail::access::put, destination.address(), sizeof(T));
     *destination.local() = value;
+    detail::write_back(destination.local(), sizeof(T));
   }
   template <class T>
   void put(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count) {
@@ -169,6 +171,7 @@ class access_batch {
     detail::check_transferable<T>();
     if (count == 0) return;
     check(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
+    detail::invalidate(source.local(), count * sizeof(T));
     detail::copy_bytes(destination, source.local(), count * sizeof(T));
   }
 
