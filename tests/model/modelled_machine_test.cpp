@@ -1,4 +1,5 @@
-// Whole ways through the machine, worked out by hand with the figures of machines/nemesys-4x4.toml and assumed_host.toml.
+// Whole ways through the machine, worked out by hand with the figures of machines/nemesys-4x4.toml and
+// assumed_host.toml.
 #include "model/parts/modelled_machine.h"
 
 #include <situ/base/error.h>

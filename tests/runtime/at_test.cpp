@@ -214,7 +214,8 @@ TEST_P(calls, carry_payloads_of_every_size_and_give_memory_back) {
     const std::size_t edge = am::max_medium_bytes();
     std::vector<std::size_t> sizes{0, 1, 39, 40, 41, 1000, 65536, 1 << 20, (5 << 20) + 3};
     const std::size_t step = test::or_modelled(1, 13);
-    for (std::size_t near = 0; near < 40; near += step) sizes.push_back(edge - 20 + near);  // from the message into a buffer
+    for (std::size_t near = 0; near < 40; near += step)
+      sizes.push_back(edge - 20 + near);  // from the message into a buffer
     if (test::is_modelled) std::erase_if(sizes, [&](std::size_t size) { return size > edge + 20; });
     for (const std::size_t size : sizes) {
       const std::vector<std::byte> sent = pattern(size, mixed(size, here().index()));

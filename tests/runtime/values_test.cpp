@@ -154,7 +154,8 @@ TEST_P(values, that_are_large_travel) {
     for (int i = 0; i < test::or_modelled(5000, 300); ++i)
       table["key " + std::to_string(i)] = std::vector<int>(static_cast<std::size_t>(i % 20), i);
     expect_travels(table);
-    expect_travels(std::pair<std::string, std::vector<double>>{"odd", std::vector<double>(test::or_modelled(100'000, 5000), 0.5)});
+    expect_travels(
+        std::pair<std::string, std::vector<double>>{"odd", std::vector<double>(test::or_modelled(100'000, 5000), 0.5)});
   });
 }
 

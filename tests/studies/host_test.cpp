@@ -36,8 +36,8 @@ TEST(host, refuses_forms_that_compute_something_else) {
 }
 
 TEST(host, reads_what_the_program_prints) {
-  const kernel_run run =
-      kernel_run_of("{\"kernel\": \"sort\", \"size\": 20, \"ns\": 9000.0, \"processor_ns\": 1500.5, \"checksum\": \"00ff\"}\n");
+  const kernel_run run = kernel_run_of(
+      "{\"kernel\": \"sort\", \"size\": 20, \"ns\": 9000.0, \"processor_ns\": 1500.5, \"checksum\": \"00ff\"}\n");
   EXPECT_DOUBLE_EQ(run.ns, 1500.5);
   EXPECT_EQ(run.checksum, "00ff");
   EXPECT_THROW(static_cast<void>(kernel_run_of("{\"ns\": 1}")), error);
