@@ -1,5 +1,8 @@
 #include "nemesys/nemesys.h"
 
+#include <algorithm>
+#include <array>
+
 #include "nemesys/figure8.h"
 #include "nemesys/macro_figures.h"
 #include "nemesys/table5.h"
@@ -8,10 +11,24 @@ namespace situ::studies {
 
 namespace {
 
+struct macro_part {
+  const char* name;
+  study_part (*make)(const macro_runs&);
+};
+constexpr std::array<macro_part, 7> macro_parts{{{"figure9", figure9},
+                                                 {"figure10", figure10},
+                                                 {"figure11", figure11},
+                                                 {"figure12", figure12},
+                                                 {"figure13", figure13},
+                                                 {"table6", table6},
+                                                 {"observations", observations}}};
+
+// All of them stand on the same runs.
 void add_macro_parts(study_result& result, const study_context& context) {
+  if (std::ranges::none_of(macro_parts, [&](const macro_part& each) { return context.wants(each.name); })) return;
   const macro_runs runs{context};
-  for (const auto make : {figure9, figure10, figure11, figure12, figure13, table6, observations})
-    result.parts.push_back(make(runs));
+  for (const macro_part& each : macro_parts)
+    if (context.wants(each.name)) result.parts.push_back(each.make(runs));
   result.parts.back().missing.insert(result.parts.back().missing.end(), runs.missing().begin(), runs.missing().end());
 }
 
@@ -32,9 +49,8 @@ study_result run_nemesys(const study_context& context) {
           "MP, Pegasus and NEMESYS are Situ's own transfers message, pull and offload, not the paper's software: "
           "deviations are printed, nothing is fitted. The kernels' figures are all predicted.",
           "14 compute tiles with one application core each; a core's instructions are those of x86-64, by class."}};
-  figure8 measured{context};
-  result.parts.push_back(measured.run());
-  if (!context.stopped()) result.parts.push_back(run_table5(context));
+  if (context.wants("figure8")) result.parts.push_back(figure8{context}.run());
+  if (!context.stopped() && context.wants("table5")) result.parts.push_back(run_table5(context));
   if (!context.stopped()) add_macro_parts(result, context);
   result.was_stopped = context.stopped();
   return result;

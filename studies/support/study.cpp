@@ -3,6 +3,7 @@
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +38,10 @@ std::optional<double> comparison_row::deviation() const {
 
 const std::vector<study_info>& all_studies() {
   static const std::vector<study_info> all{
-      {"nemesys", "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6", run_nemesys},
+      {"nemesys",
+       "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
+       run_nemesys,
+       {"figure8", "table5", "figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"}},
       {"host", "this machine: kernels predicted by its model, and measured", run_host}};
   return all;
 }
@@ -49,6 +53,15 @@ const study_info& study_named(std::string_view name) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
   }
   throw_error(errc::bad_argument, fmt::format("there is no study {}: there is {}", name, names));
+}
+
+void check_parts(const study_info& study, const std::vector<std::string>& only) {
+  for (const std::string& each : only)
+    if (std::ranges::find(study.parts, each) == study.parts.end())
+      throw_error(errc::bad_argument,
+                  study.parts.empty() ? fmt::format("the study {} runs as a whole: it has no part {}", study.name, each)
+                                      : fmt::format("the study {} has no part {}: there is {}", study.name, each,
+                                                    fmt::join(study.parts, ", ")));
 }
 
 }  // namespace situ::studies

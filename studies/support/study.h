@@ -4,6 +4,7 @@
 // cannot run yet says so in `missing`. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -75,21 +76,28 @@ struct study_result {
 // How to run.
 struct study_context {
   bool is_quick = false;
+  std::vector<std::string> only;                        // the parts to run, by name; empty: all
   std::function<void(std::string_view what)> progress;  // may be empty
   std::function<bool()> is_stopped;                     // asked between points; may be empty
   void tell(std::string_view what) const {
     if (progress) progress(what);
   }
   [[nodiscard]] bool stopped() const { return is_stopped && is_stopped(); }
+  [[nodiscard]] bool wants(std::string_view part) const {
+    return only.empty() || std::ranges::find(only, part) != only.end();
+  }
 };
 
 struct study_info {
   std::string_view name;
   std::string_view words;  // one line
   study_result (*run)(const study_context&);
+  std::vector<std::string_view> parts = {};  // that can be run by themselves
 };
 [[nodiscard]] const std::vector<study_info>& all_studies();
 // Throws bad_argument with the names that there are.
 [[nodiscard]] const study_info& study_named(std::string_view name);
+// Throws bad_argument, with the parts that there are, where the study has none of that name.
+void check_parts(const study_info& study, const std::vector<std::string>& only);
 
 }  // namespace situ::studies

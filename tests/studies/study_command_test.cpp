@@ -58,7 +58,8 @@ TEST(study_command, lists_studies) {
 
 TEST(study_command, writes_a_table_a_page_and_figures) {
   const folder files;
-  const ended study = run("run nemesys --quick --html " + files.file("n.html") + " --json " + files.file("n.json"));
+  const ended study =
+      run("run nemesys --quick --only figure8 --html " + files.file("n.html") + " --json " + files.file("n.json"));
   EXPECT_EQ(study.code, 0) << study.output;
   EXPECT_NE(study.output.find("(c) hashing, an element from 64 on"), std::string::npos) << study.output;
   const auto json = nlohmann::json::parse(text_of(files.file("n.json")));
@@ -74,11 +75,12 @@ TEST(study_command, writes_a_table_a_page_and_figures) {
 TEST(study_command, keeps_an_old_report_until_a_new_one_is_whole) {
   const folder files;
   std::ofstream{files.file("n.html")} << "the last one";
-  const ended failed = run("run nemesys --quick --html " + files.file("n.html") + " --json /nowhere/at/all.json");
+  const ended failed =
+      run("run nemesys --quick --only figure8 --html " + files.file("n.html") + " --json /nowhere/at/all.json");
   EXPECT_NE(failed.code, 0);
   EXPECT_EQ(text_of(files.file("n.html")), "the last one");
   EXPECT_EQ(files.count(), 1);
-  const ended good = run("run nemesys --quick --html " + files.file("n.html"));
+  const ended good = run("run nemesys --quick --only figure8 --html " + files.file("n.html"));
   EXPECT_EQ(good.code, 0) << good.output;
   EXPECT_NE(text_of(files.file("n.html")).find("<svg"), std::string::npos);
   EXPECT_EQ(files.count(), 1);
@@ -88,7 +90,10 @@ TEST(study_command, says_what_is_wrong) {
   const ended unknown = run("run nemesis");
   EXPECT_NE(unknown.code, 0);
   EXPECT_NE(unknown.output.find("there is no study nemesis: there is nemesys"), std::string::npos) << unknown.output;
-  const ended unwritable = run("run nemesys --quick --json /nowhere/at/all.json");
+  const ended part = run("run nemesys --quick --only figure7");
+  EXPECT_NE(part.code, 0);
+  EXPECT_NE(part.output.find("has no part figure7: there is figure8, table5"), std::string::npos) << part.output;
+  const ended unwritable = run("run nemesys --quick --only figure8 --json /nowhere/at/all.json");
   EXPECT_NE(unwritable.code, 0);
   EXPECT_NE(unwritable.output.find("/nowhere/at/all.json cannot be written"), std::string::npos) << unwritable.output;
 }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -29,6 +30,7 @@ using situ::studies::study_result;
 struct study_options {
   std::string name, html_file, json_file;
   bool is_quick = false;
+  std::vector<std::string> only;
 };
 
 // The first Ctrl-C ends the study at its next point, with what is finished; the second ends the command.
@@ -75,8 +77,9 @@ class report_file {
 };
 
 study_context context_of(const study_options& options) {
-  study_context context{
-      .is_quick = options.is_quick, .progress = {}, .is_stopped = [] { return is_interrupted.load(); }};
+  study_context context{.is_quick = options.is_quick, .only = options.only, .progress = {}, .is_stopped = [] {
+                          return is_interrupted.load();
+                        }};
   if (isatty(STDERR_FILENO) != 0)
     context.progress = [](std::string_view what) { fmt::print(stderr, "\r\x1b[K{}", what); };
   return context;
@@ -84,6 +87,7 @@ study_context context_of(const study_options& options) {
 
 void run_study(const study_options& options) {
   const study_info& study = situ::studies::study_named(options.name);
+  situ::studies::check_parts(study, options.only);
   report_file html{options.html_file}, json{options.json_file};
   std::signal(SIGINT, interrupt);
   const study_context context = context_of(options);
@@ -107,6 +111,7 @@ void add_study_command(CLI::App& app) {
   CLI::App* run = study->add_subcommand("run", "Run one, and print the paper's figures, ours, and the deviation");
   run->add_option("name", options->name, "The study")->required()->type_name("NAME");
   run->add_flag("--quick", options->is_quick, "Fewer and smaller points: under a minute");
+  run->add_option("--only", options->only, "Run these parts alone: figure8,table6")->delimiter(',')->type_name("PART");
   run->add_option("--html", options->html_file, "Also write one self-contained page, with plots")->type_name("FILE");
   run->add_option("--json", options->json_file, "Also write all figures and points")->type_name("FILE");
   run->footer("Ctrl-C leaves what is finished. What each study does, and how far it is off: docs/studies.");
