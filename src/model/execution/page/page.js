@@ -19,7 +19,11 @@ function shown(name, value) {
   if (name.endsWith("_ps")) return [time(value), exact(value) + " ps"];
   return [Number.isInteger(value) ? exact(value) : value.toPrecision(4), String(value)];
 }
-const heading = name => escape(name.replace(/_ps$/, "").replaceAll("_", " "));
+// A time beside a count of the same name says so.
+function heading(name, all = []) {
+  const base = name.replace(/_ps$/, "");
+  return escape((base !== name && all.includes(base) ? base + " time" : base).replaceAll("_", " "));
+}
 const mix = share => `color-mix(in oklab, var(--heat) ${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%, var(--cold))`;
 
 function add(html) {
@@ -91,6 +95,9 @@ function row(kind, parts, y, label) {
   return [html, y + lines * (height + 2) + 2];
 }
 
+// Whether any part of the kind has done something: a machine without buses has parts of that kind that do nothing.
+const counts = kind => report.parts.some(p => p.kind === kind && Object.values(p).some(v => typeof v === "number" && v !== 0));
+
 function box(node) {
   let html = "";
   let at = 22;
@@ -103,9 +110,9 @@ function box(node) {
   put("core", node.cores ?? [], "cores");
   const levels = [...new Set((node.caches ?? []).filter(c => !c.instructions).map(c => c.level))].sort();
   for (const level of levels) put("cache", node.caches.filter(c => c.level === level && !c.instructions).map(c => c.name), "L" + level);
-  if (whole.has(`bus/${node.name}`)) put("bus", [node.name], "bus");
+  if (node.cores && counts("bus")) put("bus", [node.name], "bus");
   put("memory", node.memories ?? [], "mem");
-  if (whole.has(`adapter/${node.name}`)) put("adapter", [node.name], "NA");
+  if (node.cores && counts("adapter")) put("adapter", [node.name], "NA");
   const units = report.parts.filter(p => p.kind === "graph unit" && [node.name, ...(node.memories ?? [])].includes(p.part.split(", ")[1]));
   put("graph unit", units.map(p => p.part), "units");
   const height = Math.max(at + 4, 40);
@@ -168,7 +175,7 @@ function describe() {
   const rows = counters.map(([name, value]) => {
     const [text, full] = shown(name, value);
     const now = interval >= 0 && series.has(`${kind}/${part}/${name}`) ? shown(name, counted(kind, part, name, interval))[0] : "";
-    return `<tr title="${full}"><td>${heading(name)}</td><td>${text}</td>${interval >= 0 ? `<td>${now}</td>` : ""}</tr>`;
+    return `<tr title="${full}"><td>${heading(name, counters.map(c => c[0]))}</td><td>${text}</td>${interval >= 0 ? `<td>${now}</td>` : ""}</tr>`;
   });
   details.innerHTML = `<b>${kind}: ${escape(part)}</b>${rows.length === 0 ? `<p class="note">It has done nothing.</p>` : ""}
     <table>${interval >= 0 ? "<tr><td></td><td>whole run</td><td>interval</td></tr>" : ""}${rows.join("")}</table>`;
@@ -304,7 +311,7 @@ function table(id, title, note, rows) {
     const [text, full] = shown(name, row[name]);
     return `<td title="${escape(full || row[name])}" data-value="${escape(row[name])}">${text}</td>`;
   }).join("");
-  const made = add(`<div class="wide"><table id="${id}" class="sorts"><thead><tr>${columns.map(name => `<th>${heading(name)}</th>`).join("")}</tr></thead>
+  const made = add(`<div class="wide"><table id="${id}" class="sorts"><thead><tr>${columns.map(name => `<th>${heading(name, columns)}</th>`).join("")}</tr></thead>
     <tbody>${rows.map(row => `<tr>${cells(row)}</tr>`).join("")}</tbody></table></div>`);
   made.querySelectorAll("th").forEach((th, i) => th.addEventListener("click", () => sort(made, th, i)));
 }
@@ -327,7 +334,7 @@ table("regions", "Regions", "What happened between a region's begin and its end;
     misses: sum(region.parts.filter(p => p.kind === "cache").map(p => p.misses)), memory_bytes: sum(region.parts.filter(p => p.kind === "memory").map(p => (p.read_bytes ?? 0) + (p.written_bytes ?? 0))) })));
 table("cores", "Cores", "Those that made an access. To machine: accesses that the first cache has not answered by itself.",
   report.cores.map(c => ({ core: `core ${c.core}`, busy: percent(load("core", `core ${c.core}`, -1)), ...c, core: `core ${c.core}` })));
-table("profile", "Where the modelled time went", "Of all cores, by function: all since the access before counts for the function that makes an access (--profile).", report.profile ?? []);
+table("profile", "Where the modelled time went", "Of all cores, by function: all since the access before counts for the function that makes an access (--profile).", (report.profile ?? []).map(f => ({ function: f.function, time_ps: f.ps, in_machine_ps: f.in_machine_ps, accesses: f.accesses })));
 const camat = new Map(report.camat.map(c => [c.part, c]));
 table("caches", "Caches", "C-AMAT, the average time of an access where accesses overlap. With two parameters: time with an access outstanding, by accesses. With five: H / CH + pMR · pAMP / CM (hit time, hit concurrency, pure miss rate, pure miss penalty, pure miss concurrency).",
   ofKind("cache").map(row => {
