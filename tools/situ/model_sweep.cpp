@@ -30,7 +30,7 @@ struct swept_key {
 };
 
 // "l2.size=64KiB,128KiB"; commas within brackets and quotes are a value's own.
-swept_key parse(const std::string& text) {
+swept_key parse_sweep(const std::string& text) {
   const std::size_t equals = text.find('=');
   swept_key made{.name = text.substr(0, equals), .values = {}};
   int depth = 0;
@@ -95,7 +95,8 @@ std::string settings_of(const one_run& run, const std::vector<swept_key>& keys, 
   return text;
 }
 
-void start(one_run& run, const std::string& settings, const std::string& file, std::vector<std::string>& arguments) {
+void start_run(one_run& run, const std::string& settings, const std::string& file,
+               std::vector<std::string>& arguments) {
   run.report = make_file("report", 0);  // which the program opens by its name
   run.out = make_file("out", MFD_CLOEXEC);
   ::fcntl(run.out, F_SETFL, O_APPEND);
@@ -125,17 +126,17 @@ void finish(one_run& run, int status) {
   ::close(run.report);
 }
 
-std::atomic<bool> is_interrupted = false;
+std::atomic<bool> sweep_is_interrupted = false;
 
 // Those of the terminal get the signal, too, and leave what they have.
 void run_all(std::vector<one_run>& runs, std::uint32_t jobs, const auto& start_one) {
   struct sigaction action{};
-  action.sa_handler = [](int) { is_interrupted = true; };
+  action.sa_handler = [](int) { sweep_is_interrupted = true; };
   ::sigaction(SIGINT, &action, nullptr);
   std::size_t next = 0;
   std::uint32_t active = 0;
-  while (active > 0 || (next < runs.size() && !is_interrupted)) {
-    if (active < jobs && next < runs.size() && !is_interrupted) {
+  while (active > 0 || (next < runs.size() && !sweep_is_interrupted)) {
+    if (active < jobs && next < runs.size() && !sweep_is_interrupted) {
       start_one(runs[next++]);
       ++active;
       continue;
@@ -225,7 +226,7 @@ ordered_json json_of(const std::vector<one_run>& runs, const std::vector<swept_k
 
 int run_sweep(const sweep_options& options, const std::string& file, std::vector<std::string> arguments) {
   std::vector<swept_key> keys;
-  for (const std::string& each : options.sweeps) keys.push_back(parse(each));
+  for (const std::string& each : options.sweeps) keys.push_back(parse_sweep(each));
   std::ofstream json;
   if (!options.json.empty()) {
     json.open(options.json);
@@ -234,14 +235,14 @@ int run_sweep(const sweep_options& options, const std::string& file, std::vector
   }
   std::vector<one_run> runs = combinations(keys);
   const std::uint32_t jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-  run_all(runs, jobs, [&](one_run& run) { start(run, settings_of(run, keys, options), file, arguments); });
+  run_all(runs, jobs, [&](one_run& run) { start_run(run, settings_of(run, keys, options), file, arguments); });
   print(table_of(runs, keys));
   if (json.is_open() && !(json << json_of(runs, keys, options).dump(2) << '\n' << std::flush))
     situ::throw_error(situ::errc::bad_file, fmt::format("cannot write {}", options.json));
-  int code = is_interrupted ? 128 + SIGINT : 0;
+  int code = sweep_is_interrupted ? 128 + SIGINT : 0;
   for (const one_run& each : runs) {
     if (each.exit_code > 0 && code == 0) code = each.exit_code;
-    if (each.exit_code > 0 && !is_interrupted)
+    if (each.exit_code > 0 && !sweep_is_interrupted)
       fmt::print(stderr, "{}{}", settings_of(each, keys, options), text_in(each.out));
   }
   return code;
