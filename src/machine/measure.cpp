@@ -197,7 +197,7 @@ class measurer {
       constexpr std::size_t line_bytes = 64;
       const std::size_t stride = std::max<std::size_t>(line_bytes, longest_line());
       void** at = detail::link_chase({memory.data(), static_cast<std::size_t>(bytes)}, stride);
-      const std::size_t steps = std::clamp<std::size_t>(bytes / stride, 4096, 32768);
+      constexpr std::size_t steps = 4096;  // a millisecond at most: few samples hold others' turns on the processor
       at = detail::follow_chase(at, std::max<std::size_t>(bytes / stride, steps));  // once around: into the cache
       const double end = detail::now_ns() + options_.seconds_per_point * 1e9;
       while (detail::now_ns() < end || samples.size() < 11) {
