@@ -20,7 +20,7 @@ host_figures figures_of(std::string_view name, double predicted_ns, const std::v
 TEST(host, holds_predictions_against_medians) {
   const study_part part = host_part_of({figures_of("one", 12e6, {11e6, 10e6, 8e6}), figures_of("two", 3e6, {4e6})});
   ASSERT_EQ(part.rows.size(), 2U);
-  EXPECT_DOUBLE_EQ(part.rows[0].paper, 10);
+  EXPECT_DOUBLE_EQ(part.rows[0].paper.value(), 10);
   EXPECT_DOUBLE_EQ(part.rows[0].deviation().value(), 20);
   EXPECT_EQ(part.rows[0].remark, "3 runs, the quickest 8 ms: +50.0 %");
   EXPECT_DOUBLE_EQ(part.rows[1].deviation().value(), -25);
