@@ -6,7 +6,7 @@
 # `make test-modelled` builds and runs them (label modelled); those of SITU_FAST_MODELLED_TESTS are in `make test`, too (label modelled-fast). What cannot run
 # there says why: programs and tests that fail on some machine by situ_not_modelled (not_modelled.cmake), tests that no machine can run by GTEST_SKIP.
 
-set(SITU_FAST_MODELLED_TESTS barrier_test rma_test shared_span_test)
+set(SITU_FAST_MODELLED_TESTS rma_test shared_span_test ghost_zones_test)
 
 add_custom_target(modelled_tests)
 add_custom_target(fast_modelled_tests ALL)

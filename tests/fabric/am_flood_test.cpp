@@ -41,7 +41,7 @@ class flood : public test::on_places {};
 TEST_P(flood, of_short_messages_keeps_memory_bounded) {
   run([] {
     const std::uint32_t senders = place_count() - 1;
-    const std::uint64_t each = messages_in_all / (test::with_sanitizer ? 10 : 1) / senders;
+    const std::uint64_t each = messages_in_all / (test::with_sanitizer ? 10 : test::or_modelled(1, 100)) / senders;
     const auto send_some = [](std::uint64_t count) {
       for (std::uint64_t i = 0; i < count; ++i) am::request_short<on_number>(place{0}, i);
     };
@@ -75,7 +75,7 @@ void on_payload(am::token&, std::span<std::byte> payload) {
 TEST_P(flood, of_medium_messages_keeps_memory_bounded) {
   run([] {
     const std::uint32_t senders = place_count() - 1;
-    const std::uint64_t each = messages_in_all / (test::with_sanitizer ? 1000 : 50) / senders;
+    const std::uint64_t each = messages_in_all / (test::with_sanitizer ? 1000 : test::or_modelled(50, 5000)) / senders;
     const memory_usage before = memory_statistics();
     std::uint64_t resident = 0;
     std::uint64_t expected = 0;
