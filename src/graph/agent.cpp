@@ -34,6 +34,11 @@ constexpr std::uint32_t looks_before_sleep = idle_looks(200);
   return step == offload_step::measure || step == offload_step::copy || step == offload_step::abandoned;
 }
 
+// What comes of a request that cannot be met. They differ since the entry is somebody else's then.
+[[nodiscard]] constexpr offload_step failure_of(offload_step asked) noexcept {
+  return asked == offload_step::measure ? offload_step::unmeasured : offload_step::failed;
+}
+
 bool advance(offload_entry& entry, offload_state from, offload_step to) noexcept {
   return entry.state.exchange_if(from, state_of(use_of(from), to));
 }
@@ -45,6 +50,7 @@ bool free_entry(offload_entry& entry, offload_state from) noexcept {
 bool reclaim(offload_entry& entry, offload_state seen) noexcept {
   switch (step_of(seen)) {
     case offload_step::measured:
+    case offload_step::unmeasured:
     case offload_step::claimed:
     case offload_step::done:
     case offload_step::failed: return free_entry(entry, seen);
@@ -139,7 +145,7 @@ bool offload_agent::serve_next() {
 
 void offload_agent::serve(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
-  offload_step outcome = offload_step::failed;
+  offload_step outcome = failure_of(step_of(state));
   try {
     if (units_.devices && begin_on_device(i, state)) return;
     outcome = perform(i, step_of(state));
@@ -160,7 +166,7 @@ bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   const offload_step next = asked == offload_step::measure ? offload_step::measured : offload_step::done;
   auto over = [this, i, state, next](const std::exception* failure) {
     if (failure != nullptr) fail(queue_.local()->entries[i], *failure);
-    conclude(i, state, failure != nullptr ? offload_step::failed : next);
+    conclude(i, state, failure != nullptr ? failure_of(step_of(state)) : next);
   };
   begun_[i].store(state);
   if (asked == offload_step::copy) {
@@ -336,7 +342,7 @@ void offload_agent::wait_until_measured(offload_lease& made) {
     current->scheduler->wait_until([&] { return gate.is_open() && state() != state_of(use, offload_step::measure); },
                                    {.note = {.kind = wait_kind::graph, .peer = entry->reader}});
     invalidate(entry->fields(), offload_entry::field_bytes());
-    if (state() == state_of(use, offload_step::failed)) throw_failure(*entry);
+    if (state() == state_of(use, offload_step::unmeasured)) throw_failure(*entry);
     // `reader` is: another task has taken it up
     if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);
   } catch (...) {
@@ -344,7 +350,7 @@ void offload_agent::wait_until_measured(offload_lease& made) {
     // soon.
     while (state() == state_of(use, offload_step::measure)) give_way();
     if (free_entry(*entry, state_of(use, offload_step::measured)) ||
-        free_entry(*entry, state_of(use, offload_step::failed)))
+        free_entry(*entry, state_of(use, offload_step::unmeasured)))
       tell_of_free_entry(control_, place_, *entry);
     throw;
   }
@@ -362,7 +368,7 @@ offload_lease::~offload_lease() {
       give_way();
       continue;
     }
-    const bool is_left_behind = step == offload_step::measured || step == offload_step::failed ||
+    const bool is_left_behind = step == offload_step::measured || step == offload_step::unmeasured ||
                                 has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
     if (is_left_behind && reclaim(*entry_, seen)) {
       tell_of_free_entry(*current->job, current->place, *entry_);
@@ -410,12 +416,12 @@ bool offload_claim::claim(offload_entry& entry) {
   current->scheduler->wait_until([&] { return gate.is_open() && (found = entry.state.look()) != under_way; },
                                  {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
   if (found == measured) return advance(entry, measured, offload_step::claimed);
-  if (found != state_of(use_, offload_step::failed)) return false;
+  if (found != state_of(use_, offload_step::unmeasured)) return false;
   invalidate(entry.fields(), offload_entry::field_bytes());
   try {
     throw_failure(entry);
   } catch (...) {
-    if (free_entry(entry, state_of(use_, offload_step::failed))) tell_of_free_entry(*current->job, source_, entry);
+    if (free_entry(entry, state_of(use_, offload_step::unmeasured))) tell_of_free_entry(*current->job, source_, entry);
     throw;
   }
 }
@@ -438,13 +444,16 @@ void offload_claim::copy_to(arena& destination) {
   gate.close();
   if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy))
     throw_place_lost(*current->job, current->place);
-  offload_step step = offload_step::copy;
-  current->scheduler->wait_until(
-      [&] { return gate.is_open() && (step = step_of(entry_->state.look())) != offload_step::copy; },
-      {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
-  step_ = step;
+  const offload_state under_way = state_of(use_, offload_step::copy);
+  offload_state found = under_way;
+  current->scheduler->wait_until([&] { return gate.is_open() && (found = entry_->state.look()) != under_way; },
+                                 {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
+  // given up by its owner, which believes this place to be lost
+  if (use_of(found) != use_ || step_of(found) == offload_step::abandoned)
+    throw_place_lost(*current->job, current->place);
+  step_ = step_of(found);
   invalidate(entry_->fields(), offload_entry::field_bytes());
-  if (step == offload_step::failed) throw_failure(*entry_);
+  if (step_ == offload_step::failed) throw_failure(*entry_);
 }
 
 }  // namespace situ::detail

@@ -4,11 +4,12 @@
 // Its requests lie in a segment of that memory, where the receiver finds them: a FIFO of 16. Who waits for a free entry
 // waits as a task. Which memory is a place's: queue_place().
 //
-//   free -> reserved -> measure   by the caller
-//   measure -> measured, failed   by the agent
-//   measured -> claimed -> copy   by the receiver, who waits for `measured` where a device measures
-//   copy -> done, failed          by the agent
-//   done, failed -> free          by the receiver; a failed `measure` by who waits for it
+//   free -> reserved -> measure       by the caller
+//   measure -> measured, unmeasured   by the agent
+//   unmeasured -> free                by who waits for it: the caller, or the receiver where a device measures
+//   measured -> claimed -> copy       by the receiver
+//   copy -> done, failed              by the agent
+//   done, failed -> free              by the receiver
 //
 // Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost
 // receiver left behind; the receiver one that it has claimed. While the agent copies, an entry that is given up is
@@ -47,7 +48,18 @@
 
 namespace situ::detail {
 
-enum class offload_step : std::uint8_t { free, reserved, measure, measured, claimed, copy, abandoned, done, failed };
+enum class offload_step : std::uint8_t {
+  free,
+  reserved,
+  measure,
+  measured,
+  unmeasured,
+  claimed,
+  copy,
+  abandoned,
+  done,
+  failed
+};
 
 // | use : 56 | step : 8 |
 using offload_state = std::uint64_t;
@@ -141,7 +153,7 @@ class offload_claim {
   offload_entry* entry_ = nullptr;
   std::uint64_t use_;
   std::uint32_t source_;
-  offload_step step_ = offload_step::claimed;  // that the entry was seen in last
+  offload_step step_ = offload_step::claimed;  // that the entry was seen in last, while it was held
 };
 
 class offload_agent {

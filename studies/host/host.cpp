@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace situ::studies {
+namespace situ::studies::host {
 
 std::vector<host_row> host_rows(bool is_quick) {
   if (is_quick)
@@ -97,4 +97,4 @@ study_part host_part_of(const std::vector<host_figures>& all) {
   return part;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::host

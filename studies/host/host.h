@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-namespace situ::studies {
+namespace situ::studies::host {
 
-[[nodiscard]] study_result run_host(const study_context& context);
+[[nodiscard]] study_result run(const study_context& context);
 
 // A kernel of studies/host/kernels at one size.
 struct host_row {
@@ -40,4 +40,4 @@ struct host_figures {
 // A row each, and a note with the mean and the worst deviation. Throws bad_argument where a checksum differs.
 [[nodiscard]] study_part host_part_of(const std::vector<host_figures>& all);
 
-}  // namespace situ::studies
+}  // namespace situ::studies::host

@@ -6,77 +6,42 @@
 #include <situ/machine/measure.h>
 #include <situ/machine/toml.h>
 
-#include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-namespace situ::studies {
+#include "support/child_program.h"
+
+namespace situ::studies::host {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string quoted(const std::string& text) {
-  std::string made{"'"};
-  for (const char each : text) made += each == '\'' ? std::string{"'\\''"} : std::string{each};
-  return made + "'";
-}
-
-// Its standard output. Throws bad_launch where it does not end well.
-std::string output_of_command(const std::string& command) {
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) throw_error(errc::bad_launch, "cannot start " + command);
-  std::string text;
-  std::array<char, 4096> part;
-  while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), read);
-  const int status = ::pclose(pipe);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw_error(errc::bad_launch, fmt::format("{} did not end well (status {}); run it by itself", command, status));
-  return text;
-}
-
-// The machine file, in a folder of its own that goes with it.
-class machine_file {
- public:
-  explicit machine_file(const std::string& text) {
-    std::string name = (fs::temp_directory_path() / "situ_host_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw_error(errc::bad_file, name + " cannot be made");
-    folder_ = name;
-    std::ofstream file{path()};
-    file << text;
-    file.close();
-    if (!file) throw_error(errc::bad_file, path() + " cannot be written");
-  }
-  ~machine_file() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  machine_file(const machine_file&) = delete;
-  machine_file& operator=(const machine_file&) = delete;
-  [[nodiscard]] std::string path() const { return (folder_ / "host.toml").string(); }
-
- private:
-  fs::path folder_;
-};
-
 struct programs {
-  std::string situ, kernels;
+  std::string situ, native, modelled;
 };
 
 // Nothing where they do not lie beside this program.
 std::optional<programs> find_programs() {
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-  programs found{(folder / "situ").string(), (folder / "host_kernels").string()};
-  for (const std::string& each : {found.situ, found.kernels, found.kernels + "_modelled"})
-    if (::access(each.c_str(), X_OK) != 0) return std::nullopt;
+  programs found{program_beside("situ"), program_beside("host_kernels"), program_beside("host_kernels_modelled")};
+  for (const std::string& each : {found.situ, found.native, found.modelled})
+    if (each.empty()) return std::nullopt;
   return found;
+}
+
+// Nothing where it was stopped.
+std::optional<kernel_run> run_kernel(const study_context& context, std::vector<std::string> arguments,
+                                     const host_row& row) {
+  arguments.emplace_back(row.kernel);
+  arguments.push_back(std::to_string(row.size));
+  const program_result result = run_program(arguments, context.is_stopped);
+  if (result.was_stopped) return std::nullopt;
+  if (result.exit_code != 0)
+    throw_error(errc::bad_launch, fmt::format("{} did not end well ({}): {}", fmt::join(arguments, " "),
+                                              result.exit_code, result.errors));
+  return kernel_run_of(result.output);
 }
 
 // As a machine file of `machines/`, and in the study's result.
@@ -102,25 +67,25 @@ constexpr int rounds_usually = 9;
 constexpr int rounds_quickly = 3;
 
 study_part run_kernels(const study_context& context, const programs& its, const std::string& machine) {
-  const machine_file file{machine};
+  const study_folder folder;
+  const std::string file = folder.file("host.toml");
+  std::ofstream{file} << machine;
   std::vector<host_figures> all;
   for (const host_row& row : host_rows(context.is_quick)) {
-    if (context.stopped()) break;
     context.tell(fmt::format("predicts: {}", row.name));
-    all.push_back({row,
-                   kernel_run_of(output_of_command(
-                       fmt::format("{} model run --machine {} --fast-forward kernel --quiet {} {} {}", quoted(its.situ),
-                                   quoted(file.path()), quoted(its.kernels), row.kernel, row.size))),
-                   {}});
+    const std::optional<kernel_run> predicted = run_kernel(
+        context, {its.situ, "model", "run", "--machine", file, "--fast-forward", "kernel", "--quiet", its.modelled},
+        row);
+    if (!predicted) break;
+    all.push_back({row, *predicted, {}});
   }
   // In turns, so that what disturbs the machine for a while disturbs a run of each.
   for (int round = 0; round < (context.is_quick ? rounds_quickly : rounds_usually); ++round)
     for (host_figures& each : all) {
-      if (context.stopped() && round > 0) break;
       context.tell(fmt::format("runs: {}", each.row.name));
-      each.measured.push_back(kernel_run_of(
-          output_of_command(fmt::format("{} {} {}", quoted(its.kernels), each.row.kernel, each.row.size))));
+      if (const auto run = run_kernel(context, {its.native}, each.row)) each.measured.push_back(*run);
     }
+  std::erase_if(all, [](const host_figures& each) { return each.measured.empty(); });
   return host_part_of(all);
 }
 
@@ -158,4 +123,4 @@ study_result run_host(const study_context& context) {
   return result;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::host

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 using model::map_kind;
@@ -301,4 +301,4 @@ void figure8::add_object_array(study_part& part) {
       fmt::format("linear search takes {:.1f} us an object there", object_array(1024, map_kind::linear) / 1024)));
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -18,7 +18,7 @@
 #include "nemesys/figure8_software.h"
 #include "support/study.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 class figure8 {
  public:
@@ -56,4 +56,4 @@ class figure8 {
   software_copies software_;
 };
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -15,7 +15,7 @@
 #include "nemesys/figure8.h"
 #include "nemesys/figure8_types.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 template <std::size_t Words>
@@ -134,4 +134,4 @@ double figure8::object_array(std::uint64_t elements, model::map_kind map, std::u
   return time;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -10,7 +10,7 @@
 #include "nemesys/machine_files.h"
 #include "support/child_program.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 software_copies read_software_copies(const std::string& printed) {
   software_copies made;
@@ -44,8 +44,8 @@ software_copies run_software_copies(const study_context& context) {
   if (result.exit_code != 0)
     return {.lines = {},
             .missing = fmt::format("the software lines: nemesys_software_copies ended with {}: {}", result.exit_code,
-                                   result.output)};
+                                   result.errors)};
   return read_software_copies(result.output);
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -8,7 +8,7 @@
 
 #include "support/study.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 struct software_copies {
   std::map<char, std::vector<std::pair<double, double>>> lines;  // by the figure's letter: size, microseconds
@@ -20,4 +20,4 @@ struct software_copies {
 // From what it has printed. Throws bad_file where a line is none of its own.
 [[nodiscard]] software_copies read_software_copies(const std::string& printed);
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

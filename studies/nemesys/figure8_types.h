@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 template <std::size_t Words>
 struct payload {
@@ -25,4 +25,4 @@ struct objects_holder {
   situ::array<payload<1>*> objects;
 };
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

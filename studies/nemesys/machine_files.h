@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 [[nodiscard]] std::string_view nemesys_4x4_toml() noexcept;
 [[nodiscard]] std::string_view nemesys_2x2_toml() noexcept;
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

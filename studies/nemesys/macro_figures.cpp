@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 std::string milliseconds(double seconds) { return fmt::format("{:.0f}", seconds * 1e3); }
@@ -14,10 +14,6 @@ std::string percent(double share) { return fmt::format("{:.1f} %", share * 100);
 std::string abbreviation_of(std::size_t kernel) { return std::string{kernel_names[kernel].abbreviation}; }
 
 double seconds(const macro_runs& runs, std::size_t kernel, variant of) { return runs.find(kernel, of)->seconds; }
-// How much faster `with` is than `without`.
-double speedup(const macro_runs& runs, std::size_t kernel, variant without, variant with) {
-  return seconds(runs, kernel, without) / seconds(runs, kernel, with);
-}
 
 void say_if_empty(study_part& part, const std::vector<std::size_t>& kernels) {
   if (kernels.empty()) part.missing.emplace_back("no kernel has run in all of its variants");
@@ -39,14 +35,14 @@ study_part figure9(const macro_runs& runs) {
                          .unit = "x",
                          .paper = 1.35,
                          .paper_most = 3.85,
-                         .ours = speedup(runs, k, pegasus_single, nemesys_single)});
+                         .ours = runs.speedup(k, pegasus_single, nemesys_single)});
     std::vector<std::string> line{abbreviation_of(k)};
     for (const variant each :
          {message_single, message_twin, pegasus_single, pegasus_twin, nemesys_single, nemesys_twin, nemesys_no_dummies})
       line.push_back(milliseconds(seconds(runs, k, each)));
-    line.push_back(times(speedup(runs, k, message_single, nemesys_single)));
-    line.push_back(times(speedup(runs, k, pegasus_single, nemesys_single)));
-    line.push_back(times(speedup(runs, k, pegasus_twin, nemesys_twin)));
+    line.push_back(times(runs.speedup(k, message_single, nemesys_single)));
+    line.push_back(times(runs.speedup(k, pegasus_single, nemesys_single)));
+    line.push_back(times(runs.speedup(k, pegasus_twin, nemesys_twin)));
     all.lines.push_back(std::move(line));
   }
   part.grids.push_back(std::move(all));
@@ -88,8 +84,8 @@ study_part figure11(const macro_runs& runs) {
     const double pegasus = seconds(runs, k, small_pegasus);
     all.lines.push_back({abbreviation_of(k), times(seconds(runs, k, small_message) / pegasus), "1",
                          times(seconds(runs, k, small_nemesys) / pegasus),
-                         times(speedup(runs, k, small_pegasus, small_nemesys)),
-                         times(speedup(runs, k, pegasus_single, nemesys_single))});
+                         times(runs.speedup(k, small_pegasus, small_nemesys)),
+                         times(runs.speedup(k, pegasus_single, nemesys_single))});
   }
   part.grids.push_back(std::move(all));
   say_if_empty(part, kernels);
@@ -105,9 +101,9 @@ study_part figure12(const macro_runs& runs) {
   for (const std::size_t k : kernels) {
     std::vector<std::string> line{abbreviation_of(k)};
     for (const variant each : {nemesys_l2_8, nemesys_l2_16})
-      line.push_back(times(speedup(runs, k, each, nemesys_single)));
+      line.push_back(times(runs.speedup(k, each, nemesys_single)));
     for (const variant each : {pegasus_l2_8, pegasus_l2_16})
-      line.push_back(times(speedup(runs, k, each, pegasus_single)));
+      line.push_back(times(runs.speedup(k, each, pegasus_single)));
     all.lines.push_back(std::move(line));
   }
   part.grids.push_back(std::move(all));
@@ -131,4 +127,4 @@ study_part figure13(const macro_runs& runs) {
   return part;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -9,7 +9,7 @@
 #include "nemesys/macro_runs.h"
 #include "support/study.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 [[nodiscard]] study_part figure9(const macro_runs& runs);
 [[nodiscard]] study_part figure10(const macro_runs& runs);
@@ -20,4 +20,4 @@ namespace situ::studies {
 // The text's observations 1 to 11 and those of 5.4.5 to 5.4.7: whether each holds, by which figures.
 [[nodiscard]] study_part observations(const macro_runs& runs);
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

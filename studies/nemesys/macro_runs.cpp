@@ -15,7 +15,7 @@
 #include "nemesys/machine_files.h"
 #include "support/child_program.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 using nlohmann::json;
@@ -207,7 +207,7 @@ macro_runs::macro_runs(const study_context& context) {
       if (result.was_stopped) return;
       if (result.exit_code != 0)
         throw_error(errc::bad_launch, fmt::format("ended with {}: {}", result.exit_code,
-                                                  result.output.substr(0, result.output.find('\n'))));
+                                                  result.errors.substr(0, result.errors.find('\n'))));
       read = read_run(text_of(base + ".machine.json"), text_of(base + ".json"), facts.memories);
     } catch (const error& e) {
       why = fmt::format("{} by {}: {}", kernel, facts.name, e.message());
@@ -237,4 +237,4 @@ std::vector<std::size_t> macro_runs::kernels(const std::vector<variant>& needed)
   return made;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -13,7 +13,7 @@
 
 #include "support/study.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 struct kernel_name {
   std::string_view kernel;
@@ -89,6 +89,10 @@ class macro_runs {
   explicit macro_runs(const study_context& context);
 
   [[nodiscard]] const kernel_run* find(std::size_t kernel, variant of) const;
+  // How much faster a kernel is in variant `with` than in `without`. pre: it has run in both.
+  [[nodiscard]] double speedup(std::size_t kernel, variant without, variant with) const {
+    return find(kernel, without)->seconds / find(kernel, with)->seconds;
+  }
   // The kernels that have run in all of these variants: their numbers in kernel_names.
   [[nodiscard]] std::vector<std::size_t> kernels(const std::vector<variant>& needed) const;
   // As if they had run, for tests.
@@ -101,4 +105,4 @@ class macro_runs {
   std::vector<std::string> missing_;
 };
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -7,7 +7,7 @@
 #include "nemesys/macro_figures.h"
 #include "nemesys/table5.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 namespace {
 
@@ -34,7 +34,7 @@ void add_macro_parts(study_result& result, const study_context& context) {
 
 }  // namespace
 
-study_result run_nemesys(const study_context& context) {
+study_result run(const study_context& context) {
   study_result result{
       .name = "nemesys",
       .title = "NEMESYS, reproduced",
@@ -56,4 +56,4 @@ study_result run_nemesys(const study_context& context) {
   return result;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

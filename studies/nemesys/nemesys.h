@@ -4,8 +4,8 @@
 
 #include "support/study.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
-[[nodiscard]] study_result run_nemesys(const study_context& context);
+[[nodiscard]] study_result run(const study_context& context);
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -7,7 +7,7 @@
 
 #include "nemesys/macro_figures.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 using enum variant;
@@ -36,9 +36,6 @@ double mean_ratio(const macro_runs& runs, const kernels& all, variant a, variant
   for (const std::size_t k : all) sum += runs.find(k, a)->seconds / runs.find(k, b)->seconds;
   return sum / static_cast<double>(all.size());
 }
-double speedup(const macro_runs& runs, std::size_t k, variant without, variant with) {
-  return runs.find(k, without)->seconds / runs.find(k, with)->seconds;
-}
 bool has_small_graphs(std::size_t k) {
   return kernel_names[k].abbreviation == "LCR" || kernel_names[k].abbreviation == "HS";
 }
@@ -52,18 +49,18 @@ std::string exceptions(const kernels& all, const std::function<bool(std::size_t)
 
 verdict is_fastest(const macro_runs& runs, const kernels& all) {
   const std::string slow = exceptions(all, [&](std::size_t k) {
-    return speedup(runs, k, message_single, nemesys_single) > 1 &&
-           speedup(runs, k, pegasus_single, nemesys_single) > 1 && speedup(runs, k, message_twin, nemesys_twin) > 1 &&
-           speedup(runs, k, pegasus_twin, nemesys_twin) > 1;
+    return runs.speedup(k, message_single, nemesys_single) > 1 &&
+           runs.speedup(k, pegasus_single, nemesys_single) > 1 && runs.speedup(k, message_twin, nemesys_twin) > 1 &&
+           runs.speedup(k, pegasus_twin, nemesys_twin) > 1;
   });
   kernels sorted = all;
-  std::ranges::sort(sorted, {}, [&](std::size_t k) { return speedup(runs, k, pegasus_single, nemesys_single); });
+  std::ranges::sort(sorted, {}, [&](std::size_t k) { return runs.speedup(k, pegasus_single, nemesys_single); });
   sorted.resize(std::min<std::size_t>(sorted.size(), 2));
   const bool are_least = std::ranges::all_of(sorted, has_small_graphs);
   std::string least;
   for (const std::size_t k : sorted)
     least += fmt::format("{}{} {:.2f} x", least.empty() ? "" : ", ", kernel_names[k].abbreviation,
-                         speedup(runs, k, pegasus_single, nemesys_single));
+                         runs.speedup(k, pegasus_single, nemesys_single));
   return {slow.empty() && are_least,
           fmt::format("slower: {}; least over Pegasus-single: {}", slow.empty() ? "none" : slow, least)};
 }
@@ -143,7 +140,7 @@ verdict units_at_work(const macro_runs& runs, const kernels& all) {
 }
 verdict scales(const macro_runs& runs, const kernels& all) {
   const std::string not_larger = exceptions(all, [&](std::size_t k) {
-    return speedup(runs, k, pegasus_single, nemesys_single) > speedup(runs, k, small_pegasus, small_nemesys);
+    return runs.speedup(k, pegasus_single, nemesys_single) > runs.speedup(k, small_pegasus, small_nemesys);
   });
   const auto count = static_cast<std::size_t>(std::ranges::count(not_larger, ',')) + (not_larger.empty() ? 0 : 1);
   return {2 * count < all.size(),
@@ -230,4 +227,4 @@ study_part observations(const macro_runs& runs) {
   return part;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -22,7 +22,7 @@
 
 namespace {
 
-using namespace situ::studies;
+using namespace situ::studies::nemesys;
 
 template <class T>
 void time_copy(char family, std::uint64_t size, const T* root) {

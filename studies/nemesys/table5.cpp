@@ -12,7 +12,7 @@
 
 #include "support/child_program.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 struct kernel_statistics {
@@ -99,4 +99,4 @@ study_part run_table5(const study_context& context) {
   return table5_of(std::string{std::istreambuf_iterator<char>{file}, {}});
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

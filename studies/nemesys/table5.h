@@ -6,11 +6,11 @@
 
 #include "support/study.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 
 // Runs `imsuite`, which lies beside the running program. Where it is not there or fails, the part says so.
 [[nodiscard]] study_part run_table5(const study_context& context);
 // From what imsuite has written as JSON. Throws bad_file where that lacks a kernel or its graphs.
 [[nodiscard]] study_part table5_of(const std::string& json);
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -5,7 +5,7 @@
 
 #include "nemesys/macro_figures.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 // A line of the paper's table: shares in percent, latencies in cycles of 50 MHz. Pegasus has no graph-copy unit.
@@ -143,4 +143,4 @@ study_part table6(const macro_runs& runs) {
   return part;
 }
 
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -10,7 +10,8 @@ namespace situ::studies {
 struct program_result {
   bool was_stopped = false;
   int exit_code = 0;   // 128 + a signal's number
-  std::string output;  // standard output and errors, together
+  std::string output;  // of its standard streams
+  std::string errors;
 };
 
 // The path of a program beside the running one; empty where there is none that can be run.

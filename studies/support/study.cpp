@@ -40,9 +40,9 @@ const std::vector<study_info>& all_studies() {
   static const std::vector<study_info> all{
       {"nemesys",
        "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
-       run_nemesys,
+       nemesys::run,
        {"figure8", "table5", "figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"}},
-      {"host", "this machine: kernels predicted by its model, and measured", run_host}};
+      {"host", "this machine: kernels predicted by its model, and measured", host::run}};
   return all;
 }
 

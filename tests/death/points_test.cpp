@@ -3,6 +3,7 @@
 // of it, within a second. Then each check for lost places is taken out in turn, and that must be noticed.
 //
 //   SITU_DEATH_ROUNDS=10000   launches; else as many as go into SITU_DEATH_SECONDS (40 unless given)
+//   SITU_DEATH_POINT=name     deaths at this point only
 //   SITU_TEST_SEED=n          the same launches again
 #include "death/points.h"
 #include "death/programs.h"
@@ -258,6 +259,13 @@ class every_survivor_is_told : public testing::Test {
   stall_meter stalls_;
 };
 
+std::optional<point> point_in(const char* variable) {
+  const char* const given = std::getenv(variable);
+  for (std::size_t i = 0; given != nullptr && i < point_count; ++i)
+    if (name_of(static_cast<point>(i)) == given) return static_cast<point>(i);
+  return std::nullopt;
+}
+
 std::int64_t number_in(const char* variable, std::int64_t otherwise) {
   const char* const given = std::getenv(variable);
   return given == nullptr ? otherwise : std::strtoll(given, nullptr, 10);
@@ -267,13 +275,14 @@ TEST_F(every_survivor_is_told, wherever_a_place_dies) {
   ASSERT_NO_FATAL_FAILURE(learn_passes());
   const std::int64_t rounds = number_in("SITU_DEATH_ROUNDS", INT64_MAX);
   const std::int64_t end = rounds != INT64_MAX ? INT64_MAX : now_ns() + number_in("SITU_DEATH_SECONDS", 40) * second_ns;
+  const std::optional<point> only = point_in("SITU_DEATH_POINT");
   std::array<std::uint32_t, point_count> deaths{};
   std::vector<std::int64_t> told;
   std::int64_t last_ended = 0;
   std::int64_t launches = 0, with_a_death = 0, late = 0;
   for (; launches < rounds && now_ns() < end; ++launches) {
-    const auto where = static_cast<point>(launches / 2 % static_cast<std::int64_t>(point_count));
-    const trial t = launches % 2 == 0 ? at_point(where) : at_any_moment();
+    const auto where = only.value_or(static_cast<point>(launches / 2 % static_cast<std::int64_t>(point_count)));
+    const trial t = only || launches % 2 == 0 ? at_point(where) : at_any_moment();
     const outcome seen = run(t);
     if (!seen.complaint.empty()) {
       ++late;
@@ -297,6 +306,7 @@ TEST_F(every_survivor_is_told, wherever_a_place_dies) {
       static_cast<double>(told[told.size() / 2]) * 1e-6, static_cast<double>(told[told.size() * 99 / 100]) * 1e-6,
       static_cast<double>(told.back()) * 1e-6, static_cast<double>(last_ended) * 1e-6);
   for (std::size_t i = 0; i < point_count; ++i) {
+    if (only && *only != static_cast<point>(i)) continue;
     EXPECT_NE(passed_[i], 0U) << name_of(static_cast<point>(i)) << " is passed by no program";
     if (launches < 40 * static_cast<std::int64_t>(point_count)) continue;
     EXPECT_NE(deaths[i], 0U) << "nobody has died at " << name_of(static_cast<point>(i));

@@ -12,7 +12,7 @@
 #include "model/graph_units/machine_memory.h"
 #include "nemesys/nemesys.h"
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 using model::map_kind;
@@ -86,7 +86,7 @@ TEST(figure8, runs_are_alike) {
 }
 
 TEST(nemesys, every_line_of_the_hardware_is_within_ten_percent) {
-  const study_result result = run_nemesys(quick);
+  const study_result result = run(quick);
   ASSERT_FALSE(result.parts.empty());
   const study_part& part = result.parts[0];
   EXPECT_EQ(part.plots.size(), 4U);
@@ -104,7 +104,7 @@ TEST(nemesys, every_line_of_the_hardware_is_within_ten_percent) {
 
 // Thresholds that another criterion would move are no predictions.
 TEST(nemesys, says_which_thresholds_hang_on_a_criterion) {
-  const study_result result = run_nemesys(quick);
+  const study_result result = run(quick);
   std::size_t thresholds = 0;
   for (const comparison_row& row : result.parts.at(0).rows) {
     if (row.what.find("hashing faster than linear") != std::string::npos) {
@@ -124,7 +124,7 @@ TEST(nemesys, leaves_what_is_finished_when_it_is_stopped) {
   study_context context{.is_quick = true};
   context.progress = [&](std::string_view) { ++points; };
   context.is_stopped = [&] { return points >= 20; };
-  const study_result result = run_nemesys(context);
+  const study_result result = run(context);
   EXPECT_TRUE(result.was_stopped);
   EXPECT_EQ(points, 20);
   EXPECT_EQ(result.parts[0].plots.size(), 2U);
@@ -132,4 +132,4 @@ TEST(nemesys, leaves_what_is_finished_when_it_is_stopped) {
 }
 
 }  // namespace
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace situ::studies {
+namespace situ::studies::host {
 namespace {
 
 host_figures figures_of(std::string_view name, double predicted_ns, const std::vector<double>& measured_ns) {
@@ -52,4 +52,4 @@ TEST(host, has_the_same_rows_quick_or_not) {
 }
 
 }  // namespace
-}  // namespace situ::studies
+}  // namespace situ::studies::host

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 using json = nlohmann::json;
@@ -194,4 +194,4 @@ TEST(software_copies, are_read_by_their_letters) {
 }
 
 }  // namespace
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys

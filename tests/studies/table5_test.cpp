@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace situ::studies {
+namespace situ::studies::nemesys {
 namespace {
 
 nlohmann::json kernels_with_copies(double copies) {
@@ -45,4 +45,4 @@ TEST(table5, says_what_the_json_lacks) {
 }
 
 }  // namespace
-}  // namespace situ::studies
+}  // namespace situ::studies::nemesys
