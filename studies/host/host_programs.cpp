@@ -91,7 +91,7 @@ study_part run_kernels(const study_context& context, const programs& its, const 
 
 }  // namespace
 
-study_result run_host(const study_context& context) {
+study_result run(const study_context& context) {
   study_result result{
       .name = "host",
       .title = "This machine, predicted",

@@ -18,7 +18,7 @@ struct paper_table {
 };
 
 // clang-format off
-const std::array<paper_table, 4> paper{{
+const std::array<paper_table, 4> paper_tables{{
     {.of = variant::nemesys_single,
      .lines = {{
          {5.3, 11.5, 67.2, 53, 22.7, 44.5, 68.3, 318, 234},  // BF
@@ -116,7 +116,7 @@ std::string beside(double ours, double theirs) {
 
 study_part table6(const macro_runs& runs) {
   study_part part{.name = "table6", .title = "Table 6: what the machine counts; ours, and the paper's in brackets"};
-  for (const paper_table& theirs : paper) {
+  for (const paper_table& theirs : paper_tables) {
     grid all{.title = std::string{name(theirs.of)}, .headings = {"kernel"}};
     for (const column& each : columns)
       if (!each.of_units || has_units(theirs.of)) all.headings.push_back(fmt::format("{} [{}]", each.name, each.unit));
