@@ -49,9 +49,8 @@ std::string exceptions(const kernels& all, const std::function<bool(std::size_t)
 
 verdict is_fastest(const macro_runs& runs, const kernels& all) {
   const std::string slow = exceptions(all, [&](std::size_t k) {
-    return runs.speedup(k, message_single, nemesys_single) > 1 &&
-           runs.speedup(k, pegasus_single, nemesys_single) > 1 && runs.speedup(k, message_twin, nemesys_twin) > 1 &&
-           runs.speedup(k, pegasus_twin, nemesys_twin) > 1;
+    return runs.speedup(k, message_single, nemesys_single) > 1 && runs.speedup(k, pegasus_single, nemesys_single) > 1 &&
+           runs.speedup(k, message_twin, nemesys_twin) > 1 && runs.speedup(k, pegasus_twin, nemesys_twin) > 1;
   });
   kernels sorted = all;
   std::ranges::sort(sorted, {}, [&](std::size_t k) { return runs.speedup(k, pegasus_single, nemesys_single); });
