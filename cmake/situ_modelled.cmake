@@ -1,6 +1,7 @@
 # situ_add_modelled(TARGET): the program TARGET_modelled, which `situ model run` starts. It is TARGET's sources and all libraries of this build that it
 # links, Situ's own among them, compiled once more: gcc calls one of our hooks before each access and in each basic block (docs/design/model_execution.md).
-# Imported libraries are linked as they are; what they do is not seen.
+# Imported libraries are linked as they are; what they do is not seen. An installed Situ (find_package(Situ COMPONENTS modelled)) brings the modelled forms of
+# its modules, situ::X_modelled.
 #
 # The program is not position-independent, so that its addresses are the same in each run. libtsan is not linked: the hooks are ours.
 
@@ -8,9 +9,13 @@
 function(situ_modelled_links out)
   set(made)
   foreach(library ${ARGN})
-    string(REGEX REPLACE "^\\$<(BUILD_INTERFACE|LINK_ONLY):(.+)>$" "\\2" library "${library}")
-    if(TARGET ${library})
-      situ_modelled_library(${library} library)
+    string(REGEX REPLACE "^\\$<(BUILD_INTERFACE|LINK_ONLY):(.+)>$" "\\2" plain "${library}")
+    if(TARGET ${plain})
+      situ_modelled_library(${plain} form)
+      # A library without another form is linked as it was: what the build alone has is not installed.
+      if(NOT form STREQUAL plain)
+        set(library ${form})
+      endif()
     endif()
     list(APPEND made ${library})
   endforeach()
@@ -73,6 +78,9 @@ function(situ_modelled_library library out)
   get_target_property(is_imported ${library} IMPORTED)
   get_target_property(type ${library} TYPE)
   set(${out} ${library} PARENT_SCOPE)
+  if(is_imported AND TARGET ${library}_modelled)
+    set(${out} ${library}_modelled PARENT_SCOPE)
+  endif()
   if(is_imported OR library STREQUAL "situ_options")
     return()
   endif()
@@ -107,8 +115,9 @@ function(situ_modelled_library library out)
 endfunction()
 
 function(situ_add_modelled target)
-  if(NOT TARGET situ_model_runtime)
-    message(FATAL_ERROR "situ_add_modelled(${target}): needs x86-64, gcc, whose hooks see every access, and a build of Situ without sanitizers")
+  if(NOT TARGET situ::model_runtime OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    message(FATAL_ERROR "situ_add_modelled(${target}): needs x86-64, gcc, whose hooks see every access, and a build of Situ without sanitizers; "
+      "where Situ is installed, find_package(Situ COMPONENTS modelled)")
   endif()
   set(name ${target}_modelled)
   situ_modelled_sources(${target} sources)
@@ -120,8 +129,7 @@ function(situ_add_modelled target)
     situ_modelled_links(links ${links})
     target_link_libraries(${name} PRIVATE ${links})
   endif()
-  target_link_libraries(${name} PRIVATE situ_model_runtime)
-  add_dependencies(${name} situ_model_sealed)
+  target_link_libraries(${name} PRIVATE situ::model_runtime)
   get_target_property(folder ${target} RUNTIME_OUTPUT_DIRECTORY)
   get_target_property(file ${target} OUTPUT_NAME)
   if(file)
@@ -130,5 +138,8 @@ function(situ_add_modelled target)
   if(folder)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
   endif()
-  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${SITU_MODEL_SEALED})
+  if(TARGET situ_model_sealed)
+    add_dependencies(${name} situ_model_sealed)
+    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${SITU_MODEL_SEALED})
+  endif()
 endfunction()
