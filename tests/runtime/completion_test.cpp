@@ -166,10 +166,10 @@ TEST_P(completions, of_calls_that_are_stopped_before_they_begin) {
     barrier();
     std::stop_source source;
     const auto call = [] { return ++began; };
+    const memory_usage before = test::settled_memory();
     EXPECT_EQ(async_at(next_place(), source.get_token(), call).get(), 1);
     // It is here that the calls to this place are taken in, so it must not wait before it stops its own.
     barrier();
-    const memory_usage before = test::settled_memory();
     finish([&] {
       const future<int> stopped = async_at(next_place(), source.get_token(), [] {
         began += 100;
