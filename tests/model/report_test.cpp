@@ -203,7 +203,7 @@ ended_run run_and_end(const std::string& signal, const std::string& machine, con
   const std::string bin = SITU_TEST_BIN_DIR;
   ended_run made;
   made.result = run_command({"/bin/sh", "-c",
-                             "exec timeout --preserve-status -k 20 -s " + signal + " 1 " + bin +
+                             "exec timeout --foreground --preserve-status -k 20 -s " + signal + " 1 " + bin +
                                  "/situ model run --machine " + machine + " --json " + folder.path() + "/r.json " +
                                  options + " " + bin + "/tests/" + program + " " + arguments});
   made.data = json::parse(text_of(folder.path() + "/r.json"), nullptr, false);
@@ -237,7 +237,7 @@ TEST(ModelReport, ProgressIsShownOnATerminal) {
   const auto on_terminal = [&](const std::string& options) {
     return run_command(
         {"/bin/sh", "-c",
-         "exec script -qec 'timeout --preserve-status -s INT 4 " + run + options + walk + "' /dev/null"});
+         "exec script -qec 'timeout --foreground --preserve-status -s INT 4 " + run + options + walk + "' /dev/null"});
   };
   EXPECT_THAT(on_terminal("").out, HasSubstr(" million a second"));
   EXPECT_THAT(on_terminal("--quiet ").out, Not(HasSubstr(" million a second")));
