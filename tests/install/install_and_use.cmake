@@ -61,7 +61,7 @@ expect("${output}" "3 places, sum 3")
 # Its form for modelled machines is made from what is installed.
 if(EXISTS ${moved}/lib/situ/model_executor.o)
   run(${CMAKE_COMMAND} --build ${build} --target ring_modelled)
-  run(${moved}/bin/situ model run --machine ${moved}/share/situ/machines/nemesys-4x4.toml --check-coherence -n 3 ${build}/ring)
+  run(${moved}/bin/situ model run --machine nemesys-4x4 --check-coherence -n 3 ${build}/ring)
   expect("${output}" "3 places, sum 3")
   expect("${output}" "0 stale reads")
 endif()

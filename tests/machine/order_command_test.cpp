@@ -79,6 +79,17 @@ TEST_F(order_command, shows_what_one_initiator_sees) {
   EXPECT_EQ(device.text.find("Seen from gpu device 1\n"), 0u) << device.text;
 }
 
+TEST_F(order_command, knows_the_machines_that_come_with_situ_by_name) {
+  const outcome named = run("show bandwidth --machine xeon-max-9480-flat");
+  EXPECT_EQ(named.exit_code, 0);
+  EXPECT_EQ(named.text, run("show bandwidth" + xeon_max).text);
+  const outcome unknown = run("show --machine xeon-max");
+  EXPECT_NE(unknown.exit_code, 0);
+  EXPECT_NE(unknown.text.find("xeon-max: there is no such file, and no such machine: "), std::string::npos)
+      << unknown.text;
+  EXPECT_NE(unknown.text.find(", xeon-max-9480-flat; give one of these"), std::string::npos) << unknown.text;
+}
+
 TEST_F(order_command, sets_what_is_shown_then) {
   const outcome written =
       run("set checkpoint '2*3 + 0, dram 2' --from 0 --fill 75 --no-room last --file " + home_ + "/o.toml" + xeon_max);

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "machine_file.h"
+
 struct machine_source {
   std::string machine_file;
   std::string xml_file;
@@ -15,8 +17,10 @@ struct machine_source {
   // The options of a command that fill it in; this must outlive the command's parsing. What goes together with this
   // machine only is passed.
   void add_to(CLI::App& command, std::initializer_list<CLI::Option*> only_this_machine = {}) {
-    auto* from_file =
-        command.add_option("--machine", machine_file, "Show the machine that a TOML file specifies")->type_name("FILE");
+    auto* from_file = command
+                          .add_option("--machine", machine_file,
+                                      "Show the machine that a TOML file specifies, or one that comes with Situ")
+                          ->type_name("FILE|NAME");
     auto* from_xml =
         command.add_option("--xml", xml_file, "Show a machine recorded with `lstopo FILE.xml`")->type_name("FILE");
     auto* from_text =
@@ -28,7 +32,7 @@ struct machine_source {
   }
   [[nodiscard]] bool is_this_machine() const { return machine_file.empty() && xml_file.empty() && synthetic.empty(); }
   [[nodiscard]] situ::machine::tree load(const situ::machine::discovery_options& how = {}) const {
-    if (!machine_file.empty()) return situ::machine::read_toml(machine_file);
+    if (!machine_file.empty()) return situ::machine::read_toml(machine_file_of(machine_file));
     if (!xml_file.empty()) return situ::machine::read_hwloc_xml(xml_file);
     if (!synthetic.empty()) return situ::machine::from_synthetic(synthetic);
     return situ::machine::discover(how);

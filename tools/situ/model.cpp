@@ -1,5 +1,6 @@
 // `situ model`: programs on modelled machines.
 #include "commands.h"
+#include "machine_file.h"
 #include "model_sweep.h"
 #include "program_file.h"
 
@@ -42,9 +43,9 @@ struct model_run_options {
 
 constexpr const char* model_run_examples =
     "Examples:\n"
-    "  situ model run --machine machines/nemesys-4x4.toml -n 4 ./hello   four places, each on a tile\n"
+    "  situ model run --machine nemesys-4x4 -n 4 ./hello   four places, each on a tile\n"
     "  situ model run --machine flat ./program           the smallest machine: equal cores, one cache each\n"
-    "  situ model run --machine machines/nemesys-4x4.toml --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
+    "  situ model run --machine nemesys-4x4 --sweep l2.size=64KiB,128KiB,256KiB ./program\n"
     "                                                    three machines, and a table\n"
     "The program is one that CMake's situ_add_modelled() built; of ./program and ./program_modelled the one that is.\n"
     "Exit code: the program's; 3 where it stands still for good, 2 where it cannot be run.";
@@ -72,7 +73,8 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ model run; see situ model run --help");
   const std::string file = find_modelled(arguments.front());
-  set("SITU_MODEL_MACHINE", options.machine);
+  const std::string machine = machine_file_of(options.machine);
+  set("SITU_MODEL_MACHINE", machine);
   set("SITU_MODEL_PLACES", std::to_string(options.places));
   set("SITU_MODEL_QUANTUM", std::to_string(options.quantum_ns));
   set("SITU_MODEL_STRICT", options.strict ? "1" : "0");
@@ -91,7 +93,7 @@ void run(const model_run_options& options, std::vector<std::string> arguments) {
                                 .settings = options.settings,
                                 .jobs = options.jobs,
                                 .json = options.json,
-                                .machine = options.machine},
+                                .machine = machine},
                                file, std::move(arguments));
     if (code != 0) throw CLI::RuntimeError(code);
     return;
@@ -113,7 +115,9 @@ void add_model_command(CLI::App& app) {
   model->require_subcommand(1);
   CLI::App* command = model->add_subcommand("run", "Run a program as the cores of a modelled machine");
   auto options = std::make_shared<model_run_options>();
-  command->add_option("--machine", options->machine, "A machine's file, or flat")->required()->type_name("FILE");
+  command->add_option("--machine", options->machine, "A machine's file, one that comes with Situ by its name, or flat")
+      ->required()
+      ->type_name("FILE|NAME");
   command->add_option("-n,--places", options->places, "Number of places of a program of Situ's, each on a tile (1)")
       ->check(CLI::Range(1U, 4096U))
       ->type_name("N");

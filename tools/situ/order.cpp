@@ -313,7 +313,7 @@ constexpr const char* order_examples =
     "  situ order show                                 where allocations of each intent go on this machine\n"
     "  situ order show bandwidth --json\n"
     "  situ order show --from 'package 1'              seen from there; also from NUMA nodes, and devices by name\n"
-    "  situ order show --machine machines/xeon-max-9480-flat.toml\n"
+    "  situ order show --machine xeon-max-9480-flat\n"
     "  situ order set bandwidth '2, 0, 1, 3'           nodes, best first, in your own file\n"
     "  situ order set bandwidth '2*3 + 0, 1' --from 0 --fill 80 --no-room last --system\n"
     "                                                  three pages on node 2, then one on node 0; then node 1; for "

@@ -53,7 +53,7 @@ constexpr const char* topo_examples =
     "  situ topo --measure                             with measured latency, bandwidth and core-to-core round trips\n"
     "  situ topo --measure --toml > here.toml          a machine file of this machine, with measured figures, for "
     "`situ model run`\n"
-    "  situ topo --machine machines/knl-7210-flat.toml --orderings\n"
+    "  situ topo --machine knl-7210-flat --orderings\n"
     "                                                  where an allocation goes for each intent\n"
     "  situ topo --synthetic 'pack:2 [numa] core:4 pu:2'\n"
     "  lstopo other.xml; situ topo --xml other.xml     a machine recorded elsewhere with hwloc";
