@@ -46,16 +46,21 @@ json report_of(const std::string& machine, const std::string& program, std::vect
   return report;
 }
 
-TEST(ModelledExecution, EachRunIsTheSame) {
+class ModelledRuns : public testing::TestWithParam<std::string> {};
+TEST_P(ModelledRuns, AreAlike) {
+  const std::string machine = GetParam();
   std::set<std::string> seen;
   for (int i = 0; i < 20; ++i) {
-    const json report = report_of("flat", "model_two_threads", {"5"});
+    const json report = report_of(machine, "model_two_threads", {"5"});
     std::ostringstream text;
     text << report["cycles"] << ' ' << report["trace"] << ' ' << report["accesses"] << ' ' << report["printed"];
     seen.insert(text.str());
   }
   EXPECT_EQ(seen.size(), 1u) << testing::PrintToString(seen);
 }
+INSTANTIATE_TEST_SUITE_P(machines, ModelledRuns,
+                         testing::Values("flat", SITU_TEST_SOURCE_DIR "/../machines/nemesys-4x4.toml"),
+                         [](const auto& which) { return which.index == 0 ? "flat" : "nemesys"; });
 
 // Five rounds of two threads over 1000 numbers each: 499500 and 500500 a round. Its thread_local count is its own.
 TEST(ModelledExecution, TheProgramComputesWhatItComputes) {
@@ -116,6 +121,36 @@ TEST(ModelledExecution, InstructionsCostWhatTheirClassDoes) {
     EXPECT_LE(instructions, 12'000) << what;
     EXPECT_EQ(two.first - one.first, instructions + 1000 * beyond_one_cycle) << what;
   }
+}
+
+// A function of 8 KiB lies in 257 lines of 32 bytes at most, with the loop around it in a few more: once they are
+// there, no round misses. 64 KiB are four lines for each set of two ways: each round misses all of them, for 20 cycles
+// less the one that a hit takes in the pipeline, from the tile's own memory.
+TEST(ModelledExecution, InstructionsAreFetched) {
+  const std::string machine = std::string{SITU_TEST_SOURCE_DIR} + "/../machines/nemesys-4x4.toml";
+  const auto fetched = [&](const char* kib, const char* rounds) {
+    const json core = report_of(machine, "model_instruction_fetch", {kib, rounds})["cores"][0];
+    return std::array{core["fetches"].get<std::int64_t>(), core["fetch_misses"].get<std::int64_t>(),
+                      core["fetch_ps"].get<std::int64_t>(), core["clock_ps"].get<std::int64_t>()};
+  };
+  const auto ten_rounds_more = [&](const char* kib) {
+    auto more = fetched(kib, "20");
+    const auto before = fetched(kib, "10");
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] -= before[i];
+    return more;
+  };
+  const auto small = ten_rounds_more("8");
+  EXPECT_GE(small[0], 10 * 256);
+  EXPECT_LE(small[0], 10 * 264);
+  EXPECT_EQ(small[1], 0);
+  EXPECT_EQ(small[2], 0);
+  const auto large = ten_rounds_more("64");
+  EXPECT_GE(large[1], 10 * 2048);
+  EXPECT_LE(large[1], 10 * 2056);
+  EXPECT_EQ(large[0], large[1]);
+  EXPECT_EQ(large[2], large[1] * 19 * 20'000);
+  EXPECT_EQ(large[3] - small[3], large[2]);  // what does nothing counts as no instruction
+  EXPECT_EQ(report_of("flat", "model_instruction_fetch", {"8", "1"})["cores"][0]["fetches"], 0);  // no such cache
 }
 
 // Cycles of 1 and a width of 4: instructions of one class take one each, those of several overlap. A branch that nobody

@@ -171,7 +171,7 @@ TEST(ModelReport, TheTwoFormsOfCAmatAreTheSame) {
       by_hand += figure("pure_miss_rate") * figure("pure_miss_penalty_ps") / figure("pure_miss_concurrency");
     EXPECT_NEAR(figure("five_parameters_ps"), by_hand, 1) << of["part"];
     EXPECT_NEAR(figure("two_parameters_ps"), by_hand, 1e-6 * by_hand + 1) << of["part"];
-    EXPECT_EQ(figure("hit_time_ps"), of["part"].get<std::string>().starts_with("L1d") ? 20'000 : 400'000);
+    EXPECT_EQ(figure("hit_time_ps"), of["part"].get<std::string>().starts_with("L1") ? 20'000 : 400'000);
     ++caches;
   }
   EXPECT_GE(caches, 8);

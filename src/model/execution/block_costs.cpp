@@ -174,13 +174,26 @@ void count(block_instructions& block, const one_instruction& one, told_accesses&
 
 }  // namespace
 
-block_instructions read_block(std::uintptr_t code) noexcept {
+hook_call hook_called(std::uintptr_t target) noexcept {
+  switch (callee_at(target)) {
+    case callee::plain_hook:
+    case callee::next_block: return hook_call::bare;
+    case callee::function_hook:
+    case callee::access_hook: return hook_call::addressed;
+    case callee::program:
+    case callee::atomic_hook: break;
+  }
+  return hook_call::none;
+}
+
+block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept {
   static const ZydisDecoder decoder = make_decoder();
   block_instructions block;
   one_instruction one;
   told_accesses told;
   bool compares = false;  // the last one
   for (std::uint32_t i = 0; i < most_instructions; ++i, code += one.is.length) {
+    end = code;
     // Nothing but code follows, unless a call does not return: what cannot be decoded ends the block, too.
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(code),
                                              ZYDIS_MAX_INSTRUCTION_LENGTH, &one.is, one.operands)))
@@ -189,11 +202,17 @@ block_instructions read_block(std::uintptr_t code) noexcept {
       case ZYDIS_CATEGORY_CALL:
         if (!count_call(block, callee_at(target_of(one, code)), told)) return block;
         break;
-      case ZYDIS_CATEGORY_RET: ++block.call; return block;
+      case ZYDIS_CATEGORY_RET:
+        ++block.call;
+        end += one.is.length;
+        return block;
       case ZYDIS_CATEGORY_COND_BR:
         if (compares && block.integer > 0) ++block.joined;
         [[fallthrough]];
-      case ZYDIS_CATEGORY_UNCOND_BR: ++block.branch; return block;
+      case ZYDIS_CATEGORY_UNCOND_BR:
+        ++block.branch;
+        end += one.is.length;
+        return block;
       default: count(block, one, told);
     }
     if (one.is.mnemonic == ZYDIS_MNEMONIC_UD2) break;
@@ -202,8 +221,8 @@ block_instructions read_block(std::uintptr_t code) noexcept {
   return block;
 }
 
-std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles, time_ps period,
-                          double width) noexcept {
+block_cost cost_of(const block_instructions& block, const machine::instruction_cycles& cycles, time_ps period,
+                   double width) noexcept {
   const double of_class[] = {block.integer * cycles.integer, block.multiply * cycles.multiply,
                              block.divide * cycles.divide,   block.floating * cycles.floating,
                              block.branch * cycles.branch,   block.call * cycles.call};
@@ -215,7 +234,7 @@ std::uint64_t packed_cost(const block_instructions& block, const machine::instru
     sum = std::max(*std::max_element(std::begin(of_class), std::end(of_class)) - of_accesses, count / width);
   }
   const double picoseconds = std::clamp(std::round(sum * static_cast<double>(period)), 1.0, 4294967295.0);
-  return std::uint64_t{count} << 32 | static_cast<std::uint64_t>(picoseconds);
+  return {.picoseconds = static_cast<std::uint32_t>(picoseconds), .instructions = count, .lines = {}};
 }
 
 }  // namespace situ::model

@@ -25,9 +25,18 @@
 
 #include <situ/machine/tree.h>
 
+#include "model/execution/native_text.h"
 #include "model/parts/time.h"
 
 namespace situ::model {
+
+// The lines that a block's code lies in, by its native addresses (native_text.h). All 0: not known, or nothing fetches
+// them.
+struct fetched_lines {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  friend bool operator==(const fetched_lines&, const fetched_lines&) = default;
+};
 
 // How many instructions of each class a block has.
 struct block_instructions {
@@ -47,11 +56,22 @@ struct block_instructions {
   friend bool operator==(const block_instructions&, const block_instructions&) = default;
 };
 
-// The block whose code goes on at `code`, behind the call of its hook. cost: a decoder's 100 ns an instruction.
-[[nodiscard]] block_instructions read_block(std::uintptr_t code) noexcept;
+// The block whose code goes on at `code`, behind the call of its hook; `end` becomes where it ends. cost: a decoder's
+// 100 ns an instruction.
+[[nodiscard]] block_instructions read_block(std::uintptr_t code, std::uintptr_t& end) noexcept;
 
-// What the hook keeps of a block: picoseconds in the lower half, how many instructions in the upper. Never 0.
-//
+// What a call of the code that leads to `target` is there for.
+[[nodiscard]] hook_call hook_called(std::uintptr_t target) noexcept;
+
+// What the hook keeps of a block.
+struct block_cost {
+  std::uint32_t picoseconds = 0;  // of a known one never 0
+  std::uint32_t instructions = 0;
+  fetched_lines lines;  // that its code lies in
+  [[nodiscard]] bool is_known() const noexcept { return picoseconds != 0; }
+};
+static_assert(sizeof(block_cost) == 16, "the hook loads it whole");
+
 // Without a width the cycles of all instructions add up, and moves of the frame are integer instructions. A core with a
 // width does instructions of several classes at a time: a block takes what its classes take that takes longest, or what
 // all take at that many a cycle, and does a comparison with its jump, and arithmetic with the access of its operand.
@@ -59,7 +79,7 @@ struct block_instructions {
 //
 // Worked example: 4 integer instructions of 0.25 cycles, 6 floating ones of 0.5 and a branch of 0.5, 6 of them a cycle:
 // max(4 * 0.25, 6 * 0.5, 0.5, 11 / 6) = 3 cycles; without a width 4.5.
-[[nodiscard]] std::uint64_t packed_cost(const block_instructions& block, const machine::instruction_cycles& cycles,
-                                        time_ps period, double width = 0) noexcept;
+[[nodiscard]] block_cost cost_of(const block_instructions& block, const machine::instruction_cycles& cycles,
+                                 time_ps period, double width = 0) noexcept;
 
 }  // namespace situ::model

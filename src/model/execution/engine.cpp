@@ -64,6 +64,7 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
     }
     c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
   }
+  give_instruction_caches();
   give_block_costs();
   give_branch_predictors();
   if (options_.profiles) profile_ = std::make_unique<time_profile>(cores_.size());

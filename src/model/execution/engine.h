@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/execution/block_costs.h"
 #include "model/execution/fiber.h"
 #include "model/execution/memory_port.h"
 
@@ -52,11 +53,15 @@ struct core {
     return writes ? entry == (line << 2 | front_cache::dirty_and_writable) : entry >> 2 == line;
   }
 
-  // packed_cost(): the core goes through a basic block. What it accesses comes on top.
-  void add_block(std::uint64_t cost) noexcept {
+  // The core goes through a basic block. What it accesses and fetches comes on top.
+  void add_block(const block_cost& cost) noexcept {
     ++blocks;
-    clock += static_cast<std::uint32_t>(cost);
-    instructions += cost >> 32;
+    clock += cost.picoseconds;
+    instructions += cost.instructions;
+  }
+  // Whether the line is in the first way of its set, in the core's instruction cache: then nothing is waited for.
+  [[nodiscard]] bool fetches_from_front(std::uint32_t line) const noexcept {
+    return fetch_front[(line & fetch_set_mask) * fetch_ways] >> 2 == line;
   }
 
   [[nodiscard]] std::uint64_t atomics() const noexcept {
@@ -73,14 +78,23 @@ struct core {
   std::uint32_t line_shift = 63;
   std::uint32_t index = 0;
   time_ps hit_ps = 0;
-  std::uint64_t* block_costs = nullptr;  // packed_cost() of the block at each byte of the program's code; 0: unknown
-  std::uintptr_t text_bytes = 0;         // of that code, from __executable_start on, which the hook looks up itself
-  std::uint64_t hits[2] = {};            // reads, writes that the front has answered
+  block_cost* block_costs = nullptr;  // of the block at each byte of the program's code
+  std::uintptr_t text_bytes = 0;      // of that code, from __executable_start on, which the hook looks up itself
+  std::uint64_t hits[2] = {};         // reads, writes that the front has answered
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
+  fetched_lines fetched;  // of the block before; those of all blocks are alike where the core fetches nothing
 
-  time_ps horizon = never;   // the earliest that others have to do
-  time_ps turn_end = never;  // a hit beyond it gives them their turn
+  const std::uint64_t* fetch_front = nullptr;  // front_cache of instructions; null: it fetches nothing
+  std::uint32_t fetch_set_mask = 0;
+  std::uint32_t fetch_ways = 1;
+  std::uint32_t fetch_shift = 0;
+  time_ps fetch_hit_ps = 0;
+  std::uint64_t fetch_hits = 0;
+  std::uint64_t told_fetch_hits = 0;  // of these, what the machine has been told
+  time_ps fetch_ps = 0;               // what it has waited for lines that its instruction cache did not have
+  time_ps horizon = never;            // the earliest that others have to do
+  time_ps turn_end = never;           // a hit beyond it gives them their turn
   time_ps period_ps = 1000;
   std::uint32_t tile = 0;
   bool is_device = false;   // of a device: no core of the machine's, whose instructions and accesses take no time
@@ -191,6 +205,9 @@ class engine {
   void access(std::uintptr_t address, std::size_t bytes, access_kind kind, std::uintptr_t at = 0);
   // A block whose cost the core's table does not have yet. `code`: what follows the call of its hook.
   void begin_new_block(std::uintptr_t code);
+  // The core comes to code in other lines than before. A hit in its instruction cache takes no time: the pipeline has
+  // asked ahead. A miss stops it.
+  void fetch(fetched_lines lines, std::uintptr_t code);
   void spend(time_ps time);  // time passes
   void wait_for_all();       // what the core has under way is done
   void yield();
@@ -254,6 +271,9 @@ class engine {
   void set_horizon(core& c);
   void look(core& c);
   void call_watcher(time_ps earliest);
+  void give_instruction_caches();
+  void fetch_line(std::uint32_t line, std::uintptr_t code);
+  [[nodiscard]] block_cost read_cost(const core& of, std::uintptr_t code, bool is_own) const;
   void give_block_costs();
   static void give_own_block_costs(core& to);
   void give_branch_predictors();
@@ -271,6 +291,7 @@ class engine {
   std::unique_ptr<time_profile> profile_;
   const engine_options options_;
   std::vector<core> cores_;
+  native_text native_text_;  // empty where no core fetches
   std::vector<std::unique_ptr<branch_predictor>> branch_predictors_;
   std::deque<core> device_cores_;  // with numbers behind those of the machine's cores
   std::vector<core*> busy_;        // with a thread, in the order of their numbers

@@ -21,7 +21,8 @@ void engine::give_block_costs() {
     const auto like = std::ranges::find_if(cores_, [&](const core& other) {
       return other.block_costs != nullptr && other.period_ps == c.period_ps &&
              machine_->cycles(other.index) == machine_->cycles(c.index) &&
-             machine_->width(other.index) == machine_->width(c.index);
+             machine_->width(other.index) == machine_->width(c.index) && other.fetch_shift == c.fetch_shift &&
+             (other.fetch_front == nullptr) == (c.fetch_front == nullptr);
     });
     if (like != cores_.end()) {
       c.block_costs = like->block_costs;
@@ -34,7 +35,7 @@ void engine::give_block_costs() {
 
 void engine::give_own_block_costs(core& to) {
   to.text_bytes = program_bytes();
-  to.block_costs = static_cast<std::uint64_t*>(fixed_pages(to.text_bytes * sizeof(std::uint64_t), false));
+  to.block_costs = static_cast<block_cost*>(fixed_pages(to.text_bytes * sizeof(block_cost), false));
 }
 
 // The hook knows only the costs of blocks: it looks for none of a core that foresees branches.
@@ -56,18 +57,33 @@ void engine::go_to_block(core& c, std::uintptr_t code) {
 }
 
 // Code of shared libraries that are compiled with the hooks is read each time: their addresses differ from run to run.
+// For the same reason it is not fetched.
+block_cost engine::read_cost(const core& of, std::uintptr_t code, bool is_own) const {
+  std::uintptr_t end = code;
+  block_cost cost =
+      cost_of(read_block(code, end), of.is_device ? machine::instruction_cycles{} : machine_->cycles(of.index),
+              of.period_ps, of.is_device ? 0 : machine_->width(of.index));
+  if (!is_own || of.fetch_front == nullptr) return cost;
+  const std::uintptr_t first = native_text_.address(code);
+  const std::uintptr_t last = std::max(native_text_.address(end), first + 1) - 1;
+  cost.lines = {.first = static_cast<std::uint32_t>(first >> of.fetch_shift),
+                .last = static_cast<std::uint32_t>(last >> of.fetch_shift)};
+  return cost;
+}
+
 void engine::begin_new_block(std::uintptr_t code) {
   core& c = *running;
-  const outside_time scope;
-  const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
-  const bool is_own = at < program_bytes();
-  if (c.branches != nullptr) go_to_block(c, is_own ? code : (code & 4095) + 1);
-  if (is_own && c.block_costs[at] != 0) return c.add_block(c.block_costs[at]);
-  const std::uint64_t cost =
-      packed_cost(read_block(code), c.is_device ? machine::instruction_cycles{} : machine_->cycles(c.index),
-                  c.period_ps, c.is_device ? 0 : machine_->width(c.index));
-  if (is_own) c.block_costs[at] = cost;
-  c.add_block(cost);
+  block_cost cost;
+  {
+    const outside_time scope;
+    const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
+    const bool is_own = at < program_bytes();
+    if (c.branches != nullptr) go_to_block(c, is_own ? code : (code & 4095) + 1);
+    cost = is_own && c.block_costs[at].is_known() ? c.block_costs[at] : read_cost(c, code, is_own);
+    if (is_own) c.block_costs[at] = cost;
+    c.add_block(cost);
+  }
+  if (cost.lines != c.fetched) fetch(cost.lines, code);
 }
 
 }  // namespace situ::model

@@ -47,12 +47,17 @@ template <access_kind Kind = access_kind::atomic, class Word>
   if (running != &nobody) the_engine->begin_new_block(code);
 }
 
+[[gnu::noinline]] void fetch(fetched_lines lines, std::uintptr_t code) { the_engine->fetch(lines, code); }
+
+// A block in the lines of the one before, above all a loop of one block, is not looked up.
 [[gnu::always_inline]] inline void begin_block(std::uintptr_t code) {
   core& c = *running;
   const std::uintptr_t at = code - reinterpret_cast<std::uintptr_t>(&__executable_start);
-  if (at >= c.text_bytes || c.block_costs[at] == 0) [[unlikely]]
+  if (at >= c.text_bytes || !c.block_costs[at].is_known()) [[unlikely]]
     return slow_block(code);
-  c.add_block(c.block_costs[at]);
+  const block_cost& cost = c.block_costs[at];
+  c.add_block(cost);
+  if (cost.lines != c.fetched) fetch(cost.lines, code);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ bool has_hooks(code_range function) {
   return std::ranges::any_of(the_engine->cores(), [&](const core& c) {
     for (std::uintptr_t at = function.begin; at < function.end; ++at) {
       const std::uintptr_t byte = at - reinterpret_cast<std::uintptr_t>(&__executable_start);
-      if (byte < c.text_bytes && c.block_costs[byte] != 0) return true;
+      if (byte < c.text_bytes && c.block_costs[byte].is_known()) return true;
     }
     return false;
   });

@@ -47,6 +47,13 @@ class memory_port {
   // Stays where it is as long as the machine lives.
   [[nodiscard]] virtual front_cache front(std::uint32_t core) const = 0;
 
+  // The same of the cache that its instructions come through, if it has one for instructions alone: a fetch that finds
+  // its line in the first way of its set changes nothing, and is waited for by nobody.
+  [[nodiscard]] virtual front_cache fetch_front(std::uint32_t) const { return {}; }
+  // Whether that cache has the line in any way; then it becomes the last used. Counts nothing: add_fetch_hits() does.
+  // Other lines are asked for by access().
+  [[nodiscard]] virtual bool fetch_hit(std::uint32_t /*core*/, std::uint64_t /*line*/) { return false; }
+
   // When an access that begins at `now` is over. [address, address + bytes) lies in one line of the front.
   virtual time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
                          time_ps now) = 0;
@@ -86,6 +93,7 @@ class memory_port {
   [[nodiscard]] virtual modelled_machine* parts() noexcept { return nullptr; }
   // So many more reads and writes the front has answered.
   virtual void add_front_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) = 0;
+  virtual void add_fetch_hits(std::uint32_t /*core*/, std::uint64_t /*lines*/) {}
 
   // Counters of its parts by name, for the report; `more` adds those of what works beside them.
   [[nodiscard]] virtual std::vector<part_counters> counters() const = 0;

@@ -49,6 +49,20 @@ class parts_machine final : public memory_port {
             .hit_ps = machine_.first_hit_time(core)};
   }
 
+  [[nodiscard]] front_cache fetch_front(std::uint32_t core) const override {
+    if (!machine_.has_instruction_cache(core)) return {};
+    const set_associative_cache& cache = machine_.first_instruction_cache(core);
+    return {.entries = cache.entries(),
+            .sets = cache.sets(),
+            .ways = cache.ways(),
+            .line_bytes = cache.line_bytes(),
+            .hit_ps = machine_.first_fetch_time(core)};
+  }
+  [[nodiscard]] bool fetch_hit(std::uint32_t core, std::uint64_t line) override {
+    return machine_.first_instruction_cache(core).hit(line);
+  }
+  void add_fetch_hits(std::uint32_t core, std::uint64_t lines) override { machine_.count_fetch_hits(core, lines); }
+
   time_ps access(std::uint32_t core, std::uintptr_t address, std::uint32_t bytes, access_kind kind,
                  time_ps now) override {
     return machine_.access(core, address, bytes, kind, now);

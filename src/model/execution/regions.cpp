@@ -20,6 +20,9 @@ core_figures figures_of_core(const core& c, time_ps when) {
           .atomics = c.atomics(),
           .blocks = c.blocks,
           .instructions = c.instructions,
+          .fetches = c.fetch_hits + c.slow[static_cast<int>(access_kind::fetch)],
+          .fetch_misses = c.slow[static_cast<int>(access_kind::fetch)],
+          .fetch_ps = c.fetch_ps,
           .to_machine = c.slow_accesses(),
           .to_machine_ps = c.slow_ps,
           .idle_ps = idle_until(c, when)};
@@ -29,7 +32,8 @@ template <class Operation>
 void each_figure(core_figures& a, const core_figures& b, Operation with) {
   for (const auto member :
        {&core_figures::reads, &core_figures::writes, &core_figures::atomics, &core_figures::blocks,
-        &core_figures::instructions, &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
+        &core_figures::instructions, &core_figures::fetches, &core_figures::fetch_misses, &core_figures::fetch_ps,
+        &core_figures::to_machine, &core_figures::to_machine_ps, &core_figures::idle_ps})
     with(a.*member, b.*member);
 }
 
@@ -64,6 +68,8 @@ machine_figures take_figures(engine& of, time_ps when) {
     made.cores.push_back(figures_of_core(c, when));
     of.machine().add_front_hits(c.index, c.hits[0] - c.told_hits[0], c.hits[1] - c.told_hits[1]);
     std::ranges::copy(c.hits, c.told_hits);
+    of.machine().add_fetch_hits(c.index, c.fetch_hits - c.told_fetch_hits);
+    c.told_fetch_hits = c.fetch_hits;
   }
   made.parts = of.machine().counters();
   return made;

@@ -17,6 +17,9 @@ struct core_figures {
   std::uint64_t atomics = 0;
   std::uint64_t blocks = 0;
   std::uint64_t instructions = 0;
+  std::uint64_t fetches = 0;  // of lines of code
+  std::uint64_t fetch_misses = 0;
+  time_ps fetch_ps = 0;          // waited for these
   std::uint64_t to_machine = 0;  // accesses that the first cache has not answered
   time_ps to_machine_ps = 0;
   time_ps idle_ps = 0;

@@ -80,9 +80,10 @@ namespace {
 std::string to_json(const core& c, const core_figures& its, time_ps clock) {
   return fmt::format(
       "{{\"core\": {}, \"tile\": {}, \"clock_ps\": {}, \"reads\": {}, \"writes\": {}, \"atomics\": {}, "
-      "\"blocks\": {}, \"instructions\": {}, \"to_machine\": {}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
-      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.instructions, its.to_machine,
-      its.to_machine_ps, its.idle_ps);
+      "\"blocks\": {}, \"instructions\": {}, \"fetches\": {}, \"fetch_misses\": {}, \"fetch_ps\": {}, \"to_machine\": "
+      "{}, \"to_machine_ps\": {}, \"idle_ps\": {}}}",
+      c.index, c.tile, clock, its.reads, its.writes, its.atomics, its.blocks, its.instructions, its.fetches,
+      its.fetch_misses, its.fetch_ps, its.to_machine, its.to_machine_ps, its.idle_ps);
 }
 
 // Those that had an access, one a line.

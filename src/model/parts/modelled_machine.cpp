@@ -135,6 +135,25 @@ void modelled_machine::count_hits(std::uint32_t core, std::uint64_t reads, std::
   if (has_data_cache(core)) impl_->caches[impl_->spec.cores[core].data_path.front()].hits += reads + writes;
 }
 
+bool modelled_machine::has_instruction_cache(std::uint32_t core) const noexcept {
+  const std::vector<std::uint32_t>& way = impl_->spec.cores[core].fetch_path;
+  return !way.empty() && impl_->spec.caches[way.front()].kind == machine::cache_kind::instruction;
+}
+
+set_associative_cache& modelled_machine::first_instruction_cache(std::uint32_t core) noexcept {
+  return impl_->caches[impl_->spec.cores[core].fetch_path.front()].tags;
+}
+
+time_ps modelled_machine::first_fetch_time(std::uint32_t core) const noexcept {
+  return impl_->caches[impl_->spec.cores[core].fetch_path.front()].hit_time;
+}
+
+void modelled_machine::count_fetch_hits(std::uint32_t core, std::uint64_t lines) noexcept {
+  if (lines == 0) return;
+  impl_->cores[core].fetches += lines;
+  impl_->caches[impl_->spec.cores[core].fetch_path.front()].hits += lines;
+}
+
 camat_figures modelled_machine::camat(std::uint32_t cache) const {
   const impl::cache_state& state = impl_->caches[cache];
   if (impl_->spec.caches[cache].level > 1 || state.is_met_ahead) return state.meter.figures();

@@ -84,6 +84,13 @@ class modelled_machine {
   // Read and write hits that the executor found by itself.
   void count_hits(std::uint32_t core, std::uint64_t reads, std::uint64_t writes) noexcept;
 
+  // The same of the cache that only its instructions meet first; pre: the core has one (has_instruction_cache). A core
+  // that has none fetches nothing, as far as an executor is concerned.
+  [[nodiscard]] bool has_instruction_cache(std::uint32_t core) const noexcept;
+  [[nodiscard]] set_associative_cache& first_instruction_cache(std::uint32_t core) noexcept;
+  [[nodiscard]] time_ps first_fetch_time(std::uint32_t core) const noexcept;
+  void count_fetch_hits(std::uint32_t core, std::uint64_t lines) noexcept;
+
   // Operations of a core on all caches of its tile for the bytes [begin, end): dirty lines go to memory and stay; are
   // dropped, with what is dirty; both. The core issues a command a line, or one for each line that is there where the
   // range is larger than the cache. Returns when the last is done.

@@ -1,0 +1,80 @@
+// How the running core's instructions are fetched: line by line of their native addresses (native_text.h), through the
+// core's instruction cache.
+#include <elf.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+#include "model/execution/block_costs.h"
+#include "model/execution/engine.h"
+#include "model/execution/host_calls.h"
+#include "model/execution/time_profile.h"
+
+namespace situ::model {
+namespace {
+
+// The program's code: the part of its file that may be executed.
+std::span<const std::uint8_t> program_code() {
+  const auto* header = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
+  for (unsigned long left = getauxval(AT_PHNUM); left > 0; --left, ++header)
+    if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0)
+      return {reinterpret_cast<const std::uint8_t*>(header->p_vaddr), header->p_memsz};
+  give_up("the program has no part with code");
+}
+
+}  // namespace
+
+void engine::give_instruction_caches() {
+  for (core& c : cores_) {
+    const front_cache shape = machine_->fetch_front(c.index);
+    if (shape.entries == nullptr) continue;
+    c.fetch_front = shape.entries;
+    c.fetch_set_mask = shape.sets - 1;
+    c.fetch_ways = shape.ways;
+    c.fetch_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
+    c.fetch_hit_ps = shape.hit_ps;
+    if (!native_text_.is_empty()) continue;
+    const std::span<const std::uint8_t> code = program_code();
+    native_text_ = native_text{code, reinterpret_cast<std::uintptr_t>(code.data()), hook_called};
+  }
+}
+
+void engine::fetch(fetched_lines lines, std::uintptr_t code) {
+  core& c = *running;
+  const std::uint32_t before = c.fetched.last;
+  c.fetched = lines;
+  if (c.fetch_front == nullptr || lines == fetched_lines{}) return;
+  for (std::uint32_t line = lines.first + (lines.first == before ? 1 : 0); line <= lines.last; ++line)
+    if (c.fetches_from_front(line))
+      ++c.fetch_hits;
+    else
+      fetch_line(line, code);
+}
+
+// A miss is what others can see, and waits for its turn.
+void engine::fetch_line(std::uint32_t line, std::uintptr_t code) {
+  if (fast_forward_) return;
+  core& c = *running;
+  if (machine_->fetch_hit(c.index, line)) {
+    ++c.fetch_hits;
+    return;
+  }
+  take_turn();
+  const outside_time scope;
+  const time_ps begin = c.clock;
+  const std::uintptr_t address = std::uintptr_t{line} << c.fetch_shift;
+  const window_access asked{
+      .address = address, .bytes = 1, .kind = access_kind::fetch, .instruction = c.instructions + c.slow_accesses()};
+  const time_ps done = c.goes_ahead ? machine_->access_ahead(c.index, asked, begin)
+                                    : machine_->access(c.index, address, 1, access_kind::fetch, begin);
+  c.clock = std::max(begin, done - std::min(done, c.fetch_hit_ps));
+  ++c.slow[static_cast<int>(access_kind::fetch)];
+  c.fetch_ps += c.clock - begin;
+  if (profile_) profile_->note(c, code, c.clock - begin);
+  mix(c.clock);
+  mix(address << 3 | static_cast<std::uint64_t>(access_kind::fetch));
+}
+
+}  // namespace situ::model
