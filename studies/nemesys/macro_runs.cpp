@@ -134,7 +134,7 @@ kernel_run read_run(const std::string& report, const std::string& program, std::
     read_parts(made, region.at("parts"), ps, memories);
     double waited = 0, busy = 0;
     for (const json& core : region.at("cores")) {
-      waited += number(core, "to_machine_ps");
+      waited += number(core, "to_machine_ps") + number(core, "fetch_ps");
       busy += ps - number(core, "idle_ps");
     }
     made.memory_bound = quotient(waited, busy);

@@ -73,7 +73,7 @@ struct kernel_run {
   double unit_use = 0;      // of the graph-copy units
   double load_cycles = 0;   // of a remote load, on average
   double store_cycles = 0;  // likewise
-  double memory_bound = 0;  // of the time that cores were busy, what they waited for accesses
+  double memory_bound = 0;  // of the time that cores were busy, what they waited for accesses and for code
 };
 
 // From what a modelled run of imsuite has written: the machine's report and the program's own. Throws bad_file where

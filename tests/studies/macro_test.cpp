@@ -40,7 +40,7 @@ json report() {
            {{{"name", "load"}, {"modelled_ps", 7}},
             {{"name", "compute"},
              {"modelled_ps", second},
-             {"cores", {{{"to_machine_ps", second / 4}, {"idle_ps", second / 2}}}},
+             {"cores", {{{"to_machine_ps", second / 8}, {"fetch_ps", second / 8}, {"idle_ps", second / 2}}}},
              {"parts",
               {part("compute tile 0", "bus", {{"busy_ps", second / 10}}),
                part("compute tile 1", "bus", {{"busy_ps", second / 5}}), adapter("compute tile 0", second / 2, 3),
