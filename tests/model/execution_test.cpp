@@ -358,7 +358,8 @@ TEST(ModelledExecution, WhatCannotBeRunIsSaid) {
         std::pair{"flat:tiles=1024,cores=1024,sets=1024", "tiles * cores * sets"}})
     EXPECT_THAT(model_run(machine, "model_walk").err, HasSubstr(said));
 
-  EXPECT_THAT(model_run("nothing", "model_two_threads").err, HasSubstr("nothing: there is no such file, and no such machine: "));
+  EXPECT_THAT(model_run("nothing", "model_two_threads").err,
+              HasSubstr("nothing: there is no such file, and no such machine: "));
   EXPECT_THAT(model_run("flat:cores=none", "model_two_threads").err, HasSubstr("\"none\" is no number above 0"));
   EXPECT_THAT(model_run("flat:rows=1", "model_two_threads").err, HasSubstr("there are tiles, cores"));
   EXPECT_THAT(model_run("flat", "model_two_threads", {}, {"--json", "/no/such/folder/x"}).err,
