@@ -12,6 +12,15 @@ void put_known(ordered_json& to, const char* key, T value) {
   if (value != T{}) to[key] = value;
 }
 
+void put_tlb(ordered_json& out, const char* key, const tlb& of) {
+  if (of == tlb{}) return;
+  ordered_json& made = out[key];
+  put_known(made, "entries", of.entries);
+  put_known(made, "ways", of.ways);
+  put_known(made, "page_bytes", of.page_bytes);
+  put_known(made, "walk_cycles", of.walk_cycles);
+}
+
 void put_model_figures(ordered_json& out, const node& n) {
   if (n.writes != write_policy::unknown) out["write_policy"] = name(n.writes);
   if (n.allocates_on != allocation::unknown) out["allocates_on"] = name(n.allocates_on);
@@ -30,6 +39,8 @@ void put_model_figures(ordered_json& out, const node& n) {
   put_known(out, "prefetch_streams", n.prefetch_streams);
   put_known(out, "prefetch_lines", n.prefetch_lines);
   put_known(out, "prefetch_page_bytes", n.prefetch_page_bytes);
+  put_tlb(out, "itlb", n.itlb);
+  put_tlb(out, "dtlb", n.dtlb);
   if (n.cycles == instruction_cycles{}) return;
   ordered_json& cycles = out["cycles"];
   put_known(cycles, "integer", n.cycles.integer);

@@ -69,6 +69,8 @@ const model_key model_keys[] = {
     {"channels", {node_kind::memory}},
     {"entries", {node_kind::device}},
     {"cycles", {node_kind::core}},
+    {"itlb", {node_kind::core}},
+    {"dtlb", {node_kind::core}},
     {"width", {node_kind::core}},
     {"window", {node_kind::core}},
     {"store_buffer", {node_kind::core}},
@@ -224,6 +226,8 @@ class reader {
                       "channels",
                       "entries",
                       "cycles",
+                      "itlb",
+                      "dtlb",
                       "width",
                       "window",
                       "store_buffer",
@@ -336,6 +340,16 @@ class reader {
     facts.prefetch_lines = small(table, "prefetch_lines");
     facts.prefetch_page_bytes = table.bytes("prefetch_page", 0);
     if (table.has("cycles")) read_cycles(table.table("cycles"), facts.cycles);
+    if (table.has("itlb")) facts.itlb = read_tlb(table.table("itlb"));
+    if (table.has("dtlb")) facts.dtlb = read_tlb(table.table("dtlb"));
+  }
+
+  static tlb read_tlb(const spec_table& table) {
+    table.allow_only({"entries", "ways", "page", "walk"});
+    return {.entries = small(table, "entries"),
+            .ways = small(table, "ways"),
+            .page_bytes = table.bytes("page", 0),
+            .walk_cycles = table.number("walk", 0)};
   }
 
   static void read_cycles(const spec_table& table, instruction_cycles& cycles) {

@@ -181,6 +181,8 @@ class writer {
     count("channels", n.channels);
     count("entries", n.entries);
     cycles(n.cycles);
+    put_tlb("itlb", n.itlb);
+    put_tlb("dtlb", n.dtlb);
     if (n.width > 0) out_ += fmt::format("width = {}\n", n.width);
     count("window", n.window);
     count("store_buffer", n.store_buffer);
@@ -207,6 +209,15 @@ class writer {
     put("call", of.call);
     put("mispredict", of.mispredict);
     if (!parts.empty()) out_ += fmt::format("cycles = {{ {} }}\n", fmt::join(parts, ", "));
+  }
+
+  void put_tlb(const char* key, const tlb& of) {
+    std::vector<std::string> parts;
+    if (of.entries > 0) parts.push_back(fmt::format("entries = {}", of.entries));
+    if (of.ways > 0) parts.push_back(fmt::format("ways = {}", of.ways));
+    if (of.page_bytes > 0) parts.push_back(fmt::format("page = \"{}\"", exact_bytes(of.page_bytes)));
+    if (of.walk_cycles > 0) parts.push_back(fmt::format("walk = {}", of.walk_cycles));
+    if (!parts.empty()) out_ += fmt::format("{} = {{ {} }}\n", key, fmt::join(parts, ", "));
   }
 
   void time(const char* key, double ns) {

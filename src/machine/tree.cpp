@@ -255,7 +255,8 @@ namespace {
 void check_model_figures(const node_facts& facts) {
   for (const double figure :
        {facts.access_ns, facts.occupancy_ns, facts.width, facts.cycles.integer, facts.cycles.multiply,
-        facts.cycles.divide, facts.cycles.floating, facts.cycles.branch, facts.cycles.call, facts.cycles.mispredict})
+        facts.cycles.divide, facts.cycles.floating, facts.cycles.branch, facts.cycles.call, facts.cycles.mispredict,
+        facts.itlb.walk_cycles, facts.dtlb.walk_cycles})
     if (!(figure >= 0) || !std::isfinite(figure))
       throw_error(errc::bad_argument, "times and cycles are finite numbers, not below zero");
   if ((facts.x == no_index) != (facts.y == no_index))

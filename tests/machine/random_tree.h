@@ -61,6 +61,8 @@ class random_tree {
           facts.window = below(3);
           facts.width = below(3);
           facts.cycles.mispredict = below(3);
+          facts.itlb = {.entries = below(3), .ways = below(3), .page_bytes = 4096ULL * below(3), .walk_cycles = 30.5};
+          facts.dtlb.entries = below(3);
           facts.store_buffer = below(3);
           facts.os_index = 100000 + next_pu++;
           break;

@@ -167,6 +167,34 @@ TEST(MachineSpec, ErrorsSayWhereAndWhatIsAllowed) {
   EXPECT_THAT(broken(", call = 3", ""), HasSubstr("small.toml:18: node[2]: core 0: a core needs cycles of each"));
 }
 
+TEST(MachineSpec, TlbsAreOfCores) {
+  const auto with = [](const std::string& keys) { return good + keys; };
+  const machine_spec spec =
+      parse_machine(with("dtlb = { entries = 32, ways = 4, page = \"4 KiB\", walk = 30 }\n"), "small.toml");
+  EXPECT_EQ(spec.cores[0].dtlb.sets, 8u);
+  EXPECT_EQ(spec.cores[0].dtlb.ways, 4u);
+  EXPECT_EQ(spec.cores[0].dtlb.page_bytes, 4096u);
+  EXPECT_EQ(spec.cores[0].dtlb.walk_time, 30'000u);
+  EXPECT_EQ(spec.cores[0].itlb.sets, 0u);
+  const auto error_of = [&](const std::string& keys) {
+    try {
+      (void)parse_machine(with(keys), "small.toml");
+    } catch (const error& bad) {
+      return std::string{bad.message()};
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(error_of("dtlb = { entries = 32, ways = 4, page = \"4 KiB\" }\n"),
+              HasSubstr("small.toml:18: node[2]: core 0: dtlb needs all of { entries = 32"));
+  EXPECT_THAT(error_of("dtlb = { entries = 30, ways = 4, page = \"4 KiB\", walk = 30 }\n"),
+              HasSubstr("dtlb: 30 entries in 4 ways are 7.5 sets; a power of two of them is allowed"));
+  EXPECT_THAT(error_of("dtlb = { entries = 32, ways = 4, page = \"32 B\", walk = 30 }\n"),
+              HasSubstr("dtlb: page is a power of two from 64 bytes, a line, to 2 GiB"));
+  EXPECT_THAT(error_of("itlb = { entries = 32, ways = 4, page = \"4 KiB\", walk = 30 }\n"),
+              HasSubstr("give it one, or remove itlb"));
+  EXPECT_THAT(error_of("dtlb = { entries = 32, way = 4 }\n"), HasSubstr("small.toml:24"));
+}
+
 // An instruction cache has no writes, and need not say what becomes of them.
 TEST(MachineSpec, CachesOfInstructionsNeedNoWritePolicy) {
   std::string text = good;

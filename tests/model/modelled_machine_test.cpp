@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -87,6 +89,24 @@ TEST(ModelledNemesys, TileLocalMemoryTakesTwentyCyclesAndNoL2) {
   EXPECT_EQ(machine.access(7, local + 92, 4, access_kind::fetch, 1400 * ns), 1420 * ns);  // lines of 32 bytes there
   EXPECT_EQ(counted(machine, "L2 1", "cache", "misses"), 0u);
   EXPECT_EQ(machine.memory_of(local, 3), machine.spec().tiles[3].local_memory);
+}
+
+// A walk of 30 cycles comes before the access: 600 ns, and 400 of tile-local memory. What the fetch translates is the
+// ITLB's, which this core does not have.
+TEST(ModelledNemesys, AWalkComesBeforeTheAccess) {
+  std::ifstream stream{machines + "nemesys-4x4.toml"};
+  std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  text.insert(text.find("cycles = {"), "dtlb = { entries = 8, ways = 8, page = \"4 KiB\", walk = 30 }\n");
+  modelled_machine machine{parse_machine(text, "with_dtlb.toml")};
+  machine.map_range(local, local + 0x80'0000, local_memory);
+  EXPECT_EQ(machine.access(7, local, 4, access_kind::read, 0), 1000 * ns);
+  EXPECT_EQ(machine.access(7, local, 4, access_kind::read, 1000 * ns), 1020 * ns);
+  EXPECT_EQ(machine.access(7, local + 4096, 4, access_kind::write, 2000 * ns), 2620 * ns);
+  EXPECT_EQ(machine.access(7, local, 4, access_kind::read, 4000 * ns), 4020 * ns);
+  EXPECT_EQ(machine.access(7, local + 8192, 4, access_kind::fetch, 5000 * ns), 5400 * ns);
+  EXPECT_EQ(counted(machine, "DTLB 7", "tlb", "misses"), 2u);
+  EXPECT_EQ(counted(machine, "DTLB 7", "tlb", "hits"), 1u);
+  EXPECT_EQ(counted(machine, "core 7", "core", "waited_ps"), (2 * 600 + 380 + 380) * ns);
 }
 
 // The core goes on after its cycle; the next write waits until the first is in the L2, 400 ns after it left.

@@ -3,6 +3,7 @@
 #include "model/parts/mesh.h"
 #include "model/parts/network_adapter.h"
 #include "model/parts/tile_bus.h"
+#include "model/parts/tlb.h"
 
 #include <gtest/gtest.h>
 
@@ -169,6 +170,25 @@ TEST(NetworkAdapter, AsManyAtATimeAsItHas) {
   EXPECT_EQ(load(), 10u);
   EXPECT_EQ(load(), 10u);
   EXPECT_EQ(load(), 20u);
+}
+
+// The example at the head of tlb.h.
+TEST(Tlb, IsLookedIntoWhereThePageIsAnother) {
+  tlb buffer{{.sets = 1, .ways = 2, .page_bytes = 4096, .walk_time = 30}};
+  std::vector<time_ps> took;
+  for (const std::uint64_t page : {1, 1, 2, 1, 3, 2})
+    took.push_back(buffer.translate(page * 4096 + 8 * page, 100) - 100);
+  EXPECT_EQ(took, (std::vector<time_ps>{30, 0, 30, 0, 30, 30}));
+  const part_counters counted = buffer.counters("DTLB 0");
+  EXPECT_EQ(counted["hits"], 1u);
+  EXPECT_EQ(counted["misses"], 4u);
+  EXPECT_EQ(counted["walk_ps"], 120u);
+}
+
+TEST(Tlb, OfAMachineWithoutOneTakesNoTime) {
+  tlb buffer{tlb_spec{}};
+  EXPECT_FALSE(buffer.exists());
+  EXPECT_EQ(buffer.translate(4096, 100), 100u);
 }
 
 TEST(Counters, AsTextAndJson) {

@@ -127,6 +127,16 @@ struct instruction_cycles {
   friend bool operator==(const instruction_cycles&, const instruction_cycles&) = default;
 };
 
+// A core's translation lookaside buffer. Zero entries: it is not modelled.
+struct tlb {
+  std::uint32_t entries = 0;
+  std::uint32_t ways = 0;        // as many as entries: fully associative
+  std::uint64_t page_bytes = 0;  // that an entry translates
+  double walk_cycles = 0;        // of the core, where no entry has the page
+
+  friend bool operator==(const tlb&, const tlb&) = default;
+};
+
 // What a source says of a node. Zero means unknown for every figure.
 struct node_facts {
   node_kind kind = node_kind::group;
@@ -168,6 +178,8 @@ struct node_facts {
   std::uint32_t channels = 0;                     // of a memory
   std::uint32_t entries = 0;                      // of a device: what it holds or has under way at a time
   instruction_cycles cycles;                      // of a core
+  tlb itlb;                                       // of a core: for its instructions
+  tlb dtlb;                                       // of a core: for what it reads and writes
   double width = 0;                               // of a core: instructions of several classes a cycle; 0: they add up
   std::uint32_t window = 0;                       // of a core: instructions under way, so that it goes on past a miss
   std::uint32_t store_buffer = 0;                 // of a core with a window: stores that wait for their lines

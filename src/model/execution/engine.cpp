@@ -61,6 +61,10 @@ engine::engine(std::unique_ptr<memory_port> machine, const engine_options& optio
       c.front = shape.entries;
       c.set_mask = shape.sets - 1;
       c.ways = shape.ways;
+      if (shape.page_bytes != 0) {
+        c.page_shift = static_cast<std::uint32_t>(std::countr_zero(shape.page_bytes));
+        c.page = ~std::uintptr_t{0};
+      }
     }
     c.line_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
   }
@@ -157,6 +161,7 @@ void engine::one_access(core& c, std::uintptr_t address, std::uint32_t bytes, ac
     c.clock = c.goes_ahead ? access_ahead(c, address, seen, bytes, kind, at)
                            : machine_->access(c.index, seen, bytes, kind, begin);
     if (watched.holds(address)) machine_->see(c.index, address, bytes, kind, at);
+    c.page = address >> c.page_shift;
   }
   ++c.slow[static_cast<int>(kind)];
   c.slow_ps += c.clock - begin;

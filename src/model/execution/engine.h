@@ -47,6 +47,8 @@ inline constexpr std::uint32_t most_tiles = 1024;  // of a machine that programs
 
 // What the hooks touch comes first.
 struct core {
+  // Whether its DTLB is not needed for the address.
+  [[nodiscard]] bool is_in_page(std::uintptr_t address) const noexcept { return address >> page_shift == page; }
   // A read hit where the first way of its set holds it, a write hit where it may be written there, too.
   [[nodiscard]] bool hits_front(std::uintptr_t line, bool writes) const noexcept {
     const std::uint64_t entry = front[(line & set_mask) * ways];
@@ -76,6 +78,8 @@ struct core {
   std::uintptr_t set_mask = 0;
   std::uint32_t ways = 1;
   std::uint32_t line_shift = 63;
+  std::uint32_t page_shift = 63;  // of the pages of its DTLB
+  std::uintptr_t page = 0;        // of its last access that went to the machine; none but 0 where there is no DTLB
   std::uint32_t index = 0;
   time_ps hit_ps = 0;
   block_cost* block_costs = nullptr;  // of the block at each byte of the program's code
@@ -89,6 +93,8 @@ struct core {
   std::uint32_t fetch_set_mask = 0;
   std::uint32_t fetch_ways = 1;
   std::uint32_t fetch_shift = 0;
+  std::uint32_t fetch_page_shift = 31;  // from lines to pages of its ITLB
+  std::uint32_t fetch_page = 0;         // of the last line; none but 0 where there is no ITLB
   time_ps fetch_hit_ps = 0;
   std::uint64_t fetch_hits = 0;
   std::uint64_t told_fetch_hits = 0;  // of these, what the machine has been told

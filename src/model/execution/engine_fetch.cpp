@@ -35,6 +35,10 @@ void engine::give_instruction_caches() {
     c.fetch_ways = shape.ways;
     c.fetch_shift = static_cast<std::uint32_t>(std::countr_zero(shape.line_bytes));
     c.fetch_hit_ps = shape.hit_ps;
+    if (shape.page_bytes != 0) {
+      c.fetch_page_shift = static_cast<std::uint32_t>(std::countr_zero(shape.page_bytes)) - c.fetch_shift;
+      c.fetch_page = ~std::uint32_t{0};
+    }
     if (!native_text_.is_empty()) continue;
     const std::span<const std::uint8_t> code = program_code();
     native_text_ = native_text{code, reinterpret_cast<std::uintptr_t>(code.data()), hook_called};
@@ -47,24 +51,34 @@ void engine::fetch(fetched_lines lines, std::uintptr_t code) {
   c.fetched = lines;
   if (c.fetch_front == nullptr || lines == fetched_lines{}) return;
   for (std::uint32_t line = lines.first + (lines.first == before ? 1 : 0); line <= lines.last; ++line)
-    if (c.fetches_from_front(line))
+    if (line >> c.fetch_page_shift == c.fetch_page && c.fetches_from_front(line))
       ++c.fetch_hits;
     else
       fetch_line(line, code);
 }
 
-// A miss is what others can see, and waits for its turn.
+// Its page, where that is another than before, then the line. Only the miss of a line is what others can see, and waits
+// for its turn.
 void engine::fetch_line(std::uint32_t line, std::uintptr_t code) {
   if (fast_forward_) return;
   core& c = *running;
-  if (machine_->fetch_hit(c.index, line)) {
-    ++c.fetch_hits;
-    return;
+  const std::uintptr_t address = std::uintptr_t{line} << c.fetch_shift;
+  const time_ps came = c.clock;
+  {
+    const outside_time scope;
+    if (line >> c.fetch_page_shift != c.fetch_page) {
+      c.fetch_page = line >> c.fetch_page_shift;
+      c.clock = machine_->translate_fetch(c.index, address, came);
+      c.fetch_ps += c.clock - came;
+    }
+    if (machine_->fetch_hit(c.index, line)) {
+      ++c.fetch_hits;
+      return;
+    }
   }
   take_turn();
   const outside_time scope;
   const time_ps begin = c.clock;
-  const std::uintptr_t address = std::uintptr_t{line} << c.fetch_shift;
   const window_access asked{
       .address = address, .bytes = 1, .kind = access_kind::fetch, .instruction = c.instructions + c.slow_accesses()};
   const time_ps done = c.goes_ahead ? machine_->access_ahead(c.index, asked, begin)

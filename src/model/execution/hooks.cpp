@@ -19,7 +19,8 @@ template <bool Writes>
 [[gnu::always_inline]] inline void in_line(const void* at, std::size_t bytes) {
   core& c = *running;
   const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(at) >> c.line_shift;
-  if (!c.hits_front(line, Writes) || watched.holds(reinterpret_cast<std::uintptr_t>(at))) [[unlikely]]
+  if (!c.hits_front(line, Writes) || !c.is_in_page(reinterpret_cast<std::uintptr_t>(at)) ||
+      watched.holds(reinterpret_cast<std::uintptr_t>(at))) [[unlikely]]
     return slow_access(at, bytes, Writes, __builtin_return_address(0));
   ++c.hits[Writes ? 1 : 0];
   c.clock += c.hit_ps;

@@ -28,6 +28,8 @@ struct front_cache {
   std::uint32_t ways = 1;
   std::uint32_t line_bytes = 64;  // power of two
   time_ps hit_ps = 0;
+  std::uint64_t page_bytes =
+      0;  // of the TLB, whose last page alone the executor knows: others go to the machine; 0: none
 };
 
 class modelled_machine;
@@ -50,6 +52,8 @@ class memory_port {
   // The same of the cache that its instructions come through, if it has one for instructions alone: a fetch that finds
   // its line in the first way of its set changes nothing, and is waited for by nobody.
   [[nodiscard]] virtual front_cache fetch_front(std::uint32_t) const { return {}; }
+  // The fetch comes to another page than the one before: when its address is translated.
+  virtual time_ps translate_fetch(std::uint32_t /*core*/, std::uintptr_t /*address*/, time_ps now) { return now; }
   // Whether that cache has the line in any way; then it becomes the last used. Counts nothing: add_fetch_hits() does.
   // Other lines are asked for by access().
   [[nodiscard]] virtual bool fetch_hit(std::uint32_t /*core*/, std::uint64_t /*line*/) { return false; }

@@ -46,7 +46,8 @@ class parts_machine final : public memory_port {
             .sets = cache.sets(),
             .ways = cache.ways(),
             .line_bytes = cache.line_bytes(),
-            .hit_ps = machine_.first_hit_time(core)};
+            .hit_ps = machine_.first_hit_time(core),
+            .page_bytes = machine_.spec().cores[core].dtlb.page_bytes};
   }
 
   [[nodiscard]] front_cache fetch_front(std::uint32_t core) const override {
@@ -56,7 +57,11 @@ class parts_machine final : public memory_port {
             .sets = cache.sets(),
             .ways = cache.ways(),
             .line_bytes = cache.line_bytes(),
-            .hit_ps = machine_.first_fetch_time(core)};
+            .hit_ps = machine_.first_fetch_time(core),
+            .page_bytes = machine_.spec().cores[core].itlb.page_bytes};
+  }
+  time_ps translate_fetch(std::uint32_t core, std::uintptr_t address, time_ps now) override {
+    return machine_.translate_fetch(core, address, now);
   }
   [[nodiscard]] bool fetch_hit(std::uint32_t core, std::uint64_t line) override {
     return machine_.first_instruction_cache(core).hit(line);

@@ -14,6 +14,9 @@ namespace situ::model {
 time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                             access_kind kind, time_ps now) {
   core_state& c = cores[core];
+  const time_ps asked = now;
+  now = (kind == access_kind::fetch ? c.itlb : c.dtlb).translate(address, now);
+  c.waited += now - asked;
   switch (kind) {
     case access_kind::read: ++c.reads; return read(core, spec.cores[core].data_path, address, bytes, now);
     case access_kind::fetch: ++c.fetches; return read(core, spec.cores[core].fetch_path, address, bytes, now);

@@ -24,6 +24,14 @@ namespace situ::model {
 
 inline constexpr std::uint32_t none = ~std::uint32_t{0};  // no such part
 
+// A translation lookaside buffer.
+struct tlb_spec {
+  std::uint32_t sets = 0;  // 0: there is none
+  std::uint32_t ways = 0;
+  std::uint32_t page_bytes = 0;
+  time_ps walk_time = 0;
+};
+
 // A core's clock and what instructions cost besides their accesses.
 struct core_spec {
   std::string name;  // "core 3"
@@ -33,6 +41,8 @@ struct core_spec {
   double width = 0;                       // instructions of several classes a cycle; 0: their cycles add up
   std::uint32_t window = 0;               // instructions under way; 0: it waits for each read
   std::uint32_t store_buffer = 1;         // of one with a window: stores that wait for their lines
+  tlb_spec itlb;                          // of its instructions
+  tlb_spec dtlb;                          // of its other accesses
   std::vector<std::uint32_t> data_path;   // caches from the nearest on
   std::vector<std::uint32_t> fetch_path;  // the same for instructions
 };

@@ -11,6 +11,7 @@
 #include "model/parts/network_adapter.h"
 #include "model/parts/stream_prefetcher.h"
 #include "model/parts/tile_bus.h"
+#include "model/parts/tlb.h"
 
 #include <cstdint>
 #include <memory>
@@ -45,9 +46,11 @@ struct modelled_machine::impl {
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
-    time_ps waited = 0;                  // by all of them, beyond the hit time of the first cache
-    time_ps store_free = 0;              // when its write buffer is empty
-    std::vector<std::uint32_t> peers;    // caches of its tile that hold data and are not on its path
+    time_ps waited = 0;                // by all of them, beyond the hit time of the first cache
+    time_ps store_free = 0;            // when its write buffer is empty
+    std::vector<std::uint32_t> peers;  // caches of its tile that hold data and are not on its path
+    tlb itlb;
+    tlb dtlb;
     std::unique_ptr<ahead> past_misses;  // none: it waits for each read
   };
   struct cache_state {

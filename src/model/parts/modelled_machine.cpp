@@ -28,6 +28,8 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
       for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = (*way)[i + 1];
     core_state& state = cores.emplace_back();
     state.tile = core.tile;
+    state.itlb = tlb{core.itlb};
+    state.dtlb = tlb{core.dtlb};
     if (core.window > 0)
       state.past_misses =
           std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer}, load_dependence{});
@@ -148,6 +150,13 @@ time_ps modelled_machine::first_fetch_time(std::uint32_t core) const noexcept {
   return impl_->caches[impl_->spec.cores[core].fetch_path.front()].hit_time;
 }
 
+time_ps modelled_machine::translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) noexcept {
+  impl::core_state& c = impl_->cores[core];
+  const time_ps translated = c.itlb.translate(address, now);
+  c.waited += translated - now;
+  return translated;
+}
+
 void modelled_machine::count_fetch_hits(std::uint32_t core, std::uint64_t lines) noexcept {
   if (lines == 0) return;
   impl_->cores[core].fetches += lines;
@@ -197,6 +206,10 @@ std::vector<part_counters> modelled_machine::counters() const {
                                                              {"pure_active_ps", f.pure_active}}});
     if (c.prefetcher.exists()) counted.values.emplace_back("prefetches", c.prefetches);
   }
+  for (std::size_t i = 0; i < m.cores.size(); ++i) {
+    if (m.cores[i].itlb.exists()) all.push_back(m.cores[i].itlb.counters(fmt::format("ITLB {}", i)));
+    if (m.cores[i].dtlb.exists()) all.push_back(m.cores[i].dtlb.counters(fmt::format("DTLB {}", i)));
+  }
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.bus.counters());
   for (const impl::tile_state& tile : m.tiles) all.push_back(tile.adapter.counters());
   if (m.network) m.network->append_counters(all);
@@ -206,7 +219,11 @@ std::vector<part_counters> modelled_machine::counters() const {
 
 void modelled_machine::reset_counters() noexcept {
   impl& m = *impl_;
-  for (impl::core_state& c : m.cores) c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
+  for (impl::core_state& c : m.cores) {
+    c.reads = c.writes = c.atomics = c.fetches = c.waited = 0;
+    c.itlb.reset_counters();
+    c.dtlb.reset_counters();
+  }
   for (impl::cache_state& c : m.caches) {
     c.hits = c.misses = c.evictions = c.write_backs = c.invalidations = c.miss_time = c.waited_misses = 0;
     c.prefetches = 0;

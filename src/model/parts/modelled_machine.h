@@ -90,6 +90,9 @@ class modelled_machine {
   [[nodiscard]] set_associative_cache& first_instruction_cache(std::uint32_t core) noexcept;
   [[nodiscard]] time_ps first_fetch_time(std::uint32_t core) const noexcept;
   void count_fetch_hits(std::uint32_t core, std::uint64_t lines) noexcept;
+  // When the core's ITLB has translated the address of a fetch, for an executor that looks into the instruction cache
+  // itself; access() does it by itself.
+  time_ps translate_fetch(std::uint32_t core, std::uint64_t address, time_ps now) noexcept;
 
   // Operations of a core on all caches of its tile for the bytes [begin, end): dirty lines go to memory and stay; are
   // dropped, with what is dirty; both. The core issues a command a line, or one for each line that is there where the
