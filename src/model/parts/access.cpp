@@ -133,6 +133,7 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
   found_at_peers found;
   for (const std::uint32_t peer : of.peers) {
     cache_state& other = caches[peer];
+    if (!other.is_used) continue;
     const std::uint64_t line = other.tags.line_of(address);
     if (!other.tags.holds(line)) continue;
     if (!spec.caches[peer].write_through) {
@@ -162,6 +163,7 @@ void modelled_machine::impl::fill(std::uint32_t index, std::uint64_t address, li
     cache.tags.set_state(line, {.dirty = old.dirty || state.dirty, .writable = state.writable});
     return;
   }
+  cache.is_used = true;
   const set_associative_cache::victim gone = cache.tags.fill(line, state);
   if (!gone.exists()) return;
   ++cache.evictions;

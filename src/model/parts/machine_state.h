@@ -70,6 +70,7 @@ struct modelled_machine::impl {
     std::uint64_t prefetches = 0;
     camat_meter meter;          // of the others, and of a first cache whose core goes on past a miss
     bool is_met_ahead = false;  // such a first cache
+    bool is_used = false;       // it has had a line: caches of cores that nobody runs on need not be asked for theirs
   };
   struct tile_state {
     tile_bus bus;

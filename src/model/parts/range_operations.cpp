@@ -14,6 +14,7 @@ void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t oute
                                           std::uint64_t last, bool drops, time_ps now) {
   for (const std::uint32_t inner : spec.tiles[tile].caches) {
     if (inner == outermost || spec.caches[inner].kind == machine::cache_kind::instruction) continue;
+    if (!caches[inner].is_used) continue;
     set_associative_cache& tags = caches[inner].tags;
     tags.for_each(tags.line_of(begin), tags.line_of(last), [&](std::uint64_t line, line_state state) {
       const std::uint64_t address = tags.address_of(line);
