@@ -178,6 +178,18 @@ TEST(ModelReport, TheTwoFormsOfCAmatAreTheSame) {
 }
 
 // A region's links and memories are held against themselves, though links come while it runs.
+// The time lines' sums are those of the run.
+TEST(ModelReport, WhatCodeIsWaitedForHasATimeLine) {
+  const json report = model_run(nemesys, "model_walk", {"10", "1"}).data();
+  const std::uint64_t waited = report["cores"][0]["fetch_ps"];
+  EXPECT_GT(waited, 0u);
+  std::uint64_t sum = 0;
+  for (const json& each : report["timeline"]["series"])
+    if (each["part"] == "core 0" && each["counter"] == "fetch_ps")
+      for (const json& value : each["values"]) sum += value.get<std::uint64_t>();
+  EXPECT_EQ(sum, waited);
+}
+
 TEST(ModelReport, ARegionHasItsMemorysTraffic) {
   const json report = model_run(nemesys, "../imsuite_modelled", {"mis", "--nodes", "8"}, {"-n", "4"}, false).data();
   const json& region = report["regions"][0];

@@ -46,6 +46,7 @@ void timeline::take(engine& of, time_ps when) {
     note(part, "core", "accesses", its.accesses());
     note(part, "core", "to_machine", its.to_machine);
     note(part, "core", "to_machine_ps", its.to_machine_ps);
+    note(part, "core", "fetch_ps", its.fetch_ps);
     note(part, "core", "busy_ps", when > its.idle_ps ? when - its.idle_ps : 0);
   }
   for (const part_counters& part : now.parts) {

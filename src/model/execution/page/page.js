@@ -231,7 +231,7 @@ function drawCores() {
   lengths.forEach((span, i) => {
     const all = span * cores.length;
     const idle = Math.max(0, all - sum(cores.map(c => counted("core", c, "busy_ps", i))));
-    const waits = Math.min(all - idle, sum(cores.map(c => counted("core", c, "to_machine_ps", i))));
+    const waits = Math.min(all - idle, sum(cores.map(c => counted("core", c, "to_machine_ps", i) + counted("core", c, "fetch_ps", i))));
     const shares = [["compute", all - idle - waits], ["wait", waits], ["idle", idle]];
     let y = 112;
     for (const [name, ps] of shares) {
@@ -283,7 +283,7 @@ if (last > 0) {
   add(`<h2>Over time</h2>`);
   add(`<p class="note">${lengths.length} intervals of ${time(lengths[0])}. Each counter is read when every core has come to the interval's end; a core may then have run ahead by the run's quantum.</p>`);
   add(`<h3>What the cores did</h3>`);
-  add(`<div class="legend"><span><i style="background:var(--compute)"></i>compute, and hit the first cache</span><span><i style="background:var(--wait)"></i>wait for the machine</span><span><i style="background:var(--idle)"></i>idle</span></div>`);
+  add(`<div class="legend"><span><i style="background:var(--compute)"></i>compute, and hit the first cache</span><span><i style="background:var(--wait)"></i>wait for the machine, data or code</span><span><i style="background:var(--idle)"></i>idle</span></div>`);
   add(`<div class="chart">${drawCores()}</div>`);
   const caches = shape.nodes.flatMap(node => node.caches ?? []);
   for (const level of [...new Set(caches.map(c => c.level))].sort()) {
@@ -344,6 +344,8 @@ table("caches", "Caches", "C-AMAT, the average time of an access where accesses 
       pAMP_ps: c.pure_miss_penalty_ps, CM: c.pure_miss_concurrency, evictions: row.evictions, write_backs: row.write_backs,
       invalidations: row.invalidations, prefetches: row.prefetches };
   }));
+table("tlbs", "TLBs", "Hits and misses of accesses whose page is not that of the access before.",
+  ofKind("tlb").map(row => ({ tlb: row.part, hits: row.hits, misses: row.misses, walk_ps: row.walk_ps })));
 for (const [id, kind, title] of [["buses", "bus", "Buses"], ["adapters", "adapter", "Network adapters"], ["links", "link", "Links"], ["memories", "memory", "Memories"], ["units", "graph unit", "Graph units"]])
   table(id, title, "", ofKind(kind).map(row => busy(kind, row)));
 
