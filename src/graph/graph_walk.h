@@ -126,7 +126,7 @@ class graph_walk {
     if constexpr (has_coherent_places) return;
     const auto* const source = reinterpret_cast<const void*>(address);
     if (Checked)
-      invalidate(source, bytes);
+      flush(source, bytes);  // some may be this place's own
     else if (plan_.writes_back_)
       write_back(source, bytes);
   }

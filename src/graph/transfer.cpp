@@ -426,9 +426,10 @@ void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
   arena_reference made = make_arena(graph.copy_bytes, graph.alignment, graph.objects, graph.finalizer_words);
   front_of(reinterpret_cast<std::byte*>(made.get()), graph.copy_bytes).prepare(graph.copy_bytes);
   const graph_units_of_machine& units = graph_units_in_use();
-  if (!units.drop_destination) invalidate(made.get(), graph.copy_bytes);  // the agent writes there
+  // The agent writes there; the head is written, and what else lay there before may be.
+  if (!units.drop_destination) flush(made.get(), graph.copy_bytes);
   if (graph.finalizer_words != 0 && !units.drop_destination)
-    invalidate(made.get()->finalizers, (graph.finalizer_words + 1) * sizeof(std::uint64_t));
+    flush(made.get()->finalizers, (graph.finalizer_words + 1) * sizeof(std::uint64_t));
   try {
     claim.copy_to(*made.get());
   } catch (const place_lost_error&) {

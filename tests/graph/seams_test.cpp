@@ -16,7 +16,7 @@
 
 namespace {
 
-enum class act : std::uint8_t { write_back, invalidate, carry, dma, write_back_all, invalidate_all };
+enum class act : std::uint8_t { write_back, invalidate, flush, carry, dma, write_back_all, invalidate_all };
 struct event {
   act what;
   std::uint32_t place;  // that called
@@ -39,7 +39,8 @@ extern "C" {
 void situ_model_write_back(const void* at, std::size_t bytes) noexcept { note(act::write_back, at, bytes); }
 void situ_model_write_back_all() noexcept { note(act::write_back_all); }
 void situ_model_invalidate(const void* at, std::size_t bytes) noexcept { note(act::invalidate, at, bytes); }
-void situ_model_invalidate_all() noexcept { note(act::invalidate_all); }
+void situ_model_flush(const void* at, std::size_t bytes) noexcept { note(act::flush, at, bytes); }
+void situ_model_flush_all() noexcept { note(act::invalidate_all); }
 void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, std::uint32_t target,
                       std::atomic<std::uint32_t>* sleeping) noexcept {
   note(act::carry, header, target);
@@ -100,7 +101,7 @@ TEST_P(seams, put_writes_back_and_get_invalidates) {
       put(all[1], values, 100);
       EXPECT_NE(find(before, act::write_back, 0, all[1].local(), sizeof values), npos);
       get(values, all[1] + 10, 20);
-      EXPECT_NE(find(before, act::invalidate, 0, (all[1] + 10).local(), 20 * sizeof(double)), npos);
+      EXPECT_NE(find(before, act::flush, 0, (all[1] + 10).local(), 20 * sizeof(double)), npos);
       put_strided<double, 2>(all[1], {10, 1}, values, {10, 1}, {3, 4});
       for (int row = 0; row < 3; ++row)
         EXPECT_NE(find(before, act::write_back, 0, (all[1] + row * 10).local(), 4 * sizeof(double)), npos);
@@ -189,8 +190,8 @@ void expect_graph_handed_over() {
     for (std::size_t i = 0; i < count; ++i) {
       if constexpr (How == transfer::pull) {
         EXPECT_LT(find(before, act::write_back, 0, &items[i], sizeof(item)), carried) << i;
-        EXPECT_GT(find(before, act::invalidate, 1, &items[i], sizeof(item)), carried) << i;
-        EXPECT_NE(find(before, act::invalidate, 1, &items[i], sizeof(item)), npos) << i;
+        EXPECT_GT(find(before, act::flush, 1, &items[i], sizeof(item)), carried) << i;
+        EXPECT_NE(find(before, act::flush, 1, &items[i], sizeof(item)), npos) << i;
       } else {
         EXPECT_LT(find(before, act::write_back, 0, &items[i], sizeof(item)), carried) << i;  // by its agent's thread
       }

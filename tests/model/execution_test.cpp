@@ -322,17 +322,42 @@ command_result checked_run(const char* how) {
                      {"SITU_MODEL_MACHINE=" + nemesys, "SITU_MODEL_PLACES=2", "SITU_MODEL_COHERENCE=1"});
 }
 
+// Of stale_read.cpp: the number of the line that has this text.
+std::string line_of(std::string_view text) {
+  std::ifstream source{SITU_TEST_SOURCE_DIR "/model/stale_read.cpp"};
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    if (line.find(text) != std::string::npos) return std::to_string(number);
+  }
+  return "no such line";
+}
+
 TEST(ModelledExecution, AStaleReadIsReadAndFound) {
   const command_result broken = checked_run("broken");
   EXPECT_EQ(broken.out, "0 0\n");
   EXPECT_THAT(broken.err, HasSubstr("coherence: 1 stale reads, 0 lost writes"));
   EXPECT_THAT(broken.err, HasSubstr("first tile 0 read"));
   EXPECT_THAT(broken.err, HasSubstr("what tile 1 had written"));
+  if (std::system("addr2line --version > /dev/null 2>&1") == 0) {  // both lines
+    EXPECT_THAT(broken.err, HasSubstr("stale_read.cpp:" + line_of("return at.number.value;")));
+    EXPECT_THAT(broken.err, HasSubstr("stale_read.cpp:" + line_of("at.number.value = 7;")));
+  }
   const command_result fixed = checked_run("fixed");
   EXPECT_EQ(fixed.out, "0 7\n");
   EXPECT_THAT(fixed.err, HasSubstr("coherence: 0 stale reads, 0 lost writes"));
   EXPECT_EQ(checked_run("returned").out, "0 7\n");
   EXPECT_EQ(checked_run("fetched").out, "0 0\n");  // the tile's seven has not been written back
+}
+
+TEST(ModelledExecution, AWriteThatIsDroppedIsLostAndFound) {
+  const command_result lost = checked_run("dropped");
+  EXPECT_EQ(lost.out, "0 0\n");
+  EXPECT_THAT(lost.err, HasSubstr("coherence: 0 stale reads, 1 lost writes"));
+  EXPECT_THAT(lost.err, HasSubstr("dropped at"));
+  if (std::system("addr2line --version > /dev/null 2>&1") == 0) {
+    EXPECT_THAT(lost.err, HasSubstr("stale_read.cpp:" + line_of("situ::detail::invalidate(&at, line_bytes);")));
+  }
 }
 
 // All of imsuite's ways from place to place, where a place reads what its tile has. byzantine sends many messages at a

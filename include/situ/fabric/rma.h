@@ -46,7 +46,7 @@ void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count) 
   detail::check_transferable<T>();
   if (count == 0) return;
   detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
-  detail::invalidate(source.local(), count * sizeof(T));
+  detail::flush(source.local(), count * sizeof(T));
   detail::copy_bytes(destination, source.local(), count * sizeof(T));
 }
 
@@ -55,7 +55,7 @@ template <class T>
 [[nodiscard]] std::remove_const_t<T> get(ptr<T> source) {
   detail::check_transferable<T>();
   detail::check_access(detail::access::get, source.address(), sizeof(T));
-  detail::invalidate(source.local(), sizeof(T));
+  detail::flush(source.local(), sizeof(T));
   return *source.local();
 }
 
@@ -67,7 +67,7 @@ void copy(ptr<T> destination, ptr<const std::type_identity_t<T>> source, std::si
   if (count == 0) return;
   detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
   detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
-  detail::invalidate(source.local(), count * sizeof(T));
+  detail::flush(source.local(), count * sizeof(T));
   detail::copy_bytes(destination.local(), source.local(), count * sizeof(T));
   detail::write_back(destination.local(), count * sizeof(T));
 }

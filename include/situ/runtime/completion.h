@@ -171,7 +171,7 @@ class access_batch {
     detail::check_transferable<T>();
     if (count == 0) return;
     check(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
-    detail::invalidate(source.local(), count * sizeof(T));
+    detail::flush(source.local(), count * sizeof(T));
     detail::copy_bytes(destination, source.local(), count * sizeof(T));
   }
 

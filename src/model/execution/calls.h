@@ -65,7 +65,8 @@ void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept;
 void situ_model_write_back(const void* at, std::size_t bytes) noexcept;
 void situ_model_write_back_all() noexcept;
 void situ_model_invalidate(const void* at, std::size_t bytes) noexcept;
-void situ_model_invalidate_all() noexcept;
+void situ_model_flush(const void* at, std::size_t bytes) noexcept;
+void situ_model_flush_all() noexcept;
 
 // situ/model/region.h
 void situ_model_region_begin(const char* name) noexcept;

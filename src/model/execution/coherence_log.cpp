@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/execution/source_lines.h"
 #include "model/execution/stacks.h"
 
 namespace situ::model {
@@ -12,17 +13,26 @@ namespace {
 
 constexpr std::size_t most_lines = 20;
 
-std::string code_text(std::uintptr_t at) { return at == 0 ? "nobody's code" : name_of_code(at - 1); }
+using lines = std::map<std::uintptr_t, std::string>;
+
+// The function, and the line of its source. `at` is what the call of the hook returns to.
+std::string code_text(std::uintptr_t at, const lines& known) {
+  if (at == 0) return "nobody's code";
+  const auto line = known.find(at - 1);
+  return line == known.end() ? name_of_code(at - 1) : fmt::format("{} ({})", function_name(at - 1), line->second);
+}
 std::string tile_text(std::uint32_t tile) { return tile == none ? "a device" : fmt::format("tile {}", tile); }
 
-std::string line_of(std::uint64_t count, const coherence_report& first) {
+std::string line_of(std::uint64_t count, const coherence_report& first, const lines& known) {
+  const std::string code = code_text(first.at, known), other = code_text(first.other_at, known);
   if (first.kind == coherence_report::what::stale_read)
-    return fmt::format("  {} stale reads in {}: first {} read {:#x} without what {} had written in {}\n", count,
-                       code_text(first.at), tile_text(first.tile), first.address, tile_text(first.other_tile),
-                       code_text(first.other_at));
-  return fmt::format("  {} lost writes by {}: first {} overwrote at {:#x} what {} had written in {}\n", count,
-                     code_text(first.at), tile_text(first.tile), first.address, tile_text(first.other_tile),
-                     code_text(first.other_at));
+    return fmt::format("  {} stale reads in {}: first {} read {:#x} without what {} had written in {}\n", count, code,
+                       tile_text(first.tile), first.address, tile_text(first.other_tile), other);
+  if (first.tile == first.other_tile)
+    return fmt::format("  {} lost writes by {}: first {} dropped at {:#x} what it had itself written in {}\n", count,
+                       code, tile_text(first.tile), first.address, other);
+  return fmt::format("  {} lost writes by {}: first {} overwrote at {:#x} what {} had written in {}\n", count, code,
+                     tile_text(first.tile), first.address, tile_text(first.other_tile), other);
 }
 
 }  // namespace
@@ -38,7 +48,13 @@ std::string coherence_log::text() const {
   std::vector<const entry*> all;
   for (const auto& [key, each] : entries_) all.push_back(&each);
   std::ranges::stable_sort(all, [](const entry* a, const entry* b) { return a->count > b->count; });
-  for (std::size_t i = 0; i < std::min(all.size(), most_lines); ++i) made += line_of(all[i]->count, all[i]->first);
+  const std::size_t shown = std::min(all.size(), most_lines);
+  std::vector<std::uintptr_t> code;
+  for (std::size_t i = 0; i < shown; ++i)
+    for (const std::uintptr_t at : {all[i]->first.at, all[i]->first.other_at})
+      if (at != 0) code.push_back(at - 1);
+  const lines known = source_lines(code);
+  for (std::size_t i = 0; i < shown; ++i) made += line_of(all[i]->count, all[i]->first, known);
   if (all.size() > most_lines) made += fmt::format("  and {} more\n", all.size() - most_lines);
   return made;
 }

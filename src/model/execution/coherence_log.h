@@ -15,8 +15,8 @@ class coherence_log {
   void note(const coherence_report& found);
   [[nodiscard]] std::uint64_t stale_reads() const noexcept { return stale_reads_; }
   [[nodiscard]] std::uint64_t lost_writes() const noexcept { return lost_writes_; }
-  // A line a pair of functions, the most frequent first, with the first such address and both tiles. Ends with a
-  // newline.
+  // A line a pair of places in the code, the most frequent first, with the first such address, both tiles, and both
+  // lines of the sources. Ends with a newline. cost: a process, where there is something to tell.
   [[nodiscard]] std::string text() const;
 
  private:

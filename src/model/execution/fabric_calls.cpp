@@ -37,10 +37,16 @@ void of_the_running_core(Operation operation) {
   c.clock = operation(c);
 }
 
-// The same for what caches do, which hold nothing while accesses are not priced.
+// The same for what caches do by order of this code; they hold nothing while accesses are not priced.
 template <class Operation>
-void of_the_caches(Operation operation) {
-  if (running != &nobody && !the_engine->is_fast_forward()) of_the_running_core(operation);
+void of_the_caches(void* code, Operation operation) {
+  if (running == &nobody || the_engine->is_fast_forward()) return;
+  of_the_running_core([&](core& c) {
+    the_engine->machine().set_cause(reinterpret_cast<std::uintptr_t>(code));
+    const time_ps over = operation(c);
+    the_engine->machine().set_cause(0);
+    return over;
+  });
 }
 
 std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
@@ -106,20 +112,27 @@ void situ_model_dma(void* to, const void* from, std::size_t bytes) noexcept {
 }
 
 void situ_model_write_back(const void* at, std::size_t bytes) noexcept {
-  of_the_caches([&](core& c) {
+  of_the_caches(__builtin_return_address(0), [&](core& c) {
     return the_engine->machine().write_back(c.index, address_of(at), address_of(at) + bytes, c.clock);
   });
 }
 void situ_model_write_back_all() noexcept {
-  of_the_caches([](core& c) { return the_engine->machine().write_back(c.index, 0, every_address, c.clock); });
+  of_the_caches(__builtin_return_address(0),
+                [](core& c) { return the_engine->machine().write_back(c.index, 0, every_address, c.clock); });
 }
 void situ_model_invalidate(const void* at, std::size_t bytes) noexcept {
-  of_the_caches([&](core& c) {
+  of_the_caches(__builtin_return_address(0), [&](core& c) {
     return the_engine->machine().invalidate(c.index, address_of(at), address_of(at) + bytes, c.clock);
   });
 }
-void situ_model_invalidate_all() noexcept {
-  of_the_caches([](core& c) { return the_engine->machine().invalidate(c.index, 0, every_address, c.clock); });
+void situ_model_flush(const void* at, std::size_t bytes) noexcept {
+  of_the_caches(__builtin_return_address(0), [&](core& c) {
+    return the_engine->machine().flush(c.index, address_of(at), address_of(at) + bytes, c.clock);
+  });
+}
+void situ_model_flush_all() noexcept {
+  of_the_caches(__builtin_return_address(0),
+                [](core& c) { return the_engine->machine().flush(c.index, 0, every_address, c.clock); });
 }
 
 }  // extern "C"

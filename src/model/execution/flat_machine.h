@@ -41,6 +41,7 @@ class flat_machine final : public memory_port {
   // Its memory is coherent, and a message takes two accesses.
   time_ps write_back(std::uint32_t, std::uintptr_t, std::uintptr_t, time_ps now) override { return now; }
   time_ps invalidate(std::uint32_t, std::uintptr_t, std::uintptr_t, time_ps now) override { return now; }
+  time_ps flush(std::uint32_t, std::uintptr_t, std::uintptr_t, time_ps now) override { return now; }
   time_ps send(std::uint32_t, std::uint32_t, std::uint32_t, time_ps now) override { return now + 2 * shape_.miss_ps; }
   time_ps dma(std::uint32_t, std::uintptr_t, std::uintptr_t, std::size_t bytes, time_ps now) override {
     return now + (bytes / shape_.line_bytes + 1) * shape_.miss_ps;

@@ -72,9 +72,12 @@ class memory_port {
   // When all is done that it has under way.
   virtual time_ps wait_for_all(std::uint32_t, time_ps now) { return now; }
   // Operations on all caches of the core's tile for [begin, end); a whole address space is all that they hold. When
-  // they are done.
+  // they are done. What invalidate() drops is lost, but for lines that the range has in part: those it flushes.
   virtual time_ps write_back(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) = 0;
   virtual time_ps invalidate(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) = 0;
+  virtual time_ps flush(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) = 0;
+  // Whose orders the next ones are, for what check_coherence() finds.
+  virtual void set_cause(std::uintptr_t /*code*/) {}
   // When so many bytes that the core sends to a tile have arrived there. The core goes on at once.
   virtual time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) = 0;
   // When bytes that a DMA unit copies are there.

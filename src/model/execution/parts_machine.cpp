@@ -84,7 +84,19 @@ class parts_machine final : public memory_port {
     return machine_.write_back(core, begin, end, now);
   }
   time_ps invalidate(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
-    return machine_.flush(core, begin, end, now);  // what only the caches hold is written back first
+    if (machine_.spec().cores[core].data_path.empty()) return now;
+    const std::uintptr_t line = machine_.spec().caches[machine_.spec().cores[core].data_path.back()].line_bytes;
+    const std::uintptr_t first_whole = (begin + line - 1) / line * line, last_whole = end / line * line;
+    if (first_whole >= last_whole) return machine_.flush(core, begin, end, now);
+    if (begin < first_whole) now = machine_.flush(core, begin, first_whole, now);
+    if (last_whole < end) now = machine_.flush(core, last_whole, end, now);
+    return machine_.invalidate(core, first_whole, last_whole, now);
+  }
+  time_ps flush(std::uint32_t core, std::uintptr_t begin, std::uintptr_t end, time_ps now) override {
+    return machine_.flush(core, begin, end, now);
+  }
+  void set_cause(std::uintptr_t code) override {
+    if (shadow_) shadow_->set_cause(code);
   }
   time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now) override {
     return machine_.send(core, target_tile, bytes, now);

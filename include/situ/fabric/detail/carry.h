@@ -67,7 +67,7 @@ inline constexpr bool reads_parcels_in_place = has_coherent_places;
 // ranges do not overlap; they have been written back.
 inline void fetch_parcel(void* to, const void* from, std::size_t bytes) noexcept {
 #if defined(SITU_MODEL)
-  invalidate(to, bytes);
+  flush(to, bytes);  // of what lay there before
   situ_model_dma(to, from, bytes);
 #else
   std::memcpy(to, from, bytes);

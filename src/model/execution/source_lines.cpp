@@ -1,0 +1,56 @@
+#include "model/execution/source_lines.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+
+namespace situ::model {
+namespace {
+
+// Its standard output; empty where it cannot be run.
+std::string output_of(const std::string& command) {
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {};
+  std::string text;
+  std::array<char, 4096> part;
+  while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), read);
+  ::pclose(pipe);
+  return text;
+}
+
+// "folder/file.cpp:12 (discriminator 3)" without folder and remark; empty where the line is not known.
+std::string_view short_line(std::string_view line) {
+  line = line.substr(0, line.find(' '));
+  line.remove_prefix(line.rfind('/') + 1);  // none: npos + 1 is 0
+  return line.starts_with("??") || line.ends_with(":?") || line.ends_with(":0") ? std::string_view{} : line;
+}
+
+}  // namespace
+
+std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintptr_t>& code) {
+  std::map<std::uintptr_t, std::string> found;
+  std::error_code ignored;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  if (code.empty() || program.find('\'') != std::string::npos) return found;
+  std::string command = fmt::format("addr2line -a -i -e '{}'", program);
+  for (const std::uintptr_t each : code) command += fmt::format(" {:#x}", each);
+  const std::string text = output_of(command + " 2>/dev/null");
+  // Of each address: itself, then its line, then those that it was inlined at.
+  std::string* now = nullptr;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view line = std::string_view{text}.substr(at, text.find('\n', at) - at);
+    at += line.size() + 1;
+    if (line.starts_with("0x")) {
+      now = &found[std::stoull(std::string{line}, nullptr, 16)];
+    } else if (const std::string_view place = short_line(line); now != nullptr && !place.empty()) {
+      *now += now->empty() ? std::string{place} : fmt::format(", from {}", place);
+    }
+  }
+  std::erase_if(found, [](const auto& each) { return each.second.empty(); });
+  return found;
+}
+
+}  // namespace situ::model
