@@ -66,7 +66,7 @@ function(situ_modelled_test name)
     endif()
     # Graphs of these tests lie anywhere, in tiles' own memories, too, beside which no unit copies them.
     add_test(NAME ${test} COMMAND situ model run --quiet --machine ${on_${machine}} --graph-units software $<TARGET_FILE:${name}_modelled> --gtest_brief=1 ${filter})
-    situ_test_properties(${test} LABELS ${label} TIMEOUT 300 ENVIRONMENT ${environment})
+    situ_test_properties(${test} LABELS ${label} TIMEOUT 900 ENVIRONMENT ${environment})
     if(machine STREQUAL "checked")
       set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION "coherence: [1-9];, [1-9][0-9]* lost writes")
     endif()

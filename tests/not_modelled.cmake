@@ -9,3 +9,10 @@ situ_not_modelled(array_hdf5_test "HDF5's own code has no hooks, and the files a
 situ_not_modelled(stack_test "its stacks overflow in places that fork, and a crash ends a modelled run")
 situ_not_modelled(staged_memories_test "it moves pages between the host's memories")
 situ_not_modelled(completion_test "several places put into one line at a time: each writes back the whole line" MACHINES checked CASES "*of_a_batch_come_together*")
+set(situ_whole_lines "places write into one line at a time: each writes back the whole line")
+situ_not_modelled(place_graph_test "its places fork" MACHINES flat nemesys CASES "place_graph.whoever_waits_is_told_of_a_place_that_dies")
+situ_not_modelled(place_graph_test "its places fork; ${situ_whole_lines}" MACHINES checked
+  CASES "place_graph.whoever_waits_is_told_of_a_place_that_dies" "*.random_programs_have_the_bits_of_one_unit_after_the_other/*")
+situ_not_modelled(place_tree_test "its places fork" MACHINES flat nemesys CASES "place_tree_loss.*")
+situ_not_modelled(place_tree_test "its places fork; ${situ_whole_lines}" MACHINES checked
+  CASES "place_tree_loss.*" "*.rows_lie_and_bodies_run_at_the_child/*")
