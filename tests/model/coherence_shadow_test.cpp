@@ -214,8 +214,6 @@ TEST_F(CoherenceShadow, ItsEndLeavesTheMemorysBytes) {
 }
 
 TEST_F(CoherenceShadow, OnlyItsRegionsAreItsAffair) {
-  EXPECT_TRUE(shadow_->covers(address(255)));
-  EXPECT_FALSE(shadow_->covers(address(256)));
   shadow_->see(0, address(256), 4, true);
   EXPECT_THROW(shadow_->add_region(shared_.bytes.data() + 1, 32), error);
   EXPECT_THROW(shadow_->add_region(shared_.bytes.data(), 33), error);
@@ -313,6 +311,50 @@ TEST(CoherenceShadowOfAMachine, FollowsTheCachesOfTheMachine) {
   for (std::size_t i = 1; i <= 4; ++i) load(0, i * 128 * 1024);  // throws the line out
   EXPECT_EQ(load(10, 0), 'y');
   EXPECT_EQ(shadow.stale_reads(), 1u);
+}
+
+// A program's second launch maps its segment where the first had it. Tile 0 wrote a 1 into the first's, which never
+// went to memory; tile 1 writes a 2 into the second's, and hands it over. The 1 belongs to no byte that is still there.
+TEST_F(CoherenceShadow, ARegionAnewKnowsNothingOfTheBytesBefore) {
+  write(0, 0, 1);
+  read(2, 0);  // stale, while that 1 is in tile 0's cache
+  reports_.clear();
+  std::memset(shared_.bytes.data(), 0, shared_.bytes.size());
+  shadow_->add_region(shared_.bytes.data(), shared_.bytes.size());
+  write(1, 0, 2);
+  leave(1, 0, line_event::written_back);
+  leave(0, 0, line_event::evicted);  // a tile without a view has nothing that could go to memory
+  EXPECT_EQ(memory(0), 2u);
+  EXPECT_EQ(read(0, 0), 2u);
+  EXPECT_EQ(read(2, 0), 2u);
+  EXPECT_TRUE(reports_.empty());
+}
+
+// The same with a region that begins within the one before and ends behind it.
+TEST_F(CoherenceShadow, ARegionAnewMayHaveAnotherSize) {
+  shadow_ = std::make_unique<coherence_shadow>(3, line_bytes);
+  shadow_->add_region(shared_.bytes.data(), 4 * line_bytes);
+  write(0, 2 * line_bytes, 1);
+  std::memset(shared_.bytes.data(), 0, shared_.bytes.size());
+  shadow_->add_region(shared_.bytes.data() + 2 * line_bytes, 4 * line_bytes);
+  EXPECT_EQ(read(1, 2 * line_bytes), 0u);
+  write(1, 5 * line_bytes, 3);
+  EXPECT_EQ(read(0, 5 * line_bytes), 0u);  // beyond what was a region at first
+  EXPECT_EQ(shadow_->stale_reads(), 1u);
+}
+
+// Core 0 writes a line into its cache. Its bytes are new ones then: nothing goes to memory when the line is written
+// back, and core 0's next read asks memory.
+TEST(CoherenceShadowOfAMachine, NewBytesAreInNoCache) {
+  modelled_machine machine{read_machine(SITU_TEST_SOURCE_DIR "/../machines/nemesys-2x2.toml")};
+  const std::uint64_t base = 0x10000;
+  machine.map_range(base, base + 4096, 3);
+  machine.access(0, base, 4, access_kind::write, 0);
+  const time_ps hit = machine.access(0, base, 4, access_kind::read, 1'000'000) - 1'000'000;
+  machine.forget(base, base + 4096);
+  const time_ps dropped = machine.write_back(0, base, base + 32, 2'000'000) - 2'000'000;
+  EXPECT_EQ(dropped, machine.write_back(0, base + 64, base + 96, 3'000'000) - 3'000'000);  // a line never touched
+  EXPECT_GT(machine.access(0, base, 4, access_kind::read, 4'000'000) - 4'000'000, 2 * hit);
 }
 
 }  // namespace

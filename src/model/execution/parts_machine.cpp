@@ -109,7 +109,9 @@ class parts_machine final : public memory_port {
     const machine_spec& its = machine_.spec();
     machine_.map_range(begin, end, shared_[place % shared_.size()]);
     if (has_local_ && heap > begin) machine_.map_range(begin, heap, its.tiles[tile].local_memory);
-    if (shadow_ && !shadow_->covers(begin)) shadow_->add_region(reinterpret_cast<void*>(begin), end - begin);
+    // Where a launch before had its segment this one's bytes are new: of those, no cache holds anything.
+    machine_.forget(begin, end);
+    if (shadow_) shadow_->add_region(reinterpret_cast<void*>(begin), end - begin);
   }
 
   bool check_coherence(std::function<void(const coherence_report&)> found) override {

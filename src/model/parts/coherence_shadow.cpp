@@ -208,6 +208,18 @@ struct coherence_shadow::impl {
     }
     views[tile].erase(at.number);
   }
+
+  // Regions that have bytes there are gone, with all views of them; their bytes may be unmapped.
+  void forget_range(std::uint64_t begin, std::uint64_t end) {
+    for (const region& r : regions) {
+      if (r.begin >= end || begin >= r.begin + r.bytes) continue;
+      const std::uint64_t first = r.begin / line_bytes;
+      const auto is_there = [&](const auto& entry) { return entry.first - first < r.bytes / line_bytes; };
+      for (auto& of_tile : views) std::erase_if(of_tile, is_there);
+      std::erase_if(last_writes, is_there);
+    }
+    std::erase_if(regions, [&](const region& r) { return r.begin < end && begin < r.begin + r.bytes; });
+  }
 };
 
 coherence_shadow::coherence_shadow(std::uint32_t tiles, std::uint32_t line_bytes,
@@ -234,6 +246,7 @@ void coherence_shadow::add_region(void* begin, std::size_t bytes) {
   if (bytes == 0 || at % impl_->line_bytes != 0 || bytes % impl_->line_bytes != 0)
     throw_error(errc::bad_argument, fmt::format("a region of a coherence shadow is a number of whole lines of {} bytes",
                                                 impl_->line_bytes));
+  impl_->forget_range(at, at + bytes);
   const std::size_t lines = bytes / impl_->line_bytes;
   impl::region added{.begin = at,
                      .bytes = bytes,
@@ -243,10 +256,6 @@ void coherence_shadow::add_region(void* begin, std::size_t bytes) {
   if (added.owners.empty() || added.marks.empty() || added.shadow.empty())
     throw_error(errc::out_of_memory, fmt::format("no address space for the shadow of {} bytes", bytes));
   impl_->regions.push_back(std::move(added));
-}
-
-bool coherence_shadow::covers(std::uint64_t address) const noexcept {
-  return std::ranges::any_of(impl_->regions, [&](const impl::region& r) { return address - r.begin < r.bytes; });
 }
 
 void coherence_shadow::see(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, bool write,

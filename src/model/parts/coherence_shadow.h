@@ -49,9 +49,9 @@ class coherence_shadow final : public line_observer {
   ~coherence_shadow() override;
 
   // Real bytes that tiles share. Throws bad_argument unless both ends are multiples of the line. Address space for
-  // about twice the bytes is reserved; memory is used for what is touched.
+  // about twice the bytes is reserved; memory is used for what is touched. Where a region was before, its bytes are
+  // taken to be gone, and these to be new: no tile has a view of them.
   void add_region(void* begin, std::size_t bytes);
-  [[nodiscard]] bool covers(std::uint64_t address) const noexcept;
 
   // Before a tile reads or writes through its cache: puts its bytes in place. `at` is the code's address. Bytes of no
   // region are left alone.

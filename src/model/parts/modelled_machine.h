@@ -101,6 +101,10 @@ class modelled_machine {
   time_ps invalidate(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
   time_ps flush(std::uint32_t core, std::uint64_t begin, std::uint64_t end, time_ps now);
 
+  // The bytes [begin, end) are new ones: what caches hold of those that were there before is gone, written or not.
+  // Takes no time, and no observer hears of it. Coherent caches keep what they have: it is memory's in any case.
+  void forget(std::uint64_t begin, std::uint64_t end);
+
   // Work for another tile: `bytes` of arguments into its tile-local memory. Returns when they have arrived; the core is
   // free at once, after the adapter took them (adapter_time).
   time_ps send(std::uint32_t core, std::uint32_t target_tile, std::uint32_t bytes, time_ps now);

@@ -94,4 +94,11 @@ time_ps modelled_machine::flush(std::uint32_t core, std::uint64_t begin, std::ui
   return impl_->operate_on_range(core, begin, end, true, true, now);
 }
 
+void modelled_machine::forget(std::uint64_t begin, std::uint64_t end) {
+  if (impl_->spec.coherent || begin >= end) return;
+  for (impl::cache_state& each : impl_->caches)
+    each.tags.for_each(each.tags.line_of(begin), each.tags.line_of(end - 1),
+                       [&](std::uint64_t line, line_state) { each.tags.drop(line); });
+}
+
 }  // namespace situ::model
