@@ -1,0 +1,259 @@
+// Persistent pools: objects in a file that is memory. A pool is opened at the addresses that it was made at, so its
+// objects hold ordinary pointers to each other, and what was reached from a root before is reached again, in this
+// process or the next.
+//
+//   struct entry { long key; entry* next; };
+//   situ::pool pool = situ::pool::open_or_create("index.pool");
+//   pool.transact([&](situ::transaction& t) {
+//     entry* const head = pool.root<entry>("head");            // null in a new pool
+//     t.set_root("head", t.make<entry>(42, head));             // all of it, or nothing
+//   });
+//
+// What is written in a pool is written in a transaction, after a snapshot (`change`, `set`): a body that is left by an
+// exception, and a process that ends at any instruction, leave what was there before. Objects that a transaction makes
+// are the pool's once it is complete, and free again if it is not. Objects are described classes (graph/describe.h) or
+// data, without what lies outside the pool: no standard containers, no strings, no situ::ptr.
+//
+// One process at a time has a pool for writing, or any number have it for reading. Within a process one transaction
+// runs at a time, and others wait; its thread sees what it writes, and so does who reads without a transaction of its
+// own. pool is movable, not copyable; transact, root and info may be called from any thread. Errors: bad_file for a
+// file that is no sound pool or that another process has, out_of_memory for a full disk or pool, bad_argument; they
+// name the file, where it is an offset, and what to do. Source: Rudoff, "Persistent Memory: The Value to HPC and the
+// Challenges" (MCHPC'17), section 2.2.4; libpmemobj; docs/decisions/0021-pools.md.
+#pragma once
+
+#include <situ/base/units.h>
+#include <situ/graph/describe.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace situ {
+
+// What a complete transaction survives; fixed when a pool is made.
+enum class pool_promise : std::uint8_t {
+  process,  // the end of its process, at any instruction. Nothing is flushed; if the machine goes down, the pool may be
+            // torn: make it anew from its source then
+  machine,  // also the machine's: each transaction waits for the device, or for the persistence domain
+};
+// Whether a pool may be written.
+enum class pool_access : std::uint8_t { write, read };
+
+// How to make a pool.
+struct pool_options {
+  // How far it may grow. Addresses, and 1/2048 of it in holes of the file, are taken at once; a multiple of 16 KiB.
+  std::uint64_t most_bytes = std::uint64_t{64} << 30;
+  pool_promise promise = pool_promise::process;
+};
+
+// What a pool is, and what its opening found.
+struct pool_info {
+  std::string path;
+  std::uintptr_t base = 0;         // its address
+  std::uint32_t version = 0;       // of its bytes
+  std::uint64_t heap_bytes = 0;    // that objects have, or may have without growing
+  std::uint64_t free_bytes = 0;    // of those, in whole chunks of 16 KiB that nothing has
+  std::uint64_t most_bytes = 0;    // how far the heap may grow
+  std::uint64_t transactions = 0;  // that have changed it, aborted ones with changes included
+  pool_promise promise = pool_promise::process;
+  std::string medium;     // "page cache", "DAX", "file system in memory"
+  std::string primitive;  // how bytes are brought where they stay: "none", "msync", "clwb", ...
+  // Opening it found a transaction that its writer had not completed, and took it back: so many ranges, so many bytes.
+  std::uint64_t restored_ranges = 0;
+  std::uint64_t restored_bytes = 0;
+  struct root {
+    std::string name;
+    std::uint64_t offset = 0;  // in the file
+    std::uint64_t bytes = 0;   // of its type
+    std::uint64_t fingerprint = 0;
+  };
+  std::vector<root> roots;
+};
+
+// What a look at all of a pool's own structures found.
+struct pool_findings {
+  std::uint64_t blocks = 0;  // that are allocated
+  std::uint64_t block_bytes = 0;
+  std::uint64_t slabs = 0;
+  std::vector<std::string> damage;  // each with its offset; empty: sound
+};
+
+class pool;
+
+namespace detail {
+
+class pool_core;
+
+// A type as a root names it.
+struct pool_type {
+  const type_descriptor* descriptor;
+  std::string_view name;
+  std::size_t bytes;
+};
+
+template <class T>
+[[nodiscard]] consteval bool check_pool_object() {
+  static_assert(std::is_trivially_destructible_v<T>,
+                "situ: this type holds memory outside the pool (it has a destructor), which would be gone when the "
+                "pool is opened again: use pointers to objects of the pool instead");
+  static_assert(!std::is_polymorphic_v<T>,
+                "situ: a class with virtual functions cannot lie in a pool, for its vtable "
+                "lies elsewhere in another process");
+  static_assert(!std::is_pointer_v<T> && !std::is_reference_v<T> && !std::is_const_v<T>,
+                "situ: make an object of a class, or data");
+  return true;
+}
+
+template <class T>
+[[nodiscard]] pool_type pool_type_of() {
+  static_assert(std::is_class_v<T>, "situ: a root is an object of a class: wrap data in a struct");
+  static_assert(check_class<T>());
+  return {&descriptor_of<T>(), type_name<T>(), sizeof(T)};
+}
+
+}  // namespace detail
+
+// Changes to a pool that are done all or not at all. It begins when it is constructed, and waits for the one of another
+// thread; unless `commit` is called it is taken back when it is destroyed. Within another of the same thread it is a
+// part of that one: taken back alone, or complete with it. Belongs to the thread that made it; the task must not wait
+// for other places meanwhile, since it holds the pool.
+class transaction {
+ public:
+  // pre: the pool was opened for writing. cost: a lock.
+  explicit transaction(pool& of);
+  // Takes back what it has not committed. cost: copying back each snapshot.
+  ~transaction();
+  transaction(const transaction&) = delete;
+  transaction& operator=(const transaction&) = delete;
+
+  // All that it did stays. Throws out_of_memory where the disk has no room for the log, bad_file where the device
+  // fails. cost: by promise: process, some 10 ns a range and object; machine, two fences, three where it made or
+  // destroyed objects.
+  void commit();
+
+  // Bytes that the caller is about to change; they must lie in the pool. What the transaction has made need not be
+  // snapshotted. Throws as commit does. cost: a copy; with the machine's promise a fence.
+  void snapshot(const void* at, std::size_t bytes);
+  // The same of an object, which it returns. cost: as snapshot.
+  template <class T>
+  T& change(T* object) {
+    snapshot(object, sizeof(T));
+    return *object;
+  }
+  // The same of `count` objects, one behind another. cost: as snapshot.
+  template <class T>
+  T* change(T* first, std::size_t count) {
+    snapshot(first, count * sizeof(T));
+    return first;
+  }
+  // Snapshot, then assign. cost: as snapshot.
+  template <class T, class Value>
+  void set(T& field, Value&& value) {
+    snapshot(&field, sizeof(T));
+    field = std::forward<Value>(value);
+  }
+
+  // A new object in the pool, free again unless the transaction completes. Throws out_of_memory. cost: some 20 ns.
+  template <class T, class... Arguments>
+  [[nodiscard]] T* make(Arguments&&... arguments) {
+    static_assert(detail::check_pool_object<T>());
+    void* const at = allocate(sizeof(T), alignof(T));
+    if constexpr (std::is_constructible_v<T, Arguments&&...>) {
+      return new (at) T(std::forward<Arguments>(arguments)...);
+    } else {
+      return new (at) T{std::forward<Arguments>(arguments)...};
+    }
+  }
+  // `count` objects, one behind another, each as T{} makes it. cost: that, and setting them.
+  template <class T>
+  [[nodiscard]] T* make_array(std::size_t count) {
+    static_assert(detail::check_pool_object<T>());
+    static_assert(std::is_nothrow_default_constructible_v<T>);
+    if (count > SIZE_MAX / 2 / sizeof(T)) throw_too_many(count, sizeof(T));
+    T* const first = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+    for (std::size_t i = 0; i < count; ++i) new (first + i) T{};
+    return first;
+  }
+  // Room for so many bytes, not set. alignment: a power of two up to 4096. cost: as make.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment);
+  // Gives an object, or an array by its first, back once the transaction completes; null: nothing. Throws bad_address
+  // for what is not the start of a live block of the pool. cost: some 20 ns.
+  void destroy(void* object);
+
+  // Roots by name: at most 64, names of at most 31 bytes. null takes the root away. Throws bad_argument. cost: a look
+  // through the names, and a snapshot.
+  template <class T>
+  void set_root(std::string_view name, T* object) {
+    set_root_object(name, object, detail::pool_type_of<T>());
+  }
+
+ private:
+  void set_root_object(std::string_view name, const void* object, const detail::pool_type& type);
+  [[noreturn]] static void throw_too_many(std::size_t count, std::size_t bytes);
+
+  detail::pool_core* core_;
+  std::size_t level_;
+  bool is_complete_ = false;
+};
+
+class pool {
+ public:
+  // A new pool in a file that is not there yet. cost: some system calls.
+  [[nodiscard]] static pool create(const std::string& path, const pool_options& options = {});
+  // A pool that is there, at its own addresses. What its last writer left incomplete is taken back: in the file, or
+  // where it is opened for reading in this process's copy of those pages. cost: 8 bytes read for each 16 KiB.
+  [[nodiscard]] static pool open(const std::string& path, pool_access access = pool_access::write);
+  // open for writing where there is a file, else create. cost: as those.
+  [[nodiscard]] static pool open_or_create(const std::string& path, const pool_options& options = {});
+  // Closes it. No transaction may be under way. cost: unmapping.
+  ~pool();
+  pool(pool&&) noexcept;
+  pool& operator=(pool&&) noexcept;
+
+  // The object of a root; null where there is none of this name. Throws bad_file where it was stored as another type,
+  // or its type had another layout then. cost: a look through the names; for a type's first use, its description.
+  template <class T>
+  [[nodiscard]] T* root(std::string_view name) const {
+    return static_cast<T*>(root_object(name, detail::pool_type_of<T>()));
+  }
+
+  // Runs body(transaction&) and commits; what it throws aborts the transaction, and is thrown on. cost: as
+  // transaction's.
+  template <class Body>
+  auto transact(Body&& body) {
+    transaction changes{*this};
+    if constexpr (std::is_void_v<std::invoke_result_t<Body, transaction&>>) {
+      std::invoke(std::forward<Body>(body), changes);
+      changes.commit();
+    } else {
+      auto result = std::invoke(std::forward<Body>(body), changes);
+      changes.commit();
+      return result;
+    }
+  }
+
+  // What it is. cost: reading its roots.
+  [[nodiscard]] pool_info info() const;
+  // Looks at every structure of its own. cost: reading the head of each slab.
+  [[nodiscard]] pool_findings check() const;
+  // Calls visit(block, bytes) for each allocated block, by rising address. cost: as check.
+  void for_each_block(const std::function<void(void*, std::size_t)>& visit) const;
+
+ private:
+  friend class transaction;
+  friend class detail::pool_core;
+  explicit pool(std::unique_ptr<detail::pool_core> core) noexcept;
+  [[nodiscard]] void* root_object(std::string_view name, const detail::pool_type& type) const;
+
+  std::unique_ptr<detail::pool_core> core_;
+};
+
+}  // namespace situ

@@ -1,0 +1,187 @@
+// The bytes of a pool file, version 1: docs/formats/pool.md has the grammar. All numbers are little-endian.
+//
+//   | header page | roots page | log 64 KiB | map: 8 B a chunk | heap: chunks of 16 KiB |
+//
+// Positions are offsets into the file, which are offsets from the pool's base address as well; only what the program's
+// own objects hold are addresses. What may change lies apart from what may not, and each part has its own check: the
+// header one over all of it; of the state two copies; the sequence and each entry of the map are words that carry their
+// own check, so that each changes by one store.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "memory/heap_map.h"
+
+namespace situ::detail {
+
+inline constexpr char pool_magic[8] = {'S', 'I', 'T', 'U', 'P', 'O', 'O', 'L'};
+inline constexpr std::uint32_t pool_version = 1;
+// Little-endian, pointers of 8 bytes, the x86-64 layout of C++ objects; the one kind that there is.
+inline constexpr std::uint32_t pool_architecture = 0x78363634;
+
+inline constexpr std::uint64_t pool_state_offset = 1024;  // two copies, each in a sector of its own
+inline constexpr std::uint64_t pool_state_distance = 512;
+inline constexpr std::uint64_t pool_sequence_offset = 2048;
+inline constexpr std::uint64_t pool_writer_offset = 3072;
+inline constexpr std::uint64_t pool_roots_offset = 4096;
+inline constexpr std::uint64_t pool_log_offset = 8192;
+inline constexpr std::uint64_t pool_log_bytes = 65536;
+inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;
+inline constexpr std::uint32_t pool_root_count = 64;
+inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, and ends with a zero
+
+// --- checks ---
+
+// Each step is one-to-one in the sum and in the word, so a change of one word changes the sum.
+[[nodiscard]] constexpr std::uint64_t add_to_check(std::uint64_t sum, std::uint64_t word) noexcept {
+  sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+  return sum ^ sum >> 32;
+}
+// bytes: a multiple of 8
+[[nodiscard]] inline std::uint64_t check_of(std::uint64_t sum, const void* from, std::size_t bytes) noexcept {
+  const auto* at = static_cast<const std::byte*>(from);
+  for (const std::byte* const end = at + bytes; at != end; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    sum = add_to_check(sum, word);
+  }
+  return sum;
+}
+
+// A number of 48 bits with a check of 16, in one word. Zero is no such word.
+[[nodiscard]] constexpr std::uint64_t seal(std::uint64_t number, std::uint64_t salt) noexcept {
+  const std::uint64_t check = add_to_check(add_to_check(0x53697475, salt), number) >> 48;
+  return number << 16 | (check != 0 ? check : 1);
+}
+[[nodiscard]] constexpr bool is_sealed(std::uint64_t word, std::uint64_t salt) noexcept {
+  return seal(word >> 16, salt) == word;
+}
+
+// --- the parts ---
+
+// Written once, when the pool is made.
+struct pool_header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t page_bytes;
+  std::uint32_t architecture;
+  std::uint32_t chunk_bytes;
+  std::uint64_t base;        // the address of byte 0, wherever the pool is mapped
+  std::uint64_t most_bytes;  // of the heap: how far it may grow
+  std::uint64_t identity[2];
+  std::uint32_t promise;  // pool_promise
+  std::uint32_t unused;
+  std::uint64_t zeroes[55];
+  std::uint64_t check;  // of all before
+};
+static_assert(sizeof(pool_header) == 512);
+
+// How long the heap is. The copy with the larger generation counts; both are written, one after the other.
+struct pool_state_record {
+  std::uint64_t generation;
+  std::uint64_t chunks;
+  std::uint64_t check;
+
+  [[nodiscard]] std::uint64_t right_check(std::uint64_t salt) const noexcept {
+    return add_to_check(add_to_check(salt, generation), chunks);
+  }
+};
+
+// An entry of the roots page; all zeroes: none.
+struct pool_root {
+  char name[pool_root_name_bytes];
+  std::uint64_t offset;
+  std::uint64_t fingerprint;  // of its type, and of all that its type leads to
+  std::uint64_t bytes;        // of an object of its type
+  std::uint64_t check;        // of all before
+
+  [[nodiscard]] std::uint64_t right_check(std::uint64_t salt) const noexcept {
+    return check_of(salt, this, offsetof(pool_root, check));
+  }
+  [[nodiscard]] bool is_empty() const noexcept { return check == 0 && offset == 0 && name[0] == 0; }
+  [[nodiscard]] std::string_view text() const noexcept { return {name, ::strnlen(name, sizeof name)}; }
+};
+static_assert(sizeof(pool_root) == 64);
+
+enum class log_kind : std::uint64_t {
+  undo = 1,  // what lay at `offset`
+  link = 2,  // the log goes on at `offset`, for so many bytes
+};
+
+// In front of the bytes that it keeps, which are padded with zeroes to 8.
+struct log_entry {
+  std::uint64_t check;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  log_kind kind;
+
+  // sequence: the word, as it stands in the file while the entry is valid
+  [[nodiscard]] std::uint64_t right_check(std::uint64_t salt, std::uint64_t sequence, const void* kept) const noexcept {
+    std::uint64_t sum = add_to_check(add_to_check(salt, sequence), offset);
+    sum = add_to_check(add_to_check(sum, bytes), static_cast<std::uint64_t>(kind));
+    return check_of(sum, kept, kind == log_kind::undo ? padded(bytes) : 0);
+  }
+  [[nodiscard]] static constexpr std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
+};
+static_assert(sizeof(log_entry) == 32);
+
+// In front of the blocks of a slab.
+struct slab_header {
+  std::uint64_t check;
+  std::uint64_t zero;
+  std::uint64_t live[16];  // a bit for each block
+  std::uint64_t zeroes[6];
+
+  [[nodiscard]] static std::uint64_t right_check(std::uint64_t salt, std::uint32_t first,
+                                                 unsigned size_class) noexcept {
+    return add_to_check(add_to_check(salt, first), 0x51ab0000 + size_class);
+  }
+};
+static_assert(sizeof(slab_header) == 192);
+
+// An entry of the map. Only the first chunk of a run has one; others, and free ones, are 0.
+enum class run_kind : std::uint8_t { none = 0, slab = 1, large = 2 };
+struct run_entry {
+  run_kind kind = run_kind::none;
+  std::uint8_t size_class = 0;  // of a slab
+  std::uint32_t chunks = 0;
+
+  [[nodiscard]] constexpr std::uint64_t pack(std::uint32_t first, std::uint64_t salt) const noexcept {
+    const std::uint64_t number =
+        std::uint64_t{chunks} << 16 | std::uint64_t{size_class} << 8 | static_cast<std::uint64_t>(kind);
+    return seal(number, add_to_check(salt, first));
+  }
+  // False for what no pool writes.
+  [[nodiscard]] static constexpr bool unpack(std::uint64_t word, std::uint32_t first, std::uint64_t salt,
+                                             run_entry& into) noexcept {
+    if (!is_sealed(word, add_to_check(salt, first))) return false;
+    const std::uint64_t number = word >> 16;
+    into = {static_cast<run_kind>(number & 0xff), static_cast<std::uint8_t>(number >> 8),
+            static_cast<std::uint32_t>(number >> 16)};
+    if (into.kind == run_kind::slab)
+      return into.size_class < class_count && into.chunks == size_classes[into.size_class].chunks;
+    return into.kind == run_kind::large && into.size_class == 0 && into.chunks != 0;
+  }
+};
+
+// --- where things lie ---
+
+[[nodiscard]] constexpr std::uint64_t pool_heap_offset(std::uint64_t most_bytes) noexcept {
+  const std::uint64_t map_bytes = most_bytes / chunk_bytes * 8;
+  return (pool_map_offset + map_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+}
+// Of the addresses that a pool takes, its parts before the heap included.
+[[nodiscard]] constexpr std::uint64_t pool_reach(std::uint64_t most_bytes) noexcept {
+  return pool_heap_offset(most_bytes) + most_bytes;
+}
+// Blocks of a slab, whose header takes room that a place's slabs have no need of.
+[[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class) noexcept {
+  const size_class_info& info = size_classes[size_class];
+  return static_cast<std::uint32_t>((info.chunks * chunk_bytes - sizeof(slab_header)) / info.bytes);
+}
+
+}  // namespace situ::detail

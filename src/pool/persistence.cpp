@@ -1,0 +1,149 @@
+#include "pool/persistence.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/host.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uintptr_t line_bytes = 64;
+// More ranges than these, and one call for the whole file is cheaper than one for each.
+constexpr std::size_t most_ranges = 8;
+
+#if defined(__x86_64__)
+__attribute__((target("clwb"))) void write_back_line(const void* line) { _mm_clwb(const_cast<void*>(line)); }
+__attribute__((target("clflushopt"))) void flush_line_unordered(const void* line) {
+  _mm_clflushopt(const_cast<void*>(line));
+}
+void flush_line(const void* line) { _mm_clflush(line); }
+#endif
+
+template <class Flush>
+void for_each_line(const std::byte* at, std::size_t bytes, Flush flush) {
+  const auto end = reinterpret_cast<std::uintptr_t>(at) + bytes;
+  for (std::uintptr_t line = reinterpret_cast<std::uintptr_t>(at) / line_bytes * line_bytes; line < end;
+       line += line_bytes)
+    flush(reinterpret_cast<const void*>(line));
+}
+
+}  // namespace
+
+std::string_view name(pool_step step) noexcept {
+  constexpr std::string_view names[] = {"create", "grow_first", "grow_second", "snapshot",    "publish",
+                                        "commit", "end",        "restore",     "restored_end"};
+  static_assert(std::size(names) == static_cast<std::size_t>(pool_step::count));
+  return names[static_cast<std::size_t>(step)];
+}
+std::string_view name(pool_medium medium) noexcept {
+  switch (medium) {
+    case pool_medium::page_cache: return "page cache";
+    case pool_medium::dax: return "DAX";
+    case pool_medium::volatile_memory: return "file system in memory";
+  }
+  return "";
+}
+std::string_view name(flush_primitive primitive) noexcept {
+  switch (primitive) {
+    case flush_primitive::none: return "none";
+    case flush_primitive::clflush: return "clflush";
+    case flush_primitive::clflushopt: return "clflushopt";
+    case flush_primitive::clwb: return "clwb";
+    case flush_primitive::msync: return "msync";
+  }
+  return "";
+}
+
+flush_primitive best_line_flush() noexcept {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
+    if ((b & 1u << 24) != 0) return flush_primitive::clwb;
+    if ((b & 1u << 23) != 0) return flush_primitive::clflushopt;
+  }
+  return flush_primitive::clflush;  // as old as SSE2, which x86-64 has
+#else
+  return flush_primitive::msync;
+#endif
+}
+
+void persistence::attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, std::string path) {
+  descriptor_ = descriptor;
+  base_ = base;
+  medium_ = medium;
+  path_ = std::move(path);
+  if (promise == pool_promise::process || medium == pool_medium::volatile_memory) {
+    primitive_ = flush_primitive::none;
+  } else {
+    primitive_ = medium == pool_medium::dax ? best_line_flush() : flush_primitive::msync;
+  }
+}
+
+void persistence::flush_slow(const std::byte* at, std::size_t bytes) {
+  if (bytes == 0) return;
+#if defined(__x86_64__)
+  if (primitive_ == flush_primitive::clwb) return for_each_line(at, bytes, write_back_line);
+  if (primitive_ == flush_primitive::clflushopt) return for_each_line(at, bytes, flush_line_unordered);
+  if (primitive_ == flush_primitive::clflush) return for_each_line(at, bytes, flush_line);
+#endif
+  const auto begin = reinterpret_cast<std::uintptr_t>(at) / page_bytes * page_bytes;
+  const auto end = (reinterpret_cast<std::uintptr_t>(at) + bytes + page_bytes - 1) / page_bytes * page_bytes;
+  if (!noted_.empty() && begin <= noted_.back().end && end >= noted_.back().begin) {
+    noted_.back().begin = std::min(noted_.back().begin, begin);
+    noted_.back().end = std::max(noted_.back().end, end);
+  } else {
+    noted_.push_back({begin, end});
+  }
+}
+
+void persistence::fence_slow() {
+#if defined(__x86_64__)
+  if (primitive_ != flush_primitive::msync) return _mm_sfence();
+#endif
+  sync_pages();
+}
+
+void persistence::sync_pages() {
+  if (noted_.empty()) return;
+  std::sort(noted_.begin(), noted_.end(), [](page_range a, page_range b) { return a.begin < b.begin; });
+  std::size_t last = 0;
+  for (const page_range& each : noted_) {
+    if (each.begin <= noted_[last].end) {
+      noted_[last].end = std::max(noted_[last].end, each.end);
+    } else {
+      noted_[++last] = each;
+    }
+  }
+  noted_.resize(last + 1);
+  int failed = 0;
+  if (noted_.size() > most_ranges) {
+    // msync writes what any mapping has dirtied, and so does fdatasync: the pages are one page cache's.
+    if (::fdatasync(descriptor_) != 0) failed = errno;
+  } else {
+    for (const page_range& each : noted_)
+      if (::msync(reinterpret_cast<void*>(each.begin), each.end - each.begin, MS_SYNC) != 0) failed = errno;
+  }
+  const std::uintptr_t from = noted_.front().begin;
+  noted_.clear();
+  if (failed != 0)
+    throw_error(errc::bad_file,
+                fmt::format("pool {}: cannot be brought to its device, from byte {} on: {}; what the last transaction "
+                            "changed may or may not stay. Look at the device, then open the pool anew",
+                            path_, from - reinterpret_cast<std::uintptr_t>(base_), std::strerror(failed)));
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,49 @@
+#include <situ/base/error.h>
+#include <situ/pool/pool.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "pool/pool_core.h"
+
+namespace situ {
+
+pool::pool(std::unique_ptr<detail::pool_core> core) noexcept : core_{std::move(core)} {}
+pool::~pool() = default;
+pool::pool(pool&&) noexcept = default;
+pool& pool::operator=(pool&&) noexcept = default;
+
+pool pool::create(const std::string& path, const pool_options& options) {
+  return detail::pool_core::create(path, options);
+}
+pool pool::open(const std::string& path, pool_access access) { return detail::pool_core::open(path, access); }
+pool pool::open_or_create(const std::string& path, const pool_options& options) {
+  return ::access(path.c_str(), F_OK) == 0 ? open(path) : create(path, options);
+}
+
+void* pool::root_object(std::string_view name, const detail::pool_type& type) const { return core_->root(name, type); }
+pool_info pool::info() const { return core_->info(); }
+pool_findings pool::check() const { return core_->check(); }
+void pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) const { core_->for_each_block(visit); }
+
+transaction::transaction(pool& of) : core_{of.core_.get()}, level_{core_->begin()} {}
+transaction::~transaction() {
+  if (!is_complete_) core_->abort(level_);
+}
+void transaction::commit() { core_->commit(level_, is_complete_); }
+void transaction::snapshot(const void* at, std::size_t bytes) { core_->snapshot(level_, at, bytes); }
+void* transaction::allocate(std::size_t bytes, std::size_t alignment) {
+  return core_->allocate(level_, bytes, alignment);
+}
+void transaction::destroy(void* object) { core_->destroy(level_, object); }
+void transaction::set_root_object(std::string_view name, const void* object, const detail::pool_type& type) {
+  core_->set_root(level_, name, object, type);
+}
+void transaction::throw_too_many(std::size_t count, std::size_t bytes) {
+  throw_error(errc::bad_argument,
+              fmt::format("an array of {} objects of {} bytes is no array for a pool", count, bytes));
+}
+
+}  // namespace situ

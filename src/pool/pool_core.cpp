@@ -1,0 +1,177 @@
+#include "pool/pool_core.h"
+
+#include <situ/base/detail/assert.h>
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+namespace situ::detail {
+
+pool pool_core::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
+  return pool{std::make_unique<pool_core>(pool_file::create(path, options, overrides))};
+}
+pool pool_core::open(const std::string& path, pool_access access, const pool_overrides& overrides) {
+  return pool{std::make_unique<pool_core>(pool_file::open(path, access, overrides))};
+}
+
+pool_core::pool_core(pool_file file) : file_{std::move(file)} {
+  recover();
+  heap_.read();
+  if (file_.may_write()) file_.settle();
+}
+
+pool_core::~pool_core() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }
+
+// Each step may be cut and done again: what a range held first is the same each time.
+void pool_core::recover() {
+  log_.read();
+  if (log_.is_empty()) return;
+  const pool_file::private_writing writing{file_};
+  log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
+    changed_.push_back({offset, bytes});
+    ++restored_ranges_;
+  });
+  restored_bytes_ = log_.restore({});
+  if (file_.may_write()) {
+    flush_changes(pool_step::restore);
+    file_.persist().fence(pool_step::restore);
+    log_.end(pool_step::restored_end);
+    log(log_level::warning, fmt::format("pool {}: its last writer left a transaction incomplete; {} ranges of {} bytes "
+                                        "are as they were before it",
+                                        file_.path(), restored_ranges_, restored_bytes_));
+  }
+  changed_.clear();
+}
+
+// --- levels ---
+
+std::size_t pool_core::begin() {
+  if (!file_.may_write())
+    throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
+  std::unique_lock guard{lock_};
+  if (is_broken_)
+    throw_error(
+        errc::bad_file,
+        fmt::format("pool {}: its device has failed before; look at it, then open the pool anew", file_.path()));
+  levels_.push_back({log_.here(), heap_.here()});
+  guard.release();
+  return levels_.size();
+}
+
+void pool_core::check_level(std::size_t level) const {
+  SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
+}
+
+void pool_core::end_outermost() noexcept {
+  heap_.free_log_runs();
+  changed_.clear();
+}
+
+void pool_core::commit(std::size_t level, bool& is_complete) {
+  check_level(level);
+  if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
+    publish();
+    flush_changes(pool_step::commit);
+    heap_.for_each_fresh(
+        [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
+    try {
+      file_.persist().fence(pool_step::commit);
+    } catch (...) {
+      is_broken_ = true;
+      throw;
+    }
+    is_complete = true;
+    heap_.complete();
+    try {
+      log_.end(pool_step::end);
+    } catch (...) {
+      is_broken_ = true;
+      end_outermost();
+      levels_.pop_back();
+      lock_.unlock();
+      throw;
+    }
+    end_outermost();
+  }
+  is_complete = true;
+  levels_.pop_back();
+  lock_.unlock();
+}
+
+void pool_core::publish() {
+  heap_.plan(words_);
+  if (words_.empty()) return;
+  for (std::size_t i = 0; i < words_.size();) {
+    const std::size_t begin = i;
+    while (++i < words_.size() && words_[i].at == words_[i - 1].at + 1) {}
+    const std::uint64_t offset = file_.offset_of(words_[begin].at);
+    log_.append(offset, (i - begin) * 8, pool_step::publish);
+    changed_.push_back({offset, (i - begin) * 8});
+  }
+  log_.fence(pool_step::publish);
+  for (const heap_word& each : words_) __atomic_store_n(each.at, each.value, __ATOMIC_RELAXED);
+}
+
+void pool_core::flush_changes(pool_step step) {
+  if (!file_.persist().is_needed()) return;
+  for (const changed_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
+}
+
+void pool_core::abort(std::size_t level) noexcept {
+  check_level(level);
+  const level_start from = levels_.back();
+  log_.restore(from.log);
+  heap_.undo(from.heap);
+  if (level == 1) {
+    if (!changed_.empty() && !is_broken_) {
+      try {
+        flush_changes(pool_step::restore);
+        file_.persist().fence(pool_step::restore);
+        log_.end(pool_step::restored_end);
+      } catch (const std::exception& failed) {
+        // The log is as it was, or has ended: the next opening finds what was before either way.
+        is_broken_ = true;
+        log(log_level::error, failed.what());
+      }
+    }
+    end_outermost();
+  }
+  levels_.pop_back();
+  lock_.unlock();
+}
+
+// --- what a transaction does ---
+
+void pool_core::keep(std::uint64_t offset, std::uint64_t bytes) {
+  changed_.push_back({offset, bytes});
+  log_.append(offset, bytes, pool_step::snapshot);
+  log_.fence(pool_step::snapshot);
+}
+
+void pool_core::snapshot(std::size_t level, const void* at, std::size_t bytes) {
+  check_level(level);
+  const std::uint64_t offset = file_.offset_of(at);
+  if (offset < file_.heap_offset() || offset > file_.end() || bytes > file_.end() - offset)
+    throw_error(errc::bad_address,
+                fmt::format("pool {}: {} bytes at {} do not lie in it; snapshot objects of this pool", file_.path(),
+                            bytes, at));
+  const level_start& from = levels_.back();
+  if (bytes == 0 || heap_.is_fresh(from.heap, at, bytes) || log_.has(from.log, offset, bytes)) return;
+  keep(offset, bytes);
+}
+
+void* pool_core::allocate(std::size_t level, std::size_t bytes, std::size_t alignment) {
+  check_level(level);
+  return heap_.take(bytes, alignment);
+}
+
+void pool_core::destroy(std::size_t level, void* object) {
+  check_level(level);
+  if (object != nullptr) heap_.give_back(object);
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,408 @@
+#include "pool/pool_file.h"
+
+#include <situ/base/units.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/host.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::uint64_t least_heap_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t most_heap_bytes = std::uint64_t{1} << 45;
+constexpr std::uint32_t first_chunks = 64;  // 1 MiB
+constexpr std::uint64_t base_alignment = std::uint64_t{1} << 30;
+
+#if defined(__SANITIZE_THREAD__)
+// What ThreadSanitizer leaves a program, above the narrow bases of jobs (src/memory/job.cpp).
+constexpr std::uint64_t lowest_base = 0x0040'0000'0000;
+constexpr std::uint64_t highest_end = 0x0078'0000'0000;
+#else
+// Above the bases that jobs try first (src/memory/job.cpp), and below where programs are loaded.
+constexpr std::uint64_t lowest_base = 0x4000'0000'0000;
+constexpr std::uint64_t highest_end = 0x5400'0000'0000;
+#endif
+
+[[noreturn]] void throw_refused(const std::string& path, std::string_view what) {
+  throw_error(errc::bad_file, fmt::format("pool {}: {}", path, what));
+}
+
+void set_random(void* to, std::size_t bytes) {
+  if (::getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes))
+    throw_error(errc::bad_file, fmt::format("a new pool: no random bytes for its identity: {}", std::strerror(errno)));
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// What of this process lies within a range of addresses, as /proc/self/maps names it.
+std::string who_has(std::uint64_t begin, std::uint64_t end) {
+  std::ifstream maps{"/proc/self/maps"};
+  std::string line;
+  while (std::getline(maps, line)) {
+    unsigned long long from = 0;
+    unsigned long long to = 0;
+    int name_at = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %*s %n", &from, &to, &name_at) != 2) continue;
+    if (from >= end || to <= begin) continue;
+    const std::string named = name_at > 0 ? line.substr(static_cast<std::size_t>(name_at)) : std::string{};
+    return named.empty() ? "memory of this process" : named;
+  }
+  return "nothing that /proc/self/maps lists (is a limit on addresses set: ulimit -v?)";
+}
+
+pool_medium medium_of(int descriptor, bool is_dax) noexcept {
+  struct statfs system{};
+  const bool known = ::fstatfs(descriptor, &system) == 0;
+  if (known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) return pool_medium::volatile_memory;
+  return is_dax ? pool_medium::dax : pool_medium::page_cache;
+}
+
+// 0, or errno's value. A limit on the size of files is looked at first: the kernel would send a signal.
+int allocate_range(int descriptor, std::uint64_t from, std::uint64_t to) noexcept {
+  struct rlimit most{};
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && to > most.rlim_cur) return EFBIG;
+  int failed = 0;
+  do {
+    failed = ::posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(to - from));
+  } while (failed == EINTR);
+  return failed;
+}
+
+std::uint64_t room_of_disk(int descriptor) noexcept {
+  struct statvfs disk{};
+  return ::fstatvfs(descriptor, &disk) == 0 ? std::uint64_t{disk.f_bavail} * disk.f_frsize : 0;
+}
+
+[[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason) {
+  throw_error(errc::out_of_memory,
+              fmt::format("pool {}: {} more cannot be had: {}; its disk has {} left. Free some, or copy the pool to a "
+                          "larger disk",
+                          path, format_bytes(bytes), std::strerror(reason), format_bytes(room_of_disk(descriptor))));
+}
+
+pool_header make_header(const pool_options& options) {
+  pool_header made{};
+  std::memcpy(made.magic, pool_magic, sizeof made.magic);
+  made.version = pool_version;
+  made.page_bytes = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
+  made.architecture = pool_architecture;
+  made.chunk_bytes = static_cast<std::uint32_t>(chunk_bytes);
+  made.most_bytes = options.most_bytes;
+  made.promise = static_cast<std::uint32_t>(options.promise);
+  set_random(made.identity, sizeof made.identity);
+  return made;
+}
+
+}  // namespace
+
+void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what) {
+  throw_error(
+      errc::bad_file,
+      fmt::format("pool {}, byte {}: {}; bring the file back from a copy, or make the pool anew", path, offset, what));
+}
+
+pool_file::pool_file(std::string path, int descriptor, pool_access access) noexcept
+    : path_{std::move(path)}, descriptor_{descriptor}, access_{access} {}
+
+pool_file::pool_file(pool_file&& other) noexcept
+    : path_{std::move(other.path_)},
+      descriptor_{std::exchange(other.descriptor_, -1)},
+      access_{other.access_},
+      base_{std::exchange(other.base_, nullptr)},
+      mapped_bytes_{other.mapped_bytes_},
+      heap_offset_{other.heap_offset_},
+      salt_{other.salt_},
+      chunks_{other.chunks_},
+      most_chunks_{other.most_chunks_},
+      persist_{std::move(other.persist_)} {}
+
+pool_file::~pool_file() {
+  if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+// --- making one ---
+
+pool_file pool_file::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
+  if (options.most_bytes % chunk_bytes != 0 || options.most_bytes < least_heap_bytes ||
+      options.most_bytes > most_heap_bytes)
+    throw_error(errc::bad_argument, fmt::format("pool {}: most_bytes is {}; it is a multiple of {} from {} to {}", path,
+                                                options.most_bytes, chunk_bytes, least_heap_bytes, most_heap_bytes));
+  // Without a name until it is whole, where the file system can: who is killed leaves nothing.
+  int descriptor = above_standard(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  const bool is_nameless = descriptor >= 0;
+  if (!is_nameless && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+    descriptor = above_standard(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
+  if (descriptor < 0)
+    throw_refused(path, fmt::format("cannot be made: {}; name a file that is not there yet, in a folder that you may "
+                                    "write",
+                                    std::strerror(errno)));
+  pool_file made{path, descriptor, pool_access::write};
+  try {
+    made.lock();
+    made.fill(make_header(options), options, overrides);
+    const std::string by_number = fmt::format("/proc/self/fd/{}", descriptor);
+    if (is_nameless && ::linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      throw_refused(path, fmt::format("cannot be made: {}{}", std::strerror(errno),
+                                      errno == EEXIST ? "; open it, or name another file" : ""));
+  } catch (...) {
+    if (!is_nameless) ::unlink(path.c_str());
+    throw;
+  }
+  if (options.promise == pool_promise::machine) {
+    const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      ::fsync(folder);
+      ::close(folder);
+    }
+  }
+  return made;
+}
+
+void pool_file::fill(const pool_header& with, const pool_options& options, const pool_overrides& overrides) {
+  pool_header header = with;
+  heap_offset_ = pool_heap_offset(options.most_bytes);
+  most_chunks_ = static_cast<std::uint32_t>(options.most_bytes / chunk_bytes);
+  salt_ = add_to_check(header.identity[0], header.identity[1]);
+  const std::uint32_t chunks = std::min(first_chunks, most_chunks_);
+  if (const int failed = get_room(chunks); failed != 0)
+    throw_no_room(path_, descriptor_, heap_offset_ + chunks * chunk_bytes, failed);
+  // Anywhere, so that pools of one program rarely want the same addresses.
+  const std::uint64_t reach = pool_reach(options.most_bytes);
+  const std::uint64_t choices =
+      (highest_end - lowest_base - std::min(reach, highest_end - lowest_base)) / base_alignment;
+  constexpr int most_tries = 64;
+  for (int tries = 1; base_ == nullptr; ++tries) {
+    std::uint64_t number = 0;
+    set_random(&number, sizeof number);
+    header.base = lowest_base + number % (choices + 1) * base_alignment;
+    try {
+      map(header.base, reach, overrides);
+    } catch (const error&) {
+      if (tries == most_tries) throw;
+    }
+  }
+  persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, path_);
+  persist_.record_to(overrides.recorder);
+  write_state(chunks);
+  *at<std::uint64_t>(pool_sequence_offset) = seal(1, salt_);
+  header.check = check_of(0, &header, offsetof(pool_header, check));
+  std::memcpy(base_, &header, sizeof header);
+  persist_.flush(base_, pool_log_offset, pool_step::create);
+  persist_.fence(pool_step::create);
+  if (options.promise == pool_promise::machine && ::fsync(descriptor_) != 0)
+    throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
+}
+
+// --- opening one ---
+
+pool_file pool_file::open(const std::string& path, pool_access access, const pool_overrides& overrides) {
+  const int how = access == pool_access::write ? O_RDWR : O_RDONLY;
+  const int descriptor = above_standard(::open(path.c_str(), how | O_CLOEXEC | O_NOCTTY));
+  if (descriptor < 0)
+    throw_refused(
+        path, fmt::format("cannot be opened for {}: {}", how == O_RDWR ? "writing" : "reading", std::strerror(errno)));
+  pool_file opened{path, descriptor, access};
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) throw_refused(path, "is no regular file");
+  opened.lock();
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  pool_header header{};
+  if (file_bytes < pool_map_offset || ::pread(descriptor, &header, sizeof header, 0) != sizeof header)
+    throw_damaged(path, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
+  opened.check_header(header, file_bytes);
+  opened.heap_offset_ = pool_heap_offset(header.most_bytes);
+  opened.most_chunks_ = static_cast<std::uint32_t>(header.most_bytes / chunk_bytes);
+  opened.salt_ = add_to_check(header.identity[0], header.identity[1]);
+  opened.map(header.base, access == pool_access::write ? pool_reach(header.most_bytes) : file_bytes, overrides);
+  opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()),
+                         static_cast<pool_promise>(header.promise), path);
+  opened.persist_.record_to(overrides.recorder);
+  opened.read_state(file_bytes);
+  return opened;
+}
+
+void pool_file::lock() {
+  if (::flock(descriptor_, (may_write() ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) throw_refused(path_, fmt::format("cannot be locked: {}", std::strerror(errno)));
+  std::uint64_t writer = 0;
+  const bool is_told = ::pread(descriptor_, &writer, sizeof writer, pool_writer_offset) == sizeof writer && writer != 0;
+  throw_refused(path_,
+                fmt::format("is in use: {} has it open{}; wait until it is closed, or let all who use it open it "
+                            "for reading",
+                            may_write() ? "another process, or this one," : "a writer",
+                            is_told ? fmt::format(" (last opened for writing by process {})", writer) : ""));
+}
+
+void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes) const {
+  if (std::memcmp(header.magic, pool_magic, sizeof pool_magic) != 0)
+    throw_damaged(path_, 0, "this is no pool: it does not begin with SITUPOOL");
+  if (header.version != pool_version)
+    throw_error(errc::bad_file,
+                fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads version {}; use "
+                            "the Situ that wrote it",
+                            path_, offsetof(pool_header, version), header.version, pool_version));
+  if (header.check != check_of(0, &header, offsetof(pool_header, check)))
+    throw_damaged(path_, offsetof(pool_header, check),
+                  "the check of the header is wrong: some of its bytes have changed");
+  const long page = ::sysconf(_SC_PAGESIZE);
+  if (header.page_bytes != page || header.architecture != pool_architecture)
+    throw_error(errc::bad_file,
+                fmt::format("pool {}, byte {}: it was made on a machine with pages of {} bytes and architecture {:#x}, "
+                            "and here they are {} and {:#x}; use it there, and send its objects by messages",
+                            path_, offsetof(pool_header, page_bytes), header.page_bytes, header.architecture, page,
+                            pool_architecture));
+  const std::uint64_t reach = pool_reach(std::min(header.most_bytes, most_heap_bytes));
+  constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
+  if (header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
+      header.most_bytes < least_heap_bytes || header.most_bytes > most_heap_bytes || header.base % chunk_bytes != 0 ||
+      header.base < chunk_bytes || header.base > address_end - reach || header.promise > 1)
+    throw_damaged(path_, 0, "the header holds what no pool has, although its check is right");
+  if (file_bytes < pool_heap_offset(header.most_bytes))
+    throw_damaged(path_, file_bytes,
+                  fmt::format("the file ends, and its heap begins at byte {}: it has been cut short",
+                              pool_heap_offset(header.most_bytes)));
+}
+
+void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {
+  void* const wanted = reinterpret_cast<void*>(base);
+  void* got = MAP_FAILED;
+  bool is_dax = false;
+  if (may_write()) {
+    constexpr int writing = PROT_READ | PROT_WRITE;
+    if (!overrides.medium.has_value())
+      got = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED_NOREPLACE, descriptor_, 0);
+    is_dax = got != MAP_FAILED;
+    // A kernel refuses MAP_SYNC where the file is not on DAX.
+    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
+  } else {
+    got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);
+  }
+  const int failed = errno;
+  if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
+  if (got != wanted)
+    throw_refused(path_, fmt::format("its addresses, {:#x} to {:#x}, cannot be had: {}; there is {}. Open it before "
+                                     "that, or in another process",
+                                     base, base + bytes, got == MAP_FAILED ? std::strerror(failed) : "they are taken",
+                                     who_has(base, base + bytes)));
+  base_ = static_cast<std::byte*>(got);
+  mapped_bytes_ = bytes;
+  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax), pool_promise::process, path_);
+}
+
+void pool_file::read_state(std::uint64_t file_bytes) {
+  const auto* const first = at<const pool_state_record>(pool_state_offset);
+  const auto* const second = at<const pool_state_record>(pool_state_offset + pool_state_distance);
+  const bool first_is_right = first->check == first->right_check(salt_);
+  const bool second_is_right = second->check == second->right_check(salt_);
+  if (!first_is_right && !second_is_right)
+    throw_damaged(path_, pool_state_offset, "both copies of the heap's size are damaged");
+  const bool take_first = first_is_right && (!second_is_right || first->generation >= second->generation);
+  const std::uint64_t chunks = take_first ? first->chunks : second->chunks;
+  if (chunks == 0 || chunks > most_chunks_)
+    throw_damaged(path_, pool_state_offset, fmt::format("the heap has {} chunks, of {} at most", chunks, most_chunks_));
+  if (file_bytes < heap_offset_ + chunks * chunk_bytes)
+    throw_damaged(path_, file_bytes,
+                  fmt::format("the file ends, and its heap goes to byte {}: it has been cut short",
+                              heap_offset_ + chunks * chunk_bytes));
+  chunks_ = static_cast<std::uint32_t>(chunks);
+}
+
+void pool_file::settle() {
+  // Who was killed while it grew has written one of them.
+  const auto* const first = at<const pool_state_record>(pool_state_offset);
+  const auto* const second = at<const pool_state_record>(pool_state_offset + pool_state_distance);
+  if (std::memcmp(first, second, sizeof *first) != 0) write_state(chunks_);
+  *at<std::uint64_t>(pool_writer_offset) = static_cast<std::uint64_t>(::getpid());
+}
+
+// --- growing ---
+
+int pool_file::get_room(std::uint32_t chunks) const noexcept {
+  const std::uint64_t map_from = chunks_ == 0 ? 0 : pool_map_offset + std::uint64_t{chunks_} * 8;
+  const std::uint64_t map_to = pool_map_offset + std::uint64_t{chunks} * 8;
+  if (const int failed = allocate_range(descriptor_, map_from, map_to); failed != 0) return failed;
+  const int failed = allocate_range(descriptor_, end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
+  if (failed != 0 && ::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return errno;
+  return failed;
+}
+
+// One copy after the other: a copy is torn by a crash only while the other one is whole.
+void pool_file::write_state(std::uint32_t chunks) {
+  auto* const first = at<pool_state_record>(pool_state_offset);
+  auto* const second = at<pool_state_record>(pool_state_offset + pool_state_distance);
+  const bool first_is_right = first->check == first->right_check(salt_);
+  const bool second_is_right = second->check == second->right_check(salt_);
+  const bool first_is_old = !first_is_right || (second_is_right && first->generation < second->generation);
+  const std::uint64_t generation =
+      std::max(first_is_right ? first->generation : 0, second_is_right ? second->generation : 0);
+  pool_state_record next{generation + 1, chunks, 0};
+  next.check = next.right_check(salt_);
+  pool_state_record* const older = first_is_old ? first : second;
+  pool_state_record* const other = first_is_old ? second : first;
+  *older = next;
+  persist_.flush(older, sizeof next, pool_step::grow_first);
+  persist_.fence(pool_step::grow_first);
+  *other = next;
+  persist_.flush(other, sizeof next, pool_step::grow_second);
+  persist_.fence(pool_step::grow_second);
+  chunks_ = chunks;
+}
+
+void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
+  const std::uint32_t left = most_chunks_ - chunks_;
+  if (least > left)
+    throw_error(errc::out_of_memory,
+                fmt::format("pool {}: it has {} of at most {}, and {} more are needed; make a pool with a larger "
+                            "most_bytes, and bring the objects there",
+                            path_, format_bytes(chunks_ * chunk_bytes), format_bytes(most_chunks_ * chunk_bytes),
+                            format_bytes(least * chunk_bytes)));
+  std::uint32_t more = std::clamp(wanted, least, left);
+  int failed = get_room(chunks_ + more);
+  if (failed != 0 && more != least) {
+    more = least;
+    failed = get_room(chunks_ + more);
+  }
+  if (failed != 0) throw_no_room(path_, descriptor_, more * chunk_bytes, failed);
+  // The new length of the file has to be there before the state says so.
+  if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor_) != 0)
+    throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
+  write_state(chunks_ + more);
+}
+
+pool_file::private_writing::private_writing(pool_file& of) : of_{of} {
+  if (of_.may_write()) return;
+  if (::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ | PROT_WRITE) != 0)
+    throw_refused(of_.path_, fmt::format("its last transaction is incomplete, and there is no memory for a copy of its "
+                                         "own ({}); open it for writing once",
+                                         std::strerror(errno)));
+}
+pool_file::private_writing::~private_writing() {
+  if (!of_.may_write()) ::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ);
+}
+
+}  // namespace situ::detail

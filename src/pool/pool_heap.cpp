@@ -1,0 +1,483 @@
+#include "pool/pool_heap.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace situ::detail {
+namespace {
+
+constexpr std::size_t largest_slab_alignment = 64;  // what sizeof(slab_header) keeps
+constexpr std::size_t largest_alignment = 4096;
+
+// Bits of a word of a slab that stand for blocks.
+constexpr std::uint64_t blocks_in_word(std::uint32_t blocks, std::uint32_t word) noexcept {
+  if (blocks >= 64 * (word + 1)) return ~std::uint64_t{0};
+  return blocks <= 64 * word ? 0 : (std::uint64_t{1} << (blocks - 64 * word)) - 1;
+}
+
+}  // namespace
+
+// --- runs ---
+
+void chunk_runs::insert(std::uint32_t first, std::uint32_t chunks) {
+  total_ += chunks;
+  auto after = by_first_.lower_bound(first);
+  if (after != by_first_.end() && after->first == first + chunks) {
+    chunks += after->second;
+    by_size_.erase({after->second, after->first});
+    after = by_first_.erase(after);
+  }
+  if (after != by_first_.begin()) {
+    const auto before = std::prev(after);
+    if (before->first + before->second == first) {
+      first = before->first;
+      chunks += before->second;
+      by_size_.erase({before->second, before->first});
+      by_first_.erase(before);
+    }
+  }
+  by_first_.emplace(first, chunks);
+  by_size_.emplace(chunks, first);
+}
+
+std::uint32_t chunk_runs::take(std::uint32_t chunks) {
+  const auto found = by_size_.lower_bound({chunks, 0});
+  if (found == by_size_.end()) return no_chunk;
+  const auto [length, first] = *found;
+  by_size_.erase(found);
+  by_first_.erase(first);
+  total_ -= chunks;
+  if (length != chunks) {
+    by_first_.emplace(first + chunks, length - chunks);
+    by_size_.emplace(length - chunks, first + chunks);
+  }
+  return first;
+}
+
+std::uint32_t chunk_runs::chunks_before(std::uint32_t end) const noexcept {
+  if (by_first_.empty()) return 0;
+  const auto last = std::prev(by_first_.end());
+  return last->first + last->second == end ? last->second : 0;
+}
+
+// --- reading ---
+
+void pool_heap::note_slab(std::uint32_t first, const run_entry& entry) {
+  std::fill_n(first_of_.begin() + first, entry.chunks, first + 1);
+  class_of_slab_[first] = entry.size_class;
+  partial_[entry.size_class].push_back(first);
+  ++slab_count_[entry.size_class];
+}
+
+void pool_heap::read() {
+  const std::uint32_t chunks = file_.chunks();
+  first_of_.assign(chunks, 0);
+  class_of_slab_.assign(chunks, 0);
+  slabs_.resize(chunks);
+  std::uint32_t free_from = 0;
+  for (std::uint32_t i = 0; i < chunks;) {
+    if (*map_word(i) == 0) {
+      ++i;
+      continue;
+    }
+    run_entry entry;
+    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > chunks - i)
+      throw_damaged(file_.path(), file_.offset_of(map_word(i)), fmt::format("the entry of chunk {} is damaged", i));
+    if (free_from != i) free_.insert(free_from, i - free_from);
+    if (entry.kind == run_kind::slab) {
+      note_slab(i, entry);
+    } else {
+      large_.emplace_hint(large_.end(), i, large_run{entry.chunks});
+    }
+    i += entry.chunks;
+    free_from = i;
+  }
+  if (free_from != chunks) free_.insert(free_from, chunks - free_from);
+}
+
+pool_heap::slab& pool_heap::load(std::uint32_t first) {
+  if (slabs_[first] != nullptr) return *slabs_[first];
+  const slab_header& header = *header_of(first);
+  auto read = std::make_unique<slab>();
+  read->first = first;
+  read->size_class = class_of_slab_[first];
+  read->is_published = true;
+  read->is_listed = true;  // as all that have not been read
+  const std::uint32_t blocks = pool_slab_blocks(read->size_class);
+  bool is_sound = header.check == slab_header::right_check(file_.salt(), first, read->size_class);
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    read->taken[i] = header.live[i];
+    read->used += static_cast<std::uint32_t>(std::popcount(header.live[i]));
+    is_sound = is_sound && (header.live[i] & ~blocks_in_word(blocks, i)) == 0;
+  }
+  if (!is_sound)
+    throw_damaged(file_.path(), file_.offset_of(&header),
+                  fmt::format("the head of the slab in chunk {} is damaged", first));
+  slabs_[first] = std::move(read);
+  return *slabs_[first];
+}
+
+// --- runs of chunks ---
+
+std::uint32_t pool_heap::take_run(std::uint64_t chunks) {
+  const std::uint64_t most = file_.most_chunks();
+  const auto asked = static_cast<std::uint32_t>(std::min(chunks, most + 1));
+  const std::uint32_t first = free_.take(asked);
+  if (first != no_chunk) return first;
+  const std::uint32_t before = file_.chunks();
+  const std::uint32_t least = asked - free_.chunks_before(before);
+  file_.grow(least, std::max(least, std::max<std::uint32_t>(before / 4, 64)));
+  const std::uint32_t now = file_.chunks();
+  first_of_.resize(now, 0);
+  class_of_slab_.resize(now, 0);
+  slabs_.resize(now);
+  free_.insert(before, now - before);
+  return free_.take(asked);
+}
+
+std::uint32_t pool_heap::take_log_run(std::uint64_t chunks) {
+  const std::uint32_t first = take_run(chunks);
+  log_runs_.emplace_back(first, static_cast<std::uint32_t>(chunks));
+  return first;
+}
+
+void pool_heap::free_log_runs() {
+  for (const auto& [first, chunks] : log_runs_) free_.insert(first, chunks);
+  log_runs_.clear();
+}
+
+// --- slabs ---
+
+void pool_heap::list(slab& of) {
+  if (of.is_listed) return;
+  of.is_listed = true;
+  partial_[of.size_class].push_back(of.first);
+}
+
+void pool_heap::unlist(slab& of) {
+  if (!of.is_listed) return;
+  of.is_listed = false;
+  auto& slabs = partial_[of.size_class];
+  slabs.erase(std::prev(std::find(slabs.rbegin(), slabs.rend(), of.first).base()));
+}
+
+void pool_heap::free_slab(slab& of) {
+  unlist(of);
+  const std::uint32_t first = of.first;
+  const std::uint32_t chunks = size_classes[of.size_class].chunks;
+  --slab_count_[of.size_class];
+  std::fill_n(first_of_.begin() + first, chunks, 0);
+  slabs_[first] = nullptr;
+  free_.insert(first, chunks);
+}
+
+pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
+  const auto chunks = static_cast<std::uint32_t>(size_classes[size_class].chunks);
+  const std::uint32_t first = take_run(chunks);
+  auto made = std::make_unique<slab>();
+  made->first = first;
+  made->size_class = static_cast<std::uint8_t>(size_class);
+  made->is_listed = true;
+  note_slab(first, {run_kind::slab, made->size_class, chunks});
+  slabs_[first] = std::move(made);
+  return *slabs_[first];
+}
+
+pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
+  auto& slabs = partial_[size_class];
+  while (!slabs.empty()) {
+    slab& last = load(slabs.back());
+    if (last.used != pool_slab_blocks(size_class)) return last;
+    last.is_listed = false;
+    slabs.pop_back();
+  }
+  return make_slab(size_class);
+}
+
+std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
+  const std::uint32_t blocks = pool_slab_blocks(from.size_class);
+  std::uint32_t word = from.hint;
+  while ((~from.taken[word] & blocks_in_word(blocks, word)) == 0) ++word;
+  from.hint = word;
+  const auto bit = static_cast<std::uint32_t>(std::countr_one(from.taken[word]));
+  from.taken[word] |= std::uint64_t{1} << bit;
+  ++from.used;
+  const std::uint32_t index = word * 64 + bit;
+  std::byte* const block = block_at(from, index);
+  fresh_.push_back({block, bytes, from.first, index, false});
+  return block;
+}
+
+std::byte* pool_heap::take_large(std::size_t bytes) {
+  const std::uint64_t chunks = bytes / chunk_bytes + (bytes % chunk_bytes != 0 ? 1 : 0);
+  const std::uint32_t first = take_run(chunks);
+  const auto taken = static_cast<std::uint32_t>(chunks);
+  large_.emplace(first, large_run{taken, large_state::taken, false});
+  fresh_.push_back({address(first), bytes, first, taken, true});
+  return address(first);
+}
+
+// --- a transaction's blocks ---
+
+std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
+  if (!std::has_single_bit(alignment) || alignment > largest_alignment)
+    throw_error(errc::bad_argument, fmt::format("pool {}: an alignment of {}; it is a power of two up to {}",
+                                                file_.path(), alignment, largest_alignment));
+  // A block of a class that is a multiple of the alignment has it.
+  const std::size_t asked = std::max<std::size_t>(bytes, 1);
+  const std::size_t rounded = (asked + alignment - 1) / alignment * alignment;
+  if (rounded > largest_class_bytes || alignment > largest_slab_alignment || rounded < asked) return take_large(asked);
+  return take_of(slab_with_room(class_of(rounded)), asked);
+}
+
+bool pool_heap::find(const void* at, block_ref& into) {
+  const std::uint64_t offset = file_.offset_of(at);
+  if (offset < file_.heap_offset() || offset >= file_.end()) return false;
+  const auto chunk = static_cast<std::uint32_t>((offset - file_.heap_offset()) / chunk_bytes);
+  auto* const block = static_cast<std::byte*>(const_cast<void*>(at));
+  if (first_of_[chunk] == 0) {
+    const auto found = large_.find(chunk);
+    if (found == large_.end() || block != address(chunk)) return false;
+    into = {block, 0, chunk, found->second.chunks, true};
+    return true;
+  }
+  const slab& in = load(first_of_[chunk] - 1);
+  const std::byte* const blocks = block_at(in, 0);
+  if (block < blocks) return false;
+  const block_index where =
+      index_of(static_cast<std::uint64_t>(block - blocks), size_classes[in.size_class].reciprocal);
+  if (!where.exact || where.index >= pool_slab_blocks(in.size_class)) return false;
+  into = {block, 0, in.first, static_cast<std::uint32_t>(where.index), false};
+  return true;
+}
+
+bool pool_heap::is_live(const block_ref& block) {
+  if (block.is_large) return large_.at(block.first).state != large_state::going;
+  const slab& in = *slabs_[block.first];
+  const std::uint64_t bit = std::uint64_t{1} << block.index % 64;
+  return (in.taken[block.index / 64] & ~in.leaving[block.index / 64] & bit) != 0;
+}
+
+bool pool_heap::is_block(const void* at) {
+  block_ref found{};
+  return find(at, found) && is_live(found);
+}
+
+void pool_heap::give_back(const void* block) {
+  block_ref found{};
+  if (!find(block, found) || !is_live(found))
+    throw_error(errc::bad_address,
+                fmt::format("pool {}: {} is not the start of an object of it that is there; destroy what `make`, "
+                            "`make_array` or `allocate` of this pool returned, once",
+                            file_.path(), block));
+  going_.push_back(found);
+  if (found.is_large) {
+    large_.at(found.first).state = large_state::going;
+  } else {
+    slab& in = *slabs_[found.first];
+    in.leaving[found.index / 64] |= std::uint64_t{1} << found.index % 64;
+    ++in.going;
+  }
+}
+
+void pool_heap::undo(mark from) {
+  for (; going_.size() > from.going; going_.pop_back()) {
+    const block_ref& each = going_.back();
+    if (each.is_large) {
+      large_run& run = large_.at(each.first);
+      run.state = run.is_published ? large_state::live : large_state::taken;
+    } else {
+      slab& in = *slabs_[each.first];
+      in.leaving[each.index / 64] &= ~(std::uint64_t{1} << each.index % 64);
+      --in.going;
+    }
+  }
+  for (; fresh_.size() > from.fresh; fresh_.pop_back()) {
+    const block_ref& each = fresh_.back();
+    if (each.is_large) {
+      large_.erase(each.first);
+      free_.insert(each.first, each.index);
+      continue;
+    }
+    slab& in = *slabs_[each.first];
+    in.taken[each.index / 64] &= ~(std::uint64_t{1} << each.index % 64);
+    in.hint = std::min(in.hint, each.index / 64);
+    --in.used;
+    if (in.used == 0 && !in.is_published) {
+      free_slab(in);
+    } else {
+      list(in);
+    }
+  }
+}
+
+bool pool_heap::is_fresh(mark from, const void* at, std::size_t bytes) const noexcept {
+  // The last few: what was made is mostly set at once. What is not found is snapshotted, which is right, too.
+  constexpr std::size_t looked_at = 16;
+  const std::size_t end = std::max(from.fresh, fresh_.size() - std::min(fresh_.size(), looked_at));
+  for (std::size_t i = fresh_.size(); i > end; --i) {
+    const block_ref& each = fresh_[i - 1];
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - each.at);
+    if (offset <= each.bytes && bytes <= each.bytes - offset) return true;
+  }
+  return false;
+}
+
+// --- the commit ---
+
+void pool_heap::plan(std::vector<heap_word>& words) {
+  words.clear();
+  emptied_.clear();
+  new_heads_.clear();
+  touched_.clear();
+  for (const block_ref& each : fresh_) {
+    if (!each.is_large) {
+      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+    } else if (large_.at(each.first).state != large_state::going) {
+      words.push_back({map_word(each.first), run_entry{run_kind::large, 0, each.index}.pack(each.first, file_.salt())});
+    }
+  }
+  for (const block_ref& each : going_) {
+    if (!each.is_large) {
+      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+    } else if (large_.at(each.first).is_published) {
+      words.push_back({map_word(each.first), 0});
+    }
+  }
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  for (std::size_t i = 0; i < touched_.size();) {
+    const std::size_t begin = i;
+    const auto first = static_cast<std::uint32_t>(touched_[i] / 16);
+    while (i < touched_.size() && touched_[i] / 16 == first) ++i;
+    plan_slab(*slabs_[first], {touched_.data() + begin, i - begin}, words);
+  }
+  std::sort(words.begin(), words.end(), [](const heap_word& a, const heap_word& b) { return a.at < b.at; });
+}
+
+void pool_heap::plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words) {
+  slab_header* const header = header_of(of.first);
+  if (of.used == of.going) {
+    // Empty: off the map, unless it is the last of its class, which the next block would need again.
+    const auto others =
+        static_cast<std::uint32_t>(std::count_if(emptied_.begin(), emptied_.end(), [&](std::uint32_t each) {
+          return slabs_[each]->size_class == of.size_class;
+        }));
+    if (!of.is_published || slab_count_[of.size_class] - others > 1) {
+      emptied_.push_back(of.first);
+      if (of.is_published) words.push_back({map_word(of.first), 0});
+      return;
+    }
+  }
+  if (of.is_published) {
+    for (const std::uint64_t each : touched) {
+      const std::uint64_t word = each % 16;
+      words.push_back({&header->live[word], of.taken[word] & ~of.leaving[word]});
+    }
+    return;
+  }
+  slab_header made{};
+  made.check = slab_header::right_check(file_.salt(), of.first, of.size_class);
+  for (std::size_t word = 0; word < of.taken.size(); ++word) made.live[word] = of.taken[word] & ~of.leaving[word];
+  *header = made;
+  new_heads_.push_back(of.first);
+  const run_entry entry{run_kind::slab, of.size_class, size_classes[of.size_class].chunks};
+  words.push_back({map_word(of.first), entry.pack(of.first, file_.salt())});
+}
+
+void pool_heap::for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const {
+  for (const std::uint32_t first : new_heads_) visit(address(first), sizeof(slab_header));
+  // Blocks that were taken one after the other mostly lie so.
+  for (std::size_t i = 0; i < fresh_.size();) {
+    const std::byte* const begin = fresh_[i].at;
+    const std::byte* end = begin + fresh_[i].bytes;
+    for (++i; i < fresh_.size() && fresh_[i].at >= end && fresh_[i].at - end < 64; ++i)
+      end = fresh_[i].at + fresh_[i].bytes;
+    visit(begin, static_cast<std::size_t>(end - begin));
+  }
+}
+
+void pool_heap::complete() {
+  for (const std::uint32_t first : new_heads_) slabs_[first]->is_published = true;
+  for (const block_ref& each : fresh_) {
+    if (!each.is_large) continue;
+    large_run& run = large_.at(each.first);
+    run.is_published = true;
+    if (run.state == large_state::taken) run.state = large_state::live;
+  }
+  for (const block_ref& each : going_) {
+    if (each.is_large) {
+      large_.erase(each.first);
+      free_.insert(each.first, each.index);
+      continue;
+    }
+    slab& in = *slabs_[each.first];
+    const std::uint64_t bit = std::uint64_t{1} << each.index % 64;
+    in.taken[each.index / 64] &= ~bit;
+    in.leaving[each.index / 64] &= ~bit;
+    in.hint = std::min(in.hint, each.index / 64);
+    --in.used;
+    --in.going;
+    list(in);
+  }
+  for (const std::uint32_t first : emptied_) free_slab(*slabs_[first]);
+  emptied_.clear();
+  new_heads_.clear();
+  fresh_.clear();
+  going_.clear();
+}
+
+// --- looking ---
+
+void pool_heap::look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const {
+  const auto add = [&](void* block, std::size_t bytes) {
+    ++into.blocks;
+    into.block_bytes += bytes;
+    if (visit != nullptr) (*visit)(block, bytes);
+  };
+  for (std::uint32_t i = 0; i < file_.chunks();) {
+    run_entry entry;
+    if (*map_word(i) == 0) {
+      ++i;
+      continue;
+    }
+    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > file_.chunks() - i) {
+      into.damage.push_back(fmt::format("byte {}: the entry of chunk {} is damaged", file_.offset_of(map_word(i)), i));
+      ++i;
+      continue;
+    }
+    if (entry.kind == run_kind::large) {
+      add(address(i), entry.chunks * chunk_bytes);
+    } else {
+      look_at_slab(into, i, entry.size_class, add);
+    }
+    i += entry.chunks;
+  }
+}
+
+void pool_heap::look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
+                             const std::function<void(void*, std::size_t)>& add) const {
+  ++into.slabs;
+  const slab_header& header = *header_of(first);
+  const std::uint32_t blocks = pool_slab_blocks(size_class);
+  if (header.check != slab_header::right_check(file_.salt(), first, size_class))
+    into.damage.push_back(
+        fmt::format("byte {}: the head of the slab in chunk {} is damaged", file_.offset_of(&header), first));
+  for (std::uint32_t word = 0; word < 16; ++word) {
+    if ((header.live[word] & ~blocks_in_word(blocks, word)) != 0)
+      into.damage.push_back(fmt::format("byte {}: the slab in chunk {} has blocks that it has no room for",
+                                        file_.offset_of(&header.live[word]), first));
+    for (std::uint64_t bits = header.live[word] & blocks_in_word(blocks, word); bits != 0; bits &= bits - 1) {
+      const std::uint32_t index = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      const std::size_t bytes = size_classes[size_class].bytes;
+      add(address(first) + sizeof(slab_header) + index * bytes, bytes);
+    }
+  }
+}
+
+}  // namespace situ::detail

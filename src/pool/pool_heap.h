@@ -1,0 +1,177 @@
+// The allocator of a pool: runs of chunks, slabs of blocks, as in a place's segment (memory/heap_map.h), by the same
+// size classes. What makes it another one: here memory is given in two steps. A transaction *takes* blocks, which
+// changes nothing in the file; its commit *publishes* them, by the log, with everything else. So a block belongs to its
+// transaction until it is published, and who is killed before that has leaked nothing. docs/decisions/0021-pools.md
+// says why the segment's heap cannot do it.
+//
+//   in the file: the map (what each run is), in each slab a bit for each block that is live
+//   here:        what is taken, which runs are free, which slabs may have room: made anew at each opening
+//
+// Invariants
+//   1. A block is live in the file iff a complete transaction has published it and none has published its end.
+//   2. slab::taken = live in the file + taken by the transaction under way; slab::going is a subset of it: what the
+//      transaction gives back. Nobody else gets a block that is going until the commit is complete.
+//   3. Free runs are those chunks that no run of the file covers and nobody has taken. They hold no entry of the map.
+//   4. Slabs are read when they are first needed; until then `runs_` has their number alone, and they count as having
+//      room.
+//
+// Not thread-safe: one transaction at a time.
+#pragma once
+
+#include "pool/format.h"
+#include "pool/pool_file.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace situ::detail {
+
+// Free chunks as runs, merged with their neighbours; the smallest that is large enough is taken.
+class chunk_runs {
+ public:
+  void insert(std::uint32_t first, std::uint32_t chunks);
+  // The first of so many, or no_chunk.
+  [[nodiscard]] std::uint32_t take(std::uint32_t chunks);
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  // Of the run that ends at the end of the heap.
+  [[nodiscard]] std::uint32_t chunks_before(std::uint32_t end) const noexcept;
+
+ private:
+  std::map<std::uint32_t, std::uint32_t> by_first_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_size_;
+  std::uint64_t total_ = 0;
+};
+
+// A word of the allocator in the file that a commit changes.
+struct heap_word {
+  std::uint64_t* at;
+  std::uint64_t value;
+};
+
+class pool_heap {
+ public:
+  explicit pool_heap(pool_file& file) noexcept : file_{file} {}
+
+  // Reads the map. Throws bad_file.
+  void read();
+
+  // --- for a transaction ---
+
+  struct mark {
+    std::size_t fresh = 0;
+    std::size_t going = 0;
+  };
+  [[nodiscard]] mark here() const noexcept { return {fresh_.size(), going_.size()}; }
+  // A block of the transaction's. Grows the pool. Throws out_of_memory.
+  [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment);
+  // Gives a block back once the transaction completes. Throws bad_address.
+  void give_back(const void* block);
+  // Of what was taken and given back since: nothing.
+  void undo(mark from);
+  // Whether a range lies in a block that was taken since.
+  [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept;
+  // Whether this is the start of a block that will be live once the transaction completes.
+  [[nodiscard]] bool is_block(const void* at);
+  [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
+
+  // The words to change, by rising address, without doubles; and heads of new slabs, which are written at once, since
+  // nothing leads to them yet.
+  void plan(std::vector<heap_word>& words);
+  // Of what is new: visit(at, bytes) for each range to flush.
+  void for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const;
+  // The words are changed, and the transaction is complete.
+  void complete();
+
+  // --- for the log ---
+
+  // Chunks that no run in the file covers, until free_log_runs. Throws out_of_memory.
+  [[nodiscard]] std::uint32_t take_log_run(std::uint64_t chunks);
+  void free_log_runs();
+
+  // --- to look at ---
+
+  [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
+  // Of the file, all of it; needs no transaction under way. Adds to damage what is not sound.
+  void look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const;
+
+ private:
+  struct slab {
+    std::uint32_t first = 0;
+    std::uint8_t size_class = 0;
+    bool is_published = false;
+    bool is_listed = false;  // in partial_
+    std::uint32_t used = 0;  // taken blocks
+    std::uint32_t going = 0;
+    std::uint32_t hint = 0;  // no word before it has room
+    std::array<std::uint64_t, 16> taken{};
+    std::array<std::uint64_t, 16> leaving{};
+  };
+  // A block that was taken or is going: of a slab its index, of a large run its chunks.
+  struct block_ref {
+    std::byte* at;
+    std::size_t bytes;  // as asked for; of those that are going: unused
+    std::uint32_t first;
+    std::uint32_t index;
+    bool is_large;
+  };
+  enum class large_state : std::uint8_t { taken, live, going };
+  struct large_run {
+    std::uint32_t chunks = 0;
+    large_state state = large_state::live;
+    bool is_published = true;
+  };
+
+  [[nodiscard]] std::byte* address(std::uint32_t chunk) const noexcept {
+    return file_.base() + file_.heap_offset() + std::uint64_t{chunk} * chunk_bytes;
+  }
+  [[nodiscard]] slab_header* header_of(std::uint32_t first) const noexcept {
+    return reinterpret_cast<slab_header*>(address(first));
+  }
+  [[nodiscard]] std::uint64_t* map_word(std::uint32_t chunk) const noexcept {
+    return file_.at<std::uint64_t>(pool_map_offset) + chunk;
+  }
+  [[nodiscard]] std::byte* block_at(const slab& of, std::uint32_t index) const noexcept {
+    return address(of.first) + sizeof(slab_header) + std::size_t{index} * size_classes[of.size_class].bytes;
+  }
+  [[nodiscard]] std::uint32_t take_run(std::uint64_t chunks);
+  [[nodiscard]] slab& load(std::uint32_t first);
+  [[nodiscard]] slab& slab_with_room(unsigned size_class);
+  [[nodiscard]] slab& make_slab(unsigned size_class);
+  [[nodiscard]] std::byte* take_of(slab& from, std::size_t bytes);
+  [[nodiscard]] std::byte* take_large(std::size_t bytes);
+  [[nodiscard]] bool find(const void* at, block_ref& into);
+  [[nodiscard]] bool is_live(const block_ref& block);
+  void list(slab& of);
+  void unlist(slab& of);
+  void free_slab(slab& of);
+  void note_slab(std::uint32_t first, const run_entry& entry);
+  void plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words);
+  void look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
+                    const std::function<void(void*, std::size_t)>& add) const;
+
+  pool_file& file_;
+  chunk_runs free_;
+  std::vector<std::uint32_t> first_of_;       // by chunk: 1 + the first chunk of the slab that it lies in; 0: none
+  std::vector<std::uint8_t> class_of_slab_;   // by the slab's first chunk
+  std::vector<std::unique_ptr<slab>> slabs_;  // by the first chunk, where it was read
+  std::map<std::uint32_t, large_run> large_;  // by the first chunk
+  std::array<std::vector<std::uint32_t>, class_count> partial_;  // slabs that may have room
+  std::array<std::uint32_t, class_count> slab_count_{};
+  std::vector<block_ref> fresh_;
+  std::vector<block_ref> going_;
+  // Of the commit under way: slabs that it takes off the map, slabs that it puts there, words of slabs that it changes.
+  std::vector<std::uint32_t> emptied_;
+  std::vector<std::uint32_t> new_heads_;
+  std::vector<std::uint64_t> touched_;  // 16 a first chunk
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> log_runs_;
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,151 @@
+// Roots by name, and what a pool tells of itself.
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "pool/pool_core.h"
+
+namespace situ::detail {
+
+pool_root* pool_core::find_root(std::string_view name) const {
+  for (std::uint32_t i = 0; i < pool_root_count; ++i) {
+    pool_root& each = roots()[i];
+    if (each.is_empty()) continue;
+    if (each.check != each.right_check(file_.salt()))
+      throw_damaged(file_.path(), file_.offset_of(&each), fmt::format("root {} is damaged", i));
+    if (each.text() == name) return &each;
+  }
+  return nullptr;
+}
+
+void* pool_core::root(std::string_view name, const pool_type& type) {
+  const std::lock_guard guard{lock_};
+  const pool_root* const found = find_root(name);
+  if (found == nullptr) return nullptr;
+  const std::uint64_t fingerprint = deep_fingerprint(*type.descriptor);
+  if (found->fingerprint != fingerprint || found->bytes != type.bytes)
+    throw_error(
+        errc::bad_file,
+        fmt::format("pool {}, byte {}: root '{}' was stored as an object of {} bytes with fingerprint {:016x}, "
+                    "and the program's {} has {} bytes and {:016x}: the name or a field of this type, or of one "
+                    "that it leads to, is another one now. Open it with the type that it was stored with",
+                    file_.path(), file_.offset_of(found), name, found->bytes, found->fingerprint, type.name, type.bytes,
+                    fingerprint));
+  const bool is_within =
+      found->offset >= file_.heap_offset() && found->offset <= file_.end() && type.bytes <= file_.end() - found->offset;
+  if (!is_within)
+    throw_damaged(file_.path(), file_.offset_of(found), fmt::format("root '{}' leads out of the pool", name));
+  return file_.base() + found->offset;
+}
+
+void pool_core::set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type) {
+  check_level(level);
+  if (name.empty() || name.size() >= pool_root_name_bytes || name.find('\0') != std::string_view::npos)
+    throw_error(errc::bad_argument,
+                fmt::format("pool {}: '{}' is no name of a root: it has 1 to {} bytes, none of them "
+                            "zero",
+                            file_.path(), name, pool_root_name_bytes - 1));
+  if (object != nullptr && !heap_.is_block(object))
+    throw_error(errc::bad_address,
+                fmt::format("pool {}: root '{}' cannot be {}, which is not the start of an object of this pool; `make` "
+                            "it in this pool",
+                            file_.path(), name, object));
+  pool_root* at = find_root(name);
+  if (at == nullptr && object == nullptr) return;
+  if (at == nullptr) {
+    at = std::find_if(roots(), roots() + pool_root_count, [](const pool_root& each) { return each.is_empty(); });
+    if (at == roots() + pool_root_count)
+      throw_error(errc::bad_argument,
+                  fmt::format("pool {}: it has {} roots, the most there can be; let one root lead to "
+                              "several objects",
+                              file_.path(), pool_root_count));
+  }
+  keep(file_.offset_of(at), sizeof *at);
+  pool_root next{};
+  if (object != nullptr) {
+    name.copy(next.name, sizeof next.name);
+    next.offset = file_.offset_of(object);
+    next.fingerprint = deep_fingerprint(*type.descriptor);
+    next.bytes = type.bytes;
+    next.check = next.right_check(file_.salt());
+  }
+  *at = next;
+}
+
+// --- what it tells of itself ---
+
+pool_info pool_core::info() {
+  const std::lock_guard guard{lock_};
+  const pool_header& header = file_.header();
+  pool_info told;
+  told.path = file_.path();
+  told.base = reinterpret_cast<std::uintptr_t>(file_.base());
+  told.version = header.version;
+  told.heap_bytes = file_.chunks() * chunk_bytes;
+  told.free_bytes = heap_.free_chunks() * chunk_bytes;
+  told.most_bytes = header.most_bytes;
+  told.transactions = log_.sequence() - 1;
+  told.promise = static_cast<pool_promise>(header.promise);
+  told.medium = name(file_.persist().medium());
+  told.primitive = name(file_.persist().primitive());
+  told.restored_ranges = restored_ranges_;
+  told.restored_bytes = restored_bytes_;
+  for (std::uint32_t i = 0; i < pool_root_count; ++i) {
+    const pool_root& each = roots()[i];
+    if (!each.is_empty()) told.roots.push_back({std::string{each.text()}, each.offset, each.bytes, each.fingerprint});
+  }
+  return told;
+}
+
+void pool_core::check_head(pool_findings& into) const {
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::uint64_t offset = pool_state_offset + i * pool_state_distance;
+    const auto& copy = *file_.at<const pool_state_record>(offset);
+    if (copy.check != copy.right_check(file_.salt()) || copy.chunks != file_.chunks())
+      into.damage.push_back(
+          fmt::format("byte {}: a copy of the heap's size is damaged; opening for writing mends it", offset));
+  }
+  if (!is_sealed(*file_.at<const std::uint64_t>(pool_sequence_offset), file_.salt()))
+    into.damage.push_back(fmt::format("byte {}: the number of the log's transaction is damaged", pool_sequence_offset));
+}
+
+void pool_core::check_roots(pool_findings& into) const {
+  std::set<std::uint64_t> wanted;
+  for (std::uint32_t i = 0; i < pool_root_count; ++i) {
+    const pool_root& each = roots()[i];
+    if (each.is_empty()) continue;
+    if (each.check != each.right_check(file_.salt())) {
+      into.damage.push_back(fmt::format("byte {}: root {} is damaged", file_.offset_of(&each), i));
+    } else {
+      wanted.insert(each.offset);
+    }
+  }
+  const std::function<void(void*, std::size_t)> visit = [&](void* block, std::size_t) {
+    wanted.erase(file_.offset_of(block));
+  };
+  pool_findings uncounted;
+  heap_.look(uncounted, &visit);
+  for (const std::uint64_t offset : wanted)
+    into.damage.push_back(fmt::format("byte {}: a root leads here, and no object is here", offset));
+}
+
+pool_findings pool_core::check() {
+  const std::lock_guard guard{lock_};
+  pool_findings found;
+  check_head(found);
+  heap_.look(found, nullptr);
+  check_roots(found);
+  return found;
+}
+
+void pool_core::for_each_block(const std::function<void(void*, std::size_t)>& visit) {
+  const std::lock_guard guard{lock_};
+  pool_findings found;
+  heap_.look(found, &visit);
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,77 @@
+// The log of a pool: what lay where a transaction writes, so that it can be brought back.
+//
+// Invariants
+//   1. An entry is valid while its check is right for the sequence word in the file. So one store to that word ends all
+//      of them at once, and a torn entry is none.
+//   2. An entry is where it stays (fence) before a byte of its range is changed; what the range holds afterwards is
+//      where it stays before the sequence changes.
+//   3. Entries are read from the front until one is not valid, and applied from the last to the first: what a range
+//      held first is brought back last.
+//   4. Entries behind the position, which a nested transaction's abort has left, may be valid still. They do no harm:
+//      each holds what its range held at some time within this transaction, and whoever changes the range afterwards
+//      writes an entry in front of them, or over them.
+//   5. A part that the log goes on in lies in chunks that no entry of the map names. They are free as soon as the
+//      sequence has changed, so nobody has to give them back.
+//
+// Source: libpmemobj's undo log (ulog), ARIES for the order. Not thread-safe: one transaction at a time.
+#pragma once
+
+#include "pool/format.h"
+#include "pool/pool_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace situ::detail {
+
+class pool_heap;
+
+class undo_log {
+ public:
+  struct position {
+    std::uint64_t at = 0;   // in the file, of the next entry
+    std::uint64_t end = 0;  // of the part that it lies in
+    std::size_t entries = 0;
+  };
+
+  undo_log(pool_file& file, pool_heap& heap) noexcept : file_{file}, heap_{heap} {}
+
+  // Reads what the file holds; no entries where it was closed, or its last transaction was complete. Throws bad_file.
+  void read();
+  [[nodiscard]] bool is_empty() const noexcept { return entries_.empty(); }
+  [[nodiscard]] position here() const noexcept { return here_; }
+
+  // Keeps a range; it is not where it stays before fence(). Throws out_of_memory.
+  void append(std::uint64_t offset, std::uint64_t bytes, pool_step step);
+  // Whether one of the last few entries since a position keeps this range.
+  [[nodiscard]] bool has(const position& from, std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  void fence(pool_step step) { file_.persist().fence(step); }
+  // Brings back all entries from a position on, and forgets them. Returns the bytes.
+  std::uint64_t restore(position from);
+  // Ends all entries. Throws bad_file where the device fails.
+  void end(pool_step step);
+  // Of all entries: what they keep, in order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const std::uint64_t each : entries_) {
+      const auto* const entry = file_.at<const log_entry>(each);
+      visit(entry->offset, entry->bytes);
+    }
+  }
+  [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_ >> 16; }
+
+ private:
+  void go_on(std::uint64_t bytes, pool_step step);
+  void write_entry(const log_entry& header, pool_step step);
+  void begin_anew() noexcept;
+
+  pool_file& file_;
+  pool_heap& heap_;
+  std::uint64_t sequence_ = 0;  // the word
+  position here_;
+  std::uint64_t part_bytes_ = 0;        // of the last part that was taken
+  std::vector<std::uint64_t> entries_;  // where undo entries lie
+};
+
+}  // namespace situ::detail
