@@ -7,7 +7,7 @@
 // what is noted.
 //
 // Each flush and fence has a step, its name: so a recorder can say at which point of the implementation a run may be
-// cut, and a test can leave one out. Not thread-safe: a pool has one at a time who writes.
+// cut, and a test can leave one out (tests/pool/crash_test.cpp). Not thread-safe: a pool has one at a time who writes.
 #pragma once
 
 #include <situ/pool/pool.h>
@@ -24,13 +24,13 @@ namespace situ::detail {
 enum class pool_step : std::uint8_t {
   create,        // the parts of a new pool
   grow_first,    // a longer heap, in the older copy of the state
-  grow_second,   // and in the other
+  grow_second,   // and in the other; no fence: who relies on a longer heap has one of its own
   snapshot,      // what a transaction is about to change, in the log
   publish,       // the words of the allocator that a commit is about to change, in the log
   commit,        // all that a transaction has changed and made
   end,           // the log's end
   restore,       // what an abort or a recovery has brought back
-  restored_end,  // and the log's end after it
+  restored_end,  // and the log's end after it; no fence: bringing back twice is bringing back once
   count,
 };
 [[nodiscard]] std::string_view name(pool_step step) noexcept;
@@ -52,6 +52,8 @@ enum class flush_primitive : std::uint8_t { none, clflush, clflushopt, clwb, msy
 class persistence_recorder {
  public:
   virtual ~persistence_recorder() = default;
+  // The file is mapped here, and what it holds is where it stays.
+  virtual void begin(int descriptor, const std::byte* base) = 0;
   virtual void flush(const std::byte* at, std::size_t bytes, pool_step step) = 0;
   virtual void fence(pool_step step) = 0;
 };
@@ -60,7 +62,10 @@ class persistence {
  public:
   // For a file that is mapped at `base`. The descriptor stays the caller's.
   void attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, std::string path);
-  void record_to(persistence_recorder* recorder) noexcept { recorder_ = recorder; }
+  void record_to(persistence_recorder* recorder) {
+    recorder_ = recorder;
+    if (recorder != nullptr) recorder->begin(descriptor_, base_);
+  }
 
   // The bytes are on their way after it.
   void flush(const void* at, std::size_t bytes, pool_step step) {

@@ -88,6 +88,7 @@ void pool_core::commit(std::size_t level, bool& is_complete) {
     heap_.complete();
     try {
       log_.end(pool_step::end);
+      file_.persist().fence(pool_step::end);
     } catch (...) {
       is_broken_ = true;
       end_outermost();

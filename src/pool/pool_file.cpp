@@ -369,7 +369,6 @@ void pool_file::write_state(std::uint32_t chunks) {
   persist_.fence(pool_step::grow_first);
   *other = next;
   persist_.flush(other, sizeof next, pool_step::grow_second);
-  persist_.fence(pool_step::grow_second);
   chunks_ = chunks;
 }
 

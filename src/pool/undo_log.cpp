@@ -106,15 +106,13 @@ void undo_log::go_on(std::uint64_t bytes, pool_step step) {
   part_bytes_ = chunks * chunk_bytes;
 }
 
-std::uint64_t undo_log::restore(position from) {
+std::uint64_t undo_log::restore(position from) noexcept {
   std::uint64_t bytes = 0;
-  while (entries_.size() > from.entries) {
-    const auto* const entry = file_.at<const log_entry>(entries_.back());
+  for (std::size_t i = entries_.size(); i > from.entries; --i) {
+    const auto* const entry = file_.at<const log_entry>(entries_[i - 1]);
     std::memcpy(file_.base() + entry->offset, entry + 1, entry->bytes);
     bytes += entry->bytes;
-    entries_.pop_back();
   }
-  here_ = from;
   return bytes;
 }
 
@@ -125,7 +123,6 @@ void undo_log::end(pool_step step) {
   __atomic_store_n(word, next, __ATOMIC_RELEASE);
   sequence_ = next;
   file_.persist().flush(word, sizeof *word, step);
-  file_.persist().fence(step);
   begin_anew();
 }
 

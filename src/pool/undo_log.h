@@ -7,9 +7,9 @@
 //      where it stays before the sequence changes.
 //   3. Entries are read from the front until one is not valid, and applied from the last to the first: what a range
 //      held first is brought back last.
-//   4. Entries behind the position, which a nested transaction's abort has left, may be valid still. They do no harm:
-//      each holds what its range held at some time within this transaction, and whoever changes the range afterwards
-//      writes an entry in front of them, or over them.
+//   4. A nested transaction's abort brings back what its entries keep, and leaves them: what it has brought back is not
+//      yet where it stays, so a crash may find what was there meanwhile, and needs them. They hold what their ranges
+//      hold again, so they serve whoever changes these afterwards as entries of its own would.
 //   5. A part that the log goes on in lies in chunks that no entry of the map names. They are free as soon as the
 //      sequence has changed, so nobody has to give them back.
 //
@@ -47,9 +47,10 @@ class undo_log {
   // Whether one of the last few entries since a position keeps this range.
   [[nodiscard]] bool has(const position& from, std::uint64_t offset, std::uint64_t bytes) const noexcept;
   void fence(pool_step step) { file_.persist().fence(step); }
-  // Brings back all entries from a position on, and forgets them. Returns the bytes.
-  std::uint64_t restore(position from);
-  // Ends all entries. Throws bad_file where the device fails.
+  // Brings back what all entries from a position on keep. Returns the bytes.
+  std::uint64_t restore(position from) noexcept;
+  // Ends all entries, once a fence has followed. Without one nothing is lost before the next transaction's first fence,
+  // but that this one is complete.
   void end(pool_step step);
   // Of all entries: what they keep, in order.
   template <class Visit>

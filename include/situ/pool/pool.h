@@ -84,6 +84,7 @@ struct pool_findings {
   std::uint64_t block_bytes = 0;
   std::uint64_t slabs = 0;
   std::vector<std::string> damage;  // each with its offset; empty: sound
+  std::vector<std::string> notes;   // what a crash may leave and the next opening for writing mends
 };
 
 class pool;

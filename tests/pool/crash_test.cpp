@@ -1,0 +1,439 @@
+// What a crash may leave is found whole: each scenario is recorded, each state that may be left at each of its points
+// is opened (crash_recorder.h says which are), and must be what it was before the step that was cut, or after it, with
+// nothing leaked. Then each flush and each fence of the implementation is left out in turn, and must be missed.
+#include "crash_recorder.h"
+#include "pool/pool_core.h"
+#include "pools.h"
+
+#include <situ/base/log.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <stdexcept>
+
+using namespace situ_pool_test;
+using situ::pool;
+using situ::transaction;
+using situ::detail::pool_core;
+using situ::detail::pool_medium;
+using situ::detail::pool_overrides;
+
+namespace {
+
+// All that a scenario changes hangs off it.
+struct world {
+  std::uint64_t count;
+  item* head;
+  std::uint64_t words[48];  // over several cache lines
+  item* array;
+  std::uint64_t array_items;
+  item* spare;
+};
+constexpr std::size_t spare_items = 60;
+
+// --- what a pool holds, as text ---
+
+class content_reader {
+ public:
+  explicit content_reader(const pool& of) : of_{of} {
+    of.for_each_block([&](void* block, std::size_t bytes) { blocks_[block] = bytes; });
+  }
+  std::string read() {
+    for (const std::string& each : of_.check().damage) return "damaged: " + each;
+    const auto* const all = of_.root<world>("world");
+    std::string text = "nothing";
+    if (all != nullptr) {
+      reach(all, sizeof *all);
+      text = std::to_string(all->count) + ':';
+      for (const item* each = all->head; each != nullptr; each = each->next) {
+        reach(each, sizeof *each);
+        text += ' ' + std::to_string(each->value);
+      }
+      for (const std::uint64_t each : all->words) text += each != 0 ? ' ' + std::to_string(each) : ".";
+      text += read_array(*all);
+      for (const item* each = all->spare; each != nullptr; each = each->next) {
+        reach(each, spare_items * sizeof(item));
+        text += " spare";
+      }
+    }
+    return reached_.size() == blocks_.size()
+               ? text
+               : std::to_string(blocks_.size() - reached_.size()) + " blocks are leaked beside " + text;
+  }
+
+ private:
+  std::string read_array(const world& all) {
+    if (all.array == nullptr) return {};
+    reach(all.array, all.array_items * sizeof(item));
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < all.array_items; ++i) sum = sum * 31 + all.array[i].value;
+    return " array " + std::to_string(sum);
+  }
+  void reach(const void* at, std::size_t bytes) {
+    const auto found = blocks_.find(at);
+    if (found == blocks_.end() || found->second < bytes) throw std::runtime_error{"a pointer leads to no object"};
+    if (!reached_.insert(at).second) throw std::runtime_error{"an object is reached twice"};
+  }
+
+  const pool& of_;
+  std::map<const void*, std::size_t> blocks_;
+  std::set<const void*> reached_;
+};
+
+std::string content_of(const pool& of) {
+  try {
+    return content_reader{of}.read();
+  } catch (const std::exception& failed) {
+    return std::string{"broken: "} + failed.what();
+  }
+}
+
+// --- scenarios ---
+
+struct scenario {
+  const char* name;
+  std::uint64_t most_bytes;
+  std::vector<std::function<void(pool&)>> steps;
+};
+
+world& world_of(pool& in) { return *in.root<world>("world"); }
+
+void begin_world(pool& in) {
+  in.transact([](transaction& t) { t.set_root("world", t.make<world>()); });
+}
+void push_item(pool& in) {
+  in.transact([&](transaction& t) {
+    world& all = t.change(&world_of(in));
+    all.head = t.make<item>(++all.count, all.head);
+  });
+}
+void pop_item(pool& in) {
+  in.transact([&](transaction& t) {
+    world& all = world_of(in);
+    item* const gone = all.head;
+    t.set(all.head, gone->next);
+    t.set(all.count, all.count - 1);
+    t.destroy(gone);
+  });
+}
+void set_words(pool& in) {
+  in.transact([&](transaction& t) {
+    for (std::uint64_t& word : world_of(in).words)
+      if (&word - world_of(in).words < 40) t.set(word, word + 1);
+  });
+}
+template <class Body>
+void aborted(pool& in, Body body) {
+  try {
+    in.transact([&](transaction& t) {
+      body(t);
+      throw 1;
+    });
+  } catch (int) {}
+}
+void set_within(pool& in) {
+  in.transact([&](transaction& outer) {
+    outer.set(world_of(in).words[0], 100u);
+    aborted(in, [&](transaction& inner) {
+      inner.set(world_of(in).words[0], 200u);
+      inner.set(world_of(in).words[20], 200u);
+      push_item(in);
+    });
+    outer.set(world_of(in).words[30], 100u);
+  });
+}
+// An array that nobody has written: its pages are zero as the file's are.
+void replace_array(pool& in, std::uint64_t items, std::uint64_t value) {
+  in.transact([&](transaction& t) {
+    world& all = t.change(&world_of(in));
+    if (all.array != nullptr) t.destroy(all.array);
+    all.array = t.make_array<item>(items);
+    all.array_items = items;
+    for (std::uint64_t i = 0; value != 0 && i < items; ++i) all.array[i].value = value + i;
+  });
+}
+void change_array(pool& in) {
+  in.transact([&](transaction& t) {
+    world& all = world_of(in);
+    for (std::uint64_t i = 0; i < all.array_items; i += 500) {
+      item* const some = t.change(all.array + i, std::min<std::uint64_t>(500, all.array_items - i));
+      for (std::uint64_t j = 0; j < 500 && i + j < all.array_items; ++j) some[j].value += 7;
+    }
+  });
+}
+// Blocks of which a slab has few.
+void take_spares(pool& in, int count) {
+  in.transact([&](transaction& t) {
+    for (; count != 0; --count) {
+      item* const made = t.make_array<item>(spare_items);
+      made->next = world_of(in).spare;
+      t.set(world_of(in).spare, made);
+    }
+  });
+}
+void drop_spares(pool& in, int count) {
+  in.transact([&](transaction& t) {
+    for (; count != 0; --count) {
+      item* const gone = world_of(in).spare;
+      t.set(world_of(in).spare, gone->next);
+      t.destroy(gone);
+    }
+  });
+}
+
+const std::vector<scenario>& scenarios() {
+  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  static const std::vector<scenario> all = {
+      {"objects", mib, {begin_world, push_item, push_item, set_words, pop_item, push_item, pop_item, pop_item}},
+      {"aborts",
+       mib,
+       {begin_world, push_item, set_within,
+        [](pool& in) {
+          aborted(in, [&](transaction&) {
+            set_words(in);
+            push_item(in);
+          });
+        },
+        set_words, [](pool& in) { aborted(in, [&](transaction&) { pop_item(in); }); }, push_item}},
+      {"slabs",
+       mib,
+       {begin_world, [](pool& in) { take_spares(in, 2); }, [](pool& in) { drop_spares(in, 1); },
+        [](pool& in) { take_spares(in, 36); }, push_item, [](pool& in) { drop_spares(in, 20); },
+        [](pool& in) { aborted(in, [&](transaction&) { take_spares(in, 20); }); },
+        [](pool& in) { drop_spares(in, 17); }, push_item}},
+      {"a long log",
+       mib,
+       {begin_world, [](pool& in) { replace_array(in, 5000, 3); }, change_array,
+        [](pool& in) { aborted(in, [&](transaction&) { change_array(in); }); }, push_item,
+        [](pool& in) { replace_array(in, 4500, 9); }, change_array}},
+      {"growth",
+       4 * mib,
+       {begin_world, [](pool& in) { replace_array(in, 70000, 0); }, push_item,
+        [](pool& in) { replace_array(in, 130000, 0); }, set_words}},
+  };
+  return all;
+}
+
+// --- recording and looking ---
+
+constexpr std::uint32_t fixed_seed = 20171112;  // for mutations, which have to be found each time
+
+struct recording {
+  crash_recorder recorder;
+  // Before the first step and after each. What makes a pool is a step, too, before which there is nothing to open.
+  std::vector<std::string> contents;
+};
+const std::string no_pool = "no pool";
+
+void record(recording& into, const scenario& of) {
+  const folder in;
+  into.contents.push_back(no_pool);
+  const pool_overrides overrides{&into.recorder, pool_medium::dax};
+  pool made =
+      pool_core::create(in.file(), {.most_bytes = of.most_bytes, .promise = situ::pool_promise::machine}, overrides);
+  into.contents.push_back(content_of(made));
+  into.recorder.complete_step();
+  for (const auto& step : of.steps) {
+    step(made);
+    into.contents.push_back(content_of(made));
+    into.recorder.complete_step();
+  }
+  into.recorder.stop();
+}
+
+// A file in memory, of as many bytes as the longest state.
+class state_file {
+ public:
+  explicit state_file(std::uint64_t bytes) : descriptor_{::memfd_create("pool states", MFD_CLOEXEC)}, bytes_{bytes} {
+    if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+      throw std::runtime_error{"no file in memory"};
+    void* const got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    if (got == MAP_FAILED) throw std::runtime_error{"no mapping of a file in memory"};
+    at_ = static_cast<std::byte*>(got);
+  }
+  ~state_file() {
+    ::munmap(at_, bytes_);
+    ::close(descriptor_);
+  }
+  state_file(const state_file&) = delete;
+  state_file& operator=(const state_file&) = delete;
+  [[nodiscard]] std::byte* at() const { return at_; }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+  std::uint64_t bytes_;
+  std::byte* at_;
+};
+
+// What is in the file, as a reader finds it, who leaves it as it is.
+std::string content_of_file(const std::string& path) {
+  try {
+    return content_of(pool::open(path, situ::pool_access::read));
+  } catch (const situ::error& refused) {
+    return std::string{"refused: "} + refused.what();
+  }
+}
+
+struct verdict {
+  std::string violation;  // empty: none
+  std::uint64_t states = 0;
+  std::uint64_t points = 0;
+  std::uint64_t points_in_full = 0;
+};
+
+verdict look(const recording& at, std::uint32_t seed) {
+  std::uint64_t longest = 0;
+  for (const auto& point : at.recorder.points()) longest = std::max(longest, point.length);
+  const state_file file{longest};
+  crash_states states{at.recorder, file.at(), seed};
+  verdict result{.points = at.recorder.points().size()};
+  states.for_each([&](const crash_recorder::crash_point& point) {
+    const auto completed = static_cast<std::size_t>(point.completed);
+    if (at.contents[completed] == no_pool) return true;  // the file has no name yet
+    const std::string found = content_of_file(file.path());
+    if (found == at.contents[completed]) return true;
+    if (completed + 1 < at.contents.size() && found == at.contents[completed + 1]) return true;
+    result.violation = "after step " + std::to_string(completed) + ": " + found.substr(0, 300) + ", for " +
+                       at.contents[completed].substr(0, 300);
+    return false;
+  });
+  result.states = states.states();
+  result.points_in_full = states.points_in_full();
+  return result;
+}
+
+class pool_crash : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(pool_crash, leaves_all_or_nothing) {
+  const std::uint32_t seed = std::random_device{}();
+  verdict all;
+  for (const scenario& each : scenarios()) {
+    SCOPED_TRACE(testing::Message() << each.name << ", seed " << seed);
+    recording made{crash_recorder{GetParam()}, {}};
+    record(made, each);
+    for (const std::string& content : made.contents) ASSERT_THAT(content, testing::Not(testing::HasSubstr("leaked")));
+    const verdict found = look(made, seed);
+    EXPECT_EQ(found.violation, "");
+    all.states += found.states;
+    all.points += found.points;
+    all.points_in_full += found.points_in_full;
+  }
+  EXPECT_GT(all.points_in_full, 100);
+  std::printf("%zu-byte units: %lu states at %lu points, %lu of them in full\n", GetParam(),
+              static_cast<unsigned long>(all.states), static_cast<unsigned long>(all.points),
+              static_cast<unsigned long>(all.points_in_full));
+}
+
+INSTANTIATE_TEST_SUITE_P(units, pool_crash, testing::Values(64, 512), [](const auto& info) {
+  return info.param == 64 ? std::string{"cache_lines"} : std::string{"sectors"};
+});
+
+// --- recoveries that are cut themselves ---
+
+// Recovers each `every`th state that a scenario may leave, and looks at each state that this may leave.
+verdict look_at_recoveries(const recording& at, std::uint64_t every, std::optional<left_out> without) {
+  std::uint64_t longest = 0;
+  for (const auto& point : at.recorder.points()) longest = std::max(longest, point.length);
+  const state_file file{longest};
+  const state_file recovered{longest};
+  crash_states states{at.recorder, file.at(), fixed_seed};
+  verdict result;
+  states.for_each([&](const crash_recorder::crash_point& point) {
+    if (at.contents[static_cast<std::size_t>(point.completed)] == no_pool || states.states() % every != 0) return true;
+    std::memcpy(recovered.at(), file.at(), longest);
+    const std::string content = content_of_file(file.path());
+    recording made{crash_recorder{64, without}, {content, content}};
+    {
+      const pool opened =
+          pool_core::open(recovered.path(), situ::pool_access::write, {&made.recorder, pool_medium::dax});
+      made.recorder.complete_step();
+      made.recorder.stop();
+    }
+    const verdict found = look(made, fixed_seed);
+    result.states += found.states;
+    result.points += made.recorder.flushes().contains(pool_step::restore) ? 1 : 0;
+    result.violation = found.violation;
+    return result.violation.empty();
+  });
+  return result;
+}
+
+class pool_crash_in_recovery : public testing::Test {
+ protected:
+  pool_crash_in_recovery() {
+    before_ = situ::set_log_sink([](situ::log_level, std::string_view) {});
+  }
+  ~pool_crash_in_recovery() override { situ::set_log_sink(before_); }
+  static verdict look_at(std::optional<left_out> without, std::uint64_t every) {
+    verdict all;
+    for (const scenario& each : scenarios()) {
+      recording made{crash_recorder{64}, {}};
+      record(made, each);
+      const verdict found = look_at_recoveries(made, every, without);
+      all.states += found.states;
+      all.points += found.points;
+      all.violation = found.violation;
+      if (!all.violation.empty()) break;
+    }
+    return all;
+  }
+  situ::log_sink before_;
+};
+
+TEST_F(pool_crash_in_recovery, leaves_what_it_recovers) {
+  const verdict found = look_at({}, 997);
+  EXPECT_EQ(found.violation, "");
+  EXPECT_GT(found.points, 40) << "recoveries that had something to bring back";
+  std::printf("%lu states of %lu recoveries\n", static_cast<unsigned long>(found.states),
+              static_cast<unsigned long>(found.points));
+}
+
+TEST_F(pool_crash_in_recovery, misses_its_flush_and_its_fence) {
+  for (const bool is_fence : {false, true})
+    EXPECT_NE(look_at(left_out{pool_step::restore, is_fence}, 53).violation, "") << is_fence;
+}
+
+// --- what is left out is missed ---
+
+// Which flushes and fences there are, is what a run has done: a new one cannot be forgotten here.
+std::vector<left_out> all_that_can_be_left_out() {
+  std::set<std::pair<pool_step, bool>> seen;
+  for (const scenario& each : scenarios()) {
+    recording made{crash_recorder{64}, {}};
+    record(made, each);
+    for (const auto& [step, count] : made.recorder.flushes()) seen.emplace(step, false);
+    for (const auto& [step, count] : made.recorder.fences()) seen.emplace(step, true);
+  }
+  std::vector<left_out> all;
+  for (const auto& [step, is_fence] : seen) all.push_back({step, is_fence});
+  return all;
+}
+
+std::string missed_by(const left_out& without) {
+  for (const scenario& each : scenarios()) {
+    recording made{crash_recorder{64, without}, {}};
+    record(made, each);
+    const verdict found = look(made, fixed_seed);
+    if (!found.violation.empty()) return std::string{each.name} + ", " + found.violation;
+  }
+  return {};
+}
+
+TEST(pool_mutation, each_flush_and_fence_is_missed_when_it_is_left_out) {
+  const std::vector<left_out> all = all_that_can_be_left_out();
+  EXPECT_EQ(all.size(), 9 + 7);  // every step has flushes, all but two a fence
+  for (const left_out& each : all) {
+    const std::string missed = missed_by(each);
+    std::printf("without the %s of %s: %s\n", each.is_fence ? "fence" : "flush",
+                std::string{situ::detail::name(each.step)}.c_str(), missed.substr(0, 160).c_str());
+    EXPECT_NE(missed, "") << "the " << (each.is_fence ? "fence" : "flush") << " of " << situ::detail::name(each.step)
+                          << " can be left out, and nothing finds it";
+  }
+}
+
+}  // namespace
