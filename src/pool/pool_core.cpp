@@ -76,8 +76,9 @@ void pool_core::commit(std::size_t level, bool& is_complete) {
   if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
     publish();
     flush_changes(pool_step::commit);
-    heap_.for_each_fresh(
-        [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
+    if (file_.persist().is_needed())
+      heap_.for_each_fresh(
+          [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
     try {
       file_.persist().fence(pool_step::commit);
     } catch (...) {

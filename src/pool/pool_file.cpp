@@ -74,10 +74,15 @@ std::string who_has(std::uint64_t begin, std::uint64_t end) {
   return "nothing that /proc/self/maps lists (is a limit on addresses set: ulimit -v?)";
 }
 
-pool_medium medium_of(int descriptor, bool is_dax) noexcept {
+pool_medium medium_of(int descriptor, bool is_dax, bool is_reader) noexcept {
   struct statfs system{};
   const bool known = ::fstatfs(descriptor, &system) == 0;
   if (known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) return pool_medium::volatile_memory;
+  // Who reads maps pages of its own, for which a kernel takes no MAP_SYNC: it asks.
+  struct statx file{};
+  constexpr int itself = AT_EMPTY_PATH;
+  if (!is_dax && is_reader && ::statx(descriptor, "", itself, STATX_BASIC_STATS, &file) == 0)
+    is_dax = (file.stx_attributes & STATX_ATTR_DAX) != 0;
   return is_dax ? pool_medium::dax : pool_medium::page_cache;
 }
 
@@ -311,7 +316,9 @@ void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_override
                                      who_has(base, base + bytes)));
   base_ = static_cast<std::byte*>(got);
   mapped_bytes_ = bytes;
-  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax), pool_promise::process, path_);
+  // A child of this process shares the lock and would be a second writer: it gets a fault instead.
+  ::madvise(got, bytes, MADV_DONTFORK);
+  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax, !may_write()), pool_promise::process, path_);
 }
 
 void pool_file::read_state(std::uint64_t file_bytes) {

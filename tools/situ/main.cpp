@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
       "  situ top                        what the places of a running job do\n"
       "  situ topo                       the memories and processors of this machine\n"
       "  situ order show                 which memories an allocation goes to, for each intent\n"
+      "  situ pool check index.pool      whether a persistent pool is sound\n"
       "  situ model run --machine flat ./program   a program on a machine that is not here\n"
       "  situ COMMAND --help             what a command can do");
   add_run_command(app);
@@ -59,6 +60,7 @@ int main(int argc, char** argv) {
   add_new_command(app);
   add_study_command(app);
   add_model_command(app);
+  add_pool_command(app);
 #if SITU_WITH_BENCH
   add_bench_command(app);
 #endif

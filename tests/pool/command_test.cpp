@@ -1,0 +1,99 @@
+// `situ pool` as a user or a script calls it.
+#include "pool/format.h"
+#include "pools.h"
+
+#include <sys/wait.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+
+using namespace situ_pool_test;
+using nlohmann::json;
+using situ::pool;
+using testing::HasSubstr;
+
+namespace {
+
+struct outcome {
+  int exit_code;
+  std::string text;  // standard output, and standard error behind it
+};
+
+outcome run(const std::string& arguments) {
+  FILE* const pipe = ::popen((SITU_TEST_BIN_DIR "/situ pool " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {-1, ""};
+  std::string text;
+  std::array<char, 4096> part;
+  for (std::size_t n = 0; (n = ::fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+class pool_command : public testing::Test {
+ protected:
+  pool_command() {
+    pool made = pool::create(in.file(), small);
+    for (const std::uint64_t value : {1, 2, 3}) push(made, value);
+  }
+  void set(std::uint64_t offset, char value) {
+    std::fstream{in.file(), std::ios::binary | std::ios::in | std::ios::out}
+        .seekp(static_cast<std::streamoff>(offset))
+        .put(value);
+  }
+  folder in;
+};
+
+TEST_F(pool_command, info_says_what_a_pool_is) {
+  const outcome text = run("info " + in.file());
+  EXPECT_EQ(text.exit_code, 0) << text.text;
+  EXPECT_THAT(text.text, testing::AllOf(HasSubstr("1 MiB, "), HasSubstr("at most 16 MiB"),
+                                        HasSubstr("root           head:"), HasSubstr("the end of its process\n")));
+  const outcome result = run("info --json " + in.file());
+  const json told = json::parse(result.text);
+  EXPECT_EQ(told["version"], 1);
+  EXPECT_EQ(told["promise"], "process");
+  EXPECT_EQ(told["transactions"], 3);
+  EXPECT_EQ(told["roots"].size(), 1);
+  EXPECT_EQ(told["roots"][0]["name"], "head");
+  EXPECT_EQ(told["roots"][0]["bytes"], sizeof(item));
+}
+
+TEST_F(pool_command, check_finds_a_sound_pool_sound) {
+  const std::vector<char> before = bytes_of(in.file());
+  EXPECT_EQ(run("check " + in.file()).exit_code, 0);
+  const json told = json::parse(run("check --json " + in.file()).text);
+  EXPECT_EQ(told["sound"], true);
+  EXPECT_EQ(told["blocks"], 3);
+  EXPECT_EQ(told["damage"], json::array());
+  EXPECT_EQ(bytes_of(in.file()), before);
+}
+
+TEST_F(pool_command, check_names_what_is_damaged) {
+  set(situ::detail::pool_roots_offset, 'X');
+  set(situ::detail::pool_heap_offset(small.most_bytes), 'X');
+  const outcome result = run("check --json " + in.file());
+  EXPECT_EQ(result.exit_code, 1);
+  const json told = json::parse(result.text);
+  EXPECT_EQ(told["sound"], false);
+  EXPECT_EQ(told["damage"].size(), 2);
+  EXPECT_THAT(run("check " + in.file()).text, HasSubstr("damage: byte 4096: root 0 is damaged"));
+}
+
+TEST_F(pool_command, check_says_why_a_pool_cannot_be_opened) {
+  set(20, 'X');
+  const outcome result = run("check --json " + in.file());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(json::parse(result.text)["damage"][0].get<std::string>(), HasSubstr("the check of the header is wrong"));
+  EXPECT_EQ(run("info " + in.file()).exit_code, 1);
+  EXPECT_THAT(run("info " + in.file() + "-none").text, HasSubstr("No such file"));
+}
+
+TEST_F(pool_command, is_refused_beside_a_writer) {
+  const pool writer = pool::open(in.file());
+  const outcome result = run("info " + in.file());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.text, HasSubstr("a writer has it open"));
+}
+
+}  // namespace

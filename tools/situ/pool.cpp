@@ -1,0 +1,147 @@
+// `situ pool`: what a persistent pool is, and whether its own structures are sound. It opens pools for reading: nothing
+// in them changes.
+#include "commands.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+#include <situ/pool/pool.h>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct pool_arguments {
+  std::string path;
+  bool json = false;
+};
+
+std::string promise_of(const situ::pool_info& info) {
+  return info.promise == situ::pool_promise::machine ? "machine" : "process";
+}
+
+std::string incomplete_line(const situ::pool_info& info) {
+  return fmt::format(
+      "its last writer left a transaction incomplete: {} ranges of {} bytes are brought back when it is "
+      "next opened for writing",
+      info.restored_ranges, info.restored_bytes);
+}
+
+// --- info ---
+
+void print_info_as_json(const situ::pool_info& info) {
+  ordered_json roots = ordered_json::array();
+  for (const auto& each : info.roots)
+    roots.push_back({{"name", each.name},
+                     {"offset", each.offset},
+                     {"bytes", each.bytes},
+                     {"fingerprint", fmt::format("{:016x}", each.fingerprint)}});
+  const ordered_json all = {{"path", info.path},
+                            {"version", info.version},
+                            {"base", fmt::format("{:#x}", info.base)},
+                            {"heap_bytes", info.heap_bytes},
+                            {"free_bytes", info.free_bytes},
+                            {"most_bytes", info.most_bytes},
+                            {"transactions", info.transactions},
+                            {"promise", promise_of(info)},
+                            {"medium", info.medium},
+                            {"primitive", info.primitive},
+                            {"incomplete_ranges", info.restored_ranges},
+                            {"incomplete_bytes", info.restored_bytes},
+                            {"roots", roots}};
+  fmt::print("{}\n", all.dump(2));
+}
+
+void print_info(const situ::pool_info& info) {
+  fmt::print("{}: a pool of format version {}\n", info.path, info.version);
+  fmt::print("  heap           {}, {} of it free in whole chunks; at most {}\n", situ::format_bytes(info.heap_bytes),
+             situ::format_bytes(info.free_bytes), situ::format_bytes(info.most_bytes));
+  fmt::print("  address        {:#x}\n", info.base);
+  const bool is_kept = info.promise == situ::pool_promise::machine && info.primitive != "none";
+  fmt::print("  survives       the end of its process{}\n", is_kept ? ", and the machine's" : "");
+  fmt::print("  lies in        {}; flushed by {}\n", info.medium, info.primitive);
+  fmt::print("  transactions   {}\n", info.transactions);
+  if (info.restored_ranges != 0) fmt::print("  incomplete     {}\n", incomplete_line(info));
+  for (const auto& each : info.roots)
+    fmt::print("  root           {}: {} bytes at byte {}, type {:016x}\n", each.name, each.bytes, each.offset,
+               each.fingerprint);
+}
+
+void show_info(const pool_arguments& arguments) {
+  const situ::pool_info info = situ::pool::open(arguments.path, situ::pool_access::read).info();
+  if (arguments.json) {
+    print_info_as_json(info);
+  } else {
+    print_info(info);
+  }
+}
+
+// --- check ---
+
+struct check_result {
+  situ::pool_findings found;
+  situ::pool_info info;
+};
+
+check_result look_at(const std::string& path) {
+  check_result result;
+  try {
+    const situ::pool opened = situ::pool::open(path, situ::pool_access::read);
+    result.info = opened.info();
+    result.found = opened.check();
+  } catch (const situ::error& refused) {  // what cannot be opened has no further findings
+    if (refused.code() != situ::errc::bad_file) throw;
+    result.found.damage.emplace_back(refused.message());
+  }
+  if (result.info.restored_ranges != 0) result.found.notes.push_back(incomplete_line(result.info));
+  return result;
+}
+
+void check(const pool_arguments& arguments) {
+  const check_result result = look_at(arguments.path);
+  const bool is_sound = result.found.damage.empty();
+  if (arguments.json) {
+    const ordered_json all = {{"path", arguments.path},        {"sound", is_sound},
+                              {"blocks", result.found.blocks}, {"block_bytes", result.found.block_bytes},
+                              {"slabs", result.found.slabs},   {"damage", result.found.damage},
+                              {"notes", result.found.notes}};
+    fmt::print("{}\n", all.dump(2));
+  } else {
+    for (const std::string& each : result.found.damage) fmt::print("damage: {}\n", each);
+    for (const std::string& each : result.found.notes) fmt::print("note: {}\n", each);
+    if (is_sound)
+      fmt::print("{} is sound: {} objects in blocks of {}, {} slabs\n", arguments.path, result.found.blocks,
+                 situ::format_bytes(result.found.block_bytes), result.found.slabs);
+  }
+  if (!is_sound) throw CLI::RuntimeError{EXIT_FAILURE};
+}
+
+void add(CLI::App& to, const char* name, const char* what, void (*run)(const pool_arguments&)) {
+  CLI::App* const command = to.add_subcommand(name, what);
+  auto arguments = std::make_shared<pool_arguments>();
+  command->add_option("FILE", arguments->path, "The pool")->required();
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->callback([arguments, run] { run(*arguments); });
+}
+
+}  // namespace
+
+void add_pool_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("pool", "Look at a persistent pool");
+  command->require_subcommand(1);
+  add(*command, "info", "What it is: size, address, what it survives, roots", show_info);
+  add(*command, "check", "Whether it is sound; exit code 1 where it is damaged", check);
+  command->footer(
+      "Examples:\n"
+      "  situ pool info index.pool           size, address, roots\n"
+      "  situ pool check --json index.pool   what is damaged, by its byte, for a script\n"
+      "Neither changes the pool. A writer that has it open must close it first.");
+}
