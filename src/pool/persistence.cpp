@@ -110,11 +110,22 @@ void persistence::flush_slow(const std::byte* at, std::size_t bytes) {
   }
 }
 
-void persistence::fence_slow() {
+void persistence::fence_slow(pool_step step) {
+  has_failed_ = true;  // unless it comes back
+  if (recorder_ != nullptr) {
+    recorder_->fence(step);
+  } else {
 #if defined(__x86_64__)
-  if (primitive_ != flush_primitive::msync) return _mm_sfence();
+    if (primitive_ != flush_primitive::msync) {
+      _mm_sfence();
+    } else {
+      sync_pages();
+    }
+#else
+    sync_pages();
 #endif
-  sync_pages();
+  }
+  has_failed_ = false;
 }
 
 void persistence::sync_pages() {

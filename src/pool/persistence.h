@@ -79,13 +79,15 @@ class persistence {
     // Who is killed has done its stores in their order, as the kernel and whoever opens the file next see them: the
     // compiler must keep it.
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (recorder_ != nullptr) [[unlikely]]
-      return recorder_->fence(step);
-    if (primitive_ != flush_primitive::none) fence_slow();
+    if (is_needed()) fence_slow(step);
   }
 
   // Whether flushes do anything.
   [[nodiscard]] bool is_needed() const noexcept { return recorder_ != nullptr || primitive_ != flush_primitive::none; }
+  // Whether a fence has failed, or fail() was called. The kernel may take pages that it could not write for written: a
+  // fence that succeeds afterwards says nothing of them.
+  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
+  void fail() noexcept { has_failed_ = true; }
   [[nodiscard]] pool_medium medium() const noexcept { return medium_; }
   [[nodiscard]] flush_primitive primitive() const noexcept { return primitive_; }
 
@@ -95,10 +97,11 @@ class persistence {
     std::uintptr_t end;
   };
   void flush_slow(const std::byte* at, std::size_t bytes);
-  void fence_slow();
+  void fence_slow(pool_step step);
   void sync_pages();
 
   persistence_recorder* recorder_ = nullptr;
+  bool has_failed_ = false;
   flush_primitive primitive_ = flush_primitive::none;
   pool_medium medium_ = pool_medium::page_cache;
   int descriptor_ = -1;

@@ -53,7 +53,7 @@ std::size_t pool_core::begin() {
   if (!file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
   std::unique_lock guard{lock_};
-  if (is_broken_)
+  if (file_.persist().has_failed())
     throw_error(
         errc::bad_file,
         fmt::format("pool {}: its device has failed before; look at it, then open the pool anew", file_.path()));
@@ -79,19 +79,13 @@ void pool_core::commit(std::size_t level, bool& is_complete) {
     if (file_.persist().is_needed())
       heap_.for_each_fresh(
           [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
-    try {
-      file_.persist().fence(pool_step::commit);
-    } catch (...) {
-      is_broken_ = true;
-      throw;
-    }
+    file_.persist().fence(pool_step::commit);
     is_complete = true;
     heap_.complete();
     try {
       log_.end(pool_step::end);
       file_.persist().fence(pool_step::end);
     } catch (...) {
-      is_broken_ = true;
       end_outermost();
       levels_.pop_back();
       lock_.unlock();
@@ -129,14 +123,13 @@ void pool_core::abort(std::size_t level) noexcept {
   log_.restore(from.log);
   heap_.undo(from.heap);
   if (level == 1) {
-    if (!changed_.empty() && !is_broken_) {
+    if (!changed_.empty() && !file_.persist().has_failed()) {
       try {
         flush_changes(pool_step::restore);
         file_.persist().fence(pool_step::restore);
         log_.end(pool_step::restored_end);
       } catch (const std::exception& failed) {
         // The log is as it was, or has ended: the next opening finds what was before either way.
-        is_broken_ = true;
         log(log_level::error, failed.what());
       }
     }

@@ -10,7 +10,8 @@
 //      Until the last step every crash brings back what was before, after it nothing does.
 //   3. `changed_` has each range that was snapshotted, also by levels that were taken back: what they have brought back
 //      must stay, too.
-//   4. After a fence has failed nothing more is written (`is_broken_`): what the device has is known only to who reads
+//   4. After a fence has failed nothing more is written (`persistence::has_failed`): what the device has is known only
+//   to who reads
 //      it anew.
 #pragma once
 
@@ -85,7 +86,6 @@ class pool_core {
   std::vector<level_start> levels_;
   std::vector<changed_range> changed_;
   std::vector<heap_word> words_;
-  bool is_broken_ = false;
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;
 };

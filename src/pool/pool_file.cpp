@@ -395,8 +395,11 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
   }
   if (failed != 0) throw_no_room(path_, descriptor_, more * chunk_bytes, failed);
   // The new length of the file has to be there before the state says so.
-  if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor_) != 0)
-    throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
+  if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor_) != 0) {
+    const int failed_with = errno;
+    persist_.fail();
+    throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(failed_with)));
+  }
   write_state(chunks_ + more);
 }
 
