@@ -183,5 +183,10 @@ struct run_entry {
   const size_class_info& info = size_classes[size_class];
   return static_cast<std::uint32_t>((info.chunks * chunk_bytes - sizeof(slab_header)) / info.bytes);
 }
+// Bits of a word of a slab that stand for blocks.
+[[nodiscard]] constexpr std::uint64_t blocks_in_word(std::uint32_t blocks, std::uint32_t word) noexcept {
+  if (blocks >= 64 * (word + 1)) return ~std::uint64_t{0};
+  return blocks <= 64 * word ? 0 : (std::uint64_t{1} << (blocks - 64 * word)) - 1;
+}
 
 }  // namespace situ::detail

@@ -17,6 +17,7 @@
 
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
+#include "pool/relocation.h"
 #include "pool/undo_log.h"
 
 #include <situ/pool/pool.h>
@@ -82,6 +83,7 @@ class pool_core {
   pool_file file_;
   pool_heap heap_{file_};
   undo_log log_{file_, heap_};
+  relocation relocation_{file_, heap_};
   std::recursive_mutex lock_;
   std::vector<level_start> levels_;
   std::vector<changed_range> changed_;

@@ -7,9 +7,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -42,10 +40,6 @@ constexpr std::uint64_t highest_end = 0x0078'0000'0000;
 constexpr std::uint64_t lowest_base = 0x4000'0000'0000;
 constexpr std::uint64_t highest_end = 0x5400'0000'0000;
 #endif
-
-[[noreturn]] void throw_refused(const std::string& path, std::string_view what) {
-  throw_error(errc::bad_file, fmt::format("pool {}: {}", path, what));
-}
 
 void set_random(void* to, std::size_t bytes) {
   if (::getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes))
@@ -86,29 +80,6 @@ pool_medium medium_of(int descriptor, bool is_dax, bool is_reader) noexcept {
   return is_dax ? pool_medium::dax : pool_medium::page_cache;
 }
 
-// 0, or errno's value. A limit on the size of files is looked at first: the kernel would send a signal.
-int allocate_range(int descriptor, std::uint64_t from, std::uint64_t to) noexcept {
-  struct rlimit most{};
-  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && to > most.rlim_cur) return EFBIG;
-  int failed = 0;
-  do {
-    failed = ::posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(to - from));
-  } while (failed == EINTR);
-  return failed;
-}
-
-std::uint64_t room_of_disk(int descriptor) noexcept {
-  struct statvfs disk{};
-  return ::fstatvfs(descriptor, &disk) == 0 ? std::uint64_t{disk.f_bavail} * disk.f_frsize : 0;
-}
-
-[[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason) {
-  throw_error(errc::out_of_memory,
-              fmt::format("pool {}: {} more cannot be had: {}; its disk has {} left. Free some, or copy the pool to a "
-                          "larger disk",
-                          path, format_bytes(bytes), std::strerror(reason), format_bytes(room_of_disk(descriptor))));
-}
-
 pool_header make_header(const pool_options& options) {
   pool_header made{};
   std::memcpy(made.magic, pool_magic, sizeof made.magic);
@@ -124,6 +95,9 @@ pool_header make_header(const pool_options& options) {
 
 }  // namespace
 
+void throw_refused(const std::string& path, std::string_view what) {
+  throw_error(errc::bad_file, fmt::format("pool {}: {}", path, what));
+}
 void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what) {
   throw_error(
       errc::bad_file,
@@ -294,7 +268,7 @@ void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes
 }
 
 void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {
-  void* const wanted = reinterpret_cast<void*>(base);
+  void* wanted = reinterpret_cast<void*>(base);
   void* got = MAP_FAILED;
   bool is_dax = false;
   if (may_write()) {
@@ -306,6 +280,11 @@ void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_override
     if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
   } else {
     got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);
+    if (got == MAP_FAILED && errno == EEXIST) {
+      // Its pointers are made right in pages of this process's own (relocation.h).
+      got = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+      if (got != MAP_FAILED) wanted = got;
+    }
   }
   const int failed = errno;
   if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
@@ -347,61 +326,7 @@ void pool_file::settle() {
   *at<std::uint64_t>(pool_writer_offset) = static_cast<std::uint64_t>(::getpid());
 }
 
-// --- growing ---
-
-int pool_file::get_room(std::uint32_t chunks) const noexcept {
-  const std::uint64_t map_from = chunks_ == 0 ? 0 : pool_map_offset + std::uint64_t{chunks_} * 8;
-  const std::uint64_t map_to = pool_map_offset + std::uint64_t{chunks} * 8;
-  if (const int failed = allocate_range(descriptor_, map_from, map_to); failed != 0) return failed;
-  const int failed = allocate_range(descriptor_, end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
-  if (failed != 0 && ::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return errno;
-  return failed;
-}
-
-// One copy after the other: a copy is torn by a crash only while the other one is whole.
-void pool_file::write_state(std::uint32_t chunks) {
-  auto* const first = at<pool_state_record>(pool_state_offset);
-  auto* const second = at<pool_state_record>(pool_state_offset + pool_state_distance);
-  const bool first_is_right = first->check == first->right_check(salt_);
-  const bool second_is_right = second->check == second->right_check(salt_);
-  const bool first_is_old = !first_is_right || (second_is_right && first->generation < second->generation);
-  const std::uint64_t generation =
-      std::max(first_is_right ? first->generation : 0, second_is_right ? second->generation : 0);
-  pool_state_record next{generation + 1, chunks, 0};
-  next.check = next.right_check(salt_);
-  pool_state_record* const older = first_is_old ? first : second;
-  pool_state_record* const other = first_is_old ? second : first;
-  *older = next;
-  persist_.flush(older, sizeof next, pool_step::grow_first);
-  persist_.fence(pool_step::grow_first);
-  *other = next;
-  persist_.flush(other, sizeof next, pool_step::grow_second);
-  chunks_ = chunks;
-}
-
-void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
-  const std::uint32_t left = most_chunks_ - chunks_;
-  if (least > left)
-    throw_error(errc::out_of_memory,
-                fmt::format("pool {}: it has {} of at most {}, and {} more are needed; make a pool with a larger "
-                            "most_bytes, and bring the objects there",
-                            path_, format_bytes(chunks_ * chunk_bytes), format_bytes(most_chunks_ * chunk_bytes),
-                            format_bytes(least * chunk_bytes)));
-  std::uint32_t more = std::clamp(wanted, least, left);
-  int failed = get_room(chunks_ + more);
-  if (failed != 0 && more != least) {
-    more = least;
-    failed = get_room(chunks_ + more);
-  }
-  if (failed != 0) throw_no_room(path_, descriptor_, more * chunk_bytes, failed);
-  // The new length of the file has to be there before the state says so.
-  if (persist_.primitive() != flush_primitive::none && ::fsync(descriptor_) != 0) {
-    const int failed_with = errno;
-    persist_.fail();
-    throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(failed_with)));
-  }
-  write_state(chunks_ + more);
-}
+// --- a reader's own pages ---
 
 pool_file::private_writing::private_writing(pool_file& of) : of_{of} {
   if (of_.may_write()) return;

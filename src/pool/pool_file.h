@@ -17,6 +17,10 @@ namespace situ::detail {
 
 // Throws bad_file: "pool PATH, byte OFFSET: ...".
 [[noreturn]] void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what);
+// "pool PATH: ...".
+[[noreturn]] void throw_refused(const std::string& path, std::string_view what);
+// out_of_memory: so many bytes more, and errno's value.
+[[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason);
 
 // For tests: what is taken for granted instead of looked for.
 struct pool_overrides {
@@ -41,6 +45,8 @@ class pool_file {
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
+  // Whether it lies elsewhere than at its own addresses; for readers only.
+  [[nodiscard]] bool is_moved() const noexcept { return reinterpret_cast<std::uintptr_t>(base_) != header().base; }
   // Where the heap ends, in the file.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_offset_ + std::uint64_t{chunks_} * chunk_bytes; }
   [[nodiscard]] persistence& persist() noexcept { return persist_; }

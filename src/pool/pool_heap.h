@@ -80,6 +80,8 @@ class pool_heap {
   [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept;
   // Whether this is the start of a block that will be live once the transaction completes.
   [[nodiscard]] bool is_block(const void* at);
+  // Which live block an address lies in. Throws bad_file for a damaged slab.
+  [[nodiscard]] bool find_containing(const void* at, std::byte*& block, std::size_t& bytes);
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
 
   // The words to change, by rising address, without doubles; and heads of new slabs, which are written at once, since
@@ -117,7 +119,7 @@ class pool_heap {
   // A block that was taken or is going: of a slab its index, of a large run its chunks.
   struct block_ref {
     std::byte* at;
-    std::size_t bytes;  // as asked for; of those that are going: unused
+    std::size_t bytes;  // of the whole block; of those that are going: unused
     std::uint32_t first;
     std::uint32_t index;
     bool is_large;

@@ -39,7 +39,9 @@ void* pool_core::root(std::string_view name, const pool_type& type) {
       found->offset >= file_.heap_offset() && found->offset <= file_.end() && type.bytes <= file_.end() - found->offset;
   if (!is_within)
     throw_damaged(file_.path(), file_.offset_of(found), fmt::format("root '{}' leads out of the pool", name));
-  return file_.base() + found->offset;
+  std::byte* const object = file_.base() + found->offset;
+  if (file_.is_moved()) relocation_.move_from(object, *type.descriptor);
+  return object;
 }
 
 void pool_core::set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type) {
@@ -84,6 +86,7 @@ pool_info pool_core::info() {
   pool_info told;
   told.path = file_.path();
   told.base = reinterpret_cast<std::uintptr_t>(file_.base());
+  told.is_moved = file_.is_moved();
   told.version = header.version;
   told.heap_bytes = file_.chunks() * chunk_bytes;
   told.free_bytes = heap_.free_chunks() * chunk_bytes;

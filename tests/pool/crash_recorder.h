@@ -150,6 +150,7 @@ class crash_recorder : public situ::detail::persistence_recorder {
 class crash_states {
  public:
   static constexpr std::uint64_t most_states = 64;
+  static constexpr std::size_t most_alone = 24;
 
   crash_states(const crash_recorder& of, std::byte* file, std::uint32_t seed) : of_{of}, file_{file}, random_{seed} {
     std::memcpy(file_, of.first_image().data(), of.first_image().size());
@@ -183,7 +184,7 @@ class crash_states {
       try_state();
       if (!goes_on) break;
     }
-    for (int i = 0; i < 16 && goes_on && !point.pending.empty(); ++i) {
+    for (int i = 0; i < 8 && goes_on && !point.pending.empty(); ++i) {
       for (const auto& each : point.pending) set_torn(each);
       try_state();
     }
@@ -224,12 +225,12 @@ class crash_states {
     for (const auto& each : point.pending) newest.push_back(each.versions.size() - 1);
     choices.emplace_back(units, 0);
     choices.push_back(newest);
-    for (std::size_t i = 0; i < units && i < 48; ++i) {
-      const std::size_t unit = units <= 48 ? i : random_() % units;
+    for (std::size_t i = 0; i < units && i < most_alone; ++i) {
+      const std::size_t unit = units <= most_alone ? i : random_() % units;
       choices.emplace_back(units, 0)[unit] = newest[unit];
       choices.emplace_back(newest)[unit] = 0;
     }
-    for (int i = 0; i < 24; ++i) {
+    for (int i = 0; i < 12; ++i) {
       choice& next = choices.emplace_back();
       const unsigned of_ten = 1 + random_() % 9;
       for (std::size_t unit = 0; unit < units; ++unit)

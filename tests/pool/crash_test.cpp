@@ -230,7 +230,9 @@ struct recording {
 const std::string no_pool = "no pool";
 
 void record(recording& into, const scenario& of) {
-  const folder in;
+  // In memory where there is such a folder: the recorder takes the device's part, which would be waited for in vain.
+  const std::filesystem::path memory = "/dev/shm";
+  const folder in{std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path()};
   into.contents.push_back(no_pool);
   const pool_overrides overrides{&into.recorder, pool_medium::dax};
   pool made =
@@ -386,7 +388,7 @@ class pool_crash_in_recovery : public testing::Test {
 };
 
 TEST_F(pool_crash_in_recovery, leaves_what_it_recovers) {
-  const verdict found = look_at({}, 997);
+  const verdict found = look_at({}, 503);
   EXPECT_EQ(found.violation, "");
   EXPECT_GT(found.points, 40) << "recoveries that had something to bring back";
   std::printf("%lu states of %lu recoveries\n", static_cast<unsigned long>(found.states),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
 #include <random>
 
 using namespace situ_pool_test;
@@ -132,6 +133,87 @@ TEST(pool_file, is_refused_where_its_addresses_are_taken) {
               testing::AllOf(HasSubstr("its addresses"), HasSubstr("memory of this process")));
   ::munmap(taken, 4096);
   EXPECT_NO_THROW((void)pool::open(in.file()));
+}
+
+struct branch {
+  std::optional<item*> perhaps;
+  branch* children[2];
+  std::uint64_t number;
+};
+
+TEST(pool_file, a_reader_has_it_at_other_addresses_where_its_own_are_taken) {
+  const folder in;
+  std::uintptr_t base = 0;
+  {
+    pool made = pool::create(in.file(), small);
+    made.transact([&](situ::transaction& t) {
+      item* const shared = t.make<item>(7u, nullptr);
+      auto* const leaves = t.make_array<branch>(3);
+      for (std::uint64_t i = 0; i < 3; ++i) leaves[i] = {i == 1 ? std::optional{shared} : std::nullopt, {}, i};
+      leaves[2].children[0] = leaves;  // a cycle
+      t.set_root("tree", t.make<branch>(std::optional{shared}, leaves + 1, leaves + 2, 9u));
+      item* array = static_cast<item*>(t.allocate(100000, 16));  // as long as a large block
+      std::memset(static_cast<void*>(array), 0, 100000);
+      array[6000] = {8, shared};
+      t.set_root("array", array);
+      t.set_root("bare", shared);
+    });
+    push(made, 1);
+    push(made, 2);
+    base = made.info().base;
+  }
+  const std::vector<char> before = bytes_of(in.file());
+  void* const taken =
+      ::mmap(reinterpret_cast<void*>(base), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_NE(taken, MAP_FAILED);
+  {
+    const pool first = pool::open(in.file(), pool_access::read);
+    const pool second = pool::open(in.file(), pool_access::read);  // each has a copy of its own
+    for (const pool* each : {&first, &second}) {
+      EXPECT_TRUE(each->info().is_moved);
+      EXPECT_NE(each->info().base, base);
+      EXPECT_THAT(each->check().damage, ElementsAre());
+      EXPECT_THAT(values_of(each->root<item>("head")), ElementsAre(2, 1));
+      EXPECT_THAT(values_of(each->root<item>("head")), ElementsAre(2, 1));
+      const branch* const tree = each->root<branch>("tree");
+      const branch* const leaves = tree->children[0] - 1;
+      EXPECT_EQ(tree->children[1], leaves + 2);
+      EXPECT_EQ(leaves[2].children[0], leaves);
+      EXPECT_EQ(leaves[1].perhaps, tree->perhaps);
+      EXPECT_FALSE(leaves[0].perhaps.has_value());
+      EXPECT_EQ((*tree->perhaps)->value, 7);
+      EXPECT_EQ(each->root<item>("array")[6000].next, *tree->perhaps);
+      EXPECT_EQ(each->root<item>("bare"), *tree->perhaps);
+    }
+  }
+  EXPECT_EQ(bytes_of(in.file()), before);
+  ::munmap(taken, 4096);
+  EXPECT_FALSE(pool::open(in.file(), pool_access::read).info().is_moved);
+}
+
+TEST(pool_file, what_is_reached_as_two_types_is_refused_at_other_addresses) {
+  const folder in;
+  std::uintptr_t base = 0;
+  {
+    pool made = pool::create(in.file(), small);
+    made.transact([&](situ::transaction& t) {
+      item* const both = t.make<item>(7u, nullptr);
+      t.set_root("item", both);
+      t.set_root("other", reinterpret_cast<other_item*>(both));
+    });
+    base = made.info().base;
+  }
+  void* const taken =
+      ::mmap(reinterpret_cast<void*>(base), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_NE(taken, MAP_FAILED);
+  {
+    const pool opened = pool::open(in.file(), pool_access::read);
+    EXPECT_EQ(opened.root<item>("item")->value, 7);
+    for (int i = 0; i < 2; ++i)
+      EXPECT_THAT(error_of(errc::bad_file, [&] { (void)opened.root<other_item>("other"); }),
+                  testing::AllOf(HasSubstr("is reached as"), HasSubstr("other_item")));
+  }
+  ::munmap(taken, 4096);
 }
 
 // --- bytes that are not sound ---

@@ -19,8 +19,8 @@ namespace situ_pool_test {
 
 class folder {
  public:
-  folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "situ-pool-XXXXXX").string();
+  explicit folder(const std::filesystem::path& in = std::filesystem::temp_directory_path()) {
+    std::string name = (in / "situ-pool-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no folder " + name};
     path_ = name;
   }

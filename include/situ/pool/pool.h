@@ -57,7 +57,8 @@ struct pool_options {
 // What a pool is, and what its opening found.
 struct pool_info {
   std::string path;
-  std::uintptr_t base = 0;         // its address
+  std::uintptr_t base = 0;         // where it lies in this process
+  bool is_moved = false;           // its own addresses were taken, so this process reads it elsewhere
   std::uint32_t version = 0;       // of its bytes
   std::uint64_t heap_bytes = 0;    // that objects have, or may have without growing
   std::uint64_t free_bytes = 0;    // of those, in whole chunks of 16 KiB that nothing has
@@ -69,6 +70,7 @@ struct pool_info {
   // Opening it found a transaction that its writer had not completed, and took it back: so many ranges, so many bytes.
   std::uint64_t restored_ranges = 0;
   std::uint64_t restored_bytes = 0;
+  // A root: its name, where its object is, and what it was stored as.
   struct root {
     std::string name;
     std::uint64_t offset = 0;  // in the file
@@ -205,12 +207,15 @@ class transaction {
   bool is_complete_ = false;
 };
 
+// A pool that is open. Belongs to whoever holds it; closed when it is destroyed. cost: a pointer's.
 class pool {
  public:
   // A new pool in a file that is not there yet. cost: some system calls.
   [[nodiscard]] static pool create(const std::string& path, const pool_options& options = {});
-  // A pool that is there, at its own addresses. What its last writer left incomplete is taken back: in the file, or
-  // where it is opened for reading in this process's copy of those pages. cost: 8 bytes read for each 16 KiB.
+  // A pool that is there, at its own addresses; if something has them and it is opened for reading, elsewhere: then
+  // `root` makes copies of the pages of all that it leads to, with the right pointers. What its last writer left
+  // incomplete is taken back: in the file, or where it is opened for reading in this process's copy of those pages.
+  // cost: 8 bytes read for each 16 KiB.
   [[nodiscard]] static pool open(const std::string& path, pool_access access = pool_access::write);
   // open for writing where there is a file, else create. cost: as those.
   [[nodiscard]] static pool open_or_create(const std::string& path, const pool_options& options = {});

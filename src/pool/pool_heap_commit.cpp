@@ -1,0 +1,163 @@
+// What a commit makes of the blocks that a transaction has taken and given back; and a look at all of a heap.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "pool/pool_heap.h"
+
+namespace situ::detail {
+
+// --- the commit ---
+
+void pool_heap::plan(std::vector<heap_word>& words) {
+  words.clear();
+  emptied_.clear();
+  new_heads_.clear();
+  touched_.clear();
+  for (const block_ref& each : fresh_) {
+    if (!each.is_large) {
+      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+    } else if (large_.at(each.first).state != large_state::going) {
+      words.push_back({map_word(each.first), run_entry{run_kind::large, 0, each.index}.pack(each.first, file_.salt())});
+    }
+  }
+  for (const block_ref& each : going_) {
+    if (!each.is_large) {
+      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+    } else if (large_.at(each.first).is_published) {
+      words.push_back({map_word(each.first), 0});
+    }
+  }
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  for (std::size_t i = 0; i < touched_.size();) {
+    const std::size_t begin = i;
+    const auto first = static_cast<std::uint32_t>(touched_[i] / 16);
+    while (i < touched_.size() && touched_[i] / 16 == first) ++i;
+    plan_slab(*slabs_[first], {touched_.data() + begin, i - begin}, words);
+  }
+  std::sort(words.begin(), words.end(), [](const heap_word& a, const heap_word& b) { return a.at < b.at; });
+}
+
+void pool_heap::plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words) {
+  slab_header* const header = header_of(of.first);
+  if (of.used == of.going) {
+    // Empty: off the map, unless it is the last of its class, which the next block would need again.
+    const auto others =
+        static_cast<std::uint32_t>(std::count_if(emptied_.begin(), emptied_.end(), [&](std::uint32_t each) {
+          return slabs_[each]->size_class == of.size_class;
+        }));
+    if (!of.is_published || slab_count_[of.size_class] - others > 1) {
+      emptied_.push_back(of.first);
+      if (of.is_published) words.push_back({map_word(of.first), 0});
+      return;
+    }
+  }
+  if (of.is_published) {
+    for (const std::uint64_t each : touched) {
+      const std::uint64_t word = each % 16;
+      words.push_back({&header->live[word], of.taken[word] & ~of.leaving[word]});
+    }
+    return;
+  }
+  slab_header made{};
+  made.check = slab_header::right_check(file_.salt(), of.first, of.size_class);
+  for (std::size_t word = 0; word < of.taken.size(); ++word) made.live[word] = of.taken[word] & ~of.leaving[word];
+  *header = made;
+  new_heads_.push_back(of.first);
+  const run_entry entry{run_kind::slab, of.size_class, size_classes[of.size_class].chunks};
+  words.push_back({map_word(of.first), entry.pack(of.first, file_.salt())});
+}
+
+void pool_heap::for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const {
+  for (const std::uint32_t first : new_heads_) visit(address(first), sizeof(slab_header));
+  // Blocks that were taken one after the other mostly lie so.
+  for (std::size_t i = 0; i < fresh_.size();) {
+    const std::byte* const begin = fresh_[i].at;
+    const std::byte* end = begin + fresh_[i].bytes;
+    for (++i; i < fresh_.size() && fresh_[i].at >= end && fresh_[i].at - end < 64; ++i)
+      end = fresh_[i].at + fresh_[i].bytes;
+    visit(begin, static_cast<std::size_t>(end - begin));
+  }
+}
+
+void pool_heap::complete() {
+  for (const std::uint32_t first : new_heads_) slabs_[first]->is_published = true;
+  for (const block_ref& each : fresh_) {
+    if (!each.is_large) continue;
+    large_run& run = large_.at(each.first);
+    run.is_published = true;
+    if (run.state == large_state::taken) run.state = large_state::live;
+  }
+  for (const block_ref& each : going_) {
+    if (each.is_large) {
+      large_.erase(each.first);
+      free_.insert(each.first, each.index);
+      continue;
+    }
+    slab& in = *slabs_[each.first];
+    const std::uint64_t bit = std::uint64_t{1} << each.index % 64;
+    in.taken[each.index / 64] &= ~bit;
+    in.leaving[each.index / 64] &= ~bit;
+    in.hint = std::min(in.hint, each.index / 64);
+    --in.used;
+    --in.going;
+    list(in);
+  }
+  for (const std::uint32_t first : emptied_) free_slab(*slabs_[first]);
+  emptied_.clear();
+  new_heads_.clear();
+  fresh_.clear();
+  going_.clear();
+}
+
+// --- looking ---
+
+void pool_heap::look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const {
+  const auto add = [&](void* block, std::size_t bytes) {
+    ++into.blocks;
+    into.block_bytes += bytes;
+    if (visit != nullptr) (*visit)(block, bytes);
+  };
+  for (std::uint32_t i = 0; i < file_.chunks();) {
+    run_entry entry;
+    if (*map_word(i) == 0) {
+      ++i;
+      continue;
+    }
+    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > file_.chunks() - i) {
+      into.damage.push_back(fmt::format("byte {}: the entry of chunk {} is damaged", file_.offset_of(map_word(i)), i));
+      ++i;
+      continue;
+    }
+    if (entry.kind == run_kind::large) {
+      add(address(i), entry.chunks * chunk_bytes);
+    } else {
+      look_at_slab(into, i, entry.size_class, add);
+    }
+    i += entry.chunks;
+  }
+}
+
+void pool_heap::look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
+                             const std::function<void(void*, std::size_t)>& add) const {
+  ++into.slabs;
+  const slab_header& header = *header_of(first);
+  const std::uint32_t blocks = pool_slab_blocks(size_class);
+  if (header.check != slab_header::right_check(file_.salt(), first, size_class))
+    into.damage.push_back(
+        fmt::format("byte {}: the head of the slab in chunk {} is damaged", file_.offset_of(&header), first));
+  for (std::uint32_t word = 0; word < 16; ++word) {
+    if ((header.live[word] & ~blocks_in_word(blocks, word)) != 0)
+      into.damage.push_back(fmt::format("byte {}: the slab in chunk {} has blocks that it has no room for",
+                                        file_.offset_of(&header.live[word]), first));
+    for (std::uint64_t bits = header.live[word] & blocks_in_word(blocks, word); bits != 0; bits &= bits - 1) {
+      const std::uint32_t index = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      const std::size_t bytes = size_classes[size_class].bytes;
+      add(address(first) + sizeof(slab_header) + index * bytes, bytes);
+    }
+  }
+}
+
+}  // namespace situ::detail
