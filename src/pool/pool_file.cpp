@@ -331,9 +331,10 @@ void pool_file::settle() {
 pool_file::private_writing::private_writing(pool_file& of) : of_{of} {
   if (of_.may_write()) return;
   if (::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ | PROT_WRITE) != 0)
-    throw_refused(of_.path_, fmt::format("its last transaction is incomplete, and there is no memory for a copy of its "
-                                         "own ({}); open it for writing once",
-                                         std::strerror(errno)));
+    throw_refused(of_.path_,
+                  fmt::format("there is no memory for pages of this process's own ({}), which it needs where "
+                              "the last transaction is incomplete, or the pool's addresses are taken",
+                              std::strerror(errno)));
 }
 pool_file::private_writing::~private_writing() {
   if (!of_.may_write()) ::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ);

@@ -167,6 +167,36 @@ TEST(pool_transaction, takes_back_what_is_complete_within_it) {
   EXPECT_EQ(of.pool.check().blocks, 1);
 }
 
+TEST(pool_transaction_death, an_outer_one_is_not_used_before_the_inner_one_has_ended) {
+  const folder in;
+  EXPECT_DEATH(
+      {
+        bank of{in.file()};
+        transaction outer{of.pool};
+        transaction inner{of.pool};
+        outer.change(of.all);
+      },
+      "use the innermost transaction");
+}
+
+TEST(pool_transaction_death, a_pool_is_not_closed_within_one) {
+  const folder in;
+  EXPECT_DEATH(
+      {
+        auto of = std::make_unique<bank>(in.file());
+        const transaction open{of->pool};
+        of.reset();
+      },
+      "destroy transactions before their pool");
+}
+
+// A child of the process shares the lock, so it must not be a second writer.
+TEST(pool_transaction_death, a_child_has_no_pool) {
+  const folder in;
+  bank of{in.file()};
+  EXPECT_DEATH(of.move(0, 1, 5), "");
+}
+
 // --- long ones: the log goes on in the heap ---
 
 TEST(pool_transaction, may_be_longer_than_the_log) {
