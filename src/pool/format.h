@@ -92,7 +92,7 @@ struct pool_state_record {
 };
 
 // An entry of the roots page; all zeroes: none.
-struct pool_root {
+struct pool_root_record {
   char name[pool_root_name_bytes];
   std::uint64_t offset;
   std::uint64_t fingerprint;  // of its type, and of all that its type leads to
@@ -100,12 +100,12 @@ struct pool_root {
   std::uint64_t check;        // of all before
 
   [[nodiscard]] std::uint64_t right_check(std::uint64_t salt) const noexcept {
-    return check_of(salt, this, offsetof(pool_root, check));
+    return check_of(salt, this, offsetof(pool_root_record, check));
   }
   [[nodiscard]] bool is_empty() const noexcept { return check == 0 && offset == 0 && name[0] == 0; }
   [[nodiscard]] std::string_view text() const noexcept { return {name, ::strnlen(name, sizeof name)}; }
 };
-static_assert(sizeof(pool_root) == 64);
+static_assert(sizeof(pool_root_record) == 64);
 
 enum class log_kind : std::uint64_t {
   undo = 1,  // what lay at `offset`

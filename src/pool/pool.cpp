@@ -6,19 +6,19 @@
 
 #include <utility>
 
-#include "pool/pool_core.h"
+#include "pool/open_pool.h"
 
 namespace situ {
 
-pool::pool(std::unique_ptr<detail::pool_core> core) noexcept : core_{std::move(core)} {}
+pool::pool(std::unique_ptr<detail::open_pool> core) noexcept : core_{std::move(core)} {}
 pool::~pool() = default;
 pool::pool(pool&&) noexcept = default;
 pool& pool::operator=(pool&&) noexcept = default;
 
 pool pool::create(const std::string& path, const pool_options& options) {
-  return detail::pool_core::create(path, options);
+  return detail::open_pool::create(path, options);
 }
-pool pool::open(const std::string& path, pool_access access) { return detail::pool_core::open(path, access); }
+pool pool::open(const std::string& path, pool_access access) { return detail::open_pool::open(path, access); }
 pool pool::open_or_create(const std::string& path, const pool_options& options) {
   return ::access(path.c_str(), F_OK) == 0 ? open(path) : create(path, options);
 }

@@ -7,13 +7,13 @@
 #include <cstring>
 #include <set>
 
-#include "pool/pool_core.h"
+#include "pool/open_pool.h"
 
 namespace situ::detail {
 
-pool_root* pool_core::find_root(std::string_view name) const {
+pool_root_record* open_pool::find_root(std::string_view name) const {
   for (std::uint32_t i = 0; i < pool_root_count; ++i) {
-    pool_root& each = roots()[i];
+    pool_root_record& each = roots()[i];
     if (each.is_empty()) continue;
     if (each.check != each.right_check(file_.salt()))
       throw_damaged(file_.path(), file_.offset_of(&each), fmt::format("root {} is damaged", i));
@@ -22,9 +22,9 @@ pool_root* pool_core::find_root(std::string_view name) const {
   return nullptr;
 }
 
-void* pool_core::root(std::string_view name, const pool_type& type) {
+void* open_pool::root(std::string_view name, const pool_type& type) {
   const std::lock_guard guard{lock_};
-  const pool_root* const found = find_root(name);
+  const pool_root_record* const found = find_root(name);
   if (found == nullptr) return nullptr;
   const std::uint64_t fingerprint = deep_fingerprint(*type.descriptor);
   if (found->fingerprint != fingerprint || found->bytes != type.bytes)
@@ -44,7 +44,7 @@ void* pool_core::root(std::string_view name, const pool_type& type) {
   return object;
 }
 
-void pool_core::set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type) {
+void open_pool::set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type) {
   check_level(level);
   if (name.empty() || name.size() >= pool_root_name_bytes || name.find('\0') != std::string_view::npos)
     throw_error(errc::bad_argument,
@@ -56,10 +56,10 @@ void pool_core::set_root(std::size_t level, std::string_view name, const void* o
                 fmt::format("pool {}: root '{}' cannot be {}, which is not the start of an object of this pool; `make` "
                             "it in this pool",
                             file_.path(), name, object));
-  pool_root* at = find_root(name);
+  pool_root_record* at = find_root(name);
   if (at == nullptr && object == nullptr) return;
   if (at == nullptr) {
-    at = std::find_if(roots(), roots() + pool_root_count, [](const pool_root& each) { return each.is_empty(); });
+    at = std::find_if(roots(), roots() + pool_root_count, [](const pool_root_record& each) { return each.is_empty(); });
     if (at == roots() + pool_root_count)
       throw_error(errc::bad_argument,
                   fmt::format("pool {}: it has {} roots, the most there can be; let one root lead to "
@@ -67,7 +67,7 @@ void pool_core::set_root(std::size_t level, std::string_view name, const void* o
                               file_.path(), pool_root_count));
   }
   keep(file_.offset_of(at), sizeof *at);
-  pool_root next{};
+  pool_root_record next{};
   if (object != nullptr) {
     name.copy(next.name, sizeof next.name);
     next.offset = file_.offset_of(object);
@@ -80,7 +80,7 @@ void pool_core::set_root(std::size_t level, std::string_view name, const void* o
 
 // --- what it tells of itself ---
 
-pool_info pool_core::info() {
+pool_info open_pool::info() {
   const std::lock_guard guard{lock_};
   const pool_header& header = file_.header();
   pool_info told;
@@ -98,13 +98,13 @@ pool_info pool_core::info() {
   told.restored_ranges = restored_ranges_;
   told.restored_bytes = restored_bytes_;
   for (std::uint32_t i = 0; i < pool_root_count; ++i) {
-    const pool_root& each = roots()[i];
+    const pool_root_record& each = roots()[i];
     if (!each.is_empty()) told.roots.push_back({std::string{each.text()}, each.offset, each.bytes, each.fingerprint});
   }
   return told;
 }
 
-void pool_core::check_head(pool_findings& into) const {
+void open_pool::check_head(pool_findings& into) const {
   for (unsigned i = 0; i < 2; ++i) {
     const std::uint64_t offset = pool_state_offset + i * pool_state_distance;
     const auto& copy = *file_.at<const pool_state_record>(offset);
@@ -116,10 +116,10 @@ void pool_core::check_head(pool_findings& into) const {
     into.damage.push_back(fmt::format("byte {}: the number of the log's transaction is damaged", pool_sequence_offset));
 }
 
-void pool_core::check_roots(pool_findings& into) const {
+void open_pool::check_roots(pool_findings& into) const {
   std::set<std::uint64_t> wanted;
   for (std::uint32_t i = 0; i < pool_root_count; ++i) {
-    const pool_root& each = roots()[i];
+    const pool_root_record& each = roots()[i];
     if (each.is_empty()) continue;
     if (each.check != each.right_check(file_.salt())) {
       into.damage.push_back(fmt::format("byte {}: root {} is damaged", file_.offset_of(&each), i));
@@ -136,7 +136,7 @@ void pool_core::check_roots(pool_findings& into) const {
     into.damage.push_back(fmt::format("byte {}: a root leads here, and no object is here", offset));
 }
 
-pool_findings pool_core::check() {
+pool_findings open_pool::check() {
   const std::lock_guard guard{lock_};
   pool_findings found;
   check_head(found);
@@ -145,7 +145,7 @@ pool_findings pool_core::check() {
   return found;
 }
 
-void pool_core::for_each_block(const std::function<void(void*, std::size_t)>& visit) {
+void open_pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) {
   const std::lock_guard guard{lock_};
   pool_findings found;
   heap_.look(found, &visit);

@@ -2,7 +2,7 @@
 // is opened (crash_recorder.h says which are), and must be what it was before the step that was cut, or after it, with
 // nothing leaked. Then each flush and each fence of the implementation is left out in turn, and must be missed.
 #include "crash_recorder.h"
-#include "pool/pool_core.h"
+#include "pool/open_pool.h"
 #include "pools.h"
 
 #include <situ/base/log.h>
@@ -18,7 +18,7 @@
 using namespace situ_pool_test;
 using situ::pool;
 using situ::transaction;
-using situ::detail::pool_core;
+using situ::detail::open_pool;
 using situ::detail::pool_medium;
 using situ::detail::pool_overrides;
 
@@ -236,7 +236,7 @@ void record(recording& into, const scenario& of) {
   into.contents.push_back(no_pool);
   const pool_overrides overrides{&into.recorder, pool_medium::dax};
   pool made =
-      pool_core::create(in.file(), {.most_bytes = of.most_bytes, .promise = situ::pool_promise::machine}, overrides);
+      open_pool::create(in.file(), {.most_bytes = of.most_bytes, .promise = situ::pool_promise::machine}, overrides);
   into.contents.push_back(content_of(made));
   into.recorder.complete_step();
   for (const auto& step : of.steps) {
@@ -352,7 +352,7 @@ verdict look_at_recoveries(const recording& at, std::uint64_t every, std::option
     recording made{crash_recorder{64, without}, {content, content}};
     {
       const pool opened =
-          pool_core::open(recovered.path(), situ::pool_access::write, {&made.recorder, pool_medium::dax});
+          open_pool::open(recovered.path(), situ::pool_access::write, {&made.recorder, pool_medium::dax});
       made.recorder.complete_step();
       made.recorder.stop();
     }

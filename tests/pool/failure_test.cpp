@@ -1,5 +1,5 @@
 // A device that fails, a disk that fills up within a transaction, and a pool that another build has written.
-#include "pool/pool_core.h"
+#include "pool/open_pool.h"
 #include "pools.h"
 
 #include <situ/base/log.h>
@@ -13,7 +13,7 @@ using namespace situ_pool_test;
 using situ::errc;
 using situ::pool;
 using situ::transaction;
-using situ::detail::pool_core;
+using situ::detail::open_pool;
 using situ::detail::pool_medium;
 using situ::detail::pool_step;
 using testing::ElementsAre;
@@ -50,7 +50,7 @@ TEST_P(pool_failure, of_the_device_leaves_whole_transactions_and_ends_writing) {
   const folder in;
   failing_device device;
   {
-    pool made = pool_core::create(in.file(), {.most_bytes = 1 << 24, .promise = situ::pool_promise::machine},
+    pool made = open_pool::create(in.file(), {.most_bytes = 1 << 24, .promise = situ::pool_promise::machine},
                                   {&device, pool_medium::dax});
     push(made, 1);
     push(made, 2);

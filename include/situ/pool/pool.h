@@ -93,7 +93,7 @@ class pool;
 
 namespace detail {
 
-class pool_core;
+class open_pool;
 
 // A type as a root names it.
 struct pool_type {
@@ -202,7 +202,7 @@ class transaction {
   void set_root_object(std::string_view name, const void* object, const detail::pool_type& type);
   [[noreturn]] static void throw_too_many(std::size_t count, std::size_t bytes);
 
-  detail::pool_core* core_;
+  detail::open_pool* core_;
   std::size_t level_;
   bool is_complete_ = false;
 };
@@ -255,11 +255,11 @@ class pool {
 
  private:
   friend class transaction;
-  friend class detail::pool_core;
-  explicit pool(std::unique_ptr<detail::pool_core> core) noexcept;
+  friend class detail::open_pool;
+  explicit pool(std::unique_ptr<detail::open_pool> core) noexcept;
   [[nodiscard]] void* root_object(std::string_view name, const detail::pool_type& type) const;
 
-  std::unique_ptr<detail::pool_core> core_;
+  std::unique_ptr<detail::open_pool> core_;
 };
 
 }  // namespace situ

@@ -1,4 +1,4 @@
-#include "pool/pool_core.h"
+#include "pool/open_pool.h"
 
 #include <situ/base/detail/assert.h>
 #include <situ/base/error.h>
@@ -11,23 +11,23 @@
 
 namespace situ::detail {
 
-pool pool_core::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
-  return pool{std::make_unique<pool_core>(pool_file::create(path, options, overrides))};
+pool open_pool::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
+  return pool{std::make_unique<open_pool>(pool_file::create(path, options, overrides))};
 }
-pool pool_core::open(const std::string& path, pool_access access, const pool_overrides& overrides) {
-  return pool{std::make_unique<pool_core>(pool_file::open(path, access, overrides))};
+pool open_pool::open(const std::string& path, pool_access access, const pool_overrides& overrides) {
+  return pool{std::make_unique<open_pool>(pool_file::open(path, access, overrides))};
 }
 
-pool_core::pool_core(pool_file file) : file_{std::move(file)} {
+open_pool::open_pool(pool_file file) : file_{std::move(file)} {
   recover();
   heap_.read();
   if (file_.may_write()) file_.settle();
 }
 
-pool_core::~pool_core() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }
+open_pool::~open_pool() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }
 
 // Each step may be cut and done again: what a range held first is the same each time.
-void pool_core::recover() {
+void open_pool::recover() {
   log_.read();
   if (log_.is_empty()) return;
   const pool_file::private_writing writing{file_};
@@ -49,7 +49,7 @@ void pool_core::recover() {
 
 // --- levels ---
 
-std::size_t pool_core::begin() {
+std::size_t open_pool::begin() {
   if (!file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
   std::unique_lock guard{lock_};
@@ -62,16 +62,16 @@ std::size_t pool_core::begin() {
   return levels_.size();
 }
 
-void pool_core::check_level(std::size_t level) const {
+void open_pool::check_level(std::size_t level) const {
   SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
 }
 
-void pool_core::end_outermost() noexcept {
+void open_pool::end_outermost() noexcept {
   heap_.free_log_runs();
   changed_.clear();
 }
 
-void pool_core::commit(std::size_t level, bool& is_complete) {
+void open_pool::commit(std::size_t level, bool& is_complete) {
   check_level(level);
   if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
     publish();
@@ -98,7 +98,7 @@ void pool_core::commit(std::size_t level, bool& is_complete) {
   lock_.unlock();
 }
 
-void pool_core::publish() {
+void open_pool::publish() {
   heap_.plan(words_);
   if (words_.empty()) return;
   for (std::size_t i = 0; i < words_.size();) {
@@ -112,12 +112,12 @@ void pool_core::publish() {
   for (const heap_word& each : words_) __atomic_store_n(each.at, each.value, __ATOMIC_RELAXED);
 }
 
-void pool_core::flush_changes(pool_step step) {
+void open_pool::flush_changes(pool_step step) {
   if (!file_.persist().is_needed()) return;
   for (const changed_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
 }
 
-void pool_core::abort(std::size_t level) noexcept {
+void open_pool::abort(std::size_t level) noexcept {
   check_level(level);
   const level_start from = levels_.back();
   log_.restore(from.log);
@@ -141,13 +141,13 @@ void pool_core::abort(std::size_t level) noexcept {
 
 // --- what a transaction does ---
 
-void pool_core::keep(std::uint64_t offset, std::uint64_t bytes) {
+void open_pool::keep(std::uint64_t offset, std::uint64_t bytes) {
   changed_.push_back({offset, bytes});
   log_.append(offset, bytes, pool_step::snapshot);
   log_.fence(pool_step::snapshot);
 }
 
-void pool_core::snapshot(std::size_t level, const void* at, std::size_t bytes) {
+void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
   check_level(level);
   const std::uint64_t offset = file_.offset_of(at);
   if (offset < file_.heap_offset() || offset > file_.end() || bytes > file_.end() - offset)
@@ -159,12 +159,12 @@ void pool_core::snapshot(std::size_t level, const void* at, std::size_t bytes) {
   keep(offset, bytes);
 }
 
-void* pool_core::allocate(std::size_t level, std::size_t bytes, std::size_t alignment) {
+void* open_pool::allocate(std::size_t level, std::size_t bytes, std::size_t alignment) {
   check_level(level);
   return heap_.take(bytes, alignment);
 }
 
-void pool_core::destroy(std::size_t level, void* object) {
+void open_pool::destroy(std::size_t level, void* object) {
   check_level(level);
   if (object != nullptr) heap_.give_back(object);
 }

@@ -32,15 +32,15 @@
 
 namespace situ::detail {
 
-class pool_core {
+class open_pool {
  public:
   [[nodiscard]] static pool create(const std::string& path, const pool_options& options,
                                    const pool_overrides& overrides = {});
   [[nodiscard]] static pool open(const std::string& path, pool_access access, const pool_overrides& overrides = {});
-  explicit pool_core(pool_file file);
-  ~pool_core();
-  pool_core(const pool_core&) = delete;
-  pool_core& operator=(const pool_core&) = delete;
+  explicit open_pool(pool_file file);
+  ~open_pool();
+  open_pool(const open_pool&) = delete;
+  open_pool& operator=(const open_pool&) = delete;
 
   // The number of the new level, from 1.
   [[nodiscard]] std::size_t begin();
@@ -75,8 +75,8 @@ class pool_core {
   void publish();
   void flush_changes(pool_step step);
   void end_outermost() noexcept;
-  [[nodiscard]] pool_root* roots() const noexcept { return file_.at<pool_root>(pool_roots_offset); }
-  [[nodiscard]] pool_root* find_root(std::string_view name) const;
+  [[nodiscard]] pool_root_record* roots() const noexcept { return file_.at<pool_root_record>(pool_roots_offset); }
+  [[nodiscard]] pool_root_record* find_root(std::string_view name) const;
   void check_roots(pool_findings& into) const;
   void check_head(pool_findings& into) const;
 
