@@ -201,13 +201,6 @@ void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
   errno = static_cast<int>(-got);
   return MAP_FAILED;
 }
-int munmap(void* at, std::size_t bytes) noexcept {
-  const long got = host_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
-  if (got == 0 && running != &nobody) give_back_address(reinterpret_cast<std::uintptr_t>(at), bytes);
-  if (got == 0) return 0;
-  errno = static_cast<int>(-got);
-  return -1;
-}
 void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   return mmap(wanted, bytes, protection, flags, file, offset);
 }

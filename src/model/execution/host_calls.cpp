@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ctime>
 
@@ -15,15 +13,6 @@ constexpr std::uintptr_t first_address = 0x1000'0000'0000;  // below where jobs 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t guard_bytes = std::size_t{1} << 20;
 std::uintptr_t next_address = first_address;
-
-// Ranges that were unmapped, the last one first. Who maps much asks for few sizes, so that only equal ones are given
-// again; where there are more than this, addresses are not.
-struct address_range {
-  std::uintptr_t at = 0;
-  std::size_t bytes = 0;
-};
-std::array<address_range, 1024> given_back;
-std::size_t given_back_count = 0;
 
 constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) & ~(page_bytes - 1); }
 
@@ -59,21 +48,9 @@ void give_up(const char* why) noexcept {
 }
 
 std::uintptr_t fixed_address(std::size_t bytes) noexcept {
-  for (std::size_t i = given_back_count; i-- > 0;)
-    if (given_back[i].bytes == whole_pages(bytes)) {
-      const std::uintptr_t at = given_back[i].at;
-      std::move(given_back.begin() + i + 1, given_back.begin() + given_back_count, given_back.begin() + i);
-      --given_back_count;
-      return at;
-    }
   const std::uintptr_t at = next_address;
   next_address += whole_pages(bytes) + guard_bytes;
   return at;
-}
-
-void give_back_address(std::uintptr_t at, std::size_t bytes) noexcept {
-  if (at < first_address || at >= next_address || given_back_count == given_back.size()) return;
-  given_back[given_back_count++] = {at, whole_pages(bytes)};
 }
 
 void* fixed_pages(std::size_t bytes, bool with_guard) noexcept {

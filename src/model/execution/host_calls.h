@@ -17,10 +17,7 @@ void say(const char* text) noexcept;
 // Whole pages at addresses that are the same in each run, never given out again. They are private, zeroed, and exist
 // once they are touched.
 void* fixed_pages(std::size_t bytes, bool with_guard) noexcept;
-// An address for a mapping of so many bytes, from the same range; one that was given back by the same size, if there
-// is.
+// An address for a mapping of so many bytes, from the same range.
 [[nodiscard]] std::uintptr_t fixed_address(std::size_t bytes) noexcept;
-// A mapping at such an address is gone.
-void give_back_address(std::uintptr_t at, std::size_t bytes) noexcept;
 
 }  // namespace situ::model
