@@ -31,7 +31,9 @@ constexpr std::uint32_t tile_of_executor = most_tiles + 1;
 constexpr std::size_t arena_bytes = std::size_t{1} << 36;
 constexpr std::uint32_t classes = 160;
 constexpr std::uint64_t aligned_class = 255;
-constexpr std::size_t kept_bytes = std::size_t{1} << 20;  // larger blocks give their pages back when they are freed
+constexpr std::size_t kept_bytes = std::size_t{1} << 20;     // larger blocks give their pages back when they are freed
+constexpr std::size_t passed_bytes = std::size_t{64} << 30;  // of a mapping in the way, at each try
+constexpr int most_mappings_ahead = 64;
 
 struct header {
   std::uint64_t bytes;  // of the block; for a larger alignment the first header's address
@@ -191,12 +193,16 @@ void* pvalloc(std::size_t bytes) noexcept {
 std::size_t malloc_usable_size(void* block) noexcept { return block == nullptr ? 0 : room_of(block); }
 
 void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
-  if (wanted == nullptr && bytes != 0 && running != &nobody) {
-    wanted = reinterpret_cast<void*>(fixed_address(bytes));
-    flags |= MAP_FIXED_NOREPLACE;
+  const bool anywhere = wanted == nullptr && bytes != 0 && running != &nobody;
+  if (anywhere) flags |= MAP_FIXED_NOREPLACE;
+  long got = -EEXIST;
+  // What the program mapped at an address of its own choice (a segment) may lie ahead: goes on behind it.
+  for (int tries = 0; got == -EEXIST && tries < most_mappings_ahead; ++tries) {
+    if (anywhere) wanted = reinterpret_cast<void*>(fixed_address(tries == 0 ? bytes : std::max(bytes, passed_bytes)));
+    got =
+        host_call(SYS_mmap, reinterpret_cast<long>(wanted), static_cast<long>(bytes), protection, flags, file, offset);
+    if (!anywhere) break;
   }
-  const long got =
-      host_call(SYS_mmap, reinterpret_cast<long>(wanted), static_cast<long>(bytes), protection, flags, file, offset);
   if (got >= 0 || got < -4095) return reinterpret_cast<void*>(got);
   errno = static_cast<int>(-got);
   return MAP_FAILED;
