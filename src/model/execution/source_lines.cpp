@@ -21,7 +21,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// "folder/file.cpp:12 (discriminator 3)" without folder and remark; empty where the line is not known.
+// A line of its output without the folder, and without the remark behind it; empty where the line is not known.
 std::string_view short_line(std::string_view line) {
   line = line.substr(0, line.find(' '));
   line.remove_prefix(line.rfind('/') + 1);  // none: npos + 1 is 0
