@@ -390,7 +390,7 @@ TEST(pool_format, is_as_its_page_has_it) {
   std::memcpy(bytes.data() + sizeof entry, &kept, sizeof kept);
   std::string dump = "```hex";
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    char text[16];
+    char text[24];
     if (i % 16 == 0) {
       std::snprintf(text, sizeof text, "\n%08zx ", i);
       dump += text;
