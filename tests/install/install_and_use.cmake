@@ -59,7 +59,7 @@ run(${moved}/bin/situ run -n 3 ${build}/ring)
 expect("${output}" "3 places, sum 3")
 
 # Its form for modelled machines is made from what is installed.
-if(EXISTS ${moved}/lib/situ/model_executor.o)
+if(WITH_MODELLED)
   run(${CMAKE_COMMAND} --build ${build} --target ring_modelled)
   run(${moved}/bin/situ model run --machine nemesys-4x4 --check-coherence -n 3 ${build}/ring)
   expect("${output}" "3 places, sum 3")
