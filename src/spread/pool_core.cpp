@@ -1,6 +1,7 @@
 #include <situ/spread/detail/pool_core.h>
 
 #include <situ/base/detail/assert.h>
+#include <situ/base/detail/coherence.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
 #include <situ/fabric/atomic.h>
@@ -39,6 +40,7 @@ pool_ring* make_ring(std::int64_t chunks) {
   auto* const ring =
       allocate_words<pool_ring>(sizeof(pool_ring) + static_cast<std::size_t>(chunks - 1) * sizeof(pool_chunk*));
   ring->mask = chunks - 1;
+  write_back(ring, sizeof(pool_ring));
   return ring;
 }
 
@@ -217,6 +219,7 @@ void pool_core::recycle(pool_chunk* chunk) noexcept {
   if (chunk->capacity == chunk_bytes && free_.size() < most_free_chunks) {
     free_.push_back(chunk);
   } else {
+    flush(chunk, sizeof(pool_chunk) + chunk->capacity);  // it may be another place's
     give_back(chunk);
   }
 }
@@ -237,6 +240,7 @@ bool pool_core::is_full() const noexcept {
 
 // pre: it is not full.
 void pool_core::share(pool_chunk* chunk) {
+  flush(chunk, sizeof(pool_chunk) + chunk->capacity);  // what tasks that have run left above, too
   const std::int64_t bottom = root_->bottom.load(std::memory_order_relaxed);
   rings_.back()->slot(bottom).store(chunk, std::memory_order_relaxed);
   root_->bottom.store(bottom + 1, std::memory_order_seq_cst);  // invariant 4; and the chunk is seen with it
@@ -274,7 +278,9 @@ pool_chunk* pool_core::steal(pool_root& from) noexcept {
   while (true) {
     std::int64_t top = from.top.load(std::memory_order_seq_cst);
     if (top >= from.bottom.load(std::memory_order_seq_cst)) return nullptr;
-    pool_chunk* const chunk = from.ring.load(std::memory_order_acquire)->slot(top).load(std::memory_order_relaxed);
+    pool_ring* const ring = from.ring.load(std::memory_order_acquire);
+    invalidate(ring, sizeof(pool_ring));
+    pool_chunk* const chunk = ring->slot(top).load(std::memory_order_relaxed);
     if (from.top.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst)) return chunk;
   }
 }
@@ -289,6 +295,8 @@ bool pool_core::steal_some() {
     if (victim == index_) continue;
     if (pool_chunk* const taken = steal(*roots_[victim])) {
       recycle(std::exchange(chunk_, nullptr));
+      flush(taken, sizeof(pool_chunk));
+      flush(taken, sizeof(pool_chunk) + taken->capacity);
       open(taken);
       ++stolen_;
       return true;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <string_view>
 
 namespace situ::model {
@@ -36,7 +37,8 @@ std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintpt
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   if (code.empty() || program.find('\'') != std::string::npos) return found;
   std::string command = fmt::format("addr2line -a -i -e '{}'", program);
-  for (const std::uintptr_t each : code) command += fmt::format(" {:#x}", each);
+  for (const std::uintptr_t each : std::set<std::uintptr_t>{code.begin(), code.end()})  // each once
+    command += fmt::format(" {:#x}", each);
   const std::string text = output_of(command + " 2>/dev/null");
   // Of each address: itself, then its line, then those that it was inlined at.
   std::string* now = nullptr;
