@@ -1,6 +1,7 @@
 #include <situ/spread/detail/map_table.h>
 
 #include <situ/base/detail/assert.h>
+#include <situ/base/detail/coherence.h>
 #include <situ/base/error.h>
 #include <situ/fabric/detail/access.h>
 #include <situ/memory/allocate.h>
@@ -45,6 +46,7 @@ template <class T>
 T* allocate_zeroed(std::size_t bytes) {
   const ptr<std::byte> memory = situ::allocate_bytes(bytes, {.alignment = 64});
   std::memset(memory.local(), 0, bytes);
+  flush(memory.local(), bytes);  // from now on it is words that others read
   return reinterpret_cast<T*>(memory.local());
 }
 void give_back(void* block) noexcept {
@@ -68,6 +70,7 @@ map_record* make_record(const key_view& key, std::span<const std::byte> value) {
   record->value_bytes = static_cast<std::uint32_t>(value.size());
   std::copy_n(key.words, words_for(key.bytes), record->key());
   write_padded(record->value(), value);
+  write_back(record, words * 8);
   return record;
 }
 
@@ -127,7 +130,7 @@ void map_table::put_new(map_bucket& bucket, std::uint64_t hash, map_record* reco
   while (bucket.slots[i].record.load(std::memory_order_relaxed) != nullptr) i = map_bucket::after(i);
   bucket.slots[i].hash.store(hash, std::memory_order_relaxed);
   bucket.slots[i].record.store(record, std::memory_order_release);
-  ++bucket.used;
+  bucket.used.store(bucket.used.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 bool map_table::store(const key_view& key, std::span<const std::byte> value, bool only_new) {
@@ -137,7 +140,7 @@ bool map_table::store(const key_view& key, std::span<const std::byte> value, boo
     if (!only_new) replace(*bucket, *slot, key, value);
     return !only_new;
   }
-  while (bucket->used >= map_bucket::most) {
+  while (bucket->used.load(std::memory_order_relaxed) >= map_bucket::most) {
     split(*bucket);
     bucket = &root_->bucket_of(key.hash);
   }
@@ -154,6 +157,7 @@ void map_table::replace(map_bucket& bucket, map_slot& slot, const key_view& key,
     const bucket_change changing{bucket};
     record->value_bytes = static_cast<std::uint32_t>(value.size());
     write_padded(record->value(), value);
+    write_back(record, (1 + words_for(key.bytes) + words_for(value.size())) * 8);
     return;
   }
   map_record* const made = make_record(key, value);
@@ -186,7 +190,7 @@ bool map_table::erase(const key_view& key) {
       hole = i;
     }
     bucket.slots[hole].record.store(nullptr, std::memory_order_relaxed);
-    --bucket.used;
+    bucket.used.store(bucket.used.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     root_->entries.store(root_->entries.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   }
   give_back(record);
@@ -198,6 +202,7 @@ void map_table::double_directory() {
   outgrown_.reserve(outgrown_.size() + 1);
   auto* const next = allocate_zeroed<map_directory>(directory_bytes(old->depth + 1));
   next->depth = old->depth + 1;
+  write_back(next, sizeof next->depth);
   for (std::uint64_t i = 0; i < std::uint64_t{2} << old->depth; ++i)
     next->buckets[i].store(old->buckets[i >> 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
   root_->directory.store(next, std::memory_order_release);
@@ -230,7 +235,7 @@ void map_table::split(map_bucket& bucket) {
     entries[count++] = {slot.hash.load(std::memory_order_relaxed), record};
     slot.record.store(nullptr, std::memory_order_relaxed);
   }
-  bucket.used = 0;
+  bucket.used.store(0, std::memory_order_relaxed);
   bucket.depth.store(depth + 1, std::memory_order_relaxed);
   bucket.prefix.store(prefix, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i)

@@ -17,6 +17,7 @@
 // slot ends every search.
 #pragma once
 
+#include <situ/base/detail/coherence.h>
 #include <situ/memory/ptr.h>
 
 #include <atomic>
@@ -102,7 +103,7 @@ struct alignas(64) map_bucket {
   std::atomic<std::uint64_t> version;
   std::atomic<std::uint64_t> prefix;  // of the hashes that belong here: the first `depth` bits
   std::atomic<std::uint32_t> depth;
-  std::uint32_t used;
+  std::atomic<std::uint32_t> used;  // of the owner alone; no plain word may share a line with atomics (coherence.h)
   alignas(64) map_slot slots[slot_count];
 
   [[nodiscard]] static std::uint32_t home(std::uint64_t hash) noexcept {
@@ -130,6 +131,7 @@ struct alignas(64) map_root {
 
   [[nodiscard]] map_bucket& bucket_of(std::uint64_t hash) const noexcept {
     const map_directory& all = *directory.load(std::memory_order_acquire);
+    invalidate(&all, sizeof all.depth);
     return *all.buckets[first_bits(hash, static_cast<std::uint32_t>(all.depth))].load(std::memory_order_acquire);
   }
 };
