@@ -100,7 +100,7 @@ void get_strided(std::type_identity_t<T>* destination,
   detail::check_transferable<T>();
   if (detail::is_empty(extents)) return;
   detail::check_box(detail::access::get, source, source_strides, extents);
-  detail::for_rows(source.local(), source_strides, extents, detail::invalidate);
+  detail::for_rows(source.local(), source_strides, extents, detail::flush);
   detail::copy_box<T, Dimensions>(destination, destination_strides, source.local(), source_strides, extents);
 }
 
