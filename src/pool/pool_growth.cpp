@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -48,6 +49,23 @@ int pool_file::get_room(std::uint32_t chunks) const noexcept {
   const int failed = allocate_range(descriptor_, end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
   if (failed != 0 && ::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return errno;
   return failed;
+}
+
+void pool_file::lengthen(std::uint64_t to) {
+  if (const int failed = allocate_range(descriptor_, end(), to); failed != 0) {
+    cut();
+    throw_no_room(path_, descriptor_, to - end(), failed);
+  }
+}
+
+// It may stay as long as it is: nothing depends on it.
+void pool_file::cut() const noexcept {
+  if (::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return;
+}
+
+std::uint64_t pool_file::length() const noexcept {
+  struct stat status{};
+  return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
 // One copy after the other: a copy is torn by a crash only while the other one is whole.
