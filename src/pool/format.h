@@ -1,6 +1,6 @@
 // The bytes of a pool file, versions 1 and 2: docs/formats/pool.md has the grammar. All numbers are little-endian.
 //
-//   | header page | roots page | log 64 KiB | map: 8 B a chunk | heap: chunks of 16 KiB |
+//   | header page | roots page | log, 64 KiB or more | map: 8 B a chunk | heap: chunks of 16 KiB |
 //
 // Positions are offsets into the file, which are offsets from the pool's base address as well; only what the program's
 // own objects hold are addresses. What may change lies apart from what may not, and each part has its own check: the
@@ -31,7 +31,8 @@ inline constexpr std::uint64_t pool_sequence_offset = 2048;
 inline constexpr std::uint64_t pool_writer_offset = 3072;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
-inline constexpr std::uint64_t pool_log_bytes = 65536;
+inline constexpr std::uint64_t pool_log_bytes = 65536;  // of an undo log, and the least of a redo log
+inline constexpr std::uint64_t most_pool_log_bytes = std::uint64_t{1} << 22;
 inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;
 inline constexpr std::uint32_t pool_root_count = 64;
 inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, and ends with a zero
@@ -77,7 +78,8 @@ struct pool_header {
   std::uint64_t identity[2];
   std::uint32_t promise;        // pool_promise
   std::uint32_t sync_every_ms;  // batched: how long a complete transaction may wait for the device
-  std::uint64_t zeroes[55];
+  std::uint64_t log_bytes;      // of a redo log; of an undo log 0, for 65536
+  std::uint64_t zeroes[54];
   std::uint64_t check;  // of all before
 };
 static_assert(sizeof(pool_header) == 512);
@@ -191,20 +193,31 @@ struct run_entry {
 
 // --- where things lie ---
 
-[[nodiscard]] constexpr std::uint64_t pool_heap_offset(std::uint64_t most_bytes) noexcept {
+[[nodiscard]] constexpr std::uint64_t log_bytes_of(const pool_header& header) noexcept {
+  return header.version == pool_version_redo ? header.log_bytes : pool_log_bytes;
+}
+// For a heap of so many bytes at most: a sixteenth, within its bounds, so that checkpoints are rare.
+[[nodiscard]] constexpr std::uint64_t redo_log_bytes(std::uint64_t most_bytes) noexcept {
+  const std::uint64_t wanted = most_bytes / 16 / pool_log_bytes * pool_log_bytes;
+  return wanted < pool_log_bytes ? pool_log_bytes : wanted < most_pool_log_bytes ? wanted : most_pool_log_bytes;
+}
+[[nodiscard]] constexpr std::uint64_t pool_heap_offset(std::uint64_t most_bytes,
+                                                       std::uint64_t log_bytes = pool_log_bytes) noexcept {
   const std::uint64_t map_bytes = most_bytes / chunk_bytes * 8;
-  return (pool_map_offset + map_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+  return (pool_log_offset + log_bytes + map_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
 }
 // Whether a log may have such a range: all but the header page and the log itself, up to the heap's end.
-[[nodiscard]] constexpr bool may_be_logged(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) noexcept {
+[[nodiscard]] constexpr bool may_be_logged(std::uint64_t offset, std::uint64_t bytes, std::uint64_t map_offset,
+                                           std::uint64_t end) noexcept {
   const auto lies_in = [&](std::uint64_t from, std::uint64_t to) {
     return offset >= from && offset <= to && bytes <= to - offset;
   };
-  return lies_in(pool_roots_offset, pool_log_offset) || lies_in(pool_map_offset, end);
+  return lies_in(pool_roots_offset, pool_log_offset) || lies_in(map_offset, end);
 }
 // Of the addresses that a pool takes, its parts before the heap included.
-[[nodiscard]] constexpr std::uint64_t pool_reach(std::uint64_t most_bytes) noexcept {
-  return pool_heap_offset(most_bytes) + most_bytes;
+[[nodiscard]] constexpr std::uint64_t pool_reach(std::uint64_t most_bytes,
+                                                 std::uint64_t log_bytes = pool_log_bytes) noexcept {
+  return pool_heap_offset(most_bytes, log_bytes) + most_bytes;
 }
 // Blocks of a slab, whose header takes room that a place's slabs have no need of.
 [[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class) noexcept {

@@ -91,6 +91,7 @@ pool_header make_header(const pool_options& options, bool is_redo) {
   made.chunk_bytes = static_cast<std::uint32_t>(chunk_bytes);
   made.most_bytes = options.most_bytes;
   made.promise = static_cast<std::uint32_t>(options.promise);
+  if (is_redo) made.log_bytes = redo_log_bytes(options.most_bytes);
   if (options.promise == pool_promise::batched)
     made.sync_every_ms = static_cast<std::uint32_t>(options.sync_every.count());
   set_random(made.identity, sizeof made.identity);
@@ -123,6 +124,7 @@ pool_file::pool_file(pool_file&& other) noexcept
       most_chunks_{other.most_chunks_},
       is_redo_{other.is_redo_},
       log_bytes_{other.log_bytes_},
+      most_log_bytes_{other.most_log_bytes_},
       persist_{std::move(other.persist_)} {}
 
 pool_file::~pool_file() {
@@ -178,14 +180,18 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
 
 void pool_file::fill(const pool_header& with, const pool_options& options, const pool_overrides& overrides) {
   pool_header header = with;
-  heap_offset_ = pool_heap_offset(options.most_bytes);
+  log_bytes_ = log_bytes_of(header);
+  most_log_bytes_ = overrides.most_log_bytes;
+  heap_offset_ = pool_heap_offset(options.most_bytes, log_bytes_);
   most_chunks_ = static_cast<std::uint32_t>(options.most_bytes / chunk_bytes);
   salt_ = add_to_check(header.identity[0], header.identity[1]);
   const std::uint32_t chunks = std::min(first_chunks, most_chunks_);
   if (const int failed = get_room(chunks); failed != 0)
     throw_no_room(path_, descriptor_, heap_offset_ + chunks * chunk_bytes, failed);
+  if (const int failed = is_redo_ ? write_empty_log() : 0; failed != 0)
+    throw_no_room(path_, descriptor_, log_bytes_, failed);
   // Anywhere, so that pools of one program rarely want the same addresses.
-  const std::uint64_t reach = pool_reach(options.most_bytes);
+  const std::uint64_t reach = pool_reach(options.most_bytes, log_bytes_);
   const std::uint64_t choices =
       (highest_end - lowest_base - std::min(reach, highest_end - lowest_base)) / base_alignment;
   constexpr int most_tries = 64;
@@ -200,7 +206,6 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
     }
   }
   persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
-  log_bytes_ = overrides.log_bytes;
   persist_.record_to(overrides.recorder);
   write_state(chunks);
   *at<std::uint64_t>(pool_sequence_offset) = seal(1, salt_);
@@ -229,12 +234,14 @@ pool_file pool_file::open(const std::string& path, pool_access access, const poo
   if (file_bytes < pool_map_offset || ::pread(descriptor, &header, sizeof header, 0) != sizeof header)
     throw_damaged(path, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
   opened.check_header(header, file_bytes);
-  opened.heap_offset_ = pool_heap_offset(header.most_bytes);
+  opened.log_bytes_ = log_bytes_of(header);
+  opened.most_log_bytes_ = overrides.most_log_bytes;
+  opened.heap_offset_ = pool_heap_offset(header.most_bytes, opened.log_bytes_);
   opened.most_chunks_ = static_cast<std::uint32_t>(header.most_bytes / chunk_bytes);
   opened.salt_ = add_to_check(header.identity[0], header.identity[1]);
   opened.is_redo_ = header.version == pool_version_redo;
-  opened.log_bytes_ = overrides.log_bytes;
-  opened.map(header.base, access == pool_access::write ? pool_reach(header.most_bytes) : file_bytes, overrides);
+  opened.map(header.base, access == pool_access::write ? pool_reach(header.most_bytes, opened.log_bytes_) : file_bytes,
+             overrides);
   opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()),
                          static_cast<pool_promise>(header.promise), opened.is_redo_, path);
   opened.persist_.record_to(overrides.recorder);
@@ -273,17 +280,21 @@ void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes
                             "and here they are {} and {:#x}; use it there, and send its objects by messages",
                             path_, offsetof(pool_header, page_bytes), header.page_bytes, header.architecture, page,
                             pool_architecture));
-  const std::uint64_t reach = pool_reach(std::min(header.most_bytes, most_heap_bytes));
+  const std::uint64_t log_bytes = log_bytes_of(header);
+  const bool is_log_sound =
+      log_bytes >= pool_log_bytes && log_bytes <= most_pool_log_bytes && log_bytes % pool_log_bytes == 0;
+  const std::uint64_t reach =
+      pool_reach(std::min(header.most_bytes, most_heap_bytes), std::min(log_bytes, most_pool_log_bytes));
   constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
-  if (header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
+  if (!is_log_sound || header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
       header.most_bytes < least_heap_bytes || header.most_bytes > most_heap_bytes || header.base % chunk_bytes != 0 ||
       header.base < chunk_bytes || header.base > address_end - reach ||
       header.promise > (header.version == pool_version ? 1U : 2U))
     throw_damaged(path_, 0, "the header holds what no pool has, although its check is right");
-  if (file_bytes < pool_heap_offset(header.most_bytes))
+  if (file_bytes < pool_heap_offset(header.most_bytes, log_bytes))
     throw_damaged(path_, file_bytes,
                   fmt::format("the file ends, and its heap begins at byte {}: it has been cut short",
-                              pool_heap_offset(header.most_bytes)));
+                              pool_heap_offset(header.most_bytes, log_bytes)));
 }
 
 void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {

@@ -7,6 +7,7 @@
 
 #include <situ/base/error.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,7 +27,7 @@ namespace situ::detail {
 struct pool_overrides {
   persistence_recorder* recorder = nullptr;
   std::optional<pool_medium> medium;
-  std::uint64_t log_bytes = pool_log_bytes;  // of the log, what is used of them
+  std::uint64_t most_log_bytes = most_pool_log_bytes;  // of a redo log, what is used of it
 };
 
 // Not thread-safe.
@@ -47,7 +48,9 @@ class pool_file {
   // Whether its log is a redo log; then who writes has mapped it privately.
   [[nodiscard]] bool is_redo() const noexcept { return is_redo_; }
   [[nodiscard]] pool_promise promise() const noexcept { return static_cast<pool_promise>(header().promise); }
-  [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
+  // Of a redo log what may be written, for tests less than there is.
+  [[nodiscard]] std::uint64_t used_log_bytes() const noexcept { return std::min(log_bytes_, most_log_bytes_); }
+  [[nodiscard]] std::uint64_t map_offset() const noexcept { return pool_log_offset + log_bytes_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
   // Whether it lies elsewhere than at its own addresses; for readers only.
@@ -98,6 +101,7 @@ class pool_file {
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
   void read_state(std::uint64_t file_bytes);
   [[nodiscard]] int get_room(std::uint32_t chunks) const noexcept;
+  [[nodiscard]] int write_empty_log() const noexcept;
   void write_state(std::uint32_t chunks);
 
   std::string path_;
@@ -111,6 +115,7 @@ class pool_file {
   std::uint32_t most_chunks_ = 0;
   bool is_redo_ = false;
   std::uint64_t log_bytes_ = pool_log_bytes;
+  std::uint64_t most_log_bytes_ = most_pool_log_bytes;
   persistence persist_;
 };
 

@@ -43,12 +43,22 @@ void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes,
 }
 
 int pool_file::get_room(std::uint32_t chunks) const noexcept {
-  const std::uint64_t map_from = chunks_ == 0 ? 0 : pool_map_offset + std::uint64_t{chunks_} * 8;
-  const std::uint64_t map_to = pool_map_offset + std::uint64_t{chunks} * 8;
+  const std::uint64_t map_from = chunks_ == 0 ? 0 : map_offset() + std::uint64_t{chunks_} * 8;
+  const std::uint64_t map_to = map_offset() + std::uint64_t{chunks} * 8;
   if (const int failed = allocate_range(descriptor_, map_from, map_to); failed != 0) return failed;
   const int failed = allocate_range(descriptor_, end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
   if (failed != 0 && ::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return errno;
   return failed;
+}
+
+// Zeroes that are written, not a hole: a record that is written over them changes nothing of where the file lies, so a
+// wait for it is one for its bytes alone.
+int pool_file::write_empty_log() const noexcept {
+  static constexpr std::byte zeroes[65536]{};
+  for (std::uint64_t at = pool_log_offset; at != map_offset(); at += sizeof zeroes)
+    if (::pwrite(descriptor_, zeroes, sizeof zeroes, static_cast<off_t>(at)) != static_cast<ssize_t>(sizeof zeroes))
+      return errno != 0 ? errno : EIO;
+  return 0;
 }
 
 void pool_file::lengthen(std::uint64_t to) {
@@ -98,7 +108,7 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
                             path_, format_bytes(chunks_ * chunk_bytes), format_bytes(most_chunks_ * chunk_bytes),
                             format_bytes(least * chunk_bytes)));
   std::uint32_t more = std::clamp(wanted, least, left);
-  const auto* const map = at<const std::uint64_t>(pool_map_offset);
+  const auto* const map = at<const std::uint64_t>(map_offset());
   const auto* const used =
       std::find_if(map + chunks_, map + chunks_ + more, [](std::uint64_t word) { return word != 0; });
   if (used != map + chunks_ + more)

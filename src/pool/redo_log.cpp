@@ -39,12 +39,11 @@ void redo_log::read() {
 
 bool redo_log::read_record() {
   redo_record head{};
-  if (pool_log_offset + pool_log_bytes - here_ < sizeof head) return false;
+  if (file_.map_offset() - here_ < sizeof head) return false;
   std::memcpy(&head, file_.base() + here_, sizeof head);
   if (head.sequence != next_ || head.bytes % 8 != 0) return false;
   const bool is_here = head.at == 0;
-  if (is_here ? head.bytes > pool_log_offset + pool_log_bytes - here_ - sizeof head : head.at != spill_offset())
-    return false;
+  if (is_here ? head.bytes > file_.map_offset() - here_ - sizeof head : head.at != spill_offset()) return false;
   const std::uint64_t from = is_here ? here_ + sizeof head : head.at;
   if (head.bytes > file_.length() - std::min(from, file_.length())) return false;
   record_.resize(head.bytes);
@@ -63,7 +62,8 @@ void redo_log::apply(const std::byte* body, std::uint64_t bytes, std::uint64_t w
     bool is_sound = bytes - at >= sizeof range;
     if (is_sound) {
       std::memcpy(&range, body + at, sizeof range);
-      is_sound = range.bytes <= bytes - at - sizeof range && may_be_logged(range.offset, range.bytes, file_.end());
+      is_sound = range.bytes <= bytes - at - sizeof range &&
+                 may_be_logged(range.offset, range.bytes, file_.map_offset(), file_.end());
     }
     if (!is_sound)
       throw_damaged(file_.path(), where + at, "the log holds what no pool writes, although its check is right");
@@ -76,7 +76,7 @@ void redo_log::apply(const std::byte* body, std::uint64_t bytes, std::uint64_t w
 // --- appending ---
 
 bool redo_log::is_full() const noexcept {
-  return has_spilled_ || log_end() - std::min(here_, log_end()) < std::min(least_room, file_.log_bytes() / 4);
+  return has_spilled_ || log_end() - std::min(here_, log_end()) < std::min(least_room, file_.used_log_bytes() / 4);
 }
 
 void redo_log::append(const std::vector<pool_range>& ranges) {

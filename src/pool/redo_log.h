@@ -64,7 +64,7 @@ class redo_log {
   void apply(const std::byte* body, std::uint64_t bytes, std::uint64_t where);
   void write_record(std::uint64_t at);
   [[nodiscard]] std::uint64_t spill_offset() const noexcept { return (file_.end() + 4095) / 4096 * 4096; }
-  [[nodiscard]] std::uint64_t log_end() const noexcept { return pool_log_offset + file_.log_bytes(); }
+  [[nodiscard]] std::uint64_t log_end() const noexcept { return pool_log_offset + file_.used_log_bytes(); }
 
   pool_file& file_;
   std::uint64_t here_ = pool_log_offset;  // where the next record goes

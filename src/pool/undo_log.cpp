@@ -29,7 +29,7 @@ void undo_log::read() {
     if (entry->check != entry->right_check(file_.salt(), sequence_, entry + 1)) return;
     const std::uint64_t length = sizeof(log_entry) + (is_undo ? pad_to_word(entry->bytes) : 0);
     const bool is_sound =
-        length <= left && (is_undo ? may_be_logged(entry->offset, entry->bytes, file_.end())
+        length <= left && (is_undo ? may_be_logged(entry->offset, entry->bytes, file_.map_offset(), file_.end())
                                    : entry->offset % chunk_bytes == 0 && entry->offset >= file_.heap_offset() &&
                                          entry->offset <= file_.end() && entry->bytes <= file_.end() - entry->offset);
     if (!is_sound)
