@@ -5,6 +5,7 @@
 #include "model/parts/miss_registers.h"
 #include "model/parts/modelled_machine.h"
 #include "model/parts/stream_prefetcher.h"
+#include "model/parts/wrong_paths.h"
 
 #include <situ/base/error.h>
 
@@ -226,6 +227,36 @@ TEST(InstructionWindow, StoresLeaveInTheirOrder) {
   EXPECT_FALSE(window.forwards(192, 8));
 }
 
+TEST(WrongPaths, TheFirstThatReachedAnInstructionCounts) {
+  wrong_paths paths;
+  EXPECT_EQ(paths.asked_at(0, 0), 0u);
+  paths.add({.until = 12, .begin = 2, .known = 101}, 106);
+  EXPECT_EQ(paths.asked_at(3, 107), 3u);
+  paths.add({.until = 14, .begin = 108, .known = 108}, 113);
+  EXPECT_EQ(paths.asked_at(5, 114), 5u);
+  EXPECT_EQ(paths.asked_at(11, 120), 11u);
+  EXPECT_EQ(paths.asked_at(12, 121), 121u);
+}
+
+TEST(WrongPaths, APathEndsWhenItsBranchIsKnown) {
+  wrong_paths paths;
+  paths.add({.until = 100, .begin = 10, .known = 14}, 20);
+  EXPECT_EQ(paths.asked_at(5, 22), 12u);
+  EXPECT_EQ(paths.asked_at(9, 24), 24u);  // at 14 the core knew better
+  paths.add({.until = 100, .begin = 30, .known = 50}, 55);
+  EXPECT_EQ(paths.asked_at(12, 56), 31u);
+}
+
+TEST(WrongPaths, OneBehindTheWindowOfAnother) {
+  wrong_paths paths;
+  paths.add({.until = 10, .begin = 0, .known = 100}, 105);
+  EXPECT_EQ(paths.asked_at(1, 106), 1u);
+  paths.add({.until = 15, .begin = 110, .known = 130}, 135);  // at instruction 5
+  EXPECT_EQ(paths.asked_at(9, 139), 9u);                      // by the first path
+  EXPECT_EQ(paths.asked_at(10, 140), 115u);                   // by the second one
+  EXPECT_EQ(paths.asked_at(15, 145), 145u);
+}
+
 // One core of 1 GHz: a hit takes 1 ns, memory 100 ns behind the look into the cache; lines of 64 bytes.
 std::string small_host(const std::string& of_core, const std::string& of_cache) {
   return R"(name = "small"
@@ -324,6 +355,19 @@ TEST(AccessAhead, ABranchThatWasNotForeseenWaitsForItsLoad) {
   // Without a load since the last branch it is known at once.
   EXPECT_EQ(machine.branch(0, true, 13, 5 * ahead_ns, 300 * ahead_ns), 300 * ahead_ns);
   EXPECT_EQ(machine.branch(0, false, 14, 5 * ahead_ns, 301 * ahead_ns), 306 * ahead_ns);
+}
+
+// Loads that each have such a branch: within a window only the first is waited for, the others cost 5 ns and a hit.
+TEST(AccessAhead, BranchesBehindOneThatWaitsFindTheirLoadsDone) {
+  modelled_machine machine = machine_with("window = 10\nstore_buffer = 2\n", "outstanding = 8\n");
+  machine.access_ahead(0, load_at(0x1000, 0), 0);  // there at 101
+  EXPECT_EQ(machine.branch(0, false, 1, 5 * ahead_ns, 1 * ahead_ns), 106 * ahead_ns);
+  machine.access_ahead(0, load_at(0x2000, 1), 106 * ahead_ns);  // asked for at 1
+  EXPECT_EQ(machine.branch(0, false, 2, 5 * ahead_ns, 107 * ahead_ns), 112 * ahead_ns);
+  machine.access_ahead(0, load_at(0x3000, 2), 112 * ahead_ns);  // at 2, there at 103
+  EXPECT_EQ(machine.branch(0, false, 3, 5 * ahead_ns, 113 * ahead_ns), 118 * ahead_ns);
+  machine.access_ahead(0, load_at(0x4000, 11), 119 * ahead_ns);                           // no path came to it
+  EXPECT_EQ(machine.branch(0, false, 12, 5 * ahead_ns, 120 * ahead_ns), 225 * ahead_ns);  // there at 220
 }
 
 TEST(AccessAhead, ALineOnItsWayIsWaitedForButNotByItsStore) {
