@@ -21,6 +21,12 @@ namespace situ::machine::detail {
 // Nanoseconds of one dependent load each through `memory`, which is linked for it (link_chase), warm.
 [[nodiscard]] double chase_ns(std::span<std::byte> memory, std::size_t line_bytes);
 
+// The first TLB of data, in pages of 4 KiB whatever those of the system are, and what a load costs beyond it; no
+// entries where none is found within the pages that the first cache has lines for. A virtual machine's huge pages may
+// be small ones to the processor: this looks at what it does. Links the memory. cost: 100 ms.
+[[nodiscard]] tlb translations_held(std::span<std::byte> memory, std::size_t line_bytes,
+                                    std::uint64_t first_cache_bytes, double gigahertz);
+
 // What a core has under way past the caches. `memory` is larger than all of them; a load of it takes `latency_ns`.
 // Each writes to the memory. cost: 50 ms each.
 

@@ -147,6 +147,10 @@ TEST(measure, this_machine) {
     EXPECT_LT(each, 1000);
   }
   EXPECT_LT(c.integer, c.divide);
+  if (m.core->dtlb.entries > 0) {
+    EXPECT_GE(m.core->dtlb.walk_cycles, 1.5);
+    EXPECT_LT(m.core->dtlb.walk_cycles, 1000);
+  }
   for (const auto& r : m.capacities) EXPECT_LE(r.bytes, t.at(r.cache).bytes);
   // A first-level hit costs less than a trip to memory on every machine.
   if (m.latencies.size() >= 2 && t.at(m.latencies.front().where).kind == machine::node_kind::cache &&
@@ -207,6 +211,7 @@ TEST(as_modelled, has_what_a_model_needs) {
   core.stream_count = 8;
   core.stream_lines = 30;
   core.stream_page_bytes = 4096;
+  core.dtlb = {.entries = 64, .ways = 64, .page_bytes = 4096, .walk_cycles = 8};  // reaches 256 KiB; 4 ns
   m.core = core;
   m.capacities.push_back({caches[0], 1 << 20});
   const machine::tree made = machine::as_modelled(t, m);
@@ -223,6 +228,9 @@ TEST(as_modelled, has_what_a_model_needs) {
   EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'000'000'000U);
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).cycles, core.cycles);
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).window, 200U);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).dtlb, core.dtlb);
+  // of 64 MiB the TLB reaches a 256th; of 16 KiB, all
+  EXPECT_DOUBLE_EQ(made.at(made.all(machine::node_kind::memory)[0]).latency_ns, 80 - 4 * 255 / 256.0);
 }
 
 }  // namespace
