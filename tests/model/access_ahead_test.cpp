@@ -397,6 +397,17 @@ TEST(AccessAhead, StreamsAreLimitedByTheMemorysBandwidth) {
   EXPECT_EQ(machine.wait_for_all(0, 0), (500 + 100) * ahead_ns);  // 64 bytes a ns
 }
 
+// What is written back leaves when the line is asked for that takes its place: so requests of the channel come in
+// order.
+TEST(AccessAhead, WhatIsWrittenBackTakesItsPartOfTheBandwidth) {
+  modelled_machine machine = machine_with("window = 10000\nstore_buffer = 1000\n", "outstanding = 1000\n");
+  for (std::uint64_t i = 0; i < 500; ++i) machine.access_ahead(0, store_at(i * 64, i), i * 3 * ahead_ns);
+  // Each is there 101 ns after it was asked for: the channel has 3 ns for two lines.
+  EXPECT_EQ(machine.wait_for_all(0, 499 * 3 * ahead_ns), (499 * 3 + 101) * ahead_ns);
+  EXPECT_EQ(counted_ahead(machine, "memory", "queueing_ps"), 0u);
+  EXPECT_EQ(counted_ahead(machine, "memory", "writes"), 500u - 64);
+}
+
 TEST(AccessAhead, APrefetchedLineIsThereInTime) {
   modelled_machine machine = machine_with("", "outstanding = 8\nprefetch_streams = 2\nprefetch_lines = 2\n");
   ASSERT_FALSE(machine.goes_ahead(0));
