@@ -343,6 +343,7 @@ class measurer {
         const detail::stream_figures streams = detail::streams_followed(memory, line, latency_ns);
         found.stream_count = streams.streams;
         found.stream_lines = streams.lines;
+        found.lines_in_all = std::max(found.misses, streams.lines_in_all);
         found.stream_page_bytes = streams.page_bytes;
       }
       result_.core = found;

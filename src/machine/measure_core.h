@@ -37,11 +37,12 @@ namespace situ::machine::detail {
 // Stores behind one whose line misses.
 [[nodiscard]] std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns);
 
-// What is fetched ahead of loads that wait for each other and go through memory line by line.
+// What is fetched ahead of loads that go through memory line by line, each waiting for the one before.
 struct stream_figures {
-  std::uint32_t streams = 0;     // side by side, that are fetched ahead of; 0: nothing is
-  std::uint32_t lines = 0;       // ahead of one
-  std::uint64_t page_bytes = 0;  // at whose end a stream has to be found anew
+  std::uint32_t streams = 0;       // side by side, that are fetched ahead of; 0: nothing is
+  std::uint32_t lines = 0;         // ahead of one
+  std::uint32_t lines_in_all = 0;  // under way, of up to eight streams whose loads wait for nothing
+  std::uint64_t page_bytes = 0;    // at whose end a stream has to be found anew
 };
 [[nodiscard]] stream_figures streams_followed(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns);
 

@@ -25,7 +25,7 @@ void put_core(tree_builder& builder, const tree& machine, const core_result& cor
       facts.store_buffer = core.window > 0 ? core.store_buffer : 0;
     }
     if (n.kind != node_kind::cache || n.cache == cache_kind::instruction || core.misses == 0) continue;
-    facts.outstanding = n.level == 1 ? core.misses : std::max(core.misses, core.stream_lines);
+    facts.outstanding = n.level == 1 ? core.misses : std::max(core.stream_lines, core.lines_in_all);
     if (n.level != 2 || core.stream_count == 0) continue;
     facts.prefetch_streams = core.stream_count;
     facts.prefetch_lines = core.stream_lines;

@@ -210,6 +210,7 @@ TEST(as_modelled, has_what_a_model_needs) {
   core.misses = 12;
   core.stream_count = 8;
   core.stream_lines = 30;
+  core.lines_in_all = 40;
   core.stream_page_bytes = 4096;
   core.dtlb = {.entries = 64, .ways = 64, .page_bytes = 4096, .walk_cycles = 8};  // reaches 256 KiB; 4 ns
   m.core = core;
@@ -220,7 +221,7 @@ TEST(as_modelled, has_what_a_model_needs) {
   EXPECT_EQ(outer.bytes, 1U << 20);
   const std::uint64_t sets = outer.bytes / outer.ways / std::max(1U, outer.line_bytes);
   EXPECT_EQ(sets & (sets - 1), 0U);
-  EXPECT_EQ(outer.outstanding, 30U);
+  EXPECT_EQ(outer.outstanding, 40U);
   const machine::node& inner = made.at(made.all(machine::node_kind::cache)[1]);
   EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
   EXPECT_EQ(inner.outstanding, 12U);

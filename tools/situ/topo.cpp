@@ -161,8 +161,8 @@ void print_core(const machine::tree& tree, const machine::core_result& core) {
   fmt::print("  past a miss: {} instructions, {} loads that miss, {} stores\n",
              core.window == 0 ? "any number of" : fmt::format("{}", core.window), core.misses, core.store_buffer);
   if (core.stream_count > 0)
-    fmt::print("  fetched ahead: {} lines of {} streams, within {}\n", core.stream_lines, core.stream_count,
-               situ::format_bytes(core.stream_page_bytes));
+    fmt::print("  fetched ahead: {} lines of {} streams, within {}; {} lines in all\n", core.stream_lines,
+               core.stream_count, situ::format_bytes(core.stream_page_bytes), core.lines_in_all);
 }
 
 void print_measurements(const machine::tree& tree, const machine::measurements& measured) {
@@ -308,6 +308,7 @@ ordered_json json_of(const machine::measurements& measured) {
                    {"misses", core.misses},
                    {"stream_count", core.stream_count},
                    {"stream_lines", core.stream_lines},
+                   {"lines_in_all", core.lines_in_all},
                    {"stream_page_bytes", core.stream_page_bytes}};
   }
   for (const auto& r : measured.capacities) out["capacities"].push_back({{"cache", r.cache}, {"bytes", r.bytes}});

@@ -77,6 +77,7 @@ struct core_result {
   std::uint32_t misses = 0;        // loads that miss all caches, under way at a time
   std::uint32_t stream_count = 0;  // streams of lines that are fetched ahead; zero: none is
   std::uint32_t stream_lines = 0;  // so many lines
+  std::uint32_t lines_in_all = 0;  // under way past the first cache, of several streams
   std::uint64_t stream_page_bytes = 0;  // up to the end of such a page
 };
 
