@@ -199,7 +199,7 @@ TEST(as_modelled, has_what_a_model_needs) {
   for (const auto id : caches)
     m.latencies.push_back({id, t.processor(0), 16384, {t.at(id).level == 1 ? 1.0 : 10.0, 20, 30, 10}});
   m.latencies.push_back({memory, t.processor(0), 1 << 26, {80, 90, 99, 10}});
-  m.bandwidths.push_back({memory, 2, 1 << 26, {1e9, 2e9, 3e9, 10}, {}, {}});
+  m.bandwidths.push_back({memory, 2, 1 << 26, {1e9, 2e9, 3e9, 10}, {1e9, 2e9, 2e9, 10}, {1e9, 2e9, 2.7e9, 10}});
   machine::core_result core;
   core.hertz = 2'000'000'000;
   core.cycles = {
@@ -226,7 +226,8 @@ TEST(as_modelled, has_what_a_model_needs) {
   EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
   EXPECT_EQ(inner.outstanding, 12U);
   EXPECT_EQ(inner.writes, machine::write_policy::write_back);
-  EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'000'000'000U);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'600'000'000U)
+      << "what the triad moved, with the lines that its stores read";
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).cycles, core.cycles);
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).window, 200U);
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).dtlb, core.dtlb);

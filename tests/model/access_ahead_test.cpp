@@ -80,6 +80,16 @@ TEST(StreamPrefetcher, StridesMayBeLongOrDownwards) {
   EXPECT_THAT(wanted_after(prefetcher, 108), ElementsAre(107, 106, 105, 104));
 }
 
+TEST(StreamPrefetcher, StreamsThatGoOnShareTheLines) {
+  stream_prefetcher prefetcher{2, 4, 64};
+  for (const std::uint64_t line : {10, 110, 11, 111}) wanted_after(prefetcher, line);
+  EXPECT_THAT(wanted_after(prefetcher, 12), ElementsAre(13, 14, 15, 16));  // the other is none yet
+  EXPECT_THAT(wanted_after(prefetcher, 112), ElementsAre(113, 114));
+  EXPECT_THAT(wanted_after(prefetcher, 13), IsEmpty());  // 14 and 15 are on their way
+  EXPECT_THAT(wanted_after(prefetcher, 113), ElementsAre(115));
+  EXPECT_THAT(wanted_after(prefetcher, 114), ElementsAre(116, 117, 118));  // the last two accesses are its own
+}
+
 TEST(StreamPrefetcher, StopsAtThePage) {
   stream_prefetcher prefetcher{2, 4, 64};  // 64 lines a page
   wanted_after(prefetcher, 59);
