@@ -30,6 +30,10 @@ inline constexpr std::uint64_t pool_writer_offset = 3072;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
 inline constexpr std::uint64_t pool_log_bytes = 65536;
+// The end of the log's first part is where those meet who have the pool open (sharing.h). It means nothing to who opens
+// a pool that nobody has, and holds entries only where a build that did not share pools has written them.
+inline constexpr std::uint64_t pool_area_bytes = 16384;
+inline constexpr std::uint64_t pool_area_offset = pool_log_offset + pool_log_bytes - pool_area_bytes;
 inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;
 inline constexpr std::uint32_t pool_root_count = 64;
 inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, and ends with a zero

@@ -14,14 +14,23 @@ namespace situ::detail {
 pool open_pool::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
   return pool{std::make_unique<open_pool>(pool_file::create(path, options, overrides))};
 }
-pool open_pool::open(const std::string& path, pool_access access, const pool_overrides& overrides) {
-  return pool{std::make_unique<open_pool>(pool_file::open(path, access, overrides))};
+pool open_pool::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
+  return pool{std::make_unique<open_pool>(pool_file::open(path, how, overrides))};
 }
 
-open_pool::open_pool(pool_file file) : file_{std::move(file)} {
-  recover();
-  heap_.read();
-  if (file_.may_write()) file_.settle();
+open_pool::open_pool(pool_file file)
+    : file_{std::move(file)}, sharing_{file_.area(), file_.openers(), file_.path(), file_.patience_ns()} {
+  if (file_.is_first()) {
+    file_.read_state();
+    recover();
+    heap_.read();
+    if (file_.may_write()) file_.settle();
+    sharing_.enter(true, !file_.may_write() && restored_ranges_ != 0, file_.chunks());
+  } else {
+    sharing_.enter(false, false, 0);
+    read_again();
+  }
+  file_.leave_gate();
 }
 
 open_pool::~open_pool() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }
@@ -30,20 +39,19 @@ open_pool::~open_pool() { SITU_ASSERT(1, levels_.empty(), "destroy transactions 
 void open_pool::recover() {
   log_.read();
   if (log_.is_empty()) return;
-  const pool_file::private_writing writing{file_};
+  if (!file_.may_write()) return restore_privately();
   log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
     changed_.push_back({offset, bytes});
     ++restored_ranges_;
   });
   restored_bytes_ = log_.restore({});
-  if (file_.may_write()) {
-    flush_changes(pool_step::restore);
-    file_.persist().fence(pool_step::restore);
-    log_.end(pool_step::restored_end);
-    log(log_level::warning, fmt::format("pool {}: its last writer left a transaction incomplete; {} ranges of {} bytes "
-                                        "are as they were before it",
-                                        file_.path(), restored_ranges_, restored_bytes_));
-  }
+  flush_changes(pool_step::restore);
+  file_.persist().fence(pool_step::restore);
+  log_.end(pool_step::restored_end);
+  log(log_level::warning,
+      fmt::format("pool {}: its last writer left a transaction incomplete; {} ranges of {} bytes are "
+                  "as they were before it",
+                  file_.path(), restored_ranges_, restored_bytes_));
   changed_.clear();
 }
 
@@ -52,11 +60,12 @@ void open_pool::recover() {
 std::size_t open_pool::begin() {
   if (!file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
-  std::unique_lock guard{lock_};
-  if (file_.persist().has_failed())
+  std::unique_lock guard{sharing_};
+  if (file_.persist().has_failed() || sharing_.has_failed())
     throw_error(
         errc::bad_file,
         fmt::format("pool {}: its device has failed before; look at it, then open the pool anew", file_.path()));
+  if (levels_.empty() && is_behind()) catch_up();
   levels_.push_back({log_.here(), heap_.here()});
   guard.release();
   return levels_.size();
@@ -64,6 +73,16 @@ std::size_t open_pool::begin() {
 
 void open_pool::check_level(std::size_t level) const {
   SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
+}
+
+void open_pool::leave() noexcept {
+  levels_.pop_back();
+  if (levels_.empty()) {
+    sharing_.set_chunks(file_.chunks());
+    seen_changes_ = sharing_.changes();
+    if (file_.persist().has_failed()) sharing_.fail();
+  }
+  sharing_.unlock();
 }
 
 void open_pool::end_outermost() noexcept {
@@ -87,15 +106,13 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
       file_.persist().fence(pool_step::end);
     } catch (...) {
       end_outermost();
-      levels_.pop_back();
-      lock_.unlock();
+      leave();
       throw;
     }
     end_outermost();
   }
   is_complete = true;
-  levels_.pop_back();
-  lock_.unlock();
+  leave();
 }
 
 void open_pool::publish() {
@@ -110,6 +127,8 @@ void open_pool::publish() {
   }
   log_.fence(pool_step::publish);
   for (const heap_word& each : words_) __atomic_store_n(each.at, each.value, __ATOMIC_RELAXED);
+  if (sharing_.has_others())
+    for (const heap_word& each : words_) sharing_.note_change(file_.offset_of(each.at));
 }
 
 void open_pool::flush_changes(pool_step step) {
@@ -135,8 +154,7 @@ void open_pool::abort(std::size_t level) noexcept {
     }
     end_outermost();
   }
-  levels_.pop_back();
-  lock_.unlock();
+  leave();
 }
 
 // --- what a transaction does ---

@@ -40,6 +40,8 @@ class chunk_runs {
   void insert(std::uint32_t first, std::uint32_t chunks);
   // The first of so many, or no_chunk.
   [[nodiscard]] std::uint32_t take(std::uint32_t chunks);
+  // These; false where not all of them are free.
+  [[nodiscard]] bool take_at(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   // Of the run that ends at the end of the heap.
   [[nodiscard]] std::uint32_t chunks_before(std::uint32_t end) const noexcept;
@@ -60,8 +62,11 @@ class pool_heap {
  public:
   explicit pool_heap(pool_file& file) noexcept : file_{file} {}
 
-  // Reads the map. Throws bad_file.
+  // Reads the map, whatever was read before. Throws bad_file.
   void read();
+  // Others have changed these words of the file, and may have made the heap longer, to file_.chunks(): takes over what
+  // they hold now. No transaction may be under way. Throws bad_file; then it must be read anew.
+  void follow(std::vector<std::uint64_t>& offsets);
 
   // --- for a transaction ---
 
@@ -101,8 +106,10 @@ class pool_heap {
   // --- to look at ---
 
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
-  // Of the file, all of it; needs no transaction under way. Adds to damage what is not sound.
-  void look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const;
+  // Of the file, its first so many chunks; needs no transaction under way. Adds to damage what is not sound.
+  void look(pool_findings& into, std::uint32_t chunks, const std::function<void(void*, std::size_t)>* visit) const;
+  // That no run of the file has, of its first so many.
+  [[nodiscard]] std::uint64_t count_free(std::uint32_t chunks) const noexcept;
 
  private:
   struct slab {
@@ -155,6 +162,10 @@ class pool_heap {
   void unlist(slab& of);
   void free_slab(slab& of);
   void note_slab(std::uint32_t first, const run_entry& entry);
+  void lengthen(std::uint32_t chunks);
+  [[nodiscard]] run_entry entry_of(std::uint32_t chunk) const;
+  void drop_run(std::uint32_t first);
+  void follow_slab(std::uint64_t offset);
   void plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words);
   void look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
                     const std::function<void(void*, std::size_t)>& add) const;

@@ -114,19 +114,20 @@ void pool_heap::complete() {
 
 // --- looking ---
 
-void pool_heap::look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const {
+void pool_heap::look(pool_findings& into, std::uint32_t chunks,
+                     const std::function<void(void*, std::size_t)>* visit) const {
   const auto add = [&](void* block, std::size_t bytes) {
     ++into.blocks;
     into.block_bytes += bytes;
     if (visit != nullptr) (*visit)(block, bytes);
   };
-  for (std::uint32_t i = 0; i < file_.chunks();) {
+  for (std::uint32_t i = 0; i < chunks;) {
     run_entry entry;
     if (*map_word(i) == 0) {
       ++i;
       continue;
     }
-    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > file_.chunks() - i) {
+    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > chunks - i) {
       into.damage.push_back(fmt::format("byte {}: the entry of chunk {} is damaged", file_.offset_of(map_word(i)), i));
       ++i;
       continue;
@@ -138,6 +139,18 @@ void pool_heap::look(pool_findings& into, const std::function<void(void*, std::s
     }
     i += entry.chunks;
   }
+}
+
+std::uint64_t pool_heap::count_free(std::uint32_t chunks) const noexcept {
+  std::uint64_t free = 0;
+  for (std::uint32_t i = 0; i < chunks;) {
+    run_entry entry;
+    const bool is_free = *map_word(i) == 0;
+    const bool is_run = !is_free && run_entry::unpack(*map_word(i), i, file_.salt(), entry);
+    free += is_free ? 1 : 0;
+    i += is_run ? entry.chunks : 1;
+  }
+  return free;
 }
 
 void pool_heap::look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,

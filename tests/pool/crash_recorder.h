@@ -15,6 +15,7 @@
 // always a sample: 2^words is too many.
 #pragma once
 
+#include "pool/format.h"
 #include "pool/persistence.h"
 
 #include <sys/stat.h>
@@ -119,6 +120,8 @@ class crash_recorder : public situ::detail::persistence_recorder {
       std::byte* const before = last_.data() + unit * unit_;
       const std::byte* const now = base_ + unit * unit_;
       if (std::memcmp(before, now, unit_) == 0) continue;
+      // Where those meet who share the pool: the first opener sets it up, whatever it finds.
+      if (unit * unit_ - situ::detail::pool_area_offset < situ::detail::pool_area_bytes) continue;
       auto& versions = pending_[unit].versions;
       if (versions.empty()) versions.emplace_back(before, before + unit_);
       versions.emplace_back(now, now + unit_);

@@ -143,5 +143,5 @@ void add_pool_command(CLI::App& app) {
       "Examples:\n"
       "  situ pool info index.pool           size, address, roots\n"
       "  situ pool check --json index.pool   what is damaged, by its byte, for a script\n"
-      "Neither changes the pool. A writer that has it open must close it first.");
+      "Neither changes the pool, and both may be used beside those who write it.");
 }
