@@ -36,7 +36,9 @@ void open_pool::catch_up() {
     sharing_.mend();
   }
   log_.follow();
-  if (missed <= pool_ring_words && !is_torn) {
+  if (is_torn) {
+    // Read with what was brought back.
+  } else if (missed <= pool_ring_words) {
     std::vector<std::uint64_t> offsets;
     for (std::uint64_t i = 0; i < missed; ++i) offsets.push_back(sharing_.change(seen + i));
     heap_.follow(offsets);

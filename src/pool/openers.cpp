@@ -82,6 +82,7 @@ pool_openers::refusal pool_openers::enter(pool_company as) noexcept {
 }
 
 bool pool_openers::is_last() const noexcept { return take(area_byte, F_WRLCK); }
+void pool_openers::leave_area() const noexcept { (void)take(area_byte, F_UNLCK); }
 
 bool pool_openers::take_slot(std::uint32_t number) const noexcept { return take(slot_bytes + number, F_WRLCK); }
 bool pool_openers::has_slot(std::uint32_t number) const noexcept { return is_taken(slot_bytes + number); }

@@ -42,6 +42,8 @@ class pool_openers {
   [[nodiscard]] bool is_first() const noexcept { return is_first_; }
   // Within the gate: whether nobody else shares it any more. Then nobody can come in either.
   [[nodiscard]] bool is_last() const noexcept;
+  // Before the gate is left; who comes next is the first then.
+  void leave_area() const noexcept;
 
   // Within the gate. False where somebody has it.
   [[nodiscard]] bool take_slot(std::uint32_t number) const noexcept;

@@ -75,15 +75,16 @@ neighbour who_has(std::uint64_t begin, std::uint64_t end) {
   return {};
 }
 
-pool_medium medium_of(int descriptor, bool is_dax, bool is_reader) noexcept {
+bool is_on_dax(int descriptor) noexcept {
+  struct statx file{};
+  return ::statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &file) == 0 &&
+         (file.stx_attributes & STATX_ATTR_DAX) != 0;
+}
+
+pool_medium medium_of(int descriptor, bool is_dax) noexcept {
   struct statfs system{};
   const bool known = ::fstatfs(descriptor, &system) == 0;
   if (known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) return pool_medium::volatile_memory;
-  // Who reads maps pages of its own, for which a kernel takes no MAP_SYNC: it asks.
-  struct statx file{};
-  constexpr int itself = AT_EMPTY_PATH;
-  if (!is_dax && is_reader && ::statx(descriptor, "", itself, STATX_BASIC_STATS, &file) == 0)
-    is_dax = (file.stx_attributes & STATX_ATTR_DAX) != 0;
   return is_dax ? pool_medium::dax : pool_medium::page_cache;
 }
 
@@ -352,20 +353,23 @@ void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const po
   void* const wanted = reinterpret_cast<void*>(base);
   constexpr int writing = PROT_READ | PROT_WRITE;
   void* got = MAP_FAILED;
-  if (!overrides.medium.has_value())
-    got = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED_NOREPLACE, descriptor_, 0);
-  const bool is_dax = got != MAP_FAILED;
-  // A kernel refuses MAP_SYNC where the file is not on DAX.
-  if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
+  bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor_);
+  got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
+  // In its place, since a kernel that validates flags does not know MAP_FIXED_NOREPLACE among them.
+  if (got == wanted && is_dax) {
+    is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor_, 0) == wanted;
+    // Refused: its metadata is not where it stays by itself. The kernel may have taken away what lay there.
+    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor_, 0);
+  }
   const int failed = errno;
   if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
   if (got != wanted) refuse_mapping(base, bytes, got, failed);
-  take_mapping(got, bytes, medium_of(descriptor_, is_dax, false));
+  take_mapping(got, bytes, medium_of(descriptor_, is_dax));
 }
 
 // A private mapping of pages that nobody here has written is the file's, and shows what others write there.
 void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_bytes) {
-  persist_.attach(descriptor_, nullptr, medium_of(descriptor_, false, true), pool_promise::process, path_);
+  persist_.attach(descriptor_, nullptr, medium_of(descriptor_, is_on_dax(descriptor_)), pool_promise::process, path_);
   pool_company as = company_for(pool_access::read, static_cast<pool_promise>(header.promise));
   void* const wanted = reinterpret_cast<void*>(header.base);
   std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes) : file_bytes;

@@ -99,6 +99,7 @@ pool_sharing::~pool_sharing() {
   slot_->state.store(0);
   if (!openers_.pass_gate(0)) return;
   if (openers_.is_last()) std::memset(static_cast<void*>(area_), 0, sizeof *area_);
+  openers_.leave_area();
   openers_.leave_gate();
 }
 
