@@ -26,6 +26,10 @@ inline constexpr std::uint32_t pool_architecture = 0x78363634;
 inline constexpr std::uint64_t pool_state_offset = 1024;  // two copies, each in a sector of its own
 inline constexpr std::uint64_t pool_state_distance = 512;
 inline constexpr std::uint64_t pool_sequence_offset = 2048;
+// Of a move to other addresses: where from, where to, each a sealed number of chunks. They mean something while the
+// header's check is its right one for the first of them, changed by pool_moving_mark.
+inline constexpr std::uint64_t pool_move_offset = 2560;
+inline constexpr std::uint64_t pool_moving_mark = 0x6d6f76696e670000;
 inline constexpr std::uint64_t pool_writer_offset = 3072;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;

@@ -15,10 +15,6 @@ namespace situ::detail {
 pool open_pool::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
   return pool{std::make_unique<open_pool>(pool_file::create(path, options, overrides))};
 }
-pool open_pool::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
-  return pool{std::make_unique<open_pool>(pool_file::open(path, how, overrides))};
-}
-
 open_pool::open_pool(pool_file file)
     : file_{std::move(file)}, sharing_{file_.area(), file_.openers(), file_.path(), file_.patience_ns()} {
   if (file_.is_first()) {
@@ -30,7 +26,7 @@ open_pool::open_pool(pool_file file)
     sharing_.enter(false, false, 0);
     read_again();
   }
-  file_.leave_gate();
+  if (!file_.may_write() || !file_.is_moved()) file_.leave_gate();
 }
 
 open_pool::~open_pool() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }

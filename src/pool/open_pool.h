@@ -89,6 +89,10 @@ class open_pool {
   void read_again();
   void follow_as_reader();
   void restore_privately();
+  // To where it lies (move.cpp), for who has it alone.
+  void move(const std::vector<pool_type>& types);
+  [[nodiscard]] std::vector<relocation::start> find_starts(const std::vector<pool_type>& types) const;
+  std::uint64_t move_pointers(const std::vector<relocation::start>& starts, std::uint64_t to);
   // The last thing that a transaction does.
   void leave() noexcept;
   // A read section for as long as something of the pool's own is looked at.

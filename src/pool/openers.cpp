@@ -73,6 +73,7 @@ pool_openers::refusal pool_openers::enter(pool_company as) noexcept {
     (void)take(still_byte, F_UNLCK);
     return refusal::is_written;
   }
+  (void)take(still_byte, F_UNLCK);  // who had it alone had this as well
   is_first_ = take(area_byte, F_WRLCK);
   if (!take(area_byte, F_RDLCK)) return refusal::is_alone;
   if (as == pool_company::reading) return refusal::none;

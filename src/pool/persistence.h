@@ -22,15 +22,19 @@ namespace situ::detail {
 
 // Where in the implementation a flush or fence stands.
 enum class pool_step : std::uint8_t {
-  create,        // the parts of a new pool
-  grow_first,    // a longer heap, in the older copy of the state
-  grow_second,   // and in the other; no fence: who relies on a longer heap has one of its own
-  snapshot,      // what a transaction is about to change, in the log
-  publish,       // the words of the allocator that a commit is about to change, in the log
-  commit,        // all that a transaction has changed and made
-  end,           // the log's end
-  restore,       // what an abort or a recovery has brought back
-  restored_end,  // and the log's end after it; no fence: bringing back twice is bringing back once
+  create,         // the parts of a new pool
+  grow_first,     // a longer heap, in the older copy of the state
+  grow_second,    // and in the other; no fence: who relies on a longer heap has one of its own
+  snapshot,       // what a transaction is about to change, in the log
+  publish,        // the words of the allocator that a commit is about to change, in the log
+  commit,         // all that a transaction has changed and made
+  end,            // the log's end
+  restore,        // what an abort or a recovery has brought back
+  restored_end,   // and the log's end after it; no fence: bringing back twice is bringing back once
+  move_begin,     // from where to where a pool is moved to other addresses
+  move_mark,      // that it is being moved
+  move_pointers,  // the pointers of its objects
+  move_end,       // that it has been moved
   count,
 };
 [[nodiscard]] std::string_view name(pool_step step) noexcept;

@@ -133,6 +133,9 @@ pool_file::pool_file(pool_file&& other) noexcept
       base_{std::exchange(other.base_, nullptr)},
       area_{std::exchange(other.area_, nullptr)},
       mapped_bytes_{other.mapped_bytes_},
+      home_{other.home_},
+      moving_to_{other.moving_to_},
+      is_moving_{other.is_moving_},
       heap_offset_{other.heap_offset_},
       salt_{other.salt_},
       chunks_{other.chunks_},
@@ -195,21 +198,8 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   const std::uint32_t chunks = std::min(first_chunks, most_chunks_);
   if (const int failed = get_room(chunks); failed != 0)
     throw_no_room(path_, descriptor_, heap_offset_ + chunks * chunk_bytes, failed);
-  // Anywhere, so that pools of one program rarely want the same addresses.
-  const std::uint64_t reach = pool_reach(options.most_bytes);
-  const std::uint64_t choices =
-      (highest_end - lowest_base - std::min(reach, highest_end - lowest_base)) / base_alignment;
-  constexpr int most_tries = 64;
-  for (int tries = 1; base_ == nullptr; ++tries) {
-    std::uint64_t number = 0;
-    set_random(&number, sizeof number);
-    header.base = lowest_base + number % (choices + 1) * base_alignment;
-    try {
-      map_for_writer(header.base, reach, overrides);
-    } catch (const error&) {
-      if (tries == most_tries) throw;
-    }
-  }
+  header.base = map_anywhere(pool_reach(options.most_bytes), overrides);
+  home_ = header.base;
   persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, path_);
   come_in(company_for(pool_access::write, options.promise));
   persist_.record_to(overrides.recorder);
@@ -223,7 +213,73 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
 }
 
+// At random, so that pools of one program rarely want the same addresses.
+std::uint64_t pool_file::map_anywhere(std::uint64_t bytes, const pool_overrides& overrides) {
+  const std::uint64_t choices =
+      (highest_end - lowest_base - std::min(bytes, highest_end - lowest_base)) / base_alignment;
+  constexpr int most_tries = 64;
+  for (int tries = 1;; ++tries) {
+    std::uint64_t number = 0;
+    set_random(&number, sizeof number);
+    const std::uint64_t base = lowest_base + number % (choices + 1) * base_alignment;
+    const auto is_apart = [&](std::uint64_t from) { return base + bytes <= from || from + bytes <= base; };
+    if (home_ != 0 && !(is_apart(home_) && is_apart(moving_to()))) continue;
+    try {
+      map_for_writer(base, bytes, overrides);
+      return base;
+    } catch (const error&) {
+      if (tries == most_tries) throw;
+    }
+  }
+}
+
 // --- opening one ---
+
+// The header, checked; of one that is being moved as it was before.
+pool_header pool_file::read_header(std::uint64_t file_bytes) {
+  pool_header header{};
+  if (file_bytes < pool_map_offset || ::pread(descriptor_, &header, sizeof header, 0) != sizeof header)
+    throw_damaged(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
+  salt_ = add_to_check(header.identity[0], header.identity[1]);
+  std::uint64_t places[2];
+  if (header.check != check_of(0, &header, offsetof(pool_header, check)) &&
+      ::pread(descriptor_, places, sizeof places, pool_move_offset) == sizeof places && is_sealed(places[0], salt_) &&
+      is_sealed(places[1], salt_)) {
+    pool_header before = header;
+    before.base = (places[0] >> 16) * chunk_bytes;
+    before.check = check_of(0, &before, offsetof(pool_header, check));
+    is_moving_ = header.check == (before.check ^ pool_moving_mark);
+    if (is_moving_) header = before;
+    moving_to_ = (places[1] >> 16) * chunk_bytes;
+  }
+  check_header(header, file_bytes);
+  home_ = header.base;
+  constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
+  const std::uint64_t reach = pool_reach(header.most_bytes);
+  const bool is_apart = moving_to_ >= home_ + reach || home_ >= moving_to_ + reach;
+  if (is_moving_ && (moving_to_ == 0 || moving_to_ > address_end - reach || !is_apart))
+    throw_damaged(path_, pool_move_offset, "it was being moved to where no pool is moved");
+  heap_offset_ = pool_heap_offset(header.most_bytes);
+  most_chunks_ = static_cast<std::uint32_t>(header.most_bytes / chunk_bytes);
+  return header;
+}
+
+void pool_file::open_for_writer(const pool_header& header, const pool_opening& how, const pool_overrides& overrides) {
+  const std::uint64_t reach = pool_reach(header.most_bytes);
+  if (is_moving_ && how.types.empty())
+    throw_refused(path_,
+                  "it was being moved to other addresses, and that was cut: open it for writing with the types of "
+                  "its roots (pool_opening::types), which completes it");
+  try {
+    map_for_writer(moving_to(), reach, overrides);
+  } catch (const error&) {
+    if (how.types.empty()) throw;
+    map_anywhere(reach, overrides);
+  }
+  const auto promise = static_cast<pool_promise>(header.promise);
+  persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), promise, path_);
+  come_in(is_moved() ? pool_company::alone : company_for(how.access, promise));
+}
 
 pool_file pool_file::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
   const bool may_write = how.access != pool_access::read;
@@ -246,23 +302,13 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
   // Who has it open may have made it longer meanwhile.
   if (::fstat(descriptor, &status) != 0) throw_refused(path, std::strerror(errno));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-  pool_header header{};
-  if (file_bytes < pool_map_offset || ::pread(descriptor, &header, sizeof header, 0) != sizeof header)
-    throw_damaged(path, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
-  opened.check_header(header, file_bytes);
-  opened.heap_offset_ = pool_heap_offset(header.most_bytes);
-  opened.most_chunks_ = static_cast<std::uint32_t>(header.most_bytes / chunk_bytes);
-  opened.salt_ = add_to_check(header.identity[0], header.identity[1]);
-  const auto promise = static_cast<pool_promise>(header.promise);
+  const pool_header header = opened.read_header(file_bytes);
   if (may_write) {
-    opened.map_for_writer(header.base, pool_reach(header.most_bytes), overrides);
-    opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()), promise,
-                           path);
-    opened.come_in(opened.company_for(how.access, promise));
+    opened.open_for_writer(header, how, overrides);
   } else {
     opened.map_for_reader(header, file_bytes);
-    opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()), promise,
-                           path);
+    opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()),
+                           static_cast<pool_promise>(header.promise), path);
   }
   opened.persist_.record_to(overrides.recorder);
   return opened;
@@ -375,6 +421,7 @@ void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_byt
   std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes) : file_bytes;
   void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);
   if (got != MAP_FAILED && got != wanted) ::munmap(std::exchange(got, MAP_FAILED), bytes);
+  if (is_moving_) as = pool_company::still;
   if (got == MAP_FAILED) {
     // Its pointers are made right in pages of this process's own (relocation.h), which cannot follow who writes.
     as = pool_company::still;
@@ -408,9 +455,10 @@ void pool_file::refuse_mapping(std::uint64_t base, std::uint64_t bytes, const vo
   if (there.inode != 0 && ::fstat(descriptor_, &status) == 0 && status.st_ino == there.inode)
     throw_refused(path_, "is in use: this process has it open already; let its threads use that one");
   throw_refused(
-      path_, fmt::format("its addresses, {:#x} to {:#x}, cannot be had: {}; there is {}. Open it before "
-                         "that, or in another process",
-                         base, base + bytes, got == MAP_FAILED ? std::strerror(reason) : "they are taken", there.name));
+      path_,
+      fmt::format("its addresses, {:#x} to {:#x}, cannot be had: {}; there is {}. Open it before "
+                  "that, in another process, or with the types of its roots (pool_opening::types), which moves it",
+                  base, base + bytes, got == MAP_FAILED ? std::strerror(reason) : "they are taken", there.name));
 }
 
 void pool_file::read_state() {

@@ -49,8 +49,14 @@ class pool_file {
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
-  // Whether it lies elsewhere than at its own addresses; for readers only.
-  [[nodiscard]] bool is_moved() const noexcept { return reinterpret_cast<std::uintptr_t>(base_) != header().base; }
+  // Its own address, where the pointers of its objects lead to; while it is being moved, or where that was cut, some
+  // lead to where it is moved to.
+  [[nodiscard]] std::uint64_t home() const noexcept { return home_; }
+  [[nodiscard]] std::uint64_t moving_to() const noexcept { return is_moving_ ? moving_to_ : home_; }
+  // Whether its pointers lead elsewhere than to where it lies.
+  [[nodiscard]] bool is_moved() const noexcept {
+    return is_moving_ || reinterpret_cast<std::uintptr_t>(base_) != home_;
+  }
   // In which company it is open. Until leave_gate() nobody else can open or close it.
   [[nodiscard]] pool_company company() const noexcept { return company_; }
   [[nodiscard]] const pool_openers& openers() const noexcept { return openers_; }
@@ -82,6 +88,15 @@ class pool_file {
   // At least `least` further chunks, `wanted` if there is room. Throws out_of_memory.
   void grow(std::uint32_t least, std::uint32_t wanted);
 
+  // --- to other addresses, for who has it alone (move.cpp) ---
+
+  [[nodiscard]] bool is_moving() const noexcept { return is_moving_; }
+  void begin_move(std::uint64_t to);
+  // All pointers that are reached lead to `to`, and are flushed.
+  void end_move(std::uint64_t to);
+  // From being alone to what was asked for.
+  void share();
+
   // While it lives, a pool that is open for reading may be written: the pages become this process's own.
   class private_writing {
    public:
@@ -111,6 +126,10 @@ class pool_file {
   void map_area();
   void check_header(const pool_header& header, std::uint64_t file_bytes) const;
   void map_for_writer(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides);
+  // Where nothing is, and the pool's pointers do not lead to.
+  std::uint64_t map_anywhere(std::uint64_t bytes, const pool_overrides& overrides);
+  void open_for_writer(const pool_header& header, const pool_opening& how, const pool_overrides& overrides);
+  [[nodiscard]] pool_header read_header(std::uint64_t file_bytes);
   void take_mapping(void* at, std::uint64_t bytes, pool_medium medium);
   [[noreturn]] void refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const;
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
@@ -128,6 +147,9 @@ class pool_file {
   std::byte* base_ = nullptr;
   void* area_ = nullptr;  // a mapping of its own, for who cannot write the pool's
   std::uint64_t mapped_bytes_ = 0;
+  std::uint64_t home_ = 0;
+  std::uint64_t moving_to_ = 0;
+  bool is_moving_ = false;
   std::uint64_t heap_offset_ = 0;
   std::uint64_t salt_ = 0;
   std::uint32_t chunks_ = 0;

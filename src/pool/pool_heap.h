@@ -85,6 +85,19 @@ class pool_heap {
   [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept;
   // Whether this is the start of a block that will be live once the transaction completes.
   [[nodiscard]] bool is_block(const void* at);
+  // Where a block lies: of a slab its number, of a large run 0.
+  struct place {
+    std::uint32_t first;  // chunk of its run
+    std::uint32_t index;
+    std::uint64_t offset;  // in the file
+    std::uint64_t bytes;
+  };
+  // Which live block of the file an offset lies in, without reading slabs into memory; needs no transaction under way.
+  [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
+  // Brings near what locate will look at.
+  void expect(std::uint64_t offset) const noexcept;
+  // How many blocks each run may have, by its first chunk; 0 elsewhere.
+  [[nodiscard]] std::uint32_t most_blocks(std::uint32_t chunk) const noexcept;
   // Which live block an address lies in. Throws bad_file for a damaged slab.
   [[nodiscard]] bool find_containing(const void* at, std::byte*& block, std::size_t& bytes);
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }

@@ -112,6 +112,43 @@ void pool_heap::complete() {
   going_.clear();
 }
 
+// --- finding ---
+
+bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
+  const std::uint64_t in_heap = offset - file_.heap_offset();
+  const auto chunk = static_cast<std::uint32_t>(in_heap / chunk_bytes);
+  if (offset < file_.heap_offset() || chunk >= first_of_.size()) return false;
+  if (first_of_[chunk] == 0) {
+    const auto after = large_.upper_bound(chunk);
+    if (after == large_.begin()) return false;
+    const auto& [first, run] = *std::prev(after);
+    if (chunk - first >= run.chunks) return false;
+    into = {first, 0, file_.heap_offset() + std::uint64_t{first} * chunk_bytes, run.chunks * chunk_bytes};
+    return true;
+  }
+  const std::uint32_t first = first_of_[chunk] - 1;
+  const unsigned size_class = class_of_slab_[first];
+  const std::uint64_t from_blocks = in_heap - std::uint64_t{first} * chunk_bytes - sizeof(slab_header);
+  if (in_heap < std::uint64_t{first} * chunk_bytes + sizeof(slab_header)) return false;
+  const auto index = static_cast<std::uint32_t>(index_of(from_blocks, size_classes[size_class].reciprocal).index);
+  if (index >= pool_slab_blocks(size_class)) return false;
+  if ((header_of(first)->live[index / 64] >> index % 64 & 1) == 0) return false;
+  const std::uint64_t bytes = size_classes[size_class].bytes;
+  into = {first, index, file_.heap_offset() + std::uint64_t{first} * chunk_bytes + sizeof(slab_header) + index * bytes,
+          bytes};
+  return true;
+}
+
+void pool_heap::expect(std::uint64_t offset) const noexcept {
+  const auto chunk = static_cast<std::uint32_t>((offset - file_.heap_offset()) / chunk_bytes);
+  if (chunk < first_of_.size() && first_of_[chunk] != 0) __builtin_prefetch(header_of(first_of_[chunk] - 1)->live);
+}
+
+std::uint32_t pool_heap::most_blocks(std::uint32_t chunk) const noexcept {
+  if (first_of_[chunk] == chunk + 1) return pool_slab_blocks(class_of_slab_[chunk]);
+  return first_of_[chunk] == 0 && large_.contains(chunk) ? 1 : 0;
+}
+
 // --- looking ---
 
 void pool_heap::look(pool_findings& into, std::uint32_t chunks,

@@ -43,7 +43,7 @@ void* open_pool::root(std::string_view name, const pool_type& type) {
   std::byte* const object = file_.base() + found->offset;
   if (file_.is_moved()) {
     const std::lock_guard one{private_lock_};
-    relocation_.move_from(object, *type.descriptor);
+    relocation_.move_from({found->offset, type.descriptor});
   }
   return object;
 }

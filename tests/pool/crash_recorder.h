@@ -63,10 +63,14 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
       : unit_{unit_bytes}, without_{without} {}
 
   void begin(int descriptor, const std::byte* base) override {
-    descriptor_ = descriptor;
-    base_ = base;
+    go_on(descriptor, base);
     last_.assign(base, base + length());
     image_ = last_;
+  }
+  // The file is mapped here from now on; what it held before is what it held before.
+  void go_on(int descriptor, const std::byte* base) {
+    descriptor_ = descriptor;
+    base_ = base;
     constexpr std::uint64_t longest = std::uint64_t{1} << 30;
     listen_to_stores(this, base, base + longest);
   }

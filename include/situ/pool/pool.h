@@ -56,13 +56,6 @@ enum class pool_access : std::uint8_t {
   read,       // beside others who write and read
   exclusive,  // written by this opener alone: nobody else has it open
 };
-// How to open a pool that is there.
-struct pool_opening {
-  pool_access access = pool_access::write;
-  // How long to wait for who is in a transaction or a read section, before bad_file says who that is.
-  std::chrono::nanoseconds patience = std::chrono::seconds{60};
-};
-
 // How to make a pool.
 struct pool_options {
   // How far it may grow. Addresses, and 1/2048 of it in holes of the file, are taken at once; a multiple of 16 KiB.
@@ -147,6 +140,23 @@ template <class T>
 }
 
 }  // namespace detail
+
+// The types of roots, for pool_opening. cost: for a type's first use, its description.
+template <class... Types>
+[[nodiscard]] std::vector<detail::pool_type> pool_types() {
+  return {detail::pool_type_of<Types>()...};
+}
+
+// How to open a pool that is there.
+struct pool_opening {
+  pool_access access = pool_access::write;
+  // How long to wait for who is in a transaction or a read section, before bad_file says who that is.
+  std::chrono::nanoseconds patience = std::chrono::seconds{60};
+  // Of all its roots: `pool_types<A, B>()`. With them a pool whose addresses are taken is moved to others, in its file,
+  // when it is opened for writing and nobody else has it; without them it is refused. A crash meanwhile leaves a pool
+  // that the next such opening completes. Moved are pointers that are reached from roots by declared fields.
+  std::vector<detail::pool_type> types;
+};
 
 // Changes to a pool that are done all or not at all. It begins when it is constructed, and waits for the one of another
 // thread or process, and for read sections; unless `commit` is called it is taken back when it is destroyed. Within
@@ -260,7 +270,8 @@ class pool {
   // not write the file, reads beside nobody who writes. What its last writer left incomplete is taken back: in the
   // file, or where it is opened for reading in this process's copy of those pages. cost: 8 bytes read for each 16 KiB.
   [[nodiscard]] static pool open(const std::string& path, pool_access access = pool_access::write);
-  // The same, with what else there is to say. cost: as that one.
+  // The same, with what else there is to say. cost: as that one; where the pool has to be moved, a walk through all
+  // that its roots lead to, and with the promise of a machine writing it.
   [[nodiscard]] static pool open(const std::string& path, const pool_opening& how);
   // open for writing where there is a file, else create. cost: as those.
   [[nodiscard]] static pool open_or_create(const std::string& path, const pool_options& options = {});
