@@ -294,28 +294,6 @@ bool pool_heap::is_block(const void* at) {
   return find(at, found) && is_live(found);
 }
 
-bool pool_heap::find_containing(const void* at, std::byte*& block, std::size_t& bytes) {
-  const std::uint64_t offset = file_.offset_of(at);
-  if (offset < file_.heap_offset() || offset >= file_.end()) return false;
-  const auto chunk = static_cast<std::uint32_t>((offset - file_.heap_offset()) / chunk_bytes);
-  if (first_of_[chunk] == 0) {
-    const auto after = large_.upper_bound(chunk);
-    if (after == large_.begin()) return false;
-    const auto& [first, run] = *std::prev(after);
-    if (chunk - first >= run.chunks) return false;
-    block = address(first);
-    bytes = run.chunks * chunk_bytes;
-    return is_block(block);
-  }
-  const slab& in = load(first_of_[chunk] - 1);
-  const std::uint64_t from_blocks = offset - file_.offset_of(block_at(in, 0));
-  bytes = size_classes[in.size_class].bytes;
-  const std::uint64_t index = from_blocks / bytes;  // before the blocks: beyond all
-  if (index >= pool_slab_blocks(in.size_class)) return false;
-  block = block_at(in, static_cast<std::uint32_t>(index));
-  return is_block(block);
-}
-
 void pool_heap::give_back(const void* block) {
   block_ref found{};
   if (!find(block, found) || !is_live(found))

@@ -92,14 +92,13 @@ class pool_heap {
     std::uint64_t offset;  // in the file
     std::uint64_t bytes;
   };
-  // Which live block of the file an offset lies in, without reading slabs into memory; needs no transaction under way.
+  // Which block an offset in the file lies in, live or not, without reading slabs into memory; needs no transaction
+  // under way.
   [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
-  // Brings near what locate will look at.
-  void expect(std::uint64_t offset) const noexcept;
+  [[nodiscard]] place block_of(std::uint32_t first, std::uint32_t index) const noexcept;
+  [[nodiscard]] bool is_live(const place& block) const noexcept;
   // How many blocks each run may have, by its first chunk; 0 elsewhere.
   [[nodiscard]] std::uint32_t most_blocks(std::uint32_t chunk) const noexcept;
-  // Which live block an address lies in. Throws bad_file for a damaged slab.
-  [[nodiscard]] bool find_containing(const void* at, std::byte*& block, std::size_t& bytes);
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
 
   // The words to change, by rising address, without doubles; and heads of new slabs, which are written at once, since

@@ -114,34 +114,38 @@ void pool_heap::complete() {
 
 // --- finding ---
 
+pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) const noexcept {
+  const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
+  if (first_of_[first] == 0) return {first, 0, run, large_.at(first).chunks * chunk_bytes};
+  const std::uint64_t bytes = size_classes[class_of_slab_[first]].bytes;
+  return {first, index, run + sizeof(slab_header) + index * bytes, bytes};
+}
+
 bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
   const std::uint64_t in_heap = offset - file_.heap_offset();
-  const auto chunk = static_cast<std::uint32_t>(in_heap / chunk_bytes);
-  if (offset < file_.heap_offset() || chunk >= first_of_.size()) return false;
+  const std::uint64_t chunk = in_heap / chunk_bytes;
+  if (chunk >= first_of_.size()) return false;  // before the heap: far beyond its end
   if (first_of_[chunk] == 0) {
-    const auto after = large_.upper_bound(chunk);
+    const auto after = large_.upper_bound(static_cast<std::uint32_t>(chunk));
     if (after == large_.begin()) return false;
     const auto& [first, run] = *std::prev(after);
     if (chunk - first >= run.chunks) return false;
-    into = {first, 0, file_.heap_offset() + std::uint64_t{first} * chunk_bytes, run.chunks * chunk_bytes};
+    into = block_of(first, 0);
     return true;
   }
   const std::uint32_t first = first_of_[chunk] - 1;
+  const std::uint64_t in_run = in_heap - std::uint64_t{first} * chunk_bytes;
+  if (in_run < sizeof(slab_header)) return false;
   const unsigned size_class = class_of_slab_[first];
-  const std::uint64_t from_blocks = in_heap - std::uint64_t{first} * chunk_bytes - sizeof(slab_header);
-  if (in_heap < std::uint64_t{first} * chunk_bytes + sizeof(slab_header)) return false;
-  const auto index = static_cast<std::uint32_t>(index_of(from_blocks, size_classes[size_class].reciprocal).index);
+  const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
   if (index >= pool_slab_blocks(size_class)) return false;
-  if ((header_of(first)->live[index / 64] >> index % 64 & 1) == 0) return false;
-  const std::uint64_t bytes = size_classes[size_class].bytes;
-  into = {first, index, file_.heap_offset() + std::uint64_t{first} * chunk_bytes + sizeof(slab_header) + index * bytes,
-          bytes};
+  into = block_of(first, static_cast<std::uint32_t>(index));
   return true;
 }
 
-void pool_heap::expect(std::uint64_t offset) const noexcept {
-  const auto chunk = static_cast<std::uint32_t>((offset - file_.heap_offset()) / chunk_bytes);
-  if (chunk < first_of_.size() && first_of_[chunk] != 0) __builtin_prefetch(header_of(first_of_[chunk] - 1)->live);
+bool pool_heap::is_live(const place& block) const noexcept {
+  if (first_of_[block.first] == 0) return true;
+  return (header_of(block.first)->live[block.index / 64] >> block.index % 64 & 1) != 0;
 }
 
 std::uint32_t pool_heap::most_blocks(std::uint32_t chunk) const noexcept {

@@ -3,18 +3,36 @@
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
+#include <bit>
 #include <cstring>
+#include <utility>
+
+#include "base/host.h"
 
 namespace situ::detail {
+namespace {
+
+// In huge pages, if there are some: where it is jumped about, most looks would be for the page first.
+template <class Values>
+void expect_jumps(Values& values, std::size_t count) {
+  values.reserve(count);
+  const auto begin = reinterpret_cast<std::uintptr_t>(values.data());
+  const std::uintptr_t first = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
+  const std::uintptr_t end = (begin + count * sizeof values[0]) / huge_page_bytes * huge_page_bytes;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+}
+
+}  // namespace
 
 void relocation::move_from(const start& root) {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   try {
-    if (visited_.empty()) make_table();
+    if (blocks_before_.empty()) make_table();
     to_ = reinterpret_cast<std::uintptr_t>(file_.base());
     const pool_file::private_writing writing{file_};
-    found_.push_back(root);
+    note(root);
     move_queued();
   } catch (...) {
     failure_ = std::current_exception();
@@ -27,7 +45,7 @@ std::uint64_t relocation::move_all(const std::vector<start>& roots, std::uint64_
   to_ = to;
   is_flushed_ = true;
   visited_bytes_ = 0;
-  found_ = roots;
+  for (const start& each : roots) note(each);
   move_queued();
   return visited_bytes_;
 }
@@ -39,63 +57,100 @@ void relocation::make_table() {
     blocks_before_[i] = blocks;
     blocks += heap_.most_blocks(i);
   }
-  visited_.assign(blocks, 0);
+  expect_jumps(found_as_, blocks);
+  found_as_.assign(blocks, 0);
+  expect_jumps(to_visit_, file_.chunks());
+  to_visit_.assign(file_.chunks(), {});
+  is_queued_.assign(file_.chunks(), false);
+  queue_.clear();
+  notes_settled_ = notes_made_;
 }
 
-// --- what is next ---
+// --- blocks ---
 
-void relocation::queue_ahead() {
-  while (ahead_count_ != most_ahead && !found_.empty()) {
-    const start next = found_.back();
-    found_.pop_back();
-    const std::byte* const object = file_.base() + next.offset;
-    __builtin_prefetch(object);
-    if (next.type->size > 64) __builtin_prefetch(object + 64);
-    heap_.expect(next.offset);
-    ahead_[(first_ahead_ + ahead_count_++) % most_ahead] = next;
-  }
-}
-
-void relocation::move_queued() {
-  for (;;) {
-    queue_ahead();
-    if (ahead_count_ == 0) return;
-    const start next = ahead_[first_ahead_];
-    first_ahead_ = (first_ahead_ + 1) % most_ahead;
-    --ahead_count_;
-    visit(next);
-  }
-}
-
-void relocation::refuse_second_type(std::uint64_t block, std::uint16_t known, const type_descriptor& type) const {
-  throw_error(
-      errc::bad_file,
-      fmt::format("pool {}, byte {}: a block is reached as {} and as {}, so its pointers cannot be made right at "
-                  "other addresses; open the pool in a process in which {:#x} is free",
-                  file_.path(), block, types_[known]->name, type.name, file_.home()));
-}
-
-void relocation::visit(const start& next) {
-  const type_descriptor& type = *next.type;
-  pool_heap::place block{};
-  if (!heap_.locate(next.offset, block)) return;  // it leads to no object, here as there
-  const std::uint64_t within = next.offset - block.offset;
-  if (within % type.size != 0 || type.size > block.bytes - within)
-    throw_damaged(file_.path(), next.offset,
+void relocation::refuse(const pool_heap::place& block, std::uint64_t within, std::uint16_t known,
+                        const type_descriptor& type) const {
+  if (type.size > block.bytes - within || within % type.size != 0)
+    throw_damaged(file_.path(), block.offset + within,
                   fmt::format("an object of {} is looked for here, and the block of {} bytes from byte {} on, in which "
                               "this lies, has none here if it has any",
                               type.name, block.bytes, block.offset));
-  std::uint16_t& known = visited_[blocks_before_[block.first] + block.index];
-  if (known == type.index) return;
-  if (known != 0) refuse_second_type(block.offset, known, type);
-  if (type.is_tagged)
-    throw_error(errc::not_supported, fmt::format("pool {}: its addresses are taken, and objects of {}, which derives "
-                                                 "from situ::object, cannot be opened at others; open it in a process "
-                                                 "in which {:#x} is free",
-                                                 file_.path(), type.name, file_.home()));
+  if (known != 0)
+    throw_error(
+        errc::bad_file,
+        fmt::format("pool {}, byte {}: a block is reached as {} and as {}, so its pointers cannot be made right at "
+                    "other addresses; open the pool in a process in which {:#x} is free",
+                    file_.path(), block.offset, types_[known]->name, type.name, file_.home()));
+  throw_error(errc::not_supported,
+              fmt::format("pool {}: its addresses are taken, and objects of {}, which derives from "
+                          "situ::object, cannot be opened at others; open it in a process in which "
+                          "{:#x} is free",
+                          file_.path(), type.name, file_.home()));
+}
+
+void relocation::note(const start& target) {
+  waiting_note next{{}, 0, target.type};
+  if (!heap_.locate(target.offset, next.block)) return;  // it leads to no object, here as there
+  next.within = target.offset - next.block.offset;
+  if (notes_made_ - notes_settled_ == most_notes) settle_note();
+  __builtin_prefetch(&found_as_[blocks_before_[next.block.first] + next.block.index], 1);
+  __builtin_prefetch(&to_visit_[next.block.first][next.block.index / 64], 1);
+  notes_[notes_made_++ % most_notes] = next;
+}
+
+void relocation::settle_note() {
+  const auto& [block, within, target] = notes_[notes_settled_++ % most_notes];
+  const type_descriptor& type = *target;
+  const bool is_object = type.size <= block.bytes - within && (within == 0 || within % type.size == 0);
+  std::uint16_t& known = found_as_[blocks_before_[block.first] + block.index];
+  if (known == type.index && is_object) return;
+  if (!is_object || known != 0 || type.is_tagged) {
+    if (!heap_.is_live(block)) return;
+    refuse(block, within, known, type);
+  }
   known = type.index;
   if (types_.size() <= type.index) types_.resize(type.index + std::size_t{1});
   types_[type.index] = &type;
+  to_visit_[block.first][block.index / 64] |= std::uint64_t{1} << block.index % 64;
+  if (is_queued_[block.first]) return;
+  is_queued_[block.first] = true;
+  queue_.push_back(block.first);
+}
+
+void relocation::move_queued() {
+  // In the order in which they came, so that a run has many blocks to visit when it is its turn.
+  for (std::size_t next = 0;; ++next) {
+    while (next == queue_.size() && notes_settled_ != notes_made_) settle_note();
+    if (next == queue_.size()) break;
+    visit_run(queue_[next]);
+    is_queued_[queue_[next]] = false;
+  }
+  queue_.clear();
+}
+
+// What its blocks lead to may lie in the run itself.
+void relocation::visit_run(std::uint32_t first) {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (std::uint32_t word = 0; word < 16; ++word) {
+      while (to_visit_[first][word] != 0) {
+        goes_on = true;
+        const std::uint64_t now = std::exchange(to_visit_[first][word], 0);
+        const auto number_of = [&](std::uint64_t bits) {
+          return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+        };
+        for (std::uint64_t bits = now; bits != 0; bits &= bits - 1)
+          __builtin_prefetch(file_.base() + heap_.block_of(first, number_of(bits)).offset, 1);
+        for (std::uint64_t bits = now; bits != 0; bits &= bits - 1) visit_block(first, number_of(bits));
+      }
+    }
+  }
+}
+
+void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
+  const pool_heap::place block = heap_.block_of(first, index);
+  const type_descriptor& type = *types_[found_as_[blocks_before_[first] + index]];
+  if (!heap_.is_live(block)) return;  // what leads here leads to no object
   visited_bytes_ += block.bytes;
   if (type.pointers.empty() && type.others.empty()) return;
   std::byte* const at = file_.base() + block.offset;
@@ -132,7 +187,7 @@ void relocation::move_pointer(std::byte* word, const type_descriptor& target) {
   if (offset < file_.heap_offset() || offset >= file_.end()) return;
   const std::uint64_t moved = to_ + offset;
   if (moved != value) std::memcpy(word, &moved, sizeof moved);  // one store: a crash leaves either
-  found_.push_back({offset, &target});
+  note({offset, &target});
 }
 
 }  // namespace situ::detail

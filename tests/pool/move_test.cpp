@@ -13,10 +13,10 @@
 
 #include <chrono>
 #include <csignal>
-#include <memory>
+#include <map>
 #include <optional>
 #include <random>
-#include <set>
+#include <stdexcept>
 #include <thread>
 
 using namespace situ_pool_test;
@@ -61,21 +61,48 @@ void fill(pool& made, std::uint64_t items) {
   });
 }
 
+// Goes nowhere but to objects of the pool: where a flush is left out, pointers lead elsewhere.
+class content_reader {
+ public:
+  explicit content_reader(const pool& of) : of_{of} {
+    of.for_each_block([&](void* block, std::size_t bytes) { blocks_[static_cast<std::byte*>(block)] = bytes; });
+  }
+  std::string read() {
+    std::string text = std::to_string(blocks_.size()) + " blocks;";
+    for (const item* each = of_.root<item>("head"); each != nullptr; each = each->next)
+      text += ' ' + std::to_string(is_object(each) ? each->value : throw_lost());
+    const twig* const tree = of_.root<twig>("tree");
+    const twig* const leaves = tree->children[0] - 1;
+    const bool is_tree = is_object(leaves) && tree->children[1] == leaves + 2 && leaves[2].children[0] == leaves &&
+                         leaves[1].perhaps == tree->perhaps && !leaves[0].perhaps.has_value() &&
+                         is_object(*tree->perhaps) && (*tree->perhaps)->value == 7;
+    text += is_tree ? " a tree" : " no tree";
+    const item* const array = of_.root<item>("array");
+    std::uint64_t right = 0;
+    for (std::uint64_t i = 0; i < 2000; i += 7)
+      right += array[i].next == (i % 2 == 0 ? *tree->perhaps : array + i / 2) ? 1 : 0;
+    return text + ' ' + std::to_string(right);
+  }
+
+ private:
+  [[nodiscard]] bool is_object(const void* at) const {
+    const auto after = blocks_.upper_bound(static_cast<const std::byte*>(at));
+    return after != blocks_.begin() &&
+           static_cast<const std::byte*>(at) < std::prev(after)->first + std::prev(after)->second;
+  }
+  static std::uint64_t throw_lost() { throw std::runtime_error{"a pointer leads to no object"}; }
+
+  const pool& of_;
+  std::map<const std::byte*, std::size_t> blocks_;
+};
+
 std::string content_of(const pool& of) {
   for (const std::string& each : of.check().damage) return "damaged: " + each;
-  std::string text = std::to_string(of.check().blocks) + " blocks;";
-  for (const std::uint64_t each : values_of(of.root<item>("head"))) text += ' ' + std::to_string(each);
-  const twig* const tree = of.root<twig>("tree");
-  const twig* const leaves = tree->children[0] - 1;
-  const bool is_tree = tree->children[1] == leaves + 2 && leaves[2].children[0] == leaves &&
-                       leaves[1].perhaps == tree->perhaps && !leaves[0].perhaps.has_value() &&
-                       (*tree->perhaps)->value == 7;
-  text += is_tree ? " a tree" : " no tree";
-  const item* const array = of.root<item>("array");
-  std::uint64_t right = 0;
-  for (std::uint64_t i = 0; i < 2000; i += 7)
-    right += array[i].next == (i % 2 == 0 ? *tree->perhaps : array + i / 2) ? 1 : 0;
-  return text + ' ' + std::to_string(right);
+  try {
+    return content_reader{of}.read();
+  } catch (const std::runtime_error& failed) {
+    return failed.what();
+  }
 }
 
 class pool_move : public testing::Test {
