@@ -20,8 +20,8 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint32_t sleepers_bit = 1;
-constexpr std::uint32_t torn_bit = 2;
+constexpr std::uint32_t sleepers_bit = pool_sleepers_bit;
+constexpr std::uint32_t torn_bit = pool_torn_bit;
 constexpr std::uint32_t flag_bits = sleepers_bit | torn_bit;
 constexpr unsigned slot_shift = 2;
 constexpr unsigned claim_shift = 9;
@@ -34,7 +34,6 @@ constexpr std::uint64_t impatient_after_ns = 500'000;
 constexpr std::uint64_t pass_ns = 2'000'000;
 constexpr std::int64_t stand_back_ns = 50'000;
 
-thread_local const char this_thread = 0;
 thread_local pool_section* sections = nullptr;
 
 void look_away() noexcept {
@@ -218,28 +217,6 @@ void pool_sharing::wait(waiting& for_it, std::uint32_t word) {
 
 // --- to write ---
 
-bool pool_sharing::is_read() const noexcept {
-  const std::uint32_t used = area_->slots_used.load();
-  for (std::uint32_t i = 0; i < used; ++i)
-    if (readers_of(area_->slots[i].state.load()) != 0) return true;
-  return false;
-}
-
-void pool_sharing::lock() {
-  if (owner_.load(std::memory_order_relaxed) == &this_thread) {
-    ++depth_;
-    return;
-  }
-  std::uint32_t nobody = 0;
-  if (area_->let_pass_until.load(std::memory_order_relaxed) != 0 ||
-      !area_->word.compare_exchange_strong(nobody, token_)) [[unlikely]]
-    take_slowly();
-  if (is_read()) [[unlikely]]
-    await_readers();
-  owner_.store(&this_thread, std::memory_order_relaxed);
-  depth_ = 1;
-}
-
 void pool_sharing::take_slowly() {
   SITU_ASSERT(1, !is_reading(), "end the read section before the transaction, or read in the transaction");
   waiting for_it;
@@ -293,14 +270,7 @@ void pool_sharing::forget_dead_readers() noexcept {
   }
 }
 
-void pool_sharing::unlock() noexcept {
-  if (--depth_ != 0) return;
-  owner_.store(nullptr, std::memory_order_relaxed);
-  const std::uint32_t next = is_torn_ ? torn_bit : 0;
-  is_torn_ = false;
-  if ((area_->word.exchange(next) & sleepers_bit) != 0) [[unlikely]]
-    wake_on_word(area_->word, INT_MAX);
-}
+void pool_sharing::wake_sleepers() noexcept { wake_on_word(area_->word, INT_MAX); }
 
 // --- to read ---
 
@@ -314,7 +284,7 @@ bool pool_sharing::is_reading() const noexcept {
 
 void pool_sharing::lock_shared(pool_section& within) {
   within.of = nullptr;
-  if (owner_.load(std::memory_order_relaxed) == &this_thread || is_reading()) return;
+  if (owner_.load(std::memory_order_relaxed) == &pool_thread || is_reading()) return;
   slot_->state.fetch_add(1);
   if (token_of(area_->word.load()) != 0) [[unlikely]]
     enter_slowly();

@@ -69,6 +69,12 @@ struct pool_area {
 };
 static_assert(sizeof(pool_area) == pool_area_bytes);
 
+// Flags of the word.
+inline constexpr std::uint32_t pool_sleepers_bit = 1;
+inline constexpr std::uint32_t pool_torn_bit = 2;
+// Its address is the calling thread's own.
+inline thread_local constinit const char pool_thread = 0;
+
 class pool_sharing {
  public:
   // area: nullptr for one of its own, which belongs to nobody else. The openers stay the caller's.
@@ -85,8 +91,28 @@ class pool_sharing {
   // --- to write ---
 
   // Waits for others. Throws bad_file, which says who they are, when the time is over.
-  void lock();
-  void unlock() noexcept;
+  void lock() {
+    if (owner_.load(std::memory_order_relaxed) == &pool_thread) {
+      ++depth_;
+      return;
+    }
+    std::uint32_t nobody = 0;
+    if (area_->let_pass_until.load(std::memory_order_relaxed) != 0 ||
+        !area_->word.compare_exchange_strong(nobody, token_)) [[unlikely]]
+      take_slowly();
+    if (is_read()) [[unlikely]]
+      await_readers();
+    owner_.store(&pool_thread, std::memory_order_relaxed);
+    depth_ = 1;
+  }
+  void unlock() noexcept {
+    if (--depth_ != 0) return;
+    owner_.store(nullptr, std::memory_order_relaxed);
+    const std::uint32_t next = is_torn_ ? pool_torn_bit : 0;
+    is_torn_ = false;
+    if ((area_->word.exchange(next) & pool_sleepers_bit) != 0) [[unlikely]]
+      wake_sleepers();
+  }
   // The following are for who has locked.
   [[nodiscard]] bool is_torn() const noexcept { return is_torn_; }
   void mend() noexcept { is_torn_ = false; }
@@ -122,7 +148,13 @@ class pool_sharing {
   void enter_slowly();
   void wait(waiting& for_it, std::uint32_t word);
   void await_readers();
-  [[nodiscard]] bool is_read() const noexcept;
+  void wake_sleepers() noexcept;
+  [[nodiscard]] bool is_read() const noexcept {
+    const std::uint32_t used = area_->slots_used.load();
+    for (std::uint32_t i = 0; i < used; ++i)
+      if (static_cast<std::uint32_t>(area_->slots[i].state.load()) != 0) return true;
+    return false;
+  }
   void leave_slot() noexcept;
   void forget_dead_readers() noexcept;
   [[nodiscard]] bool lives(std::uint32_t number, std::uint32_t token) const noexcept;
