@@ -18,7 +18,8 @@ pool& pool::operator=(pool&&) noexcept = default;
 pool pool::create(const std::string& path, const pool_options& options) {
   return detail::open_pool::create(path, options);
 }
-pool pool::open(const std::string& path, pool_access access) { return detail::open_pool::open(path, access); }
+pool pool::open(const std::string& path, pool_access access) { return open(path, pool_opening{.access = access}); }
+pool pool::open(const std::string& path, const pool_opening& how) { return detail::open_pool::open(path, how); }
 pool pool::open_or_create(const std::string& path, const pool_options& options) {
   return ::access(path.c_str(), F_OK) == 0 ? open(path) : create(path, options);
 }
@@ -28,6 +29,9 @@ void pool::sync() { core_->sync(); }
 pool_info pool::info() const { return core_->info(); }
 pool_findings pool::check() const { return core_->check(); }
 void pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) const { core_->for_each_block(visit); }
+
+read_section::read_section(const pool& of) : core_{of.core_.get()} { core_->begin_reading(section_); }
+read_section::~read_section() { core_->end_reading(section_); }
 
 transaction::transaction(pool& of) : core_{of.core_.get()}, level_{core_->begin()} {}
 transaction::~transaction() {
