@@ -46,7 +46,8 @@ void relocation::reach(const std::byte* target, const type_descriptor& type) {
                                                  "from situ::object, cannot be opened at others; open it in a process "
                                                  "in which {:#x} is free",
                                                  file_.path(), type.name, file_.header().base));
-  if (!type.pointers.empty() || !type.others.empty()) to_move_.push_back({block, bytes, &type});
+  if (!type.pointers.empty() || !type.others.empty() || type.kind == object_kind::pointer_block)
+    to_move_.push_back({block, bytes, &type});
 }
 
 void relocation::move_block(const block_of& block) {
@@ -55,6 +56,7 @@ void relocation::move_block(const block_of& block) {
 }
 
 void relocation::move_object(std::byte* object, const type_descriptor& type) {
+  if (type.kind == object_kind::pointer_block) return move_pointer(object, *type.element);
   for (const simple_pointer& each : type.pointers) move_pointer(object + each.offset, *each.target);
   move_ops(object, type.others);
 }
@@ -62,6 +64,7 @@ void relocation::move_object(std::byte* object, const type_descriptor& type) {
 void relocation::move_ops(std::byte* object, const std::vector<op>& ops) {
   for (const op& each : ops) {
     if (each.kind == op_kind::pointer) move_pointer(object + each.offset, *each.target);
+    if (each.kind == op_kind::array) move_elements(object + each.offset, *each.target);
     if (each.kind != op_kind::choice) continue;
     const auto there = static_cast<std::size_t>(object[each.cases->flag_offset]);
     if (there >= each.cases->alternatives.size())
@@ -71,14 +74,27 @@ void relocation::move_ops(std::byte* object, const std::vector<op>& ops) {
   }
 }
 
+// Elements that are gone are zeroes, so the whole block is walked, as any other; data is not.
+void relocation::move_elements(std::byte* word, const type_descriptor& block) {
+  if (block.kind == object_kind::data_block) {
+    (void)move_word(word);
+  } else {
+    move_pointer(word, block.kind == object_kind::object_block ? *block.element : block);
+  }
+}
+
 void relocation::move_pointer(std::byte* word, const type_descriptor& target) {
+  if (const std::byte* const moved = move_word(word); moved != nullptr) reach(moved, target);
+}
+
+const std::byte* relocation::move_word(std::byte* word) const {
   std::uint64_t value = 0;
   std::memcpy(&value, word, sizeof value);
   const std::uint64_t offset = value - file_.header().base;
-  if (value == 0 || offset < file_.heap_offset() || offset >= file_.end()) return;
+  if (value == 0 || offset < file_.heap_offset() || offset >= file_.end()) return nullptr;
   std::byte* const moved = file_.base() + offset;
   std::memcpy(word, &moved, sizeof moved);
-  reach(moved, target);
+  return moved;
 }
 
 }  // namespace situ::detail

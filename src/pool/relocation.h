@@ -40,7 +40,10 @@ class relocation {
   void move_block(const block_of& block);
   void move_object(std::byte* object, const type_descriptor& type);
   void move_ops(std::byte* object, const std::vector<op>& ops);
+  void move_elements(std::byte* word, const type_descriptor& block);
   void move_pointer(std::byte* word, const type_descriptor& target);
+  // Where it leads now; null where it does not lead into the pool.
+  const std::byte* move_word(std::byte* word) const;
 
   pool_file& file_;
   pool_heap& heap_;
