@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -20,22 +21,34 @@ pool open_pool::open(const std::string& path, pool_access access, const pool_ove
 
 open_pool::open_pool(pool_file file) : file_{std::move(file)} {
   recover();
-  heap_.read();
   if (file_.may_write()) file_.settle();
 }
 
 open_pool::~open_pool() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }
 
-// Each step may be cut and done again: what a range held first is the same each time.
+// Each step may be cut and done again: what a range held first is the same each time. What is refused is left as it
+// was, so the map is read before anything is flushed.
 void open_pool::recover() {
   log_.read();
-  if (log_.is_empty()) return;
+  if (log_.is_empty()) return heap_.read();
   const pool_file::private_writing writing{file_};
+  std::vector<std::byte> before;
   log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
     changed_.push_back({offset, bytes});
+    before.insert(before.end(), file_.base() + offset, file_.base() + offset + bytes);
     ++restored_ranges_;
   });
   restored_bytes_ = log_.restore({});
+  try {
+    heap_.read();
+  } catch (...) {
+    const std::byte* from = before.data();
+    for (const changed_range& each : changed_) {
+      std::memcpy(file_.base() + each.offset, from, each.bytes);
+      from += each.bytes;
+    }
+    throw;
+  }
   if (file_.may_write()) {
     flush_changes(pool_step::restore);
     file_.persist().fence(pool_step::restore);

@@ -80,6 +80,11 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
                             path_, format_bytes(chunks_ * chunk_bytes), format_bytes(most_chunks_ * chunk_bytes),
                             format_bytes(least * chunk_bytes)));
   std::uint32_t more = std::clamp(wanted, least, left);
+  const auto* const map = at<const std::uint64_t>(pool_map_offset);
+  const auto* const used =
+      std::find_if(map + chunks_, map + chunks_ + more, [](std::uint64_t word) { return word != 0; });
+  if (used != map + chunks_ + more)
+    throw_damaged(path_, offset_of(used), "there is an entry of a chunk that the heap has not got yet");
   int failed = get_room(chunks_ + more);
   if (failed != 0 && more != least) {
     more = least;

@@ -136,6 +136,10 @@ void pool_heap::look(pool_findings& into, const std::function<void(void*, std::s
     } else {
       look_at_slab(into, i, entry.size_class, add);
     }
+    for (std::uint32_t within = i + 1; within < i + entry.chunks; ++within)
+      if (*map_word(within) != 0)
+        into.damage.push_back(fmt::format("byte {}: there is an entry of chunk {}, which lies in the run of chunk {}",
+                                          file_.offset_of(map_word(within)), within, i));
     i += entry.chunks;
   }
 }

@@ -32,6 +32,12 @@ void relocation::reach(const std::byte* target, const type_descriptor& type) {
   std::byte* block = nullptr;
   std::size_t bytes = 0;
   if (!heap_.find_containing(target, block, bytes)) return;  // it leads to no object, here as there
+  const auto within = static_cast<std::size_t>(target - block);
+  if (within % type.size != 0 || type.size > bytes - within)
+    throw_damaged(file_.path(), file_.offset_of(target),
+                  fmt::format("an object of {} is looked for here, and the block of {} bytes from byte {} on, in which "
+                              "this lies, has none here if it has any",
+                              type.name, bytes, file_.offset_of(block)));
   const auto [known, is_new] = moved_.emplace(block, &type);
   if (!is_new) {
     if (known->second == &type) return;

@@ -2,8 +2,8 @@
 // this process's own copy of its pages, from each root on when it is first asked for, by the descriptors of its types.
 //
 // A block holds objects of one type, one behind another: what a transaction has taken and not asked for is zero
-// (docs/formats/pool.md), so elements that are none have no pointers. A pointer may lead to any of them. What leads out
-// of the pool stays as it is, and means as little as before.
+// (docs/formats/pool.md), so elements that are none have no pointers. A pointer may lead to any of them, and to nothing
+// within them: else it is refused, as damage. What leads out of the pool stays as it is, and means as little as before.
 //
 // Not thread-safe: under the pool's lock.
 #pragma once

@@ -117,7 +117,8 @@ std::uint64_t undo_log::restore(position from) noexcept {
 }
 
 void undo_log::end(pool_step step) {
-  const std::uint64_t next = seal((sequence_ >> 16) + 1, file_.salt());
+  constexpr std::uint64_t most = (std::uint64_t{1} << 48) - 1;  // then they begin anew
+  const std::uint64_t next = seal((sequence_ >> 16) % most + 1, file_.salt());
   auto* const word = file_.at<std::uint64_t>(pool_sequence_offset);
   // One store: the compiler may not make two of it.
   __atomic_store_n(word, next, __ATOMIC_RELEASE);

@@ -1,6 +1,7 @@
-// `situ pool`: what a persistent pool is, and whether its own structures are sound. It opens pools for reading: nothing
-// in them changes.
+// `situ pool`: what a persistent pool is, and whether its own structures are sound; the other parts of the command
+// stand in files of their own.
 #include "commands.h"
+#include "pool_command.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -57,7 +58,7 @@ void print_info_as_json(const situ::pool_info& info) {
                             {"incomplete_ranges", info.restored_ranges},
                             {"incomplete_bytes", info.restored_bytes},
                             {"roots", roots}};
-  fmt::print("{}\n", all.dump(2));
+  situ_pool::print(all);
 }
 
 void print_info(const situ::pool_info& info) {
@@ -71,8 +72,8 @@ void print_info(const situ::pool_info& info) {
   fmt::print("  transactions   {}\n", info.transactions);
   if (info.restored_ranges != 0) fmt::print("  incomplete     {}\n", incomplete_line(info));
   for (const auto& each : info.roots)
-    fmt::print("  root           {}: {} bytes at byte {}, type {:016x}\n", each.name, each.bytes, each.offset,
-               each.fingerprint);
+    fmt::print("  root           {}: {} bytes at byte {}, type {:016x}\n", situ_pool::printable(each.name), each.bytes,
+               each.offset, each.fingerprint);
 }
 
 void show_info(const pool_arguments& arguments) {
@@ -113,7 +114,7 @@ void check(const pool_arguments& arguments) {
                               {"blocks", result.found.blocks}, {"block_bytes", result.found.block_bytes},
                               {"slabs", result.found.slabs},   {"damage", result.found.damage},
                               {"notes", result.found.notes}};
-    fmt::print("{}\n", all.dump(2));
+    situ_pool::print(all);
   } else {
     for (const std::string& each : result.found.damage) fmt::print("damage: {}\n", each);
     for (const std::string& each : result.found.notes) fmt::print("note: {}\n", each);
@@ -134,14 +135,36 @@ void add(CLI::App& to, const char* name, const char* what, void (*run)(const poo
 
 }  // namespace
 
+std::string situ_pool::printable(std::string_view name) {
+  std::string text;
+  for (const char each : name) {
+    if (each >= ' ' && each <= '~') {
+      text += each;
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(each));
+    }
+  }
+  return text;
+}
+
+void situ_pool::print(const ordered_json& all) {
+  fmt::print("{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
 void add_pool_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("pool", "Look at a persistent pool");
   command->require_subcommand(1);
   add(*command, "info", "What it is: size, address, what it survives, roots", show_info);
   add(*command, "check", "Whether it is sound; exit code 1 where it is damaged", check);
+  situ_pool::add_dump_command(*command);
+  situ_pool::add_file_commands(*command);
   command->footer(
       "Examples:\n"
-      "  situ pool info index.pool           size, address, roots\n"
-      "  situ pool check --json index.pool   what is damaged, by its byte, for a script\n"
-      "Neither changes the pool. A writer that has it open must close it first.");
+      "  situ pool info index.pool                       size, address, roots\n"
+      "  situ pool check --json index.pool               what is damaged, by its byte, for a script\n"
+      "  situ pool dump --root head index.pool           the block that a root leads to\n"
+      "  situ pool copy index.pool backup.pool           a copy of what is there between two transactions\n"
+      "  situ pool diff index.pool backup.pool           exit code 1 where they differ\n"
+      "  situ pool COMMAND --help                        more of each\n"
+      "A writer that has the pool open must close it first.");
 }

@@ -1,0 +1,167 @@
+// Copies of pools, and how two of them differ.
+#include <situ/base/error.h>
+#include <situ/pool/pool.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <span>
+
+#include "base/descriptor.h"
+#include "pool/pool_file.h"
+#include "pool/pool_tools.h"
+#include "pool/whole_file.h"
+
+namespace situ::detail {
+namespace {
+
+class open_descriptor {
+ public:
+  explicit open_descriptor(const std::string& path)
+      : number{above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC))} {
+    if (number < 0) throw_refused(path, fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
+  }
+  ~open_descriptor() { ::close(number); }
+  open_descriptor(const open_descriptor&) = delete;
+  open_descriptor& operator=(const open_descriptor&) = delete;
+  const int number;
+};
+
+// A hole that was room before would be no room in the copy: whoever wrote there on a full disk would get a signal.
+void give_room(int descriptor, const pool_info& of, const std::string& path) {
+  const std::uint64_t heap = pool_heap_offset(of.most_bytes);
+  const std::uint64_t chunks = of.heap_bytes / chunk_bytes;
+  for (const auto& [from, bytes] : {std::pair{std::uint64_t{0}, pool_map_offset + chunks * 8}, {heap, of.heap_bytes}}) {
+    const int failed = ::posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(bytes));
+    if (failed != 0) throw_no_room(path, descriptor, bytes, failed);
+  }
+}
+
+}  // namespace
+
+std::uint64_t base_of_pool(const std::string& path) {
+  const open_descriptor file{path};
+  pool_header header{};
+  if (::pread(file.number, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
+  return header.base;
+}
+
+copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace) {
+  const pool source = pool::open(from, pool_access::read);  // its lock keeps writers out
+  const open_descriptor file{from};
+  struct stat status{};
+  if (::fstat(file.number, &status) != 0) throw_refused(from, std::strerror(errno));
+  whole_file copy{to, may_replace};
+  copied_pool done;
+  done.bytes = static_cast<std::uint64_t>(status.st_size);
+  struct rlimit most{};  // beyond it the kernel would send a signal
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && done.bytes > most.rlim_cur)
+    throw_no_room(to, copy.descriptor(), done.bytes, EFBIG);
+  done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
+  give_room(copy.descriptor(), source.info(), to);
+  ::fchmod(copy.descriptor(), status.st_mode & 07777);
+  (void)pool::open(copy.path_here(), pool_access::read);  // what cannot be opened gets no name
+  copy.publish();
+  return done;
+}
+
+// --- differences ---
+
+namespace {
+
+using block_list = std::map<std::uint64_t, std::span<const std::byte>>;  // by offset
+
+block_list blocks_of(const pool& of) {
+  block_list blocks;
+  const std::uintptr_t base = of.info().base;
+  of.for_each_block([&](void* at, std::size_t bytes) {
+    blocks.emplace(reinterpret_cast<std::uintptr_t>(at) - base,
+                   std::span<const std::byte>{static_cast<const std::byte*>(at), bytes});
+  });
+  return blocks;
+}
+
+struct lies_at {
+  std::uint64_t base;  // that the pointers of its objects have
+  std::uint64_t reach;
+};
+
+bool is_same_word(std::uint64_t first, std::uint64_t second, const lies_at& a, const lies_at& b) noexcept {
+  return first == second ||
+         (first - a.base < a.reach && second - b.base < b.reach && first - a.base == second - b.base);
+}
+
+// Blocks are of whole words.
+bool compare_block(std::span<const std::byte> first, std::span<const std::byte> second, const lies_at& a,
+                   const lies_at& b, pool_difference& into) noexcept {
+  std::uint64_t bytes = 0;
+  for (std::size_t at = 0; at + 8 <= first.size(); at += 8) {
+    std::uint64_t words[2];
+    std::memcpy(&words[0], first.data() + at, 8);
+    std::memcpy(&words[1], second.data() + at, 8);
+    if (is_same_word(words[0], words[1], a, b)) continue;
+    for (std::size_t i = at; i < at + 8; ++i) {
+      if (first[i] == second[i]) continue;
+      if (bytes++ == 0) into.first_byte = i;
+    }
+  }
+  into.bytes = bytes;
+  return bytes == 0;
+}
+
+lies_at where_made(const std::string& path, const pool_info& info) {
+  return {base_of_pool(path), pool_reach(info.most_bytes)};
+}
+
+void compare_roots(const pool_info& first, const pool_info& second, std::vector<pool_difference>& into) {
+  using kind = pool_difference::kind;
+  std::map<std::string, pool_info::root> others;
+  for (const auto& each : second.roots) others.emplace(each.name, each);
+  for (const auto& each : first.roots) {
+    const auto other = others.find(each.name);
+    if (other == others.end()) {
+      into.push_back({kind::only_in_first, each.name, each.offset, each.bytes});
+      continue;
+    }
+    const auto& [name, offset, bytes, fingerprint] = other->second;
+    if (offset != each.offset || bytes != each.bytes || fingerprint != each.fingerprint)
+      into.push_back({kind::differs, each.name, each.offset, each.bytes});
+    others.erase(other);
+  }
+  for (const auto& [name, each] : others) into.push_back({kind::only_in_second, name, each.offset, each.bytes});
+}
+
+}  // namespace
+
+std::vector<pool_difference> compare_pools(const std::string& first_path, const std::string& second_path) {
+  using kind = pool_difference::kind;
+  const pool first = pool::open(first_path, pool_access::read);
+  const pool second = pool::open(second_path, pool_access::read);
+  for (const pool* each : {&first, &second})
+    if (const auto damage = each->check().damage; !damage.empty()) throw_refused(each->info().path, damage.front());
+  const lies_at a = where_made(first_path, first.info());
+  const lies_at b = where_made(second_path, second.info());
+  std::vector<pool_difference> found;
+  compare_roots(first.info(), second.info(), found);
+  block_list others = blocks_of(second);
+  for (const auto& [offset, block] : blocks_of(first)) {
+    const auto other = others.find(offset);
+    if (other == others.end() || other->second.size() != block.size()) {
+      found.push_back({kind::only_in_first, {}, offset, block.size()});
+      continue;
+    }
+    pool_difference here{kind::differs, {}, offset, block.size()};
+    if (!compare_block(block, other->second, a, b, here)) found.push_back(here);
+    others.erase(other);
+  }
+  for (const auto& [offset, block] : others) found.push_back({kind::only_in_second, {}, offset, block.size()});
+  return found;
+}
+
+}  // namespace situ::detail

@@ -1,0 +1,40 @@
+// What `situ pool` does to whole pools, without knowing the types of their objects: docs/guide/pools.md shows their
+// use. Each throws bad_file for what is no sound pool, or is in use; what it throws leaves the pools as they were.
+// Functions without state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace situ::detail {
+
+// The address of its first byte where it was made: what its objects' pointers count from. cost: reading its header.
+std::uint64_t base_of_pool(const std::string& path);
+
+struct copied_pool {
+  std::uint64_t bytes = 0;       // its length
+  std::uint64_t data_bytes = 0;  // of those, what is no hole
+};
+// A copy of what is there between two transactions: no writer comes in meanwhile. It is a pool of its own, which has
+// the same identity and addresses, and is there under its name once it is whole. An incomplete transaction stays one,
+// which the copy's next opening takes back. cost: reading and writing what is no hole.
+copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace);
+
+// A difference of two pools.
+struct pool_difference {
+  enum class kind : std::uint8_t { only_in_first, only_in_second, differs };
+  kind what = kind::differs;
+  std::string name;          // of a root; empty: a block
+  std::uint64_t offset = 0;  // of the block in the file; of a root's object in the first pool that has it
+  std::uint64_t block_bytes = 0;
+  std::uint64_t first_byte = 0;  // of a block that differs: the first byte within it that does
+  std::uint64_t bytes = 0;       // and how many do
+};
+// By roots and allocated blocks. Objects hold addresses: those that lead to the same byte of either pool are the same,
+// wherever each of them lies. Blocks are the same ones by where they are, for only their types could tell more. cost:
+// reading all allocated blocks of both.
+std::vector<pool_difference> compare_pools(const std::string& first, const std::string& second);
+
+}  // namespace situ::detail
