@@ -52,6 +52,8 @@ class open_pool {
   void snapshot(std::size_t level, const void* at, std::size_t bytes);
   [[nodiscard]] void* allocate(std::size_t level, std::size_t bytes, std::size_t alignment);
   void destroy(std::size_t level, void* object);
+  // Copies a graph of ordinary memory; where its root lies.
+  [[nodiscard]] void* persist(std::size_t level, graph_root root);
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
 
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);

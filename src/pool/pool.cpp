@@ -38,6 +38,7 @@ void* transaction::allocate(std::size_t bytes, std::size_t alignment) {
   return core_->allocate(level_, bytes, alignment);
 }
 void transaction::destroy(void* object) { core_->destroy(level_, object); }
+void* transaction::persist_graph(const detail::graph_root& root) { return core_->persist(level_, root); }
 void transaction::set_root_object(std::string_view name, const void* object, const detail::pool_type& type) {
   core_->set_root(level_, name, object, type);
 }
