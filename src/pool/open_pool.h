@@ -26,11 +26,14 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace situ::detail {
+
+class reachability;
 
 class open_pool {
  public:
@@ -52,6 +55,7 @@ class open_pool {
   void snapshot(std::size_t level, const void* at, std::size_t bytes);
   [[nodiscard]] void* allocate(std::size_t level, std::size_t bytes, std::size_t alignment);
   void destroy(std::size_t level, void* object);
+  [[nodiscard]] bool unlink(std::size_t level, std::string_view name);
   // Copies a graph of ordinary memory; where its root lies.
   [[nodiscard]] void* persist(std::size_t level, graph_root root);
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
@@ -59,6 +63,8 @@ class open_pool {
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
+  [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);
+  [[nodiscard]] pool_collected collect(std::span<const pool_type> types, std::uint64_t most_blocks);
   void for_each_block(const std::function<void(void*, std::size_t)>& visit);
 
  private:
@@ -72,6 +78,7 @@ class open_pool {
   };
 
   void recover();
+  void reach_from_roots(std::span<const pool_type> types, reachability& into);
   void check_level(std::size_t level) const;
   void keep(std::uint64_t offset, std::uint64_t bytes);
   void publish();

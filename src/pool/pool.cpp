@@ -26,6 +26,10 @@ pool pool::open_or_create(const std::string& path, const pool_options& options) 
 void* pool::root_object(std::string_view name, const detail::pool_type& type) const { return core_->root(name, type); }
 pool_info pool::info() const { return core_->info(); }
 pool_findings pool::check() const { return core_->check(); }
+pool_findings pool::check_all(std::span<const detail::pool_type> types) const { return core_->check_all(types); }
+pool_collected pool::collect_blocks(std::span<const detail::pool_type> types, std::uint64_t most_blocks) {
+  return core_->collect(types, most_blocks);
+}
 void pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) const { core_->for_each_block(visit); }
 
 transaction::transaction(pool& of) : core_{of.core_.get()}, level_{core_->begin()} {}
@@ -39,6 +43,7 @@ void* transaction::allocate(std::size_t bytes, std::size_t alignment) {
 }
 void transaction::destroy(void* object) { core_->destroy(level_, object); }
 void* transaction::persist_graph(const detail::graph_root& root) { return core_->persist(level_, root); }
+bool transaction::unlink(std::string_view name) { return core_->unlink(level_, name); }
 void transaction::set_root_object(std::string_view name, const void* object, const detail::pool_type& type) {
   core_->set_root(level_, name, object, type);
 }

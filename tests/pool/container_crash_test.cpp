@@ -151,12 +151,29 @@ crash_scenario of_ordered() {
   return {"ordered maps", std::uint64_t{1} << 20, steps};
 }
 
+crash_scenario of_collections() {
+  const step drop = [](pool& in) {
+    in.transact([&](transaction& t) {
+      (void)t.unlink("all");
+      t.set_root("all", t.make<contained>());
+    });
+  };
+  const step fill = changed([](transaction& t, contained& a) {
+    for (std::uint64_t i = 0; i < 6; ++i) a.ordered.emplace(t, i).first->number = i;
+    for (const char* const name : {"x", "y", "z"}) a.by_name.set(t, name, 1);
+  });
+  return {"collections",
+          std::uint64_t{1} << 20,
+          {begin, fill, drop, [](pool& in) { in.collect<contained>(3); }, fill,
+           [](pool& in) { in.collect<contained>(); }, drop, [](pool& in) { in.collect<contained>(); }}};
+}
+
 class container_crash : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(container_crash, leaves_all_or_nothing) {
   const std::uint32_t seed = std::random_device{}();
   crash_verdict all;
-  for (const crash_scenario& each : {of_sequences(), of_hashed(), of_ordered()}) {
+  for (const crash_scenario& each : {of_sequences(), of_hashed(), of_ordered(), of_collections()}) {
     SCOPED_TRACE(testing::Message() << each.name << ", seed " << seed);
     crash_recording made{crash_recorder{GetParam()}, {}};
     record(made, each, content_of);

@@ -80,6 +80,8 @@ TEST_F(pool_containers, hold_what_they_are_given) {
   change([](transaction& t, all_kinds& a) {
     a.numbers.assign(t, std::vector<long>{1, 2, 3});
     a.numbers.insert(t, 1, a.numbers[2]);
+    a.numbers.set(t, 0, 4);
+    a.numbers.change(t, 0) -= 3;
     a.text.assign(t, "memory");
     a.text.append(t, " that stays");
     labelled& one = a.labels.emplace_back(t);
@@ -289,7 +291,10 @@ TEST_P(random_pool_containers, hold_what_those_of_the_standard_library_do) {
     if (HasFatalFailure()) return;
   }
   expect_same(all(), m, 0);
-  EXPECT_THAT(made().check().damage, testing::IsEmpty());
+  const situ::pool_findings found = made().check<all_kinds>();
+  EXPECT_THAT(found.damage, testing::IsEmpty());
+  EXPECT_EQ(found.unreached_blocks, 0);
+  EXPECT_EQ(found.stray_pointers, 0);
   change([](transaction& t, all_kinds& a) { situ::detail::release_parts(t, a); });
   EXPECT_EQ(blocks(), before);
 }

@@ -31,6 +31,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -86,8 +87,21 @@ struct pool_findings {
   std::uint64_t blocks = 0;  // that are allocated
   std::uint64_t block_bytes = 0;
   std::uint64_t slabs = 0;
+  // Where the types of all roots were given: blocks that none of them reaches, and pointers that lead to no object.
+  std::uint64_t unreached_blocks = 0;
+  std::uint64_t unreached_bytes = 0;
+  std::uint64_t stray_pointers = 0;
   std::vector<std::string> damage;  // each with its offset; empty: sound
   std::vector<std::string> notes;   // what a crash may leave and the next opening for writing mends
+};
+
+// What a collection found and did.
+struct pool_collected {
+  std::uint64_t kept_blocks = 0;  // that roots reach
+  std::uint64_t kept_bytes = 0;
+  std::uint64_t freed_blocks = 0;
+  std::uint64_t freed_bytes = 0;
+  std::uint64_t left_blocks = 0;  // that nothing reaches and that are yet to be freed
 };
 
 class pool;
@@ -212,6 +226,9 @@ class transaction {
   void set_root(std::string_view name, T* object) {
     set_root_object(name, object, detail::pool_type_of<std::remove_const_t<T>>());
   }
+  // Takes a root away, and leaves what it leads to: to `pool::collect`, unless another root reaches it. Whether there
+  // was one. cost: as set_root.
+  bool unlink(std::string_view name);
 
  private:
   [[nodiscard]] void* persist_graph(const detail::graph_root& root);
@@ -280,6 +297,25 @@ class pool {
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own. cost: reading the head of each slab.
   [[nodiscard]] pool_findings check() const;
+  // And at what all roots reach, which are objects of these types: what nothing reaches any more (a leak, or what
+  // `collect` would free), and pointers that lead to no object, the first of which are notes. Throws bad_argument where
+  // a root has another type. cost: walking all objects; two bytes for each block.
+  template <class... Types>
+    requires(sizeof...(Types) != 0)
+  [[nodiscard]] pool_findings check() const {
+    const detail::pool_type types[] = {detail::pool_type_of<std::remove_const_t<Types>>()...};
+    return check_all(types);
+  }
+  // Frees what no root reaches, at most so many blocks; roots are objects of these types. It is a transaction: a crash
+  // leaves all or none of it, and those of other threads wait. Pointers that the program itself holds do not count.
+  // Throws bad_argument where a root has another type, and within a transaction. cost: walking all objects, two bytes
+  // for each block, and destroying.
+  template <class... Types>
+  pool_collected collect(std::uint64_t most_blocks = ~std::uint64_t{0}) {
+    static_assert(sizeof...(Types) != 0, "situ: collect<A, B, ...>() needs the types of all roots");
+    const detail::pool_type types[] = {detail::pool_type_of<std::remove_const_t<Types>>()...};
+    return collect_blocks(types, most_blocks);
+  }
   // Calls visit(block, bytes) for each allocated block, by rising address. cost: as check.
   void for_each_block(const std::function<void(void*, std::size_t)>& visit) const;
 
@@ -287,6 +323,8 @@ class pool {
   friend class transaction;
   friend class detail::open_pool;
   explicit pool(std::unique_ptr<detail::open_pool> core) noexcept;
+  [[nodiscard]] pool_findings check_all(std::span<const detail::pool_type> types) const;
+  pool_collected collect_blocks(std::span<const detail::pool_type> types, std::uint64_t most_blocks);
   [[nodiscard]] void* root_object(std::string_view name, const detail::pool_type& type) const;
 
   std::unique_ptr<detail::open_pool> core_;

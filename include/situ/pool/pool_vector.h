@@ -59,7 +59,7 @@ class pool_vector {
   // --- changing ---
 
   // An element, to be written. cost: a snapshot.
-  [[nodiscard]] T& change(transaction& t, std::size_t i) { return t.change(data() + i)[0]; }
+  [[nodiscard]] T& change(transaction& t, std::size_t i) { return t.change(data() + i); }
   // Assigns to an element. cost: a snapshot.
   template <class Value>
   void set(transaction& t, std::size_t i, Value&& value) {
