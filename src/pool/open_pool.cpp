@@ -70,6 +70,7 @@ std::size_t open_pool::begin() {
     throw_error(
         errc::bad_file,
         fmt::format("pool {}: its device has failed before; look at it, then open the pool anew", file_.path()));
+  if (checks_ != nullptr) checks_->begin_level();
   levels_.push_back({log_.here(), heap_.here()});
   guard.release();
   return levels_.size();
@@ -84,8 +85,25 @@ void open_pool::end_outermost() noexcept {
   changed_.clear();
 }
 
+void open_pool::end_level(bool is_kept) noexcept {
+  levels_.pop_back();
+  if (checks_ != nullptr) checks_->end_level(is_kept);
+  lock_.unlock();
+}
+
+void open_pool::check_writes() {
+  const std::lock_guard guard{lock_};
+  if (!levels_.empty() || !file_.may_write())
+    throw_error(errc::bad_argument, fmt::format("pool {}: stores are checked in a pool that is open for writing, from "
+                                                "between two transactions on",
+                                                file_.path()));
+  if (checks_ == nullptr) checks_ = std::make_unique<write_check>(file_);
+}
+
 void open_pool::commit(std::size_t level, bool& is_complete) {
   check_level(level);
+  if (checks_ != nullptr) checks_->expect_covered();
+  const write_check::engine_part part{checks_.get()};
   if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
     publish();
     flush_changes(pool_step::commit);
@@ -100,15 +118,13 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
       file_.persist().fence(pool_step::end);
     } catch (...) {
       end_outermost();
-      levels_.pop_back();
-      lock_.unlock();
+      end_level(true);
       throw;
     }
     end_outermost();
   }
   is_complete = true;
-  levels_.pop_back();
-  lock_.unlock();
+  end_level(true);
 }
 
 void open_pool::publish() {
@@ -132,9 +148,13 @@ void open_pool::flush_changes(pool_step step) {
 
 void open_pool::abort(std::size_t level) noexcept {
   check_level(level);
+  const write_check::engine_part part{checks_.get()};
   const level_start from = levels_.back();
   log_.restore(from.log);
   heap_.undo(from.heap);
+  if (checks_ != nullptr)
+    checks_->bring_back(
+        [&](const std::byte* at, std::size_t bytes) { changed_.push_back({file_.offset_of(at), bytes}); });
   if (level == 1) {
     if (!changed_.empty() && !file_.persist().has_failed()) {
       try {
@@ -148,8 +168,7 @@ void open_pool::abort(std::size_t level) noexcept {
     }
     end_outermost();
   }
-  levels_.pop_back();
-  lock_.unlock();
+  end_level(false);
 }
 
 // --- what a transaction does ---
@@ -167,6 +186,8 @@ void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
     throw_error(errc::bad_address,
                 fmt::format("pool {}: {} bytes at {} do not lie in it; snapshot objects of this pool", file_.path(),
                             bytes, at));
+  const write_check::engine_part part{checks_.get()};
+  if (checks_ != nullptr) checks_->cover(at, bytes);
   const level_start& from = levels_.back();
   if (bytes == 0 || heap_.is_fresh(from.heap, at, bytes) || log_.has(from.log, offset, bytes)) return;
   keep(offset, bytes);
@@ -174,11 +195,15 @@ void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
 
 void* open_pool::allocate(std::size_t level, std::size_t bytes, std::size_t alignment) {
   check_level(level);
-  return heap_.take(bytes, alignment);
+  const write_check::engine_part part{checks_.get()};
+  void* const made = heap_.take(bytes, alignment);
+  if (checks_ != nullptr) checks_->cover(made, bytes);
+  return made;
 }
 
 void open_pool::destroy(std::size_t level, void* object) {
   check_level(level);
+  const write_check::engine_part part{checks_.get()};
   if (object != nullptr) heap_.give_back(object);
 }
 

@@ -19,12 +19,14 @@
 #include "pool/pool_heap.h"
 #include "pool/relocation.h"
 #include "pool/undo_log.h"
+#include "pool/write_check.h"
 
 #include <situ/pool/pool.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -65,6 +67,8 @@ class open_pool {
   [[nodiscard]] pool_findings check();
   [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);
   [[nodiscard]] pool_collected collect(std::span<const pool_type> types, std::uint64_t most_blocks);
+  // From now on. pre: no transaction is under way.
+  void check_writes();
   void for_each_block(const std::function<void(void*, std::size_t)>& visit);
 
  private:
@@ -84,6 +88,7 @@ class open_pool {
   void publish();
   void flush_changes(pool_step step);
   void end_outermost() noexcept;
+  void end_level(bool is_kept) noexcept;
   [[nodiscard]] pool_root_record* roots() const noexcept { return file_.at<pool_root_record>(pool_roots_offset); }
   [[nodiscard]] pool_root_record* find_root(std::string_view name) const;
   void check_roots(pool_findings& into) const;
@@ -99,6 +104,7 @@ class open_pool {
   std::vector<heap_word> words_;
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;
+  std::unique_ptr<write_check> checks_;  // null: stores are not checked
 };
 
 }  // namespace situ::detail

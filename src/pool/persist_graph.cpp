@@ -65,9 +65,11 @@ void* open_pool::persist(std::size_t level, graph_root root) {
   const borrowed_plan plan;
   plan->discover(&root, 1, copy_map::automatic, source_check::none);
   plan->visit_types([&](const type_descriptor& type) { check_type(file_.path(), type, plan->has_values()); });
+  const write_check::engine_part part{checks_.get()};
   part_of_transaction within{*this};
-  void* const copy =
-      plan->scatter([&](std::uint64_t bytes, std::uint32_t alignment) { return heap_.take(bytes, alignment); });
+  void* const copy = plan->scatter([&](std::uint64_t bytes, std::uint32_t alignment) {
+    return static_cast<std::byte*>(allocate(within.level(), bytes, alignment));
+  });
   within.keep();
   return copy;
 }

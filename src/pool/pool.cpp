@@ -16,15 +16,21 @@ pool::pool(pool&&) noexcept = default;
 pool& pool::operator=(pool&&) noexcept = default;
 
 pool pool::create(const std::string& path, const pool_options& options) {
-  return detail::open_pool::create(path, options);
+  pool made = detail::open_pool::create(path, options);
+  if (options.checked) made.check_writes();
+  return made;
 }
 pool pool::open(const std::string& path, pool_access access) { return detail::open_pool::open(path, access); }
 pool pool::open_or_create(const std::string& path, const pool_options& options) {
-  return ::access(path.c_str(), F_OK) == 0 ? open(path) : create(path, options);
+  if (::access(path.c_str(), F_OK) != 0) return create(path, options);
+  pool opened = open(path);
+  if (options.checked) opened.check_writes();
+  return opened;
 }
 
 void* pool::root_object(std::string_view name, const detail::pool_type& type) const { return core_->root(name, type); }
 pool_info pool::info() const { return core_->info(); }
+void pool::check_writes() { core_->check_writes(); }
 pool_findings pool::check() const { return core_->check(); }
 pool_findings pool::check_all(std::span<const detail::pool_type> types) const { return core_->check_all(types); }
 pool_collected pool::collect_blocks(std::span<const detail::pool_type> types, std::uint64_t most_blocks) {
