@@ -152,7 +152,7 @@ void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
   const type_descriptor& type = *types_[found_as_[blocks_before_[first] + index]];
   if (!heap_.is_live(block)) return;  // what leads here leads to no object
   visited_bytes_ += block.bytes;
-  if (type.pointers.empty() && type.others.empty()) return;
+  if (type.pointers.empty() && type.others.empty() && type.kind != object_kind::pointer_block) return;
   std::byte* const at = file_.base() + block.offset;
   const std::size_t count = block.bytes / type.size;
   for (std::size_t i = 0; i < count; ++i) move_object(at + i * type.size, type);
@@ -162,6 +162,7 @@ void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
 // --- pointers ---
 
 void relocation::move_object(std::byte* object, const type_descriptor& type) {
+  if (type.kind == object_kind::pointer_block) return move_pointer(object, *type.element);
   for (const simple_pointer& each : type.pointers) move_pointer(object + each.offset, *each.target);
   move_ops(object, type.others);
 }
@@ -169,6 +170,7 @@ void relocation::move_object(std::byte* object, const type_descriptor& type) {
 void relocation::move_ops(std::byte* object, const std::vector<op>& ops) {
   for (const op& each : ops) {
     if (each.kind == op_kind::pointer) move_pointer(object + each.offset, *each.target);
+    if (each.kind == op_kind::array) move_elements(object + each.offset, *each.target);
     if (each.kind != op_kind::choice) continue;
     const auto there = static_cast<std::size_t>(object[each.cases->flag_offset]);
     if (there >= each.cases->alternatives.size())
@@ -178,16 +180,29 @@ void relocation::move_ops(std::byte* object, const std::vector<op>& ops) {
   }
 }
 
+// Elements that are gone are zeroes, so the whole block is walked, as any other; data is not.
+void relocation::move_elements(std::byte* word, const type_descriptor& block) {
+  if (block.kind == object_kind::data_block) {
+    (void)move_word(word);
+  } else {
+    move_pointer(word, block.kind == object_kind::object_block ? *block.element : block);
+  }
+}
+
 void relocation::move_pointer(std::byte* word, const type_descriptor& target) {
+  if (const std::uint64_t offset = move_word(word); offset != 0) note({offset, &target});
+}
+
+std::uint64_t relocation::move_word(std::byte* word) const {
   std::uint64_t value = 0;
   std::memcpy(&value, word, sizeof value);
-  if (value == 0) return;
+  if (value == 0) return 0;
   std::uint64_t offset = value - file_.home();
   if (offset >= file_.end()) offset = value - file_.moving_to();  // out of the pool where it is not being moved
-  if (offset < file_.heap_offset() || offset >= file_.end()) return;
+  if (offset < file_.heap_offset() || offset >= file_.end()) return 0;
   const std::uint64_t moved = to_ + offset;
   if (moved != value) std::memcpy(word, &moved, sizeof moved);  // one store: a crash leaves either
-  note({offset, &target});
+  return offset;
 }
 
 }  // namespace situ::detail

@@ -53,7 +53,10 @@ class relocation {
   void visit_block(std::uint32_t first, std::uint32_t index);
   void move_object(std::byte* object, const type_descriptor& type);
   void move_ops(std::byte* object, const std::vector<op>& ops);
+  void move_elements(std::byte* word, const type_descriptor& block);
   void move_pointer(std::byte* word, const type_descriptor& target);
+  // Where it leads, as an offset; 0 where it does not lead into the pool.
+  std::uint64_t move_word(std::byte* word) const;
   void make_table();
   [[noreturn]] void refuse(const pool_heap::place& block, std::uint64_t within, std::uint16_t known,
                            const type_descriptor& type) const;
