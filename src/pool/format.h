@@ -27,6 +27,7 @@ inline constexpr std::uint64_t pool_state_offset = 1024;  // two copies, each in
 inline constexpr std::uint64_t pool_state_distance = 512;
 inline constexpr std::uint64_t pool_sequence_offset = 2048;
 inline constexpr std::uint64_t pool_writer_offset = 3072;
+inline constexpr std::uint64_t pool_holes_offset = 3584;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
 inline constexpr std::uint64_t pool_log_bytes = 65536;

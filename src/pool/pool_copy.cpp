@@ -33,6 +33,15 @@ class open_descriptor {
   const int number;
 };
 
+}  // namespace
+
+std::uint64_t base_of_pool(const std::string& path) {
+  const open_descriptor file{path};
+  pool_header header{};
+  if (::pread(file.number, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
+  return header.base;
+}
+
 // A hole that was room before would be no room in the copy: whoever wrote there on a full disk would get a signal.
 void give_room(int descriptor, const pool_info& of, const std::string& path) {
   const std::uint64_t heap = pool_heap_offset(of.most_bytes);
@@ -41,15 +50,6 @@ void give_room(int descriptor, const pool_info& of, const std::string& path) {
     const int failed = ::posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(bytes));
     if (failed != 0) throw_no_room(path, descriptor, bytes, failed);
   }
-}
-
-}  // namespace
-
-std::uint64_t base_of_pool(const std::string& path) {
-  const open_descriptor file{path};
-  pool_header header{};
-  if (::pread(file.number, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
-  return header.base;
 }
 
 copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace) {

@@ -165,6 +165,8 @@ void add_pool_command(CLI::App& app) {
       "  situ pool dump --root head index.pool           the block that a root leads to\n"
       "  situ pool copy index.pool backup.pool           a copy of what is there between two transactions\n"
       "  situ pool diff index.pool backup.pool           exit code 1 where they differ\n"
+      "  situ pool repair index.pool                     what can be mended, in index.pool.repaired\n"
+      "  situ pool compact index.pool                    gives free chunks back to the disk\n"
       "  situ pool COMMAND --help                        more of each\n"
       "A writer that has the pool open must close it first.");
 }
