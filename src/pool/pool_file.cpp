@@ -68,15 +68,16 @@ std::string who_has(std::uint64_t begin, std::uint64_t end) {
   return "nothing that /proc/self/maps lists (is a limit on addresses set: ulimit -v?)";
 }
 
-pool_medium medium_of(int descriptor, bool is_dax, bool is_reader) noexcept {
+bool is_on_dax(int descriptor) noexcept {
+  struct statx file{};
+  return ::statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &file) == 0 &&
+         (file.stx_attributes & STATX_ATTR_DAX) != 0;
+}
+
+pool_medium medium_of(int descriptor, bool is_dax) noexcept {
   struct statfs system{};
   const bool known = ::fstatfs(descriptor, &system) == 0;
   if (known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) return pool_medium::volatile_memory;
-  // Who reads maps pages of its own, for which a kernel takes no MAP_SYNC: it asks.
-  struct statx file{};
-  constexpr int itself = AT_EMPTY_PATH;
-  if (!is_dax && is_reader && ::statx(descriptor, "", itself, STATX_BASIC_STATS, &file) == 0)
-    is_dax = (file.stx_attributes & STATX_ATTR_DAX) != 0;
   return is_dax ? pool_medium::dax : pool_medium::page_cache;
 }
 
@@ -270,14 +271,16 @@ void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes
 void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {
   void* wanted = reinterpret_cast<void*>(base);
   void* got = MAP_FAILED;
-  bool is_dax = false;
+  bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor_);
   if (may_write()) {
     constexpr int writing = PROT_READ | PROT_WRITE;
-    if (!overrides.medium.has_value())
-      got = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED_NOREPLACE, descriptor_, 0);
-    is_dax = got != MAP_FAILED;
-    // A kernel refuses MAP_SYNC where the file is not on DAX.
-    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
+    got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
+    // In its place, since a kernel that validates flags does not know MAP_FIXED_NOREPLACE among them.
+    if (got == wanted && is_dax) {
+      is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor_, 0) == wanted;
+      // Refused: its metadata is not where it stays by itself. The kernel may have taken away what lay there.
+      if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor_, 0);
+    }
   } else {
     got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);
     if (got == MAP_FAILED && errno == EEXIST) {
@@ -297,7 +300,7 @@ void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_override
   mapped_bytes_ = bytes;
   // A child of this process shares the lock and would be a second writer: it gets a fault instead.
   ::madvise(got, bytes, MADV_DONTFORK);
-  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax, !may_write()), pool_promise::process, path_);
+  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax), pool_promise::process, path_);
 }
 
 void pool_file::read_state(std::uint64_t file_bytes) {

@@ -15,7 +15,8 @@ past the time, 125 where the guest ended without saying one.
       2       -      256 MiB          110 ns   400 GB/s            160 ns   200 GB/s     as HBM
       3       -      512 MiB          400 ns    20 GB/s            350 ns    25 GB/s     as CXL, behind a cache
 
---pmem MIB adds persistent memory, which may become node 4 (tests/numa/pmem_node.sh); all of it is lost at the end.
+--pmem MIB adds persistent memory, which may become node 4 (tests/numa/pmem_node.sh); all of it is lost at the end, unless
+--pmem-file names the file that holds it. --modules brings loop devices and dm-log-writes without it.
 --count-instructions emulates one processor that takes 4 ns for each instruction, so that times are counts.
 """
 
@@ -40,7 +41,7 @@ BANDWIDTH = [[100, 50, 400, 20], [50, 100, 200, 25]]  # GB/s
 DISTANCE = {(0, 1): 20, (0, 2): 12, (0, 3): 40, (1, 2): 22, (1, 3): 30, (2, 3): 40}
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
-PMEM_MODULES = ["nfit", "nd_pmem", "dax_pmem", "device_dax", "kmem"]
+MODULES = ["nfit", "nd_pmem", "dax_pmem", "device_dax", "kmem", "loop", "dm-log-writes"]
 LABELS_MIB = 2  # at the end of persistent memory; the rest must be a multiple of 16 MiB
 
 # The first process of the guest. What the command prints goes to the second serial line, what happened to the first.
@@ -80,22 +81,27 @@ cache_folder = build_kernel.cache_folder
 
 
 def modules_in_order(folder):
-    """The files of PMEM_MODULES and of what they need, in the order of loading."""
+    """The files of MODULES and of what they need, in the order of loading."""
     version = next((folder / "lib/modules").iterdir()).name
     subprocess.run(["depmod", "-b", folder, version], check=True)
     (folder / "no-rules").mkdir()  # ndctl installs one that hides a module from modprobe
     files = []
-    for name in PMEM_MODULES:
+    for name in MODULES:
         command = ["modprobe", "-C", folder / "no-rules", "-d", folder, "-S", version, "--show-depends", name]
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         files += [file for file in re.findall(r"^insmod (\S+)", shown, re.MULTILINE) if file not in files]
     return files
 
 
+def modules_folder():
+    """Where MODULES are kept; named by them, so that another list is another folder."""
+    return cache_folder() / "-".join(["modules", *MODULES])
+
+
 def keep_modules(folder):
-    """Those for persistent memory, into the cache: the files, and `order`."""
-    kept = cache_folder() / "modules"
-    part = kept.with_suffix(f".{os.getpid()}")
+    """The files, and `order`, into the cache."""
+    kept = modules_folder()
+    part = cache_folder() / f"modules.{os.getpid()}"
     part.mkdir()
     files = modules_in_order(folder)
     for file in files:
@@ -108,7 +114,7 @@ def keep_modules(folder):
 def debian_kernel():
     """The kernel image, unpacked once into the cache, with the modules that may be wanted."""
     kept = cache_folder() / "vmlinuz"
-    if kept.exists() and (cache_folder() / "modules").exists():
+    if kept.exists() and modules_folder().exists():
         return kept
     require(["apt-get", "dpkg-deb", "depmod", "modprobe"])
     depends = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True).stdout
@@ -215,8 +221,8 @@ def processor_options(accelerator, counts_instructions):
     return ["-accel", accelerator, "-cpu", "host" if accelerator == "kvm" else "max"]
 
 
-def start(kernel, archive, accelerator, time_limit, log, errors=None, pmem_mib=0, counts_instructions=False):
-    """The exit code of the command in the guest, or None where the guest ended without one; TimeoutExpired past the time."""
+def command_line(kernel, archive, accelerator, log, pmem_mib=0, pmem_file=None, counts_instructions=False):
+    """That of QEMU. The guest's command prints to its standard output, what happened goes to the file `log`."""
     # A busy host may give a guest its timer too late for the check of it at boot. A kernel that lies where it likes takes
     # 32 MiB of any node, and of none another time.
     line = "console=ttyS0 quiet panic=-1 numa_balancing=disable random.trust_cpu=on no_timer_check nokaslr"
@@ -225,13 +231,26 @@ def start(kernel, archive, accelerator, time_limit, log, errors=None, pmem_mib=0
     command = ["qemu-system-x86_64", *processor_options(accelerator, counts_instructions)]
     command += [*machine_options(pmem_mib != 0), "-display", "none", "-monitor", "none"]
     command += ["-nodefaults", "-no-reboot", "-kernel", str(kernel)]
+    if pmem_mib != 0:
+        command += pmem_options(pmem_mib, pmem_file)
+    return [*command, "-initrd", archive, "-append", line, "-serial", f"file:{log}", "-serial", "stdio"]
+
+
+def make_pmem(file, mib):
+    """Room for persistent memory and its labels; what the file holds stays."""
+    os.truncate(file, (mib + LABELS_MIB) << 20)
+
+
+def start(kernel, archive, accelerator, time_limit, log, errors=None, pmem_mib=0, pmem_file=None, counts_instructions=False):
+    """The exit code of the command in the guest, or None where the guest ended without one; TimeoutExpired past the time."""
     with tempfile.NamedTemporaryFile(suffix=".cpio.gz") as root, tempfile.NamedTemporaryFile(suffix=".pmem") as pmem:
         root.write(archive)
         root.flush()
+        if pmem_mib != 0 and pmem_file is None:
+            pmem_file = pmem.name
         if pmem_mib != 0:
-            pmem.truncate((pmem_mib + LABELS_MIB) << 20)
-            command += pmem_options(pmem_mib, pmem.name)
-        command += ["-initrd", root.name, "-append", line, "-serial", f"file:{log}", "-serial", "stdio"]
+            make_pmem(pmem_file, pmem_mib)
+        command = command_line(kernel, root.name, accelerator, log, pmem_mib, pmem_file, counts_instructions)
         subprocess.run(command, stdin=subprocess.DEVNULL, stderr=errors, timeout=time_limit, check=False)
     said = re.findall(r"GUEST-EXIT (\d+)", pathlib.Path(log).read_text(errors="replace"))
     return int(said[-1]) if said else None
@@ -259,6 +278,8 @@ def main():
     parser.add_argument("--kernel", metavar="FILE", help="another one than Debian's; `ordered`, `unpatched` or "
                         "`checked`: of kernel/build_kernel.py")
     parser.add_argument("--pmem", type=int, default=0, metavar="MIB", help="of persistent memory")
+    parser.add_argument("--pmem-file", metavar="FILE", help="that holds it, made where it is not there, and kept")
+    parser.add_argument("--modules", action="store_true", help="loop devices and dm-log-writes")
     parser.add_argument("--count-instructions", action="store_true")
     parser.add_argument("--accelerator", choices=["kvm", "tcg"], help="what is found to work unless given")
     parser.add_argument("--time", type=float, default=240, metavar="SECONDS", help="the limit (240)")
@@ -267,13 +288,15 @@ def main():
     require(["qemu-system-x86_64", "busybox", *options.add])
     built = {"ordered": {}, "unpatched": {"unpatched": True}, "checked": {"checked": True}}
     kernel = ordered_kernel(**built[options.kernel]) if options.kernel in built else options.kernel or debian_kernel()
-    modules = cache_folder() / "modules" if options.pmem and not options.kernel else None
+    modules = modules_folder() if (options.pmem or options.modules) and not options.kernel else None
+    if options.pmem_file:
+        pathlib.Path(options.pmem_file).touch()
     archive = root_file_system(options.add, " ".join(options.command), modules)
     with tempfile.NamedTemporaryFile() as log:
         try:
             accelerator = options.accelerator or usable_accelerator(kernel)
             code = start(kernel, archive, accelerator, options.time, log.name, None, options.pmem,
-                         options.count_instructions)
+                         options.pmem_file, options.count_instructions)
         except subprocess.TimeoutExpired:
             print(f"guest.py: past {options.time:g} s", file=sys.stderr)
             code = 124

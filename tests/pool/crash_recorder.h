@@ -3,7 +3,9 @@
 // A run goes to flushes and fences through `persistence`, which tells this recorder of each before it happens. What was
 // stored since the one before is found by comparing the mapped file with its last copy: so stores of the program's own
 // are seen, too, and none can be forgotten. That tells nothing of the order of stores between two of these points, so
-// none is assumed.
+// none is assumed. A word that is stored twice between them has had a value that comparing does not see: hooks of the
+// compiler tell of each store before it is done (store_hooks.h), and a word's second one makes a version of what it
+// held.
 //
 //   unit      what goes to its place at once: a cache line (64 bytes), or for msync a sector (512)
 //   version   what a unit held at some point since it was last known to be where it stays. A flush marks the version
@@ -16,6 +18,7 @@
 #pragma once
 
 #include "pool/persistence.h"
+#include "store_hooks.h"
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -40,7 +43,7 @@ struct left_out {
   bool is_fence;
 };
 
-class crash_recorder : public situ::detail::persistence_recorder {
+class crash_recorder : public situ::detail::persistence_recorder, public store_listener {
  public:
   using bytes = std::vector<std::byte>;
   struct unit_versions {
@@ -63,6 +66,22 @@ class crash_recorder : public situ::detail::persistence_recorder {
     base_ = base;
     last_.assign(base, base + length());
     image_ = last_;
+    constexpr std::uint64_t longest = std::uint64_t{1} << 30;
+    listen_to_stores(this, base, base + longest);
+  }
+  void before_store(const std::byte* at, std::size_t bytes) override {
+    const auto offset = static_cast<std::uint64_t>(at - base_);
+    if (offset + bytes > last_.size()) return;  // not in the file yet, or cut off: comparing sees it
+    for (std::uint64_t word = offset / 8; word <= (offset + bytes - 1) / 8; ++word) {
+      auto& stored = stored_[word * 8 / unit_];
+      const std::uint64_t bit = std::uint64_t{1} << word % (unit_ / 8);
+      if ((stored & bit) != 0) {
+        note_stores(word * 8 / unit_);
+        ++stored_again_;
+        stored = 0;
+      }
+      stored |= bit;
+    }
   }
   void flush(const std::byte* at, std::size_t bytes, pool_step step) override {
     add_point();
@@ -93,12 +112,17 @@ class crash_recorder : public situ::detail::persistence_recorder {
     ++completed_;
     add_point();
   }
-  void stop() { base_ = nullptr; }
+  void stop() {
+    listen_to_stores(nullptr, nullptr, nullptr);
+    base_ = nullptr;
+  }
 
   [[nodiscard]] const std::vector<crash_point>& points() const { return points_; }
   [[nodiscard]] const bytes& first_image() const { return image_; }
   [[nodiscard]] const std::map<pool_step, int>& flushes() const { return flushes_; }
   [[nodiscard]] const std::map<pool_step, int>& fences() const { return fences_; }
+  // Of words, before what they held was flushed.
+  [[nodiscard]] std::uint64_t stored_again() const { return stored_again_; }
 
  private:
   struct unit_state {
@@ -113,17 +137,19 @@ class crash_recorder : public situ::detail::persistence_recorder {
     struct stat status{};
     return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
   }
+  void note_stores(std::uint64_t unit) {
+    std::byte* const before = last_.data() + unit * unit_;
+    const std::byte* const now = base_ + unit * unit_;
+    if (std::memcmp(before, now, unit_) == 0) return;
+    auto& versions = pending_[unit].versions;
+    if (versions.empty()) versions.emplace_back(before, before + unit_);
+    versions.emplace_back(now, now + unit_);
+    std::memcpy(before, now, unit_);
+  }
   void note_stores() {
     last_.resize(length());
-    for (std::uint64_t unit = 0; unit * unit_ < last_.size(); ++unit) {
-      std::byte* const before = last_.data() + unit * unit_;
-      const std::byte* const now = base_ + unit * unit_;
-      if (std::memcmp(before, now, unit_) == 0) continue;
-      auto& versions = pending_[unit].versions;
-      if (versions.empty()) versions.emplace_back(before, before + unit_);
-      versions.emplace_back(now, now + unit_);
-      std::memcpy(before, now, unit_);
-    }
+    for (std::uint64_t unit = 0; unit * unit_ < last_.size(); ++unit) note_stores(unit);
+    stored_.clear();
   }
   void add_point() {
     note_stores();
@@ -143,6 +169,9 @@ class crash_recorder : public situ::detail::persistence_recorder {
   std::vector<crash_point> points_;
   std::map<pool_step, int> flushes_;
   std::map<pool_step, int> fences_;
+  std::map<std::uint64_t, std::uint64_t>
+      stored_;  // of each unit: words that were stored since its last version, a bit each
+  std::uint64_t stored_again_ = 0;
   int completed_ = 0;
 };
 

@@ -314,6 +314,7 @@ class pool_crash : public testing::TestWithParam<std::size_t> {};
 TEST_P(pool_crash, leaves_all_or_nothing) {
   const std::uint32_t seed = std::random_device{}();
   verdict all;
+  std::uint64_t stored_again = 0;
   for (const scenario& each : scenarios()) {
     SCOPED_TRACE(testing::Message() << each.name << ", seed " << seed);
     recording made{crash_recorder{GetParam()}, {}};
@@ -324,11 +325,15 @@ TEST_P(pool_crash, leaves_all_or_nothing) {
     all.states += found.states;
     all.points += found.points;
     all.points_in_full += found.points_in_full;
+    stored_again += made.recorder.stored_again();
   }
   EXPECT_GT(all.points_in_full, 100);
-  std::printf("%zu-byte units: %lu states at %lu points, %lu of them in full\n", GetParam(),
-              static_cast<unsigned long>(all.states), static_cast<unsigned long>(all.points),
-              static_cast<unsigned long>(all.points_in_full));
+  if (has_store_hooks()) {
+    EXPECT_GT(stored_again, 50) << "words that were stored twice between flushes";
+  }
+  std::printf("%zu-byte units: %lu states at %lu points, %lu of them in full; %lu words stored twice between flushes\n",
+              GetParam(), static_cast<unsigned long>(all.states), static_cast<unsigned long>(all.points),
+              static_cast<unsigned long>(all.points_in_full), static_cast<unsigned long>(stored_again));
 }
 
 INSTANTIATE_TEST_SUITE_P(units, pool_crash, testing::Values(64, 512), [](const auto& info) {
@@ -417,12 +422,15 @@ std::vector<left_out> all_that_can_be_left_out() {
 }
 
 std::string missed_by(const left_out& without) {
-  for (const scenario& each : scenarios()) {
-    recording made{crash_recorder{64, without}, {}};
-    record(made, each);
-    const verdict found = look(made, fixed_seed);
-    if (!found.violation.empty()) return std::string{each.name} + ", " + found.violation;
-  }
+  // Some need two units in rare states at once: further samples until they are found.
+  constexpr std::uint32_t most_samples = 16;
+  for (std::uint32_t sample = 0; sample < most_samples; ++sample)
+    for (const scenario& each : scenarios()) {
+      recording made{crash_recorder{64, without}, {}};
+      record(made, each);
+      const verdict found = look(made, fixed_seed + sample);
+      if (!found.violation.empty()) return std::string{each.name} + ", " + found.violation;
+    }
   return {};
 }
 
