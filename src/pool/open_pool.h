@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,11 @@ class open_pool {
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
 
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
+  // The same under a fingerprint that is not its type's in this program (pool_migration.cpp).
+  [[nodiscard]] void* root(std::string_view name, const pool_type& type, std::uint64_t fingerprint);
+  void set_root(std::size_t level, std::string_view name, const void* object, std::uint64_t fingerprint,
+                std::uint64_t bytes);
+  [[nodiscard]] std::optional<pool_info::root> stored_root(std::string_view name);
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
   void for_each_block(const std::function<void(void*, std::size_t)>& visit);

@@ -90,10 +90,14 @@ struct pool_findings {
 };
 
 class pool;
+template <class Old, class New>
+struct pool_migration;  // migration.h
+struct pool_migrated;
 
 namespace detail {
 
 class open_pool;
+struct pool_migration_step;
 
 // A type as a root names it.
 struct pool_type {
@@ -199,6 +203,7 @@ class transaction {
   }
 
  private:
+  friend class pool;
   void set_root_object(std::string_view name, const void* object, const detail::pool_type& type);
   [[noreturn]] static void throw_too_many(std::size_t count, std::size_t bytes);
 
@@ -246,6 +251,12 @@ class pool {
     }
   }
 
+  // Brings a root that was stored as another type from version to version, by those steps that are left; none where it
+  // is not there, or has the last type already. Each step is one transaction, or goes on where it was. Returns what was
+  // done. Defined in migration.h, which says more. cost: the steps'.
+  template <class... Old, class... New>
+  std::vector<pool_migrated> migrate(std::string_view name, const pool_migration<Old, New>&... steps);
+
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own. cost: reading the head of each slab.
@@ -258,6 +269,7 @@ class pool {
   friend class detail::open_pool;
   explicit pool(std::unique_ptr<detail::open_pool> core) noexcept;
   [[nodiscard]] void* root_object(std::string_view name, const detail::pool_type& type) const;
+  std::vector<pool_migrated> migrate_root(std::string_view name, std::vector<detail::pool_migration_step> steps);
 
   std::unique_ptr<detail::open_pool> core_;
 };
