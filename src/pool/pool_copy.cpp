@@ -66,7 +66,11 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);
-  (void)pool::open(copy.path_here(), pool_access::read);  // what cannot be opened gets no name
+  try {
+    (void)pool::open(copy.path_here(), pool_access::read);
+  } catch (const error& refused) {
+    throw_refused(to, fmt::format("is not made, for the copy is refused: {}", refused.message()));
+  }
   copy.publish();
   return done;
 }
