@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <mutex>
 #include <numeric>
 #include <ostream>
@@ -35,28 +36,55 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   return hash * 0xbf58476d1ce4e5b9;
 }
 
-std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash) {
+bool is_of_name(char each) noexcept { return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_'; }
+
+// A name as it was written elsewhere. Only whole names are another one: "v1::" is not within "my_v1::".
+std::string renamed(std::string_view text, type_renaming names) {
+  std::string result;
+  while (!text.empty()) {
+    const bool is_within = !result.empty() && is_of_name(result.back());
+    const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) {
+      const std::string& from = each.first;
+      return !from.empty() && text.starts_with(from) && !(is_within && is_of_name(from.front())) &&
+             !(text.size() > from.size() && is_of_name(from.back()) && is_of_name(text[from.size()]));
+    });
+    if (found != names.end()) {
+      result += found->second;
+      text.remove_prefix(found->first.size());
+    } else {
+      result += text.front();
+      text.remove_prefix(1);
+    }
+  }
+  return result;
+}
+std::uint64_t hash_name(std::string_view name, std::uint64_t hash, type_renaming names) {
+  return names.empty() ? hash_text(name, hash) : hash_text(renamed(name, names), hash);
+}
+
+std::uint64_t fingerprint_of(const std::vector<op>& ops, std::uint64_t hash, type_renaming names) {
   for (const op& each : ops) {
     hash = mix(hash, static_cast<std::uint64_t>(each.kind) << 40 | std::uint64_t{each.terminated} << 39 | each.offset);
     hash = mix(hash, each.bytes);
-    if (each.target != nullptr) hash = hash_text(each.target->name, hash);
-    if (each.value != nullptr) hash = hash_text(each.value->type, hash);
+    if (each.target != nullptr) hash = hash_name(each.target->name, hash, names);
+    if (each.value != nullptr) hash = hash_name(each.value->type, hash, names);
     if (each.cases == nullptr) continue;
     hash = mix(hash, each.cases->flag_offset);
     for (const auto& alternative : each.cases->alternatives)
-      hash = fingerprint_of(alternative, mix(hash, alternative.size()));
+      hash = fingerprint_of(alternative, mix(hash, alternative.size()), names);
   }
   return hash;
 }
 
-std::uint64_t fingerprint_of(const type_descriptor& type) {
-  std::uint64_t hash = hash_text(type.name);
+std::uint64_t fingerprint_of(const type_descriptor& type, type_renaming names) {
+  std::uint64_t hash = hash_name(type.name, hash_text(""), names);
   hash = mix(hash, std::uint64_t{type.size} << 32 | type.alignment);
   hash = mix(hash, static_cast<std::uint64_t>(type.kind) << 1 | type.is_tagged);
-  for (const simple_pointer& each : type.pointers) hash = hash_text(each.target->name, mix(hash, each.offset));
-  hash = fingerprint_of(type.others, hash);
+  for (const simple_pointer& each : type.pointers) hash = hash_name(each.target->name, mix(hash, each.offset), names);
+  hash = fingerprint_of(type.others, hash, names);
   for (const field_description& field : type.fields)
-    hash = mix(hash_text(field.type, hash_text(field.name, hash)), std::uint64_t{field.offset} << 32 | field.bytes);
+    hash =
+        mix(hash_name(field.type, hash_text(field.name, hash), names), std::uint64_t{field.offset} << 32 | field.bytes);
   return hash;
 }
 
@@ -132,7 +160,7 @@ void finish(registry& types, type_entry& entry) {
   find_gaps(type);
   std::sort(type.pointers.begin(), type.pointers.end(),
             [](const simple_pointer& a, const simple_pointer& b) { return a.offset < b.offset; });
-  type.fingerprint = fingerprint_of(type);
+  type.fingerprint = fingerprint_of(type, {});
   if (type.is_tagged) types.tagged.emplace(type.tag, &type);
 }
 
@@ -237,6 +265,13 @@ bool is_instance(std::uint64_t tag, const type_descriptor& of) noexcept {
 std::uint64_t deep_fingerprint(const type_descriptor& type) {
   std::uint64_t hash = 0;
   for (const type_descriptor* each : types_reached_from(type)) hash = mix(hash, each->fingerprint);
+  return hash;
+}
+
+std::uint64_t deep_fingerprint(const type_descriptor& type, type_renaming names) {
+  if (names.empty()) return deep_fingerprint(type);
+  std::uint64_t hash = 0;
+  for (const type_descriptor* each : types_reached_from(type)) hash = mix(hash, fingerprint_of(*each, names));
   return hash;
 }
 

@@ -33,6 +33,7 @@ inline constexpr std::uint64_t pool_sequence_offset = 2048;
 inline constexpr std::uint64_t pool_move_offset = 2560;
 inline constexpr std::uint64_t pool_moving_mark = 0x6d6f76696e670000;
 inline constexpr std::uint64_t pool_writer_offset = 3072;
+inline constexpr std::uint64_t pool_holes_offset = 3584;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
 inline constexpr std::uint64_t pool_log_bytes = 65536;  // of an undo log, and the least of a redo log

@@ -36,6 +36,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,6 +80,11 @@ class open_pool {
 
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
   void sync();
+  // The same under a fingerprint that is not its type's in this program (pool_migration.cpp).
+  [[nodiscard]] void* root(std::string_view name, const pool_type& type, std::uint64_t fingerprint);
+  void set_root(std::size_t level, std::string_view name, const void* object, std::uint64_t fingerprint,
+                std::uint64_t bytes);
+  [[nodiscard]] std::optional<pool_info::root> stored_root(std::string_view name);
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
   [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);

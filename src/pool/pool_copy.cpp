@@ -33,16 +33,20 @@ class open_descriptor {
   const int number;
 };
 
-pool_header header_of_pool(const std::string& path) {
-  const open_descriptor file{path};
+pool_header header_of(int descriptor, const std::string& path) {
   pool_header header{};
-  if (::pread(file.number, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
+  if (::pread(descriptor, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
   return header;
 }
+pool_header header_of_pool(const std::string& path) { return header_of(open_descriptor{path}.number, path); }
+
+}  // namespace
+
+std::uint64_t base_of_pool(const std::string& path) { return header_of_pool(path).base; }
 
 // A hole that was room before would be no room in the copy: whoever wrote there on a full disk would get a signal.
 void give_room(int descriptor, const pool_info& of, const std::string& path) {
-  const std::uint64_t log_bytes = log_bytes_of(header_of_pool(of.path));
+  const std::uint64_t log_bytes = log_bytes_of(header_of(descriptor, path));
   const std::uint64_t heap = pool_heap_offset(of.most_bytes, log_bytes);
   const std::uint64_t map_end = pool_log_offset + log_bytes + of.heap_bytes / chunk_bytes * 8;
   for (const auto& [from, bytes] : {std::pair{std::uint64_t{0}, map_end}, {heap, of.heap_bytes}}) {
@@ -50,6 +54,8 @@ void give_room(int descriptor, const pool_info& of, const std::string& path) {
     if (failed != 0) throw_no_room(path, descriptor, bytes, failed);
   }
 }
+
+namespace {
 
 // Where those meet who have the pool open: nobody has the copy.
 void clear_area(int descriptor, const std::string& path) {
@@ -59,8 +65,6 @@ void clear_area(int descriptor, const std::string& path) {
 }
 
 }  // namespace
-
-std::uint64_t base_of_pool(const std::string& path) { return header_of_pool(path).base; }
 
 copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace) {
   const pool source = pool::open(from, pool_access::read);
@@ -75,10 +79,14 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && done.bytes > most.rlim_cur)
     throw_no_room(to, copy.descriptor(), done.bytes, EFBIG);
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
-  clear_area(copy.descriptor(), to);
+  if (source.info().version == pool_version) clear_area(copy.descriptor(), to);  // a redo log lies there else
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);
-  (void)pool::open(copy.path_here(), pool_access::read);  // what cannot be opened gets no name
+  try {
+    (void)pool::open(copy.path_here(), pool_access::read);
+  } catch (const error& refused) {
+    throw_refused(to, fmt::format("is not made, for the copy is refused: {}", refused.message()));
+  }
   copy.publish();
   return done;
 }

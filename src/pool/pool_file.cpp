@@ -22,6 +22,7 @@
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "pool/whole_file.h"
 
 namespace situ::detail {
 namespace {
@@ -46,12 +47,6 @@ constexpr std::uint64_t highest_end = 0x5400'0000'0000;
 void set_random(void* to, std::size_t bytes) {
   if (::getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes))
     throw_error(errc::bad_file, fmt::format("a new pool: no random bytes for its identity: {}", std::strerror(errno)));
-}
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 // What of this process lies within a range of addresses, as /proc/self/maps names it, and which file's it is.
@@ -194,12 +189,10 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
     if (!is_nameless) ::unlink(path.c_str());
     throw;
   }
-  if (options.promise != pool_promise::process) {
-    const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-      ::fsync(folder);
-      ::close(folder);
-    }
+  if (const int failed = options.promise != pool_promise::process ? sync_folder(path) : 0; failed != 0) {
+    ::unlink(path.c_str());
+    throw_refused(path,
+                  fmt::format("cannot be made: its folder cannot be brought to its device: {}", std::strerror(failed)));
   }
   return made;
 }

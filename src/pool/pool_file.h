@@ -76,6 +76,7 @@ class pool_file {
   [[nodiscard]] std::uint64_t patience_ns() const noexcept { return patience_ns_; }
   // Where the heap ends, in the file.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_offset_ + std::uint64_t{chunks_} * chunk_bytes; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] persistence& persist() noexcept { return persist_; }
   [[nodiscard]] const persistence& persist() const noexcept { return persist_; }
 
@@ -100,8 +101,13 @@ class pool_file {
   // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
   // refused who it is.
   void settle();
+  // Chunks that are about to be taken: where a compaction may have made holes of them, they get room on the disk again.
+  // Throws out_of_memory.
+  void fill_holes(std::uint32_t first, std::uint32_t chunks) const;
   // At least `least` further chunks, `wanted` if there is room. Throws out_of_memory.
   void grow(std::uint32_t least, std::uint32_t wanted);
+  // So long is the heap from now on.
+  void write_state(std::uint32_t chunks);
 
   // --- to other addresses, for who has it alone (move.cpp) ---
 
@@ -150,7 +156,6 @@ class pool_file {
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
   [[nodiscard]] int get_room(std::uint32_t chunks) const noexcept;
   [[nodiscard]] int write_empty_log() const noexcept;
-  void write_state(std::uint32_t chunks);
 
   std::string path_;
   int descriptor_;

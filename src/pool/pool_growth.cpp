@@ -78,6 +78,13 @@ std::uint64_t pool_file::length() const noexcept {
   return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+void pool_file::fill_holes(std::uint32_t first, std::uint32_t chunks) const {
+  if (*at<const std::uint64_t>(pool_holes_offset) == 0) return;
+  const std::uint64_t from = heap_offset_ + first * chunk_bytes;
+  const int failed = allocate_range(descriptor_, from, from + chunks * chunk_bytes);
+  if (failed != 0) throw_no_room(path_, descriptor_, chunks * chunk_bytes, failed);
+}
+
 // One copy after the other: a copy is torn by a crash only while the other one is whole.
 void pool_file::write_state(std::uint32_t chunks) {
   auto* const first = at<pool_state_record>(pool_state_offset);

@@ -154,13 +154,25 @@ void pool_heap::lengthen(std::uint32_t chunks) {
 std::uint32_t pool_heap::take_run(std::uint64_t chunks) {
   const std::uint64_t most = file_.most_chunks();
   const auto asked = static_cast<std::uint32_t>(std::min(chunks, most + 1));
-  const std::uint32_t first = free_.take(asked);
-  if (first != no_chunk) return first;
+  std::uint32_t first = free_.take(asked);
+  if (first == no_chunk) {
+    lengthen_by(asked);
+    first = free_.take(asked);
+  }
+  try {
+    file_.fill_holes(first, asked);
+  } catch (...) {
+    free_.insert(first, asked);
+    throw;
+  }
+  return first;
+}
+
+void pool_heap::lengthen_by(std::uint32_t asked) {
   const std::uint32_t before = file_.chunks();
   const std::uint32_t least = asked - free_.chunks_before(before);
   file_.grow(least, std::max(least, std::max<std::uint32_t>(before / 4, 64)));
   lengthen(file_.chunks());
-  return free_.take(asked);
 }
 
 std::uint32_t pool_heap::take_log_run(std::uint64_t chunks) {

@@ -163,6 +163,7 @@ class pool_heap {
     return address(of.first) + sizeof(slab_header) + std::size_t{index} * size_classes[of.size_class].bytes;
   }
   [[nodiscard]] std::uint32_t take_run(std::uint64_t chunks);
+  void lengthen_by(std::uint32_t asked);  // until a run of so many is free
   [[nodiscard]] slab& load(std::uint32_t first);
   [[nodiscard]] slab& slab_with_room(unsigned size_class);
   [[nodiscard]] slab& make_slab(unsigned size_class);

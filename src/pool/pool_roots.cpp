@@ -23,16 +23,28 @@ pool_root_record* open_pool::find_root(std::string_view name) const {
 }
 
 void* open_pool::root(std::string_view name, const pool_type& type) {
+  return root(name, type, deep_fingerprint(*type.descriptor));
+}
+
+std::optional<pool_info::root> open_pool::stored_root(std::string_view name) {
+  const looking guard{*this};
+  const pool_root_record* const found = find_root(name);
+  if (found == nullptr) return std::nullopt;
+  return pool_info::root{std::string{name}, found->offset, found->bytes, found->fingerprint};
+}
+
+void* open_pool::root(std::string_view name, const pool_type& type, std::uint64_t fingerprint) {
   const looking guard{*this};
   const pool_root_record* const found = find_root(name);
   if (found == nullptr) return nullptr;
-  const std::uint64_t fingerprint = deep_fingerprint(*type.descriptor);
   if (found->fingerprint != fingerprint || found->bytes != type.bytes)
     throw_error(
         errc::bad_file,
         fmt::format("pool {}, byte {}: root '{}' was stored as an object of {} bytes with fingerprint {:016x}, "
                     "and the program's {} has {} bytes and {:016x}: the name or a field of this type, or of one "
-                    "that it leads to, is another one now. Open it with the type that it was stored with",
+                    "that it leads to, is another one now. Open it with the type that it was stored with, or bring it "
+                    "to this one by pool::migrate "
+                    "(situ/pool/migration.h)",
                     file_.path(), file_.offset_of(found), name, found->bytes, found->fingerprint, type.name, type.bytes,
                     fingerprint));
   const std::uint64_t end = end_now();
@@ -49,6 +61,11 @@ void* open_pool::root(std::string_view name, const pool_type& type) {
 }
 
 void open_pool::set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type) {
+  set_root(level, name, object, object == nullptr ? 0 : deep_fingerprint(*type.descriptor), type.bytes);
+}
+
+void open_pool::set_root(std::size_t level, std::string_view name, const void* object, std::uint64_t fingerprint,
+                         std::uint64_t bytes) {
   check_level(level);
   if (name.empty() || name.size() >= pool_root_name_bytes || name.find('\0') != std::string_view::npos)
     throw_error(errc::bad_argument,
@@ -76,8 +93,8 @@ void open_pool::set_root(std::size_t level, std::string_view name, const void* o
   if (object != nullptr) {
     name.copy(next.name, sizeof next.name);
     next.offset = file_.offset_of(object);
-    next.fingerprint = deep_fingerprint(*type.descriptor);
-    next.bytes = type.bytes;
+    next.fingerprint = fingerprint;
+    next.bytes = bytes;
     next.check = next.right_check(file_.salt());
   }
   *at = next;

@@ -20,7 +20,7 @@ namespace situ::detail {
 
 whole_file::whole_file(std::string path, bool may_replace) : path_{std::move(path)}, may_replace_{may_replace} {
   if (!may_replace_ && ::access(path_.c_str(), F_OK) == 0) refuse("cannot be made", EEXIST);
-  descriptor_ = above_standard(::open(folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  descriptor_ = above_standard(::open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
   if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
     temporary_ = fmt::format("{}.new-{}", path_, ::getpid());
     descriptor_ = above_standard(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
@@ -39,10 +39,10 @@ void whole_file::refuse(const char* what, int reason) const {
                                           reason == EEXIST ? "; name a file that is not there yet" : ""));
 }
 
-std::string whole_file::folder() const {
-  const std::size_t slash = path_.rfind('/');
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path_.substr(0, slash);
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string whole_file::path_here() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
@@ -67,10 +67,24 @@ void whole_file::publish() {
     if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
       refuse("cannot have its name", errno);
   }
-  const int in = above_standard(::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (in < 0) return;
-  ::fsync(in);
-  ::close(in);
+  if (const int failed = sync_folder(path_); failed != 0) {
+    if (may_replace_)
+      refuse(
+          "is the new file, and would be the old one again if the machine went down now, for its folder cannot be "
+          "brought to its device",
+          failed);
+    ::unlink(path_.c_str());
+    refuse("cannot be made, for its folder cannot be brought to its device", failed);
+  }
+}
+
+int sync_folder(const std::string& path) {
+  const int folder = above_standard(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder < 0) return errno;
+  // Some file systems have nothing to bring anywhere for a folder.
+  const int failed = ::fsync(folder) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(folder);
+  return failed;
 }
 
 namespace {

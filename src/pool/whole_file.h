@@ -23,7 +23,6 @@ class whole_file {
   void publish();
 
  private:
-  [[nodiscard]] std::string folder() const;
   void give_temporary_name();
   [[noreturn]] void refuse(const char* what, int reason) const;
 
@@ -32,6 +31,10 @@ class whole_file {
   int descriptor_ = -1;
   std::string temporary_;  // its name meanwhile, where it has one
 };
+
+// The folder that a file's name is in; brings that name to the device, and returns 0, or errno's value.
+[[nodiscard]] std::string folder_of(const std::string& path);
+[[nodiscard]] int sync_folder(const std::string& path);
 
 // Brings all bytes of a file from one descriptor to another, and leaves holes out. Returns how many bytes were no hole.
 // Throws bad_file, out_of_memory.

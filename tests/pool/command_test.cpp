@@ -35,6 +35,9 @@ TEST_F(pool_command, info_says_what_a_pool_is) {
   const json told = json::parse(result.text);
   EXPECT_EQ(told["version"], 1);
   EXPECT_EQ(told["promise"], "process");
+  ASSERT_TRUE(told.contains("device"));
+  EXPECT_THAT(text.text, HasSubstr(told["device"].is_null() ? "none that the kernel names"
+                                                            : told["device"]["block"].get<std::string>()));
   EXPECT_EQ(told["transactions"], 3);
   EXPECT_EQ(told["roots"].size(), 1);
   EXPECT_EQ(told["roots"][0]["name"], "head");

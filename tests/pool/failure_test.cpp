@@ -1,13 +1,10 @@
-// A device that fails, a disk that fills up within a transaction, and a pool that another build has written.
+// A device that fails, and a disk that fills up within a transaction.
 #include "pool/open_pool.h"
 #include "pools.h"
 
 #include <situ/base/log.h>
 
 #include <sys/resource.h>
-
-#include <cstring>
-#include <sstream>
 
 using namespace situ_pool_test;
 using situ::errc;
@@ -180,45 +177,6 @@ TEST(pool_full_disk, within_a_long_transaction_takes_it_back) {
   EXPECT_EQ(std::count(words, words + count, 0), static_cast<std::ptrdiff_t>(count));
   change_all();
   EXPECT_EQ(std::count(words, words + count, 7), static_cast<std::ptrdiff_t>(count));
-}
-
-// --- a pool of an earlier build ---
-
-constexpr std::size_t golden_bytes = 1130496;
-
-// A pool of 1 MiB at most to which 1, 2 and 3 were pushed, and whose writer was killed in a transaction that had set
-// the first one's value to 99. In tests/pool/version_1.hex are its stretches of 32 bytes that are not all zero: an
-// offset, then the bytes, in hexadecimal. A change that cannot open it needs another version.
-std::vector<char> read_golden() {
-  std::vector<char> bytes(golden_bytes);
-  std::ifstream file{SITU_TEST_SOURCE_DIR "/pool/version_1.hex"};
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words{line};
-    std::size_t offset = 0;
-    words >> std::hex >> offset;
-    for (unsigned byte = 0; words >> byte; ++offset) bytes.at(offset) = static_cast<char>(byte);
-  }
-  return bytes;
-}
-TEST(pool_golden, of_version_1_opens_and_is_recovered) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "its addresses are not ThreadSanitizer's";
-#endif
-  const folder in;
-  const std::vector<char> golden = read_golden();
-  write_bytes(in.file(), golden);
-  pool opened = pool::open(in.file());
-  EXPECT_EQ(opened.info().restored_ranges, 1);
-  EXPECT_EQ(opened.info().transactions, 4);
-  EXPECT_EQ(opened.info().roots.at(0).name, "head");
-  EXPECT_EQ(opened.check().blocks, 3);
-  EXPECT_THAT(opened.check().damage, ElementsAre());
-#if defined(__GNUC__) && !defined(__clang__)  // fingerprints have names as the compiler writes them
-  EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(3, 2, 1));
-  push(opened, 4);
-  EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(4, 3, 2, 1));
-#endif
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <situ/pool/pool.h>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,8 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+
+#include "pool/pool_device.h"
 
 namespace {
 
@@ -43,6 +46,51 @@ std::string incomplete_line(const situ::pool_info& info) {
 
 // --- info ---
 
+situ::detail::pool_device device_of(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 ? situ::detail::find_device(status.st_dev) : situ::detail::pool_device{};
+}
+
+ordered_json device_as_json(const situ::detail::pool_device& device) {
+  if (device.block.empty()) return nullptr;
+  ordered_json all = {{"block", device.block}, {"model", device.model}, {"serial", device.serial}, {"region", nullptr}};
+  if (device.region.empty()) return all;
+  ordered_json modules = ordered_json::array();
+  for (const auto& each : device.modules)
+    modules.push_back({{"name", each.name}, {"id", each.id}, {"serial", each.serial}, {"handle", each.handle}});
+  all["region"] = {{"name", device.region},
+                   {"provider", device.provider},
+                   {"range_index", device.range_index},
+                   {"set_cookie", device.set_cookie},
+                   {"size_bytes", device.size_bytes},
+                   {"persistence_domain", device.persistence_domain},
+                   {"numa_node", device.numa_node},
+                   {"namespace", device.namespace_name},
+                   {"namespace_uuid", device.namespace_uuid},
+                   {"namespace_mode", device.namespace_mode},
+                   {"modules", modules}};
+  return all;
+}
+
+void print_device(const situ::detail::pool_device& device) {
+  const auto known = [](const std::string& text) { return text.empty() ? std::string{"unknown"} : text; };
+  if (device.block.empty()) {
+    fmt::print("  device         none that the kernel names\n");
+    return;
+  }
+  fmt::print("  device         {}{}{}\n", device.block, device.model.empty() ? "" : ", " + device.model,
+             device.serial.empty() ? "" : ", serial " + device.serial);
+  if (device.region.empty()) {
+    fmt::print("  region         none: it is no persistent memory\n");
+    return;
+  }
+  fmt::print("  region         {} of {}, identity {}, domain {}, namespace {} {}\n", device.region,
+             known(device.provider), known(device.set_cookie), known(device.persistence_domain), device.namespace_name,
+             device.namespace_uuid);
+  for (const auto& each : device.modules)
+    fmt::print("  module         {}: {}, serial {}\n", each.name, known(each.id), known(each.serial));
+}
+
 void print_info_as_json(const situ::pool_info& info) {
   ordered_json roots = ordered_json::array();
   for (const auto& each : info.roots)
@@ -60,6 +108,7 @@ void print_info_as_json(const situ::pool_info& info) {
                             {"promise", promise_of(info)},
                             {"medium", info.medium},
                             {"primitive", info.primitive},
+                            {"device", device_as_json(device_of(info.path))},
                             {"incomplete_ranges", info.restored_ranges},
                             {"incomplete_bytes", info.restored_bytes},
                             {"transactions_in_log", info.replayed_transactions},
@@ -78,6 +127,7 @@ void print_info(const situ::pool_info& info) {
                                                             : is_batched ? ", and after a while the machine's"
                                                                          : ", and the machine's");
   fmt::print("  lies in        {}; flushed by {}\n", info.medium, info.primitive);
+  print_device(device_of(info.path));
   fmt::print("  transactions   {}\n", info.transactions);
   if (info.restored_ranges != 0) fmt::print("  incomplete     {}\n", incomplete_line(info));
   if (info.replayed_transactions != 0)
@@ -177,6 +227,8 @@ void add_pool_command(CLI::App& app) {
       "  situ pool dump --root head index.pool           the block that a root leads to\n"
       "  situ pool copy index.pool backup.pool           a copy of what is there between two transactions\n"
       "  situ pool diff index.pool backup.pool           exit code 1 where they differ\n"
+      "  situ pool repair index.pool                     what can be mended, in index.pool.repaired\n"
+      "  situ pool compact index.pool                    gives free chunks back to the disk\n"
       "  situ pool COMMAND --help                        more of each\n"
       "All may be used beside those who write the pool.");
 }

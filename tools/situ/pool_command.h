@@ -13,7 +13,7 @@ class App;
 namespace situ_pool {
 
 void add_dump_command(CLI::App& pool_command);   // pool_dump.cpp
-void add_file_commands(CLI::App& pool_command);  // pool_files.cpp: copy, diff
+void add_file_commands(CLI::App& pool_command);  // pool_files.cpp: copy, diff, repair, compact
 
 // Names come from a file that may be damaged: what is no text is shown by number.
 [[nodiscard]] std::string printable(std::string_view name);

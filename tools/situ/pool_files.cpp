@@ -1,4 +1,4 @@
-// `situ pool copy` and `diff`: a pool and another one.
+// `situ pool copy`, `diff`, `repair` and `compact`: what is done to whole pools.
 #include "commands.h"
 #include "pool_command.h"
 
@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -98,6 +99,96 @@ void compare(const two_pools& arguments) {
   if (!found.empty()) throw CLI::RuntimeError{they_differ};
 }
 
+// --- repair ---
+
+struct repair_arguments {
+  std::string path;
+  std::string to;
+  bool json = false;
+  bool in_place = false;
+};
+
+void repair(const repair_arguments& arguments) {
+  const std::string to = arguments.in_place ? "" : arguments.to.empty() ? arguments.path + ".repaired" : arguments.to;
+  const auto result = situ::detail::repair_pool(arguments.path, to);
+  const std::string& written = to.empty() ? arguments.path : to;
+  if (arguments.json) {
+    situ_pool::print({{"path", arguments.path},
+                      {"written", result.is_written ? ordered_json(written) : ordered_json()},
+                      {"done", result.done},
+                      {"damage", result.left}});
+  } else {
+    for (const std::string& each : result.done) fmt::print("mended: {}\n", each);
+    for (const std::string& each : result.left) fmt::print("damage: {}\n", each);
+    if (result.is_written) {
+      fmt::print("{}: {}\n", written, result.left.empty() ? "a sound pool" : "a pool that is damaged still");
+    } else if (result.left.empty()) {
+      fmt::print("{} is sound: there is nothing to mend\n", arguments.path);
+    }
+  }
+  if (!result.left.empty()) throw CLI::RuntimeError{EXIT_FAILURE};
+}
+
+void add_repair(CLI::App& to) {
+  CLI::App* const command = to.add_subcommand("repair", "Mends what can be mended, and says each thing that it does");
+  auto arguments = std::make_shared<repair_arguments>();
+  command->add_option("FILE", arguments->path, "The pool")->required();
+  CLI::Option* const target = command->add_option("--to", arguments->to, "The mended pool; default: FILE.repaired");
+  command->add_flag("--yes", arguments->in_place, "Put the mended pool in the place of FILE")->excludes(target);
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->callback([arguments] { repair(*arguments); });
+  command->footer(
+      "FILE stays as it is unless --yes is given; then the mended pool takes its place in one step. Put right are: "
+      "bits\n"
+      "of the header, of roots and of the map, by their checks; the heap's size, by its other copy; entries of slabs, "
+      "by\n"
+      "their heads; a file cut short, whose heap gets shorter. Given up, and said, is what cannot be told: roots that "
+      "are\n"
+      "damaged or lead to no object, runs behind the end. What objects hold is not looked at.\n"
+      "Exit code: 0 it is sound, 1 it is damaged still, or cannot be mended.\n"
+      "Examples:\n"
+      "  situ pool repair index.pool                  writes index.pool.repaired, where there is something to mend\n"
+      "  situ pool repair --to new.pool index.pool\n"
+      "  situ pool repair --yes --json index.pool     in its place");
+}
+
+// --- compact ---
+
+struct compact_arguments {
+  std::string path;
+  bool json = false;
+};
+
+void compact(const compact_arguments& arguments) {
+  const auto done = situ::detail::compact_pool(arguments.path);
+  if (arguments.json)
+    return situ_pool::print({{"path", arguments.path},
+                             {"heap_bytes", done.heap_bytes},
+                             {"cut_bytes", done.cut_bytes},
+                             {"hole_bytes", done.hole_bytes},
+                             {"freed_bytes", done.freed_bytes}});
+  fmt::print("{}: a heap of {}; cut off {} at its end, made holes of {} within it; its file takes {} less\n",
+             arguments.path, situ::format_bytes(done.heap_bytes), situ::format_bytes(done.cut_bytes),
+             situ::format_bytes(done.hole_bytes), situ::format_bytes(done.freed_bytes));
+}
+
+void add_compact(CLI::App& to) {
+  CLI::App* const command =
+      to.add_subcommand("compact", "Gives the disk back what is free in it, in whole chunks of 16 KiB");
+  auto arguments = std::make_shared<compact_arguments>();
+  command->add_option("FILE", arguments->path, "The pool, which nobody may have open")->required();
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->callback([arguments] { compact(*arguments); });
+  command->footer(
+      "What is free at the end of the heap is cut off; what is free within it becomes holes of the file. No object is\n"
+      "moved, since only a program knows its types: free blocks beside live ones in a slab stay. To have objects side "
+      "by\n"
+      "side, copy them to a new pool in a program.\n"
+      "Examples:\n"
+      "  situ pool compact index.pool\n"
+      "  situ pool compact --json index.pool");
+}
+
 void add_copy(CLI::App& to) {
   CLI::App* const command = to.add_subcommand("copy", "A copy of it, as it is between two transactions");
   auto arguments = std::make_shared<two_pools>();
@@ -137,4 +228,6 @@ void add_diff(CLI::App& to) {
 void situ_pool::add_file_commands(CLI::App& pool_command) {
   add_copy(pool_command);
   add_diff(pool_command);
+  add_repair(pool_command);
+  add_compact(pool_command);
 }

@@ -124,6 +124,9 @@ struct pool_collected {
 };
 
 class pool;
+template <class Old, class New>
+struct pool_migration;  // migration.h
+struct pool_migrated;
 
 namespace detail {
 
@@ -135,6 +138,7 @@ struct pool_section {
   const pool_sharing* of = nullptr;  // null where it is within another one, or a transaction
   pool_section* outer = nullptr;
 };
+struct pool_migration_step;
 
 // A type as a root names it.
 struct pool_type {
@@ -276,6 +280,7 @@ class transaction {
   bool unlink(std::string_view name);
 
  private:
+  friend class pool;
   [[nodiscard]] void* persist_graph(const detail::graph_root& root);
   void set_root_object(std::string_view name, const void* object, const detail::pool_type& type);
   [[noreturn]] static void throw_too_many(std::size_t count, std::size_t bytes);
@@ -374,6 +379,13 @@ class pool {
   // throws. System calls that are to write into its objects fail meanwhile. x86-64 (else not_supported); at most 16
   // pools. pre: open for writing, between two transactions. cost: two signals a store, some microseconds.
   void check_writes();
+
+  // Brings a root that was stored as another type from version to version, by those steps that are left; none where it
+  // is not there, or has the last type already. Each step is one transaction, or goes on where it was. Returns what was
+  // done. Defined in migration.h, which says more. cost: the steps'.
+  template <class... Old, class... New>
+  std::vector<pool_migrated> migrate(std::string_view name, const pool_migration<Old, New>&... steps);
+
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own. cost: reading the head of each slab.
@@ -408,6 +420,7 @@ class pool {
   [[nodiscard]] pool_findings check_all(std::span<const detail::pool_type> types) const;
   pool_collected collect_blocks(std::span<const detail::pool_type> types, std::uint64_t most_blocks);
   [[nodiscard]] void* root_object(std::string_view name, const detail::pool_type& type) const;
+  std::vector<pool_migrated> migrate_root(std::string_view name, std::vector<detail::pool_migration_step> steps);
 
   std::unique_ptr<detail::open_pool> core_;
 };

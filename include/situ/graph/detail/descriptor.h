@@ -14,8 +14,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace situ {
@@ -146,6 +148,10 @@ extern const type_descriptor* type_table[65536];
 [[nodiscard]] const type_descriptor* find_tagged(std::uint64_t tag) noexcept;
 // Of the type and all that can be reached from it by declared pointers.
 [[nodiscard]] std::uint64_t deep_fingerprint(const type_descriptor& type);
+// Names, or their beginnings, as they are here and as they were where a fingerprint was made: {"v1::", ""}.
+using type_renaming = std::span<const std::pair<std::string, std::string>>;
+// The same as it is where the types have those other names.
+[[nodiscard]] std::uint64_t deep_fingerprint(const type_descriptor& type, type_renaming names);
 [[nodiscard]] bool derives_from(const type_descriptor& type, const type_descriptor& base) noexcept;
 // Whether there is a `part` at the address of every object of the type.
 [[nodiscard]] bool starts_with(const type_descriptor& type, const type_descriptor& part) noexcept;
