@@ -58,18 +58,24 @@ std::string to_comparison_table(std::span<const comparison_case> cases, std::spa
   std::string text = fmt::format("{}; commit {}, {} build\n", from.machine, from.commit, from.build);
   text += fmt::format("Median (p10..p90); x: the ratio to the counterpart in the same sample. {}\n\n", words);
   for (const comparison_case& info : cases) {
-    bool first = true;
+    const bool is_measured =
+        std::any_of(rows.begin(), rows.end(), [&](const row& each) { return each.case_name == info.name; });
+    if (!is_measured) continue;
+    text += fmt::format("{}: {}, for one {}\n", info.name, info.words, info.unit);
     for (const comparison_subject& subject : subjects_of(info, rows)) {
       const row* const r = find_row(rows, info.name, subject.name);
-      if (r == nullptr) continue;
-      if (first) text += fmt::format("{}: {}, for one {}\n", info.name, info.words, info.unit);
+      if (r == nullptr) {
+        if (!subject.packages.empty())
+          text += fmt::format("  {:<15} not measured: Debian's {} was not there when Situ was built\n", subject.name,
+                              subject.packages);
+        continue;
+      }
       const std::string verdict =
           subject.aim ? fmt::format("aim <= {}: {}", text_of(*subject.aim), is_met(*subject.aim, *r) ? "met" : "MISSED")
                       : std::string{};
       text += fmt::format("  {:<15} {:>9} ({}..{})  {:>7.3g} x {:<36} {:<22} n={:<4} {}\n", subject.name,
                           time_text(r->all.ns.median), time_text(r->all.ns.p10), time_text(r->all.ns.p90),
                           r->all.ratio_to_raw, subject.counterpart, rate_text(info, *r), r->all.samples, verdict);
-      first = false;
     }
   }
   return text;

@@ -22,6 +22,7 @@ struct comparison_subject {
   std::string_view name;
   std::string_view counterpart;  // in words
   std::optional<comparison_aim> aim = std::nullopt;
+  std::string_view packages = {};  // Debian's, without which it was not built
 };
 
 struct comparison_case {

@@ -1,5 +1,9 @@
 #include "job_bench.h"
 
+#include <sys/vfs.h>
+
+#include <linux/magic.h>
+
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -12,7 +16,7 @@
 namespace situ::bench {
 namespace {
 
-std::vector<requested_run> plan(const job_bench& which, const job_bench_options& options) {
+std::vector<requested_run> plan(const job_bench& which, const job_bench_options& options, const std::string& folder) {
   std::vector<requested_run> runs;
   for (const job_program& program : which.programs) {
     subject_request request;
@@ -26,16 +30,22 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
     else
       request.command = {situ, "run", "-n", std::to_string(program.places), "--bind", "core", subject};
     request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}};
+    if (which.has_files) request.environment.emplace_back("SITU_BENCH_FOLDER", folder);
     request.timeout = std::chrono::seconds{600};
     runs.push_back({"situ", program.name, std::move(request)});
   }
   return runs;
 }
 
+bool is_in_memory(const std::filesystem::path& folder) {
+  struct statfs system{};
+  return ::statfs(folder.c_str(), &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+
 }  // namespace
 
 std::span<const job_bench* const> job_benches() {
-  static const std::array<const job_bench*, 3> all{&everyday_bench(), &memory_bench(), &task_bench()};
+  static const std::array<const job_bench*, 4> all{&everyday_bench(), &memory_bench(), &task_bench(), &pool_bench()};
   return all;
 }
 
@@ -52,7 +62,16 @@ int run_job_bench(const job_bench& which, const job_bench_options& options) {
             .may_install = false,
             .is_quick = options.quick,
             .json_file = options.json_file};
-  all.plan = [&](const std::vector<std::string>&, const std::filesystem::path&) { return plan(which, options); };
+  std::optional<temporary_directory> files;
+  if (which.has_files) {
+    files.emplace(options.folder);
+    if (is_in_memory(files->path()))
+      say(files->path().parent_path().string() +
+          " is a file system in memory, so nothing here is written to a disk: --folder names another");
+  }
+  all.plan = [&](const std::vector<std::string>&, const std::filesystem::path& directory) {
+    return plan(which, options, files ? files->path().string() : directory.string());
+  };
   all.position = [&](std::string_view name) -> std::optional<std::size_t> {
     const comparison_case* const found = find_comparison(which.cases, name);
     return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - which.cases.data()};

@@ -29,6 +29,7 @@ struct job_bench {
   std::vector<comparison_case> cases;
   std::vector<job_program> programs;
   std::vector<std::string> subjects;  // in the order in which they are printed
+  bool has_files = false;             // its programs write some, in a folder that SITU_BENCH_FOLDER names
 };
 
 // everyday_cases.cpp: values, waiting, data spread over two places, and programs of the guide, beside the same by hand
@@ -38,6 +39,8 @@ struct job_bench {
 [[nodiscard]] const job_bench& memory_bench();
 // task_cases.cpp: units with declared accesses beside other task graphs.
 [[nodiscard]] const job_bench& task_bench();
+// pool_cases.cpp: persistent pools beside those of others.
+[[nodiscard]] const job_bench& pool_bench();
 // All of them.
 [[nodiscard]] std::span<const job_bench* const> job_benches();
 // The one that has the case; null where none has.
@@ -46,6 +49,7 @@ struct job_bench {
 struct job_bench_options {
   std::vector<std::string> cases;  // names, or beginnings of names; empty: all
   bool quick = false;              // small sizes, one sample of each
+  std::string folder;              // of files, which are removed afterwards; empty: the folder of temporary ones
   std::string json_file;           // empty: none
 };
 

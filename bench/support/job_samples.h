@@ -70,17 +70,20 @@ struct samples {
   std::vector<double> ns = {};
 };
 
+inline void print_subject(const char* case_name, const samples& each, const std::vector<double>& counterpart,
+                          double calibrated) {
+  for (std::size_t i = 0; i < each.ns.size(); ++i)
+    std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.4g,\"raw_ns\":%.6g}\n", case_name,
+                each.name, each.ns[i], calibrated, counterpart[i]);
+  std::fflush(stdout);
+}
 // The counterpart of all is the first; `counterpart` instead, where it has samples.
 inline void print(const char* case_name, const std::vector<samples>& all, const std::vector<double>& counterpart = {}) {
   if (!is_first()) return;
   const double calibrated = calibration();
   for (const samples& each : all)
-    for (std::size_t i = 0; i < each.ns.size(); ++i) {
-      const double to = counterpart.empty() || &each == &all.front() ? all.front().ns[i] : counterpart[i];
-      std::printf("{\"case\":\"%s\",\"subject\":\"%s\",\"ns\":%.6g,\"calibration_ns\":%.4g,\"raw_ns\":%.6g}\n",
-                  case_name, each.name, each.ns[i], calibrated, to);
-    }
-  std::fflush(stdout);
+    print_subject(case_name, each, counterpart.empty() || &each == &all.front() ? all.front().ns : counterpart,
+                  calibrated);
 }
 // After the last case.
 inline void print_end() {

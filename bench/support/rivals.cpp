@@ -111,8 +111,9 @@ void write_rival_sources(const fs::path& directory) {
   }
 }
 
-temporary_directory::temporary_directory() {
-  std::string pattern = (fs::temp_directory_path() / "situ-bench-XXXXXX").string();
+temporary_directory::temporary_directory(const fs::path& parent) {
+  std::string pattern =
+      ((parent.empty() ? fs::temp_directory_path() : fs::absolute(parent)) / "situ-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error{"situ bench: cannot make a directory " + pattern};
   path_ = pattern;
 }

@@ -10,10 +10,11 @@
 
 namespace situ::bench {
 
-// A directory of its own under the temporary directory, removed at the end.
+// A directory of its own, removed at the end.
 class temporary_directory {
  public:
-  temporary_directory();
+  // parent: empty for the temporary directory.
+  explicit temporary_directory(const std::filesystem::path& parent = {});
   ~temporary_directory();
   temporary_directory(const temporary_directory&) = delete;
   temporary_directory& operator=(const temporary_directory&) = delete;

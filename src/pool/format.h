@@ -229,9 +229,15 @@ struct run_entry {
   return pool_heap_offset(most_bytes, log_bytes) + most_bytes;
 }
 // Blocks of a slab, whose header takes room that a place's slabs have no need of.
+inline constexpr std::array<std::uint32_t, class_count> pool_slab_block_counts = [] {
+  std::array<std::uint32_t, class_count> counts{};
+  for (unsigned i = 0; i < class_count; ++i)
+    counts[i] = static_cast<std::uint32_t>((size_classes[i].chunks * chunk_bytes - sizeof(slab_header)) /
+                                           size_classes[i].bytes);
+  return counts;
+}();
 [[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class) noexcept {
-  const size_class_info& info = size_classes[size_class];
-  return static_cast<std::uint32_t>((info.chunks * chunk_bytes - sizeof(slab_header)) / info.bytes);
+  return pool_slab_block_counts[size_class];
 }
 // Bits of a word of a slab that stand for blocks.
 [[nodiscard]] constexpr std::uint64_t blocks_in_word(std::uint32_t blocks, std::uint32_t word) noexcept {

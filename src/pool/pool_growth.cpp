@@ -3,15 +3,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/host.h"
 #include "pool/pool_file.h"
 
 namespace situ::detail {
@@ -133,6 +136,23 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(failed_with)));
   }
   write_state(chunks_ + more);
+}
+
+// Written by the kernel the pages are made in large pieces, and no fault has to find each alone. Where flushes are
+// needed it would be a second way for each page to the device; a page that cannot be had is a fault's to report.
+void pool_file::make_pages(std::uint32_t first, std::uint32_t chunks) noexcept {
+  if (persist_.is_needed() || persist_.medium() != pool_medium::page_cache) return;
+  alignas(page_bytes) static constexpr std::byte zeroes[chunk_bytes] = {};
+  constexpr std::uint32_t at_once = 16;
+  for (const std::uint32_t end = first + chunks; first < end;) {
+    const std::uint32_t count = std::min(end - first, at_once);
+    iovec pieces[at_once];
+    std::fill_n(pieces, count, iovec{const_cast<std::byte*>(zeroes), sizeof zeroes});
+    const std::uint64_t from = heap_offset_ + std::uint64_t{first} * chunk_bytes;
+    if (::pwritev(descriptor_, pieces, static_cast<int>(count), static_cast<off_t>(from)) < 0) return;
+    ::madvise(base_ + from, count * chunk_bytes, MADV_POPULATE_WRITE);
+    first += count;
+  }
 }
 
 }  // namespace situ::detail

@@ -67,6 +67,11 @@ bool chunk_runs::take_at(std::uint32_t first, std::uint32_t chunks) {
   return true;
 }
 
+std::uint32_t chunk_runs::chunks_at(std::uint32_t first) const noexcept {
+  const auto found = by_first_.find(first);
+  return found == by_first_.end() ? 0 : found->second;
+}
+
 std::uint32_t chunk_runs::chunks_before(std::uint32_t end) const noexcept {
   if (by_first_.empty()) return 0;
   const auto last = std::prev(by_first_.end());
@@ -211,9 +216,23 @@ void pool_heap::free_slab(slab& of) {
   free_.insert(first, chunks);
 }
 
+// The pages of a slab that was just taken, and those behind it that nobody has: in a heap that grows they are the next
+// ones. Twice as many each time, so that at most as many are made as are used.
+void pool_heap::make_pages(std::uint32_t first, std::uint32_t chunks) {
+  constexpr std::uint32_t most_ahead = 16;  // 256 KiB: longer ones gain nothing (docs/decisions/0026-pool-bench.md)
+  const std::uint32_t behind = std::min(file_.chunks() - first, chunks + free_.chunks_at(first + chunks));
+  const std::uint32_t made = std::clamp(ahead_, chunks, behind);
+  file_.make_pages(first, made);
+  paged_to_ = first + made;
+  ahead_ = std::min(2 * ahead_, most_ahead);
+}
+
 pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
   const auto chunks = static_cast<std::uint32_t>(size_classes[size_class].chunks);
+  const std::uint32_t before = file_.chunks();
   const std::uint32_t first = take_run(chunks);
+  if (file_.chunks() != before) paged_to_ = std::max(paged_to_, before);
+  if (paged_to_ != 0 && first >= paged_to_) make_pages(first, chunks);
   auto made = std::make_unique<slab>();
   made->first = first;
   made->size_class = static_cast<std::uint8_t>(size_class);
@@ -226,7 +245,8 @@ pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
 pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
   auto& slabs = partial_[size_class];
   while (!slabs.empty()) {
-    slab& last = load(slabs.back());
+    slab* const there = slabs_[slabs.back()].get();
+    slab& last = there != nullptr ? *there : load(slabs.back());
     if (last.used != pool_slab_blocks(size_class)) return last;
     last.is_listed = false;
     slabs.pop_back();
@@ -234,10 +254,23 @@ pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
   return make_slab(size_class);
 }
 
+void pool_heap::note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index) {
+  if (may_join_) {
+    block_ref& last = fresh_.back();
+    if (last.first == first && last.index + last.count == index) {
+      ++last.count;
+      last.bytes += bytes;
+      return;
+    }
+  }
+  fresh_.push_back({block, bytes, first, index, 1, false});
+  may_join_ = true;
+}
+
 std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
-  const std::uint32_t blocks = pool_slab_blocks(from.size_class);
+  // One of its blocks is free, so the first bit that is not set is a block's: those that stand for none come last.
   std::uint32_t word = from.hint;
-  while ((~from.taken[word] & blocks_in_word(blocks, word)) == 0) ++word;
+  while (from.taken[word] == ~std::uint64_t{0}) ++word;
   from.hint = word;
   const auto bit = static_cast<std::uint32_t>(std::countr_one(from.taken[word]));
   from.taken[word] |= std::uint64_t{1} << bit;
@@ -245,8 +278,8 @@ std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
   const std::uint32_t index = word * 64 + bit;
   std::byte* const block = block_at(from, index);
   const std::size_t block_bytes = size_classes[from.size_class].bytes;
-  std::memset(block + bytes, 0, block_bytes - bytes);
-  fresh_.push_back({block, block_bytes, from.first, index, false});
+  if (bytes != block_bytes) std::memset(block + bytes, 0, block_bytes - bytes);
+  note_fresh(block, block_bytes, from.first, index);
   return block;
 }
 
@@ -256,19 +289,20 @@ std::byte* pool_heap::take_large(std::size_t bytes) {
   const auto taken = static_cast<std::uint32_t>(chunks);
   large_.emplace(first, large_run{taken, large_state::taken, false});
   std::memset(address(first) + bytes, 0, chunks * chunk_bytes - bytes);
-  fresh_.push_back({address(first), chunks * chunk_bytes, first, taken, true});
+  fresh_.push_back({address(first), chunks * chunk_bytes, first, taken, 1, true});
+  may_join_ = false;
   return address(first);
 }
 
 // --- a transaction's blocks ---
 
 std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
-  if (!std::has_single_bit(alignment) || alignment > largest_alignment)
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > largest_alignment)
     throw_error(errc::bad_argument, fmt::format("pool {}: an alignment of {}; it is a power of two up to {}",
                                                 file_.path(), alignment, largest_alignment));
   // A block of a class that is a multiple of the alignment has it.
   const std::size_t asked = std::max<std::size_t>(bytes, 1);
-  const std::size_t rounded = (asked + alignment - 1) / alignment * alignment;
+  const std::size_t rounded = (asked + alignment - 1) & ~(alignment - 1);
   if (rounded > largest_class_bytes || alignment > largest_slab_alignment || rounded < asked) return take_large(asked);
   return take_of(slab_with_room(class_of(rounded)), asked);
 }
@@ -281,7 +315,7 @@ bool pool_heap::find(const void* at, block_ref& into) {
   if (first_of_[chunk] == 0) {
     const auto found = large_.find(chunk);
     if (found == large_.end() || block != address(chunk)) return false;
-    into = {block, 0, chunk, found->second.chunks, true};
+    into = {block, 0, chunk, found->second.chunks, 1, true};
     return true;
   }
   const slab& in = load(first_of_[chunk] - 1);
@@ -290,7 +324,7 @@ bool pool_heap::find(const void* at, block_ref& into) {
   const block_index where =
       index_of(static_cast<std::uint64_t>(block - blocks), size_classes[in.size_class].reciprocal);
   if (!where.exact || where.index >= pool_slab_blocks(in.size_class)) return false;
-  into = {block, 0, in.first, static_cast<std::uint32_t>(where.index), false};
+  into = {block, 0, in.first, static_cast<std::uint32_t>(where.index), 1, false};
   return true;
 }
 
@@ -335,6 +369,7 @@ void pool_heap::undo(mark from) {
       --in.going;
     }
   }
+  may_join_ = false;
   for (; fresh_.size() > from.fresh; fresh_.pop_back()) {
     const block_ref& each = fresh_.back();
     if (each.is_large) {
@@ -343,9 +378,10 @@ void pool_heap::undo(mark from) {
       continue;
     }
     slab& in = *slabs_[each.first];
-    in.taken[each.index / 64] &= ~(std::uint64_t{1} << each.index % 64);
+    for (std::uint32_t index = each.index; index != each.index + each.count; ++index)
+      in.taken[index / 64] &= ~(std::uint64_t{1} << index % 64);
     in.hint = std::min(in.hint, each.index / 64);
-    --in.used;
+    in.used -= each.count;
     if (in.used == 0 && !in.is_published) {
       free_slab(in);
     } else {

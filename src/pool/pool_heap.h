@@ -43,6 +43,8 @@ class chunk_runs {
   // These; false where not all of them are free.
   [[nodiscard]] bool take_at(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  // Of the run that begins here; 0: none does.
+  [[nodiscard]] std::uint32_t chunks_at(std::uint32_t first) const noexcept;
   // Of the run that ends at the end of the heap.
   [[nodiscard]] std::uint32_t chunks_before(std::uint32_t end) const noexcept;
 
@@ -74,7 +76,11 @@ class pool_heap {
     std::size_t fresh = 0;
     std::size_t going = 0;
   };
-  [[nodiscard]] mark here() const noexcept { return {fresh_.size(), going_.size()}; }
+  // What is taken afterwards is not joined with what was taken before.
+  [[nodiscard]] mark here() noexcept {
+    may_join_ = false;
+    return {fresh_.size(), going_.size()};
+  }
   // A block of the transaction's. Grows the pool. Throws out_of_memory.
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment);
   // Gives a block back once the transaction completes. Throws bad_address.
@@ -135,12 +141,14 @@ class pool_heap {
     std::array<std::uint64_t, 16> taken{};
     std::array<std::uint64_t, 16> leaving{};
   };
-  // A block that was taken or is going: of a slab its index, of a large run its chunks.
+  // A block that was taken or is going: of a slab its index, of a large run its chunks. Blocks of a slab that were
+  // taken one after the other and lie so are one entry.
   struct block_ref {
     std::byte* at;
-    std::size_t bytes;  // of the whole block; of those that are going: unused
+    std::size_t bytes;  // of all of it; of those that are going: unused
     std::uint32_t first;
     std::uint32_t index;
+    std::uint32_t count;  // of blocks
     bool is_large;
   };
   enum class large_state : std::uint8_t { taken, live, going };
@@ -164,10 +172,13 @@ class pool_heap {
   }
   [[nodiscard]] std::uint32_t take_run(std::uint64_t chunks);
   void lengthen_by(std::uint32_t asked);  // until a run of so many is free
+  void make_pages(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] slab& load(std::uint32_t first);
   [[nodiscard]] slab& slab_with_room(unsigned size_class);
   [[nodiscard]] slab& make_slab(unsigned size_class);
   [[nodiscard]] std::byte* take_of(slab& from, std::size_t bytes);
+  void note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index);
+  void touch(const block_ref& blocks);
   [[nodiscard]] std::byte* take_large(std::size_t bytes);
   [[nodiscard]] bool find(const void* at, block_ref& into);
   [[nodiscard]] bool is_live(const block_ref& block);
@@ -191,7 +202,11 @@ class pool_heap {
   std::map<std::uint32_t, large_run> large_;  // by the first chunk
   std::array<std::vector<std::uint32_t>, class_count> partial_;  // slabs that may have room
   std::array<std::uint32_t, class_count> slab_count_{};
+  // Of what the heap has grown by while it was open, slabs have had all before this. Pages are made so far ahead.
+  std::uint32_t paged_to_ = 0;
+  std::uint32_t ahead_ = 1;
   std::vector<block_ref> fresh_;
+  bool may_join_ = false;  // the next block with the last entry of fresh_
   std::vector<block_ref> going_;
   // Of the commit under way: slabs that it takes off the map, slabs that it puts there, words of slabs that it changes.
   std::vector<std::uint32_t> emptied_;

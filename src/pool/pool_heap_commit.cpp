@@ -17,14 +17,14 @@ void pool_heap::plan(std::vector<heap_word>& words) {
   touched_.clear();
   for (const block_ref& each : fresh_) {
     if (!each.is_large) {
-      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+      touch(each);
     } else if (large_.at(each.first).state != large_state::going) {
       words.push_back({map_word(each.first), run_entry{run_kind::large, 0, each.index}.pack(each.first, file_.salt())});
     }
   }
   for (const block_ref& each : going_) {
     if (!each.is_large) {
-      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+      touch(each);
     } else if (large_.at(each.first).is_published) {
       words.push_back({map_word(each.first), 0});
     }
@@ -38,6 +38,11 @@ void pool_heap::plan(std::vector<heap_word>& words) {
     plan_slab(*slabs_[first], {touched_.data() + begin, i - begin}, words);
   }
   std::sort(words.begin(), words.end(), [](const heap_word& a, const heap_word& b) { return a.at < b.at; });
+}
+
+void pool_heap::touch(const block_ref& blocks) {
+  for (std::uint32_t word = blocks.index / 64; word <= (blocks.index + blocks.count - 1) / 64; ++word)
+    touched_.push_back(std::uint64_t{blocks.first} * 16 + word);
 }
 
 void pool_heap::plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words) {
@@ -109,6 +114,7 @@ void pool_heap::complete() {
   emptied_.clear();
   new_heads_.clear();
   fresh_.clear();
+  may_join_ = false;
   going_.clear();
 }
 

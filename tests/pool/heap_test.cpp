@@ -63,6 +63,32 @@ TEST(pool_heap, what_is_destroyed_is_free_after_the_commit_and_not_before) {
   EXPECT_EQ(made.transact([](transaction& t) { return t.make<item>(3u, nullptr); }), first);
 }
 
+// Blocks that lie one behind another are noted as one: a part that is taken back must not take its neighbours along.
+TEST(pool_heap, a_part_that_is_taken_back_leaves_the_blocks_before_and_behind_it) {
+  const folder in;
+  pool all = pool::create(in.file(), small);
+  std::set<void*> kept;
+  {
+    transaction outer{all};
+    for (int i = 0; i < 70; ++i) kept.insert(outer.allocate(32, 8));
+    void* first_of_part = nullptr;
+    {
+      transaction part{all};
+      first_of_part = part.allocate(32, 8);
+      for (int i = 0; i < 100; ++i) (void)part.allocate(32, 8);
+    }
+    void* const again = outer.allocate(32, 8);
+    EXPECT_EQ(again, first_of_part);
+    kept.insert(again);
+    for (int i = 0; i < 70; ++i) kept.insert(outer.allocate(32, 8));
+    outer.commit();
+  }
+  std::set<void*> there;
+  for (const auto& [block, bytes] : blocks_of(all)) there.insert(block);
+  EXPECT_EQ(there, kept);
+  EXPECT_TRUE(all.check().damage.empty());
+}
+
 TEST(pool_heap, what_is_no_object_of_the_pool_is_not_destroyed) {
   const folder in;
   pool made = pool::create(in.file(), small);

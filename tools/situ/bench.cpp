@@ -132,6 +132,11 @@ void add_job_bench(CLI::App& bench, const situ::bench::job_bench& which) {
       ->delimiter(',')
       ->type_name("NAME,...");
   jobs->add_flag("--quick", options->quick, "Small sizes, one sample of each");
+  if (which.has_files)
+    jobs->add_option("--folder", options->folder,
+                     "Where its files go, some GB, to be removed afterwards (TMPDIR, /tmp): on the disk that is meant")
+        ->check(CLI::ExistingDirectory)
+        ->type_name("FOLDER");
   const auto output = add_output(*jobs);
   std::string footer = "Cases:\n";
   for (const situ::bench::comparison_case& info : which.cases)

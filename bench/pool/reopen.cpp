@@ -1,0 +1,153 @@
+#include "reopen.h"
+
+#include <situ/pool/pool.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+namespace pool_bench {
+namespace {
+
+struct item {
+  std::uint64_t key;
+  item* next;
+  std::uint64_t rest[30];
+};
+static_assert(sizeof(item) == 256);
+struct lists {
+  std::uint64_t count;
+  item* heads[64];
+};
+constexpr std::size_t items_of_list = 16384;  // 4 MiB; longer where the pool is
+
+std::string large_file(const order& what) { return what.file("large"); }
+
+std::uint64_t sum_of(const lists& all) {
+  std::uint64_t sum = 0;
+  for (const item* first : all.heads)
+    for (const item* each = first; each != nullptr; each = each->next) sum += each->key;
+  return sum;
+}
+
+class descriptor {
+ public:
+  descriptor(const std::string& path, int how) : number_{::open(path.c_str(), how | O_CLOEXEC)} {
+    if (number_ < 0) fail("cannot open " + path);
+  }
+  ~descriptor() { ::close(number_); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] std::size_t bytes() const {
+    struct stat status{};
+    if (::fstat(number_, &status) != 0) fail("cannot look at a file");
+    return static_cast<std::size_t>(status.st_size);
+  }
+
+ private:
+  int number_;
+};
+
+// Takes all of a file out of the page cache, and looks whether it is. The machine's other files stay.
+void make_cold(const std::string& path) {
+  const descriptor file{path, O_RDWR};
+  if (::fsync(file.number()) != 0) fail("cannot write " + path);
+  ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED);
+  const std::size_t bytes = file.bytes();
+  void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), 0);
+  std::vector<unsigned char> pages((bytes + 4095) / 4096);
+  if (at == MAP_FAILED || ::mincore(at, bytes, pages.data()) != 0) fail("cannot look at the pages of " + path);
+  ::munmap(at, bytes);
+  const auto there = std::count_if(pages.begin(), pages.end(), [](unsigned char each) { return (each & 1) != 0; });
+  if (static_cast<std::size_t>(there) > pages.size() / 50)
+    fail("the pages of " + path + " stay in memory: it is on a file system in memory, or in use");
+}
+
+void warm(const std::string& path) {
+  const descriptor file{path, O_RDONLY};
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (::read(file.number(), buffer.data(), buffer.size()) > 0) {}
+}
+
+}  // namespace
+
+outcome make_large_pool(const order& what) {
+  const double begin = now_ns();
+  {
+    situ::pool pool = situ::pool::create(large_file(what));
+    const std::size_t count = what.size / sizeof(item);
+    const std::size_t of_list = std::max(items_of_list, (count + 63) / 64);
+    lists* all = nullptr;
+    pool.transact([&](situ::transaction& t) { t.set_root("lists", all = t.make<lists>()); });
+    for (std::size_t i = 0; i < count;) {
+      situ::transaction t{pool};
+      item*& head = all->heads[i / of_list];
+      t.snapshot(&head, sizeof head);
+      for (const std::size_t end = std::min({count, i + 1024, (i / of_list + 1) * of_list}); i < end; ++i)
+        head = t.make<item>(item{i, head, {}});
+      t.commit();
+    }
+  }
+  return {now_ns() - begin, what.size / sizeof(item)};
+}
+
+outcome reopen_free(const order& what) {
+  warm(large_file(what));
+  const double begin = now_ns();
+  const situ::pool pool = situ::pool::open(large_file(what), situ::pool_access::read);
+  const lists* const all = pool.root<lists>("lists");
+  const double ns = now_ns() - begin;
+  return {ns, sum_of(*all)};
+}
+
+outcome reopen_taken(const order& what) {
+  warm(large_file(what));
+  const std::uintptr_t base = situ::pool::open(large_file(what), situ::pool_access::read).info().base;
+  void* const taken =
+      ::mmap(reinterpret_cast<void*>(base), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (taken == MAP_FAILED) fail("cannot take the pool's addresses");
+  const double begin = now_ns();
+  const situ::pool pool = situ::pool::open(large_file(what), situ::pool_access::read);
+  const lists* const all = pool.root<lists>("lists");
+  const double ns = now_ns() - begin;
+  if (!pool.info().is_moved) fail("the pool was not moved");
+  return {ns, sum_of(*all)};
+}
+
+outcome reopen_cold(const order& what) {
+  make_cold(large_file(what));
+  const double begin = now_ns();
+  const situ::pool pool = situ::pool::open(large_file(what), situ::pool_access::read);
+  const std::uint64_t sum = sum_of(*pool.root<lists>("lists"));
+  return {now_ns() - begin, sum};
+}
+
+outcome read_disk(const order& what) {
+  make_cold(large_file(what));
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  const descriptor file{large_file(what), O_RDONLY | O_DIRECT};
+  const std::size_t bytes = file.bytes();
+  // The holes before the heap are no work for a disk, nor are they here much.
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> has_failed{false};
+  const auto body = [&] {
+    const std::unique_ptr<char, void (*)(void*)> buffer{static_cast<char*>(std::aligned_alloc(4096, piece)), std::free};
+    for (std::size_t at; (at = next.fetch_add(piece)) < bytes;)
+      if (::pread(file.number(), buffer.get(), piece, static_cast<off_t>(at)) < 0) has_failed = true;
+  };
+  const double begin = now_ns();
+  std::thread second{body};
+  body();
+  second.join();
+  const double ns = now_ns() - begin;
+  if (has_failed) fail("cannot read " + large_file(what));
+  return {ns, bytes};
+}
+
+}  // namespace pool_bench
