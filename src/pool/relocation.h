@@ -53,7 +53,10 @@ class relocation {
   void visit_block(std::uint32_t first, std::uint32_t index);
   void move_object(std::byte* object, const type_descriptor& type);
   void move_ops(std::byte* object, const std::vector<op>& ops);
+  void move_elements(std::byte* word, const type_descriptor& block);
   void move_pointer(std::byte* word, const type_descriptor& target);
+  // False where it does not lead into the pool; else where it leads, in the file.
+  bool move_word(std::byte* word, std::uint64_t& offset) const noexcept;
   void make_table();
   [[noreturn]] void refuse(const pool_heap::place& block, std::uint64_t within, std::uint16_t known,
                            const type_descriptor& type) const;
@@ -62,7 +65,6 @@ class relocation {
   pool_heap& heap_;
   // By block, what it was found as: the index of a type, 0 for not at all.
   std::vector<std::uint16_t> found_as_;
-  std::vector<const type_descriptor*> types_;  // by index, where there were some
   // By the first chunk of a run:
   std::vector<std::uint64_t> blocks_before_;             // in found_as_
   std::vector<std::array<std::uint64_t, 16>> to_visit_;  // a bit for each block
