@@ -53,7 +53,7 @@ void pool_file::end_move(std::uint64_t to) {
 }
 
 void pool_file::share() {
-  const pool_company as = company_for(access_, static_cast<pool_promise>(header().promise));
+  const pool_company as = company_for(access_);
   if (as != pool_company::alone) come_in(as);
 }
 

@@ -9,6 +9,8 @@
 //        -> the words of the allocator, kept in the log as well -> those words, what was changed, what is new
 //        -> the log's end.
 //      Until the last step every crash brings back what was before, after it nothing does.
+//      With a redo log nothing is where it stays before the commit appends one record of it all; entries of the undo
+//      log, in this process's own pages, serve aborts alone.
 //   3. `changed_` has each range that was snapshotted, also by levels that were taken back: what they have brought back
 //      must stay, too.
 //   4. After a fence has failed nothing more is written (`persistence::has_failed`): what the device has is known only
@@ -16,8 +18,11 @@
 //      it anew.
 #pragma once
 
+#include "pool/batched_sync.h"
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
+#include "pool/pool_range.h"
+#include "pool/redo_log.h"
 #include "pool/relocation.h"
 #include "pool/sharing.h"
 #include "pool/undo_log.h"
@@ -65,6 +70,7 @@ class open_pool {
   void end_reading(pool_section& within) noexcept { sharing_.unlock_shared(within); }
 
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
+  void sync();
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
   void for_each_block(const std::function<void(void*, std::size_t)>& visit);
@@ -74,14 +80,11 @@ class open_pool {
     undo_log::position log;
     pool_heap::mark heap;
   };
-  struct changed_range {
-    std::uint64_t offset;
-    std::uint64_t bytes;
-  };
 
   void recover();
   // What other processes have done since (follow_others.cpp): for who has just locked it to write, to read.
   [[nodiscard]] bool is_behind() const noexcept {
+    if (file_.is_redo()) return false;  // nobody else has it
     return !log_.is_current() || sharing_.is_torn() || sharing_.changes() != seen_changes_ ||
            sharing_.chunks() != file_.chunks();
   }
@@ -107,9 +110,14 @@ class open_pool {
     open_pool& at_;
     pool_section within_;
   };
+  void replay();
   void check_level(std::size_t level) const;
   void keep(std::uint64_t offset, std::uint64_t bytes);
   void publish();
+  void complete_in_place(bool& is_complete);
+  void complete_by_record(bool& is_complete);
+  void checkpoint() noexcept;
+  void check_device() const;
   void flush_changes(pool_step step);
   void end_outermost() noexcept;
   // As whoever has locked it, to write or to read, finds the heap; a growth of a transaction under way included.
@@ -125,12 +133,15 @@ class open_pool {
 
   pool_file file_;
   pool_heap heap_{file_};
-  undo_log log_{file_, heap_};
+  persistence nowhere_;
+  undo_log log_{file_, heap_, file_.is_redo() ? nowhere_ : file_.persist()};
+  redo_log redo_{file_};
+  batched_sync batched_;
   relocation relocation_{file_, heap_};
   pool_sharing sharing_;
   std::uint64_t seen_changes_ = 0;  // of the allocator's words; those of sharing_ while it is current
   std::vector<level_start> levels_;
-  std::vector<changed_range> changed_;
+  std::vector<pool_range> changed_;
   std::vector<heap_word> words_;
   // For who reads beside others: pages in which this process has brought back what the log keeps, and which log.
   std::mutex private_lock_;

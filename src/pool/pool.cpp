@@ -25,6 +25,7 @@ pool pool::open_or_create(const std::string& path, const pool_options& options) 
 }
 
 void* pool::root_object(std::string_view name, const detail::pool_type& type) const { return core_->root(name, type); }
+void pool::sync() { core_->sync(); }
 pool_info pool::info() const { return core_->info(); }
 pool_findings pool::check() const { return core_->check(); }
 void pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) const { core_->for_each_block(visit); }

@@ -8,6 +8,7 @@
 
 #include <situ/base/error.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,7 @@ struct pool_area;
 struct pool_overrides {
   persistence_recorder* recorder = nullptr;
   std::optional<pool_medium> medium;
+  std::uint64_t most_log_bytes = most_pool_log_bytes;  // of a redo log, what is used of it
 };
 
 // Not thread-safe.
@@ -47,6 +49,12 @@ class pool_file {
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
+  // Whether its log is a redo log; then who writes has mapped it privately.
+  [[nodiscard]] bool is_redo() const noexcept { return is_redo_; }
+  [[nodiscard]] pool_promise promise() const noexcept { return static_cast<pool_promise>(header().promise); }
+  // Of a redo log what may be written, for tests less than there is.
+  [[nodiscard]] std::uint64_t used_log_bytes() const noexcept { return std::min(log_bytes_, most_log_bytes_); }
+  [[nodiscard]] std::uint64_t map_offset() const noexcept { return pool_log_offset + log_bytes_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
   // Its own address, where the pointers of its objects lead to; while it is being moved, or where that was cut, some
@@ -82,6 +90,13 @@ class pool_file {
   // How long the heap is, as the file has it; throws bad_file. As another opener has said.
   void read_state();
   void set_chunks(std::uint32_t chunks) noexcept { chunks_ = chunks; }
+  // What lies behind the heap: room up to an offset in the file, or nothing. lengthen throws out_of_memory.
+  void lengthen(std::uint64_t to);
+  void cut() const noexcept;
+  [[nodiscard]] std::uint64_t length() const noexcept;
+  // Of the file, past this process's own pages. False where it ends before, or cannot be read.
+  [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept;
+
   // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
   // refused who it is.
   void settle();
@@ -119,7 +134,7 @@ class pool_file {
 
  private:
   pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);
-  [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
+  [[nodiscard]] pool_company company_for(pool_access access) const noexcept;
   void come_in(pool_company as);
   [[noreturn]] void refuse(pool_openers::refusal why) const;
   void map_for_reader(const pool_header& header, std::uint64_t file_bytes);
@@ -134,6 +149,7 @@ class pool_file {
   [[noreturn]] void refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const;
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
   [[nodiscard]] int get_room(std::uint32_t chunks) const noexcept;
+  [[nodiscard]] int write_empty_log() const noexcept;
   void write_state(std::uint32_t chunks);
 
   std::string path_;
@@ -154,6 +170,9 @@ class pool_file {
   std::uint64_t salt_ = 0;
   std::uint32_t chunks_ = 0;
   std::uint32_t most_chunks_ = 0;
+  bool is_redo_ = false;
+  std::uint64_t log_bytes_ = pool_log_bytes;
+  std::uint64_t most_log_bytes_ = most_pool_log_bytes;
   persistence persist_;
 };
 

@@ -49,8 +49,8 @@ void pool_heap::follow(std::vector<std::uint64_t>& offsets) {
   std::sort(offsets.begin(), offsets.end());
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
   const auto of_slabs = std::lower_bound(offsets.begin(), offsets.end(), file_.heap_offset());
-  const auto chunk_of = [](std::uint64_t offset) {
-    return static_cast<std::uint32_t>((offset - pool_map_offset) / sizeof(std::uint64_t));
+  const auto chunk_of = [&](std::uint64_t offset) {
+    return static_cast<std::uint32_t>((offset - file_.map_offset()) / sizeof(std::uint64_t));
   };
   // First all that may have gone: a new run lies where others have been.
   for (auto each = offsets.begin(); each != of_slabs; ++each) drop_run(chunk_of(*each));

@@ -105,7 +105,9 @@ pool_info open_pool::info() {
   told.heap_bytes = chunks_now() * chunk_bytes;
   told.free_bytes = free;
   told.most_bytes = header.most_bytes;
-  told.transactions = (*file_.at<const std::uint64_t>(pool_sequence_offset) >> 16) - 1;
+  told.transactions =
+      (file_.is_redo() ? redo_.sequence() : *file_.at<const std::uint64_t>(pool_sequence_offset) >> 16) - 1;
+  told.replayed_transactions = redo_.replayed();
   told.promise = static_cast<pool_promise>(header.promise);
   told.medium = name(file_.persist().medium());
   told.primitive = name(file_.persist().primitive());

@@ -211,9 +211,9 @@ TEST_F(pool_move, that_is_refused_on_its_way_is_taken_back) {
 class recorded_moves : public crash_recorder {
  public:
   using crash_recorder::crash_recorder;
-  void begin(int descriptor, const std::byte* at) override {
+  void begin(int descriptor, const std::byte* at, bool is_private) override {
     if (!is_begun_) {
-      crash_recorder::begin(descriptor, at);
+      crash_recorder::begin(descriptor, at, is_private);
       is_begun_ = true;
     } else {
       go_on(descriptor, at);

@@ -27,6 +27,10 @@ class state_file {
   }
   state_file(const state_file&) = delete;
   state_file& operator=(const state_file&) = delete;
+  // Again, where a pool has cut it.
+  void lengthen() const {
+    if (::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) throw std::runtime_error{"no file in memory"};
+  }
   [[nodiscard]] std::byte* at() const { return at_; }
   [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
 

@@ -18,8 +18,8 @@
 // wait for its end. Read sections (`pool.read`) run beside each other, in any process and thread, and see whole
 // transactions: none begins or ends within one. Who reads without a section or a transaction of its own sees what is
 // being written. A process that is killed in a transaction takes nothing with it: whoever comes next takes back what it
-// had done. (A pool with the promise of a machine, on a file that is not memory itself, has one process that writes, or
-// several that read.)
+// had done. (A pool with the promise of a machine, on a file that is not memory itself, and a batched one have one
+// process that writes, or several that read.)
 //
 // pool is movable, not copyable; transact, read, root and info may be called from any thread. Errors: bad_file for a
 // file that is no sound pool, or that others have for longer than one wants to wait; out_of_memory for a full disk or
@@ -49,6 +49,9 @@ enum class pool_promise : std::uint8_t {
   process,  // the end of its process, at any instruction. Nothing is flushed; if the machine goes down, the pool may be
             // torn: make it anew from its source then
   machine,  // also the machine's: each transaction waits for the device, or for the persistence domain
+  batched,  // the end of its process at once, and the machine's after a while: the device is waited for every
+            // `sync_every`, for all transactions since. A machine that goes down takes back the last of them, whole
+            // ones
 };
 // Whether a pool may be written, and beside whom.
 enum class pool_access : std::uint8_t {
@@ -61,6 +64,8 @@ struct pool_options {
   // How far it may grow. Addresses, and 1/2048 of it in holes of the file, are taken at once; a multiple of 16 KiB.
   std::uint64_t most_bytes = std::uint64_t{64} << 30;
   pool_promise promise = pool_promise::process;
+  // Of batched: how long a complete transaction may wait for the device. Up to an hour; 0: until pool::sync.
+  std::chrono::milliseconds sync_every{10};
 };
 
 // What a pool is, and what its opening found.
@@ -76,10 +81,12 @@ struct pool_info {
   std::uint64_t transactions = 0;  // that have changed it, aborted ones with changes included
   pool_promise promise = pool_promise::process;
   std::string medium;     // "page cache", "DAX", "file system in memory"
-  std::string primitive;  // how bytes are brought where they stay: "none", "msync", "clwb", ...
+  std::string primitive;  // how bytes are brought where they stay: "none", "fdatasync", "clwb", ...
   // Opening it found a transaction that its writer had not completed, and took it back: so many ranges, so many bytes.
   std::uint64_t restored_ranges = 0;
   std::uint64_t restored_bytes = 0;
+  // Or so many complete transactions, which were in its log alone.
+  std::uint64_t replayed_transactions = 0;
   // A root: its name, where its object is, and what it was stored as.
   struct root {
     std::string name;
@@ -174,12 +181,12 @@ class transaction {
   transaction& operator=(const transaction&) = delete;
 
   // All that it did stays. Throws out_of_memory where the disk has no room for the log, bad_file where the device
-  // fails. cost: by promise: process, some 10 ns a range and object; machine, two fences, three where it made or
-  // destroyed objects.
+  // fails. cost: by promise: process, some 10 ns a range and object; batched, a copy of what has changed, by a system
+  // call; machine, that and one wait for the device, or on DAX two fences, three where it made or destroyed objects.
   void commit();
 
   // Bytes that the caller is about to change; they must lie in the pool. What the transaction has made need not be
-  // snapshotted. Throws as commit does. cost: a copy; with the machine's promise a fence.
+  // snapshotted. Throws as commit does. cost: a copy; with the machine's promise on DAX a fence.
   void snapshot(const void* at, std::size_t bytes);
   // The same of an object, which it returns. cost: as snapshot.
   template <class T>
@@ -308,6 +315,9 @@ class pool {
     const read_section within{*this};
     return std::invoke(std::forward<Body>(body));
   }
+  // Of a batched pool: waits until the device has all transactions that are complete. Nothing where each has waited.
+  // Throws bad_argument where the promise is a process's, bad_file where the device fails. cost: a wait for the device.
+  void sync();
 
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
