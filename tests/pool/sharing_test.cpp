@@ -558,7 +558,7 @@ TEST_F(pool_sharing, one_with_a_redo_log_is_its_writers_alone) {
   EXPECT_FALSE(writer.info().is_shared);
   for (const pool_access access : {pool_access::write, pool_access::read}) {
     process other{[&] {
-      return error_of(errc::bad_file, [&] { (void)pool::open(path, access); }).find("open alone") != std::string::npos;
+      return error_of(errc::bad_file, [&] { (void)pool::open(path, access); }).find("is in use") != std::string::npos;
     }};
     EXPECT_TRUE(other.wait()) << static_cast<int>(access);
   }
