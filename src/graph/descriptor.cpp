@@ -253,13 +253,14 @@ void layout_builder::pointer(std::size_t offset, const type_descriptor& target) 
   }
 }
 
-void layout_builder::array(std::size_t offset, const type_descriptor& block, bool terminated) {
+void layout_builder::array(std::size_t offset, const type_descriptor& block, bool terminated, bool in_pool) {
   value(offset, 24);
   into_.mask[offset / 8] = 3;
   into_.mask[offset / 8 + 1] = block.kind == object_kind::data_block ? 0 : 1;
   into_.has_containers = true;
   ops_.push_back({.kind = op_kind::array,
                   .terminated = terminated,
+                  .in_pool = in_pool,
                   .offset = static_cast<std::uint32_t>(offset),
                   .target = &block});
 }

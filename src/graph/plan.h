@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -126,6 +127,14 @@ class graph_plan {
   // As a message has it: offsets for pointers, and zeroes for what is no value. pre: not in place.
   void write_image(std::byte* to) const;
 
+  // Writes each object, and each block of a container, to memory of its own: place(bytes, alignment) gives it, in the
+  // order of the copy. What a pool's container has there is its own, what another one has is not. Returns where the
+  // first root lies. Throws what place throws, before anything is written. pre: not in place, no values. cost: 8 bytes
+  // for each 8 of the copy, meanwhile.
+  std::byte* scatter(const std::function<std::byte*(std::uint64_t, std::uint32_t)>& place) const;
+  // Of each run: a type may come more than once.
+  void visit_types(const std::function<void(const type_descriptor&)>& visit) const;
+
   // The values of the graph: bytes of all, and writing them.
   [[nodiscard]] bool has_values() const noexcept { return values_.size() != 0; }
   [[nodiscard]] std::uint64_t value_bytes() const noexcept { return value_bytes_; }
@@ -165,6 +174,7 @@ class graph_plan {
   template <bool Checked>
   void discover_with(const graph_root* roots, std::size_t count, copy_map map);
   struct writer;
+  struct scattering;
   template <class Write>
   void write_runs(std::byte* to, Write write_run) const;
 

@@ -37,8 +37,8 @@ inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
 inline constexpr std::uint64_t pool_log_bytes = 65536;  // of an undo log, and the least of a redo log
 inline constexpr std::uint64_t most_pool_log_bytes = std::uint64_t{1} << 22;
-// Of an undo log the end is where those meet who have the pool open (sharing.h). It means nothing to who opens a pool
-// that nobody has, and holds entries only where a build that did not share pools has written them.
+// The end of an undo log's first part is where those meet who have the pool open (sharing.h). It means nothing to who
+// opens a pool that nobody has, and holds entries only where a build that did not share pools has written them.
 inline constexpr std::uint64_t pool_area_bytes = 16384;
 inline constexpr std::uint64_t pool_area_offset = pool_log_offset + pool_log_bytes - pool_area_bytes;
 inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;

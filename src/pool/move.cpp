@@ -53,7 +53,7 @@ void pool_file::end_move(std::uint64_t to) {
 }
 
 void pool_file::share() {
-  const pool_company as = company_for(access_);
+  const pool_company as = company_for(access_, static_cast<pool_promise>(header().promise));
   if (as != pool_company::alone) come_in(as);
 }
 
@@ -105,6 +105,7 @@ void open_pool::move(const std::vector<pool_type>& types) {
   const auto begun = std::chrono::steady_clock::now();
   const std::uint64_t from = file_.home();
   const std::vector<relocation::start> starts = find_starts(types);
+  if (file_.is_redo()) redo_.checkpoint();  // what its records say would be older than what is moved
   std::uint64_t bytes = 0;
   if (file_.is_moving()) bytes = move_pointers(starts, file_.moving_to());
   const auto here = reinterpret_cast<std::uintptr_t>(file_.base());

@@ -30,10 +30,9 @@ open_pool::open_pool(pool_file file)
     sharing_.enter(false, false, 0);
     read_again();
   }
-  if (!file_.may_write() || !file_.is_moved()) file_.leave_gate();
-  if (!file_.may_write()) return;
   const std::chrono::milliseconds every{file_.header().sync_every_ms};
-  if (file_.promise() == pool_promise::batched && every.count() != 0) batched_.start(redo_, every);
+  if (file_.may_write() && file_.promise() == pool_promise::batched && every.count() != 0) batched_.start(redo_, every);
+  if (!file_.may_write() || !file_.is_moved()) file_.leave_gate();
 }
 
 open_pool::~open_pool() {
@@ -98,6 +97,7 @@ std::size_t open_pool::begin() {
   std::unique_lock guard{sharing_};
   check_device();
   if (levels_.empty() && is_behind()) catch_up();
+  if (checks_ != nullptr) checks_->begin_level();
   levels_.push_back({log_.here(), heap_.here()});
   guard.release();
   return levels_.size();
@@ -107,8 +107,9 @@ void open_pool::check_level(std::size_t level) const {
   SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
 }
 
-void open_pool::leave() noexcept {
+void open_pool::leave(bool is_kept) noexcept {
   levels_.pop_back();
+  if (checks_ != nullptr) checks_->end_level(is_kept);
   if (levels_.empty()) {
     sharing_.set_chunks(file_.chunks());
     seen_changes_ = sharing_.changes();
@@ -122,8 +123,19 @@ void open_pool::end_outermost() noexcept {
   changed_.clear();
 }
 
+void open_pool::check_writes() {
+  const std::lock_guard guard{sharing_};
+  if (!levels_.empty() || !file_.may_write())
+    throw_error(errc::bad_argument, fmt::format("pool {}: stores are checked in a pool that is open for writing, from "
+                                                "between two transactions on",
+                                                file_.path()));
+  if (checks_ == nullptr) checks_ = std::make_unique<write_check>(file_);
+}
+
 void open_pool::commit(std::size_t level, bool& is_complete) {
   check_level(level);
+  if (checks_ != nullptr) checks_->expect_covered();
+  const write_check::engine_part part{checks_.get()};
   if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
     publish();
     if (file_.is_redo()) {
@@ -133,7 +145,7 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
     }
   }
   is_complete = true;
-  leave();
+  leave(true);
 }
 
 void open_pool::complete_in_place(bool& is_complete) {
@@ -149,7 +161,7 @@ void open_pool::complete_in_place(bool& is_complete) {
     file_.persist().fence(pool_step::end);
   } catch (...) {
     end_outermost();
-    leave();
+    leave(true);
     throw;
   }
   end_outermost();
@@ -218,9 +230,13 @@ void open_pool::flush_changes(pool_step step) {
 
 void open_pool::abort(std::size_t level) noexcept {
   check_level(level);
+  const write_check::engine_part part{checks_.get()};
   const level_start from = levels_.back();
   log_.restore(from.log);
   heap_.undo(from.heap);
+  if (checks_ != nullptr)
+    checks_->bring_back(
+        [&](const std::byte* at, std::size_t bytes) { changed_.push_back({file_.offset_of(at), bytes}); });
   if (level == 1) {
     if (file_.is_redo()) {
       log_.begin_anew();
@@ -236,7 +252,7 @@ void open_pool::abort(std::size_t level) noexcept {
     }
     end_outermost();
   }
-  leave();
+  leave(false);
 }
 
 // --- what a transaction does ---
@@ -254,6 +270,8 @@ void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
     throw_error(errc::bad_address,
                 fmt::format("pool {}: {} bytes at {} do not lie in it; snapshot objects of this pool", file_.path(),
                             bytes, at));
+  const write_check::engine_part part{checks_.get()};
+  if (checks_ != nullptr) checks_->cover(at, bytes);
   const level_start& from = levels_.back();
   if (bytes == 0 || heap_.is_fresh(from.heap, at, bytes) || log_.has(from.log, offset, bytes)) return;
   keep(offset, bytes);
@@ -261,11 +279,15 @@ void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
 
 void* open_pool::allocate(std::size_t level, std::size_t bytes, std::size_t alignment) {
   check_level(level);
-  return heap_.take(bytes, alignment);
+  const write_check::engine_part part{checks_.get()};
+  void* const made = heap_.take(bytes, alignment);
+  if (checks_ != nullptr) checks_->cover(made, bytes);
+  return made;
 }
 
 void open_pool::destroy(std::size_t level, void* object) {
   check_level(level);
+  const write_check::engine_part part{checks_.get()};
   if (object != nullptr) heap_.give_back(object);
 }
 

@@ -26,6 +26,7 @@
 #include "pool/relocation.h"
 #include "pool/sharing.h"
 #include "pool/undo_log.h"
+#include "pool/write_check.h"
 
 #include <situ/pool/pool.h>
 
@@ -33,12 +34,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace situ::detail {
+
+class reachability;
 
 class open_pool {
  public:
@@ -64,6 +69,9 @@ class open_pool {
   void snapshot(std::size_t level, const void* at, std::size_t bytes);
   [[nodiscard]] void* allocate(std::size_t level, std::size_t bytes, std::size_t alignment);
   void destroy(std::size_t level, void* object);
+  [[nodiscard]] bool unlink(std::size_t level, std::string_view name);
+  // Copies a graph of ordinary memory; where its root lies.
+  [[nodiscard]] void* persist(std::size_t level, graph_root root);
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
 
   void begin_reading(pool_section& within);
@@ -73,6 +81,10 @@ class open_pool {
   void sync();
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
+  [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);
+  [[nodiscard]] pool_collected collect(std::span<const pool_type> types, std::uint64_t most_blocks);
+  // From now on. pre: no transaction is under way.
+  void check_writes();
   void for_each_block(const std::function<void(void*, std::size_t)>& visit);
 
  private:
@@ -82,9 +94,10 @@ class open_pool {
   };
 
   void recover();
+  void replay();
   // What other processes have done since (follow_others.cpp): for who has just locked it to write, to read.
   [[nodiscard]] bool is_behind() const noexcept {
-    if (file_.is_redo()) return false;  // nobody else has it
+    if (file_.is_redo()) return false;  // who writes it is alone
     return !log_.is_current() || sharing_.is_torn() || sharing_.changes() != seen_changes_ ||
            sharing_.chunks() != file_.chunks();
   }
@@ -96,8 +109,8 @@ class open_pool {
   void move(const std::vector<pool_type>& types);
   [[nodiscard]] std::vector<relocation::start> find_starts(const std::vector<pool_type>& types) const;
   std::uint64_t move_pointers(const std::vector<relocation::start>& starts, std::uint64_t to);
-  // The last thing that a transaction does.
-  void leave() noexcept;
+  // The last thing that a level does. is_kept: it was not taken back.
+  void leave(bool is_kept) noexcept;
   // A read section for as long as something of the pool's own is looked at.
   class looking {
    public:
@@ -110,7 +123,7 @@ class open_pool {
     open_pool& at_;
     pool_section within_;
   };
-  void replay();
+  void reach_from_roots(std::span<const pool_type> types, reachability& into);
   void check_level(std::size_t level) const;
   void keep(std::uint64_t offset, std::uint64_t bytes);
   void publish();
@@ -149,6 +162,7 @@ class open_pool {
   std::vector<pool_file::page_range> private_pages_;
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;
+  std::unique_ptr<write_check> checks_;  // null: stores are not checked
 };
 
 }  // namespace situ::detail

@@ -75,6 +75,7 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && done.bytes > most.rlim_cur)
     throw_no_room(to, copy.descriptor(), done.bytes, EFBIG);
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
+  // A redo log goes on there.
   if (header_of_pool(from).version == pool_version) clear_area(copy.descriptor(), to);
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);

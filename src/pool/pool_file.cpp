@@ -219,7 +219,7 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   header.base = map_anywhere(pool_reach(options.most_bytes, log_bytes_), overrides);
   home_ = header.base;
   persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
-  come_in(company_for(pool_access::write));
+  come_in(company_for(pool_access::write, options.promise));
   persist_.record_to(overrides.recorder);
   write_state(chunks);
   *at<std::uint64_t>(pool_sequence_offset) = seal(1, salt_);
@@ -272,9 +272,9 @@ pool_header pool_file::read_header(std::uint64_t file_bytes) {
   }
   check_header(header, file_bytes);
   home_ = header.base;
-  is_redo_ = header.version == pool_version_redo;
-  log_bytes_ = log_bytes_of(header);
   constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
+  log_bytes_ = log_bytes_of(header);
+  is_redo_ = header.version == pool_version_redo;
   const std::uint64_t reach = pool_reach(header.most_bytes, log_bytes_);
   const bool is_apart = moving_to_ >= home_ + reach || home_ >= moving_to_ + reach;
   if (is_moving_ && (moving_to_ == 0 || moving_to_ > address_end - reach || !is_apart))
@@ -293,13 +293,12 @@ void pool_file::open_for_writer(const pool_header& header, const pool_opening& h
   try {
     map_for_writer(moving_to(), reach, overrides);
   } catch (const error&) {
-    // Where the log is a redo log, pages are this process's own, and so would be what is moved.
-    if (how.types.empty() || is_redo_) throw;
+    if (how.types.empty()) throw;
     map_anywhere(reach, overrides);
   }
   const auto promise = static_cast<pool_promise>(header.promise);
   persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), promise, is_redo_, path_);
-  come_in(is_moved() ? pool_company::alone : company_for(how.access));
+  come_in(is_moved() ? pool_company::alone : company_for(how.access, promise));
 }
 
 pool_file pool_file::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
@@ -323,24 +322,24 @@ pool_file pool_file::open(const std::string& path, const pool_opening& how, cons
   // Who has it open may have made it longer meanwhile.
   if (::fstat(descriptor, &status) != 0) throw_refused(path, std::strerror(errno));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  opened.most_log_bytes_ = overrides.most_log_bytes;
   const pool_header header = opened.read_header(file_bytes);
   if (may_write) {
     opened.open_for_writer(header, how, overrides);
   } else {
     opened.map_for_reader(header, file_bytes);
     opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()),
-                           static_cast<pool_promise>(header.promise), false, path);
+                           static_cast<pool_promise>(header.promise), opened.is_redo_, path);
   }
-  opened.most_log_bytes_ = overrides.most_log_bytes;
   opened.persist_.record_to(overrides.recorder);
   return opened;
 }
 
 // --- who else has it ---
 
-pool_company pool_file::company_for(pool_access access) const noexcept {
-  // Where there is a redo log, who writes has pages that others do not see.
-  const bool is_shared = !is_redo_;
+pool_company pool_file::company_for(pool_access access, pool_promise promise) const noexcept {
+  // Where a device is waited for, who writes has pages that others do not see as he does.
+  const bool is_shared = !is_redo_ && (promise == pool_promise::process || persist_.medium() == pool_medium::dax);
   if (access == pool_access::read) return is_shared && is_writable_ ? pool_company::reading : pool_company::still;
   return is_shared && access == pool_access::write ? pool_company::writing : pool_company::alone;
 }
@@ -366,12 +365,12 @@ void pool_file::refuse(pool_openers::refusal why) const {
     case pool_openers::refusal::is_written:
       throw_refused(path_, fmt::format("is in use: a writer has it open{}, and this process could only read what stays "
                                        "as it is, since it may not write the file, has other things at the pool's "
-                                       "addresses, or the pool is one with a redo log; wait until it is closed",
+                                       "addresses, or the pool is one that msync makes stay; wait until it is closed",
                                        who));
     case pool_openers::refusal::is_still:
       throw_refused(path_,
                     "is in use: a reader that cannot follow a writer has it open (it may not write the file, has "
-                    "other things at the pool's addresses, or the pool is one with a redo log); wait until "
+                    "other things at the pool's addresses, or the pool is one that msync makes stay); wait until "
                     "it is closed");
     default:
       throw_refused(path_, fmt::format("is in use: others have it open{}; wait until it is closed, or share it "
@@ -446,7 +445,7 @@ void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const po
 void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_bytes) {
   persist_.attach(descriptor_, nullptr, medium_of(descriptor_, is_on_dax(descriptor_)), pool_promise::process, false,
                   path_);
-  pool_company as = company_for(pool_access::read);
+  pool_company as = company_for(pool_access::read, static_cast<pool_promise>(header.promise));
   void* const wanted = reinterpret_cast<void*>(header.base);
   std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes, log_bytes_) : file_bytes;
   void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);

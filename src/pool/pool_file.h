@@ -87,9 +87,6 @@ class pool_file {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
   }
 
-  // How long the heap is, as the file has it; throws bad_file. As another opener has said.
-  void read_state();
-  void set_chunks(std::uint32_t chunks) noexcept { chunks_ = chunks; }
   // What lies behind the heap: room up to an offset in the file, or nothing. lengthen throws out_of_memory.
   void lengthen(std::uint64_t to);
   void cut() const noexcept;
@@ -97,6 +94,9 @@ class pool_file {
   // Of the file, past this process's own pages. False where it ends before, or cannot be read.
   [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept;
 
+  // How long the heap is, as the file has it; throws bad_file. As another opener has said.
+  void read_state();
+  void set_chunks(std::uint32_t chunks) noexcept { chunks_ = chunks; }
   // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
   // refused who it is.
   void settle();
@@ -134,7 +134,7 @@ class pool_file {
 
  private:
   pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);
-  [[nodiscard]] pool_company company_for(pool_access access) const noexcept;
+  [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
   void come_in(pool_company as);
   [[noreturn]] void refuse(pool_openers::refusal why) const;
   void map_for_reader(const pool_header& header, std::uint64_t file_bytes);

@@ -70,6 +70,7 @@ void open_pool::set_root(std::size_t level, std::string_view name, const void* o
                               "several objects",
                               file_.path(), pool_root_count));
   }
+  const write_check::engine_part part{checks_.get()};
   keep(file_.offset_of(at), sizeof *at);
   pool_root_record next{};
   if (object != nullptr) {

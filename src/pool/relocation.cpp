@@ -80,7 +80,7 @@ void relocation::refuse(const pool_heap::place& block, std::uint64_t within, std
         errc::bad_file,
         fmt::format("pool {}, byte {}: a block is reached as {} and as {}, so its pointers cannot be made right at "
                     "other addresses; open the pool in a process in which {:#x} is free",
-                    file_.path(), block.offset, type_table[known]->name, type.name, file_.home()));
+                    file_.path(), block.offset, types_[known]->name, type.name, file_.home()));
   throw_error(errc::not_supported,
               fmt::format("pool {}: its addresses are taken, and objects of {}, which derives from "
                           "situ::object, cannot be opened at others; open it in a process in which "
@@ -109,6 +109,8 @@ void relocation::settle_note() {
     refuse(block, within, known, type);
   }
   known = type.index;
+  if (types_.size() <= type.index) types_.resize(type.index + std::size_t{1});
+  types_[type.index] = &type;
   to_visit_[block.first][block.index / 64] |= std::uint64_t{1} << block.index % 64;
   if (is_queued_[block.first]) return;
   is_queued_[block.first] = true;
@@ -147,7 +149,7 @@ void relocation::visit_run(std::uint32_t first) {
 
 void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
   const pool_heap::place block = heap_.block_of(first, index);
-  const type_descriptor& type = *type_table[found_as_[blocks_before_[first] + index]];
+  const type_descriptor& type = *types_[found_as_[blocks_before_[first] + index]];
   if (!heap_.is_live(block)) return;  // what leads here leads to no object
   visited_bytes_ += block.bytes;
   if (type.pointers.empty() && type.others.empty() && type.kind != object_kind::pointer_block) return;
@@ -180,29 +182,27 @@ void relocation::move_ops(std::byte* object, const std::vector<op>& ops) {
 
 // Elements that are gone are zeroes, so the whole block is walked, as any other; data is not.
 void relocation::move_elements(std::byte* word, const type_descriptor& block) {
-  std::uint64_t offset = 0;
   if (block.kind == object_kind::data_block) {
-    (void)move_word(word, offset);
+    (void)move_word(word);
   } else {
     move_pointer(word, block.kind == object_kind::object_block ? *block.element : block);
   }
 }
 
 void relocation::move_pointer(std::byte* word, const type_descriptor& target) {
-  std::uint64_t offset = 0;
-  if (move_word(word, offset)) note({offset, &target});
+  if (const std::uint64_t offset = move_word(word); offset != 0) note({offset, &target});
 }
 
-bool relocation::move_word(std::byte* word, std::uint64_t& offset) const noexcept {
+std::uint64_t relocation::move_word(std::byte* word) const {
   std::uint64_t value = 0;
   std::memcpy(&value, word, sizeof value);
-  if (value == 0) return false;
-  offset = value - file_.home();
+  if (value == 0) return 0;
+  std::uint64_t offset = value - file_.home();
   if (offset >= file_.end()) offset = value - file_.moving_to();  // out of the pool where it is not being moved
-  if (offset < file_.heap_offset() || offset >= file_.end()) return false;
+  if (offset < file_.heap_offset() || offset >= file_.end()) return 0;
   const std::uint64_t moved = to_ + offset;
   if (moved != value) std::memcpy(word, &moved, sizeof moved);  // one store: a crash leaves either
-  return true;
+  return offset;
 }
 
 }  // namespace situ::detail

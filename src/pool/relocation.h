@@ -55,8 +55,8 @@ class relocation {
   void move_ops(std::byte* object, const std::vector<op>& ops);
   void move_elements(std::byte* word, const type_descriptor& block);
   void move_pointer(std::byte* word, const type_descriptor& target);
-  // False where it does not lead into the pool; else where it leads, in the file.
-  bool move_word(std::byte* word, std::uint64_t& offset) const noexcept;
+  // Where it leads, as an offset; 0 where it does not lead into the pool.
+  std::uint64_t move_word(std::byte* word) const;
   void make_table();
   [[noreturn]] void refuse(const pool_heap::place& block, std::uint64_t within, std::uint16_t known,
                            const type_descriptor& type) const;
@@ -65,6 +65,7 @@ class relocation {
   pool_heap& heap_;
   // By block, what it was found as: the index of a type, 0 for not at all.
   std::vector<std::uint16_t> found_as_;
+  std::vector<const type_descriptor*> types_;  // by index, where there were some
   // By the first chunk of a run:
   std::vector<std::uint64_t> blocks_before_;             // in found_as_
   std::vector<std::array<std::uint64_t, 16>> to_visit_;  // a bit for each block

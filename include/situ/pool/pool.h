@@ -18,8 +18,8 @@
 // wait for its end. Read sections (`pool.read`) run beside each other, in any process and thread, and see whole
 // transactions: none begins or ends within one. Who reads without a section or a transaction of its own sees what is
 // being written. A process that is killed in a transaction takes nothing with it: whoever comes next takes back what it
-// had done. (A pool with the promise of a machine, on a file that is not memory itself, and a batched one have one
-// process that writes, or several that read.)
+// had done. (A pool with the promise of a machine, on a file that is not memory itself, has one process that writes, or
+// several that read.)
 //
 // pool is movable, not copyable; transact, read, root and info may be called from any thread. Errors: bad_file for a
 // file that is no sound pool, or that others have for longer than one wants to wait; out_of_memory for a full disk or
@@ -29,6 +29,7 @@
 
 #include <situ/base/units.h>
 #include <situ/graph/describe.h>
+#include <situ/graph/detail/arena.h>
 
 #include <chrono>
 #include <cstddef>
@@ -36,6 +37,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -66,6 +68,8 @@ struct pool_options {
   pool_promise promise = pool_promise::process;
   // Of batched: how long a complete transaction may wait for the device. Up to an hour; 0: until pool::sync.
   std::chrono::milliseconds sync_every{10};
+  // Of this opening, as pool::check_writes.
+  bool checked = false;
 };
 
 // What a pool is, and what its opening found.
@@ -102,8 +106,21 @@ struct pool_findings {
   std::uint64_t blocks = 0;  // that are allocated
   std::uint64_t block_bytes = 0;
   std::uint64_t slabs = 0;
+  // Where the types of all roots were given: blocks that none of them reaches, and pointers that lead to no object.
+  std::uint64_t unreached_blocks = 0;
+  std::uint64_t unreached_bytes = 0;
+  std::uint64_t stray_pointers = 0;
   std::vector<std::string> damage;  // each with its offset; empty: sound
   std::vector<std::string> notes;   // what a crash may leave and the next opening for writing mends
+};
+
+// What a collection found and did.
+struct pool_collected {
+  std::uint64_t kept_blocks = 0;  // that roots reach
+  std::uint64_t kept_bytes = 0;
+  std::uint64_t freed_blocks = 0;
+  std::uint64_t freed_bytes = 0;
+  std::uint64_t left_blocks = 0;  // that nothing reaches and that are yet to be freed
 };
 
 class pool;
@@ -145,6 +162,10 @@ template <class T>
   static_assert(check_class<T>());
   return {&descriptor_of<T>(), type_name<T>(), sizeof(T)};
 }
+
+// What a copy of an object in a pool may be used as: a class with a destructor has containers that are not the pool's.
+template <class T>
+using persisted = std::conditional_t<std::is_trivially_destructible_v<T>, T, const T>;
 
 }  // namespace detail
 
@@ -234,14 +255,28 @@ class transaction {
   // for what is not the start of a live block of the pool. cost: some 20 ns.
   void destroy(void* object);
 
+  // A copy in the pool of all that `object` reaches, with its shape: shared objects once, cycles and all. The graph
+  // lies in ordinary memory (or in any pool), is only read, and may hold what situ::clone copies but standard
+  // containers and strings (not_supported); what is situ::transient is zero. Containers of situ in the copy are to be
+  // read: what they grew into would be outside the pool. Each object, and each block of a container, is a block of the
+  // pool's. Throws also what situ::clone does. cost: that, and some 30 ns an object; 8 bytes for each 8 meanwhile.
+  template <class T>
+  [[nodiscard]] detail::persisted<T>* persist(const T& object) {
+    return static_cast<detail::persisted<T>*>(persist_graph(detail::root_of(&object)));
+  }
+
   // Roots by name: at most 64, names of at most 31 bytes. null takes the root away. Throws bad_argument. cost: a look
   // through the names, and a snapshot.
   template <class T>
   void set_root(std::string_view name, T* object) {
-    set_root_object(name, object, detail::pool_type_of<T>());
+    set_root_object(name, object, detail::pool_type_of<std::remove_const_t<T>>());
   }
+  // Takes a root away, and leaves what it leads to: to `pool::collect`, unless another root reaches it. Whether there
+  // was one. cost: as set_root.
+  bool unlink(std::string_view name);
 
  private:
+  [[nodiscard]] void* persist_graph(const detail::graph_root& root);
   void set_root_object(std::string_view name, const void* object, const detail::pool_type& type);
   [[noreturn]] static void throw_too_many(std::size_t count, std::size_t bytes);
 
@@ -291,7 +326,21 @@ class pool {
   // or its type had another layout then. cost: a look through the names; for a type's first use, its description.
   template <class T>
   [[nodiscard]] T* root(std::string_view name) const {
-    return static_cast<T*>(root_object(name, detail::pool_type_of<T>()));
+    static_assert(std::is_trivially_destructible_v<T> || std::is_const_v<T>,
+                  "situ: objects of this class were copied into the pool by `persist`, and have containers that are "
+                  "not the pool's: ask for a root<const T>");
+    return static_cast<T*>(root_object(name, detail::pool_type_of<std::remove_const_t<T>>()));
+  }
+
+  // Copies a graph into the pool and makes it a root, in a transaction of its own: until that is complete, what was
+  // there before. cost: as transaction::persist, and a commit.
+  template <class T>
+  detail::persisted<T>* persist(std::string_view name, const T& object) {
+    return transact([&](transaction& t) {
+      detail::persisted<T>* const copy = t.persist(object);
+      t.set_root(name, copy);
+      return copy;
+    });
   }
 
   // Runs body(transaction&) and commits; what it throws aborts the transaction, and is thrown on. cost: as
@@ -309,20 +358,45 @@ class pool {
     }
   }
 
+  // Of a batched pool: waits until the device has all transactions that are complete. Nothing where each has waited.
+  // Throws bad_argument where the promise is a process's, bad_file where the device fails. cost: a wait for the device.
+  void sync();
   // Runs body() in a read section, and returns what it returns. cost: as read_section's.
   template <class Body>
   decltype(auto) read(Body&& body) const {
     const read_section within{*this};
     return std::invoke(std::forward<Body>(body));
   }
-  // Of a batched pool: waits until the device has all transactions that are complete. Nothing where each has waited.
-  // Throws bad_argument where the promise is a process's, bad_file where the device fails. cost: a wait for the device.
-  void sync();
 
+  // Finds stores to its objects that no snapshot keeps, from now on, for tests: `commit` of a transaction that has made
+  // some throws bad_argument, with each one's object and the line of the program (by its debug information), and all of
+  // it is taken back, those stores, too. Where they are made outside of transactions, the next transaction's beginning
+  // throws. System calls that are to write into its objects fail meanwhile. x86-64 (else not_supported); at most 16
+  // pools. pre: open for writing, between two transactions. cost: two signals a store, some microseconds.
+  void check_writes();
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own. cost: reading the head of each slab.
   [[nodiscard]] pool_findings check() const;
+  // And at what all roots reach, which are objects of these types: what nothing reaches any more (a leak, or what
+  // `collect` would free), and pointers that lead to no object, the first of which are notes. Throws bad_argument where
+  // a root has another type. cost: walking all objects; two bytes for each block.
+  template <class... Types>
+    requires(sizeof...(Types) != 0)
+  [[nodiscard]] pool_findings check() const {
+    const detail::pool_type types[] = {detail::pool_type_of<std::remove_const_t<Types>>()...};
+    return check_all(types);
+  }
+  // Frees what no root reaches, at most so many blocks; roots are objects of these types. It is a transaction: a crash
+  // leaves all or none of it, and those of other threads wait. Pointers that the program itself holds do not count.
+  // Throws bad_argument where a root has another type, and within a transaction. cost: walking all objects, two bytes
+  // for each block, and destroying.
+  template <class... Types>
+  pool_collected collect(std::uint64_t most_blocks = ~std::uint64_t{0}) {
+    static_assert(sizeof...(Types) != 0, "situ: collect<A, B, ...>() needs the types of all roots");
+    const detail::pool_type types[] = {detail::pool_type_of<std::remove_const_t<Types>>()...};
+    return collect_blocks(types, most_blocks);
+  }
   // Calls visit(block, bytes) for each allocated block, by rising address. cost: as check.
   void for_each_block(const std::function<void(void*, std::size_t)>& visit) const;
 
@@ -331,6 +405,8 @@ class pool {
   friend class read_section;
   friend class detail::open_pool;
   explicit pool(std::unique_ptr<detail::open_pool> core) noexcept;
+  [[nodiscard]] pool_findings check_all(std::span<const detail::pool_type> types) const;
+  pool_collected collect_blocks(std::span<const detail::pool_type> types, std::uint64_t most_blocks);
   [[nodiscard]] void* root_object(std::string_view name, const detail::pool_type& type) const;
 
   std::unique_ptr<detail::open_pool> core_;

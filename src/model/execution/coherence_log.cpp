@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/execution/source_lines.h"
+#include "base/source_lines.h"
 #include "model/execution/stacks.h"
 
 namespace situ::model {
@@ -53,7 +53,7 @@ std::string coherence_log::text() const {
   for (std::size_t i = 0; i < shown; ++i)
     for (const std::uintptr_t at : {all[i]->first.at, all[i]->first.other_at})
       if (at != 0) code.push_back(at - 1);
-  const lines known = source_lines(code);
+  const lines known = detail::source_lines(code);
   for (std::size_t i = 0; i < shown; ++i) made += line_of(all[i]->count, all[i]->first, known);
   if (all.size() > most_lines) made += fmt::format("  and {} more\n", all.size() - most_lines);
   return made;

@@ -44,6 +44,7 @@ struct value_functions {
 struct op {
   op_kind kind = op_kind::pointer;
   bool terminated = false;                  // array: one element more than its count says, which is zero
+  bool in_pool = false;                     // array: of a pool's container
   std::uint32_t offset = 0;                 // within the object, bytes
   std::uint32_t bytes = 0;                  // transient
   const type_descriptor* target = nullptr;  // pointer: what it points to. array: the block of its elements

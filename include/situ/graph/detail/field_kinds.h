@@ -45,6 +45,12 @@ struct container_element<string> {
 };
 template <class T>
 concept container = requires { typename container_element<T>::type; };
+// Whether an element more than it counts lies behind its elements: a zero.
+template <class T>
+inline constexpr bool is_terminated = std::is_same_v<T, string>;
+// Whether it is one of a pool's (pool/pool_vector.h), whose elements lie in a block of their own.
+template <class T>
+inline constexpr bool is_pool_container = false;
 
 template <class T>
 struct sum_alternatives {};  // optional: nothing, or T

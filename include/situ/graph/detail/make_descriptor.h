@@ -31,7 +31,7 @@ class layout_builder {
         bools_{cases.bools[alternative]},
         values_{cases.values[alternative]} {}
   void pointer(std::size_t offset, const type_descriptor& target);
-  void array(std::size_t offset, const type_descriptor& block, bool terminated);
+  void array(std::size_t offset, const type_descriptor& block, bool terminated, bool in_pool);
   void transient(std::size_t offset, std::size_t bytes);
   void copied_value(std::size_t offset, const value_functions& functions);
   void header(std::size_t offset, const type_descriptor& type) {
@@ -267,7 +267,7 @@ void describe_value(layout_builder to, std::size_t offset) {
   } else if constexpr (is_transient<T>) {
     to.transient(offset, sizeof(T));
   } else if constexpr (container<T>) {
-    to.array(offset, block_of<typename container_element<T>::type>(), std::is_same_v<T, string>);
+    to.array(offset, block_of<typename container_element<T>::type>(), is_terminated<T>, is_pool_container<T>);
   } else if constexpr (fixed<T>) {
     using element = std::remove_cv_t<typename fixed_array<T>::type>;
     for (std::size_t i = 0; i < fixed_array<T>::count; ++i) describe_part<element>(to, offset + i * sizeof(element));

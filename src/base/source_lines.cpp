@@ -1,4 +1,4 @@
-#include "model/execution/source_lines.h"
+#include "base/source_lines.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-namespace situ::model {
+namespace situ::detail {
 namespace {
 
 // Its standard output; empty where it cannot be run.
@@ -55,4 +55,4 @@ std::map<std::uintptr_t, std::string> source_lines(const std::vector<std::uintpt
   return found;
 }
 
-}  // namespace situ::model
+}  // namespace situ::detail
