@@ -121,11 +121,11 @@ void repair_log(image& of) {
     const bool is_undo = entry.kind == log_kind::undo;
     if (!is_undo && entry.kind != log_kind::link) return;
     const std::uint64_t room = of.size() - at - sizeof entry;
-    if (is_undo && (entry.bytes > room || log_entry::padded(entry.bytes) > room)) return;
+    if (is_undo && (entry.bytes > room || pad_to_word(entry.bytes) > room)) return;
     entry.check = entry.right_check(salt, sequence, of.data() + at + sizeof entry);
     write_at(of, at, entry);
     if (!is_undo && entry.offset >= of.size()) return;
-    at = is_undo ? at + sizeof entry + log_entry::padded(entry.bytes) : entry.offset;
+    at = is_undo ? at + sizeof entry + pad_to_word(entry.bytes) : entry.offset;
   }
 }
 

@@ -5,9 +5,12 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 using namespace situ_pool_test;
@@ -104,6 +107,19 @@ TEST_F(pool_files_command, a_copy_that_has_no_room_leaves_nothing) {
   EXPECT_EQ(full.exit_code, 1);
   EXPECT_THAT(full.text, HasSubstr("cannot be had: File too large"));
   EXPECT_EQ(files(), 1);
+}
+
+// The copy's log has all of it, also where pools without a redo log have their area.
+TEST_F(pool_files_command, a_copy_has_what_a_redo_log_holds) {
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    pool made = pool::create(in.file("batched"), {.most_bytes = 1 << 24, .promise = situ::pool_promise::batched});
+    for (std::uint64_t i = 0; i < 600; ++i) push(made, i);
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(writer, nullptr, 0);
+  ASSERT_EQ(run("copy " + in.file("batched") + " " + in.file("copy.pool")).exit_code, 0);
+  EXPECT_EQ(values("copy.pool").size(), 600);
 }
 
 TEST_F(pool_files_command, a_copy_is_whole_beside_one_that_writes) {

@@ -176,7 +176,7 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
     const std::byte* const now = base_ + unit * unit_;
     if (std::memcmp(before, now, unit_) == 0) return;
     // Where those meet who share the pool: the first opener sets it up, whatever it finds.
-    if (unit * unit_ - situ::detail::pool_area_offset < situ::detail::pool_area_bytes) return;
+    if (!is_private_ && unit * unit_ - situ::detail::pool_area_offset < situ::detail::pool_area_bytes) return;
     auto& versions = pending_[unit].versions;
     if (versions.empty()) versions.emplace_back(before, before + unit_);
     versions.emplace_back(now, now + unit_);

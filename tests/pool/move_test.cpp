@@ -146,6 +146,35 @@ TEST_F(pool_move, brings_all_that_roots_lead_to_along) {
   EXPECT_EQ(content_of(opened), content);
 }
 
+TEST_F(pool_move, brings_a_pool_with_a_redo_log_along_and_what_its_log_holds) {
+  const std::string path = in.file("batched");
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    pool made = pool::create(path, {.most_bytes = std::uint64_t{1} << 20, .promise = situ::pool_promise::batched});
+    fill(made, 300);
+    for (std::uint64_t i = 0; i < 5; ++i) push(made, i);
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(writer, nullptr, 0);
+  std::string expected;
+  std::uintptr_t at = 0;
+  {
+    const pool read = pool::open(path, pool_access::read);
+    expected = content_of(read);
+    at = read.info().base;
+    EXPECT_GT(read.info().replayed_transactions, 0);
+  }
+  {
+    const taken_address taken{at};
+    const pool moved = pool::open(path, with_types());
+    EXPECT_NE(moved.info().base, at);
+    EXPECT_EQ(content_of(moved), expected);
+  }
+  const pool opened = pool::open(path);
+  EXPECT_NE(opened.info().base, at);
+  EXPECT_EQ(content_of(opened), expected);
+}
+
 TEST_F(pool_move, is_done_only_where_it_has_to_be) { EXPECT_EQ(pool::open(in.file(), with_types()).info().base, base); }
 
 TEST_F(pool_move, wants_the_types_of_all_roots) {

@@ -552,6 +552,18 @@ TEST_F(pool_sharing, one_that_wants_it_alone_is_told_of_others) {
   EXPECT_TRUE(other.wait());
 }
 
+TEST_F(pool_sharing, one_with_a_redo_log_is_its_writers_alone) {
+  const std::string path = in.file("batched");
+  const pool writer = pool::create(path, {.most_bytes = 1 << 24, .promise = situ::pool_promise::batched});
+  EXPECT_FALSE(writer.info().is_shared);
+  for (const pool_access access : {pool_access::write, pool_access::read}) {
+    process other{[&] {
+      return error_of(errc::bad_file, [&] { (void)pool::open(path, access); }).find("is in use") != std::string::npos;
+    }};
+    EXPECT_TRUE(other.wait()) << static_cast<int>(access);
+  }
+}
+
 TEST_F(pool_sharing, what_stays_of_a_lock_in_the_file_means_nothing_to_the_first_opener) {
   std::vector<char> bytes = bytes_of(in.file());
   std::mt19937 random{5};
