@@ -73,6 +73,25 @@ void redo_log::apply(const std::byte* body, std::uint64_t bytes, std::uint64_t w
   }
 }
 
+// What looks like the head of a later record is enough to clear the rest: numbers of objects may, and then it is
+// cleared for nothing.
+void redo_log::forget_rest() {
+  std::vector<std::byte> rest(file_.map_offset() - here_);
+  if (!file_.read_bytes(here_, rest.data(), rest.size()))
+    throw_damaged(file_.path(), here_, "the log cannot be read to its end");
+  const std::uint64_t most_records = rest.size() / sizeof(redo_record) + 1;
+  std::uint64_t end = 0;
+  for (std::uint64_t at = 0; at + 8 <= rest.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, rest.data() + at, sizeof word);
+    if (word >= next_ && word - next_ <= most_records) end = at + 8;
+  }
+  if (end == 0) return;
+  std::fill_n(rest.begin(), end, std::byte{});
+  file_.persist().write(here_, rest.data(), end, pool_step::checkpoint_end);
+  file_.persist().fence(pool_step::checkpoint_end);
+}
+
 // --- appending ---
 
 bool redo_log::is_full() const noexcept {
@@ -88,6 +107,8 @@ void redo_log::append(const std::vector<pool_range>& ranges) {
     record_.resize(record_.size() + pad_to_word(each.bytes) - each.bytes);
   }
   const std::uint64_t body = record_.size() - sizeof(redo_record);
+  // Before the record is written, so that nothing fails after it. To write a range that has not changed does no harm.
+  dirty_.insert(dirty_.end(), ranges.begin(), ranges.end());
   // Behind each record there is room for the head of one that lies elsewhere.
   const bool fits = here_ + record_.size() + sizeof(redo_record) <= log_end();
   if (!fits) file_.lengthen(spill_offset() + body);
@@ -96,7 +117,6 @@ void redo_log::append(const std::vector<pool_range>& ranges) {
   has_spilled_ = !fits;
   here_ += fits ? record_.size() : sizeof(redo_record);
   ++next_;
-  dirty_.insert(dirty_.end(), ranges.begin(), ranges.end());
   if (file_.promise() == pool_promise::machine) synced_.store(next_, std::memory_order_relaxed);
   appended_.store(next_, std::memory_order_release);
 }

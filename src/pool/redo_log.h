@@ -16,6 +16,8 @@
 //   4. What the log has no room for lies behind the heap, with its head in the log. A checkpoint follows at once,
 //   before
 //      the heap grows, and cuts the file to its length.
+//   5. Behind the valid records lies none with a later number when the first one is appended: a device may have had
+//      such a one when the machine went down, and not the one before it, whose number is given again (forget_rest).
 //
 // Source: Mohan et al., ARIES (1992), for redo and checkpoints; SQLite's write-ahead log and LMDB as its rivals. Not
 // thread-safe but for sync_batched: one transaction at a time.
@@ -40,6 +42,9 @@ class redo_log {
   void read();
   // How many records the opening has found.
   [[nodiscard]] std::uint64_t replayed() const noexcept { return replayed_; }
+  // For who writes, before the first append: what lies behind the records is none, for good. Throws bad_file. cost:
+  // reading the log.
+  void forget_rest();
   // Whether a checkpoint must come before anything else.
   [[nodiscard]] bool has_spilled() const noexcept { return has_spilled_; }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return next_; }

@@ -152,6 +152,35 @@ TEST_F(pool_redo_failure, at_a_checkpoint_is_told_and_loses_nothing) {
   }
 }
 
+// A machine that goes down may have brought a later record to the device, and not the one before it. What is written
+// anew in the place of that one must not lead to the later one.
+TEST_F(pool_redo_failure, of_a_record_ends_those_behind_it_for_good) {
+  const folder in;
+  constexpr situ::pool_options batched{
+      .most_bytes = 1 << 24, .promise = situ::pool_promise::batched, .sync_every = std::chrono::milliseconds{0}};
+  constexpr std::size_t in_first_record = 8192 + 40;
+  const auto push_two = [&](pool& to, std::uint64_t first, std::uint64_t second) {
+    push(to, first);
+    if (second != 0) push(to, second);
+    return bytes_of(in.file());
+  };
+  std::vector<char> left;
+  {
+    pool made = open_pool::create(in.file(), batched, {nullptr, pool_medium::page_cache});
+    left = push_two(made, 1, 2);
+  }
+  left.at(in_first_record) ^= 1;
+  write_bytes(in.file(), left);
+  {
+    pool opened = open_pool::open(in.file(), situ::pool_access::write, {nullptr, pool_medium::page_cache});
+    EXPECT_EQ(opened.root<item>("head"), nullptr);
+    left = push_two(opened, 7, 0);
+  }
+  write_bytes(in.file(), left);
+  const pool opened = pool::open(in.file(), situ::pool_access::read);
+  EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(7));
+}
+
 // The limit on a file's length stands for a disk that is full.
 TEST(pool_full_disk, within_a_long_transaction_takes_it_back) {
   const folder in;
