@@ -2,8 +2,8 @@
 //
 // A kernel is made with all of its inputs, runs once untimed, so that caches hold what they hold in the steady state,
 // and once timed. Inputs come from a fixed seed. The checksum is a function of the result alone, so that it is equal in
-// the native and in the modelled form. All memory comes from huge pages where the system gives them, since the model
-// has no TLB. Not thread-safe.
+// the native and in the modelled form. All memory comes from huge pages where the system gives them: the model knows
+// the first TLB alone. Not thread-safe.
 #pragma once
 
 #include <cstdint>
