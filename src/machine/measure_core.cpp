@@ -327,6 +327,23 @@ double line_by_line_ns(std::span<std::byte> memory, std::size_t line_bytes, std:
   return all / static_cast<double>(steps * streams);
 }
 
+// The same of loads that wait for nothing.
+double streams_ns(std::span<std::byte> memory, std::size_t line_bytes, std::size_t streams) {
+  const std::size_t length = memory.size() / streams / line_bytes * line_bytes;
+  const std::size_t steps = std::min<std::size_t>(length / line_bytes, 400'000 / streams / samples_of_each);
+  std::size_t done = 0;
+  std::uint64_t sum = 0;
+  const double all = least_ns([&] {
+    for (std::size_t i = 0; i < steps; ++i) {
+      const std::byte* const line = memory.data() + (done + i) * line_bytes % length;
+      for (std::size_t s = 0; s < streams; ++s) sum += *reinterpret_cast<const std::uint64_t*>(line + s * length);
+    }
+    done += steps;
+  });
+  changed(sum);
+  return all / static_cast<double>(steps * streams);
+}
+
 }  // namespace
 
 std::uint32_t loads_under_way(std::span<std::byte> memory, std::size_t line_bytes) {
@@ -370,6 +387,9 @@ stream_figures streams_followed(std::span<std::byte> memory, std::size_t line_by
   constexpr double restart_misses = 3;  // that a prefetcher needs to see before it knows a stream
   std::fill(memory.begin(), memory.end(), std::byte{0});
   stream_figures found;
+  const double least = std::min({streams_ns(memory, line_bytes, 1), streams_ns(memory, line_bytes, 2),
+                                 streams_ns(memory, line_bytes, 4), streams_ns(memory, line_bytes, 8)});
+  found.lines_in_all = static_cast<std::uint32_t>(std::lround(latency_ns / least));
   for (const std::uint32_t streams : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
     const double ns = line_by_line_ns(memory, line_bytes, streams);
     if (ns > latency_ns / 2) break;

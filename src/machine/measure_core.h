@@ -21,6 +21,12 @@ namespace situ::machine::detail {
 // Nanoseconds of one dependent load each through `memory`, which is linked for it (link_chase), warm.
 [[nodiscard]] double chase_ns(std::span<std::byte> memory, std::size_t line_bytes);
 
+// The first TLB of data, in pages of 4 KiB whatever those of the system are, and what a load costs beyond it; no
+// entries where none is found within the pages that the first cache has lines for. A virtual machine's huge pages may
+// be small ones to the processor: this looks at what it does. Links the memory. cost: 100 ms.
+[[nodiscard]] tlb translations_held(std::span<std::byte> memory, std::size_t line_bytes,
+                                    std::uint64_t first_cache_bytes, double gigahertz);
+
 // What a core has under way past the caches. `memory` is larger than all of them; a load of it takes `latency_ns`.
 // Each writes to the memory. cost: 50 ms each.
 
@@ -31,11 +37,12 @@ namespace situ::machine::detail {
 // Stores behind one whose line misses.
 [[nodiscard]] std::uint32_t stores_under_way(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns);
 
-// What is fetched ahead of loads that wait for each other and go through memory line by line.
+// What is fetched ahead of loads that go through memory line by line, each waiting for the one before.
 struct stream_figures {
-  std::uint32_t streams = 0;     // side by side, that are fetched ahead of; 0: nothing is
-  std::uint32_t lines = 0;       // ahead of one
-  std::uint64_t page_bytes = 0;  // at whose end a stream has to be found anew
+  std::uint32_t streams = 0;       // side by side, that are fetched ahead of; 0: nothing is
+  std::uint32_t lines = 0;         // ahead of one
+  std::uint32_t lines_in_all = 0;  // under way, of up to eight streams whose loads wait for nothing
+  std::uint64_t page_bytes = 0;    // at whose end a stream has to be found anew
 };
 [[nodiscard]] stream_figures streams_followed(std::span<std::byte> memory, std::size_t line_bytes, double latency_ns);
 

@@ -1,6 +1,6 @@
-// The bytes of a pool file, version 1: docs/formats/pool.md has the grammar. All numbers are little-endian.
+// The bytes of a pool file, versions 1 and 2: docs/formats/pool.md has the grammar. All numbers are little-endian.
 //
-//   | header page | roots page | log 64 KiB | map: 8 B a chunk | heap: chunks of 16 KiB |
+//   | header page | roots page | log, 64 KiB or more | map: 8 B a chunk | heap: chunks of 16 KiB |
 //
 // Positions are offsets into the file, which are offsets from the pool's base address as well; only what the program's
 // own objects hold are addresses. What may change lies apart from what may not, and each part has its own check: the
@@ -19,7 +19,9 @@
 namespace situ::detail {
 
 inline constexpr char pool_magic[8] = {'S', 'I', 'T', 'U', 'P', 'O', 'O', 'L'};
+// 1: with an undo log; 2: with a redo log.
 inline constexpr std::uint32_t pool_version = 1;
+inline constexpr std::uint32_t pool_version_redo = 2;
 // Little-endian, pointers of 8 bytes, the x86-64 layout of C++ objects; the one kind that there is.
 inline constexpr std::uint32_t pool_architecture = 0x78363634;
 
@@ -29,7 +31,8 @@ inline constexpr std::uint64_t pool_sequence_offset = 2048;
 inline constexpr std::uint64_t pool_writer_offset = 3072;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
-inline constexpr std::uint64_t pool_log_bytes = 65536;
+inline constexpr std::uint64_t pool_log_bytes = 65536;  // of an undo log, and the least of a redo log
+inline constexpr std::uint64_t most_pool_log_bytes = std::uint64_t{1} << 22;
 inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;
 inline constexpr std::uint32_t pool_root_count = 64;
 inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, and ends with a zero
@@ -73,9 +76,10 @@ struct pool_header {
   std::uint64_t base;        // the address of byte 0, wherever the pool is mapped
   std::uint64_t most_bytes;  // of the heap: how far it may grow
   std::uint64_t identity[2];
-  std::uint32_t promise;  // pool_promise
-  std::uint32_t unused;
-  std::uint64_t zeroes[55];
+  std::uint32_t promise;        // pool_promise
+  std::uint32_t sync_every_ms;  // batched: how long a complete transaction may wait for the device
+  std::uint64_t log_bytes;      // of a redo log; of an undo log 0, for 65536
+  std::uint64_t zeroes[54];
   std::uint64_t check;  // of all before
 };
 static_assert(sizeof(pool_header) == 512);
@@ -112,6 +116,8 @@ enum class log_kind : std::uint64_t {
   link = 2,  // the log goes on at `offset`, for so many bytes
 };
 
+[[nodiscard]] constexpr std::uint64_t pad_to_word(std::uint64_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
+
 // In front of the bytes that it keeps, which are padded with zeroes to 8.
 struct log_entry {
   std::uint64_t check;
@@ -123,11 +129,28 @@ struct log_entry {
   [[nodiscard]] std::uint64_t right_check(std::uint64_t salt, std::uint64_t sequence, const void* kept) const noexcept {
     std::uint64_t sum = add_to_check(add_to_check(salt, sequence), offset);
     sum = add_to_check(add_to_check(sum, bytes), static_cast<std::uint64_t>(kind));
-    return check_of(sum, kept, kind == log_kind::undo ? padded(bytes) : 0);
+    return check_of(sum, kept, kind == log_kind::undo ? pad_to_word(bytes) : 0);
   }
-  [[nodiscard]] static constexpr std::uint64_t padded(std::uint64_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
 };
 static_assert(sizeof(log_entry) == 32);
+
+// A transaction in a redo log: in front of its ranges, each behind the other, or by itself where they lie elsewhere.
+struct redo_record {
+  std::uint64_t check;
+  std::uint64_t sequence;
+  std::uint64_t bytes;  // of its ranges
+  std::uint64_t at;     // where they lie; 0: behind it
+
+  [[nodiscard]] std::uint64_t right_check(std::uint64_t salt, const void* ranges) const noexcept {
+    return check_of(add_to_check(add_to_check(add_to_check(salt, sequence), bytes), at), ranges, bytes);
+  }
+};
+static_assert(sizeof(redo_record) == 32);
+// In front of what it holds, padded with zeroes to 8 bytes.
+struct redo_range {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
 
 // In front of the blocks of a slab.
 struct slab_header {
@@ -170,13 +193,31 @@ struct run_entry {
 
 // --- where things lie ---
 
-[[nodiscard]] constexpr std::uint64_t pool_heap_offset(std::uint64_t most_bytes) noexcept {
+[[nodiscard]] constexpr std::uint64_t log_bytes_of(const pool_header& header) noexcept {
+  return header.version == pool_version_redo ? header.log_bytes : pool_log_bytes;
+}
+// For a heap of so many bytes at most: a sixteenth, within its bounds, so that checkpoints are rare.
+[[nodiscard]] constexpr std::uint64_t redo_log_bytes(std::uint64_t most_bytes) noexcept {
+  const std::uint64_t wanted = most_bytes / 16 / pool_log_bytes * pool_log_bytes;
+  return wanted < pool_log_bytes ? pool_log_bytes : wanted < most_pool_log_bytes ? wanted : most_pool_log_bytes;
+}
+[[nodiscard]] constexpr std::uint64_t pool_heap_offset(std::uint64_t most_bytes,
+                                                       std::uint64_t log_bytes = pool_log_bytes) noexcept {
   const std::uint64_t map_bytes = most_bytes / chunk_bytes * 8;
-  return (pool_map_offset + map_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+  return (pool_log_offset + log_bytes + map_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+}
+// Whether a log may have such a range: all but the header page and the log itself, up to the heap's end.
+[[nodiscard]] constexpr bool may_be_logged(std::uint64_t offset, std::uint64_t bytes, std::uint64_t map_offset,
+                                           std::uint64_t end) noexcept {
+  const auto lies_in = [&](std::uint64_t from, std::uint64_t to) {
+    return offset >= from && offset <= to && bytes <= to - offset;
+  };
+  return lies_in(pool_roots_offset, pool_log_offset) || lies_in(map_offset, end);
 }
 // Of the addresses that a pool takes, its parts before the heap included.
-[[nodiscard]] constexpr std::uint64_t pool_reach(std::uint64_t most_bytes) noexcept {
-  return pool_heap_offset(most_bytes) + most_bytes;
+[[nodiscard]] constexpr std::uint64_t pool_reach(std::uint64_t most_bytes,
+                                                 std::uint64_t log_bytes = pool_log_bytes) noexcept {
+  return pool_heap_offset(most_bytes, log_bytes) + most_bytes;
 }
 // Blocks of a slab, whose header takes room that a place's slabs have no need of.
 [[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class) noexcept {

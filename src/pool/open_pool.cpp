@@ -20,11 +20,34 @@ pool open_pool::open(const std::string& path, pool_access access, const pool_ove
 }
 
 open_pool::open_pool(pool_file file) : file_{std::move(file)} {
-  recover();
-  if (file_.may_write()) file_.settle();
+  if (file_.is_redo()) {
+    replay();
+  } else {
+    recover();
+  }
+  if (!file_.may_write()) return;
+  file_.settle();
+  const std::chrono::milliseconds every{file_.header().sync_every_ms};
+  if (file_.promise() == pool_promise::batched && every.count() != 0) batched_.start(redo_, every);
 }
 
-open_pool::~open_pool() { SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool"); }
+open_pool::~open_pool() {
+  SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool");
+  checks_ = nullptr;
+  batched_.stop();
+  if (file_.is_redo() && file_.may_write()) checkpoint();
+}
+
+void open_pool::replay() {
+  const pool_file::private_writing writing{file_};
+  redo_.read();
+  heap_.read();
+  if (!file_.may_write()) return;
+  if (redo_.has_spilled()) redo_.checkpoint();
+  if (redo_.replayed() != 0)
+    log(log_level::info, fmt::format("pool {}: its last writer did not close it; {} transactions are read from its log",
+                                     file_.path(), redo_.replayed()));
+}
 
 // Each step may be cut and done again: what a range held first is the same each time. What is refused is left as it
 // was, so the map is read before anything is flushed.
@@ -43,7 +66,7 @@ void open_pool::recover() {
     heap_.read();
   } catch (...) {
     const std::byte* from = before.data();
-    for (const changed_range& each : changed_) {
+    for (const pool_range& each : changed_) {
       std::memcpy(file_.base() + each.offset, from, each.bytes);
       from += each.bytes;
     }
@@ -66,10 +89,7 @@ std::size_t open_pool::begin() {
   if (!file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
   std::unique_lock guard{lock_};
-  if (file_.persist().has_failed())
-    throw_error(
-        errc::bad_file,
-        fmt::format("pool {}: its device has failed before; look at it, then open the pool anew", file_.path()));
+  check_device();
   if (checks_ != nullptr) checks_->begin_level();
   levels_.push_back({log_.here(), heap_.here()});
   guard.release();
@@ -106,25 +126,73 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
   const write_check::engine_part part{checks_.get()};
   if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
     publish();
-    flush_changes(pool_step::commit);
-    if (file_.persist().is_needed())
-      heap_.for_each_fresh(
-          [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
-    file_.persist().fence(pool_step::commit);
-    is_complete = true;
-    heap_.complete();
-    try {
-      log_.end(pool_step::end);
-      file_.persist().fence(pool_step::end);
-    } catch (...) {
-      end_outermost();
-      end_level(true);
-      throw;
+    if (file_.is_redo()) {
+      complete_by_record(is_complete);
+    } else {
+      complete_in_place(is_complete);
     }
-    end_outermost();
   }
   is_complete = true;
   end_level(true);
+}
+
+void open_pool::complete_in_place(bool& is_complete) {
+  flush_changes(pool_step::commit);
+  if (file_.persist().is_needed())
+    heap_.for_each_fresh(
+        [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
+  file_.persist().fence(pool_step::commit);
+  is_complete = true;
+  heap_.complete();
+  try {
+    log_.end(pool_step::end);
+    file_.persist().fence(pool_step::end);
+  } catch (...) {
+    end_outermost();
+    end_level(true);
+    throw;
+  }
+  end_outermost();
+}
+
+void open_pool::complete_by_record(bool& is_complete) {
+  heap_.for_each_fresh(
+      [&](const std::byte* at, std::size_t bytes) { changed_.push_back({file_.offset_of(at), bytes}); });
+  merge_ranges(changed_);
+  redo_.append(changed_);
+  is_complete = true;
+  heap_.complete();
+  log_.begin_anew();
+  if (redo_.is_full()) checkpoint();
+  end_outermost();
+}
+
+// What it fails to bring where it belongs is in the log, for who opens the pool next; nothing more is written then.
+void open_pool::checkpoint() noexcept {
+  if (file_.persist().has_failed() || batched_.failure() != 0) return;
+  try {
+    redo_.checkpoint();
+  } catch (const std::exception& failed) {
+    file_.persist().fail();
+    log(log_level::error, failed.what());
+  }
+}
+
+void open_pool::check_device() const {
+  if (!file_.persist().has_failed() && batched_.failure() == 0) return;
+  throw_error(errc::bad_file,
+              fmt::format("pool {}: its device has failed before{}; look at it, then open the pool anew", file_.path(),
+                          batched_.failure() != 0 ? std::string{": "} + std::strerror(batched_.failure()) : ""));
+}
+
+void open_pool::sync() {
+  const std::lock_guard guard{lock_};
+  if (file_.promise() == pool_promise::process)
+    throw_error(errc::bad_argument, fmt::format("pool {}: it promises to survive the end of its process, no more: make "
+                                                "it with another promise to wait for its device",
+                                                file_.path()));
+  check_device();
+  if (file_.is_redo()) redo_.sync();
 }
 
 void open_pool::publish() {
@@ -143,7 +211,7 @@ void open_pool::publish() {
 
 void open_pool::flush_changes(pool_step step) {
   if (!file_.persist().is_needed()) return;
-  for (const changed_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
+  for (const pool_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
 }
 
 void open_pool::abort(std::size_t level) noexcept {
@@ -156,7 +224,9 @@ void open_pool::abort(std::size_t level) noexcept {
     checks_->bring_back(
         [&](const std::byte* at, std::size_t bytes) { changed_.push_back({file_.offset_of(at), bytes}); });
   if (level == 1) {
-    if (!changed_.empty() && !file_.persist().has_failed()) {
+    if (file_.is_redo()) {
+      log_.begin_anew();
+    } else if (!changed_.empty() && !file_.persist().has_failed()) {
       try {
         flush_changes(pool_step::restore);
         file_.persist().fence(pool_step::restore);

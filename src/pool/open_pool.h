@@ -8,6 +8,8 @@
 //        -> the words of the allocator, kept in the log as well -> those words, what was changed, what is new
 //        -> the log's end.
 //      Until the last step every crash brings back what was before, after it nothing does.
+//      With a redo log nothing is where it stays before the commit appends one record of it all; entries of the undo
+//      log, in this process's own pages, serve aborts alone.
 //   3. `changed_` has each range that was snapshotted, also by levels that were taken back: what they have brought back
 //      must stay, too.
 //   4. After a fence has failed nothing more is written (`persistence::has_failed`): what the device has is known only
@@ -15,8 +17,11 @@
 //      it anew.
 #pragma once
 
+#include "pool/batched_sync.h"
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
+#include "pool/pool_range.h"
+#include "pool/redo_log.h"
 #include "pool/relocation.h"
 #include "pool/undo_log.h"
 #include "pool/write_check.h"
@@ -63,6 +68,7 @@ class open_pool {
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
 
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
+  void sync();
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
   [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);
@@ -76,16 +82,17 @@ class open_pool {
     undo_log::position log;
     pool_heap::mark heap;
   };
-  struct changed_range {
-    std::uint64_t offset;
-    std::uint64_t bytes;
-  };
 
   void recover();
   void reach_from_roots(std::span<const pool_type> types, reachability& into);
+  void replay();
   void check_level(std::size_t level) const;
   void keep(std::uint64_t offset, std::uint64_t bytes);
   void publish();
+  void complete_in_place(bool& is_complete);
+  void complete_by_record(bool& is_complete);
+  void checkpoint() noexcept;
+  void check_device() const;
   void flush_changes(pool_step step);
   void end_outermost() noexcept;
   void end_level(bool is_kept) noexcept;
@@ -96,11 +103,14 @@ class open_pool {
 
   pool_file file_;
   pool_heap heap_{file_};
-  undo_log log_{file_, heap_};
+  persistence nowhere_;
+  undo_log log_{file_, heap_, file_.is_redo() ? nowhere_ : file_.persist()};
+  redo_log redo_{file_};
+  batched_sync batched_;
   relocation relocation_{file_, heap_};
   std::recursive_mutex lock_;
   std::vector<level_start> levels_;
-  std::vector<changed_range> changed_;
+  std::vector<pool_range> changed_;
   std::vector<heap_word> words_;
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;

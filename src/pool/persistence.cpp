@@ -44,8 +44,9 @@ void for_each_line(const std::byte* at, std::size_t bytes, Flush flush) {
 }  // namespace
 
 std::string_view name(pool_step step) noexcept {
-  constexpr std::string_view names[] = {"create", "grow_first", "grow_second", "snapshot",    "publish",
-                                        "commit", "end",        "restore",     "restored_end"};
+  constexpr std::string_view names[] = {"create",       "grow_first", "grow_second", "snapshot",
+                                        "publish",      "commit",     "end",         "restore",
+                                        "restored_end", "append",     "checkpoint",  "checkpoint_end"};
   static_assert(std::size(names) == static_cast<std::size_t>(pool_step::count));
   return names[static_cast<std::size_t>(step)];
 }
@@ -64,6 +65,7 @@ std::string_view name(flush_primitive primitive) noexcept {
     case flush_primitive::clflushopt: return "clflushopt";
     case flush_primitive::clwb: return "clwb";
     case flush_primitive::msync: return "msync";
+    case flush_primitive::fdatasync: return "fdatasync";
   }
   return "";
 }
@@ -81,12 +83,15 @@ flush_primitive best_line_flush() noexcept {
 #endif
 }
 
-void persistence::attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, std::string path) {
+void persistence::attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, bool is_private,
+                         std::string path) {
   descriptor_ = descriptor;
   base_ = base;
   medium_ = medium;
   path_ = std::move(path);
-  if (promise == pool_promise::process || medium == pool_medium::volatile_memory) {
+  if (is_private) {
+    primitive_ = flush_primitive::fdatasync;
+  } else if (promise == pool_promise::process || medium == pool_medium::volatile_memory) {
     primitive_ = flush_primitive::none;
   } else {
     primitive_ = medium == pool_medium::dax ? best_line_flush() : flush_primitive::msync;
@@ -110,10 +115,36 @@ void persistence::flush_slow(const std::byte* at, std::size_t bytes) {
   }
 }
 
+void persistence::write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step) {
+  if (recorder_ != nullptr) recorder_->write(offset, from, bytes, step);
+  while (bytes != 0) {
+    const ssize_t written = ::pwrite(descriptor_, from, bytes, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const int failed = written < 0 ? errno : EIO;
+      const bool is_full = failed == ENOSPC || failed == EDQUOT || failed == EFBIG;
+      throw_error(is_full ? errc::out_of_memory : errc::bad_file,
+                  fmt::format("pool {}: {} bytes cannot be written at byte {}: {}; {}", path_, bytes, offset,
+                              std::strerror(failed), is_full ? "free some of its disk" : "look at the device"));
+    }
+    offset += static_cast<std::uint64_t>(written);
+    from += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+int persistence::sync_file() const noexcept { return ::fdatasync(descriptor_) == 0 ? 0 : errno; }
+
 void persistence::fence_slow(pool_step step) {
   has_failed_ = true;  // unless it comes back
   if (recorder_ != nullptr) {
     recorder_->fence(step);
+  } else if (primitive_ == flush_primitive::fdatasync) {
+    if (const int failed = sync_file(); failed != 0)
+      throw_error(errc::bad_file,
+                  fmt::format("pool {}: cannot be brought to its device: {}; what the last transaction changed may or "
+                              "may not stay. Look at the device, then open the pool anew",
+                              path_, std::strerror(failed)));
   } else {
 #if defined(__x86_64__)
     if (primitive_ != flush_primitive::msync) {

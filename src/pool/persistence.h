@@ -22,15 +22,18 @@ namespace situ::detail {
 
 // Where in the implementation a flush or fence stands.
 enum class pool_step : std::uint8_t {
-  create,        // the parts of a new pool
-  grow_first,    // a longer heap, in the older copy of the state
-  grow_second,   // and in the other; no fence: who relies on a longer heap has one of its own
-  snapshot,      // what a transaction is about to change, in the log
-  publish,       // the words of the allocator that a commit is about to change, in the log
-  commit,        // all that a transaction has changed and made
-  end,           // the log's end
-  restore,       // what an abort or a recovery has brought back
-  restored_end,  // and the log's end after it; no fence: bringing back twice is bringing back once
+  create,          // the parts of a new pool
+  grow_first,      // a longer heap, in the older copy of the state
+  grow_second,     // and in the other; no fence: who relies on a longer heap has one of its own
+  snapshot,        // what a transaction is about to change, in the log
+  publish,         // the words of the allocator that a commit is about to change, in the log
+  commit,          // all that a transaction has changed and made
+  end,             // the log's end
+  restore,         // what an abort or a recovery has brought back
+  restored_end,    // and the log's end after it; no fence: bringing back twice is bringing back once
+  append,          // of a redo log: a transaction's record
+  checkpoint,      // what the records say, where it belongs
+  checkpoint_end,  // and the log's new beginning
   count,
 };
 [[nodiscard]] std::string_view name(pool_step step) noexcept;
@@ -43,7 +46,7 @@ enum class pool_medium : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(pool_medium medium) noexcept;
 
-enum class flush_primitive : std::uint8_t { none, clflush, clflushopt, clwb, msync };
+enum class flush_primitive : std::uint8_t { none, clflush, clflushopt, clwb, msync, fdatasync };
 [[nodiscard]] std::string_view name(flush_primitive primitive) noexcept;
 // The best one for cache lines that this processor has; msync where it has none.
 [[nodiscard]] flush_primitive best_line_flush() noexcept;
@@ -52,27 +55,39 @@ enum class flush_primitive : std::uint8_t { none, clflush, clflushopt, clwb, msy
 class persistence_recorder {
  public:
   virtual ~persistence_recorder() = default;
-  // The file is mapped here, and what it holds is where it stays.
-  virtual void begin(int descriptor, const std::byte* base) = 0;
+  // The file is mapped here, and what it holds is where it stays. is_private: stores to memory do not reach it.
+  virtual void begin(int descriptor, const std::byte* base, bool is_private) = 0;
   virtual void flush(const std::byte* at, std::size_t bytes, pool_step step) = 0;
   virtual void fence(pool_step step) = 0;
+  // Of a file that is mapped privately: bytes that are about to be written to it.
+  virtual void write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step) = 0;
 };
 
 class persistence {
  public:
-  // For a file that is mapped at `base`. The descriptor stays the caller's.
-  void attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, std::string path);
+  // For a file that is mapped at `base`. is_private: what is stored there does not reach the file, and a flush writes
+  // it. The descriptor stays the caller's.
+  void attach(int descriptor, std::byte* base, pool_medium medium, pool_promise promise, bool is_private,
+              std::string path);
   void record_to(persistence_recorder* recorder) {
     recorder_ = recorder;
-    if (recorder != nullptr) recorder->begin(descriptor_, base_);
+    if (recorder != nullptr) recorder->begin(descriptor_, base_, primitive_ == flush_primitive::fdatasync);
   }
 
   // The bytes are on their way after it.
   void flush(const void* at, std::size_t bytes, pool_step step) {
+    const auto* const from = static_cast<const std::byte*>(at);
+    if (primitive_ == flush_primitive::fdatasync)
+      return write(static_cast<std::uint64_t>(from - base_), from, bytes, step);
     if (recorder_ != nullptr) [[unlikely]]
-      return recorder_->flush(static_cast<const std::byte*>(at), bytes, step);
-    if (primitive_ != flush_primitive::none) flush_slow(static_cast<const std::byte*>(at), bytes);
+      return recorder_->flush(from, bytes, step);
+    if (primitive_ != flush_primitive::none) flush_slow(from, bytes);
   }
+  // Of a file that is mapped privately: the bytes are on their way to it. Throws out_of_memory for a full disk, and
+  // bad_file where the device fails; some of them may be there then.
+  void write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step);
+  // Waits for the device; 0 or errno's value. May be called beside the others, by another thread.
+  [[nodiscard]] int sync_file() const noexcept;
   // What was flushed is where it stays after it. Throws bad_file where the device fails; then nothing is known of what
   // was flushed since the last fence.
   void fence(pool_step step) {

@@ -29,6 +29,7 @@ pool pool::open_or_create(const std::string& path, const pool_options& options) 
 }
 
 void* pool::root_object(std::string_view name, const detail::pool_type& type) const { return core_->root(name, type); }
+void pool::sync() { core_->sync(); }
 pool_info pool::info() const { return core_->info(); }
 void pool::check_writes() { core_->check_writes(); }
 pool_findings pool::check() const { return core_->check(); }

@@ -33,11 +33,19 @@ class open_descriptor {
   const int number;
 };
 
+pool_header header_of_pool(const std::string& path) {
+  const open_descriptor file{path};
+  pool_header header{};
+  if (::pread(file.number, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
+  return header;
+}
+
 // A hole that was room before would be no room in the copy: whoever wrote there on a full disk would get a signal.
 void give_room(int descriptor, const pool_info& of, const std::string& path) {
-  const std::uint64_t heap = pool_heap_offset(of.most_bytes);
-  const std::uint64_t chunks = of.heap_bytes / chunk_bytes;
-  for (const auto& [from, bytes] : {std::pair{std::uint64_t{0}, pool_map_offset + chunks * 8}, {heap, of.heap_bytes}}) {
+  const std::uint64_t log_bytes = log_bytes_of(header_of_pool(of.path));
+  const std::uint64_t heap = pool_heap_offset(of.most_bytes, log_bytes);
+  const std::uint64_t map_end = pool_log_offset + log_bytes + of.heap_bytes / chunk_bytes * 8;
+  for (const auto& [from, bytes] : {std::pair{std::uint64_t{0}, map_end}, {heap, of.heap_bytes}}) {
     const int failed = ::posix_fallocate(descriptor, static_cast<off_t>(from), static_cast<off_t>(bytes));
     if (failed != 0) throw_no_room(path, descriptor, bytes, failed);
   }
@@ -45,12 +53,7 @@ void give_room(int descriptor, const pool_info& of, const std::string& path) {
 
 }  // namespace
 
-std::uint64_t base_of_pool(const std::string& path) {
-  const open_descriptor file{path};
-  pool_header header{};
-  if (::pread(file.number, &header, sizeof header, 0) != sizeof header) throw_refused(path, "cannot be read");
-  return header.base;
-}
+std::uint64_t base_of_pool(const std::string& path) { return header_of_pool(path).base; }
 
 copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace) {
   const pool source = pool::open(from, pool_access::read);  // its lock keeps writers out
@@ -116,7 +119,7 @@ bool compare_block(std::span<const std::byte> first, std::span<const std::byte> 
 }
 
 lies_at where_made(const std::string& path, const pool_info& info) {
-  return {base_of_pool(path), pool_reach(info.most_bytes)};
+  return {base_of_pool(path), pool_reach(info.most_bytes, log_bytes_of(header_of_pool(path)))};
 }
 
 void compare_roots(const pool_info& first, const pool_info& second, std::vector<pool_difference>& into) {

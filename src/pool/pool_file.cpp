@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -81,15 +82,18 @@ pool_medium medium_of(int descriptor, bool is_dax) noexcept {
   return is_dax ? pool_medium::dax : pool_medium::page_cache;
 }
 
-pool_header make_header(const pool_options& options) {
+pool_header make_header(const pool_options& options, bool is_redo) {
   pool_header made{};
   std::memcpy(made.magic, pool_magic, sizeof made.magic);
-  made.version = pool_version;
+  made.version = is_redo ? pool_version_redo : pool_version;
   made.page_bytes = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   made.architecture = pool_architecture;
   made.chunk_bytes = static_cast<std::uint32_t>(chunk_bytes);
   made.most_bytes = options.most_bytes;
   made.promise = static_cast<std::uint32_t>(options.promise);
+  if (is_redo) made.log_bytes = redo_log_bytes(options.most_bytes);
+  if (options.promise == pool_promise::batched)
+    made.sync_every_ms = static_cast<std::uint32_t>(options.sync_every.count());
   set_random(made.identity, sizeof made.identity);
   return made;
 }
@@ -118,6 +122,9 @@ pool_file::pool_file(pool_file&& other) noexcept
       salt_{other.salt_},
       chunks_{other.chunks_},
       most_chunks_{other.most_chunks_},
+      is_redo_{other.is_redo_},
+      log_bytes_{other.log_bytes_},
+      most_log_bytes_{other.most_log_bytes_},
       persist_{std::move(other.persist_)} {}
 
 pool_file::~pool_file() {
@@ -132,6 +139,10 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
       options.most_bytes > most_heap_bytes)
     throw_error(errc::bad_argument, fmt::format("pool {}: most_bytes is {}; it is a multiple of {} from {} to {}", path,
                                                 options.most_bytes, chunk_bytes, least_heap_bytes, most_heap_bytes));
+  constexpr std::chrono::milliseconds longest{3'600'000};
+  if (options.sync_every < std::chrono::milliseconds{0} || options.sync_every > longest)
+    throw_error(errc::bad_argument, fmt::format("pool {}: sync_every is {} ms; it is from 0 to {}", path,
+                                                options.sync_every.count(), longest.count()));
   // Without a name until it is whole, where the file system can: who is killed leaves nothing.
   int descriptor = above_standard(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
   const bool is_nameless = descriptor >= 0;
@@ -144,7 +155,11 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
   pool_file made{path, descriptor, pool_access::write};
   try {
     made.lock();
-    made.fill(make_header(options), options, overrides);
+    // In place where a flush is of cache lines or of nothing: one for each snapshot. Where it is a call, one for all.
+    const pool_medium medium = overrides.medium.value_or(medium_of(made.descriptor_, is_on_dax(made.descriptor_)));
+    made.is_redo_ = options.promise == pool_promise::batched ||
+                    (options.promise == pool_promise::machine && medium == pool_medium::page_cache);
+    made.fill(make_header(options, made.is_redo_), options, overrides);
     const std::string by_number = fmt::format("/proc/self/fd/{}", descriptor);
     if (is_nameless && ::linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0)
       throw_refused(path, fmt::format("cannot be made: {}{}", std::strerror(errno),
@@ -153,7 +168,7 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
     if (!is_nameless) ::unlink(path.c_str());
     throw;
   }
-  if (options.promise == pool_promise::machine) {
+  if (options.promise != pool_promise::process) {
     const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
       ::fsync(folder);
@@ -165,14 +180,18 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
 
 void pool_file::fill(const pool_header& with, const pool_options& options, const pool_overrides& overrides) {
   pool_header header = with;
-  heap_offset_ = pool_heap_offset(options.most_bytes);
+  log_bytes_ = log_bytes_of(header);
+  most_log_bytes_ = overrides.most_log_bytes;
+  heap_offset_ = pool_heap_offset(options.most_bytes, log_bytes_);
   most_chunks_ = static_cast<std::uint32_t>(options.most_bytes / chunk_bytes);
   salt_ = add_to_check(header.identity[0], header.identity[1]);
   const std::uint32_t chunks = std::min(first_chunks, most_chunks_);
   if (const int failed = get_room(chunks); failed != 0)
     throw_no_room(path_, descriptor_, heap_offset_ + chunks * chunk_bytes, failed);
+  if (const int failed = is_redo_ ? write_empty_log() : 0; failed != 0)
+    throw_no_room(path_, descriptor_, log_bytes_, failed);
   // Anywhere, so that pools of one program rarely want the same addresses.
-  const std::uint64_t reach = pool_reach(options.most_bytes);
+  const std::uint64_t reach = pool_reach(options.most_bytes, log_bytes_);
   const std::uint64_t choices =
       (highest_end - lowest_base - std::min(reach, highest_end - lowest_base)) / base_alignment;
   constexpr int most_tries = 64;
@@ -186,7 +205,7 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
       if (tries == most_tries) throw;
     }
   }
-  persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, path_);
+  persist_.attach(descriptor_, base_, overrides.medium.value_or(persist_.medium()), options.promise, is_redo_, path_);
   persist_.record_to(overrides.recorder);
   write_state(chunks);
   *at<std::uint64_t>(pool_sequence_offset) = seal(1, salt_);
@@ -194,7 +213,7 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   std::memcpy(base_, &header, sizeof header);
   persist_.flush(base_, pool_log_offset, pool_step::create);
   persist_.fence(pool_step::create);
-  if (options.promise == pool_promise::machine && ::fsync(descriptor_) != 0)
+  if (options.promise != pool_promise::process && ::fsync(descriptor_) != 0)
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
 }
 
@@ -215,12 +234,16 @@ pool_file pool_file::open(const std::string& path, pool_access access, const poo
   if (file_bytes < pool_map_offset || ::pread(descriptor, &header, sizeof header, 0) != sizeof header)
     throw_damaged(path, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
   opened.check_header(header, file_bytes);
-  opened.heap_offset_ = pool_heap_offset(header.most_bytes);
+  opened.log_bytes_ = log_bytes_of(header);
+  opened.most_log_bytes_ = overrides.most_log_bytes;
+  opened.heap_offset_ = pool_heap_offset(header.most_bytes, opened.log_bytes_);
   opened.most_chunks_ = static_cast<std::uint32_t>(header.most_bytes / chunk_bytes);
   opened.salt_ = add_to_check(header.identity[0], header.identity[1]);
-  opened.map(header.base, access == pool_access::write ? pool_reach(header.most_bytes) : file_bytes, overrides);
+  opened.is_redo_ = header.version == pool_version_redo;
+  opened.map(header.base, access == pool_access::write ? pool_reach(header.most_bytes, opened.log_bytes_) : file_bytes,
+             overrides);
   opened.persist_.attach(descriptor, opened.base_, overrides.medium.value_or(opened.persist_.medium()),
-                         static_cast<pool_promise>(header.promise), path);
+                         static_cast<pool_promise>(header.promise), opened.is_redo_, path);
   opened.persist_.record_to(overrides.recorder);
   opened.read_state(file_bytes);
   return opened;
@@ -241,11 +264,12 @@ void pool_file::lock() {
 void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes) const {
   if (std::memcmp(header.magic, pool_magic, sizeof pool_magic) != 0)
     throw_damaged(path_, 0, "this is no pool: it does not begin with SITUPOOL");
-  if (header.version != pool_version)
-    throw_error(errc::bad_file,
-                fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads version {}; use "
-                            "the Situ that wrote it",
-                            path_, offsetof(pool_header, version), header.version, pool_version));
+  if (header.version != pool_version && header.version != pool_version_redo)
+    throw_error(
+        errc::bad_file,
+        fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads versions {} and {}; "
+                    "use the Situ that wrote it",
+                    path_, offsetof(pool_header, version), header.version, pool_version, pool_version_redo));
   if (header.check != check_of(0, &header, offsetof(pool_header, check)))
     throw_damaged(path_, offsetof(pool_header, check),
                   "the check of the header is wrong: some of its bytes have changed");
@@ -256,16 +280,21 @@ void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes
                             "and here they are {} and {:#x}; use it there, and send its objects by messages",
                             path_, offsetof(pool_header, page_bytes), header.page_bytes, header.architecture, page,
                             pool_architecture));
-  const std::uint64_t reach = pool_reach(std::min(header.most_bytes, most_heap_bytes));
+  const std::uint64_t log_bytes = log_bytes_of(header);
+  const bool is_log_sound =
+      log_bytes >= pool_log_bytes && log_bytes <= most_pool_log_bytes && log_bytes % pool_log_bytes == 0;
+  const std::uint64_t reach =
+      pool_reach(std::min(header.most_bytes, most_heap_bytes), std::min(log_bytes, most_pool_log_bytes));
   constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
-  if (header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
+  if (!is_log_sound || header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
       header.most_bytes < least_heap_bytes || header.most_bytes > most_heap_bytes || header.base % chunk_bytes != 0 ||
-      header.base < chunk_bytes || header.base > address_end - reach || header.promise > 1)
+      header.base < chunk_bytes || header.base > address_end - reach ||
+      header.promise > (header.version == pool_version ? 1U : 2U))
     throw_damaged(path_, 0, "the header holds what no pool has, although its check is right");
-  if (file_bytes < pool_heap_offset(header.most_bytes))
+  if (file_bytes < pool_heap_offset(header.most_bytes, log_bytes))
     throw_damaged(path_, file_bytes,
                   fmt::format("the file ends, and its heap begins at byte {}: it has been cut short",
-                              pool_heap_offset(header.most_bytes)));
+                              pool_heap_offset(header.most_bytes, log_bytes)));
 }
 
 void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {
@@ -274,9 +303,10 @@ void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_override
   bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor_);
   if (may_write()) {
     constexpr int writing = PROT_READ | PROT_WRITE;
-    got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor_, 0);
+    const int kind = is_redo_ ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    got = ::mmap(wanted, bytes, writing, kind | MAP_FIXED_NOREPLACE, descriptor_, 0);
     // In its place, since a kernel that validates flags does not know MAP_FIXED_NOREPLACE among them.
-    if (got == wanted && is_dax) {
+    if (got == wanted && is_dax && !is_redo_) {
       is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor_, 0) == wanted;
       // Refused: its metadata is not where it stays by itself. The kernel may have taken away what lay there.
       if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor_, 0);
@@ -300,7 +330,8 @@ void pool_file::map(std::uint64_t base, std::uint64_t bytes, const pool_override
   mapped_bytes_ = bytes;
   // A child of this process shares the lock and would be a second writer: it gets a fault instead.
   ::madvise(got, bytes, MADV_DONTFORK);
-  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax), pool_promise::process, path_);
+  persist_.attach(descriptor_, base_, medium_of(descriptor_, is_dax), pool_promise::process, is_redo_ && may_write(),
+                  path_);
 }
 
 void pool_file::read_state(std::uint64_t file_bytes) {
@@ -326,7 +357,22 @@ void pool_file::settle() {
   const auto* const first = at<const pool_state_record>(pool_state_offset);
   const auto* const second = at<const pool_state_record>(pool_state_offset + pool_state_distance);
   if (std::memcmp(first, second, sizeof *first) != 0) write_state(chunks_);
-  *at<std::uint64_t>(pool_writer_offset) = static_cast<std::uint64_t>(::getpid());
+  const auto writer = static_cast<std::uint64_t>(::getpid());
+  *at<std::uint64_t>(pool_writer_offset) = writer;
+  // It may stay unwritten: nothing depends on it.
+  if (is_redo_ && ::pwrite(descriptor_, &writer, sizeof writer, pool_writer_offset) < 0) return;
+}
+
+bool pool_file::read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept {
+  while (bytes != 0) {
+    const ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    offset += static_cast<std::uint64_t>(got);
+    to += got;
+    bytes -= static_cast<std::uint64_t>(got);
+  }
+  return true;
 }
 
 // --- a reader's own pages ---

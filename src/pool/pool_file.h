@@ -7,6 +7,7 @@
 
 #include <situ/base/error.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,7 @@ namespace situ::detail {
 struct pool_overrides {
   persistence_recorder* recorder = nullptr;
   std::optional<pool_medium> medium;
+  std::uint64_t most_log_bytes = most_pool_log_bytes;  // of a redo log, what is used of it
 };
 
 // Not thread-safe.
@@ -43,6 +45,12 @@ class pool_file {
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
+  // Whether its log is a redo log; then who writes has mapped it privately.
+  [[nodiscard]] bool is_redo() const noexcept { return is_redo_; }
+  [[nodiscard]] pool_promise promise() const noexcept { return static_cast<pool_promise>(header().promise); }
+  // Of a redo log what may be written, for tests less than there is.
+  [[nodiscard]] std::uint64_t used_log_bytes() const noexcept { return std::min(log_bytes_, most_log_bytes_); }
+  [[nodiscard]] std::uint64_t map_offset() const noexcept { return pool_log_offset + log_bytes_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
   // Whether it lies elsewhere than at its own addresses; for readers only.
@@ -59,6 +67,13 @@ class pool_file {
   [[nodiscard]] std::uint64_t offset_of(const void* address) const noexcept {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
   }
+
+  // What lies behind the heap: room up to an offset in the file, or nothing. lengthen throws out_of_memory.
+  void lengthen(std::uint64_t to);
+  void cut() const noexcept;
+  [[nodiscard]] std::uint64_t length() const noexcept;
+  // Of the file, past this process's own pages. False where it ends before, or cannot be read.
+  [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept;
 
   // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
   // refused who it is.
@@ -86,6 +101,7 @@ class pool_file {
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
   void read_state(std::uint64_t file_bytes);
   [[nodiscard]] int get_room(std::uint32_t chunks) const noexcept;
+  [[nodiscard]] int write_empty_log() const noexcept;
   void write_state(std::uint32_t chunks);
 
   std::string path_;
@@ -97,6 +113,9 @@ class pool_file {
   std::uint64_t salt_ = 0;
   std::uint32_t chunks_ = 0;
   std::uint32_t most_chunks_ = 0;
+  bool is_redo_ = false;
+  std::uint64_t log_bytes_ = pool_log_bytes;
+  std::uint64_t most_log_bytes_ = most_pool_log_bytes;
   persistence persist_;
 };
 

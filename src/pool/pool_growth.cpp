@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -42,12 +43,39 @@ void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes,
 }
 
 int pool_file::get_room(std::uint32_t chunks) const noexcept {
-  const std::uint64_t map_from = chunks_ == 0 ? 0 : pool_map_offset + std::uint64_t{chunks_} * 8;
-  const std::uint64_t map_to = pool_map_offset + std::uint64_t{chunks} * 8;
+  const std::uint64_t map_from = chunks_ == 0 ? 0 : map_offset() + std::uint64_t{chunks_} * 8;
+  const std::uint64_t map_to = map_offset() + std::uint64_t{chunks} * 8;
   if (const int failed = allocate_range(descriptor_, map_from, map_to); failed != 0) return failed;
   const int failed = allocate_range(descriptor_, end(), heap_offset_ + std::uint64_t{chunks} * chunk_bytes);
   if (failed != 0 && ::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return errno;
   return failed;
+}
+
+// Zeroes that are written, not a hole: a record that is written over them changes nothing of where the file lies, so a
+// wait for it is one for its bytes alone.
+int pool_file::write_empty_log() const noexcept {
+  static constexpr std::byte zeroes[65536]{};
+  for (std::uint64_t at = pool_log_offset; at != map_offset(); at += sizeof zeroes)
+    if (::pwrite(descriptor_, zeroes, sizeof zeroes, static_cast<off_t>(at)) != static_cast<ssize_t>(sizeof zeroes))
+      return errno != 0 ? errno : EIO;
+  return 0;
+}
+
+void pool_file::lengthen(std::uint64_t to) {
+  if (const int failed = allocate_range(descriptor_, end(), to); failed != 0) {
+    cut();
+    throw_no_room(path_, descriptor_, to - end(), failed);
+  }
+}
+
+// It may stay as long as it is: nothing depends on it.
+void pool_file::cut() const noexcept {
+  if (::ftruncate(descriptor_, static_cast<off_t>(end())) != 0) return;
+}
+
+std::uint64_t pool_file::length() const noexcept {
+  struct stat status{};
+  return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
 // One copy after the other: a copy is torn by a crash only while the other one is whole.
@@ -80,7 +108,7 @@ void pool_file::grow(std::uint32_t least, std::uint32_t wanted) {
                             path_, format_bytes(chunks_ * chunk_bytes), format_bytes(most_chunks_ * chunk_bytes),
                             format_bytes(least * chunk_bytes)));
   std::uint32_t more = std::clamp(wanted, least, left);
-  const auto* const map = at<const std::uint64_t>(pool_map_offset);
+  const auto* const map = at<const std::uint64_t>(map_offset());
   const auto* const used =
       std::find_if(map + chunks_, map + chunks_ + more, [](std::uint64_t word) { return word != 0; });
   if (used != map + chunks_ + more)

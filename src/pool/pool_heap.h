@@ -138,7 +138,7 @@ class pool_heap {
     return reinterpret_cast<slab_header*>(address(first));
   }
   [[nodiscard]] std::uint64_t* map_word(std::uint32_t chunk) const noexcept {
-    return file_.at<std::uint64_t>(pool_map_offset) + chunk;
+    return file_.at<std::uint64_t>(file_.map_offset()) + chunk;
   }
   [[nodiscard]] std::byte* block_at(const slab& of, std::uint32_t index) const noexcept {
     return address(of.first) + sizeof(slab_header) + std::size_t{index} * size_classes[of.size_class].bytes;

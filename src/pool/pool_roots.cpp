@@ -92,7 +92,8 @@ pool_info open_pool::info() {
   told.heap_bytes = file_.chunks() * chunk_bytes;
   told.free_bytes = heap_.free_chunks() * chunk_bytes;
   told.most_bytes = header.most_bytes;
-  told.transactions = log_.sequence() - 1;
+  told.transactions = (file_.is_redo() ? redo_.sequence() : log_.sequence()) - 1;
+  told.replayed_transactions = redo_.replayed();
   told.promise = static_cast<pool_promise>(header.promise);
   told.medium = name(file_.persist().medium());
   told.primitive = name(file_.persist().primitive());

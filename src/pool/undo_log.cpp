@@ -8,18 +8,6 @@
 #include "pool/pool_heap.h"
 
 namespace situ::detail {
-namespace {
-
-// Whether a pool writes entries for such a range: all but the header page and the log.
-bool may_be_kept(std::uint64_t offset, std::uint64_t bytes, std::uint64_t end) noexcept {
-  const auto lies_in = [&](std::uint64_t from, std::uint64_t to) {
-    return offset >= from && offset <= to && bytes <= to - offset;
-  };
-  return lies_in(pool_roots_offset, pool_log_offset) || lies_in(pool_map_offset, end);
-}
-
-}  // namespace
-
 void undo_log::begin_anew() noexcept {
   entries_.clear();
   part_bytes_ = pool_log_bytes;
@@ -39,9 +27,9 @@ void undo_log::read() {
     if (!is_undo && entry->kind != log_kind::link) return;
     if (is_undo && entry->bytes > here_.end - here_.at - sizeof(log_entry)) return;
     if (entry->check != entry->right_check(file_.salt(), sequence_, entry + 1)) return;
-    const std::uint64_t length = sizeof(log_entry) + (is_undo ? log_entry::padded(entry->bytes) : 0);
+    const std::uint64_t length = sizeof(log_entry) + (is_undo ? pad_to_word(entry->bytes) : 0);
     const bool is_sound =
-        length <= left && (is_undo ? may_be_kept(entry->offset, entry->bytes, file_.end())
+        length <= left && (is_undo ? may_be_logged(entry->offset, entry->bytes, file_.map_offset(), file_.end())
                                    : entry->offset % chunk_bytes == 0 && entry->offset >= file_.heap_offset() &&
                                          entry->offset <= file_.end() && entry->bytes <= file_.end() - entry->offset);
     if (!is_sound)
@@ -60,7 +48,7 @@ void undo_log::read() {
 
 void undo_log::write_entry(const log_entry& header, pool_step step) {
   auto* const entry = file_.at<log_entry>(here_.at);
-  const std::uint64_t kept = header.kind == log_kind::undo ? log_entry::padded(header.bytes) : 0;
+  const std::uint64_t kept = header.kind == log_kind::undo ? pad_to_word(header.bytes) : 0;
   if (kept != 0) {
     auto* const copy = reinterpret_cast<std::byte*>(entry + 1);
     std::memset(copy + kept - 8, 0, 8);
@@ -68,11 +56,11 @@ void undo_log::write_entry(const log_entry& header, pool_step step) {
   }
   *entry = header;
   entry->check = entry->right_check(file_.salt(), sequence_, entry + 1);
-  file_.persist().flush(entry, sizeof(log_entry) + kept, step);
+  way_.flush(entry, sizeof(log_entry) + kept, step);
 }
 
 void undo_log::append(std::uint64_t offset, std::uint64_t bytes, pool_step step) {
-  const std::uint64_t length = sizeof(log_entry) + log_entry::padded(bytes);
+  const std::uint64_t length = sizeof(log_entry) + pad_to_word(bytes);
   // Behind it there is always room for a link.
   if (length + sizeof(log_entry) > here_.end - here_.at) go_on(length + sizeof(log_entry), step);
   write_entry({0, offset, bytes, log_kind::undo}, step);
@@ -123,7 +111,7 @@ void undo_log::end(pool_step step) {
   // One store: the compiler may not make two of it.
   __atomic_store_n(word, next, __ATOMIC_RELEASE);
   sequence_ = next;
-  file_.persist().flush(word, sizeof *word, step);
+  way_.flush(word, sizeof *word, step);
   begin_anew();
 }
 

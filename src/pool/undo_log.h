@@ -35,7 +35,11 @@ class undo_log {
     std::size_t entries = 0;
   };
 
-  undo_log(pool_file& file, pool_heap& heap) noexcept : file_{file}, heap_{heap} {}
+  // way: of its entries to where they stay; the file's, or one that does nothing, where the file is mapped privately
+  // and the log serves aborts alone.
+  undo_log(pool_file& file, pool_heap& heap, persistence& way) noexcept : file_{file}, heap_{heap}, way_{way} {
+    begin_anew();
+  }
 
   // Reads what the file holds; no entries where it was closed, or its last transaction was complete. Throws bad_file.
   void read();
@@ -46,12 +50,14 @@ class undo_log {
   void append(std::uint64_t offset, std::uint64_t bytes, pool_step step);
   // Whether one of the last few entries since a position keeps this range.
   [[nodiscard]] bool has(const position& from, std::uint64_t offset, std::uint64_t bytes) const noexcept;
-  void fence(pool_step step) { file_.persist().fence(step); }
+  void fence(pool_step step) { way_.fence(step); }
   // Brings back what all entries from a position on keep. Returns the bytes.
   std::uint64_t restore(position from) noexcept;
   // Ends all entries, once a fence has followed. Without one nothing is lost before the next transaction's first fence,
   // but that this one is complete.
   void end(pool_step step);
+  // Ends all entries of a log that serves aborts alone.
+  void begin_anew() noexcept;
   // Of all entries: what they keep, in order.
   template <class Visit>
   void for_each(Visit visit) const {
@@ -65,10 +71,10 @@ class undo_log {
  private:
   void go_on(std::uint64_t bytes, pool_step step);
   void write_entry(const log_entry& header, pool_step step);
-  void begin_anew() noexcept;
 
   pool_file& file_;
   pool_heap& heap_;
+  persistence& way_;
   std::uint64_t sequence_ = 0;  // the word
   position here_;
   std::uint64_t part_bytes_ = 0;        // of the last part that was taken

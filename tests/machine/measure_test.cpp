@@ -147,6 +147,10 @@ TEST(measure, this_machine) {
     EXPECT_LT(each, 1000);
   }
   EXPECT_LT(c.integer, c.divide);
+  if (m.core->dtlb.entries > 0) {
+    EXPECT_GE(m.core->dtlb.walk_cycles, 1.5);
+    EXPECT_LT(m.core->dtlb.walk_cycles, 1000);
+  }
   for (const auto& r : m.capacities) EXPECT_LE(r.bytes, t.at(r.cache).bytes);
   // A first-level hit costs less than a trip to memory on every machine.
   if (m.latencies.size() >= 2 && t.at(m.latencies.front().where).kind == machine::node_kind::cache &&
@@ -195,7 +199,7 @@ TEST(as_modelled, has_what_a_model_needs) {
   for (const auto id : caches)
     m.latencies.push_back({id, t.processor(0), 16384, {t.at(id).level == 1 ? 1.0 : 10.0, 20, 30, 10}});
   m.latencies.push_back({memory, t.processor(0), 1 << 26, {80, 90, 99, 10}});
-  m.bandwidths.push_back({memory, 2, 1 << 26, {1e9, 2e9, 3e9, 10}, {}, {}});
+  m.bandwidths.push_back({memory, 2, 1 << 26, {1e9, 2e9, 3e9, 10}, {1e9, 2e9, 2e9, 10}, {1e9, 2e9, 2.7e9, 10}});
   machine::core_result core;
   core.hertz = 2'000'000'000;
   core.cycles = {
@@ -206,7 +210,9 @@ TEST(as_modelled, has_what_a_model_needs) {
   core.misses = 12;
   core.stream_count = 8;
   core.stream_lines = 30;
+  core.lines_in_all = 40;
   core.stream_page_bytes = 4096;
+  core.dtlb = {.entries = 64, .ways = 64, .page_bytes = 4096, .walk_cycles = 8};  // reaches 256 KiB; 4 ns
   m.core = core;
   m.capacities.push_back({caches[0], 1 << 20});
   const machine::tree made = machine::as_modelled(t, m);
@@ -215,14 +221,18 @@ TEST(as_modelled, has_what_a_model_needs) {
   EXPECT_EQ(outer.bytes, 1U << 20);
   const std::uint64_t sets = outer.bytes / outer.ways / std::max(1U, outer.line_bytes);
   EXPECT_EQ(sets & (sets - 1), 0U);
-  EXPECT_EQ(outer.outstanding, 30U);
+  EXPECT_EQ(outer.outstanding, 40U);
   const machine::node& inner = made.at(made.all(machine::node_kind::cache)[1]);
   EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
   EXPECT_EQ(inner.outstanding, 12U);
   EXPECT_EQ(inner.writes, machine::write_policy::write_back);
-  EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'000'000'000U);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::memory)[0]).bandwidth, 3'600'000'000U)
+      << "what the triad moved, with the lines that its stores read";
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).cycles, core.cycles);
   EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).window, 200U);
+  EXPECT_EQ(made.at(made.all(machine::node_kind::core)[0]).dtlb, core.dtlb);
+  // of 64 MiB the TLB reaches a 256th; of 16 KiB, all
+  EXPECT_DOUBLE_EQ(made.at(made.all(machine::node_kind::memory)[0]).latency_ns, 80 - 4 * 255 / 256.0);
 }
 
 }  // namespace

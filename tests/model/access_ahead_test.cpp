@@ -5,6 +5,7 @@
 #include "model/parts/miss_registers.h"
 #include "model/parts/modelled_machine.h"
 #include "model/parts/stream_prefetcher.h"
+#include "model/parts/wrong_paths.h"
 
 #include <situ/base/error.h>
 
@@ -77,6 +78,16 @@ TEST(StreamPrefetcher, StridesMayBeLongOrDownwards) {
   wanted_after(prefetcher, 110);
   wanted_after(prefetcher, 109);
   EXPECT_THAT(wanted_after(prefetcher, 108), ElementsAre(107, 106, 105, 104));
+}
+
+TEST(StreamPrefetcher, StreamsThatGoOnShareTheLines) {
+  stream_prefetcher prefetcher{2, 4, 64};
+  for (const std::uint64_t line : {10, 110, 11, 111}) wanted_after(prefetcher, line);
+  EXPECT_THAT(wanted_after(prefetcher, 12), ElementsAre(13, 14, 15, 16));  // the other is none yet
+  EXPECT_THAT(wanted_after(prefetcher, 112), ElementsAre(113, 114));
+  EXPECT_THAT(wanted_after(prefetcher, 13), IsEmpty());  // 14 and 15 are on their way
+  EXPECT_THAT(wanted_after(prefetcher, 113), ElementsAre(115));
+  EXPECT_THAT(wanted_after(prefetcher, 114), ElementsAre(116, 117, 118));  // the last two accesses are its own
 }
 
 TEST(StreamPrefetcher, StopsAtThePage) {
@@ -226,6 +237,36 @@ TEST(InstructionWindow, StoresLeaveInTheirOrder) {
   EXPECT_FALSE(window.forwards(192, 8));
 }
 
+TEST(WrongPaths, TheFirstThatReachedAnInstructionCounts) {
+  wrong_paths paths;
+  EXPECT_EQ(paths.asked_at(0, 0), 0u);
+  paths.add({.until = 12, .begin = 2, .known = 101}, 106);
+  EXPECT_EQ(paths.asked_at(3, 107), 3u);
+  paths.add({.until = 14, .begin = 108, .known = 108}, 113);
+  EXPECT_EQ(paths.asked_at(5, 114), 5u);
+  EXPECT_EQ(paths.asked_at(11, 120), 11u);
+  EXPECT_EQ(paths.asked_at(12, 121), 121u);
+}
+
+TEST(WrongPaths, APathEndsWhenItsBranchIsKnown) {
+  wrong_paths paths;
+  paths.add({.until = 100, .begin = 10, .known = 14}, 20);
+  EXPECT_EQ(paths.asked_at(5, 22), 12u);
+  EXPECT_EQ(paths.asked_at(9, 24), 24u);  // at 14 the core knew better
+  paths.add({.until = 100, .begin = 30, .known = 50}, 55);
+  EXPECT_EQ(paths.asked_at(12, 56), 31u);
+}
+
+TEST(WrongPaths, OneBehindTheWindowOfAnother) {
+  wrong_paths paths;
+  paths.add({.until = 10, .begin = 0, .known = 100}, 105);
+  EXPECT_EQ(paths.asked_at(1, 106), 1u);
+  paths.add({.until = 15, .begin = 110, .known = 130}, 135);  // at instruction 5
+  EXPECT_EQ(paths.asked_at(9, 139), 9u);                      // by the first path
+  EXPECT_EQ(paths.asked_at(10, 140), 115u);                   // by the second one
+  EXPECT_EQ(paths.asked_at(15, 145), 145u);
+}
+
 // One core of 1 GHz: a hit takes 1 ns, memory 100 ns behind the look into the cache; lines of 64 bytes.
 std::string small_host(const std::string& of_core, const std::string& of_cache) {
   return R"(name = "small"
@@ -326,6 +367,19 @@ TEST(AccessAhead, ABranchThatWasNotForeseenWaitsForItsLoad) {
   EXPECT_EQ(machine.branch(0, false, 14, 5 * ahead_ns, 301 * ahead_ns), 306 * ahead_ns);
 }
 
+// Loads that each have such a branch: within a window only the first is waited for, the others cost 5 ns and a hit.
+TEST(AccessAhead, BranchesBehindOneThatWaitsFindTheirLoadsDone) {
+  modelled_machine machine = machine_with("window = 10\nstore_buffer = 2\n", "outstanding = 8\n");
+  machine.access_ahead(0, load_at(0x1000, 0), 0);  // there at 101
+  EXPECT_EQ(machine.branch(0, false, 1, 5 * ahead_ns, 1 * ahead_ns), 106 * ahead_ns);
+  machine.access_ahead(0, load_at(0x2000, 1), 106 * ahead_ns);  // asked for at 1
+  EXPECT_EQ(machine.branch(0, false, 2, 5 * ahead_ns, 107 * ahead_ns), 112 * ahead_ns);
+  machine.access_ahead(0, load_at(0x3000, 2), 112 * ahead_ns);  // at 2, there at 103
+  EXPECT_EQ(machine.branch(0, false, 3, 5 * ahead_ns, 113 * ahead_ns), 118 * ahead_ns);
+  machine.access_ahead(0, load_at(0x4000, 11), 119 * ahead_ns);                           // no path came to it
+  EXPECT_EQ(machine.branch(0, false, 12, 5 * ahead_ns, 120 * ahead_ns), 225 * ahead_ns);  // there at 220
+}
+
 TEST(AccessAhead, ALineOnItsWayIsWaitedForButNotByItsStore) {
   modelled_machine machine = machine_with(window_of_10, "outstanding = 2\n");
   machine.access_ahead(0, load_at(0x1000, 0), 0);
@@ -351,6 +405,17 @@ TEST(AccessAhead, StreamsAreLimitedByTheMemorysBandwidth) {
   modelled_machine machine = machine_with("window = 10000\n", "outstanding = 1000\n");
   for (std::uint64_t i = 0; i < 500; ++i) EXPECT_EQ(machine.access_ahead(0, load_at(i * 64, i), 0), 0u);
   EXPECT_EQ(machine.wait_for_all(0, 0), (500 + 100) * ahead_ns);  // 64 bytes a ns
+}
+
+// What is written back leaves when the line is asked for that takes its place: so requests of the channel come in
+// order.
+TEST(AccessAhead, WhatIsWrittenBackTakesItsPartOfTheBandwidth) {
+  modelled_machine machine = machine_with("window = 10000\nstore_buffer = 1000\n", "outstanding = 1000\n");
+  for (std::uint64_t i = 0; i < 500; ++i) machine.access_ahead(0, store_at(i * 64, i), i * 3 * ahead_ns);
+  // Each is there 101 ns after it was asked for: the channel has 3 ns for two lines.
+  EXPECT_EQ(machine.wait_for_all(0, 499 * 3 * ahead_ns), (499 * 3 + 101) * ahead_ns);
+  EXPECT_EQ(counted_ahead(machine, "memory", "queueing_ps"), 0u);
+  EXPECT_EQ(counted_ahead(machine, "memory", "writes"), 500u - 64);
 }
 
 TEST(AccessAhead, APrefetchedLineIsThereInTime) {

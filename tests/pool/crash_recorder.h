@@ -12,6 +12,9 @@
 //             that it finds; the next fence makes that one the oldest that may be found
 //   state     for each unit that has several one of its versions, or, torn, words of two that follow each other
 //
+// Of a file that is mapped privately, stores to memory reach nothing: what is written to it is told of, with its bytes,
+// and makes a version which may be found from then on; the next fence makes it the oldest.
+//
 // Reduction: where all choices of versions at a point are at most `most_states` they are all built; else a sample by
 // seed, which always has the oldest and the newest of all, each unit alone old, and each alone new. Torn states are
 // always a sample: 2^words is too many.
@@ -22,7 +25,9 @@
 
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,6 +35,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -55,19 +61,23 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
     std::vector<std::pair<std::uint64_t, bytes>> settled;  // what is known to be in its place since the point before
     std::vector<unit_versions> pending;
     int completed;         // how many steps of the scenario had returned
+    int promised;          // and how many before the last fence, which a batched pool must keep
     std::uint64_t length;  // of the file
   };
 
   explicit crash_recorder(std::size_t unit_bytes, std::optional<left_out> without = {})
       : unit_{unit_bytes}, without_{without} {}
 
-  void begin(int descriptor, const std::byte* base) override {
+  void begin(int descriptor, const std::byte* base, bool is_private) override {
     descriptor_ = descriptor;
     base_ = base;
-    last_.assign(base, base + length());
+    is_private_ = is_private;
+    last_.resize(length());  // which may be more than is mapped
+    if (::pread(descriptor, last_.data(), last_.size(), 0) != static_cast<ssize_t>(last_.size()))
+      throw std::runtime_error{"the pool's file cannot be read"};
     image_ = last_;
     constexpr std::uint64_t longest = std::uint64_t{1} << 30;
-    listen_to_stores(this, base, base + longest);
+    if (!is_private) listen_to_stores(this, base, base + longest);
   }
   void before_store(const std::byte* at, std::size_t bytes) override {
     const auto offset = static_cast<std::uint64_t>(at - base_);
@@ -92,10 +102,29 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
       if (const auto found = pending_.find(unit); found != pending_.end())
         found->second.flushed = found->second.versions.size() - 1;
   }
+  void write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step) override {
+    if (base_ == nullptr) return;
+    add_point();
+    ++flushes_[step];
+    if (is_left_out(step, false) || bytes == 0) return;
+    note_length();
+    for (std::uint64_t unit = offset / unit_; unit <= (offset + bytes - 1) / unit_; ++unit) {
+      std::byte* const held = last_.data() + unit * unit_;
+      unit_state& state = pending_[unit];
+      if (state.versions.empty()) state.versions.emplace_back(held, held + unit_);
+      const std::uint64_t begin = std::max(offset, unit * unit_);
+      const std::uint64_t end = std::min(offset + bytes, (unit + 1) * unit_);
+      std::memcpy(last_.data() + begin, from + (begin - offset), end - begin);
+      state.versions.emplace_back(held, held + unit_);
+      state.flushed = state.versions.size() - 1;
+    }
+  }
   void fence(pool_step step) override {
+    if (base_ == nullptr) return;
     add_point();
     ++fences_[step];
     if (is_left_out(step, true)) return;
+    promised_ = completed_;
     for (auto each = pending_.begin(); each != pending_.end();) {
       unit_state& unit = each->second;
       if (unit.flushed != 0) {
@@ -146,14 +175,17 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
     versions.emplace_back(now, now + unit_);
     std::memcpy(before, now, unit_);
   }
+  void note_length() {
+    if (const std::uint64_t now = length(); now != 0) last_.resize(now);  // 0: it has been closed meanwhile
+  }
   void note_stores() {
-    last_.resize(length());
-    for (std::uint64_t unit = 0; unit * unit_ < last_.size(); ++unit) note_stores(unit);
+    note_length();
+    for (std::uint64_t unit = 0; !is_private_ && unit * unit_ < last_.size(); ++unit) note_stores(unit);
     stored_.clear();
   }
   void add_point() {
     note_stores();
-    crash_point point{std::exchange(settled_, {}), {}, completed_, last_.size()};
+    crash_point point{std::exchange(settled_, {}), {}, completed_, promised_, last_.size()};
     for (const auto& [unit, state] : pending_) point.pending.push_back({unit * unit_, state.versions});
     points_.push_back(std::move(point));
   }
@@ -172,7 +204,9 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
   std::map<std::uint64_t, std::uint64_t>
       stored_;  // of each unit: words that were stored since its last version, a bit each
   std::uint64_t stored_again_ = 0;
+  bool is_private_ = false;
   int completed_ = 0;
+  int promised_ = 0;
 };
 
 // A file that is each state in turn.

@@ -24,11 +24,19 @@ namespace {
 // Fails at the fence of one step, as msync does where the device cannot write.
 class failing_device : public situ::detail::persistence_recorder {
  public:
-  void begin(int, const std::byte*) override {}
+  void begin(int, const std::byte*, bool) override {}
   void flush(const std::byte*, std::size_t, pool_step) override {}
   void fence(pool_step step) override {
     if (is_failing_ && step == at_) situ::throw_error(errc::bad_file, "the device has failed");
   }
+  void write(std::uint64_t, const std::byte*, std::size_t, pool_step step) override {
+    if (is_full_ && step == at_) situ::throw_error(errc::out_of_memory, "the disk is full");
+  }
+  void be_full_at(pool_step step) {
+    at_ = step;
+    is_full_ = true;
+  }
+  void go_on() { is_full_ = is_failing_ = false; }
   void fail_at(pool_step step) {
     at_ = step;
     is_failing_ = true;
@@ -37,6 +45,7 @@ class failing_device : public situ::detail::persistence_recorder {
  private:
   pool_step at_ = pool_step::create;
   bool is_failing_ = false;
+  bool is_full_ = false;
 };
 
 class pool_failure : public testing::TestWithParam<pool_step> {
@@ -74,6 +83,77 @@ TEST_P(pool_failure, of_the_device_leaves_whole_transactions_and_ends_writing) {
 INSTANTIATE_TEST_SUITE_P(at, pool_failure,
                          testing::Values(pool_step::snapshot, pool_step::publish, pool_step::commit, pool_step::end),
                          [](const auto& info) { return std::string{situ::detail::name(info.param)}; });
+
+// --- of a redo log ---
+
+constexpr situ::pool_options redo{.most_bytes = 1 << 24, .promise = situ::pool_promise::machine};
+
+class pool_redo_failure : public pool_failure {};
+
+TEST_F(pool_redo_failure, at_a_record_ends_writing_and_leaves_whole_transactions) {
+  const folder in;
+  failing_device device;
+  {
+    pool made = open_pool::create(in.file(), redo, {&device, pool_medium::page_cache});
+    push(made, 1);
+    push(made, 2);
+    device.fail_at(pool_step::append);
+    EXPECT_THAT(error_of(errc::bad_file, [&] { push(made, 3); }), HasSubstr("the device has failed"));
+    EXPECT_THAT(values_of(made.root<item>("head")), ElementsAre(2, 1));
+    EXPECT_THAT(error_of(errc::bad_file, [&] { push(made, 4); }), HasSubstr("has failed before"));
+  }
+  // The record was written, and nobody knows whether the device has it.
+  pool opened = pool::open(in.file());
+  EXPECT_THAT(values_of(opened.root<item>("head")), testing::AnyOf(ElementsAre(2, 1), ElementsAre(3, 2, 1)));
+  EXPECT_EQ(opened.check().blocks, values_of(opened.root<item>("head")).size());
+  EXPECT_THAT(opened.check().damage, ElementsAre());
+  push(opened, 9);
+  EXPECT_EQ(opened.root<item>("head")->value, 9);
+}
+
+TEST_F(pool_redo_failure, of_a_full_disk_takes_the_transaction_back_and_goes_on) {
+  const folder in;
+  failing_device device;
+  {
+    pool made = open_pool::create(in.file(), redo, {&device, pool_medium::page_cache});
+    push(made, 1);
+    device.be_full_at(pool_step::append);
+    EXPECT_THAT(error_of(errc::out_of_memory, [&] { push(made, 2); }), HasSubstr("the disk is full"));
+    EXPECT_THAT(values_of(made.root<item>("head")), ElementsAre(1));
+    device.go_on();
+    push(made, 3);
+    EXPECT_THAT(values_of(made.root<item>("head")), ElementsAre(3, 1));
+  }
+  const pool opened = pool::open(in.file());
+  EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(3, 1));
+  EXPECT_EQ(opened.check().blocks, 2u);
+}
+
+TEST_F(pool_redo_failure, at_a_checkpoint_is_told_and_loses_nothing) {
+  for (const pool_step step : {pool_step::checkpoint, pool_step::checkpoint_end}) {
+    const folder in;
+    failing_device device;
+    std::size_t complete = 0;
+    {
+      pool made = open_pool::create(in.file(), redo, {&device, pool_medium::page_cache, 4096});
+      device.fail_at(step);
+      std::string failed;
+      while (failed.empty() && complete < 1000) {
+        try {
+          push(made, ++complete);
+        } catch (const situ::error& thrown) {
+          failed = thrown.what();
+          --complete;
+        }
+      }
+      EXPECT_THAT(failed, HasSubstr("has failed before"));
+      EXPECT_EQ(values_of(made.root<item>("head")).size(), complete);
+    }
+    const pool opened = pool::open(in.file());
+    EXPECT_EQ(values_of(opened.root<item>("head")).size(), complete);
+    EXPECT_EQ(opened.check().blocks, complete);
+  }
+}
 
 // The limit on a file's length stands for a disk that is full.
 TEST(pool_full_disk, within_a_long_transaction_takes_it_back) {

@@ -89,7 +89,7 @@ TEST(pool_file, the_promise_of_the_machine_is_kept_by_a_primitive_that_is_told) 
   const situ::pool_info info =
       pool::create(in.file(), {.most_bytes = 1 << 24, .promise = situ::pool_promise::machine}).info();
   if (info.medium == "page cache") {
-    EXPECT_EQ(info.primitive, "msync");
+    EXPECT_EQ(info.primitive, "fdatasync");
   } else if (info.medium == "DAX") {
     EXPECT_THAT(info.primitive, testing::AnyOf("clflush", "clflushopt", "clwb", "msync"));
   } else {
@@ -257,8 +257,9 @@ TEST_F(damaged_pool, what_is_no_pool_is_refused) {
 }
 
 TEST_F(damaged_pool, another_version_is_refused) {
-  set(8, std::uint32_t{2});
-  EXPECT_THAT(refusal(), testing::AllOf(HasSubstr("byte 8"), HasSubstr("format version 2"), HasSubstr("version 1")));
+  set(8, std::uint32_t{3});
+  EXPECT_THAT(refusal(),
+              testing::AllOf(HasSubstr("byte 8"), HasSubstr("format version 3"), HasSubstr("versions 1 and 2")));
 }
 
 TEST_F(damaged_pool, another_page_size_is_refused) {

@@ -26,8 +26,8 @@ command_end run_command(const std::string& command) {
 }
 
 TEST(host_kernels, compute_the_same_natively_and_modelled) {
-  for (const char* const kernel :
-       {"stream 2000", "chase 65536", "join 1000", "stencil 32", "sort 2000", "graph_copy 1000"}) {
+  for (const char* const kernel : {"stream 2000", "chase 65536", "join 1000", "stencil 32", "sort 2000",
+                                   "graph_copy 1000", "gather 65536", "gather_branch 65536"}) {
     const std::string modelled = bin +
                                  "/situ model run --quiet --fast-forward kernel --machine " SITU_TEST_SOURCE_DIR
                                  "/../machines/host.toml " +

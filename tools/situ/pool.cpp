@@ -26,7 +26,12 @@ struct pool_arguments {
 };
 
 std::string promise_of(const situ::pool_info& info) {
-  return info.promise == situ::pool_promise::machine ? "machine" : "process";
+  switch (info.promise) {
+    case situ::pool_promise::process: return "process";
+    case situ::pool_promise::machine: return "machine";
+    case situ::pool_promise::batched: return "batched";
+  }
+  return "";
 }
 
 std::string incomplete_line(const situ::pool_info& info) {
@@ -57,6 +62,7 @@ void print_info_as_json(const situ::pool_info& info) {
                             {"primitive", info.primitive},
                             {"incomplete_ranges", info.restored_ranges},
                             {"incomplete_bytes", info.restored_bytes},
+                            {"transactions_in_log", info.replayed_transactions},
                             {"roots", roots}};
   situ_pool::print(all);
 }
@@ -66,11 +72,17 @@ void print_info(const situ::pool_info& info) {
   fmt::print("  heap           {}, {} of it free in whole chunks; at most {}\n", situ::format_bytes(info.heap_bytes),
              situ::format_bytes(info.free_bytes), situ::format_bytes(info.most_bytes));
   fmt::print("  address        {:#x}\n", info.base);
-  const bool is_kept = info.promise == situ::pool_promise::machine && info.primitive != "none";
-  fmt::print("  survives       the end of its process{}\n", is_kept ? ", and the machine's" : "");
+  const bool is_kept = info.promise != situ::pool_promise::process && info.primitive != "none";
+  const bool is_batched = info.promise == situ::pool_promise::batched;
+  fmt::print("  survives       the end of its process{}\n", !is_kept     ? ""
+                                                            : is_batched ? ", and after a while the machine's"
+                                                                         : ", and the machine's");
   fmt::print("  lies in        {}; flushed by {}\n", info.medium, info.primitive);
   fmt::print("  transactions   {}\n", info.transactions);
   if (info.restored_ranges != 0) fmt::print("  incomplete     {}\n", incomplete_line(info));
+  if (info.replayed_transactions != 0)
+    fmt::print("  in its log     {} transactions, since its last writer has not closed it\n",
+               info.replayed_transactions);
   for (const auto& each : info.roots)
     fmt::print("  root           {}: {} bytes at byte {}, type {:016x}\n", situ_pool::printable(each.name), each.bytes,
                each.offset, each.fingerprint);

@@ -154,11 +154,15 @@ void print_core(const machine::tree& tree, const machine::core_result& core) {
       tree.label(core.from), static_cast<double>(core.hertz) * 1e-9, c.integer, c.multiply, c.divide, c.floating,
       c.branch, c.call, c.mispredict);
   fmt::print("  width: {} instructions of several classes a cycle\n", core.width);
+  if (core.dtlb.entries > 0)
+    fmt::print("  addresses translated without a wait: {} of {} pages; beyond, {} cycles\n",
+               situ::format_bytes(core.dtlb.entries * core.dtlb.page_bytes), situ::format_bytes(core.dtlb.page_bytes),
+               core.dtlb.walk_cycles);
   fmt::print("  past a miss: {} instructions, {} loads that miss, {} stores\n",
              core.window == 0 ? "any number of" : fmt::format("{}", core.window), core.misses, core.store_buffer);
   if (core.stream_count > 0)
-    fmt::print("  fetched ahead: {} lines of {} streams, within {}\n", core.stream_lines, core.stream_count,
-               situ::format_bytes(core.stream_page_bytes));
+    fmt::print("  fetched ahead: {} lines of {} streams, within {}; {} lines in all\n", core.stream_lines,
+               core.stream_count, situ::format_bytes(core.stream_page_bytes), core.lines_in_all);
 }
 
 void print_measurements(const machine::tree& tree, const machine::measurements& measured) {
@@ -295,11 +299,16 @@ ordered_json json_of(const machine::measurements& measured) {
                      {"call", core.cycles.call},
                      {"mispredict", core.cycles.mispredict}}},
                    {"width", core.width},
+                   {"dtlb",
+                    {{"entries", core.dtlb.entries},
+                     {"page_bytes", core.dtlb.page_bytes},
+                     {"walk_cycles", core.dtlb.walk_cycles}}},
                    {"window", core.window},
                    {"store_buffer", core.store_buffer},
                    {"misses", core.misses},
                    {"stream_count", core.stream_count},
                    {"stream_lines", core.stream_lines},
+                   {"lines_in_all", core.lines_in_all},
                    {"stream_page_bytes", core.stream_page_bytes}};
   }
   for (const auto& r : measured.capacities) out["capacities"].push_back({{"cache", r.cache}, {"bytes", r.bytes}});

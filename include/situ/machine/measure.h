@@ -71,11 +71,13 @@ struct core_result {
   std::uint64_t hertz = 0;         // of additions that wait for each other, one a cycle
   instruction_cycles cycles;       // by the distance of independent instructions; branches half taken, half not
   double width = 0;                // instructions of several classes a cycle
+  tlb dtlb;                        // the first one; its walk: what a load costs beyond it; no entries: none is found
   std::uint32_t window = 0;        // instructions from a miss to one that overlaps with it; zero: none has been found
   std::uint32_t store_buffer = 0;  // stores that wait behind one that misses
   std::uint32_t misses = 0;        // loads that miss all caches, under way at a time
   std::uint32_t stream_count = 0;  // streams of lines that are fetched ahead; zero: none is
   std::uint32_t stream_lines = 0;  // so many lines
+  std::uint32_t lines_in_all = 0;  // under way past the first cache, of several streams
   std::uint64_t stream_page_bytes = 0;  // up to the end of such a page
 };
 
@@ -116,10 +118,10 @@ struct measure_options {
 [[nodiscard]] tree with_measurements(const tree& machine, const measurements& measured);
 
 // The same, and what a model of the machine needs besides (docs/design/model.md): figures of the undisturbed machine, a
-// tenth of the samples being better (latencies' p10, bandwidths' p90); the outermost cache with the capacity that one
-// core's data finds; ways that make the sets a power of two; caches that write back and take lines on reads and writes,
-// which is assumed; instruction caches as fast as those of data beside them. Devices are left out. cost: a copy of the
-// tree.
+// tenth of the samples being better (latencies' p10 without the TLB's part of it, bandwidths' p90); the outermost cache
+// with the capacity that one core's data finds; ways that make the sets a power of two; caches that write back and take
+// lines on reads and writes, which is assumed; instruction caches as fast as those of data beside them. Devices are
+// left out. cost: a copy of the tree.
 [[nodiscard]] tree as_modelled(const tree& machine, const measurements& measured);
 
 }  // namespace situ::machine

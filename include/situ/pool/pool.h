@@ -26,6 +26,7 @@
 #include <situ/graph/describe.h>
 #include <situ/graph/detail/arena.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,9 @@ enum class pool_promise : std::uint8_t {
   process,  // the end of its process, at any instruction. Nothing is flushed; if the machine goes down, the pool may be
             // torn: make it anew from its source then
   machine,  // also the machine's: each transaction waits for the device, or for the persistence domain
+  batched,  // the end of its process at once, and the machine's after a while: the device is waited for every
+            // `sync_every`, for all transactions since. A machine that goes down takes back the last of them, whole
+            // ones
 };
 // Whether a pool may be written.
 enum class pool_access : std::uint8_t { write, read };
@@ -54,6 +58,8 @@ struct pool_options {
   // How far it may grow. Addresses, and 1/2048 of it in holes of the file, are taken at once; a multiple of 16 KiB.
   std::uint64_t most_bytes = std::uint64_t{64} << 30;
   pool_promise promise = pool_promise::process;
+  // Of batched: how long a complete transaction may wait for the device. Up to an hour; 0: until pool::sync.
+  std::chrono::milliseconds sync_every{10};
   // Of this opening, as pool::check_writes.
   bool checked = false;
 };
@@ -70,10 +76,12 @@ struct pool_info {
   std::uint64_t transactions = 0;  // that have changed it, aborted ones with changes included
   pool_promise promise = pool_promise::process;
   std::string medium;     // "page cache", "DAX", "file system in memory"
-  std::string primitive;  // how bytes are brought where they stay: "none", "msync", "clwb", ...
+  std::string primitive;  // how bytes are brought where they stay: "none", "fdatasync", "clwb", ...
   // Opening it found a transaction that its writer had not completed, and took it back: so many ranges, so many bytes.
   std::uint64_t restored_ranges = 0;
   std::uint64_t restored_bytes = 0;
+  // Or so many complete transactions, which were in its log alone.
+  std::uint64_t replayed_transactions = 0;
   // A root: its name, where its object is, and what it was stored as.
   struct root {
     std::string name;
@@ -159,12 +167,12 @@ class transaction {
   transaction& operator=(const transaction&) = delete;
 
   // All that it did stays. Throws out_of_memory where the disk has no room for the log, bad_file where the device
-  // fails. cost: by promise: process, some 10 ns a range and object; machine, two fences, three where it made or
-  // destroyed objects.
+  // fails. cost: by promise: process, some 10 ns a range and object; batched, a copy of what has changed, by a system
+  // call; machine, that and one wait for the device, or on DAX two fences, three where it made or destroyed objects.
   void commit();
 
   // Bytes that the caller is about to change; they must lie in the pool. What the transaction has made need not be
-  // snapshotted. Throws as commit does. cost: a copy; with the machine's promise a fence.
+  // snapshotted. Throws as commit does. cost: a copy; with the machine's promise on DAX a fence.
   void snapshot(const void* at, std::size_t bytes);
   // The same of an object, which it returns. cost: as snapshot.
   template <class T>
@@ -295,12 +303,17 @@ class pool {
     }
   }
 
+  // Of a batched pool: waits until the device has all transactions that are complete. Nothing where each has waited.
+  // Throws bad_argument where the promise is a process's, bad_file where the device fails. cost: a wait for the device.
+  void sync();
+
   // Finds stores to its objects that no snapshot keeps, from now on, for tests: `commit` of a transaction that has made
   // some throws bad_argument, with each one's object and the line of the program (by its debug information), and all of
   // it is taken back, those stores, too. Where they are made outside of transactions, the next transaction's beginning
   // throws. System calls that are to write into its objects fail meanwhile. x86-64 (else not_supported); at most 16
   // pools. pre: open for writing, between two transactions. cost: two signals a store, some microseconds.
   void check_writes();
+
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own. cost: reading the head of each slab.

@@ -43,6 +43,9 @@ class branch_predictor;
 class time_profile;
 
 inline constexpr time_ps never = no_time;
+inline constexpr std::uint64_t no_front = ~std::uint64_t{0};  // no line: of a core without a first cache
+inline constexpr std::uint64_t switch_cycles = 500;           // of a core from one thread to another; assumed
+inline constexpr std::uint64_t wake_cycles = 100;  // from the wake-up to the woken thread's first cycle; assumed
 inline constexpr std::uint32_t most_tiles = 1024;  // of a machine that programs run on; what memory is laid out for
 
 // What the hooks touch comes first.

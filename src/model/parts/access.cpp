@@ -84,11 +84,14 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
     const time_ps hit_time = caches[way[outer]].hit_time;
     caches[way[outer]].meter.add(begin, hit_time, done > begin + hit_time ? done - begin - hit_time : 0);
   }
-  for (std::size_t i = level; i-- > 1;) fill(way[i], address, {.dirty = false, .writable = true}, done);
+  // Of a core that goes on, many lines are on their way: what they throw out would reserve memory far ahead of the
+  // requests that come next, beyond what a calendar keeps.
+  const time_ps room_made = c.past_misses ? asked : done;
+  for (std::size_t i = level; i-- > 1;) fill(way[i], address, {.dirty = false, .writable = true}, room_made);
   if (spec.caches[way.front()].write_through) {
-    fill(way.front(), address, {}, done);
+    fill(way.front(), address, {}, room_made);
   } else {
-    fill(way.front(), address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, done);
+    fill(way.front(), address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
   }
   keep_under_way(way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
   for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);

@@ -2,9 +2,8 @@
 //
 // 1. An access enters the window (instruction_window.h), is executed when its address is known (load_dependence.h), and
 //    meets the machine then. The core's time goes on from where it entered; its instructions cost what they cost
-//    elsewhere, and a hit costs nothing besides. After a branch that was not foreseen, the core has executed what
-//    follows on the wrong path, which is taken to ask for the same lines: loads within a window behind it have been
-//    asked for when they would have been without the branch, and are there for the right path from then on.
+//    elsewhere, and a hit costs nothing besides. Until a branch that was not foreseen is known, the core executes what
+//    follows on the wrong path, which is taken to ask for the same lines (wrong_paths.h).
 // 2. A shared cache's registers are asked by several cores, whose times differ by no more than the executor lets them.
 // 3. A prefetch takes what a miss of its cache would take, only if a register is free at once; nobody waits for it but
 //    who wants its line. Lines that another core's cache has dirty are left there.
@@ -21,7 +20,7 @@ bool modelled_machine::goes_ahead(std::uint32_t core) const noexcept {
 time_ps modelled_machine::access_ahead(std::uint32_t core, const window_access& of, time_ps now) {
   impl& m = *impl_;
   impl::core_state& c = m.cores[core];
-  c.past_misses->settled = c.past_misses->asked_at(of.instruction, now);
+  c.past_misses->settled = c.past_misses->asked_ahead.asked_at(of.instruction, now);
   if (of.kind == access_kind::fetch) return m.access_line(core, of.address, of.bytes, of.kind, now);
   if (is_atomic(of.kind)) return access(core, of.address, of.bytes, of.kind, wait_for_all(core, now));
   const time_ps entered = c.past_misses->window.enter(of.instruction, now);
@@ -38,8 +37,8 @@ time_ps modelled_machine::branch(std::uint32_t core, bool foreseen, std::uint64_
   if (!foreseen) {
     const time_ps known = under_way.dependence.ready_since(under_way.loads_till_branch, now);
     c.waited += known - now;
-    under_way.asked_until = instruction + impl_->spec.cores[core].window;
-    under_way.asked_before = known + restart - now;
+    under_way.asked_ahead.add({.until = instruction + impl_->spec.cores[core].window, .begin = now, .known = known},
+                              known + restart);
     now = known + restart;
   }
   under_way.loads_till_branch = under_way.dependence.count();
@@ -58,7 +57,7 @@ time_ps modelled_machine::impl::load_ahead(std::uint32_t core, const window_acce
   core_state& c = cores[core];
   ahead& under_way = *c.past_misses;
   cache_state& first = caches[spec.cores[core].data_path.front()];
-  const time_ps begin = under_way.dependence.known(of.address, of.code, under_way.asked_at(of.instruction, now));
+  const time_ps begin = under_way.dependence.known(of.address, of.code, under_way.settled);
   const time_ps waited = c.waited;
   time_ps done = std::max(access_line(core, of.address, of.bytes, access_kind::read, begin), now + first.hit_time);
   c.waited = waited;  // that is for who waits
@@ -119,7 +118,7 @@ bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::si
   }
   ++cache.prefetches;
   for (std::size_t i = found; i-- > level;)
-    fill(way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, done);
+    fill(way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
   keep_under_way(way.subspan(level, found - level), address, now, done, c.past_misses ? c.past_misses->settled : now);
   return true;
 }

@@ -12,6 +12,7 @@
 #include "model/parts/stream_prefetcher.h"
 #include "model/parts/tile_bus.h"
 #include "model/parts/tlb.h"
+#include "model/parts/wrong_paths.h"
 
 #include <cstdint>
 #include <memory>
@@ -33,12 +34,7 @@ struct modelled_machine::impl {
     load_dependence dependence;
     time_ps settled = 0;                  // the core asks for nothing before that
     std::uint64_t loads_till_branch = 0;  // before its last branch
-    // After a branch that was not foreseen: loads up to that instruction have asked for their lines so much earlier.
-    std::uint64_t asked_until = 0;
-    time_ps asked_before = 0;
-    [[nodiscard]] time_ps asked_at(std::uint64_t instruction, time_ps now) const noexcept {
-      return instruction < asked_until ? now - std::min(now, asked_before) : now;
-    }
+    wrong_paths asked_ahead;
   };
   struct core_state {
     std::uint32_t tile = 0;

@@ -1,17 +1,20 @@
 // The prefetcher of a cache: it follows streams of lines with a constant stride, and says which lines to fetch ahead.
 //
 // A stream is told from others by the 4 KiB that it goes through. Two equal strides, so three lines, make a stream;
-// then the next `lines` lines are wanted, less those that were asked for before. Streams are replaced least recently
+// then the next `lines` lines are wanted, less those that were asked for before; several streams that go on at a time
+// share these lines. Streams are replaced least recently
 // used first. A stride of one line is the next-line prefetcher's. Nothing is wanted beyond the end of the page, which
 // is of 4 KiB unless said otherwise; of a larger one, a stream goes on from one 4 KiB to the next.
 //
 // Worked example (4 lines ahead): accesses to lines 10, 11, 12 of a page: at 12, lines 13 to 16 are wanted; at 13, line
-// 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28.
+// 17. Lines 10, 13, 16: at 16, lines 19, 22, 25, 28. Where another stream has gone on among the last accesses (as many
+// as streams are followed), each has two lines ahead.
 //
 // Not thread-safe. cost: linear in the streams.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -39,6 +42,7 @@ class stream_prefetcher {
     if (step == 0) return;
     if (step != s.stride) {
       s.stride = step;
+      s.goes_on = false;
       s.next = line;
       s.last = line;
       return;
@@ -46,9 +50,10 @@ class stream_prefetcher {
     s.last = line;
     // what it has passed by needs no fetching
     if (static_cast<std::int64_t>(s.next - line) / step < 1) s.next = line + static_cast<std::uint64_t>(step);
+    s.goes_on = true;
+    const auto ahead = static_cast<std::int64_t>(std::max<std::size_t>(1, ahead_ / streams_that_go_on()));
     const std::uint64_t page = line / lines_a_page_;
-    for (; s.next / lines_a_page_ == page &&
-           static_cast<std::int64_t>(s.next - line) / step <= static_cast<std::int64_t>(ahead_);
+    for (; s.next / lines_a_page_ == page && static_cast<std::int64_t>(s.next - line) / step <= ahead;
          s.next += static_cast<std::uint64_t>(step))
       if (!fetch(s.next)) return;
   }
@@ -60,7 +65,12 @@ class stream_prefetcher {
     std::uint64_t next = 0;  // to be fetched
     std::int64_t stride = 0;
     std::uint64_t used = 0;
+    bool goes_on = false;  // it has had two equal strides
   };
+  [[nodiscard]] std::size_t streams_that_go_on() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        streams_, [&](const stream& s) { return s.goes_on && s.used + streams_.size() > time_; }));
+  }
   [[nodiscard]] stream& stream_of(std::uint64_t line) noexcept {
     const std::uint64_t part = line / lines_a_part_;
     stream* oldest = &streams_.front();

@@ -33,6 +33,9 @@ struct kernel_kind {
 [[nodiscard]] kernel make_stencil(std::uint64_t edge);
 [[nodiscard]] kernel make_sort(std::uint64_t keys);
 [[nodiscard]] kernel make_graph_copy(std::uint64_t nodes);
+// No rows of the study: what the model's wrong paths are held against.
+[[nodiscard]] kernel make_gather(std::uint64_t bytes);
+[[nodiscard]] kernel make_gather_branch(std::uint64_t bytes);
 
 inline constexpr kernel_kind all_kernels[] = {
     {"stream", "elements of each of three arrays", 3'000'000, make_stream},
@@ -41,6 +44,8 @@ inline constexpr kernel_kind all_kernels[] = {
     {"stencil", "points along an edge", 768, make_stencil},
     {"sort", "keys", 200'000, make_sort},
     {"graph_copy", "nodes", 150'000, make_graph_copy},
+    {"gather", "bytes", 128U << 20, make_gather},
+    {"gather_branch", "bytes", 128U << 20, make_gather_branch},
 };
 
 // A generator whose numbers are the same everywhere: splitmix64.

@@ -1,0 +1,136 @@
+// Measured figures put into a tree: as they are, and as a model of the machine needs them.
+#include <situ/machine/measure.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace situ::machine {
+namespace {
+
+// A core's figures are all cores'; the caches around it get the misses that it has under way. What it fetches ahead is
+// counted to the second cache, if there is one.
+void put_core(tree_builder& builder, const tree& machine, const core_result& core) {
+  for (node_id id = 1; id < machine.nodes().size(); ++id) {
+    const node& n = machine.at(id);
+    node_facts& facts = builder.facts(id);
+    if (n.kind == node_kind::core) {
+      facts.hertz = core.hertz;
+      facts.cycles = core.cycles;
+      facts.width = core.width;
+      if (core.window > 0) facts.dtlb = core.dtlb;
+      facts.window = core.window;
+      facts.store_buffer = core.window > 0 ? core.store_buffer : 0;
+    }
+    if (n.kind != node_kind::cache || n.cache == cache_kind::instruction || core.misses == 0) continue;
+    facts.outstanding = n.level == 1 ? core.misses : std::max(core.stream_lines, core.lines_in_all);
+    if (n.level != 2 || core.stream_count == 0) continue;
+    facts.prefetch_streams = core.stream_count;
+    facts.prefetch_lines = core.stream_lines;
+    facts.prefetch_page_bytes = core.stream_page_bytes;
+  }
+}
+
+// Of a cache: a smaller one has fewer ways of the same sets, whose number is a power of two. What the firmware does not
+// tell is assumed: 16 ways of lines of 64 bytes.
+void shape_cache(node_facts& cache, std::uint64_t bytes) {
+  if (cache.line_bytes == 0) cache.line_bytes = 64;
+  const std::uint64_t line_bytes = cache.line_bytes;
+  const std::uint64_t ways = cache.ways == 0 ? 16 : cache.ways;
+  const std::uint64_t sets = std::bit_floor(std::max<std::uint64_t>(1, cache.bytes / line_bytes / ways));
+  const std::uint64_t wanted = std::max<std::uint64_t>(1, (bytes + sets * line_bytes / 2) / (sets * line_bytes));
+  cache.ways = static_cast<std::uint32_t>(wanted);
+  cache.bytes = wanted * sets * line_bytes;
+}
+
+// Apart from what the core waits for translations: that is the TLB's.
+double without_walks(const latency_result& of, const core_result& core) {
+  const double reach = static_cast<double>(core.dtlb.entries) * static_cast<double>(core.dtlb.page_bytes);
+  const double missed = 1 - std::min(1.0, reach / static_cast<double>(of.working_set_bytes));
+  return of.ns.p10 - missed * core.dtlb.walk_cycles * 1e9 / static_cast<double>(core.hertz);
+}
+
+measurements undisturbed(measurements measured) {
+  for (latency_result& each : measured.latencies)
+    each.ns.median =
+        measured.core && measured.core->dtlb.entries > 0 ? without_walks(each, *measured.core) : each.ns.p10;
+  // A copy and a triad move a line more than they count, since caches take lines on writes.
+  for (bandwidth_result& each : measured.bandwidths)
+    each.read.median = std::max({each.read.p90, each.copy.p90 * 3 / 2, each.triad.p90 * 4 / 3});
+  return measured;
+}
+
+}  // namespace
+
+tree as_modelled(const tree& machine, const measurements& measured) {
+  const tree figures = with_measurements(machine, undisturbed(measured));
+  tree_builder builder{figures.name(), figures.description()};
+  builder.facts(root_node) = figures.root();
+  std::map<node_id, node_id> made{{root_node, root_node}};
+  double first_latency_ns = 0;
+  for (const node& n : figures.nodes())
+    if (n.kind == node_kind::cache && n.cache != cache_kind::instruction && n.level == 1)
+      first_latency_ns = n.latency_ns;
+  for (node_id id = 1; id < figures.nodes().size(); ++id) {
+    node facts = figures.at(id);
+    if (facts.kind == node_kind::device || !made.contains(facts.parent)) continue;
+    if (facts.kind == node_kind::cache) {
+      std::uint64_t bytes = facts.bytes;
+      for (const capacity_result& each : measured.capacities) {
+        const node& of = figures.at(each.cache);
+        if (of.level == facts.level && of.cache == facts.cache) bytes = each.bytes;
+      }
+      shape_cache(facts, bytes);
+      facts.writes = write_policy::write_back;
+      facts.allocates_on = allocation::reads_and_writes;
+      if (facts.latency_ns == 0) facts.latency_ns = first_latency_ns;
+    }
+    if (facts.kind == node_kind::memory && facts.memory == memory_kind::dram) facts.burst_bytes = 64;
+    made[id] = builder.add(made.at(facts.parent), facts);
+  }
+  for (path record : figures.paths()) {
+    if (!made.contains(record.from) || !made.contains(record.memory)) continue;
+    record.from = made.at(record.from);
+    record.memory = made.at(record.memory);
+    builder.add_path(record);
+  }
+  return std::move(builder).build();
+}
+
+tree with_measurements(const tree& machine, const measurements& measured) {
+  tree_builder builder{machine.name(), machine.description()};
+  builder.facts(root_node) = machine.root();
+  for (node_id id = 1; id < machine.nodes().size(); ++id) builder.add(machine.at(id).parent, machine.at(id));
+
+  std::map<std::pair<node_id, node_id>, path> paths;
+  for (const path& record : machine.paths()) paths[{record.from, record.memory}] = record;
+  for (const latency_result& latency : measured.latencies) {
+    const node& target = machine.at(latency.where);
+    if (target.kind == node_kind::cache) {
+      // Measured at one core, and alike at all.
+      for (const node_id id : machine.all(node_kind::cache))
+        if (machine.at(id).level == target.level && machine.at(id).cache == target.cache)
+          builder.facts(id).latency_ns = latency.ns.median;
+    } else if (target.processors.includes(machine.at(latency.from).processors)) {
+      builder.facts(latency.where).latency_ns = latency.ns.median;
+    } else {
+      // The largest part of the machine that sees the memory from outside.
+      const node_id meeting = machine.common_ancestor(latency.from, latency.where);
+      node_id from = latency.from;
+      while (machine.at(from).parent != meeting) from = machine.at(from).parent;
+      path& record = paths[{from, latency.where}];
+      record.from = from;
+      record.memory = latency.where;
+      record.read_latency_ns = latency.ns.median;
+    }
+  }
+  for (const bandwidth_result& bandwidth : measured.bandwidths)
+    builder.facts(bandwidth.memory).bandwidth = static_cast<std::uint64_t>(bandwidth.read.median);
+  if (measured.core) put_core(builder, machine, *measured.core);
+  for (const auto& [pair, record] : paths) builder.add_path(record);
+  return std::move(builder).build();
+}
+
+}  // namespace situ::machine

@@ -1,0 +1,38 @@
+// The thread that waits for the device on behalf of a batched pool's transactions.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace situ::detail {
+
+class redo_log;
+
+// Belongs to a pool; start and stop are its constructor's and destructor's.
+class batched_sync {
+ public:
+  batched_sync() = default;
+  ~batched_sync() { stop(); }
+  batched_sync(const batched_sync&) = delete;
+  batched_sync& operator=(const batched_sync&) = delete;
+
+  // Every so often, where something was appended since. The log outlives stop().
+  void start(redo_log& of, std::chrono::milliseconds every);
+  void stop();
+  // errno's value since the device has failed; 0: it has not. May be called beside all.
+  [[nodiscard]] int failure() const noexcept { return failure_.load(std::memory_order_acquire); }
+
+ private:
+  void run(const std::stop_token& stopped, redo_log& of, std::chrono::milliseconds every);
+
+  std::atomic<int> failure_ = 0;
+  std::mutex sleep_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+}  // namespace situ::detail

@@ -1,0 +1,155 @@
+#include "pool/redo_log.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/host.h"
+
+namespace situ::detail {
+namespace {
+
+// A log with less room is brought to where it belongs: most records fit.
+constexpr std::uint64_t least_room = 8192;
+
+void add(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
+  const auto* const first = static_cast<const std::byte*>(from);
+  to.insert(to.end(), first, first + bytes);
+}
+
+}  // namespace
+
+// --- reading ---
+
+void redo_log::read() {
+  const std::uint64_t word = *file_.at<const std::uint64_t>(pool_sequence_offset);
+  if (!is_sealed(word, file_.salt()))
+    throw_damaged(file_.path(), pool_sequence_offset, "the number of the log's first record is damaged");
+  next_ = word >> 16;
+  while (read_record()) ++replayed_;
+  // All of them are in the file; whether its device has them is not known.
+  appended_ = next_;
+  synced_ = replayed_ == 0 ? next_ : 0;
+}
+
+bool redo_log::read_record() {
+  redo_record head{};
+  if (file_.map_offset() - here_ < sizeof head) return false;
+  std::memcpy(&head, file_.base() + here_, sizeof head);
+  if (head.sequence != next_ || head.bytes % 8 != 0) return false;
+  const bool is_here = head.at == 0;
+  if (is_here ? head.bytes > file_.map_offset() - here_ - sizeof head : head.at != spill_offset()) return false;
+  const std::uint64_t from = is_here ? here_ + sizeof head : head.at;
+  if (head.bytes > file_.length() - std::min(from, file_.length())) return false;
+  record_.resize(head.bytes);
+  if (!file_.read_bytes(from, record_.data(), head.bytes)) return false;
+  if (head.check != head.right_check(file_.salt(), record_.data())) return false;
+  apply(record_.data(), head.bytes, from);
+  has_spilled_ = !is_here;
+  here_ += sizeof head + (is_here ? head.bytes : 0);
+  ++next_;
+  return true;
+}
+
+void redo_log::apply(const std::byte* body, std::uint64_t bytes, std::uint64_t where) {
+  for (std::uint64_t at = 0; at < bytes;) {
+    redo_range range{};
+    bool is_sound = bytes - at >= sizeof range;
+    if (is_sound) {
+      std::memcpy(&range, body + at, sizeof range);
+      is_sound = range.bytes <= bytes - at - sizeof range &&
+                 may_be_logged(range.offset, range.bytes, file_.map_offset(), file_.end());
+    }
+    if (!is_sound)
+      throw_damaged(file_.path(), where + at, "the log holds what no pool writes, although its check is right");
+    std::memcpy(file_.base() + range.offset, body + at + sizeof range, range.bytes);
+    dirty_.push_back({range.offset, range.bytes});
+    at += sizeof range + pad_to_word(range.bytes);
+  }
+}
+
+// --- appending ---
+
+bool redo_log::is_full() const noexcept {
+  return has_spilled_ || log_end() - std::min(here_, log_end()) < std::min(least_room, file_.used_log_bytes() / 4);
+}
+
+void redo_log::append(const std::vector<pool_range>& ranges) {
+  record_.assign(sizeof(redo_record), std::byte{});
+  for (const pool_range& each : ranges) {
+    const redo_range head{each.offset, each.bytes};
+    add(record_, &head, sizeof head);
+    add(record_, file_.base() + each.offset, each.bytes);
+    record_.resize(record_.size() + pad_to_word(each.bytes) - each.bytes);
+  }
+  const std::uint64_t body = record_.size() - sizeof(redo_record);
+  // Behind each record there is room for the head of one that lies elsewhere.
+  const bool fits = here_ + record_.size() + sizeof(redo_record) <= log_end();
+  if (!fits) file_.lengthen(spill_offset() + body);
+  write_record(fits ? 0 : spill_offset());
+  if (file_.promise() == pool_promise::machine) file_.persist().fence(pool_step::append);
+  has_spilled_ = !fits;
+  here_ += fits ? record_.size() : sizeof(redo_record);
+  ++next_;
+  dirty_.insert(dirty_.end(), ranges.begin(), ranges.end());
+  if (file_.promise() == pool_promise::machine) synced_.store(next_, std::memory_order_relaxed);
+  appended_.store(next_, std::memory_order_release);
+}
+
+void redo_log::write_record(std::uint64_t at) {
+  redo_record head{0, next_, record_.size() - sizeof head, at};
+  head.check = head.right_check(file_.salt(), record_.data() + sizeof head);
+  std::memcpy(record_.data(), &head, sizeof head);
+  persistence& to = file_.persist();
+  if (at == 0) return to.write(here_, record_.data(), record_.size(), pool_step::append);
+  to.write(at, record_.data() + sizeof head, head.bytes, pool_step::append);
+  to.write(here_, record_.data(), sizeof head, pool_step::append);
+}
+
+void redo_log::sync() {
+  if (!has_unsynced()) return;
+  file_.persist().fence(pool_step::append);
+  synced_.store(next_, std::memory_order_relaxed);
+}
+
+int redo_log::sync_batched() noexcept {
+  const std::uint64_t upto = appended_.load(std::memory_order_acquire);
+  const int failed = file_.persist().sync_file();
+  if (failed == 0) {
+    std::uint64_t known = synced_.load(std::memory_order_relaxed);
+    while (known < upto && !synced_.compare_exchange_weak(known, upto, std::memory_order_relaxed)) {}
+  }
+  return failed;
+}
+
+// --- checkpoints ---
+
+void redo_log::checkpoint() {
+  if (here_ == pool_log_offset) return;
+  sync();
+  merge_ranges(dirty_);
+  persistence& to = file_.persist();
+  for (const pool_range& each : dirty_)
+    to.write(each.offset, file_.base() + each.offset, each.bytes, pool_step::checkpoint);
+  to.fence(pool_step::checkpoint);
+  auto* const word = file_.at<std::uint64_t>(pool_sequence_offset);
+  *word = seal(next_, file_.salt());
+  to.write(pool_sequence_offset, reinterpret_cast<const std::byte*>(word), sizeof *word, pool_step::checkpoint_end);
+  to.fence(pool_step::checkpoint_end);
+  here_ = pool_log_offset;
+  if (has_spilled_) file_.cut();
+  has_spilled_ = false;
+  // What is in the file again need not be in pages of this process's own.
+  for (const pool_range& each : dirty_) {
+    const std::uint64_t from = each.offset / page_bytes * page_bytes;
+    ::madvise(file_.base() + from, each.end() - from, MADV_DONTNEED);
+  }
+  dirty_.clear();
+}
+
+}  // namespace situ::detail
