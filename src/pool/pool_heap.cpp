@@ -232,6 +232,21 @@ std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
   return take_of(slab_with_room(class_of(rounded)), asked);
 }
 
+void pool_heap::take_many(std::size_t bytes, std::size_t alignment, std::size_t count, std::byte** to,
+                          std::size_t distance) {
+  const std::size_t begin = fresh_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    to[i * distance] = take(bytes, alignment);
+    if (fresh_.size() < begin + 2 || fresh_.back().is_large) continue;
+    block_ref& before = fresh_[fresh_.size() - 2];
+    const block_ref& last = fresh_.back();
+    if (before.is_large || before.first != last.first || before.index + before.blocks != last.index) continue;
+    before.bytes += last.bytes;
+    ++before.blocks;
+    fresh_.pop_back();
+  }
+}
+
 bool pool_heap::find(const void* at, block_ref& into) {
   const std::uint64_t offset = file_.offset_of(at);
   if (offset < file_.heap_offset() || offset >= file_.end()) return false;
@@ -324,9 +339,10 @@ void pool_heap::undo(mark from) {
       continue;
     }
     slab& in = *slabs_[each.first];
-    in.taken[each.index / 64] &= ~(std::uint64_t{1} << each.index % 64);
+    for (std::uint32_t i = each.index; i != each.index + each.blocks; ++i)
+      in.taken[i / 64] &= ~(std::uint64_t{1} << i % 64);
     in.hint = std::min(in.hint, each.index / 64);
-    --in.used;
+    in.used -= each.blocks;
     if (in.used == 0 && !in.is_published) {
       free_slab(in);
     } else {

@@ -72,6 +72,8 @@ class pool_heap {
   [[nodiscard]] mark here() const noexcept { return {fresh_.size(), going_.size()}; }
   // A block of the transaction's. Grows the pool. Throws out_of_memory.
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment);
+  // So many at once, one for each of to[0], to[distance], ...
+  void take_many(std::size_t bytes, std::size_t alignment, std::size_t count, std::byte** to, std::size_t distance);
   // Gives a block back once the transaction completes. Throws bad_address.
   void give_back(const void* block);
   // Of what was taken and given back since: nothing.
@@ -116,13 +118,15 @@ class pool_heap {
     std::array<std::uint64_t, 16> taken{};
     std::array<std::uint64_t, 16> leaving{};
   };
-  // A block that was taken or is going: of a slab its index, of a large run its chunks.
+  // A block that was taken or is going: of a slab its index, of a large run its chunks. Of a slab also several that lie
+  // one behind another.
   struct block_ref {
     std::byte* at;
     std::size_t bytes;  // of the whole block; of those that are going: unused
     std::uint32_t first;
     std::uint32_t index;
     bool is_large;
+    std::uint32_t blocks = 1;
   };
   enum class large_state : std::uint8_t { taken, live, going };
   struct large_run {
@@ -155,6 +159,7 @@ class pool_heap {
   void unlist(slab& of);
   void free_slab(slab& of);
   void note_slab(std::uint32_t first, const run_entry& entry);
+  void touch(const block_ref& block);
   void plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words);
   void look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
                     const std::function<void(void*, std::size_t)>& add) const;

@@ -10,6 +10,13 @@ namespace situ::detail {
 
 // --- the commit ---
 
+// Blocks that were taken one after the other mostly share a word.
+void pool_heap::touch(const block_ref& block) {
+  const std::uint64_t first = std::uint64_t{block.first} * 16;
+  for (std::uint32_t i = block.index / 64; i <= (block.index + block.blocks - 1) / 64; ++i)
+    if (touched_.empty() || touched_.back() != first + i) touched_.push_back(first + i);
+}
+
 void pool_heap::plan(std::vector<heap_word>& words) {
   words.clear();
   emptied_.clear();
@@ -17,14 +24,14 @@ void pool_heap::plan(std::vector<heap_word>& words) {
   touched_.clear();
   for (const block_ref& each : fresh_) {
     if (!each.is_large) {
-      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+      touch(each);
     } else if (large_.at(each.first).state != large_state::going) {
       words.push_back({map_word(each.first), run_entry{run_kind::large, 0, each.index}.pack(each.first, file_.salt())});
     }
   }
   for (const block_ref& each : going_) {
     if (!each.is_large) {
-      touched_.push_back(std::uint64_t{each.first} * 16 + each.index / 64);
+      touch(each);
     } else if (large_.at(each.first).is_published) {
       words.push_back({map_word(each.first), 0});
     }
