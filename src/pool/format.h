@@ -28,11 +28,19 @@ inline constexpr std::uint32_t pool_architecture = 0x78363634;
 inline constexpr std::uint64_t pool_state_offset = 1024;  // two copies, each in a sector of its own
 inline constexpr std::uint64_t pool_state_distance = 512;
 inline constexpr std::uint64_t pool_sequence_offset = 2048;
+// Of a move to other addresses: where from, where to, each a sealed number of chunks. They mean something while the
+// header's check is its right one for the first of them, changed by pool_moving_mark.
+inline constexpr std::uint64_t pool_move_offset = 2560;
+inline constexpr std::uint64_t pool_moving_mark = 0x6d6f76696e670000;
 inline constexpr std::uint64_t pool_writer_offset = 3072;
 inline constexpr std::uint64_t pool_roots_offset = 4096;
 inline constexpr std::uint64_t pool_log_offset = 8192;
 inline constexpr std::uint64_t pool_log_bytes = 65536;  // of an undo log, and the least of a redo log
 inline constexpr std::uint64_t most_pool_log_bytes = std::uint64_t{1} << 22;
+// The end of an undo log's first part is where those meet who have the pool open (sharing.h). It means nothing to who
+// opens a pool that nobody has, and holds entries only where a build that did not share pools has written them.
+inline constexpr std::uint64_t pool_area_bytes = 16384;
+inline constexpr std::uint64_t pool_area_offset = pool_log_offset + pool_log_bytes - pool_area_bytes;
 inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;
 inline constexpr std::uint32_t pool_root_count = 64;
 inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, and ends with a zero

@@ -15,25 +15,28 @@ namespace situ::detail {
 pool open_pool::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
   return pool{std::make_unique<open_pool>(pool_file::create(path, options, overrides))};
 }
-pool open_pool::open(const std::string& path, pool_access access, const pool_overrides& overrides) {
-  return pool{std::make_unique<open_pool>(pool_file::open(path, access, overrides))};
-}
-
-open_pool::open_pool(pool_file file) : file_{std::move(file)} {
-  if (file_.is_redo()) {
-    replay();
+open_pool::open_pool(pool_file file)
+    : file_{std::move(file)}, sharing_{file_.area(), file_.openers(), file_.path(), file_.patience_ns()} {
+  if (file_.is_first()) {
+    file_.read_state();
+    if (file_.is_redo()) {
+      replay();
+    } else {
+      recover();
+    }
+    if (file_.may_write()) file_.settle();
+    sharing_.enter(true, !file_.may_write() && restored_ranges_ != 0, file_.chunks());
   } else {
-    recover();
+    sharing_.enter(false, false, 0);
+    read_again();
   }
-  if (!file_.may_write()) return;
-  file_.settle();
   const std::chrono::milliseconds every{file_.header().sync_every_ms};
-  if (file_.promise() == pool_promise::batched && every.count() != 0) batched_.start(redo_, every);
+  if (file_.may_write() && file_.promise() == pool_promise::batched && every.count() != 0) batched_.start(redo_, every);
+  if (!file_.may_write() || !file_.is_moved()) file_.leave_gate();
 }
 
 open_pool::~open_pool() {
   SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool");
-  checks_ = nullptr;
   batched_.stop();
   if (file_.is_redo() && file_.may_write()) checkpoint();
 }
@@ -54,7 +57,11 @@ void open_pool::replay() {
 void open_pool::recover() {
   log_.read();
   if (log_.is_empty()) return heap_.read();
-  const pool_file::private_writing writing{file_};
+  if (!file_.may_write()) {
+    restore_privately();
+    return heap_.read();
+  }
+  restored_ranges_ = 0;
   std::vector<std::byte> before;
   log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
     changed_.push_back({offset, bytes});
@@ -72,14 +79,13 @@ void open_pool::recover() {
     }
     throw;
   }
-  if (file_.may_write()) {
-    flush_changes(pool_step::restore);
-    file_.persist().fence(pool_step::restore);
-    log_.end(pool_step::restored_end);
-    log(log_level::warning, fmt::format("pool {}: its last writer left a transaction incomplete; {} ranges of {} bytes "
-                                        "are as they were before it",
-                                        file_.path(), restored_ranges_, restored_bytes_));
-  }
+  flush_changes(pool_step::restore);
+  file_.persist().fence(pool_step::restore);
+  log_.end(pool_step::restored_end);
+  log(log_level::warning,
+      fmt::format("pool {}: its last writer left a transaction incomplete; {} ranges of {} bytes are "
+                  "as they were before it",
+                  file_.path(), restored_ranges_, restored_bytes_));
   changed_.clear();
 }
 
@@ -88,8 +94,9 @@ void open_pool::recover() {
 std::size_t open_pool::begin() {
   if (!file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
-  std::unique_lock guard{lock_};
+  std::unique_lock guard{sharing_};
   check_device();
+  if (levels_.empty() && is_behind()) catch_up();
   if (checks_ != nullptr) checks_->begin_level();
   levels_.push_back({log_.here(), heap_.here()});
   guard.release();
@@ -100,19 +107,24 @@ void open_pool::check_level(std::size_t level) const {
   SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
 }
 
+void open_pool::leave(bool is_kept) noexcept {
+  levels_.pop_back();
+  if (checks_ != nullptr) checks_->end_level(is_kept);
+  if (levels_.empty()) {
+    sharing_.set_chunks(file_.chunks());
+    seen_changes_ = sharing_.changes();
+    if (file_.persist().has_failed()) sharing_.fail();
+  }
+  sharing_.unlock();
+}
+
 void open_pool::end_outermost() noexcept {
   heap_.free_log_runs();
   changed_.clear();
 }
 
-void open_pool::end_level(bool is_kept) noexcept {
-  levels_.pop_back();
-  if (checks_ != nullptr) checks_->end_level(is_kept);
-  lock_.unlock();
-}
-
 void open_pool::check_writes() {
-  const std::lock_guard guard{lock_};
+  const std::lock_guard guard{sharing_};
   if (!levels_.empty() || !file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: stores are checked in a pool that is open for writing, from "
                                                 "between two transactions on",
@@ -133,7 +145,7 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
     }
   }
   is_complete = true;
-  end_level(true);
+  leave(true);
 }
 
 void open_pool::complete_in_place(bool& is_complete) {
@@ -149,7 +161,7 @@ void open_pool::complete_in_place(bool& is_complete) {
     file_.persist().fence(pool_step::end);
   } catch (...) {
     end_outermost();
-    end_level(true);
+    leave(true);
     throw;
   }
   end_outermost();
@@ -179,14 +191,14 @@ void open_pool::checkpoint() noexcept {
 }
 
 void open_pool::check_device() const {
-  if (!file_.persist().has_failed() && batched_.failure() == 0) return;
+  if (!file_.persist().has_failed() && !sharing_.has_failed() && batched_.failure() == 0) return;
   throw_error(errc::bad_file,
               fmt::format("pool {}: its device has failed before{}; look at it, then open the pool anew", file_.path(),
                           batched_.failure() != 0 ? std::string{": "} + std::strerror(batched_.failure()) : ""));
 }
 
 void open_pool::sync() {
-  const std::lock_guard guard{lock_};
+  const std::lock_guard guard{sharing_};
   if (file_.promise() == pool_promise::process)
     throw_error(errc::bad_argument, fmt::format("pool {}: it promises to survive the end of its process, no more: make "
                                                 "it with another promise to wait for its device",
@@ -207,6 +219,8 @@ void open_pool::publish() {
   }
   log_.fence(pool_step::publish);
   for (const heap_word& each : words_) __atomic_store_n(each.at, each.value, __ATOMIC_RELAXED);
+  if (sharing_.has_others())
+    for (const heap_word& each : words_) sharing_.note_change(file_.offset_of(each.at));
 }
 
 void open_pool::flush_changes(pool_step step) {
@@ -238,7 +252,7 @@ void open_pool::abort(std::size_t level) noexcept {
     }
     end_outermost();
   }
-  end_level(false);
+  leave(false);
 }
 
 // --- what a transaction does ---

@@ -1,8 +1,9 @@
 // A pool that is open: its file, log and allocator, and the transactions that tie them together.
 //
 // Invariants
-//   1. One transaction at a time: who has the lock. Those within it are levels of it, on the same thread; each is a
-//      place in the log and in the allocator's lists to go back to.
+//   1. One transaction at a time, of all processes: who has the lock (sharing.h). Those within it are levels of it, on
+//   the
+//      same thread; each is a place in the log and in the allocator's lists to go back to.
 //   2. A commit keeps this order, each step where it stays before the next begins:
 //        snapshots, before what they keep is changed (by `snapshot`)
 //        -> the words of the allocator, kept in the log as well -> those words, what was changed, what is new
@@ -23,11 +24,13 @@
 #include "pool/pool_range.h"
 #include "pool/redo_log.h"
 #include "pool/relocation.h"
+#include "pool/sharing.h"
 #include "pool/undo_log.h"
 #include "pool/write_check.h"
 
 #include <situ/pool/pool.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -46,7 +49,11 @@ class open_pool {
  public:
   [[nodiscard]] static pool create(const std::string& path, const pool_options& options,
                                    const pool_overrides& overrides = {});
-  [[nodiscard]] static pool open(const std::string& path, pool_access access, const pool_overrides& overrides = {});
+  [[nodiscard]] static pool open(const std::string& path, const pool_opening& how,
+                                 const pool_overrides& overrides = {});
+  [[nodiscard]] static pool open(const std::string& path, pool_access access, const pool_overrides& overrides = {}) {
+    return open(path, pool_opening{.access = access}, overrides);
+  }
   explicit open_pool(pool_file file);
   ~open_pool();
   open_pool(const open_pool&) = delete;
@@ -67,6 +74,9 @@ class open_pool {
   [[nodiscard]] void* persist(std::size_t level, graph_root root);
   void set_root(std::size_t level, std::string_view name, const void* object, const pool_type& type);
 
+  void begin_reading(pool_section& within);
+  void end_reading(pool_section& within) noexcept { sharing_.unlock_shared(within); }
+
   [[nodiscard]] void* root(std::string_view name, const pool_type& type);
   void sync();
   [[nodiscard]] pool_info info();
@@ -84,8 +94,36 @@ class open_pool {
   };
 
   void recover();
-  void reach_from_roots(std::span<const pool_type> types, reachability& into);
   void replay();
+  // What other processes have done since (follow_others.cpp): for who has just locked it to write, to read.
+  [[nodiscard]] bool is_behind() const noexcept {
+    if (file_.is_redo()) return false;  // who writes it is alone
+    return !log_.is_current() || sharing_.is_torn() || sharing_.changes() != seen_changes_ ||
+           sharing_.chunks() != file_.chunks();
+  }
+  void catch_up();
+  void read_again();
+  void follow_as_reader();
+  void restore_privately();
+  // To where it lies (move.cpp), for who has it alone.
+  void move(const std::vector<pool_type>& types);
+  [[nodiscard]] std::vector<relocation::start> find_starts(const std::vector<pool_type>& types) const;
+  std::uint64_t move_pointers(const std::vector<relocation::start>& starts, std::uint64_t to);
+  // The last thing that a level does. is_kept: it was not taken back.
+  void leave(bool is_kept) noexcept;
+  // A read section for as long as something of the pool's own is looked at.
+  class looking {
+   public:
+    explicit looking(open_pool& at) : at_{at} { at.begin_reading(within_); }
+    ~looking() { at_.end_reading(within_); }
+    looking(const looking&) = delete;
+    looking& operator=(const looking&) = delete;
+
+   private:
+    open_pool& at_;
+    pool_section within_;
+  };
+  void reach_from_roots(std::span<const pool_type> types, reachability& into);
   void check_level(std::size_t level) const;
   void keep(std::uint64_t offset, std::uint64_t bytes);
   void publish();
@@ -95,7 +133,12 @@ class open_pool {
   void check_device() const;
   void flush_changes(pool_step step);
   void end_outermost() noexcept;
-  void end_level(bool is_kept) noexcept;
+  // As whoever has locked it, to write or to read, finds the heap; a growth of a transaction under way included.
+  [[nodiscard]] std::uint32_t chunks_now() const noexcept {
+    return levels_.empty() ? sharing_.chunks() : file_.chunks();
+  }
+  [[nodiscard]] std::uint64_t end_now() const noexcept { return file_.heap_offset() + chunks_now() * chunk_bytes; }
+  [[nodiscard]] std::uint64_t free_bytes();
   [[nodiscard]] pool_root_record* roots() const noexcept { return file_.at<pool_root_record>(pool_roots_offset); }
   [[nodiscard]] pool_root_record* find_root(std::string_view name) const;
   void check_roots(pool_findings& into) const;
@@ -108,10 +151,15 @@ class open_pool {
   redo_log redo_{file_};
   batched_sync batched_;
   relocation relocation_{file_, heap_};
-  std::recursive_mutex lock_;
+  pool_sharing sharing_;
+  std::uint64_t seen_changes_ = 0;  // of the allocator's words; those of sharing_ while it is current
   std::vector<level_start> levels_;
   std::vector<pool_range> changed_;
   std::vector<heap_word> words_;
+  // For who reads beside others: pages in which this process has brought back what the log keeps, and which log.
+  std::mutex private_lock_;
+  std::atomic<std::uint64_t> private_sequence_{0};  // 0: none
+  std::vector<pool_file::page_range> private_pages_;
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;
   std::unique_ptr<write_check> checks_;  // null: stores are not checked

@@ -34,6 +34,10 @@ enum class pool_step : std::uint8_t {
   append,          // of a redo log: a transaction's record
   checkpoint,      // what the records say, where it belongs
   checkpoint_end,  // and the log's new beginning
+  move_begin,      // from where to where a pool is moved to other addresses
+  move_mark,       // that it is being moved
+  move_pointers,   // the pointers of its objects
+  move_end,        // that it has been moved
   count,
 };
 [[nodiscard]] std::string_view name(pool_step step) noexcept;

@@ -20,7 +20,8 @@ pool pool::create(const std::string& path, const pool_options& options) {
   if (options.checked) made.check_writes();
   return made;
 }
-pool pool::open(const std::string& path, pool_access access) { return detail::open_pool::open(path, access); }
+pool pool::open(const std::string& path, pool_access access) { return open(path, pool_opening{.access = access}); }
+pool pool::open(const std::string& path, const pool_opening& how) { return detail::open_pool::open(path, how); }
 pool pool::open_or_create(const std::string& path, const pool_options& options) {
   if (::access(path.c_str(), F_OK) != 0) return create(path, options);
   pool opened = open(path);
@@ -38,6 +39,9 @@ pool_collected pool::collect_blocks(std::span<const detail::pool_type> types, st
   return core_->collect(types, most_blocks);
 }
 void pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) const { core_->for_each_block(visit); }
+
+read_section::read_section(const pool& of) : core_{of.core_.get()} { core_->begin_reading(section_); }
+read_section::~read_section() { core_->end_reading(section_); }
 
 transaction::transaction(pool& of) : core_{of.core_.get()}, level_{core_->begin()} {}
 transaction::~transaction() {

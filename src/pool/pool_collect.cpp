@@ -75,7 +75,7 @@ pool_collected open_pool::collect(std::span<const pool_type> types, std::uint64_
 }
 
 pool_findings open_pool::check_all(std::span<const pool_type> types) {
-  const std::lock_guard guard{lock_};
+  const looking guard{*this};
   if (!levels_.empty())
     throw_error(errc::bad_argument,
                 fmt::format("pool {}: it is looked at within a transaction; look after it", file_.path()));

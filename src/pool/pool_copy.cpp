@@ -51,12 +51,20 @@ void give_room(int descriptor, const pool_info& of, const std::string& path) {
   }
 }
 
+// Where those meet who have the pool open: nobody has the copy.
+void clear_area(int descriptor, const std::string& path) {
+  const std::vector<std::byte> zeroes(pool_area_bytes);
+  if (::pwrite(descriptor, zeroes.data(), zeroes.size(), pool_area_offset) != static_cast<ssize_t>(zeroes.size()))
+    throw_refused(path, fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
 }  // namespace
 
 std::uint64_t base_of_pool(const std::string& path) { return header_of_pool(path).base; }
 
 copied_pool copy_pool(const std::string& from, const std::string& to, bool may_replace) {
-  const pool source = pool::open(from, pool_access::read);  // its lock keeps writers out
+  const pool source = pool::open(from, pool_access::read);
+  const read_section nobody_writes{source};
   const open_descriptor file{from};
   struct stat status{};
   if (::fstat(file.number, &status) != 0) throw_refused(from, std::strerror(errno));
@@ -67,6 +75,7 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && done.bytes > most.rlim_cur)
     throw_no_room(to, copy.descriptor(), done.bytes, EFBIG);
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
+  clear_area(copy.descriptor(), to);
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);
   (void)pool::open(copy.path_here(), pool_access::read);  // what cannot be opened gets no name
@@ -146,6 +155,8 @@ std::vector<pool_difference> compare_pools(const std::string& first_path, const 
   using kind = pool_difference::kind;
   const pool first = pool::open(first_path, pool_access::read);
   const pool second = pool::open(second_path, pool_access::read);
+  const read_section nobody_writes_the_first{first};
+  const read_section nor_the_second{second};
   for (const pool* each : {&first, &second})
     if (const auto damage = each->check().damage; !damage.empty()) throw_refused(each->info().path, damage.front());
   const lies_at a = where_made(first_path, first.info());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pool/format.h"
+#include "pool/openers.h"
 #include "pool/persistence.h"
 
 #include <situ/base/error.h>
@@ -13,8 +14,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace situ::detail {
+
+struct pool_area;
 
 // Throws bad_file: "pool PATH, byte OFFSET: ...".
 [[noreturn]] void throw_damaged(const std::string& path, std::uint64_t offset, std::string_view what);
@@ -34,13 +38,13 @@ struct pool_overrides {
 class pool_file {
  public:
   static pool_file create(const std::string& path, const pool_options& options, const pool_overrides& overrides);
-  static pool_file open(const std::string& path, pool_access access, const pool_overrides& overrides);
+  static pool_file open(const std::string& path, const pool_opening& how, const pool_overrides& overrides);
   ~pool_file();
   pool_file(pool_file&& other) noexcept;
   pool_file& operator=(pool_file&&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] bool may_write() const noexcept { return access_ == pool_access::write; }
+  [[nodiscard]] bool may_write() const noexcept { return access_ != pool_access::read; }
   [[nodiscard]] const pool_header& header() const noexcept { return *at<const pool_header>(0); }
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
@@ -53,8 +57,23 @@ class pool_file {
   [[nodiscard]] std::uint64_t map_offset() const noexcept { return pool_log_offset + log_bytes_; }
   [[nodiscard]] std::uint32_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint32_t most_chunks() const noexcept { return most_chunks_; }
-  // Whether it lies elsewhere than at its own addresses; for readers only.
-  [[nodiscard]] bool is_moved() const noexcept { return reinterpret_cast<std::uintptr_t>(base_) != header().base; }
+  // Its own address, where the pointers of its objects lead to; while it is being moved, or where that was cut, some
+  // lead to where it is moved to.
+  [[nodiscard]] std::uint64_t home() const noexcept { return home_; }
+  [[nodiscard]] std::uint64_t moving_to() const noexcept { return is_moving_ ? moving_to_ : home_; }
+  // Whether its pointers lead elsewhere than to where it lies.
+  [[nodiscard]] bool is_moved() const noexcept {
+    return is_moving_ || reinterpret_cast<std::uintptr_t>(base_) != home_;
+  }
+  // In which company it is open. Until leave_gate() nobody else can open or close it.
+  [[nodiscard]] pool_company company() const noexcept { return company_; }
+  [[nodiscard]] const pool_openers& openers() const noexcept { return openers_; }
+  // Whether nobody shared it before: then what a crash has left is this opener's to mend.
+  [[nodiscard]] bool is_first() const noexcept;
+  void leave_gate() const noexcept { openers_.leave_gate(); }
+  // Where those meet who share it; nullptr where nobody does.
+  [[nodiscard]] pool_area* area() const noexcept;
+  [[nodiscard]] std::uint64_t patience_ns() const noexcept { return patience_ns_; }
   // Where the heap ends, in the file.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_offset_ + std::uint64_t{chunks_} * chunk_bytes; }
   [[nodiscard]] persistence& persist() noexcept { return persist_; }
@@ -75,11 +94,23 @@ class pool_file {
   // Of the file, past this process's own pages. False where it ends before, or cannot be read.
   [[nodiscard]] bool read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t bytes) const noexcept;
 
+  // How long the heap is, as the file has it; throws bad_file. As another opener has said.
+  void read_state();
+  void set_chunks(std::uint32_t chunks) noexcept { chunks_ = chunks; }
   // For who writes, once all is found sound: mends what a growth that was cut has left, and notes for whoever is
   // refused who it is.
   void settle();
   // At least `least` further chunks, `wanted` if there is room. Throws out_of_memory.
   void grow(std::uint32_t least, std::uint32_t wanted);
+
+  // --- to other addresses, for who has it alone (move.cpp) ---
+
+  [[nodiscard]] bool is_moving() const noexcept { return is_moving_; }
+  void begin_move(std::uint64_t to);
+  // All pointers that are reached lead to `to`, and are flushed.
+  void end_move(std::uint64_t to);
+  // From being alone to what was asked for.
+  void share();
 
   // While it lives, a pool that is open for reading may be written: the pages become this process's own.
   class private_writing {
@@ -93,22 +124,48 @@ class pool_file {
     pool_file& of_;
   };
 
+  // The same for some pages alone, from an offset to another; and back to what the file has there.
+  struct page_range {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  void make_private(const std::vector<page_range>& pages, bool may_be_written) const;
+  void drop_private(const std::vector<page_range>& pages) const noexcept;
+
  private:
-  pool_file(std::string path, int descriptor, pool_access access) noexcept;
-  void lock();
+  pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);
+  [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
+  void come_in(pool_company as);
+  [[noreturn]] void refuse(pool_openers::refusal why) const;
+  void map_for_reader(const pool_header& header, std::uint64_t file_bytes);
+  void map_area();
   void check_header(const pool_header& header, std::uint64_t file_bytes) const;
-  void map(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides);
+  void map_for_writer(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides);
+  // Where nothing is, and the pool's pointers do not lead to.
+  std::uint64_t map_anywhere(std::uint64_t bytes, const pool_overrides& overrides);
+  void open_for_writer(const pool_header& header, const pool_opening& how, const pool_overrides& overrides);
+  [[nodiscard]] pool_header read_header(std::uint64_t file_bytes);
+  void take_mapping(void* at, std::uint64_t bytes, pool_medium medium);
+  [[noreturn]] void refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const;
   void fill(const pool_header& header, const pool_options& options, const pool_overrides& overrides);
-  void read_state(std::uint64_t file_bytes);
   [[nodiscard]] int get_room(std::uint32_t chunks) const noexcept;
   [[nodiscard]] int write_empty_log() const noexcept;
   void write_state(std::uint32_t chunks);
 
   std::string path_;
   int descriptor_;
+  bool is_writable_;
   pool_access access_;
+  std::uint64_t patience_ns_;
+  int process_;
+  pool_openers openers_;
+  pool_company company_ = pool_company::alone;
   std::byte* base_ = nullptr;
+  void* area_ = nullptr;  // a mapping of its own, for who cannot write the pool's
   std::uint64_t mapped_bytes_ = 0;
+  std::uint64_t home_ = 0;
+  std::uint64_t moving_to_ = 0;
+  bool is_moving_ = false;
   std::uint64_t heap_offset_ = 0;
   std::uint64_t salt_ = 0;
   std::uint32_t chunks_ = 0;

@@ -53,6 +53,20 @@ std::uint32_t chunk_runs::take(std::uint32_t chunks) {
   return first;
 }
 
+bool chunk_runs::take_at(std::uint32_t first, std::uint32_t chunks) {
+  const auto after = by_first_.upper_bound(first);
+  if (after == by_first_.begin()) return false;
+  const auto [begin, length] = *std::prev(after);
+  if (first - begin > length || length - (first - begin) < chunks) return false;
+  by_first_.erase(std::prev(after));
+  by_size_.erase({length, begin});
+  total_ -= length;
+  if (first != begin) insert(begin, first - begin);
+  const std::uint32_t left = length - (first - begin) - chunks;
+  if (left != 0) insert(first + chunks, left);
+  return true;
+}
+
 std::uint32_t chunk_runs::chunks_before(std::uint32_t end) const noexcept {
   if (by_first_.empty()) return 0;
   const auto last = std::prev(by_first_.end());
@@ -68,20 +82,31 @@ void pool_heap::note_slab(std::uint32_t first, const run_entry& entry) {
   ++slab_count_[entry.size_class];
 }
 
+run_entry pool_heap::entry_of(std::uint32_t chunk) const {
+  run_entry entry;
+  if (!run_entry::unpack(*map_word(chunk), chunk, file_.salt(), entry) || entry.chunks > file_.chunks() - chunk)
+    throw_damaged(file_.path(), file_.offset_of(map_word(chunk)),
+                  fmt::format("the entry of chunk {} is damaged", chunk));
+  return entry;
+}
+
 void pool_heap::read() {
   const std::uint32_t chunks = file_.chunks();
   first_of_.assign(chunks, 0);
   class_of_slab_.assign(chunks, 0);
+  slabs_.clear();
   slabs_.resize(chunks);
+  free_ = {};
+  large_.clear();
+  partial_ = {};
+  slab_count_ = {};
   std::uint32_t free_from = 0;
   for (std::uint32_t i = 0; i < chunks;) {
     if (*map_word(i) == 0) {
       ++i;
       continue;
     }
-    run_entry entry;
-    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > chunks - i)
-      throw_damaged(file_.path(), file_.offset_of(map_word(i)), fmt::format("the entry of chunk {} is damaged", i));
+    const run_entry entry = entry_of(i);
     if (free_from != i) free_.insert(free_from, i - free_from);
     if (entry.kind == run_kind::slab) {
       note_slab(i, entry);
@@ -118,6 +143,14 @@ pool_heap::slab& pool_heap::load(std::uint32_t first) {
 
 // --- runs of chunks ---
 
+void pool_heap::lengthen(std::uint32_t chunks) {
+  const auto before = static_cast<std::uint32_t>(first_of_.size());
+  first_of_.resize(chunks, 0);
+  class_of_slab_.resize(chunks, 0);
+  slabs_.resize(chunks);
+  free_.insert(before, chunks - before);
+}
+
 std::uint32_t pool_heap::take_run(std::uint64_t chunks) {
   const std::uint64_t most = file_.most_chunks();
   const auto asked = static_cast<std::uint32_t>(std::min(chunks, most + 1));
@@ -126,11 +159,7 @@ std::uint32_t pool_heap::take_run(std::uint64_t chunks) {
   const std::uint32_t before = file_.chunks();
   const std::uint32_t least = asked - free_.chunks_before(before);
   file_.grow(least, std::max(least, std::max<std::uint32_t>(before / 4, 64)));
-  const std::uint32_t now = file_.chunks();
-  first_of_.resize(now, 0);
-  class_of_slab_.resize(now, 0);
-  slabs_.resize(now);
-  free_.insert(before, now - before);
+  lengthen(file_.chunks());
   return free_.take(asked);
 }
 
@@ -278,28 +307,6 @@ bool pool_heap::is_live(const block_ref& block) {
 bool pool_heap::is_block(const void* at) {
   block_ref found{};
   return find(at, found) && is_live(found);
-}
-
-bool pool_heap::find_containing(const void* at, std::byte*& block, std::size_t& bytes) {
-  const std::uint64_t offset = file_.offset_of(at);
-  if (offset < file_.heap_offset() || offset >= file_.end()) return false;
-  const auto chunk = static_cast<std::uint32_t>((offset - file_.heap_offset()) / chunk_bytes);
-  if (first_of_[chunk] == 0) {
-    const auto after = large_.upper_bound(chunk);
-    if (after == large_.begin()) return false;
-    const auto& [first, run] = *std::prev(after);
-    if (chunk - first >= run.chunks) return false;
-    block = address(first);
-    bytes = run.chunks * chunk_bytes;
-    return is_block(block);
-  }
-  const slab& in = load(first_of_[chunk] - 1);
-  const std::uint64_t from_blocks = offset - file_.offset_of(block_at(in, 0));
-  bytes = size_classes[in.size_class].bytes;
-  const std::uint64_t index = from_blocks / bytes;  // before the blocks: beyond all
-  if (index >= pool_slab_blocks(in.size_class)) return false;
-  block = block_at(in, static_cast<std::uint32_t>(index));
-  return is_block(block);
 }
 
 void pool_heap::give_back(const void* block) {

@@ -40,6 +40,8 @@ class chunk_runs {
   void insert(std::uint32_t first, std::uint32_t chunks);
   // The first of so many, or no_chunk.
   [[nodiscard]] std::uint32_t take(std::uint32_t chunks);
+  // These; false where not all of them are free.
+  [[nodiscard]] bool take_at(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   // Of the run that ends at the end of the heap.
   [[nodiscard]] std::uint32_t chunks_before(std::uint32_t end) const noexcept;
@@ -60,8 +62,11 @@ class pool_heap {
  public:
   explicit pool_heap(pool_file& file) noexcept : file_{file} {}
 
-  // Reads the map. Throws bad_file.
+  // Reads the map, whatever was read before. Throws bad_file.
   void read();
+  // Others have changed these words of the file, and may have made the heap longer, to file_.chunks(): takes over what
+  // they hold now. No transaction may be under way. Throws bad_file; then it must be read anew.
+  void follow(std::vector<std::uint64_t>& offsets);
 
   // --- for a transaction ---
 
@@ -82,8 +87,20 @@ class pool_heap {
   [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept;
   // Whether this is the start of a block that will be live once the transaction completes.
   [[nodiscard]] bool is_block(const void* at);
-  // Which live block an address lies in. Throws bad_file for a damaged slab.
-  [[nodiscard]] bool find_containing(const void* at, std::byte*& block, std::size_t& bytes);
+  // Where a block lies: of a slab its number, of a large run 0.
+  struct place {
+    std::uint32_t first;  // chunk of its run
+    std::uint32_t index;
+    std::uint64_t offset;  // in the file
+    std::uint64_t bytes;
+  };
+  // Which block an offset in the file lies in, live or not, without reading slabs into memory; needs no transaction
+  // under way.
+  [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
+  [[nodiscard]] place block_of(std::uint32_t first, std::uint32_t index) const noexcept;
+  [[nodiscard]] bool is_live(const place& block) const noexcept;
+  // How many blocks each run may have, by its first chunk; 0 elsewhere.
+  [[nodiscard]] std::uint32_t most_blocks(std::uint32_t chunk) const noexcept;
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
 
   // The words to change, by rising address, without doubles; and heads of new slabs, which are written at once, since
@@ -103,8 +120,10 @@ class pool_heap {
   // --- to look at ---
 
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
-  // Of the file, all of it; needs no transaction under way. Adds to damage what is not sound.
-  void look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const;
+  // Of the file, its first so many chunks; needs no transaction under way. Adds to damage what is not sound.
+  void look(pool_findings& into, std::uint32_t chunks, const std::function<void(void*, std::size_t)>* visit) const;
+  // That no run of the file has, of its first so many.
+  [[nodiscard]] std::uint64_t count_free(std::uint32_t chunks) const noexcept;
 
  private:
   struct slab {
@@ -118,15 +137,14 @@ class pool_heap {
     std::array<std::uint64_t, 16> taken{};
     std::array<std::uint64_t, 16> leaving{};
   };
-  // A block that was taken or is going: of a slab its index, of a large run its chunks. Of a slab also several that lie
-  // one behind another.
+  // A block that was taken or is going: of a slab its index, of a large run its chunks.
   struct block_ref {
     std::byte* at;
     std::size_t bytes;  // of the whole block; of those that are going: unused
     std::uint32_t first;
     std::uint32_t index;
     bool is_large;
-    std::uint32_t blocks = 1;
+    std::uint32_t blocks = 1;  // of a slab: that lie one behind another
   };
   enum class large_state : std::uint8_t { taken, live, going };
   struct large_run {
@@ -159,6 +177,10 @@ class pool_heap {
   void unlist(slab& of);
   void free_slab(slab& of);
   void note_slab(std::uint32_t first, const run_entry& entry);
+  void lengthen(std::uint32_t chunks);
+  [[nodiscard]] run_entry entry_of(std::uint32_t chunk) const;
+  void drop_run(std::uint32_t first);
+  void follow_slab(std::uint64_t offset);
   void touch(const block_ref& block);
   void plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words);
   void look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,

@@ -119,21 +119,63 @@ void pool_heap::complete() {
   going_.clear();
 }
 
+// --- finding ---
+
+pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) const noexcept {
+  const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
+  if (first_of_[first] == 0) return {first, 0, run, large_.at(first).chunks * chunk_bytes};
+  const std::uint64_t bytes = size_classes[class_of_slab_[first]].bytes;
+  return {first, index, run + sizeof(slab_header) + index * bytes, bytes};
+}
+
+bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
+  const std::uint64_t in_heap = offset - file_.heap_offset();
+  const std::uint64_t chunk = in_heap / chunk_bytes;
+  if (chunk >= first_of_.size()) return false;  // before the heap: far beyond its end
+  if (first_of_[chunk] == 0) {
+    const auto after = large_.upper_bound(static_cast<std::uint32_t>(chunk));
+    if (after == large_.begin()) return false;
+    const auto& [first, run] = *std::prev(after);
+    if (chunk - first >= run.chunks) return false;
+    into = block_of(first, 0);
+    return true;
+  }
+  const std::uint32_t first = first_of_[chunk] - 1;
+  const std::uint64_t in_run = in_heap - std::uint64_t{first} * chunk_bytes;
+  if (in_run < sizeof(slab_header)) return false;
+  const unsigned size_class = class_of_slab_[first];
+  const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
+  if (index >= pool_slab_blocks(size_class)) return false;
+  into = block_of(first, static_cast<std::uint32_t>(index));
+  return true;
+}
+
+bool pool_heap::is_live(const place& block) const noexcept {
+  if (first_of_[block.first] == 0) return true;
+  return (header_of(block.first)->live[block.index / 64] >> block.index % 64 & 1) != 0;
+}
+
+std::uint32_t pool_heap::most_blocks(std::uint32_t chunk) const noexcept {
+  if (first_of_[chunk] == chunk + 1) return pool_slab_blocks(class_of_slab_[chunk]);
+  return first_of_[chunk] == 0 && large_.contains(chunk) ? 1 : 0;
+}
+
 // --- looking ---
 
-void pool_heap::look(pool_findings& into, const std::function<void(void*, std::size_t)>* visit) const {
+void pool_heap::look(pool_findings& into, std::uint32_t chunks,
+                     const std::function<void(void*, std::size_t)>* visit) const {
   const auto add = [&](void* block, std::size_t bytes) {
     ++into.blocks;
     into.block_bytes += bytes;
     if (visit != nullptr) (*visit)(block, bytes);
   };
-  for (std::uint32_t i = 0; i < file_.chunks();) {
+  for (std::uint32_t i = 0; i < chunks;) {
     run_entry entry;
     if (*map_word(i) == 0) {
       ++i;
       continue;
     }
-    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > file_.chunks() - i) {
+    if (!run_entry::unpack(*map_word(i), i, file_.salt(), entry) || entry.chunks > chunks - i) {
       into.damage.push_back(fmt::format("byte {}: the entry of chunk {} is damaged", file_.offset_of(map_word(i)), i));
       ++i;
       continue;
@@ -149,6 +191,18 @@ void pool_heap::look(pool_findings& into, const std::function<void(void*, std::s
                                           file_.offset_of(map_word(within)), within, i));
     i += entry.chunks;
   }
+}
+
+std::uint64_t pool_heap::count_free(std::uint32_t chunks) const noexcept {
+  std::uint64_t free = 0;
+  for (std::uint32_t i = 0; i < chunks;) {
+    run_entry entry;
+    const bool is_free = *map_word(i) == 0;
+    const bool is_run = !is_free && run_entry::unpack(*map_word(i), i, file_.salt(), entry);
+    free += is_free ? 1 : 0;
+    i += is_run ? entry.chunks : 1;
+  }
+  return free;
 }
 
 void pool_heap::look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,

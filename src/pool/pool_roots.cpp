@@ -23,7 +23,7 @@ pool_root_record* open_pool::find_root(std::string_view name) const {
 }
 
 void* open_pool::root(std::string_view name, const pool_type& type) {
-  const std::lock_guard guard{lock_};
+  const looking guard{*this};
   const pool_root_record* const found = find_root(name);
   if (found == nullptr) return nullptr;
   const std::uint64_t fingerprint = deep_fingerprint(*type.descriptor);
@@ -35,12 +35,16 @@ void* open_pool::root(std::string_view name, const pool_type& type) {
                     "that it leads to, is another one now. Open it with the type that it was stored with",
                     file_.path(), file_.offset_of(found), name, found->bytes, found->fingerprint, type.name, type.bytes,
                     fingerprint));
+  const std::uint64_t end = end_now();
   const bool is_within =
-      found->offset >= file_.heap_offset() && found->offset <= file_.end() && type.bytes <= file_.end() - found->offset;
+      found->offset >= file_.heap_offset() && found->offset <= end && type.bytes <= end - found->offset;
   if (!is_within)
     throw_damaged(file_.path(), file_.offset_of(found), fmt::format("root '{}' leads out of the pool", name));
   std::byte* const object = file_.base() + found->offset;
-  if (file_.is_moved()) relocation_.move_from(object, *type.descriptor);
+  if (file_.is_moved()) {
+    const std::lock_guard one{private_lock_};
+    relocation_.move_from({found->offset, type.descriptor});
+  }
   return object;
 }
 
@@ -81,18 +85,29 @@ void open_pool::set_root(std::size_t level, std::string_view name, const void* o
 
 // --- what it tells of itself ---
 
+// In whole chunks. Who writes knows it, once it has caught up.
+std::uint64_t open_pool::free_bytes() {
+  if (!file_.may_write() || sharing_.is_reading()) return heap_.count_free(chunks_now()) * chunk_bytes;
+  const std::lock_guard guard{sharing_};
+  if (levels_.empty() && is_behind()) catch_up();
+  return heap_.free_chunks() * chunk_bytes;
+}
+
 pool_info open_pool::info() {
-  const std::lock_guard guard{lock_};
+  const std::uint64_t free = free_bytes();
+  const looking guard{*this};
   const pool_header& header = file_.header();
   pool_info told;
   told.path = file_.path();
   told.base = reinterpret_cast<std::uintptr_t>(file_.base());
   told.is_moved = file_.is_moved();
+  told.is_shared = file_.company() == pool_company::writing || file_.company() == pool_company::reading;
   told.version = header.version;
-  told.heap_bytes = file_.chunks() * chunk_bytes;
-  told.free_bytes = heap_.free_chunks() * chunk_bytes;
+  told.heap_bytes = chunks_now() * chunk_bytes;
+  told.free_bytes = free;
   told.most_bytes = header.most_bytes;
-  told.transactions = (file_.is_redo() ? redo_.sequence() : log_.sequence()) - 1;
+  told.transactions =
+      (file_.is_redo() ? redo_.sequence() : *file_.at<const std::uint64_t>(pool_sequence_offset) >> 16) - 1;
   told.replayed_transactions = redo_.replayed();
   told.promise = static_cast<pool_promise>(header.promise);
   told.medium = name(file_.persist().medium());
@@ -110,7 +125,7 @@ void open_pool::check_head(pool_findings& into) const {
   for (unsigned i = 0; i < 2; ++i) {
     const std::uint64_t offset = pool_state_offset + i * pool_state_distance;
     const auto& copy = *file_.at<const pool_state_record>(offset);
-    if (copy.check != copy.right_check(file_.salt()) || copy.chunks != file_.chunks())
+    if (copy.check != copy.right_check(file_.salt()) || copy.chunks != chunks_now())
       into.notes.push_back(
           fmt::format("byte {}: a copy of the heap's size is not right, and the other one is", offset));
   }
@@ -133,24 +148,24 @@ void open_pool::check_roots(pool_findings& into) const {
     wanted.erase(file_.offset_of(block));
   };
   pool_findings uncounted;
-  heap_.look(uncounted, &visit);
+  heap_.look(uncounted, chunks_now(), &visit);
   for (const std::uint64_t offset : wanted)
     into.damage.push_back(fmt::format("byte {}: a root leads here, and no object is here", offset));
 }
 
 pool_findings open_pool::check() {
-  const std::lock_guard guard{lock_};
+  const looking guard{*this};
   pool_findings found;
   check_head(found);
-  heap_.look(found, nullptr);
+  heap_.look(found, chunks_now(), nullptr);
   check_roots(found);
   return found;
 }
 
 void open_pool::for_each_block(const std::function<void(void*, std::size_t)>& visit) {
-  const std::lock_guard guard{lock_};
+  const looking guard{*this};
   pool_findings found;
-  heap_.look(found, &visit);
+  heap_.look(found, chunks_now(), &visit);
 }
 
 }  // namespace situ::detail

@@ -11,7 +11,7 @@ namespace situ::detail {
 
 block_table::block_table(const pool_file& file) : heap_offset_{file.heap_offset()} {
   run_of_.resize(file.chunks());
-  const auto* const map = file.at<const std::uint64_t>(pool_map_offset);
+  const auto* const map = file.at<const std::uint64_t>(file.map_offset());
   for (std::uint32_t i = 0; i < file.chunks();) {
     if (map[i] == 0) {
       ++i;
@@ -19,7 +19,7 @@ block_table::block_table(const pool_file& file) : heap_offset_{file.heap_offset(
     }
     run_entry entry;
     if (!run_entry::unpack(map[i], i, file.salt(), entry) || entry.chunks > file.chunks() - i)
-      throw_damaged(file.path(), pool_map_offset + std::uint64_t{i} * 8,
+      throw_damaged(file.path(), file.map_offset() + std::uint64_t{i} * 8,
                     fmt::format("the entry of chunk {} is damaged", i));
     add(file, i, entry);
     i += entry.chunks;

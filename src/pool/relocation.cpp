@@ -3,63 +3,163 @@
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
+#include <bit>
 #include <cstring>
+#include <utility>
+
+#include "base/host.h"
 
 namespace situ::detail {
+namespace {
 
-void relocation::move_from(const std::byte* object, const type_descriptor& type) {
+// In huge pages, if there are some: where it is jumped about, most looks would be for the page first.
+template <class Values>
+void expect_jumps(Values& values, std::size_t count) {
+  values.reserve(count);
+  const auto begin = reinterpret_cast<std::uintptr_t>(values.data());
+  const std::uintptr_t first = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
+  const std::uintptr_t end = (begin + count * sizeof values[0]) / huge_page_bytes * huge_page_bytes;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+}
+
+}  // namespace
+
+void relocation::move_from(const start& root) {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   try {
-    reach(object, type);
-    if (!to_move_.empty()) move_all();
+    if (blocks_before_.empty()) make_table();
+    to_ = reinterpret_cast<std::uintptr_t>(file_.base());
+    const pool_file::private_writing writing{file_};
+    note(root);
+    move_queued();
   } catch (...) {
     failure_ = std::current_exception();
     throw;
   }
 }
 
-void relocation::move_all() {
-  const pool_file::private_writing writing{file_};
-  while (!to_move_.empty()) {
-    const block_of next = to_move_.back();
-    to_move_.pop_back();
-    move_block(next);
-  }
+std::uint64_t relocation::move_all(const std::vector<start>& roots, std::uint64_t to) {
+  make_table();
+  to_ = to;
+  is_flushed_ = true;
+  visited_bytes_ = 0;
+  for (const start& each : roots) note(each);
+  move_queued();
+  return visited_bytes_;
 }
 
-void relocation::reach(const std::byte* target, const type_descriptor& type) {
-  std::byte* block = nullptr;
-  std::size_t bytes = 0;
-  if (!heap_.find_containing(target, block, bytes)) return;  // it leads to no object, here as there
-  const auto within = static_cast<std::size_t>(target - block);
-  if (within % type.size != 0 || type.size > bytes - within)
-    throw_damaged(file_.path(), file_.offset_of(target),
+void relocation::make_table() {
+  blocks_before_.assign(file_.chunks(), 0);
+  std::uint64_t blocks = 0;
+  for (std::uint32_t i = 0; i < file_.chunks(); ++i) {
+    blocks_before_[i] = blocks;
+    blocks += heap_.most_blocks(i);
+  }
+  expect_jumps(found_as_, blocks);
+  found_as_.assign(blocks, 0);
+  expect_jumps(to_visit_, file_.chunks());
+  to_visit_.assign(file_.chunks(), {});
+  is_queued_.assign(file_.chunks(), false);
+  queue_.clear();
+  notes_settled_ = notes_made_;
+}
+
+// --- blocks ---
+
+void relocation::refuse(const pool_heap::place& block, std::uint64_t within, std::uint16_t known,
+                        const type_descriptor& type) const {
+  if (type.size > block.bytes - within || within % type.size != 0)
+    throw_damaged(file_.path(), block.offset + within,
                   fmt::format("an object of {} is looked for here, and the block of {} bytes from byte {} on, in which "
                               "this lies, has none here if it has any",
-                              type.name, bytes, file_.offset_of(block)));
-  const auto [known, is_new] = moved_.emplace(block, &type);
-  if (!is_new) {
-    if (known->second == &type) return;
+                              type.name, block.bytes, block.offset));
+  if (known != 0)
     throw_error(
         errc::bad_file,
-        fmt::format("pool {}, byte {}: a block is reached as {} and as {}, so its pointers cannot be made right "
-                    "at other addresses; open the pool in a process in which {:#x} is free",
-                    file_.path(), file_.offset_of(block), known->second->name, type.name, file_.header().base));
-  }
-  if (type.is_tagged)
-    throw_error(errc::not_supported, fmt::format("pool {}: its addresses are taken, and objects of {}, which derives "
-                                                 "from situ::object, cannot be opened at others; open it in a process "
-                                                 "in which {:#x} is free",
-                                                 file_.path(), type.name, file_.header().base));
-  if (!type.pointers.empty() || !type.others.empty() || type.kind == object_kind::pointer_block)
-    to_move_.push_back({block, bytes, &type});
+        fmt::format("pool {}, byte {}: a block is reached as {} and as {}, so its pointers cannot be made right at "
+                    "other addresses; open the pool in a process in which {:#x} is free",
+                    file_.path(), block.offset, types_[known]->name, type.name, file_.home()));
+  throw_error(errc::not_supported,
+              fmt::format("pool {}: its addresses are taken, and objects of {}, which derives from "
+                          "situ::object, cannot be opened at others; open it in a process in which "
+                          "{:#x} is free",
+                          file_.path(), type.name, file_.home()));
 }
 
-void relocation::move_block(const block_of& block) {
-  const std::size_t count = block.bytes / block.type->size;
-  for (std::size_t i = 0; i < count; ++i) move_object(block.at + i * block.type->size, *block.type);
+void relocation::note(const start& target) {
+  waiting_note next{{}, 0, target.type};
+  if (!heap_.locate(target.offset, next.block)) return;  // it leads to no object, here as there
+  next.within = target.offset - next.block.offset;
+  if (notes_made_ - notes_settled_ == most_notes) settle_note();
+  __builtin_prefetch(&found_as_[blocks_before_[next.block.first] + next.block.index], 1);
+  __builtin_prefetch(&to_visit_[next.block.first][next.block.index / 64], 1);
+  notes_[notes_made_++ % most_notes] = next;
 }
+
+void relocation::settle_note() {
+  const auto& [block, within, target] = notes_[notes_settled_++ % most_notes];
+  const type_descriptor& type = *target;
+  const bool is_object = type.size <= block.bytes - within && (within == 0 || within % type.size == 0);
+  std::uint16_t& known = found_as_[blocks_before_[block.first] + block.index];
+  if (known == type.index && is_object) return;
+  if (!is_object || known != 0 || type.is_tagged) {
+    if (!heap_.is_live(block)) return;
+    refuse(block, within, known, type);
+  }
+  known = type.index;
+  if (types_.size() <= type.index) types_.resize(type.index + std::size_t{1});
+  types_[type.index] = &type;
+  to_visit_[block.first][block.index / 64] |= std::uint64_t{1} << block.index % 64;
+  if (is_queued_[block.first]) return;
+  is_queued_[block.first] = true;
+  queue_.push_back(block.first);
+}
+
+void relocation::move_queued() {
+  // In the order in which they came, so that a run has many blocks to visit when it is its turn.
+  for (std::size_t next = 0;; ++next) {
+    while (next == queue_.size() && notes_settled_ != notes_made_) settle_note();
+    if (next == queue_.size()) break;
+    visit_run(queue_[next]);
+    is_queued_[queue_[next]] = false;
+  }
+  queue_.clear();
+}
+
+// What its blocks lead to may lie in the run itself.
+void relocation::visit_run(std::uint32_t first) {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (std::uint32_t word = 0; word < 16; ++word) {
+      while (to_visit_[first][word] != 0) {
+        goes_on = true;
+        const std::uint64_t now = std::exchange(to_visit_[first][word], 0);
+        const auto number_of = [&](std::uint64_t bits) {
+          return word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+        };
+        for (std::uint64_t bits = now; bits != 0; bits &= bits - 1)
+          __builtin_prefetch(file_.base() + heap_.block_of(first, number_of(bits)).offset, 1);
+        for (std::uint64_t bits = now; bits != 0; bits &= bits - 1) visit_block(first, number_of(bits));
+      }
+    }
+  }
+}
+
+void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
+  const pool_heap::place block = heap_.block_of(first, index);
+  const type_descriptor& type = *types_[found_as_[blocks_before_[first] + index]];
+  if (!heap_.is_live(block)) return;  // what leads here leads to no object
+  visited_bytes_ += block.bytes;
+  if (type.pointers.empty() && type.others.empty() && type.kind != object_kind::pointer_block) return;
+  std::byte* const at = file_.base() + block.offset;
+  const std::size_t count = block.bytes / type.size;
+  for (std::size_t i = 0; i < count; ++i) move_object(at + i * type.size, type);
+  if (is_flushed_) file_.persist().flush(at, block.bytes, pool_step::move_pointers);
+}
+
+// --- pointers ---
 
 void relocation::move_object(std::byte* object, const type_descriptor& type) {
   if (type.kind == object_kind::pointer_block) return move_pointer(object, *type.element);
@@ -90,17 +190,19 @@ void relocation::move_elements(std::byte* word, const type_descriptor& block) {
 }
 
 void relocation::move_pointer(std::byte* word, const type_descriptor& target) {
-  if (const std::byte* const moved = move_word(word); moved != nullptr) reach(moved, target);
+  if (const std::uint64_t offset = move_word(word); offset != 0) note({offset, &target});
 }
 
-const std::byte* relocation::move_word(std::byte* word) const {
+std::uint64_t relocation::move_word(std::byte* word) const {
   std::uint64_t value = 0;
   std::memcpy(&value, word, sizeof value);
-  const std::uint64_t offset = value - file_.header().base;
-  if (value == 0 || offset < file_.heap_offset() || offset >= file_.end()) return nullptr;
-  std::byte* const moved = file_.base() + offset;
-  std::memcpy(word, &moved, sizeof moved);
-  return moved;
+  if (value == 0) return 0;
+  std::uint64_t offset = value - file_.home();
+  if (offset >= file_.end()) offset = value - file_.moving_to();  // out of the pool where it is not being moved
+  if (offset < file_.heap_offset() || offset >= file_.end()) return 0;
+  const std::uint64_t moved = to_ + offset;
+  if (moved != value) std::memcpy(word, &moved, sizeof moved);  // one store: a crash leaves either
+  return offset;
 }
 
 }  // namespace situ::detail

@@ -10,8 +10,8 @@
 namespace situ::detail {
 void undo_log::begin_anew() noexcept {
   entries_.clear();
-  part_bytes_ = pool_log_bytes;
-  here_ = {pool_log_offset, pool_log_offset + pool_log_bytes, 0};
+  part_bytes_ = pool_area_offset - pool_log_offset;
+  here_ = {pool_log_offset, pool_area_offset, 0};
 }
 
 void undo_log::read() {
@@ -19,6 +19,12 @@ void undo_log::read() {
   if (!is_sealed(sequence_, file_.salt()))
     throw_damaged(file_.path(), pool_sequence_offset, "the number of the log's transaction is damaged");
   begin_anew();
+  here_.end = pool_map_offset;  // builds that did not share pools had no area behind it
+  read_entries();
+  if (entries_.empty()) begin_anew();
+}
+
+void undo_log::read_entries() {
   // Each part of the log is shorter than the file, so more bytes than that are parts that lead to each other.
   std::uint64_t left = file_.end();
   while (here_.end - here_.at >= sizeof(log_entry)) {

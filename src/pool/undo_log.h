@@ -67,8 +67,17 @@ class undo_log {
     }
   }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_ >> 16; }
+  // Whether no other process has ended a transaction since this one looked. follow() looks.
+  [[nodiscard]] bool is_current() const noexcept {
+    return sequence_ == *file_.at<const std::uint64_t>(pool_sequence_offset);
+  }
+  void follow() noexcept {
+    sequence_ = *file_.at<const std::uint64_t>(pool_sequence_offset);
+    begin_anew();
+  }
 
  private:
+  void read_entries();
   void go_on(std::uint64_t bytes, pool_step step);
   void write_entry(const log_entry& header, pool_step step);
 

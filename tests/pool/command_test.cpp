@@ -71,11 +71,17 @@ TEST_F(pool_command, check_says_why_a_pool_cannot_be_opened) {
   EXPECT_THAT(run("info " + in.file() + "-none").text, HasSubstr("No such file"));
 }
 
-TEST_F(pool_command, is_refused_beside_a_writer) {
+TEST_F(pool_command, looks_at_a_pool_that_is_in_use) {
   const pool writer = pool::open(in.file());
+  EXPECT_EQ(run("check " + in.file()).exit_code, 0);
+  EXPECT_THAT(run("info " + in.file()).text, HasSubstr("root           head:"));
+}
+
+TEST_F(pool_command, is_refused_beside_one_that_has_it_alone) {
+  const pool writer = pool::open(in.file(), situ::pool_access::exclusive);
   const outcome result = run("info " + in.file());
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.text, HasSubstr("a writer has it open"));
+  EXPECT_THAT(result.text, HasSubstr("a writer has it open alone"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 // always a sample: 2^words is too many.
 #pragma once
 
+#include "pool/format.h"
 #include "pool/persistence.h"
 #include "store_hooks.h"
 
@@ -69,15 +70,19 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
       : unit_{unit_bytes}, without_{without} {}
 
   void begin(int descriptor, const std::byte* base, bool is_private) override {
-    descriptor_ = descriptor;
-    base_ = base;
     is_private_ = is_private;
+    go_on(descriptor, base);
     last_.resize(length());  // which may be more than is mapped
     if (::pread(descriptor, last_.data(), last_.size(), 0) != static_cast<ssize_t>(last_.size()))
       throw std::runtime_error{"the pool's file cannot be read"};
     image_ = last_;
+  }
+  // The file is mapped here from now on; what it held before is what it held before.
+  void go_on(int descriptor, const std::byte* base) {
+    descriptor_ = descriptor;
+    base_ = base;
     constexpr std::uint64_t longest = std::uint64_t{1} << 30;
-    if (!is_private) listen_to_stores(this, base, base + longest);
+    if (!is_private_) listen_to_stores(this, base, base + longest);
   }
   void before_store(const std::byte* at, std::size_t bytes) override {
     const auto offset = static_cast<std::uint64_t>(at - base_);
@@ -170,6 +175,8 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
     std::byte* const before = last_.data() + unit * unit_;
     const std::byte* const now = base_ + unit * unit_;
     if (std::memcmp(before, now, unit_) == 0) return;
+    // Where those meet who share the pool: the first opener sets it up, whatever it finds.
+    if (unit * unit_ - situ::detail::pool_area_offset < situ::detail::pool_area_bytes) return;
     auto& versions = pending_[unit].versions;
     if (versions.empty()) versions.emplace_back(before, before + unit_);
     versions.emplace_back(now, now + unit_);

@@ -1,12 +1,15 @@
 // A folder of its own for the pools of a test, and what its pools hold.
 #pragma once
 
+#include "pool/format.h"
+
 #include <situ/base/error.h>
 #include <situ/pool/pool.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -36,6 +39,12 @@ class folder {
 inline std::vector<char> bytes_of(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{file}, {}};
+}
+// Without those that whoever shares the pool sets up anew.
+inline std::vector<char> lasting_bytes_of(const std::string& path) {
+  std::vector<char> bytes = bytes_of(path);
+  std::fill_n(bytes.begin() + situ::detail::pool_area_offset, situ::detail::pool_area_bytes, 0);
+  return bytes;
 }
 inline void write_bytes(const std::string& path, const std::vector<char>& bytes) {
   std::ofstream{path, std::ios::binary | std::ios::trunc}.write(bytes.data(),

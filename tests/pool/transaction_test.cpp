@@ -294,14 +294,14 @@ TEST(pool_recovery, takes_back_what_was_incomplete_and_says_so) {
 TEST(pool_recovery, by_a_reader_leaves_the_file_as_it_is) {
   const folder in;
   ASSERT_NO_FATAL_FAILURE(leave_incomplete(in.file()));
-  const std::vector<char> before = bytes_of(in.file());
+  const std::vector<char> before = lasting_bytes_of(in.file());
   {
     const pool first = pool::open(in.file(), pool_access::read);
     EXPECT_EQ(first.root<accounts>("accounts")->balance[1], -100);
     EXPECT_EQ(first.root<item>("lost"), nullptr);
   }
   EXPECT_EQ(pool::open(in.file(), pool_access::read).info().restored_ranges, 2);
-  EXPECT_EQ(bytes_of(in.file()), before);
+  EXPECT_EQ(lasting_bytes_of(in.file()), before);
 }
 
 TEST(pool_recovery, of_a_long_log_finds_its_parts) {

@@ -178,5 +178,5 @@ void add_pool_command(CLI::App& app) {
       "  situ pool copy index.pool backup.pool           a copy of what is there between two transactions\n"
       "  situ pool diff index.pool backup.pool           exit code 1 where they differ\n"
       "  situ pool COMMAND --help                        more of each\n"
-      "A writer that has the pool open must close it first.");
+      "All may be used beside those who write the pool.");
 }

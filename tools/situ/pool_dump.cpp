@@ -102,6 +102,7 @@ void print_block(const block_map::value_type& each, const block_map& blocks, std
 
 void dump(const dump_arguments& arguments) {
   const situ::pool pool = situ::pool::open(arguments.path, situ::pool_access::read);
+  const situ::read_section nobody_writes{pool};
   const situ::pool_info info = pool.info();
   const std::uint64_t made_at = situ::detail::base_of_pool(arguments.path);
   const block_map blocks = blocks_of(pool, info);

@@ -107,7 +107,7 @@ void add_copy(CLI::App& to) {
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments] { copy(*arguments); });
   command->footer(
-      "No writer may have FROM open. TO is there once all of it is on its device: who is killed leaves nothing.\n"
+      "Who writes FROM waits meanwhile. TO is there once all of it is on its device: who is killed leaves nothing.\n"
       "The copy has FROM's identity and addresses: a process opens one of the two at them, and reads the other\n"
       "elsewhere.\n"
       "Examples:\n"

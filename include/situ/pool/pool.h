@@ -14,12 +14,17 @@
 // are the pool's once it is complete, and free again if it is not. Objects are described classes (graph/describe.h) or
 // data, without what lies outside the pool: no standard containers, no strings, no situ::ptr.
 //
-// One process at a time has a pool for writing, or any number have it for reading. Within a process one transaction
-// runs at a time, and others wait; its thread sees what it writes, and so does who reads without a transaction of its
-// own. pool is movable, not copyable; transact, root and info may be called from any thread. Errors: bad_file for a
-// file that is no sound pool or that another process has, out_of_memory for a full disk or pool, bad_argument; they
-// name the file, where it is an offset, and what to do. Source: Rudoff, "Persistent Memory: The Value to HPC and the
-// Challenges" (MCHPC'17), section 2.2.4; libpmemobj; docs/decisions/0021-pools.md.
+// Several processes share a pool: they open it, and that is all. One transaction runs at a time, in all of them; others
+// wait for its end. Read sections (`pool.read`) run beside each other, in any process and thread, and see whole
+// transactions: none begins or ends within one. Who reads without a section or a transaction of its own sees what is
+// being written. A process that is killed in a transaction takes nothing with it: whoever comes next takes back what it
+// had done. (A pool with the promise of a machine, on a file that is not memory itself, has one process that writes, or
+// several that read.)
+//
+// pool is movable, not copyable; transact, read, root and info may be called from any thread. Errors: bad_file for a
+// file that is no sound pool, or that others have for longer than one wants to wait; out_of_memory for a full disk or
+// pool, bad_argument; they name the file, where it is an offset, and what to do. Source: Rudoff, "Persistent Memory:
+// The Value to HPC and the Challenges" (MCHPC'17), section 2.2.4; libpmemobj; docs/decisions/0021-pools.md.
 #pragma once
 
 #include <situ/base/units.h>
@@ -50,9 +55,12 @@ enum class pool_promise : std::uint8_t {
             // `sync_every`, for all transactions since. A machine that goes down takes back the last of them, whole
             // ones
 };
-// Whether a pool may be written.
-enum class pool_access : std::uint8_t { write, read };
-
+// Whether a pool may be written, and beside whom.
+enum class pool_access : std::uint8_t {
+  write,      // beside others who write and read
+  read,       // beside others who write and read
+  exclusive,  // written by this opener alone: nobody else has it open
+};
 // How to make a pool.
 struct pool_options {
   // How far it may grow. Addresses, and 1/2048 of it in holes of the file, are taken at once; a multiple of 16 KiB.
@@ -69,6 +77,7 @@ struct pool_info {
   std::string path;
   std::uintptr_t base = 0;         // where it lies in this process
   bool is_moved = false;           // its own addresses were taken, so this process reads it elsewhere
+  bool is_shared = false;          // others may write it meanwhile, or where it is written read it
   std::uint32_t version = 0;       // of its bytes
   std::uint64_t heap_bytes = 0;    // that objects have, or may have without growing
   std::uint64_t free_bytes = 0;    // of those, in whole chunks of 16 KiB that nothing has
@@ -119,6 +128,13 @@ class pool;
 namespace detail {
 
 class open_pool;
+class pool_sharing;
+
+// A read section of a thread, among those that it is in.
+struct pool_section {
+  const pool_sharing* of = nullptr;  // null where it is within another one, or a transaction
+  pool_section* outer = nullptr;
+};
 
 // A type as a root names it.
 struct pool_type {
@@ -153,13 +169,32 @@ using persisted = std::conditional_t<std::is_trivially_destructible_v<T>, T, con
 
 }  // namespace detail
 
+// The types of roots, for pool_opening. cost: for a type's first use, its description.
+template <class... Types>
+[[nodiscard]] std::vector<detail::pool_type> pool_types() {
+  return {detail::pool_type_of<Types>()...};
+}
+
+// How to open a pool that is there.
+struct pool_opening {
+  pool_access access = pool_access::write;
+  // How long to wait for who is in a transaction or a read section, before bad_file says who that is.
+  std::chrono::nanoseconds patience = std::chrono::seconds{60};
+  // Of all its roots: `pool_types<A, B>()`. With them a pool whose addresses are taken is moved to others, in its file,
+  // when it is opened for writing and nobody else has it; without them it is refused. A crash meanwhile leaves a pool
+  // that the next such opening completes. Moved are pointers that are reached from roots by declared fields.
+  std::vector<detail::pool_type> types;
+};
+
 // Changes to a pool that are done all or not at all. It begins when it is constructed, and waits for the one of another
-// thread; unless `commit` is called it is taken back when it is destroyed. Within another of the same thread it is a
-// part of that one: taken back alone, or complete with it. Belongs to the thread that made it; the task must not wait
-// for other places meanwhile, since it holds the pool.
+// thread or process, and for read sections; unless `commit` is called it is taken back when it is destroyed. Within
+// another of the same thread it is a part of that one: taken back alone, or complete with it. Belongs to the thread
+// that made it; the task must not wait for other places meanwhile, since it holds the pool.
 class transaction {
  public:
-  // pre: the pool was opened for writing. cost: a lock.
+  // pre: the pool was opened for writing, and the thread is in no read section of it. Throws bad_file where others have
+  // it for longer than the opener's patience. cost: a lock; and reading what other processes have changed of the
+  // allocator since.
   explicit transaction(pool& of);
   // Takes back what it has not committed. cost: copying back each snapshot.
   ~transaction();
@@ -250,16 +285,36 @@ class transaction {
   bool is_complete_ = false;
 };
 
+// While it lives, its thread reads a pool in which no transaction runs, in any process: what it finds is whole, and
+// stays. Sections run beside each other; within another one, or within a transaction of the same thread, one does
+// nothing. Where a thread has several, the last is destroyed first. Keep them short: who writes waits for their end.
+class read_section {
+ public:
+  // Waits for who is in a transaction. Throws bad_file where that takes longer than the opener's patience. cost: some
+  // 10 ns; 1 ns within another one.
+  explicit read_section(const pool& of);
+  ~read_section();
+  read_section(const read_section&) = delete;
+  read_section& operator=(const read_section&) = delete;
+
+ private:
+  detail::open_pool* core_;
+  detail::pool_section section_;
+};
+
 // A pool that is open. Belongs to whoever holds it; closed when it is destroyed. cost: a pointer's.
 class pool {
  public:
   // A new pool in a file that is not there yet. cost: some system calls.
   [[nodiscard]] static pool create(const std::string& path, const pool_options& options = {});
   // A pool that is there, at its own addresses; if something has them and it is opened for reading, elsewhere: then
-  // `root` makes copies of the pages of all that it leads to, with the right pointers. What its last writer left
-  // incomplete is taken back: in the file, or where it is opened for reading in this process's copy of those pages.
-  // cost: 8 bytes read for each 16 KiB.
+  // `root` makes copies of the pages of all that it leads to, with the right pointers. Such a reader, and one that may
+  // not write the file, reads beside nobody who writes. What its last writer left incomplete is taken back: in the
+  // file, or where it is opened for reading in this process's copy of those pages. cost: 8 bytes read for each 16 KiB.
   [[nodiscard]] static pool open(const std::string& path, pool_access access = pool_access::write);
+  // The same, with what else there is to say. cost: as that one; where the pool has to be moved, a walk through all
+  // that its roots lead to, and with the promise of a machine writing it.
+  [[nodiscard]] static pool open(const std::string& path, const pool_opening& how);
   // open for writing where there is a file, else create. cost: as those.
   [[nodiscard]] static pool open_or_create(const std::string& path, const pool_options& options = {});
   // Closes it. No transaction may be under way. cost: unmapping.
@@ -306,6 +361,12 @@ class pool {
   // Of a batched pool: waits until the device has all transactions that are complete. Nothing where each has waited.
   // Throws bad_argument where the promise is a process's, bad_file where the device fails. cost: a wait for the device.
   void sync();
+  // Runs body() in a read section, and returns what it returns. cost: as read_section's.
+  template <class Body>
+  decltype(auto) read(Body&& body) const {
+    const read_section within{*this};
+    return std::invoke(std::forward<Body>(body));
+  }
 
   // Finds stores to its objects that no snapshot keeps, from now on, for tests: `commit` of a transaction that has made
   // some throws bad_argument, with each one's object and the line of the program (by its debug information), and all of
@@ -313,7 +374,6 @@ class pool {
   // throws. System calls that are to write into its objects fail meanwhile. x86-64 (else not_supported); at most 16
   // pools. pre: open for writing, between two transactions. cost: two signals a store, some microseconds.
   void check_writes();
-
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
   // Looks at every structure of its own. cost: reading the head of each slab.
@@ -342,6 +402,7 @@ class pool {
 
  private:
   friend class transaction;
+  friend class read_section;
   friend class detail::open_pool;
   explicit pool(std::unique_ptr<detail::open_pool> core) noexcept;
   [[nodiscard]] pool_findings check_all(std::span<const detail::pool_type> types) const;

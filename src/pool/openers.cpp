@@ -1,0 +1,91 @@
+#include "pool/openers.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "base/host.h"
+
+namespace situ::detail {
+namespace {
+
+constexpr std::int64_t first_byte = std::int64_t{1} << 62;
+constexpr std::int64_t gate_byte = first_byte;
+constexpr std::int64_t area_byte = first_byte + 1;
+constexpr std::int64_t writers_byte = first_byte + 2;
+constexpr std::int64_t still_byte = first_byte + 3;
+constexpr std::int64_t slot_bytes = first_byte + 16;
+
+struct flock range_of(std::int64_t byte, short kind) noexcept {
+  struct flock range{};
+  range.l_type = kind;
+  range.l_whence = SEEK_SET;
+  range.l_start = byte;
+  range.l_len = 1;
+  return range;
+}
+
+}  // namespace
+
+bool pool_openers::take(std::int64_t byte, short kind) const noexcept {
+  struct flock range = range_of(byte, kind);
+  int result = 0;
+  do {
+    result = ::fcntl(descriptor_, F_OFD_SETLK, &range);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+// By somebody else, shared or alone; also where the kernel does not say.
+bool pool_openers::is_taken(std::int64_t byte) const noexcept {
+  struct flock range = range_of(byte, F_WRLCK);
+  return ::fcntl(descriptor_, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
+}
+
+bool pool_openers::pass_gate(std::uint64_t patience_ns) const noexcept {
+  constexpr std::int64_t rest_ns = 200'000;
+  const std::uint64_t begun = steady_ns();
+  // Who may not write the file may not have a lock alone either; shared, it keeps out those who write.
+  while (!take(gate_byte, is_writable_ ? F_WRLCK : F_RDLCK)) {
+    if (errno != EAGAIN && errno != EACCES) return false;
+    if (steady_ns() - begun > patience_ns) {
+      errno = EAGAIN;
+      return false;
+    }
+    rest(rest_ns);
+  }
+  return true;
+}
+void pool_openers::leave_gate() const noexcept { (void)take(gate_byte, F_UNLCK); }
+
+pool_openers::refusal pool_openers::enter_alone() const noexcept {
+  if (!take(area_byte, F_WRLCK)) return refusal::is_open;
+  if (take(writers_byte, F_WRLCK) && take(still_byte, F_WRLCK)) return refusal::none;
+  for (const std::int64_t byte : {area_byte, writers_byte, still_byte}) (void)take(byte, F_UNLCK);
+  return refusal::is_still;
+}
+
+pool_openers::refusal pool_openers::enter(pool_company as) noexcept {
+  if (as == pool_company::alone) return enter_alone();
+  if (as == pool_company::still) {
+    if (!take(still_byte, F_RDLCK)) return refusal::is_alone;
+    if (!is_taken(writers_byte)) return refusal::none;
+    (void)take(still_byte, F_UNLCK);
+    return refusal::is_written;
+  }
+  (void)take(still_byte, F_UNLCK);  // who had it alone had this as well
+  is_first_ = take(area_byte, F_WRLCK);
+  if (!take(area_byte, F_RDLCK)) return refusal::is_alone;
+  if (as == pool_company::reading) return refusal::none;
+  if (!is_taken(still_byte) && take(writers_byte, F_RDLCK)) return refusal::none;
+  (void)take(area_byte, F_UNLCK);
+  return refusal::is_still;
+}
+
+bool pool_openers::is_last() const noexcept { return take(area_byte, F_WRLCK); }
+void pool_openers::leave_area() const noexcept { (void)take(area_byte, F_UNLCK); }
+
+bool pool_openers::take_slot(std::uint32_t number) const noexcept { return take(slot_bytes + number, F_WRLCK); }
+bool pool_openers::has_slot(std::uint32_t number) const noexcept { return is_taken(slot_bytes + number); }
+
+}  // namespace situ::detail

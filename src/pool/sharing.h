@@ -1,0 +1,180 @@
+// One pool, several processes and threads: who may write it, who reads it, and what each has to know of the others.
+//
+// Whoever shares a pool meets the others in an area of the file (format.h), which its first opener sets up: so what a
+// reboot, a copy of the file or a process that was killed has left there means nothing. Whoever has a pool alone has
+// such an area in memory of its own.
+//
+//   word     32 bits: the token of who writes, 0 if nobody; a bit for those who sleep on it; a bit (torn) for a
+//            transaction that its writer's death has cut
+//   slots    one for each who has the pool open: its token, how many of its threads read, which process it is. The
+//            kernel tells whether it lives (openers.h)
+//   changes  words of the allocator that transactions have changed: the last 1024 by their offsets (pool_heap::follow)
+//
+// Invariants
+//   1. Who writes has put its token into the word, then found no slot with readers. Who reads has counted itself in its
+//      slot, then found no token in the word. Both steps are sequentially consistent, so never do both succeed.
+//   2. A token is given once (until 2^23 openings have passed), so the word of one who has died is nobody else's.
+//   3. The word of one who has died is taken over by a compare-and-swap, which sets torn. It stays set until somebody
+//   who
+//      may write has brought back what the log keeps.
+//   4. Whoever waits sleeps a millisecond at most before it looks whether those it waits for live.
+//   5. Who has waited long says so (let_pass_until); who has not stands back until then. It is a time, so it ends by
+//      itself where they die.
+//
+// Sources: the reader's side is a big-reader lock with a line for each process; robust as pthread_mutex_t with
+// PTHREAD_MUTEX_ROBUST, but of processes instead of threads (docs/decisions/0023-sharing-pools.md).
+// Thread-safe. A thread that writes may begin to write or read again; one that reads may read again.
+#pragma once
+
+#include "pool/format.h"
+#include "pool/openers.h"
+
+#include <situ/pool/pool.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace situ::detail {
+
+struct pool_slot {
+  std::atomic<std::uint64_t> state;  // its token above, how many read below
+  std::atomic<std::uint64_t> process;
+  std::atomic<std::uint64_t> begun;      // the process, in clock ticks since the machine was
+  std::atomic<std::uint64_t> processes;  // the name space of its number
+  std::uint64_t unused[4];
+};
+static_assert(sizeof(pool_slot) == 64);
+
+inline constexpr std::uint32_t pool_slot_count = 126;
+inline constexpr std::uint32_t pool_ring_words = 1024;
+
+struct pool_area {
+  std::atomic<std::uint32_t> word;
+  std::atomic<std::uint32_t> drained;     // changes when somebody stops reading while somebody waits to write
+  std::atomic<std::uint32_t> slots_used;  // no slot from here on was ever taken
+  std::atomic<std::uint32_t> chunks;      // of the heap, as the last transaction has left it
+  std::atomic<std::uint64_t> let_pass_until;
+  std::atomic<std::uint64_t> changes;  // how many words of the allocator have changed
+  std::atomic<std::uint32_t> claims;   // of slots
+  std::atomic<std::uint32_t> has_failed;
+  std::atomic<std::uint32_t> awaits_readers;  // 1: who has the word sleeps until they have stopped
+  std::uint32_t none;
+  std::uint64_t unused[10];
+  pool_slot slots[pool_slot_count];
+  std::uint64_t ring[pool_ring_words];  // who writes has it
+};
+static_assert(sizeof(pool_area) == pool_area_bytes);
+
+// Flags of the word.
+inline constexpr std::uint32_t pool_sleepers_bit = 1;
+inline constexpr std::uint32_t pool_torn_bit = 2;
+// Its address is the calling thread's own.
+inline thread_local constinit const char pool_thread = 0;
+
+class pool_sharing {
+ public:
+  // area: nullptr for one of its own, which belongs to nobody else. The openers stay the caller's.
+  pool_sharing(pool_area* area, const pool_openers& openers, std::string path, std::uint64_t patience_ns);
+  // Leaves; the last one clears the area.
+  ~pool_sharing();
+  pool_sharing(const pool_sharing&) = delete;
+  pool_sharing& operator=(const pool_sharing&) = delete;
+
+  // Within the gate, before any lock. is_torn: the log holds what the first opener could not bring back in the file.
+  // Throws bad_file where there is no slot left.
+  void enter(bool is_first, bool is_torn, std::uint32_t chunks);
+
+  // --- to write ---
+
+  // Waits for others. Throws bad_file, which says who they are, when the time is over.
+  void lock() {
+    if (owner_.load(std::memory_order_relaxed) == &pool_thread) {
+      ++depth_;
+      return;
+    }
+    std::uint32_t nobody = 0;
+    if (area_->let_pass_until.load(std::memory_order_relaxed) != 0 ||
+        !area_->word.compare_exchange_strong(nobody, token_)) [[unlikely]]
+      take_slowly();
+    if (is_read()) [[unlikely]]
+      await_readers();
+    owner_.store(&pool_thread, std::memory_order_relaxed);
+    depth_ = 1;
+  }
+  void unlock() noexcept {
+    if (--depth_ != 0) return;
+    owner_.store(nullptr, std::memory_order_relaxed);
+    const std::uint32_t next = is_torn_ ? pool_torn_bit : 0;
+    is_torn_ = false;
+    if ((area_->word.exchange(next) & pool_sleepers_bit) != 0) [[unlikely]]
+      wake_sleepers();
+  }
+  // The following are for who has locked.
+  [[nodiscard]] bool is_torn() const noexcept { return is_torn_; }
+  void mend() noexcept { is_torn_ = false; }
+  [[nodiscard]] bool has_others() const noexcept { return area_->slots_used.load(std::memory_order_relaxed) > 1; }
+  [[nodiscard]] std::uint64_t changes() const noexcept { return area_->changes.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t change(std::uint64_t number) const noexcept {
+    return area_->ring[number % pool_ring_words];
+  }
+  void note_change(std::uint64_t offset) noexcept {
+    const std::uint64_t number = changes();
+    area_->ring[number % pool_ring_words] = offset;
+    area_->changes.store(number + 1, std::memory_order_relaxed);
+  }
+  void set_chunks(std::uint32_t chunks) noexcept { area_->chunks.store(chunks, std::memory_order_relaxed); }
+  // A device that fails one fails all: what it holds is not known any more.
+  void fail() noexcept { area_->has_failed.store(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool has_failed() const noexcept { return area_->has_failed.load(std::memory_order_relaxed) != 0; }
+
+  // --- to read ---
+
+  // Waits for who writes; throws as lock. `within` stays where it is until unlock_shared.
+  void lock_shared(pool_section& within);
+  void unlock_shared(pool_section& within) noexcept;
+  // The following are for who has locked, either way.
+  [[nodiscard]] std::uint32_t chunks() const noexcept { return area_->chunks.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_found_torn() const noexcept;
+  // Whether the calling thread reads.
+  [[nodiscard]] bool is_reading() const noexcept;
+
+ private:
+  struct waiting;
+  void take_slowly();
+  void enter_slowly();
+  void wait(waiting& for_it, std::uint32_t word);
+  void await_readers();
+  void wake_sleepers() noexcept;
+  [[nodiscard]] bool is_read() const noexcept {
+    const std::uint32_t used = area_->slots_used.load();
+    for (std::uint32_t i = 0; i < used; ++i)
+      if (static_cast<std::uint32_t>(area_->slots[i].state.load()) != 0) return true;
+    return false;
+  }
+  void leave_slot() noexcept;
+  void forget_dead_readers() noexcept;
+  [[nodiscard]] bool lives(std::uint32_t number, std::uint32_t token) const noexcept;
+  [[nodiscard]] bool has_died(std::uint32_t word) const noexcept;
+  [[nodiscard]] std::string who_writes(std::uint32_t word) const;
+  [[nodiscard]] std::string who_reads() const;
+  [[noreturn]] void give_up(std::uint64_t waited_ns, const std::string& who) const;
+  void claim();
+
+  std::unique_ptr<pool_area> own_area_;
+  pool_area* area_;
+  pool_slot* slot_ = nullptr;
+  std::uint32_t token_ = 0;
+  bool is_torn_ = false;  // for who has locked
+  std::size_t depth_ = 0;
+  std::atomic<const void*> owner_{nullptr};  // the thread of this process that has locked
+  const pool_openers& openers_;
+  std::string path_;
+  std::uint64_t patience_ns_;
+  int process_;
+};
+
+}  // namespace situ::detail
