@@ -127,11 +127,14 @@ class graph_plan {
   // As a message has it: offsets for pointers, and zeroes for what is no value. pre: not in place.
   void write_image(std::byte* to) const;
 
-  // Writes each object, and each block of a container, to memory of its own: place(bytes, alignment) gives it, in the
-  // order of the copy. What a pool's container has there is its own, what another one has is not. Returns where the
-  // first root lies. Throws what place throws, before anything is written. pre: not in place, no values. cost: 8 bytes
-  // for each 8 of the copy, meanwhile.
-  std::byte* scatter(const std::function<std::byte*(std::uint64_t, std::uint32_t)>& place) const;
+  // Gives memory to so many objects, one for each of to[0], to[distance], ...
+  using give_memory = std::function<void(std::uint64_t bytes, std::uint32_t alignment, std::uint64_t count,
+                                         std::byte** to, std::uint64_t distance)>;
+  // Writes each object, and each block of a container, to memory of its own, given in the order of the copy. What a
+  // pool's container has there is its own, what another one has is not. Returns where the first root lies. Throws what
+  // `give` throws, before anything is written. pre: not in place, no values. cost: 8 bytes for each 8 of the copy,
+  // meanwhile.
+  std::byte* scatter(const give_memory& give) const;
   // Of each run: a type may come more than once.
   void visit_types(const std::function<void(const type_descriptor&)>& visit) const;
 

@@ -2,6 +2,9 @@
 #include <situ/base/error.h>
 #include <situ/graph/containers.h>
 
+#include <sys/mman.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -13,18 +16,30 @@ namespace situ::detail {
 struct graph_plan::scattering {
   const graph_plan& plan;
   // Where what begins at a unit of the copy lies; of others nothing is known.
-  std::unique_ptr<std::byte*[]> places = std::make_unique_for_overwrite<std::byte*[]>(plan.next_);
+  std::unique_ptr<std::byte*[], decltype(&std::free)> places = make_table(plan.next_);
 
-  void give_places(const std::function<std::byte*(std::uint64_t, std::uint32_t)>& place) const {
+  // Touched once from front to end: by huge pages, where it is large, since the faults would cost more than the rest.
+  static std::unique_ptr<std::byte* [], decltype(&std::free)> make_table(std::uint64_t entries) {
+    constexpr std::uint64_t huge_page = std::uint64_t{1} << 21;
+    const std::uint64_t bytes = entries * sizeof(std::byte*);
+    const bool is_large = bytes >= 2 * huge_page;
+    void* const memory =
+        is_large ? std::aligned_alloc(huge_page, (bytes + huge_page - 1) / huge_page * huge_page) : std::malloc(bytes);
+    if (memory == nullptr) throw_error(errc::out_of_memory, "no memory for the table of a graph that is copied");
+    if (is_large) ::madvise(memory, bytes, MADV_HUGEPAGE);
+    return {static_cast<std::byte**>(memory), &std::free};
+  }
+
+  void give_places(const give_memory& give) const {
     for (std::size_t i = 0; i < plan.runs_.size(); ++i) {
       const run& now = plan.runs_[i];
       if (now.begin == now.end) continue;
       if (now.type->kind != object_kind::object) {
-        places[now.begin] = place(std::uint64_t{now.end - now.begin} * 8, now.type->alignment);
-        continue;
+        give(std::uint64_t{now.end - now.begin} * 8, now.type->alignment, 1, &places[now.begin], 1);
+      } else {
+        const std::uint64_t units = now.type->units;
+        give(units * 8, now.type->alignment, (now.end - now.begin) / units, &places[now.begin], units);
       }
-      for (std::uint64_t at = now.begin; at < now.end; at += now.type->units)
-        places[at] = place(std::uint64_t{now.type->units} * 8, now.type->alignment);
     }
   }
 
@@ -91,9 +106,9 @@ struct graph_plan::scattering {
   }
 };
 
-std::byte* graph_plan::scatter(const std::function<std::byte*(std::uint64_t, std::uint32_t)>& place) const {
+std::byte* graph_plan::scatter(const give_memory& give) const {
   const scattering to{*this};
-  to.give_places(place);
+  to.give_places(give);
   to.write_all();
   return roots_[0] == 0 ? nullptr : to.places[roots_[0]];
 }

@@ -67,9 +67,12 @@ void* open_pool::persist(std::size_t level, graph_root root) {
   plan->visit_types([&](const type_descriptor& type) { check_type(file_.path(), type, plan->has_values()); });
   const write_check::engine_part part{checks_.get()};
   part_of_transaction within{*this};
-  void* const copy = plan->scatter([&](std::uint64_t bytes, std::uint32_t alignment) {
-    return static_cast<std::byte*>(allocate(within.level(), bytes, alignment));
-  });
+  void* const copy = plan->scatter(
+      [&](std::uint64_t bytes, std::uint32_t alignment, std::uint64_t count, std::byte** to, std::uint64_t distance) {
+        heap_.take_many(bytes, alignment, count, to, distance);
+        if (checks_ == nullptr) return;
+        for (std::uint64_t i = 0; i < count; ++i) checks_->cover(to[i * distance], bytes);
+      });
   within.keep();
   return copy;
 }

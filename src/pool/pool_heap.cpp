@@ -307,6 +307,11 @@ std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
   return take_of(slab_with_room(class_of(rounded)), asked);
 }
 
+void pool_heap::take_many(std::size_t bytes, std::size_t alignment, std::size_t count, std::byte** to,
+                          std::size_t distance) {
+  for (std::size_t i = 0; i < count; ++i) to[i * distance] = take(bytes, alignment);
+}
+
 bool pool_heap::find(const void* at, block_ref& into) {
   const std::uint64_t offset = file_.offset_of(at);
   if (offset < file_.heap_offset() || offset >= file_.end()) return false;

@@ -83,6 +83,8 @@ class pool_heap {
   }
   // A block of the transaction's. Grows the pool. Throws out_of_memory.
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment);
+  // So many at once, one for each of to[0], to[distance], ...
+  void take_many(std::size_t bytes, std::size_t alignment, std::size_t count, std::byte** to, std::size_t distance);
   // Gives a block back once the transaction completes. Throws bad_address.
   void give_back(const void* block);
   // Of what was taken and given back since: nothing.

@@ -263,7 +263,7 @@ class transaction {
   // lies in ordinary memory (or in any pool), is only read, and may hold what situ::clone copies but standard
   // containers and strings (not_supported); what is situ::transient is zero. Containers of situ in the copy are to be
   // read: what they grew into would be outside the pool. Each object, and each block of a container, is a block of the
-  // pool's. Throws also what situ::clone does. cost: that, and some 30 ns an object; 8 bytes for each 8 meanwhile.
+  // pool's. Throws also what situ::clone does. cost: that, and some 25 ns an object; 8 bytes for each 8 meanwhile.
   template <class T>
   [[nodiscard]] detail::persisted<T>* persist(const T& object) {
     return static_cast<detail::persisted<T>*>(persist_graph(detail::root_of(&object)));

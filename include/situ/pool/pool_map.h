@@ -38,6 +38,7 @@
 
 namespace situ {
 
+// A hash map in a pool. cost: seven words.
 template <class K, class V, class Hash = pool_hash<K>>
 class pool_map {
   using bucket = detail::pool_map_bucket<K, V>;
@@ -52,6 +53,7 @@ class pool_map {
   // Over all entries, in no order; good until the map changes.
   class const_iterator {
    public:
+    // Of the standard library's.
     using value_type = entry;
     using difference_type = std::ptrdiff_t;
     using reference = const entry&;
@@ -100,6 +102,7 @@ class pool_map {
 
   // --- reading ---
 
+  // How many entries it has.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   // The value of a key; null where there is none. It may be written after `transaction::change`.

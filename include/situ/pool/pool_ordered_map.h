@@ -25,6 +25,7 @@
 
 namespace situ {
 
+// A map in a pool that keeps its keys in order. cost: two words.
 template <class K, class V, class Less = std::less<>>
 class pool_ordered_map {
   using node = detail::pool_tree_node<K, V>;
@@ -36,16 +37,19 @@ class pool_ordered_map {
   // Over entries in order; good until the map changes.
   class const_iterator {
    public:
+    // A key and its value, where they lie.
     struct entry {
       const K& key;
       const V& value;
     };
+    // Of the standard library's.
     using value_type = entry;
     using difference_type = std::ptrdiff_t;
     using reference = entry;
     using iterator_category = std::input_iterator_tag;
 
     const_iterator() noexcept = default;
+    // Of the entry that it is at.
     [[nodiscard]] const K& key() const noexcept { return in_->keys[at_]; }
     [[nodiscard]] const V& value() const noexcept { return in_->values()[at_]; }
     [[nodiscard]] entry operator*() const noexcept { return {key(), value()}; }
@@ -79,6 +83,7 @@ class pool_ordered_map {
 
   // --- reading ---
 
+  // How many entries it has.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   // The value of a key; null where there is none. It may be written after `transaction::change`.
@@ -231,6 +236,7 @@ class pool_ordered_map {
     const K* copied = nullptr;
     alignas(K) std::byte moved[sizeof(K)];
 
+    // Stores it in a node, where all bytes are zero.
     void put(transaction& t, K& at) const {
       if (copied != nullptr) {
         keys::store(t, at, keys::look(*copied));

@@ -19,6 +19,7 @@
 
 namespace situ {
 
+// Text in a pool, zero-terminated. cost: three words.
 class pool_string {
  public:
   pool_string() noexcept = default;

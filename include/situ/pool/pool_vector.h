@@ -24,9 +24,11 @@
 
 namespace situ {
 
+// A sequence that grows, in a pool. cost: three words.
 template <class T>
 class pool_vector {
  public:
+  // Of the standard library's.
   using value_type = T;
   using const_iterator = const T*;
 
@@ -36,6 +38,7 @@ class pool_vector {
 
   // --- reading ---
 
+  // How many elements it has.
   [[nodiscard]] std::size_t size() const noexcept { return raw_.count; }
   [[nodiscard]] bool empty() const noexcept { return raw_.count == 0; }
   // How many elements there is room for.
