@@ -75,9 +75,11 @@ inline void wake_after_change(place_slot& slot) noexcept {
   wake(slot);
 }
 
-// Which counter of place_slot::changes is a word's.
+// Which counter of place_slot::changes is a word's. Words of an array lie a power of two of lines apart, so lines alone
+// would bring all of them into one.
 [[nodiscard]] inline std::size_t change_bucket(const void* word) noexcept {
-  return reinterpret_cast<std::uintptr_t>(word) / signal_line_bytes % place_slot::change_buckets;
+  const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(word) / signal_line_bytes;
+  return (line + line / place_slot::change_buckets) % place_slot::change_buckets;
 }
 // After a change of a word that lies elsewhere, and that a task of the place awaits behind a change_gate.
 inline void wake_after_change(place_slot& slot, const void* word) noexcept {

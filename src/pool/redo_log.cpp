@@ -132,26 +132,35 @@ void redo_log::write_record(std::uint64_t at) {
 }
 
 void redo_log::sync() {
+  const std::lock_guard guard{device_};
+  sync_within();
+}
+
+void redo_log::sync_within() {
+  if (failure_ != 0)
+    throw_error(errc::bad_file, fmt::format("pool {}: cannot be brought to its device: {}; look at it, then open the "
+                                            "pool anew",
+                                            file_.path(), std::strerror(failure_)));
   if (!has_unsynced()) return;
   file_.persist().fence(pool_step::append);
   synced_.store(next_, std::memory_order_relaxed);
 }
 
 int redo_log::sync_batched() noexcept {
+  const std::lock_guard guard{device_};
+  if (failure_ != 0 || !has_unsynced()) return failure_;
   const std::uint64_t upto = appended_.load(std::memory_order_acquire);
-  const int failed = file_.persist().sync_file();
-  if (failed == 0) {
-    std::uint64_t known = synced_.load(std::memory_order_relaxed);
-    while (known < upto && !synced_.compare_exchange_weak(known, upto, std::memory_order_relaxed)) {}
-  }
-  return failed;
+  failure_ = file_.persist().sync_file();
+  if (failure_ == 0) synced_.store(upto, std::memory_order_relaxed);
+  return failure_;
 }
 
 // --- checkpoints ---
 
 void redo_log::checkpoint() {
   if (here_ == pool_log_offset) return;
-  sync();
+  const std::lock_guard guard{device_};
+  sync_within();
   merge_ranges(dirty_);
   persistence& to = file_.persist();
   for (const pool_range& each : dirty_)

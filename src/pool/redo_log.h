@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 namespace situ::detail {
@@ -68,6 +69,7 @@ class redo_log {
   [[nodiscard]] bool read_record();
   void apply(const std::byte* body, std::uint64_t bytes, std::uint64_t where);
   void write_record(std::uint64_t at);
+  void sync_within();
   [[nodiscard]] std::uint64_t spill_offset() const noexcept { return (file_.end() + 4095) / 4096 * 4096; }
   [[nodiscard]] std::uint64_t log_end() const noexcept { return pool_log_offset + file_.used_log_bytes(); }
 
@@ -80,6 +82,10 @@ class redo_log {
   std::vector<std::byte> record_;  // that is being written: its head, then its body
   std::atomic<std::uint64_t> appended_ = 0;
   std::atomic<std::uint64_t> synced_ = 0;
+  // One waits for the device at a time: the kernel tells of a failure once, and whoever does not hear of it would take
+  // what was lost for written.
+  std::mutex device_;
+  int failure_ = 0;  // errno's value of a wait of the other thread's
 };
 
 }  // namespace situ::detail
