@@ -199,7 +199,7 @@ void modelled_machine::impl::leave_outermost(std::uint32_t index, const set_asso
   bool dirty = gone.state.dirty;
   if (!spec.coherent)
     for (const std::uint32_t inner : spec.tiles[outer.tile].caches) {
-      if (inner == index) continue;
+      if (inner == index || !caches[inner].is_used) continue;
       set_associative_cache& tags = caches[inner].tags;
       for (std::uint32_t at = 0; at < outer.tags.line_bytes(); at += tags.line_bytes())
         dirty |= tags.drop(tags.line_of(address + at)).state.dirty;

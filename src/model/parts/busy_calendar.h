@@ -29,7 +29,7 @@ class busy_calendar {
     ++uses_;
     if (length == 0) return from;
     busy_ += length;
-    if (from >= free_from()) [[likely]] {
+    if (from >= free_from_) [[likely]] {
       append(from, length);
       return from;
     }
@@ -46,12 +46,13 @@ class busy_calendar {
       const time_ps end = std::min(limit, at(i).end + more);
       busy_ += end - at(i).end;
       at(i).end = end;
+      if (i + 1 == size_) free_from_ = end;
       return;
     }
   }
 
   // The end of the last thing known.
-  [[nodiscard]] time_ps free_from() const noexcept { return size_ == 0 ? forgotten_ : at(size_ - 1).end; }
+  [[nodiscard]] time_ps free_from() const noexcept { return free_from_; }
   // Sums since the beginning or reset(): times taken, requests, and how long these waited.
   [[nodiscard]] time_ps busy() const noexcept { return busy_; }
   [[nodiscard]] std::uint64_t uses() const noexcept { return uses_; }
@@ -75,14 +76,20 @@ class busy_calendar {
     --size_;
   }
 
+  // pre: begin >= free_from_.
   void append(time_ps begin, time_ps length) noexcept {
-    if (size_ > 0 && at(size_ - 1).end == begin) {
-      at(size_ - 1).end = begin + length;
-      return;
+    const bool joins = size_ > 0 && free_from_ == begin;
+    free_from_ = begin + length;
+    if (joins) {
+      at(size_ - 1).end = free_from_;
+    } else if (size_ == kept) {  // in the place of the oldest
+      interval& oldest = ring_[head_];
+      forgotten_ = oldest.end;
+      oldest = {begin, free_from_};
+      head_ = (head_ + 1) % kept;
+    } else {
+      at(size_++) = {begin, free_from_};
     }
-    if (size_ == kept) forget_oldest();
-    ++size_;
-    at(size_ - 1) = {begin, begin + length};
   }
 
   [[gnu::noinline]] time_ps take_gap(time_ps from, time_ps length) noexcept {
@@ -128,6 +135,7 @@ class busy_calendar {
   std::size_t head_ = 0;
   std::size_t size_ = 0;
   time_ps forgotten_ = 0;
+  time_ps free_from_ = 0;  // the end of the last interval
   time_ps busy_ = 0;
   std::uint64_t uses_ = 0;
   time_ps waited_ = 0;

@@ -13,22 +13,6 @@ std::uint32_t mesh::hops(grid_position from, grid_position to) noexcept {
   return distance(from.x, to.x) + distance(from.y, to.y);
 }
 
-mesh::direction mesh::next_direction(grid_position at, grid_position to) noexcept {
-  if (at.x != to.x) return at.x < to.x ? east : west;
-  if (at.y != to.y) return at.y < to.y ? south : north;
-  return to_tile;
-}
-
-grid_position mesh::neighbour(grid_position at, direction towards) noexcept {
-  switch (towards) {
-    case east: return {at.x + 1, at.y};
-    case west: return {at.x - 1, at.y};
-    case north: return {at.x, at.y - 1};
-    case south: return {at.x, at.y + 1};
-    default: return at;
-  }
-}
-
 time_ps mesh::send(grid_position from, grid_position to, std::uint32_t bytes, time_ps now) {
   SITU_ASSERT(1, from.x < spec_.columns && from.y < spec_.rows && to.x < spec_.columns && to.y < spec_.rows,
               "packets go between places on the mesh");
@@ -38,18 +22,22 @@ time_ps mesh::send(grid_position from, grid_position to, std::uint32_t bytes, ti
   one_link* last = nullptr;
   time_ps last_begin = 0;
   time_ps head = now;
-  for (grid_position at = from;;) {
-    const direction towards = next_direction(at, to);
-    one_link& next = link_at(at, towards);
+  const auto over = [&](one_link& next) {
     const time_ps begin = next.times.take(head, length);
     next.flits += count;
-    if (last != nullptr && begin > head) last->times.lengthen(last_begin + length, begin - head);
-    if (towards == to_tile) return begin + length;
+    if (begin > head && last != nullptr) last->times.lengthen(last_begin + length, begin - head);
     last = &next;
     last_begin = begin;
     head = begin + spec_.hop_time;
-    at = neighbour(at, towards);
-  }
+  };
+  one_link* at = &links_[(std::size_t{from.y} * spec_.columns + from.x) * directions];
+  for (std::uint32_t x = from.x; x < to.x; ++x, at += directions) over(at[east]);
+  for (std::uint32_t x = from.x; x > to.x; --x, at -= directions) over(at[west]);
+  const std::size_t row = std::size_t{spec_.columns} * directions;
+  for (std::uint32_t y = from.y; y < to.y; ++y, at += row) over(at[south]);
+  for (std::uint32_t y = from.y; y > to.y; --y, at -= row) over(at[north]);
+  over(at[to_tile]);
+  return last_begin + length;
 }
 
 void mesh::append_counters(std::vector<part_counters>& to) const {

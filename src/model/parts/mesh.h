@@ -54,14 +54,8 @@ class mesh {
     busy_calendar times;
     std::uint64_t flits = 0;
   };
-  [[nodiscard]] one_link& link_at(grid_position at, direction towards) {
-    return links_[(std::size_t{at.y} * spec_.columns + at.x) * directions + towards];
-  }
-  [[nodiscard]] static direction next_direction(grid_position at, grid_position to) noexcept;
-  [[nodiscard]] static grid_position neighbour(grid_position at, direction towards) noexcept;
-
   mesh_spec spec_;
-  std::vector<one_link> links_;
+  std::vector<one_link> links_;  // of a router, by direction; of all, row by row
 };
 
 }  // namespace situ::model
