@@ -1,4 +1,4 @@
-// situ_bench_model MACHINE.toml [ACCESSES [WHICH]]: accesses of core 0 by where they end, each kind so often, with the
+// situ_bench_model FILE [ACCESSES [WHICH]]: accesses of core 0 by where they end, each kind so often, with the
 // host's rate and a hash of their modelled times, which stays as long as the model does the same.
 #include "model/parts/modelled_machine.h"
 
