@@ -47,7 +47,7 @@ void open_pool::replay() {
   heap_.read();
   if (!file_.may_write()) return;
   if (redo_.has_spilled()) redo_.checkpoint();
-  redo_.forget_rest();
+  if (!file_.is_new()) redo_.forget_rest();
   if (redo_.replayed() != 0)
     log(log_level::info, fmt::format("pool {}: its last writer did not close it; {} transactions are read from its log",
                                      file_.path(), redo_.replayed()));

@@ -138,6 +138,7 @@ pool_file::pool_file(pool_file&& other) noexcept
       salt_{other.salt_},
       chunks_{other.chunks_},
       most_chunks_{other.most_chunks_},
+      is_new_{other.is_new_},
       is_redo_{other.is_redo_},
       log_bytes_{other.log_bytes_},
       most_log_bytes_{other.most_log_bytes_},
@@ -180,6 +181,7 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
     const pool_medium medium = overrides.medium.value_or(medium_of(made.descriptor_, is_on_dax(made.descriptor_)));
     made.is_redo_ = options.promise == pool_promise::batched ||
                     (options.promise == pool_promise::machine && medium == pool_medium::page_cache);
+    made.is_new_ = true;
     made.fill(make_header(options, made.is_redo_), options, overrides);
     const std::string by_number = fmt::format("/proc/self/fd/{}", descriptor);
     if (is_nameless && ::linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0)

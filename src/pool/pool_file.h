@@ -49,6 +49,8 @@ class pool_file {
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::uint64_t heap_offset() const noexcept { return heap_offset_; }
   [[nodiscard]] std::uint64_t salt() const noexcept { return salt_; }
+  // Whether it was made just now.
+  [[nodiscard]] bool is_new() const noexcept { return is_new_; }
   // Whether its log is a redo log; then who writes has mapped it privately.
   [[nodiscard]] bool is_redo() const noexcept { return is_redo_; }
   [[nodiscard]] pool_promise promise() const noexcept { return static_cast<pool_promise>(header().promise); }
@@ -179,6 +181,7 @@ class pool_file {
   std::uint64_t salt_ = 0;
   std::uint32_t chunks_ = 0;
   std::uint32_t most_chunks_ = 0;
+  bool is_new_ = false;
   bool is_redo_ = false;
   std::uint64_t log_bytes_ = pool_log_bytes;
   std::uint64_t most_log_bytes_ = most_pool_log_bytes;

@@ -80,11 +80,22 @@ void redo_log::forget_rest() {
   if (!file_.read_bytes(here_, rest.data(), rest.size()))
     throw_damaged(file_.path(), here_, "the log cannot be read to its end");
   const std::uint64_t most_records = rest.size() / sizeof(redo_record) + 1;
+  // So much is looked at before what might be a record is taken for one.
+  std::uint64_t left_to_check = 16 * rest.size();
   std::uint64_t end = 0;
-  for (std::uint64_t at = 0; at + 8 <= rest.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, rest.data() + at, sizeof word);
-    if (word >= next_ && word - next_ <= most_records) end = at + 8;
+  for (std::uint64_t at = 0; at + sizeof(redo_record) <= rest.size(); at += 8) {
+    redo_record head{};
+    std::memcpy(&head, rest.data() + at, sizeof head);
+    if (head.sequence < next_ || head.sequence - next_ > most_records || head.bytes % 8 != 0) continue;
+    if (head.at == 0) {
+      if (head.bytes > rest.size() - at - sizeof head) continue;
+      const bool is_checked = head.bytes <= left_to_check;
+      left_to_check -= std::min(left_to_check, head.bytes);
+      if (is_checked && head.check != head.right_check(file_.salt(), rest.data() + at + sizeof head)) continue;
+    } else if (head.at != spill_offset()) {
+      continue;
+    }
+    end = at + sizeof head;
   }
   if (end == 0) return;
   std::fill_n(rest.begin(), end, std::byte{});
