@@ -75,6 +75,7 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
     last_.resize(length());  // which may be more than is mapped
     if (::pread(descriptor, last_.data(), last_.size(), 0) != static_cast<ssize_t>(last_.size()))
       throw std::runtime_error{"the pool's file cannot be read"};
+    note_length();
     image_ = last_;
   }
   // The file is mapped here from now on; what it held before is what it held before.
@@ -183,7 +184,8 @@ class crash_recorder : public situ::detail::persistence_recorder, public store_l
     std::memcpy(before, now, unit_);
   }
   void note_length() {
-    if (const std::uint64_t now = length(); now != 0) last_.resize(now);  // 0: it has been closed meanwhile
+    // In whole units; 0: it has been closed meanwhile.
+    if (const std::uint64_t now = length(); now != 0) last_.resize((now + unit_ - 1) / unit_ * unit_);
   }
   void note_stores() {
     note_length();
