@@ -2,8 +2,7 @@
 //
 // Invariants
 //   1. One transaction at a time, of all processes: who has the lock (sharing.h). Those within it are levels of it, on
-//   the
-//      same thread; each is a place in the log and in the allocator's lists to go back to.
+//      the same thread; each is a place in the log and in the allocator's lists to go back to.
 //   2. A commit keeps this order, each step where it stays before the next begins:
 //        snapshots, before what they keep is changed (by `snapshot`)
 //        -> the words of the allocator, kept in the log as well -> those words, what was changed, what is new
@@ -14,8 +13,7 @@
 //   3. `changed_` has each range that was snapshotted, also by levels that were taken back: what they have brought back
 //      must stay, too.
 //   4. After a fence has failed nothing more is written (`persistence::has_failed`): what the device has is known only
-//   to who reads
-//      it anew.
+//      to who reads it anew.
 #pragma once
 
 #include "pool/batched_sync.h"

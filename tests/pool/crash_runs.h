@@ -5,14 +5,13 @@
 #include "crash_recorder.h"
 #include "pool/open_pool.h"
 #include "pools.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
+#include "state_file.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
-#include <stdexcept>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,48 +32,52 @@ struct crash_recording {
 };
 inline const std::string no_pool = "no pool";
 
-inline void record(crash_recording& into, const crash_scenario& of, read_content content_of) {
+// How a pool brings its bytes to where they stay, and so what a crash may leave.
+enum class way { lines_in_place, sectors_in_place, by_record, batched };
+inline std::string name_of(way which) {
+  constexpr const char* names[] = {"lines_in_place", "sectors_in_place", "by_record", "batched"};
+  return names[static_cast<int>(which)];
+}
+[[nodiscard]] constexpr std::size_t unit_of(way which) { return which == way::lines_in_place ? 64 : 512; }
+[[nodiscard]] constexpr bool is_redo(way which) { return which == way::by_record || which == way::batched; }
+
+inline void record(crash_recording& into, const crash_scenario& of, read_content content_of, way which) {
   // In memory where there is such a folder: the recorder takes the device's part, which would be waited for in vain.
   const std::filesystem::path memory = "/dev/shm";
   const folder in{std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path()};
   into.contents.push_back(no_pool);
-  const situ::detail::pool_overrides overrides{&into.recorder, situ::detail::pool_medium::dax};
-  situ::pool made = situ::detail::open_pool::create(
-      in.file(), {.most_bytes = of.most_bytes, .promise = situ::pool_promise::machine}, overrides);
-  into.contents.push_back(content_of(made));
+  // A short log, so that there are checkpoints. A batched pool has no thread: when it would wait is no test's to know.
+  const situ::detail::pool_overrides overrides{
+      &into.recorder, is_redo(which) ? situ::detail::pool_medium::page_cache : situ::detail::pool_medium::dax, 2048};
+  const situ::pool_options options{
+      .most_bytes = of.most_bytes,
+      .promise = which == way::batched ? situ::pool_promise::batched : situ::pool_promise::machine,
+      .sync_every = std::chrono::milliseconds{0}};
+  auto made = std::make_unique<situ::pool>(situ::detail::open_pool::create(in.file(), options, overrides));
+  into.contents.push_back(content_of(*made));
   into.recorder.complete_step();
-  for (const auto& step : of.steps) {
-    step(made);
-    into.contents.push_back(content_of(made));
+  for (std::size_t i = 0; i < of.steps.size(); ++i) {
+    of.steps[i](*made);
+    if (which == way::batched && i % 3 == 2) made->sync();
+    into.contents.push_back(content_of(*made));
+    into.recorder.complete_step();
+  }
+  if (is_redo(which)) {
+    made = nullptr;
+    into.contents.push_back(into.contents.back());
     into.recorder.complete_step();
   }
   into.recorder.stop();
 }
 
-// A file in memory, of as many bytes as the longest state.
-class crash_file {
- public:
-  explicit crash_file(std::uint64_t bytes) : descriptor_{::memfd_create("pool states", MFD_CLOEXEC)}, bytes_{bytes} {
-    if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
-      throw std::runtime_error{"no file in memory"};
-    void* const got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-    if (got == MAP_FAILED) throw std::runtime_error{"no mapping of a file in memory"};
-    at_ = static_cast<std::byte*>(got);
+// What is in the file, as a reader finds it, who leaves it as it is.
+inline std::string content_of_file(const std::string& path, read_content content_of) {
+  try {
+    return content_of(situ::pool::open(path, situ::pool_access::read));
+  } catch (const situ::error& refused) {
+    return std::string{"refused: "} + refused.what();
   }
-  ~crash_file() {
-    ::munmap(at_, bytes_);
-    ::close(descriptor_);
-  }
-  crash_file(const crash_file&) = delete;
-  crash_file& operator=(const crash_file&) = delete;
-  [[nodiscard]] std::byte* at() const { return at_; }
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
-  std::uint64_t bytes_;
-  std::byte* at_;
-};
+}
 
 struct crash_verdict {
   std::string violation;  // empty: none
@@ -83,23 +86,20 @@ struct crash_verdict {
   std::uint64_t points_in_full = 0;
 };
 
-inline crash_verdict look_at_states(const crash_recording& at, read_content content_of, std::uint32_t seed) {
+inline crash_verdict look_at_states(const crash_recording& at, read_content content_of, std::uint32_t seed, way which) {
   std::uint64_t longest = 0;
   for (const auto& point : at.recorder.points()) longest = std::max(longest, point.length);
-  const crash_file file{longest};
+  const state_file file{longest};
   crash_states states{at.recorder, file.at(), seed};
   crash_verdict result{.points = at.recorder.points().size()};
   states.for_each([&](const crash_recorder::crash_point& point) {
     const auto completed = static_cast<std::size_t>(point.completed);
     if (at.contents[completed] == no_pool) return true;  // the file has no name yet
-    std::string found;
-    try {
-      found = content_of(situ::pool::open(file.path(), situ::pool_access::read));
-    } catch (const std::exception& refused) {
-      found = std::string{"refused: "} + refused.what();
-    }
-    if (found == at.contents[completed]) return true;
-    if (completed + 1 < at.contents.size() && found == at.contents[completed + 1]) return true;
+    const std::string found = content_of_file(file.path(), content_of);
+    const std::size_t first = which == way::batched ? static_cast<std::size_t>(point.promised) : completed;
+    const std::size_t end = std::min(completed + 2, at.contents.size());
+    for (std::size_t i = first; i < end; ++i)
+      if (found == at.contents[i]) return true;
     result.violation = "after step " + std::to_string(completed) + ": " + found.substr(0, 300) + ", for " +
                        at.contents[completed].substr(0, 300);
     return false;

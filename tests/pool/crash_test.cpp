@@ -1,10 +1,9 @@
 // What a crash may leave is found whole: each scenario is recorded, each state that may be left at each of its points
 // is opened (crash_recorder.h says which are), and must be what it was before the step that was cut, or after it, with
 // nothing leaked. Then each flush and each fence of the implementation is left out in turn, and must be missed.
-#include "crash_recorder.h"
+#include "crash_runs.h"
 #include "pool/open_pool.h"
 #include "pools.h"
-#include "state_file.h"
 
 #include <situ/base/log.h>
 
@@ -97,11 +96,9 @@ std::string content_of(const pool& of) {
 
 // --- scenarios ---
 
-struct scenario {
-  const char* name;
-  std::uint64_t most_bytes;
-  std::vector<std::function<void(pool&)>> steps;
-};
+using scenario = crash_scenario;
+using recording = crash_recording;
+using verdict = crash_verdict;
 
 world& world_of(pool& in) { return *in.root<world>("world"); }
 
@@ -236,89 +233,6 @@ const std::vector<scenario>& scenarios() {
 
 constexpr std::uint32_t fixed_seed = 20171112;  // for mutations, which have to be found each time
 
-struct recording {
-  crash_recorder recorder;
-  // Before the first step and after each. What makes a pool is a step, too, before which there is nothing to open.
-  std::vector<std::string> contents;
-};
-const std::string no_pool = "no pool";
-
-// How a pool brings its bytes to where they stay, and so what a crash may leave.
-enum class way { lines_in_place, sectors_in_place, by_record, batched };
-std::string name_of(way which) {
-  constexpr const char* names[] = {"lines_in_place", "sectors_in_place", "by_record", "batched"};
-  return names[static_cast<int>(which)];
-}
-constexpr std::size_t unit_of(way which) { return which == way::lines_in_place ? 64 : 512; }
-bool is_redo(way which) { return which == way::by_record || which == way::batched; }
-
-void record(recording& into, const scenario& of, way which) {
-  // In memory where there is such a folder: the recorder takes the device's part, which would be waited for in vain.
-  const std::filesystem::path memory = "/dev/shm";
-  const folder in{std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path()};
-  into.contents.push_back(no_pool);
-  // A short log, so that there are checkpoints. A batched pool has no thread: when it would wait is no test's to know.
-  const pool_overrides overrides{&into.recorder, is_redo(which) ? pool_medium::page_cache : pool_medium::dax, 2048};
-  const situ::pool_options options{
-      .most_bytes = of.most_bytes,
-      .promise = which == way::batched ? situ::pool_promise::batched : situ::pool_promise::machine,
-      .sync_every = std::chrono::milliseconds{0}};
-  auto made = std::make_unique<pool>(open_pool::create(in.file(), options, overrides));
-  into.contents.push_back(content_of(*made));
-  into.recorder.complete_step();
-  for (std::size_t i = 0; i < of.steps.size(); ++i) {
-    of.steps[i](*made);
-    if (which == way::batched && i % 3 == 2) made->sync();
-    into.contents.push_back(content_of(*made));
-    into.recorder.complete_step();
-  }
-  if (is_redo(which)) {
-    made = nullptr;
-    into.contents.push_back(into.contents.back());
-    into.recorder.complete_step();
-  }
-  into.recorder.stop();
-}
-
-// What is in the file, as a reader finds it, who leaves it as it is.
-std::string content_of_file(const std::string& path) {
-  try {
-    return content_of(pool::open(path, situ::pool_access::read));
-  } catch (const situ::error& refused) {
-    return std::string{"refused: "} + refused.what();
-  }
-}
-
-struct verdict {
-  std::string violation;  // empty: none
-  std::uint64_t states = 0;
-  std::uint64_t points = 0;
-  std::uint64_t points_in_full = 0;
-};
-
-verdict look(const recording& at, std::uint32_t seed, way which) {
-  std::uint64_t longest = 0;
-  for (const auto& point : at.recorder.points()) longest = std::max(longest, point.length);
-  const state_file file{longest};
-  crash_states states{at.recorder, file.at(), seed};
-  verdict result{.points = at.recorder.points().size()};
-  states.for_each([&](const crash_recorder::crash_point& point) {
-    const auto completed = static_cast<std::size_t>(point.completed);
-    if (at.contents[completed] == no_pool) return true;  // the file has no name yet
-    const std::string found = content_of_file(file.path());
-    const std::size_t first = which == way::batched ? static_cast<std::size_t>(point.promised) : completed;
-    const std::size_t end = std::min(completed + 2, at.contents.size());
-    for (std::size_t i = first; i < end; ++i)
-      if (found == at.contents[i]) return true;
-    result.violation = "after step " + std::to_string(completed) + ": " + found.substr(0, 300) + ", for " +
-                       at.contents[completed].substr(0, 300);
-    return false;
-  });
-  result.states = states.states();
-  result.points_in_full = states.points_in_full();
-  return result;
-}
-
 class pool_crash : public testing::TestWithParam<way> {};
 
 TEST_P(pool_crash, leaves_all_or_nothing) {
@@ -328,9 +242,9 @@ TEST_P(pool_crash, leaves_all_or_nothing) {
   for (const scenario& each : scenarios()) {
     SCOPED_TRACE(testing::Message() << each.name << ", seed " << seed);
     recording made{crash_recorder{unit_of(GetParam())}, {}};
-    record(made, each, GetParam());
+    record(made, each, content_of, GetParam());
     for (const std::string& content : made.contents) ASSERT_THAT(content, testing::Not(testing::HasSubstr("leaked")));
-    const verdict found = look(made, seed, GetParam());
+    const verdict found = look_at_states(made, content_of, seed, GetParam());
     EXPECT_EQ(found.violation, "");
     all.states += found.states;
     all.points += found.points;
@@ -366,7 +280,7 @@ verdict look_at_recoveries(const recording& at, std::uint64_t every, std::option
     if (at.contents[static_cast<std::size_t>(point.completed)] == no_pool || states.states() % every != 0) return true;
     recovered.lengthen();
     std::memcpy(recovered.at(), file.at(), longest);
-    const std::string content = content_of_file(file.path());
+    const std::string content = content_of_file(file.path(), content_of);
     recording made{crash_recorder{unit_of(which), without}, {content, content}};
     {
       pool opened =
@@ -387,7 +301,7 @@ verdict look_at_recoveries(const recording& at, std::uint64_t every, std::option
       made.recorder.complete_step();
       made.recorder.stop();
     }
-    const verdict found = look(made, fixed_seed, which);
+    const verdict found = look_at_states(made, content_of, fixed_seed, which);
     result.states += found.states;
     result.violation = found.violation;
     return result.violation.empty();
@@ -405,7 +319,7 @@ class pool_crash_in_recovery : public testing::Test {
     verdict all;
     for (const scenario& each : scenarios()) {
       recording made{crash_recorder{unit_of(which)}, {}};
-      record(made, each, which);
+      record(made, each, content_of, which);
       const verdict found = look_at_recoveries(made, every, without, which);
       all.states += found.states;
       all.points += found.points;
@@ -440,7 +354,7 @@ std::vector<left_out> all_that_can_be_left_out(way which) {
   std::set<std::pair<pool_step, bool>> seen;
   for (const scenario& each : scenarios()) {
     recording made{crash_recorder{unit_of(which)}, {}};
-    record(made, each, which);
+    record(made, each, content_of, which);
     for (const auto& [step, count] : made.recorder.flushes()) seen.emplace(step, false);
     for (const auto& [step, count] : made.recorder.fences()) seen.emplace(step, true);
   }
@@ -455,8 +369,8 @@ std::string missed_by(const left_out& without, way which) {
   for (std::uint32_t sample = 0; sample < most_samples; ++sample)
     for (const scenario& each : scenarios()) {
       recording made{crash_recorder{unit_of(which), without}, {}};
-      record(made, each, which);
-      const verdict found = look(made, fixed_seed + sample, which);
+      record(made, each, content_of, which);
+      const verdict found = look_at_states(made, content_of, fixed_seed + sample, which);
       if (!found.violation.empty()) return std::string{each.name} + ", " + found.violation;
     }
   return {};
