@@ -274,10 +274,13 @@ struct runtime::implementation {
       scheduler->wait_until([this] { return state->trailing_waits == 0; }, {.note = {.kind = wait_kind::leave}});
       control.slot(context.place).state.store(place_state::left, std::memory_order_release);
       SITU_POINT(left);
-    } catch (const std::exception& failure) {
+    } catch (const place_lost_error& loss) {
       log(is_known_broken ? log_level::info : log_level::error,
-          fmt::format("place {} leaves its job: {}", context.place, failure.what()));
+          fmt::format("place {} leaves its job: {}", context.place, loss.what()));
       leave_broken_job(control, context.place);
+    } catch (const std::exception& failure) {  // its own: a message that it cannot handle, a collective that differs
+      log(log_level::error, fmt::format("place {} leaves its job: {}", context.place, failure.what()));
+      mark_lost(control, context.place, failure.what());
     }
   }
 

@@ -304,14 +304,17 @@ TEST_P(functions_elsewhere, a_call_whose_handler_the_target_does_not_have_is_an_
 }
 
 // An active message has nobody who waits for an answer: the place that cannot handle it gives itself up, and says why.
+// Wherever it is just then: in the program, or on its way out.
 TEST(function_id, a_message_whose_handler_the_target_does_not_have_is_a_loss_that_says_so) {
   if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
-  const launch_result result = launch(2, [] {
-    if (here().index() == 0) symbol<void(unsigned)>(open_module("function_id_caller"), "situ_test_send_message")(1);
-    barrier();
-  });
-  EXPECT_EQ(result.first_lost, place{1});
-  EXPECT_NE(result.message().find("function_id_caller.so"), std::string::npos) << result.message();
+  for (const bool waits_in_the_program : {true, false}) {
+    const launch_result result = launch(2, [waits_in_the_program] {
+      if (here().index() == 0) symbol<void(unsigned)>(open_module("function_id_caller"), "situ_test_send_message")(1);
+      if (waits_in_the_program) barrier();
+    });
+    ASSERT_EQ(result.first_lost, place{1}) << "waits in the program: " << waits_in_the_program;
+    EXPECT_NE(result.message().find("function_id_caller.so"), std::string::npos) << result.message();
+  }
 }
 
 // Static initialisers name handlers while the module is loaded, where nothing may be thrown: the calls are refused.

@@ -229,8 +229,9 @@ inline leftovers count_leftovers() {
   leftovers found;
   for ([[maybe_unused]] const auto& each : fs::directory_iterator{"/proc/self/fd"}) ++found.descriptors;
   for ([[maybe_unused]] const auto& each : fs::directory_iterator{"/proc/self/task"}) ++found.threads;
-  for (const auto& each : fs::directory_iterator{"/dev/shm"})  // Open MPI's are of tests that run beside this one
-    found.shared_files += !each.path().filename().string().starts_with("vader_segment");
+  // Not what is of tests that run beside this one: folders, and Open MPI's.
+  for (const auto& each : fs::directory_iterator{"/dev/shm"})
+    found.shared_files += !each.is_directory() && !each.path().filename().string().starts_with("vader_segment");
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) found.job_mappings += line.find("memfd:situ") != std::string::npos;
   return found;

@@ -260,9 +260,14 @@ TEST_F(launch_processes, an_uncaught_exception_is_the_reason) {
 TEST_F(launch_processes, survivors_that_do_not_end_are_stopped_after_the_grace) {
   options.grace = 200ms;
   const auto start = std::chrono::steady_clock::now();
-  const auto body = [] {
-    if (my_place() == 0) ::kill(::getpid(), SIGKILL);
+  const witness seen;
+  const auto body = [&] {
+    if (my_place() == 0) {
+      seen.await(2);
+      ::kill(::getpid(), SIGKILL);
+    }
     if (my_place() == 2) ::signal(SIGTERM, SIG_IGN);
+    seen.arrive();
     sleep_for_ever();
   };
   const launch_result result = launch(3, body, options);
