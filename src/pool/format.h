@@ -1,4 +1,4 @@
-// The bytes of a pool file, versions 1 and 2: docs/formats/pool.md has the grammar. All numbers are little-endian.
+// The bytes of a pool file, versions 1 to 3: docs/formats/pool.md has the grammar. All numbers are little-endian.
 //
 //   | header page | roots page | log, 64 KiB or more | map: 8 B a chunk | heap: chunks of 16 KiB |
 //
@@ -19,9 +19,17 @@
 namespace situ::detail {
 
 inline constexpr char pool_magic[8] = {'S', 'I', 'T', 'U', 'P', 'O', 'O', 'L'};
-// 1: with an undo log; 2: with a redo log.
+// 1: with an undo log; 2: with a redo log; 3: with what its features say. The least that says it is written.
 inline constexpr std::uint32_t pool_version = 1;
 inline constexpr std::uint32_t pool_version_redo = 2;
+inline constexpr std::uint32_t pool_version_features = 3;
+// What a pool has that others have not. Who does not know one of them cannot read the pool.
+enum pool_feature : std::uint64_t {
+  redo_log_feature = 1,
+  object_checks_feature = 2,
+};
+inline constexpr std::uint64_t known_pool_features = redo_log_feature | object_checks_feature;
+inline constexpr std::array<std::string_view, 2> pool_feature_names = {"redo_log", "object_checks"};  // by bit
 // Little-endian, pointers of 8 bytes, the x86-64 layout of C++ objects; the one kind that there is.
 inline constexpr std::uint32_t pool_architecture = 0x78363634;
 
@@ -88,7 +96,9 @@ struct pool_header {
   std::uint32_t promise;        // pool_promise
   std::uint32_t sync_every_ms;  // batched: how long a complete transaction may wait for the device
   std::uint64_t log_bytes;      // of a redo log; of an undo log 0, for 65536
-  std::uint64_t zeroes[54];
+  std::uint64_t features;       // of version 3
+  char feature_names[64];       // and their names, for who does not know them
+  std::uint64_t zeroes[45];
   std::uint64_t check;  // of all before
 };
 static_assert(sizeof(pool_header) == 512);
@@ -202,8 +212,16 @@ struct run_entry {
 
 // --- where things lie ---
 
+[[nodiscard]] constexpr std::uint64_t features_of(const pool_header& header) noexcept {
+  if (header.version == pool_version_features) return header.features;
+  if (header.version == pool_version_redo) return redo_log_feature;
+  return 0;
+}
+[[nodiscard]] constexpr bool has_feature(const pool_header& header, pool_feature feature) noexcept {
+  return (features_of(header) & feature) != 0;
+}
 [[nodiscard]] constexpr std::uint64_t log_bytes_of(const pool_header& header) noexcept {
-  return header.version == pool_version_redo ? header.log_bytes : pool_log_bytes;
+  return has_feature(header, redo_log_feature) ? header.log_bytes : pool_log_bytes;
 }
 // For a heap of so many bytes at most: a sixteenth, within its bounds, so that checkpoints are rare.
 [[nodiscard]] constexpr std::uint64_t redo_log_bytes(std::uint64_t most_bytes) noexcept {
@@ -228,16 +246,27 @@ struct run_entry {
                                                  std::uint64_t log_bytes = pool_log_bytes) noexcept {
   return pool_heap_offset(most_bytes, log_bytes) + most_bytes;
 }
-// Blocks of a slab, whose header takes room that a place's slabs have no need of.
-inline constexpr std::array<std::uint32_t, class_count> pool_slab_block_counts = [] {
-  std::array<std::uint32_t, class_count> counts{};
+// Where objects have checks, the end of each run has one for each of its blocks, the first one last.
+using object_check = std::uint32_t;
+[[nodiscard]] constexpr std::uint64_t object_check_offset(std::uint64_t run_end, std::uint64_t index) noexcept {
+  return run_end - (index + 1) * sizeof(object_check);
+}
+// Of a run of one block, which stays one of whole words.
+[[nodiscard]] constexpr std::uint64_t large_block_bytes(std::uint64_t chunks, bool has_checks) noexcept {
+  return chunks * chunk_bytes - (has_checks ? 8 : 0);
+}
+// Of a slab, whose header takes room that a place's slabs have no need of.
+inline constexpr auto pool_slab_block_counts = [] {
+  std::array<std::array<std::uint32_t, class_count>, 2> counts{};
   for (unsigned i = 0; i < class_count; ++i)
-    counts[i] = static_cast<std::uint32_t>((size_classes[i].chunks * chunk_bytes - sizeof(slab_header)) /
-                                           size_classes[i].bytes);
+    for (const unsigned has_checks : {0u, 1u})
+      counts[has_checks][i] =
+          static_cast<std::uint32_t>((size_classes[i].chunks * chunk_bytes - sizeof(slab_header)) /
+                                     (size_classes[i].bytes + has_checks * sizeof(object_check)));
   return counts;
 }();
-[[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class) noexcept {
-  return pool_slab_block_counts[size_class];
+[[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class, bool has_checks) noexcept {
+  return pool_slab_block_counts[has_checks ? 1 : 0][size_class];
 }
 // Bits of a word of a slab that stand for blocks.
 [[nodiscard]] constexpr std::uint64_t blocks_in_word(std::uint32_t blocks, std::uint32_t word) noexcept {

@@ -210,7 +210,8 @@ void open_pool::sync() {
 
 void open_pool::publish() {
   heap_.plan(words_);
-  if (words_.empty()) return;
+  if (file_.has_checks()) object_checks_.plan();
+  if (words_.empty() && !(file_.has_checks() && object_checks_.is_needed())) return;
   for (std::size_t i = 0; i < words_.size();) {
     const std::size_t begin = i;
     while (++i < words_.size() && words_[i].at == words_[i - 1].at + 1) {}
@@ -220,6 +221,7 @@ void open_pool::publish() {
   }
   log_.fence(pool_step::publish);
   for (const heap_word& each : words_) __atomic_store_n(each.at, each.value, __ATOMIC_RELAXED);
+  if (file_.has_checks()) object_checks_.store(changed_);
   if (sharing_.has_others())
     for (const heap_word& each : words_) sharing_.note_change(file_.offset_of(each.at));
 }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "pool/batched_sync.h"
+#include "pool/object_checks.h"
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
 #include "pool/pool_range.h"
@@ -85,6 +86,7 @@ class open_pool {
   [[nodiscard]] std::optional<pool_info::root> stored_root(std::string_view name);
   [[nodiscard]] pool_info info();
   [[nodiscard]] pool_findings check();
+  [[nodiscard]] pool_findings check_structures();
   [[nodiscard]] pool_findings check_all(std::span<const pool_type> types);
   [[nodiscard]] pool_collected collect(std::span<const pool_type> types, std::uint64_t most_blocks);
   // From now on. pre: no transaction is under way.
@@ -146,6 +148,8 @@ class open_pool {
   [[nodiscard]] pool_root_record* roots() const noexcept { return file_.at<pool_root_record>(pool_roots_offset); }
   [[nodiscard]] pool_root_record* find_root(std::string_view name) const;
   void check_roots(pool_findings& into) const;
+  // Of a pool whose structures are sound. reached: as which types; null where nobody knows.
+  void check_objects(pool_findings& into, const reachability* reached) const;
   void check_head(pool_findings& into) const;
 
   pool_file file_;
@@ -153,6 +157,7 @@ class open_pool {
   persistence nowhere_;
   undo_log log_{file_, heap_, file_.is_redo() ? nowhere_ : file_.persist()};
   redo_log redo_{file_};
+  object_checks object_checks_{file_, heap_, log_};
   batched_sync batched_;
   relocation relocation_{file_, heap_};
   pool_sharing sharing_;

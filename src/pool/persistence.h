@@ -27,6 +27,8 @@ enum class pool_step : std::uint8_t {
   grow_second,     // and in the other; no fence: who relies on a longer heap has one of its own
   snapshot,        // what a transaction is about to change, in the log
   publish,         // the words of the allocator that a commit is about to change, in the log
+  keep_checks,     // the checks of objects that a commit is about to change, in the log; publish fences them
+  checks,          // and those checks; commit fences them
   commit,          // all that a transaction has changed and made
   end,             // the log's end
   restore,         // what an abort or a recovery has brought back

@@ -50,7 +50,7 @@ pool_collected open_pool::collect(std::span<const pool_type> types, std::uint64_
                   fmt::format("pool {}: it is collected within a transaction, whose objects nothing "
                               "may lead to yet; collect after it",
                               file_.path()));
-    const block_table blocks{file_};
+    const block_table blocks{file_, file_.chunks()};
     reachability reached{file_, blocks};
     reach_from_roots(types, reached);
     pool_collected told;
@@ -79,9 +79,9 @@ pool_findings open_pool::check_all(std::span<const pool_type> types) {
   if (!levels_.empty())
     throw_error(errc::bad_argument,
                 fmt::format("pool {}: it is looked at within a transaction; look after it", file_.path()));
-  pool_findings found = check();
+  pool_findings found = check_structures();
   if (!found.damage.empty()) return found;
-  const block_table blocks{file_};
+  const block_table blocks{file_, chunks_now()};
   reachability reached{file_, blocks};
   reach_from_roots(types, reached);
   blocks.for_each_live([&](const block_table::block& each) {
@@ -91,6 +91,7 @@ pool_findings open_pool::check_all(std::span<const pool_type> types) {
   });
   found.stray_pointers = reached.stray_pointers();
   found.notes.insert(found.notes.end(), reached.told_of().begin(), reached.told_of().end());
+  check_objects(found, &reached);
   return found;
 }
 

@@ -87,6 +87,15 @@ pool_header make_header(const pool_options& options, bool is_redo) {
   pool_header made{};
   std::memcpy(made.magic, pool_magic, sizeof made.magic);
   made.version = is_redo ? pool_version_redo : pool_version;
+  if (options.object_checks) {
+    made.version = pool_version_features;
+    made.features = object_checks_feature;
+    if (is_redo) made.features |= redo_log_feature;
+    std::string names;
+    for (std::size_t bit = 0; bit < pool_feature_names.size(); ++bit)
+      if ((made.features >> bit & 1) != 0) names += (names.empty() ? "" : " ") + std::string{pool_feature_names[bit]};
+    names.copy(made.feature_names, sizeof made.feature_names - 1);
+  }
   made.page_bytes = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
   made.architecture = pool_architecture;
   made.chunk_bytes = static_cast<std::uint32_t>(chunk_bytes);
@@ -108,6 +117,19 @@ void throw_damaged(const std::string& path, std::uint64_t offset, std::string_vi
   throw_error(
       errc::bad_file,
       fmt::format("pool {}, byte {}: {}; bring the file back from a copy, or make the pool anew", path, offset, what));
+}
+
+// By the names that its maker has written there: this build has none for them.
+void check_pool_features(const pool_header& header, const std::string& path) {
+  const std::uint64_t unknown = features_of(header) & ~known_pool_features;
+  if (unknown == 0) return;
+  std::string names;
+  for (const char each : std::string_view{header.feature_names, ::strnlen(header.feature_names, 64)})
+    names += each >= ' ' && each <= '~' ? each : '?';
+  throw_error(errc::bad_file,
+              fmt::format("pool {}, byte {}: it has features that this build of Situ does not know ({:#x}; all that it "
+                          "has are {}); use the Situ that made it, or a newer one",
+                          path, offsetof(pool_header, features), unknown, names.empty() ? "without names" : names));
 }
 
 pool_file::pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns)
@@ -140,6 +162,7 @@ pool_file::pool_file(pool_file&& other) noexcept
       most_chunks_{other.most_chunks_},
       is_new_{other.is_new_},
       is_redo_{other.is_redo_},
+      has_checks_{other.has_checks_},
       log_bytes_{other.log_bytes_},
       most_log_bytes_{other.most_log_bytes_},
       persist_{std::move(other.persist_)} {}
@@ -202,6 +225,7 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
 void pool_file::fill(const pool_header& with, const pool_options& options, const pool_overrides& overrides) {
   pool_header header = with;
   log_bytes_ = log_bytes_of(header);
+  has_checks_ = has_feature(header, object_checks_feature);
   most_log_bytes_ = overrides.most_log_bytes;
   heap_offset_ = pool_heap_offset(options.most_bytes, log_bytes_);
   most_chunks_ = static_cast<std::uint32_t>(options.most_bytes / chunk_bytes);
@@ -269,7 +293,8 @@ pool_header pool_file::read_header(std::uint64_t file_bytes) {
   home_ = header.base;
   constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
   log_bytes_ = log_bytes_of(header);
-  is_redo_ = header.version == pool_version_redo;
+  is_redo_ = has_feature(header, redo_log_feature);
+  has_checks_ = has_feature(header, object_checks_feature);
   const std::uint64_t reach = pool_reach(header.most_bytes, log_bytes_);
   const bool is_apart = moving_to_ >= home_ + reach || home_ >= moving_to_ + reach;
   if (is_moving_ && (moving_to_ == 0 || moving_to_ > address_end - reach || !is_apart))
@@ -382,15 +407,16 @@ pool_area* pool_file::area() const noexcept {
 void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes) const {
   if (std::memcmp(header.magic, pool_magic, sizeof pool_magic) != 0)
     throw_damaged(path_, 0, "this is no pool: it does not begin with SITUPOOL");
-  if (header.version != pool_version && header.version != pool_version_redo)
+  if (header.version < pool_version || header.version > pool_version_features)
     throw_error(
         errc::bad_file,
-        fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads versions {} and {}; "
+        fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads versions {} to {}; "
                     "use the Situ that wrote it",
-                    path_, offsetof(pool_header, version), header.version, pool_version, pool_version_redo));
+                    path_, offsetof(pool_header, version), header.version, pool_version, pool_version_features));
   if (header.check != check_of(0, &header, offsetof(pool_header, check)))
     throw_damaged(path_, offsetof(pool_header, check),
                   "the check of the header is wrong: some of its bytes have changed");
+  check_pool_features(header, path_);
   const long page = ::sysconf(_SC_PAGESIZE);
   if (header.page_bytes != page || header.architecture != pool_architecture)
     throw_error(errc::bad_file,
@@ -407,7 +433,7 @@ void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes
   if (!is_log_sound || header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
       header.most_bytes < least_heap_bytes || header.most_bytes > most_heap_bytes || header.base % chunk_bytes != 0 ||
       header.base < chunk_bytes || header.base > address_end - reach ||
-      header.promise > (header.version == pool_version ? 1U : 2U))
+      header.promise > (has_feature(header, redo_log_feature) ? 2U : 1U))
     throw_damaged(path_, 0, "the header holds what no pool has, although its check is right");
   if (file_bytes < pool_heap_offset(header.most_bytes, log_bytes))
     throw_damaged(path_, file_bytes,

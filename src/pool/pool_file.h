@@ -27,6 +27,9 @@ struct pool_area;
 // out_of_memory: so many bytes more, and errno's value.
 [[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason);
 
+// Throws bad_file where it has some that this build does not know.
+void check_pool_features(const pool_header& header, const std::string& path);
+
 // For tests: what is taken for granted instead of looked for.
 struct pool_overrides {
   persistence_recorder* recorder = nullptr;
@@ -53,6 +56,8 @@ class pool_file {
   [[nodiscard]] bool is_new() const noexcept { return is_new_; }
   // Whether its log is a redo log; then who writes has mapped it privately.
   [[nodiscard]] bool is_redo() const noexcept { return is_redo_; }
+  // Whether each object has a check (object_checks.h).
+  [[nodiscard]] bool has_checks() const noexcept { return has_checks_; }
   [[nodiscard]] pool_promise promise() const noexcept { return static_cast<pool_promise>(header().promise); }
   // Of a redo log what may be written, for tests less than there is.
   [[nodiscard]] std::uint64_t used_log_bytes() const noexcept { return std::min(log_bytes_, most_log_bytes_); }
@@ -183,6 +188,7 @@ class pool_file {
   std::uint32_t most_chunks_ = 0;
   bool is_new_ = false;
   bool is_redo_ = false;
+  bool has_checks_ = false;
   std::uint64_t log_bytes_ = pool_log_bytes;
   std::uint64_t most_log_bytes_ = most_pool_log_bytes;
   persistence persist_;

@@ -132,7 +132,8 @@ pool_heap::slab& pool_heap::load(std::uint32_t first) {
   read->size_class = class_of_slab_[first];
   read->is_published = true;
   read->is_listed = true;  // as all that have not been read
-  const std::uint32_t blocks = pool_slab_blocks(read->size_class);
+  const std::uint32_t blocks = pool_slab_blocks(read->size_class, file_.has_checks());
+  read->blocks = blocks;
   bool is_sound = header.check == slab_header::right_check(file_.salt(), first, read->size_class);
   for (std::uint32_t i = 0; i < 16; ++i) {
     read->taken[i] = header.live[i];
@@ -236,6 +237,7 @@ pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
   auto made = std::make_unique<slab>();
   made->first = first;
   made->size_class = static_cast<std::uint8_t>(size_class);
+  made->blocks = pool_slab_blocks(size_class, file_.has_checks());
   made->is_listed = true;
   note_slab(first, {run_kind::slab, made->size_class, chunks});
   slabs_[first] = std::move(made);
@@ -247,7 +249,7 @@ pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
   while (!slabs.empty()) {
     slab* const there = slabs_[slabs.back()].get();
     slab& last = there != nullptr ? *there : load(slabs.back());
-    if (last.used != pool_slab_blocks(size_class)) return last;
+    if (last.used != last.blocks) return last;
     last.is_listed = false;
     slabs.pop_back();
   }
@@ -284,12 +286,13 @@ std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
 }
 
 std::byte* pool_heap::take_large(std::size_t bytes) {
-  const std::uint64_t chunks = bytes / chunk_bytes + (bytes % chunk_bytes != 0 ? 1 : 0);
+  const std::uint64_t behind = chunk_bytes - large_block_bytes(1, file_.has_checks());
+  const std::uint64_t chunks = bytes / chunk_bytes + (bytes % chunk_bytes + behind + chunk_bytes - 1) / chunk_bytes;
   const std::uint32_t first = take_run(chunks);
   const auto taken = static_cast<std::uint32_t>(chunks);
   large_.emplace(first, large_run{taken, large_state::taken, false});
   std::memset(address(first) + bytes, 0, chunks * chunk_bytes - bytes);
-  fresh_.push_back({address(first), chunks * chunk_bytes, first, taken, 1, true});
+  fresh_.push_back({address(first), large_block_bytes(chunks, file_.has_checks()), first, taken, 1, true});
   may_join_ = false;
   return address(first);
 }
@@ -328,7 +331,7 @@ bool pool_heap::find(const void* at, block_ref& into) {
   if (block < blocks) return false;
   const block_index where =
       index_of(static_cast<std::uint64_t>(block - blocks), size_classes[in.size_class].reciprocal);
-  if (!where.exact || where.index >= pool_slab_blocks(in.size_class)) return false;
+  if (!where.exact || where.index >= in.blocks) return false;
   into = {block, 0, in.first, static_cast<std::uint32_t>(where.index), 1, false};
   return true;
 }

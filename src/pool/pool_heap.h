@@ -105,6 +105,10 @@ class pool_heap {
   [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
   [[nodiscard]] place block_of(std::uint32_t first, std::uint32_t index) const noexcept;
   [[nodiscard]] bool is_live(const place& block) const noexcept;
+  // In the file.
+  [[nodiscard]] std::uint64_t end_of_run(std::uint32_t first) const noexcept;
+  // Whether a complete transaction has published it, and the one under way does not give it back.
+  [[nodiscard]] bool stays_live(const place& block) const noexcept;
   // How many blocks each run may have, by its first chunk; 0 elsewhere.
   [[nodiscard]] std::uint32_t most_blocks(std::uint32_t chunk) const noexcept;
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
@@ -114,6 +118,11 @@ class pool_heap {
   void plan(std::vector<heap_word>& words);
   // Of what is new: visit(at, bytes) for each range to flush.
   void for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const;
+  // Of blocks that were taken: visit(place of the first, how many lie one behind another).
+  template <class Visit>
+  void for_each_taken(Visit visit) const {
+    for (const block_ref& each : fresh_) visit(block_of(each.first, each.is_large ? 0 : each.index), each.count);
+  }
   // The words are changed, and the transaction is complete.
   void complete();
 
@@ -139,7 +148,8 @@ class pool_heap {
     bool is_listed = false;  // in partial_
     std::uint32_t used = 0;  // taken blocks
     std::uint32_t going = 0;
-    std::uint32_t hint = 0;  // no word before it has room
+    std::uint32_t hint = 0;    // no word before it has room
+    std::uint32_t blocks = 0;  // that it has room for
     std::array<std::uint64_t, 16> taken{};
     std::array<std::uint64_t, 16> leaving{};
   };

@@ -122,7 +122,7 @@ void pool_heap::complete() {
 
 pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) const noexcept {
   const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
-  if (first_of_[first] == 0) return {first, 0, run, large_.at(first).chunks * chunk_bytes};
+  if (first_of_[first] == 0) return {first, 0, run, large_block_bytes(large_.at(first).chunks, file_.has_checks())};
   const std::uint64_t bytes = size_classes[class_of_slab_[first]].bytes;
   return {first, index, run + sizeof(slab_header) + index * bytes, bytes};
 }
@@ -137,14 +137,14 @@ bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
     const auto& [first, run] = *std::prev(after);
     if (chunk - first >= run.chunks) return false;
     into = block_of(first, 0);
-    return true;
+    return offset - into.offset < into.bytes;
   }
   const std::uint32_t first = first_of_[chunk] - 1;
   const std::uint64_t in_run = in_heap - std::uint64_t{first} * chunk_bytes;
   if (in_run < sizeof(slab_header)) return false;
   const unsigned size_class = class_of_slab_[first];
   const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
-  if (index >= pool_slab_blocks(size_class)) return false;
+  if (index >= pool_slab_blocks(size_class, file_.has_checks())) return false;
   into = block_of(first, static_cast<std::uint32_t>(index));
   return true;
 }
@@ -154,8 +154,24 @@ bool pool_heap::is_live(const place& block) const noexcept {
   return (header_of(block.first)->live[block.index / 64] >> block.index % 64 & 1) != 0;
 }
 
+std::uint64_t pool_heap::end_of_run(std::uint32_t first) const noexcept {
+  const std::uint64_t chunks =
+      first_of_[first] == 0 ? large_.at(first).chunks : size_classes[class_of_slab_[first]].chunks;
+  return file_.heap_offset() + (first + chunks) * chunk_bytes;
+}
+
+bool pool_heap::stays_live(const place& block) const noexcept {
+  if (first_of_[block.first] == 0) {
+    const large_run& run = large_.at(block.first);
+    return run.is_published && run.state == large_state::live;
+  }
+  const slab* const read = slabs_[block.first].get();
+  if (read == nullptr) return is_live(block);  // nothing of it was taken or given back
+  return read->is_published && is_live(block) && (read->leaving[block.index / 64] >> block.index % 64 & 1) == 0;
+}
+
 std::uint32_t pool_heap::most_blocks(std::uint32_t chunk) const noexcept {
-  if (first_of_[chunk] == chunk + 1) return pool_slab_blocks(class_of_slab_[chunk]);
+  if (first_of_[chunk] == chunk + 1) return pool_slab_blocks(class_of_slab_[chunk], file_.has_checks());
   return first_of_[chunk] == 0 && large_.contains(chunk) ? 1 : 0;
 }
 
@@ -180,7 +196,7 @@ void pool_heap::look(pool_findings& into, std::uint32_t chunks,
       continue;
     }
     if (entry.kind == run_kind::large) {
-      add(address(i), entry.chunks * chunk_bytes);
+      add(address(i), large_block_bytes(entry.chunks, file_.has_checks()));
     } else {
       look_at_slab(into, i, entry.size_class, add);
     }
@@ -208,7 +224,7 @@ void pool_heap::look_at_slab(pool_findings& into, std::uint32_t first, std::uint
                              const std::function<void(void*, std::size_t)>& add) const {
   ++into.slabs;
   const slab_header& header = *header_of(first);
-  const std::uint32_t blocks = pool_slab_blocks(size_class);
+  const std::uint32_t blocks = pool_slab_blocks(size_class, file_.has_checks());
   if (header.check != slab_header::right_check(file_.salt(), first, size_class))
     into.damage.push_back(
         fmt::format("byte {}: the head of the slab in chunk {} is damaged", file_.offset_of(&header), first));

@@ -41,7 +41,7 @@ void pool_heap::follow_slab(std::uint64_t offset) {
   in.used -= static_cast<std::uint32_t>(std::popcount(in.taken[word]));
   in.taken[word] = live;
   in.hint = std::min(in.hint, static_cast<std::uint32_t>(word));
-  if (in.used != pool_slab_blocks(in.size_class)) list(in);
+  if (in.used != in.blocks) list(in);
 }
 
 void pool_heap::follow(std::vector<std::uint64_t>& offsets) {

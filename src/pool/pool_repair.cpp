@@ -19,6 +19,7 @@
 #include <set>
 
 #include "base/descriptor.h"
+#include "pool/object_checks.h"
 #include "pool/pool_file.h"
 #include "pool/pool_tools.h"
 #include "pool/whole_file.h"
@@ -39,7 +40,8 @@ class mending {
     mend_map();
     mend_slabs();
   }
-  // Once what the last writer left incomplete is taken back, which may be roots.
+  // Once what the last writer left incomplete is taken back, which may be roots, and objects.
+  void mend_objects();
   void mend_roots();
   // Of the file, once all is mended.
   [[nodiscard]] std::uint64_t end() const noexcept { return heap_ + std::uint64_t{chunks_} * chunk_bytes; }
@@ -82,10 +84,12 @@ class mending {
   void mend_slabs();
   void mend_slab(std::uint32_t first, std::uint8_t size_class);
   void put_aside(std::uint32_t number, const char* why);
+  // Calls visit(offset, bytes, where its check lies) for each live block, by rising offset.
+  template <class Visit>
+  void for_each_live(Visit visit) const;
   [[nodiscard]] bool fits(std::uint32_t chunk, std::uint64_t word, run_entry& entry) const noexcept {
     return run_entry::unpack(word, chunk, salt_, entry) && entry.chunks <= chunks_ - chunk;
   }
-  [[nodiscard]] std::set<std::uint64_t> live_blocks() const;
 
   std::byte* at_;
   std::uint64_t bytes_;
@@ -95,6 +99,7 @@ class mending {
   std::uint64_t map_offset_ = 0;
   std::uint64_t heap_ = 0;
   std::uint32_t chunks_ = 0;
+  bool has_checks_ = false;
 };
 
 void mending::mend_header() {
@@ -105,6 +110,8 @@ void mending::mend_header() {
                   "the header has changed in more than a bit, and all else is read by it: it cannot be mended");
   if (std::memcmp(header->magic, pool_magic, sizeof pool_magic) != 0) throw_damaged(path_, 0, "this is no pool");
   salt_ = add_to_check(header->identity[0], header->identity[1]);
+  check_pool_features(*header, path_);
+  has_checks_ = has_feature(*header, object_checks_feature);
   const std::uint64_t log_bytes = log_bytes_of(*header);
   if (log_bytes < pool_log_bytes || log_bytes > most_pool_log_bytes || log_bytes % pool_log_bytes != 0)
     throw_damaged(path_, offsetof(pool_header, log_bytes), "the log has a length that no log has");
@@ -215,7 +222,7 @@ void mending::mend_slab(std::uint32_t first, std::uint8_t size_class) {
     head->check = right;
     say(offset, "the check of the slab in chunk {} was wrong; which of its blocks are live is left as it is", first);
   }
-  const std::uint32_t blocks = pool_slab_blocks(size_class);
+  const std::uint32_t blocks = pool_slab_blocks(size_class, has_checks_);
   for (std::uint32_t word = 0; word < 16; ++word) {
     const std::uint64_t there = blocks_in_word(blocks, word);
     if ((head->live[word] & ~there) == 0) continue;
@@ -238,10 +245,9 @@ void mending::mend_slabs() {
   }
 }
 
-// By offset.
-std::set<std::uint64_t> mending::live_blocks() const {
+template <class Visit>
+void mending::for_each_live(Visit visit) const {
   const auto* const map = part<std::uint64_t>(map_offset_);
-  std::set<std::uint64_t> blocks;
   for (std::uint32_t i = 0; i < chunks_;) {
     run_entry entry;
     if (map[i] == 0 || !fits(i, map[i], entry)) {
@@ -249,15 +255,32 @@ std::set<std::uint64_t> mending::live_blocks() const {
       continue;
     }
     const std::uint64_t offset = heap_ + std::uint64_t{i} * chunk_bytes;
-    if (entry.kind == run_kind::large) blocks.insert(offset);
+    const std::uint64_t end = offset + entry.chunks * chunk_bytes;
+    if (entry.kind == run_kind::large)
+      visit(offset, large_block_bytes(entry.chunks, has_checks_), object_check_offset(end, 0));
     const auto* const head = part<const slab_header>(offset);
-    const std::uint32_t count = entry.kind == run_kind::slab ? pool_slab_blocks(entry.size_class) : 0;
+    const std::uint32_t count =
+        entry.kind == run_kind::slab ? pool_slab_blocks(entry.size_class, has_checks_) : 0;
+    const std::uint64_t bytes = size_classes[entry.size_class].bytes;
     for (std::uint32_t index = 0; index < count; ++index)
       if ((head->live[index / 64] >> index % 64 & 1) != 0)
-        blocks.insert(offset + sizeof(slab_header) + std::uint64_t{index} * size_classes[entry.size_class].bytes);
+        visit(offset + sizeof(slab_header) + index * bytes, bytes, object_check_offset(end, index));
     i += entry.chunks;
   }
-  return blocks;
+}
+
+// Of short blocks, which no transaction changes once they are wrong. What has changed otherwise is left, and told of.
+void mending::mend_objects() {
+  if (!has_checks_) return;
+  for_each_live([&](std::uint64_t offset, std::uint64_t bytes, std::uint64_t check_offset) {
+    const object_check difference = object_difference(at_, offset, bytes, check_offset, salt_);
+    if (difference == 0 || bytes > most_verified_bytes) return;
+    const auto bit = find_changed_bit(offset, bytes, check_offset, difference);
+    if (!bit.has_value()) return;
+    flip(*bit / 8, *bit % 8);
+    say(*bit / 8, "bit {} of the object of {} bytes at byte {}, or of its check, was another one", *bit % 8, bytes,
+        offset);
+  });
 }
 
 void mending::put_aside(std::uint32_t number, const char* why) {
@@ -272,7 +295,8 @@ void mending::put_aside(std::uint32_t number, const char* why) {
 
 void mending::mend_roots() {
   auto* const roots = part<pool_root_record>(pool_roots_offset);
-  const std::set<std::uint64_t> blocks = live_blocks();
+  std::set<std::uint64_t> blocks;
+  for_each_live([&](std::uint64_t offset, std::uint64_t, std::uint64_t) { blocks.insert(offset); });
   for (std::uint32_t i = 0; i < pool_root_count; ++i) {
     pool_root_record& each = roots[i];
     if (each.is_empty()) continue;
@@ -343,6 +367,7 @@ void mend(const whole_file& copy, std::uint64_t bytes, const std::string& path, 
           fmt::format("a transaction that its last writer left incomplete is taken back: {} ranges of {} bytes",
                       info.restored_ranges, info.restored_bytes));
   }
+  parts.mend_objects();
   parts.mend_roots();
 }
 

@@ -120,6 +120,7 @@ pool_info open_pool::info() {
   told.is_moved = file_.is_moved();
   told.is_shared = file_.company() == pool_company::writing || file_.company() == pool_company::reading;
   told.version = header.version;
+  told.has_object_checks = file_.has_checks();
   told.heap_bytes = chunks_now() * chunk_bytes;
   told.free_bytes = free;
   told.most_bytes = header.most_bytes;
@@ -172,6 +173,12 @@ void open_pool::check_roots(pool_findings& into) const {
 
 pool_findings open_pool::check() {
   const looking guard{*this};
+  pool_findings found = check_structures();
+  check_objects(found, nullptr);
+  return found;
+}
+
+pool_findings open_pool::check_structures() {
   pool_findings found;
   check_head(found);
   heap_.look(found, chunks_now(), nullptr);

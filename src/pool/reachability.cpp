@@ -9,16 +9,16 @@ namespace situ::detail {
 
 // --- blocks ---
 
-block_table::block_table(const pool_file& file) : heap_offset_{file.heap_offset()} {
-  run_of_.resize(file.chunks());
+block_table::block_table(const pool_file& file, std::uint32_t chunks) : heap_offset_{file.heap_offset()} {
+  run_of_.resize(chunks);
   const auto* const map = file.at<const std::uint64_t>(file.map_offset());
-  for (std::uint32_t i = 0; i < file.chunks();) {
+  for (std::uint32_t i = 0; i < chunks;) {
     if (map[i] == 0) {
       ++i;
       continue;
     }
     run_entry entry;
-    if (!run_entry::unpack(map[i], i, file.salt(), entry) || entry.chunks > file.chunks() - i)
+    if (!run_entry::unpack(map[i], i, file.salt(), entry) || entry.chunks > chunks - i)
       throw_damaged(file.path(), file.map_offset() + std::uint64_t{i} * 8,
                     fmt::format("the entry of chunk {} is damaged", i));
     add(file, i, entry);
@@ -28,10 +28,11 @@ block_table::block_table(const pool_file& file) : heap_offset_{file.heap_offset(
 
 void block_table::add(const pool_file& file, std::uint32_t first, const run_entry& entry) {
   const std::uint64_t offset = heap_offset_ + std::uint64_t{first} * chunk_bytes;
-  run next{size_, offset, entry.chunks * chunk_bytes, 1, nullptr};
+  const std::uint64_t end = offset + entry.chunks * chunk_bytes;
+  run next{size_, offset, large_block_bytes(entry.chunks, file.has_checks()), 1, nullptr, end};
   if (entry.kind == run_kind::slab) {
     next = {size_, offset + sizeof(slab_header), size_classes[entry.size_class].bytes,
-            pool_slab_blocks(entry.size_class), file.at<const slab_header>(offset)};
+            pool_slab_blocks(entry.size_class, file.has_checks()), file.at<const slab_header>(offset), end};
     bool is_sound = next.slab->check == slab_header::right_check(file.salt(), first, entry.size_class);
     for (std::uint32_t word = 0; word < 16; ++word)
       is_sound = is_sound && (next.slab->live[word] & ~blocks_in_word(next.blocks, word)) == 0;
@@ -50,13 +51,13 @@ block_table::block block_table::find(std::uint64_t offset) const noexcept {
   if (offset < in.blocks_offset) return {};
   const std::uint64_t index = (offset - in.blocks_offset) / in.bytes;
   if (index >= in.blocks || !is_live(in, index)) return {};
-  return {in.first_number + index, in.blocks_offset + index * in.bytes, in.bytes};
+  return block_of(in, index);
 }
 
 void block_table::for_each_live(const std::function<void(const block&)>& visit) const {
   for (const run& each : runs_)
     for (std::uint64_t i = 0; i < each.blocks; ++i)
-      if (is_live(each, i)) visit({each.first_number + i, each.blocks_offset + i * each.bytes, each.bytes});
+      if (is_live(each, i)) visit(block_of(each, i));
 }
 
 // --- what is reached ---
@@ -93,6 +94,8 @@ void reachability::reach(std::uint64_t offset, const type_descriptor* type, std:
   if (known == type->index) return;
   if (known != 0 && !reached_again_.emplace(at.number, type).second) return;
   if (known == 0) known = type->index;
+  if (types_.size() <= type->index) types_.resize(type->index + std::size_t{1});
+  types_[type->index] = type;
   if (!type->pointers.empty() || !type->others.empty() || type->kind == object_kind::pointer_block)
     to_walk_.push_back({at.offset, at.bytes, type});
 }

@@ -29,10 +29,11 @@ class block_table {
     std::uint64_t number = none;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t check_offset = 0;  // where objects have checks
   };
 
-  // Throws bad_file where the map is damaged.
-  explicit block_table(const pool_file& file);
+  // Of the first so many chunks. Throws bad_file where the map is damaged.
+  block_table(const pool_file& file, std::uint32_t chunks);
   // The live block that a byte lies in; number none: there is none.
   [[nodiscard]] block find(std::uint64_t offset) const noexcept;
   // So many numbers there are.
@@ -46,9 +47,13 @@ class block_table {
     std::uint64_t bytes;      // of a block
     std::uint32_t blocks;     // that it has room for
     const slab_header* slab;  // null: one large block
+    std::uint64_t end;
   };
   [[nodiscard]] static bool is_live(const run& in, std::uint64_t index) noexcept {
     return in.slab == nullptr || (in.slab->live[index / 64] >> index % 64 & 1) != 0;
+  }
+  [[nodiscard]] static block block_of(const run& in, std::uint64_t index) noexcept {
+    return {in.first_number + index, in.blocks_offset + index * in.bytes, in.bytes, object_check_offset(in.end, index)};
   }
   void add(const pool_file& file, std::uint32_t first, const run_entry& entry);
 
@@ -68,6 +73,10 @@ class reachability {
   // this program.
   void add_root(std::uint64_t offset, const type_descriptor& type);
   [[nodiscard]] bool has(const block_table::block& each) const noexcept { return reached_as_[each.number] != 0; }
+  // As what it was reached first, of what has been reached.
+  [[nodiscard]] const type_descriptor& type_of(const block_table::block& each) const {
+    return *types_[reached_as_[each.number]];
+  }
   // Pointers that lead to no object of the pool: how many, and what is said of the first ones.
   [[nodiscard]] std::uint64_t stray_pointers() const noexcept { return stray_pointers_; }
   [[nodiscard]] const std::vector<std::string>& told_of() const noexcept { return told_of_; }
@@ -88,6 +97,7 @@ class reachability {
   const pool_file& file_;
   const block_table& blocks_;
   std::vector<std::uint16_t> reached_as_;  // by block: the index of the type it was first reached as
+  std::vector<const type_descriptor*> types_;  // by index
   std::set<std::pair<std::uint64_t, const type_descriptor*>> reached_again_;
   std::vector<piece> to_walk_;
   std::uint64_t stray_pointers_ = 0;

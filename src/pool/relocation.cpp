@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "pool/object_checks.h"
 
 namespace situ::detail {
 namespace {
@@ -153,10 +154,36 @@ void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
   if (!heap_.is_live(block)) return;  // what leads here leads to no object
   visited_bytes_ += block.bytes;
   if (type.pointers.empty() && type.others.empty() && type.kind != object_kind::pointer_block) return;
+  if (file_.has_checks()) {
+    move_checked(block, type);
+  } else {
+    move_objects(block, type, to_);
+  }
+  if (is_flushed_) file_.persist().flush(file_.base() + block.offset, block.bytes, pool_step::move_pointers);
+}
+
+void relocation::move_objects(const pool_heap::place& block, const type_descriptor& type, std::uint64_t to) {
+  to_ = to;
   std::byte* const at = file_.base() + block.offset;
   const std::size_t count = block.bytes / type.size;
   for (std::size_t i = 0; i < count; ++i) move_object(at + i * type.size, type);
-  if (is_flushed_) file_.persist().flush(at, block.bytes, pool_step::move_pointers);
+}
+
+// Where a move was cut, the block's pointers lead to either place, and its check is that of what it holds with all of
+// them at one of the two. A check that was wrong stays so, by the same difference.
+void relocation::move_checked(const pool_heap::place& block, const type_descriptor& type) {
+  const std::uint64_t check_offset = object_check_offset(heap_.end_of_run(block.first), block.index);
+  const auto difference_at = [&](std::uint64_t to) {
+    move_objects(block, type, to);
+    return object_difference(file_.base(), block.offset, block.bytes, check_offset, file_.salt());
+  };
+  const std::uint64_t to = to_;
+  const object_check at_home = difference_at(file_.home());
+  const bool is_right = at_home == 0 || (file_.is_moving() && difference_at(file_.moving_to()) == 0);
+  const object_check now = difference_at(to);
+  auto* const check = file_.at<object_check>(check_offset);
+  __atomic_store_n(check, *check ^ now ^ (is_right ? 0 : at_home), __ATOMIC_RELAXED);
+  if (is_flushed_) file_.persist().flush(check, sizeof *check, pool_step::move_pointers);
 }
 
 // --- pointers ---

@@ -51,6 +51,8 @@ class relocation {
   void settle_note();
   void visit_run(std::uint32_t first);
   void visit_block(std::uint32_t first, std::uint32_t index);
+  void move_objects(const pool_heap::place& block, const type_descriptor& type, std::uint64_t to);
+  void move_checked(const pool_heap::place& block, const type_descriptor& type);
   void move_object(std::byte* object, const type_descriptor& type);
   void move_ops(std::byte* object, const std::vector<op>& ops);
   void move_elements(std::byte* word, const type_descriptor& block);

@@ -66,6 +66,14 @@ class undo_log {
       visit(entry->offset, entry->bytes);
     }
   }
+  // And the bytes themselves.
+  template <class Visit>
+  void for_each_kept(Visit visit) const {
+    for (const std::uint64_t each : entries_) {
+      const auto* const entry = file_.at<const log_entry>(each);
+      visit(entry->offset, entry->bytes, reinterpret_cast<const std::byte*>(entry + 1));
+    }
+  }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_ >> 16; }
   // Whether no other process has ended a transaction since this one looked. follow() looks.
   [[nodiscard]] bool is_current() const noexcept {

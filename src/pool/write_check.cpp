@@ -286,7 +286,7 @@ std::string write_check::text_of(const stray* first, std::size_t count, std::siz
   std::vector<std::uintptr_t> code;
   for (std::size_t i = 0; i < count; ++i) code.push_back(address_of(first[i]));
   const auto lines = source_lines(code);
-  const block_table blocks{file_};
+  const block_table blocks{file_, file_.chunks()};
   std::string text = fmt::format("pool {}: {} stores {} a transaction, of bytes that no snapshot keeps: ", file_.path(),
                                  all, this->outside_.get() == first ? "outside" : "of");
   constexpr std::size_t most_told = 8;

@@ -45,13 +45,13 @@ void fill_with_objects(pool& made) {
 
 }  // namespace
 
-std::vector<std::byte> make_pool_image(bool is_cut) {
+std::vector<std::byte> make_pool_image(bool is_cut, bool has_checks) {
   std::string folder = (std::filesystem::temp_directory_path() / "situ-pool-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error{"no folder " + folder};
   std::vector<std::byte> bytes;
   {
     const std::string path = folder + "/image.pool";
-    pool made = pool::create(path, {.most_bytes = std::uint64_t{1} << 20});
+    pool made = pool::create(path, {.most_bytes = std::uint64_t{1} << 20, .object_checks = has_checks});
     fill_with_objects(made);
     if (is_cut) {
       transaction t{made};

@@ -24,7 +24,7 @@ struct pool_node {
 
 // Two roots, "tree" and "list", a block of whole chunks, and, where it is cut, the log of a transaction that its writer
 // did not complete. Its identity and its base are other ones each time.
-[[nodiscard]] std::vector<std::byte> make_pool_image(bool is_cut);
+[[nodiscard]] std::vector<std::byte> make_pool_image(bool is_cut, bool has_checks = false);
 
 // A file without a name that holds such bytes; its path works in this process.
 class pool_in_memory {

@@ -100,6 +100,7 @@ void print_info_as_json(const situ::pool_info& info) {
                      {"fingerprint", fmt::format("{:016x}", each.fingerprint)}});
   const ordered_json all = {{"path", info.path},
                             {"version", info.version},
+                            {"object_checks", info.has_object_checks},
                             {"base", fmt::format("{:#x}", info.base)},
                             {"heap_bytes", info.heap_bytes},
                             {"free_bytes", info.free_bytes},
@@ -128,6 +129,7 @@ void print_info(const situ::pool_info& info) {
                                                                          : ", and the machine's");
   fmt::print("  lies in        {}; flushed by {}\n", info.medium, info.primitive);
   print_device(device_of(info.path));
+  fmt::print("  checks         of its own structures{}\n", info.has_object_checks ? ", and of each object" : "");
   fmt::print("  transactions   {}\n", info.transactions);
   if (info.restored_ranges != 0) fmt::print("  incomplete     {}\n", incomplete_line(info));
   if (info.replayed_transactions != 0)
@@ -174,15 +176,16 @@ void check(const pool_arguments& arguments) {
   if (arguments.json) {
     const ordered_json all = {{"path", arguments.path},        {"sound", is_sound},
                               {"blocks", result.found.blocks}, {"block_bytes", result.found.block_bytes},
-                              {"slabs", result.found.slabs},   {"damage", result.found.damage},
-                              {"notes", result.found.notes}};
+                              {"slabs", result.found.slabs},   {"checked_blocks", result.found.checked_blocks},
+                              {"damage", result.found.damage}, {"notes", result.found.notes}};
     situ_pool::print(all);
   } else {
     for (const std::string& each : result.found.damage) fmt::print("damage: {}\n", each);
     for (const std::string& each : result.found.notes) fmt::print("note: {}\n", each);
     if (is_sound)
-      fmt::print("{} is sound: {} objects in blocks of {}, {} slabs\n", arguments.path, result.found.blocks,
-                 situ::format_bytes(result.found.block_bytes), result.found.slabs);
+      fmt::print("{} is sound: {} objects in blocks of {}, {} slabs; {}\n", arguments.path, result.found.blocks,
+                 situ::format_bytes(result.found.block_bytes), result.found.slabs,
+                 result.info.has_object_checks ? "each object is what its check says" : "objects have no checks");
   }
   if (!is_sound) throw CLI::RuntimeError{EXIT_FAILURE};
 }

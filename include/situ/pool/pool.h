@@ -68,6 +68,11 @@ struct pool_options {
   pool_promise promise = pool_promise::process;
   // Of batched: how long a complete transaction may wait for the device. Up to an hour; 0: until pool::sync.
   std::chrono::milliseconds sync_every{10};
+  // Each object gets a check of what it holds (CRC-32C, 4 bytes), which transactions bring up to date with it: so what
+  // has changed otherwise, on a device, in memory or by a stray store, is found by `pool::check`, by `situ pool check`,
+  // and by the commit that is to change an object of up to 512 bytes again (bad_file). Builds of Situ before it cannot
+  // open such a pool. docs/decisions/0025-object-checks.md says what it costs.
+  bool object_checks = false;
   // Of this opening, as pool::check_writes.
   bool checked = false;
 };
@@ -79,6 +84,7 @@ struct pool_info {
   bool is_moved = false;           // its own addresses were taken, so this process reads it elsewhere
   bool is_shared = false;          // others may write it meanwhile, or where it is written read it
   std::uint32_t version = 0;       // of its bytes
+  bool has_object_checks = false;  // as pool_options::object_checks
   std::uint64_t heap_bytes = 0;    // that objects have, or may have without growing
   std::uint64_t free_bytes = 0;    // of those, in whole chunks of 16 KiB that nothing has
   std::uint64_t most_bytes = 0;    // how far the heap may grow
@@ -106,6 +112,7 @@ struct pool_findings {
   std::uint64_t blocks = 0;  // that are allocated
   std::uint64_t block_bytes = 0;
   std::uint64_t slabs = 0;
+  std::uint64_t checked_blocks = 0;  // of those, whose checks were looked at
   // Where the types of all roots were given: blocks that none of them reaches, and pointers that lead to no object.
   std::uint64_t unreached_blocks = 0;
   std::uint64_t unreached_bytes = 0;
@@ -388,11 +395,13 @@ class pool {
 
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
-  // Looks at every structure of its own. cost: reading the head of each slab.
+  // Looks at every structure of its own, and at the objects of a pool that has checks of them; within a transaction that
+  // has changed something not at these, and says so. cost: reading the head of each slab, with checks all objects.
   [[nodiscard]] pool_findings check() const;
   // And at what all roots reach, which are objects of these types: what nothing reaches any more (a leak, or what
-  // `collect` would free), and pointers that lead to no object, the first of which are notes. Throws bad_argument where
-  // a root has another type. cost: walking all objects; two bytes for each block.
+  // `collect` would free), and pointers that lead to no object, the first of which are notes; objects that have changed
+  // are told of by their types. Throws bad_argument where a root has another type. cost: walking all objects; two bytes
+  // for each block.
   template <class... Types>
     requires(sizeof...(Types) != 0)
   [[nodiscard]] pool_findings check() const {
