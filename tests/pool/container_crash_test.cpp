@@ -196,7 +196,8 @@ TEST_P(container_crash, leaves_all_or_nothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, container_crash,
-                         testing::Values(way::lines_in_place, way::sectors_in_place, way::by_record, way::batched),
+                         testing::Values(way::lines_in_place, way::sectors_in_place, way::by_record, way::batched,
+                                         way::checked_in_place, way::checked_by_record),
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace

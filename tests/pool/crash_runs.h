@@ -32,14 +32,21 @@ struct crash_recording {
 };
 inline const std::string no_pool = "no pool";
 
-// How a pool brings its bytes to where they stay, and so what a crash may leave.
-enum class way { lines_in_place, sectors_in_place, by_record, batched };
+// How a pool brings its bytes to where they stay, and so what a crash may leave; and whether objects have checks, which
+// each look at what it holds looks at, too.
+enum class way { lines_in_place, sectors_in_place, by_record, batched, checked_in_place, checked_by_record };
 inline std::string name_of(way which) {
-  constexpr const char* names[] = {"lines_in_place", "sectors_in_place", "by_record", "batched"};
+  constexpr const char* names[] = {"lines_in_place", "sectors_in_place", "by_record",
+                                   "batched",        "checked_in_place", "checked_by_record"};
   return names[static_cast<int>(which)];
 }
-[[nodiscard]] constexpr std::size_t unit_of(way which) { return which == way::lines_in_place ? 64 : 512; }
-[[nodiscard]] constexpr bool is_redo(way which) { return which == way::by_record || which == way::batched; }
+[[nodiscard]] constexpr bool has_checks(way which) { return which >= way::checked_in_place; }
+[[nodiscard]] constexpr std::size_t unit_of(way which) {
+  return which == way::lines_in_place || which == way::checked_in_place ? 64 : 512;
+}
+[[nodiscard]] constexpr bool is_redo(way which) {
+  return which == way::by_record || which == way::batched || which == way::checked_by_record;
+}
 
 inline void record(crash_recording& into, const crash_scenario& of, read_content content_of, way which) {
   // In memory where there is such a folder: the recorder takes the device's part, which would be waited for in vain.
@@ -52,7 +59,8 @@ inline void record(crash_recording& into, const crash_scenario& of, read_content
   const situ::pool_options options{
       .most_bytes = of.most_bytes,
       .promise = which == way::batched ? situ::pool_promise::batched : situ::pool_promise::machine,
-      .sync_every = std::chrono::milliseconds{0}};
+      .sync_every = std::chrono::milliseconds{0},
+      .object_checks = has_checks(which)};
   auto made = std::make_unique<situ::pool>(situ::detail::open_pool::create(in.file(), options, overrides));
   into.contents.push_back(content_of(*made));
   into.recorder.complete_step();

@@ -262,7 +262,8 @@ TEST_P(pool_crash, leaves_all_or_nothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, pool_crash,
-                         testing::Values(way::lines_in_place, way::sectors_in_place, way::by_record, way::batched),
+                         testing::Values(way::lines_in_place, way::sectors_in_place, way::by_record, way::batched,
+                                         way::checked_in_place, way::checked_by_record),
                          [](const auto& info) { return name_of(info.param); });
 
 // --- recoveries that are cut themselves ---
@@ -390,6 +391,12 @@ void expect_all_missed(way which, std::size_t count) {
 
 TEST(pool_mutation, each_flush_and_fence_in_place_is_missed_when_it_is_left_out) {
   expect_all_missed(way::lines_in_place, 9 + 7);  // every step has flushes, all but two a fence
+}
+TEST(pool_mutation, each_flush_of_checks_is_missed_when_it_is_left_out) {
+  for (const pool_step step : {pool_step::keep_checks, pool_step::checks}) {
+    const std::string missed = missed_by({step, false}, way::checked_in_place);
+    EXPECT_NE(missed, "") << situ::detail::name(step);
+  }
 }
 TEST(pool_mutation, each_write_and_wait_of_records_is_missed_when_it_is_left_out) {
   expect_all_missed(way::by_record, 6 + 5);  // every step has writes, all but one a wait

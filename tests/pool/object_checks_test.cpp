@@ -192,7 +192,7 @@ TEST_F(object_that_changed, is_found_where_pages_are_lost_or_lie_elsewhere) {
   {
     pool made = pool::create(in.file("chunks"), with_checks());
     made.transact([&](transaction& t) {
-      for (int i = 0; i < 1200; ++i) t.make<item>(1u, nullptr);
+      for (int i = 0; i < 1200; ++i) (void)t.make<item>(1u, nullptr);
     });
   }
   bytes = bytes_of(in.file("chunks"));
