@@ -13,6 +13,13 @@ void open_pool::check_objects(pool_findings& into, const reachability* reached) 
     into.notes.emplace_back("objects are not looked at until its structures are sound");
     return;
   }
+  // Only a walk by types makes objects whole of which some pointers are moved.
+  if (file_.is_moving() && reached == nullptr) {
+    into.notes.emplace_back(
+        "objects are not looked at, since they were being moved to other addresses, and that was cut: open it for "
+        "writing with the types of its roots (pool_opening::types)");
+    return;
+  }
   if (!levels_.empty() && log_.here().entries != 0) {
     into.notes.emplace_back("objects are not looked at within a transaction that changes some");
     return;

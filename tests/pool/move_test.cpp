@@ -97,7 +97,7 @@ class content_reader {
 };
 
 std::string content_of(const pool& of) {
-  for (const std::string& each : of.check().damage) return "damaged: " + each;
+  for (const std::string& each : of.check<twig, item, other_item>().damage) return "damaged: " + each;
   try {
     return content_reader{of}.read();
   } catch (const std::runtime_error& failed) {
@@ -105,10 +105,11 @@ std::string content_of(const pool& of) {
   }
 }
 
-class pool_move : public testing::Test {
+// Whether objects have checks, which have to come along.
+class pool_move : public testing::TestWithParam<bool> {
  protected:
   explicit pool_move(std::uint64_t items = 5) : sink_{situ::set_log_sink([](situ::log_level, std::string_view) {})} {
-    pool made = pool::create(in.file(), {.most_bytes = std::uint64_t{1} << 20});
+    pool made = pool::create(in.file(), {.most_bytes = std::uint64_t{1} << 20, .object_checks = GetParam()});
     base = made.info().base;
     fill(made, items);
     content = content_of(made);
@@ -122,7 +123,7 @@ class pool_move : public testing::Test {
   situ::log_sink sink_;
 };
 
-TEST_F(pool_move, brings_all_that_roots_lead_to_along) {
+TEST_P(pool_move, brings_all_that_roots_lead_to_along) {
   std::uintptr_t moved = 0;
   {
     const taken_address taken{base};
@@ -146,11 +147,13 @@ TEST_F(pool_move, brings_all_that_roots_lead_to_along) {
   EXPECT_EQ(content_of(opened), content);
 }
 
-TEST_F(pool_move, brings_a_pool_with_a_redo_log_along_and_what_its_log_holds) {
+TEST_P(pool_move, brings_a_pool_with_a_redo_log_along_and_what_its_log_holds) {
   const std::string path = in.file("batched");
   const pid_t writer = ::fork();
   if (writer == 0) {
-    pool made = pool::create(path, {.most_bytes = std::uint64_t{1} << 20, .promise = situ::pool_promise::batched});
+    pool made = pool::create(
+        path,
+        {.most_bytes = std::uint64_t{1} << 20, .promise = situ::pool_promise::batched, .object_checks = GetParam()});
     fill(made, 300);
     for (std::uint64_t i = 0; i < 5; ++i) push(made, i);
     ::kill(::getpid(), SIGKILL);
@@ -175,9 +178,9 @@ TEST_F(pool_move, brings_a_pool_with_a_redo_log_along_and_what_its_log_holds) {
   EXPECT_EQ(content_of(opened), expected);
 }
 
-TEST_F(pool_move, is_done_only_where_it_has_to_be) { EXPECT_EQ(pool::open(in.file(), with_types()).info().base, base); }
+TEST_P(pool_move, is_done_only_where_it_has_to_be) { EXPECT_EQ(pool::open(in.file(), with_types()).info().base, base); }
 
-TEST_F(pool_move, wants_the_types_of_all_roots) {
+TEST_P(pool_move, wants_the_types_of_all_roots) {
   const taken_address taken{base};
   const std::vector<char> before = lasting_bytes_of(in.file());
   EXPECT_THAT(error_of(errc::bad_file, [&] { (void)pool::open(in.file()); }), HasSubstr("pool_opening::types"));
@@ -191,7 +194,7 @@ TEST_F(pool_move, wants_the_types_of_all_roots) {
   EXPECT_EQ(after, expected);
 }
 
-TEST_F(pool_move, is_refused_beside_others) {
+TEST_P(pool_move, is_refused_beside_others) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t other = ::fork();
@@ -214,7 +217,7 @@ TEST_F(pool_move, is_refused_beside_others) {
   EXPECT_EQ(content_of(pool::open(in.file())), content);
 }
 
-TEST_F(pool_move, that_is_refused_on_its_way_is_taken_back) {
+TEST_P(pool_move, that_is_refused_on_its_way_is_taken_back) {
   {
     pool opened = pool::open(in.file());
     opened.transact(
@@ -310,12 +313,14 @@ class pool_move_crash : public pool_move {
  protected:
   pool_move_crash() {
     std::filesystem::remove(in.file());
-    pool made = pool::create(in.file(), {.most_bytes = std::uint64_t{1} << 20, .promise = situ::pool_promise::machine});
+    pool made = pool::create(
+        in.file(),
+        {.most_bytes = std::uint64_t{1} << 20, .promise = situ::pool_promise::machine, .object_checks = GetParam()});
     fill(made, 5);
   }
 };
 
-TEST_F(pool_move_crash, leaves_a_pool_that_is_read_and_completed) {
+TEST_P(pool_move_crash, leaves_a_pool_that_is_read_and_completed) {
   for (const std::size_t unit : {64, 512}) {
     recorded made{recorded_moves{unit}, {}};
     record_moves(made, in.file());
@@ -328,7 +333,7 @@ TEST_F(pool_move_crash, leaves_a_pool_that_is_read_and_completed) {
   }
 }
 
-TEST_F(pool_move_crash, misses_each_of_its_flushes_and_fences) {
+TEST_P(pool_move_crash, misses_each_of_its_flushes_and_fences) {
   using situ::detail::pool_step;
   const std::vector<char> before = bytes_of(in.file());
   for (const pool_step step :
@@ -346,7 +351,7 @@ TEST_F(pool_move_crash, misses_each_of_its_flushes_and_fences) {
     }
 }
 
-TEST_F(pool_move_crash, a_writer_completes_what_was_cut) {
+TEST_P(pool_move_crash, a_writer_completes_what_was_cut) {
   recorded made{recorded_moves{64}, {}};
   record_moves(made, in.file());
   std::uint64_t longest = 0;
@@ -384,7 +389,7 @@ class pool_move_killed : public pool_move {
   pool_move_killed() : pool_move{20000} {}
 };
 
-TEST_F(pool_move_killed, goes_on_at_the_next_opening) {
+TEST_P(pool_move_killed, goes_on_at_the_next_opening) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random{seed};
@@ -427,5 +432,10 @@ TEST_F(pool_move_killed, goes_on_at_the_next_opening) {
   EXPECT_GT(cut, 0) << "moves that were cut";
   RecordProperty("moves_that_were_cut", cut);
 }
+
+std::string name_of(const testing::TestParamInfo<bool>& info) { return info.param ? "checked" : "plain"; }
+INSTANTIATE_TEST_SUITE_P(objects, pool_move, testing::Bool(), name_of);
+INSTANTIATE_TEST_SUITE_P(objects, pool_move_crash, testing::Bool(), name_of);
+INSTANTIATE_TEST_SUITE_P(objects, pool_move_killed, testing::Bool(), name_of);
 
 }  // namespace
