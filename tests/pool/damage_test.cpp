@@ -35,6 +35,7 @@ meaning read_meaning(const pool& from, std::vector<std::string>& damage) {
   meaning found;
   const situ::pool_info info = from.info();
   damage = from.check().damage;
+  if (!damage.empty()) return found;  // pointers may lead anywhere
   for (const auto& each : info.roots) found.roots.push_back(each.name + "@" + std::to_string(each.offset));
   from.for_each_block([&](void* at, std::size_t bytes) {
     found.blocks.emplace_back(reinterpret_cast<std::uintptr_t>(at) - info.base, bytes);
@@ -82,21 +83,25 @@ class pool_damage : public testing::Test {
 
   // Each `step`th bit from byte `from` to byte `to`. How many were found.
   std::size_t flip(std::uint64_t from, std::uint64_t to, pool_access access, std::uint64_t step = 1) {
-    std::vector<std::byte> holds = image;
+    return flip(image, from, to, access, step);
+  }
+  std::size_t flip(const std::vector<std::byte>& in, std::uint64_t from, std::uint64_t to, pool_access access,
+                   std::uint64_t step) {
+    std::vector<std::byte> holds = in;
     std::size_t found = 0;
     for (std::uint64_t bit = from * 8; bit < to * 8; bit += step) {
       SCOPED_TRACE(testing::Message() << "bit " << bit % 8 << " of byte " << bit / 8);
       std::byte& byte = holds[bit / 8];
       const std::byte before = byte;
       byte ^= std::byte{1} << static_cast<int>(bit % 8);
-      if (access == pool_access::write) file.fill(image);
+      if (access == pool_access::write) file.fill(in);
       file.set(bit / 8, byte);
       found += is_found(access, holds) ? 1 : 0;
       byte = before;
       file.set(bit / 8, byte);
       if (HasFailure()) break;
     }
-    EXPECT_TRUE(access == pool_access::write || file.holds(image)) << "a reader changes nothing";
+    EXPECT_TRUE(access == pool_access::write || file.holds(in)) << "a reader changes nothing";
     return found;
   }
 
@@ -138,6 +143,34 @@ TEST_F(pool_damage, of_each_entry_of_the_map_is_found) {
 
 TEST_F(pool_damage, of_the_head_of_a_slab_is_found_where_it_is_no_bit_of_a_block) {
   EXPECT_EQ(flip(heap, heap + 8, pool_access::read), 64);
+}
+
+// Each bit that objects have, and each of their checks.
+TEST_F(pool_damage, of_each_object_that_has_a_check_is_found) {
+  const std::vector<std::byte> checked = situ::test::make_pool_image(false, true);
+  file.fill(checked);
+  std::vector<std::pair<std::uint64_t, std::size_t>> blocks;
+  {
+    const pool opened = pool::open(file.path(), pool_access::read);
+    std::vector<std::string> damage;
+    sound = read_meaning(opened, damage);
+    blocks = sound.blocks;
+  }
+  ASSERT_EQ(blocks.size(), 7);
+  for (const auto& [offset, bytes] : blocks) {
+    const std::uint64_t step = bytes > 1000 ? 9973 : 1;
+    for (const pool_access access : {pool_access::read, pool_access::write}) {
+      const std::uint64_t every = access == pool_access::write ? step * 11 : step;
+      EXPECT_EQ(flip(checked, offset, offset + bytes, access, every), (bytes * 8 + every - 1) / every);
+      file.fill(checked);
+    }
+  }
+  // Five leaves and an array of nodes are the first blocks of two slabs, the large block lies behind them.
+  for (const auto& [chunk, count] : {std::pair{1, 5}, {2, 1}, {8, 1}}) {
+    const std::uint64_t end = heap + static_cast<std::uint64_t>(chunk) * chunk_bytes;
+    const std::uint64_t bytes = count * sizeof(object_check);
+    EXPECT_EQ(flip(checked, end - bytes, end, pool_access::read, 1), bytes * 8) << chunk;
+  }
 }
 
 TEST_F(pool_damage, a_file_cut_at_any_sector_is_refused_by_its_length) {

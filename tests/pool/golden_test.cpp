@@ -7,6 +7,7 @@
 #include <situ/base/log.h>
 #include <situ/pool/migration.h>
 
+#include <chrono>
 #include <cstring>
 #include <sstream>
 
@@ -158,15 +159,76 @@ void look_at_migrating(pool& opened, bool has_types) {
   EXPECT_EQ(opened.check().blocks, 4);
 }
 
+// Killed with three transactions in the log, none of them where it belongs.
+std::vector<char> make_records(const std::string& path, bool has_checks) {
+  pool made = pool::create(path, {.most_bytes = least.most_bytes,
+                                  .promise = situ::pool_promise::batched,
+                                  .sync_every = std::chrono::milliseconds{0},
+                                  .object_checks = has_checks});
+  for (const std::uint64_t value : {1, 2, 3}) push(made, value);
+  return bytes_of(path);
+}
+void look_at_records(pool& opened, bool has_types) {
+  EXPECT_EQ(opened.info().promise, situ::pool_promise::batched);
+  EXPECT_EQ(opened.info().replayed_transactions, 3);
+  EXPECT_EQ(opened.check().blocks, 3);
+  if (!has_types) return;
+  EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(3, 2, 1));
+  push(opened, 4);
+}
+std::vector<char> make_batched(const std::string& path) { return make_records(path, false); }
+std::vector<char> make_checked_batched(const std::string& path) { return make_records(path, true); }
+void look_at_checked_batched(pool& opened, bool has_types) {
+  look_at_records(opened, has_types);
+  EXPECT_EQ(opened.check().checked_blocks, opened.check().blocks);
+}
+
+// Short and long objects, one given back; the writer was killed in a transaction that had changed both.
+std::vector<char> make_checked(const std::string& path) {
+  pool made = pool::create(path, {.most_bytes = least.most_bytes, .object_checks = true});
+  for (const std::uint64_t value : {1, 2}) push(made, value);
+  std::byte* block = nullptr;
+  made.transact([&](transaction& t) {
+    block = static_cast<std::byte*>(t.allocate(40000, 16));
+    std::memset(block, 0, 40000);
+    std::memset(block + 20000, 0x5a, 100);
+    t.destroy(made.root<item>("head")->next);
+    t.set(made.root<item>("head")->next, nullptr);
+  });
+  made.transact([&](transaction& t) { *t.change(block + 20000, 1) = std::byte{7}; });
+  transaction t{made};
+  t.set(made.root<item>("head")->value, 99u);
+  *t.change(block, 1) = std::byte{8};
+  return bytes_of(path);
+}
+void look_at_checked(pool& opened, bool has_types) {
+  EXPECT_TRUE(opened.info().has_object_checks);
+  EXPECT_EQ(opened.info().restored_ranges, 2);
+  const situ::pool_findings found = opened.check();
+  EXPECT_EQ(found.blocks, 2);
+  EXPECT_EQ(found.checked_blocks, 2);
+  if (!has_types) return;
+  EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(2));
+  opened.transact([&](transaction& t) { t.set(opened.root<item>("head")->value, 3u); });
+}
+
 struct golden_kind {
   const char* name;
+  std::uint32_t version;
   std::vector<char> (*make)(const std::string& path);
   void (*look)(pool& opened, bool has_types);
 };
-constexpr golden_kind kinds[] = {{"incomplete", make_incomplete, look_at_incomplete},
-                                 {"blocks", make_blocks, look_at_blocks},
-                                 {"compacted", make_compacted, look_at_compacted},
-                                 {"migrating", make_migrating, look_at_migrating}};
+using situ::detail::pool_version;
+using situ::detail::pool_version_features;
+using situ::detail::pool_version_redo;
+constexpr golden_kind kinds[] = {
+    {"incomplete", pool_version, make_incomplete, look_at_incomplete},
+    {"blocks", pool_version, make_blocks, look_at_blocks},
+    {"compacted", pool_version, make_compacted, look_at_compacted},
+    {"migrating", pool_version, make_migrating, look_at_migrating},
+    {"batched", pool_version_redo, make_batched, look_at_records},
+    {"checked", pool_version_features, make_checked, look_at_checked},
+    {"checked-batched", pool_version_features, make_checked_batched, look_at_checked_batched}};
 
 // --- files: the length, then each stretch of 32 bytes that are not all zero, in hexadecimal ---
 
@@ -207,8 +269,8 @@ void write_hex(const std::filesystem::path& path, const std::vector<char>& bytes
 
 const std::filesystem::path golden = SITU_TEST_SOURCE_DIR "/pool/golden";
 
-std::string name_of(std::uint32_t version, const golden_kind& kind) {
-  return "version_" + std::to_string(version) + "_" + kind.name + ".hex";
+std::string name_of(const golden_kind& kind) {
+  return "version_" + std::to_string(kind.version) + "_" + kind.name + ".hex";
 }
 
 TEST(pool_golden, each_pool_that_was_written_opens_and_holds_what_it_held) {
@@ -236,6 +298,7 @@ TEST(pool_golden, each_pool_that_was_written_opens_and_holds_what_it_held) {
       EXPECT_THAT(reader.check().damage, ElementsAre());
     }
     pool opened = pool::open(in.file());
+    EXPECT_EQ(opened.info().version, kind->version);
     kind->look(opened, has_types);
     EXPECT_THAT(opened.check().damage, ElementsAre());
     ++count;
@@ -246,7 +309,7 @@ TEST(pool_golden, each_pool_that_was_written_opens_and_holds_what_it_held) {
 
 TEST(pool_golden, there_is_one_of_each_kind_for_the_version_that_is_written_now) {
   for (const golden_kind& each : kinds) {
-    const std::filesystem::path file = golden / name_of(situ::detail::pool_version, each);
+    const std::filesystem::path file = golden / name_of(each);
     EXPECT_TRUE(std::filesystem::exists(file)) << "write it by pool_golden_test --write " << golden;
   }
 }
@@ -269,7 +332,7 @@ TEST(pool_golden, what_is_written_now_can_be_looked_at) {
 // Those that are there stay as they are.
 int write_all(const std::filesystem::path& directory) {
   for (const golden_kind& each : kinds) {
-    const std::filesystem::path file = directory / name_of(situ::detail::pool_version, each);
+    const std::filesystem::path file = directory / name_of(each);
     if (std::filesystem::exists(file)) continue;
     const folder in;
     write_hex(file, each.make(in.file()));
