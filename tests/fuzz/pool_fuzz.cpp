@@ -5,7 +5,8 @@
 // is not the pool: it says what is changed in one that is sound.
 //
 //   input := how repairs { change }
-//   how      u8   1: open for writing; 2: its addresses are taken; 4: its writer left a transaction incomplete
+//   how      u8   1: open for writing; 2: its addresses are taken; 4: its writer left a transaction incomplete; 8: its
+//                 objects have checks
 //   repairs  u8   whose checks are made right afterwards: 1 header, 2 state, 4 roots, 8 log, 16 slabs
 //   change := part u8, kind u8, at u16, value u64
 //   part          where `at` counts words of 8 bytes from, modulo what it has; see part_of
@@ -13,11 +14,12 @@
 //
 // What cannot be opened must be refused with bad_file, its path, and not a byte changed. What opens and has no damage
 // must have none after a transaction and another opening. Whatever is read at other addresses must lie in an object.
-// Anything else aborts.
+// Where objects have checks, one that has changed, and whose check has not, is damage. Anything else aborts.
 #include "fuzz/pool_fuzz.h"
 
 #include "fuzz/pool_image.h"
 #include "pool/format.h"
+#include "pool/reachability.h"
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
@@ -35,7 +37,7 @@ namespace {
 
 using namespace detail;
 
-enum how : std::uint8_t { for_writing = 1, addresses_taken = 2, cut = 4 };
+enum how : std::uint8_t { for_writing = 1, addresses_taken = 2, cut = 4, checked = 8 };
 enum repairs : std::uint8_t { header = 1, state = 2, roots = 4, log_entries = 8, slabs = 16 };
 enum class change_kind : std::uint8_t { set, exclusive_or, address, sealed, ends_here, count };
 struct change {
@@ -240,6 +242,41 @@ void read_objects(const pool& of, const std::string& path) {
   });
 }
 
+// By offset, where its check lies.
+std::map<std::uint64_t, block_table::block> objects_of(const pool& of, const image& bytes) {
+  std::map<std::uint64_t, block_table::block> objects;
+  const std::uint64_t heap = bytes.size() - (std::uint64_t{1} << 20);
+  of.for_each_block([&](void* at, std::size_t length) {
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(at) - of.info().base;
+    std::uint32_t first = static_cast<std::uint32_t>((offset - heap) / chunk_bytes);
+    while (read_at<std::uint64_t>(bytes, pool_map_offset + first * 8) == 0) --first;
+    run_entry entry;
+    (void)run_entry::unpack(read_at<std::uint64_t>(bytes, pool_map_offset + first * 8), first, salt_of(bytes), entry);
+    const std::uint64_t begin = heap + first * chunk_bytes;
+    const std::uint64_t index = entry.kind == run_kind::slab ? (offset - begin - sizeof(slab_header)) / length : 0;
+    objects[offset] = {0, offset, length, object_check_offset(begin + entry.chunks * chunk_bytes, index)};
+  });
+  return objects;
+}
+
+// before: the sound pool, whose objects these were; after: what was made of it, and found without damage.
+void look_for_changes(const pool& of, const image& before, const image& after) {
+  static const auto objects = [&] {
+    pool_in_memory sound;
+    sound.fill(before);
+    return objects_of(pool::open(sound.path(), pool_access::read), before);
+  }();
+  if (after.size() != before.size() || salt_of(after) != salt_of(before)) return;
+  of.for_each_block([&](void* at, std::size_t length) {
+    const auto found = objects.find(reinterpret_cast<std::uintptr_t>(at) - of.info().base);
+    if (found == objects.end() || found->second.bytes != length) return;
+    const block_table::block& object = found->second;
+    if (read_at<object_check>(before, object.check_offset) == read_at<object_check>(after, object.check_offset) &&
+        std::memcmp(before.data() + object.offset, after.data() + object.offset, length) != 0)
+      find("an object that has changed is not found by its check");
+  });
+}
+
 void change_objects(pool& of, const std::string& path) {
   is_done(path, [&] {
     of.transact([&](transaction& t) {
@@ -264,11 +301,13 @@ std::optional<pool> open_or_refuse(const pool_in_memory& file, pool_access acces
 }  // namespace
 
 pool_fuzz_outcome open_pool_input(std::span<const std::byte> input) {
-  static const image images[2] = {make_pool_image(false), make_pool_image(true)};
+  static const image images[4] = {make_pool_image(false), make_pool_image(true), make_pool_image(false, true),
+                                  make_pool_image(true, true)};
   static pool_in_memory file;
   if (input.size() < 2) return pool_fuzz_outcome::refused;
   const auto how_to = static_cast<std::uint8_t>(input[0]);
-  image bytes = images[(how_to & how::cut) != 0 ? 1 : 0];
+  const image& made = images[((how_to & how::cut) != 0 ? 1 : 0) + ((how_to & how::checked) != 0 ? 2 : 0)];
+  image bytes = made;
   const std::uintptr_t base = read_at<pool_header>(bytes, 0).base;
   std::size_t length = bytes.size();
   for (std::size_t at = 2; at + change_bytes <= input.size(); at += change_bytes) {
@@ -286,7 +325,9 @@ pool_fuzz_outcome open_pool_input(std::span<const std::byte> input) {
   const pool_access access = (how_to & how::for_writing) != 0 ? pool_access::write : pool_access::read;
   std::optional<pool> opened = open_or_refuse(file, access, bytes);
   if (!opened.has_value()) return pool_fuzz_outcome::refused;
-  const bool is_sound = opened->check().damage.empty();
+  const situ::pool_findings looked_at = opened->check();
+  const bool is_sound = looked_at.damage.empty();
+  if (is_sound && &made == &images[2] && looked_at.checked_blocks != 0) look_for_changes(*opened, made, bytes);
   read_objects(*opened, file.path());
   if (access == pool_access::read && !file.holds(bytes)) find("a reader has changed the file");
   if (access == pool_access::write) {
@@ -329,6 +370,14 @@ std::vector<pool_seed> pool_seeds() {
   add("slab", for_writing, slabs, {{7, 0, 2, 0}}, damaged);       // blocks of roots are free
   add("pointer", addresses_taken, 0, {{7, 2, 25, 16384 + 195}}, sound);
   add("short", 0, 0, {{9, 4, 4000, 3}}, refused);
+  add("checked", checked, 0, {}, sound);
+  add("checked-and-moved", addresses_taken | checked, 0, {}, sound);
+  add("checked-and-written", for_writing | checked, 0, {}, sound);
+  add("checked-and-recovered", for_writing | cut | checked, 0, {}, sound);
+  add("object", checked, 0, {{7, 1, 26, 1024}}, damaged);
+  add("object-and-written", for_writing | checked, 0, {{8, 1, 30, 1}}, damaged);
+  add("check", checked, 0, {{7, 1, 2047, 1}}, damaged);
+  add("features", checked, header, {{0, 0, 9, 6}}, refused);
   // A map that is refused behind a log that is not: nothing may be brought back.
   add("recovered-and-refused", for_writing | cut, 0, {{6, 0, 50, 1234}}, refused);
   return seeds;
