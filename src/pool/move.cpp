@@ -124,6 +124,7 @@ pool open_pool::open(const std::string& path, const pool_opening& how, const poo
     opened->file_.share();
     opened = std::make_unique<open_pool>(std::move(opened->file_));
   }
+  if (how.verify_roots) opened->begin_verifying();
   return pool{std::move(opened)};
 }
 

@@ -36,6 +36,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -150,6 +151,9 @@ class open_pool {
   void check_roots(pool_findings& into) const;
   // Of a pool whose structures are sound. reached: as which types; null where nobody knows.
   void check_objects(pool_findings& into, const reachability* reached) const;
+  [[nodiscard]] bool is_changing_objects() const noexcept { return !levels_.empty() && log_.here().entries != 0; }
+  void begin_verifying();
+  void verify(const pool_root_record& root, const type_descriptor& type);
   void check_head(pool_findings& into) const;
 
   pool_file file_;
@@ -172,6 +176,8 @@ class open_pool {
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;
   std::unique_ptr<write_check> checks_;  // null: stores are not checked
+  bool verifies_roots_ = false;
+  std::set<std::uint64_t> verified_;  // objects of roots, by offset; under private_lock_
 };
 
 }  // namespace situ::detail

@@ -1,4 +1,6 @@
-// All objects of a pool that has checks of them, looked at.
+// Objects of a pool that has checks of them, looked at: all, or those that a root reaches.
+#include <situ/base/error.h>
+
 #include <fmt/format.h>
 
 #include "pool/object_checks.h"
@@ -20,7 +22,7 @@ void open_pool::check_objects(pool_findings& into, const reachability* reached) 
         "writing with the types of its roots (pool_opening::types)");
     return;
   }
-  if (!levels_.empty() && log_.here().entries != 0) {
+  if (is_changing_objects()) {
     into.notes.emplace_back("objects are not looked at within a transaction that changes some");
     return;
   }
@@ -36,6 +38,35 @@ void open_pool::check_objects(pool_findings& into, const reachability* reached) 
         what += fmt::format(", root '{}'", roots()[i].text());
     into.damage.push_back(tell_of_changed_object(each.offset, each.bytes, each.check_offset, difference, what));
   });
+}
+
+void open_pool::begin_verifying() {
+  if (!file_.has_checks())
+    throw_error(errc::bad_argument,
+                fmt::format("pool {}: its objects have no checks, so its roots cannot be verified; make a pool with "
+                            "pool_options::object_checks, and bring them there",
+                            file_.path()));
+  verifies_roots_ = true;
+}
+
+void open_pool::verify(const pool_root_record& root, const type_descriptor& type) {
+  if (is_changing_objects()) return;
+  const std::lock_guard one{private_lock_};
+  if (verified_.contains(root.offset)) return;
+  const block_table blocks{file_, chunks_now()};
+  reachability reached{file_, blocks};
+  reached.add_root(root.offset, type);
+  blocks.for_each_live([&](const block_table::block& each) {
+    if (!reached.has(each)) return;
+    const object_check difference =
+        object_difference(file_.base(), each.offset, each.bytes, each.check_offset, file_.salt());
+    if (difference == 0) return;
+    const std::string what = fmt::format("{}, which root '{}' reaches", reached.type_of(each).name, root.text());
+    throw_error(errc::bad_file,
+                fmt::format("pool {}, {}", file_.path(),
+                            tell_of_changed_object(each.offset, each.bytes, each.check_offset, difference, what)));
+  });
+  verified_.insert(root.offset);
 }
 
 }  // namespace situ::detail

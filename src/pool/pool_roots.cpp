@@ -57,6 +57,7 @@ void* open_pool::root(std::string_view name, const pool_type& type, std::uint64_
     const std::lock_guard one{private_lock_};
     relocation_.move_from({found->offset, type.descriptor});
   }
+  if (verifies_roots_) verify(*found, *type.descriptor);
   return object;
 }
 

@@ -242,7 +242,7 @@ void read_objects(const pool& of, const std::string& path) {
   });
 }
 
-// By offset, where its check lies.
+// By offset, with where their checks lie.
 std::map<std::uint64_t, block_table::block> objects_of(const pool& of, const image& bytes) {
   std::map<std::uint64_t, block_table::block> objects;
   const std::uint64_t heap = bytes.size() - (std::uint64_t{1} << 20);

@@ -255,9 +255,9 @@ TEST_F(damaged_pool, what_is_no_pool_is_refused) {
 }
 
 TEST_F(damaged_pool, another_version_is_refused) {
-  set(8, std::uint32_t{3});
+  set(8, std::uint32_t{4});
   EXPECT_THAT(refusal(),
-              testing::AllOf(HasSubstr("byte 8"), HasSubstr("format version 3"), HasSubstr("versions 1 and 2")));
+              testing::AllOf(HasSubstr("byte 8"), HasSubstr("format version 4"), HasSubstr("versions 1 to 3")));
 }
 
 TEST_F(damaged_pool, another_page_size_is_refused) {

@@ -282,6 +282,49 @@ TEST_F(object_that_changed, is_not_looked_for_in_a_pool_without_checks) {
   EXPECT_EQ(pool::open(plain).check().checked_blocks, 0);
 }
 
+// --- roots that are verified ---
+
+TEST_F(object_that_changed, is_found_when_a_root_that_reaches_it_is_asked_for) {
+  flip(offset_of["small"] + 1, 2);
+  for (const pool_access access : {pool_access::read, pool_access::write}) {
+    const pool opened = pool::open(in.file(), {.access = access, .verify_roots = true});
+    for (const char* const root : {"large", "small", "large"}) {
+      const std::string refused = error_of(errc::bad_file, [&] {
+        if (root[0] == 's') {
+          (void)opened.root<item>(root);
+        } else {
+          (void)opened.root<large_object>(root);
+        }
+      });
+      EXPECT_THAT(refused, AllOf(HasSubstr(in.file() + ", byte " + std::to_string(offset_of["small"])),
+                                 HasSubstr(std::string{"item, which root '"} + root + "' reaches"),
+                                 HasSubstr("bit 2 of byte " + std::to_string(offset_of["small"] + 1))));
+    }
+  }
+  EXPECT_NE(pool::open(in.file()).root<large_object>("large"), nullptr) << "only where it is wanted";
+}
+
+TEST_F(object_that_changed, leaves_roots_alone_that_do_not_reach_it) {
+  flip(offset_of["large"] + 1, 2);
+  pool opened = pool::open(in.file(), {.verify_roots = true});
+  EXPECT_EQ(opened.root<item>("small")->value, 7);
+  EXPECT_THAT(error_of(errc::bad_file, [&] { (void)opened.root<large_object>("large"); }), HasSubstr("'large'"));
+  opened.transact([&](transaction& t) {
+    t.set(opened.root<item>("small")->value, 8u);
+    EXPECT_NE(opened.root<large_object>("large"), nullptr) << "it is not looked at where objects are being changed";
+    t.set_root("new", t.make<item>(1u, opened.root<item>("small")));
+  });
+  EXPECT_EQ(opened.root<item>("new")->next->value, 8);
+  EXPECT_THAT(error_of(errc::bad_file, [&] { (void)opened.root<large_object>("large"); }), HasSubstr("'large'"));
+}
+
+TEST_F(object_that_changed, is_looked_for_by_roots_only_where_there_are_checks) {
+  const std::string plain = in.file("plain");
+  (void)pool::create(plain, small);
+  EXPECT_THAT(error_of(errc::bad_argument, [&] { (void)pool::open(plain, {.verify_roots = true}); }),
+              HasSubstr("pool_options::object_checks"));
+}
+
 // --- features ---
 
 TEST_F(object_that_changed, features_that_this_build_does_not_know_are_refused_by_name) {

@@ -195,6 +195,10 @@ struct pool_opening {
   // when it is opened for writing and nobody else has it; without them it is refused. A crash meanwhile leaves a pool
   // that the next such opening completes. Moved are pointers that are reached from roots by declared fields.
   std::vector<detail::pool_type> types;
+  // Of a pool whose objects have checks (else bad_argument): `root` throws bad_file where an object that the root reaches
+  // has changed otherwise than by transactions. It looks the first time that this opening asks for a root, but not within
+  // a transaction that has changed something. cost: a walk of all that the root leads to, and reading it.
+  bool verify_roots = false;
 };
 
 // Changes to a pool that are done all or not at all. It begins when it is constructed, and waits for the one of another
@@ -335,7 +339,8 @@ class pool {
   pool& operator=(pool&&) noexcept;
 
   // The object of a root; null where there is none of this name. Throws bad_file where it was stored as another type,
-  // or its type had another layout then. cost: a look through the names; for a type's first use, its description.
+  // or its type had another layout then; and as pool_opening::verify_roots says. cost: a look through the names; for a
+  // type's first use, its description.
   template <class T>
   [[nodiscard]] T* root(std::string_view name) const {
     static_assert(std::is_trivially_destructible_v<T> || std::is_const_v<T>,
