@@ -81,10 +81,11 @@ struct crc_by_instructions {
   template <class Bytes>
   SITU_CRC_TARGET static std::uint32_t add(std::uint32_t sum, const Bytes& of, std::size_t bytes) {
     std::uint64_t wide = sum;
-    std::size_t at = 0;
-    for (; bytes - at >= 8; at += 8) wide = _mm_crc32_u64(wide, of.word(at));
+    const std::size_t words = bytes / 8;
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < words; ++i) wide = _mm_crc32_u64(wide, of.word(i * 8));
     sum = static_cast<std::uint32_t>(wide);
-    for (; at != bytes; ++at) sum = _mm_crc32_u8(sum, static_cast<std::uint8_t>(of.word(at, 1)));
+    for (std::size_t at = words * 8; at != bytes; ++at) sum = _mm_crc32_u8(sum, static_cast<std::uint8_t>(of.word(at, 1)));
     return sum;
   }
   SITU_CRC_TARGET static std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {

@@ -55,9 +55,9 @@ void object_checks::plan() {
   if (changes_.empty()) return;
   std::reverse(changes_.begin(), changes_.end());
   for (const change& each : changes_)
-    if (each.block.bytes <= most_verified_bytes) verify(each);
-  for_each_stretch([&](const object_check* at, std::size_t, std::size_t count) {
-    log_.append(file_.offset_of(at), count * sizeof *at, pool_step::keep_checks);
+    if (each.bytes <= most_verified_bytes) verify(each);
+  for_each_stretch([&](const change* first, std::size_t count) {
+    log_.append(file_.offset_of(first->check), count * sizeof *first->check, pool_step::keep_checks);
   });
 }
 
@@ -66,7 +66,8 @@ void object_checks::find_changes() {
   log_.for_each_kept([&](std::uint64_t offset, std::uint64_t bytes, const std::byte* before) {
     if (offset >= file_.heap_offset()) kept_.push_back({offset, bytes, before, kept_.size()});
   });
-  std::sort(kept_.begin(), kept_.end(), [](const kept_range& a, const kept_range& b) { return a.offset < b.offset; });
+  const auto is_before = [](const kept_range& a, const kept_range& b) { return a.offset < b.offset; };
+  if (kept_.size() > 1) std::sort(kept_.begin(), kept_.end(), is_before);
   for (std::size_t i = 0; i < kept_.size();) {
     const std::size_t begin = i;
     std::uint64_t end = kept_[i].end();
@@ -99,10 +100,10 @@ void object_checks::add_change(std::uint64_t offset, std::uint64_t bytes, const 
     const std::uint64_t part = std::min(bytes, next - offset);
     if (is_in_one && heap_.stays_live(block)) {
       const object_check by = crc32c_change(before, file_.base() + offset, part, next - offset - part);
-      if (!changes_.empty() && changes_.back().block.offset == block.offset) {
+      if (!changes_.empty() && changes_.back().offset == block.offset) {
         changes_.back().by ^= by;
       } else {
-        changes_.push_back({block, by});
+        changes_.push_back({check_at(block), by, block.offset, block.bytes});
       }
     }
     offset += part;
@@ -112,21 +113,20 @@ void object_checks::add_change(std::uint64_t offset, std::uint64_t bytes, const 
 }
 
 void object_checks::verify(const change& each) const {
-  const object_check before = *check_at(each.block);
   const object_check difference =
-      before ^ each.by ^ right_object_check(file_.base(), each.block.offset, each.block.bytes, file_.salt());
+      *each.check ^ each.by ^ right_object_check(file_.base(), each.offset, each.bytes, file_.salt());
   if (difference == 0) return;
   throw_error(errc::bad_file,
               fmt::format("pool {}, {}. The transaction that was to change it is taken back", file_.path(),
-                          tell_of_changed_object(each.block.offset, each.block.bytes,
-                                                 file_.offset_of(check_at(each.block)), difference, "an object")));
+                          tell_of_changed_object(each.offset, each.bytes, file_.offset_of(each.check), difference,
+                                                 "an object")));
 }
 
 void object_checks::store(std::vector<pool_range>& changed) {
-  for_each_stretch([&](object_check* at, std::size_t first, std::size_t count) {
+  for_each_stretch([&](const change* first, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      __atomic_store_n(at + i, at[i] ^ changes_[first + i].by, __ATOMIC_RELAXED);
-    bring(at, count, changed);
+      __atomic_store_n(first[i].check, *first[i].check ^ first[i].by, __ATOMIC_RELAXED);
+    bring(first->check, count, changed);
   });
   heap_.for_each_taken([&](const pool_heap::place& first, std::uint32_t count) {
     object_check* const end = check_at(first) + 1;

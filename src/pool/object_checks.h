@@ -69,25 +69,26 @@ class object_checks {
     [[nodiscard]] std::uint64_t end() const noexcept { return offset + bytes; }
   };
   struct change {
-    pool_heap::place block;
+    object_check* check;
     object_check by;  // exclusive or
+    std::uint64_t offset;
+    std::uint64_t bytes;
   };
   void find_changes();
   void add_cluster(kept_range* begin, kept_range* end, std::uint64_t end_offset);
   void add_change(std::uint64_t offset, std::uint64_t bytes, const std::byte* before);
   void verify(const change& each) const;
   [[nodiscard]] object_check* check_at(const pool_heap::place& block) const noexcept {
-    return file_.at<object_check>(object_check_offset(heap_.end_of_run(block.first), block.index));
+    return file_.at<object_check>(block.check_offset());
   }
-  // Calls visit(at, count) for each stretch of changes whose checks lie one behind another.
+  // Calls visit(first, count) for each stretch of changes whose checks lie one behind another.
   template <class Visit>
   void for_each_stretch(Visit visit) const {
-    for (std::size_t i = 0; i < changes_.size();) {
-      object_check* const at = check_at(changes_[i].block);
-      std::size_t count = 1;
-      while (i + count < changes_.size() && check_at(changes_[i + count].block) == at + count) ++count;
-      visit(at, i, count);
-      i += count;
+    const std::size_t end = changes_.size();
+    for (std::size_t i = 0; i < end;) {
+      const std::size_t first = i;
+      while (++i < end && changes_[i].check == changes_[i - 1].check + 1) {}
+      visit(changes_.data() + first, i - first);
     }
   }
   void bring(const object_check* at, std::size_t count, std::vector<pool_range>& changed);

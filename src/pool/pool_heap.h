@@ -99,14 +99,14 @@ class pool_heap {
     std::uint32_t index;
     std::uint64_t offset;  // in the file
     std::uint64_t bytes;
+    std::uint64_t run_end;
+    [[nodiscard]] std::uint64_t check_offset() const noexcept { return object_check_offset(run_end, index); }
   };
   // Which block an offset in the file lies in, live or not, without reading slabs into memory; needs no transaction
   // under way.
   [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
   [[nodiscard]] place block_of(std::uint32_t first, std::uint32_t index) const noexcept;
   [[nodiscard]] bool is_live(const place& block) const noexcept;
-  // In the file.
-  [[nodiscard]] std::uint64_t end_of_run(std::uint32_t first) const noexcept;
   // Whether a complete transaction has published it, and the one under way does not give it back.
   [[nodiscard]] bool stays_live(const place& block) const noexcept;
   // How many blocks each run may have, by its first chunk; 0 elsewhere.

@@ -122,9 +122,13 @@ void pool_heap::complete() {
 
 pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) const noexcept {
   const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
-  if (first_of_[first] == 0) return {first, 0, run, large_block_bytes(large_.at(first).chunks, file_.has_checks())};
-  const std::uint64_t bytes = size_classes[class_of_slab_[first]].bytes;
-  return {first, index, run + sizeof(slab_header) + index * bytes, bytes};
+  if (first_of_[first] == 0) {
+    const std::uint64_t chunks = large_.at(first).chunks;
+    return {first, 0, run, large_block_bytes(chunks, file_.has_checks()), run + chunks * chunk_bytes};
+  }
+  const size_class_info& sizes = size_classes[class_of_slab_[first]];
+  const std::uint64_t bytes = sizes.bytes;
+  return {first, index, run + sizeof(slab_header) + index * bytes, bytes, run + sizes.chunks * chunk_bytes};
 }
 
 bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
@@ -152,12 +156,6 @@ bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
 bool pool_heap::is_live(const place& block) const noexcept {
   if (first_of_[block.first] == 0) return true;
   return (header_of(block.first)->live[block.index / 64] >> block.index % 64 & 1) != 0;
-}
-
-std::uint64_t pool_heap::end_of_run(std::uint32_t first) const noexcept {
-  const std::uint64_t chunks =
-      first_of_[first] == 0 ? large_.at(first).chunks : size_classes[class_of_slab_[first]].chunks;
-  return file_.heap_offset() + (first + chunks) * chunk_bytes;
 }
 
 bool pool_heap::stays_live(const place& block) const noexcept {

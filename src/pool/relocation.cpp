@@ -172,16 +172,15 @@ void relocation::move_objects(const pool_heap::place& block, const type_descript
 // Where a move was cut, the block's pointers lead to either place, and its check is that of what it holds with all of
 // them at one of the two. A check that was wrong stays so, by the same difference.
 void relocation::move_checked(const pool_heap::place& block, const type_descriptor& type) {
-  const std::uint64_t check_offset = object_check_offset(heap_.end_of_run(block.first), block.index);
   const auto difference_at = [&](std::uint64_t to) {
     move_objects(block, type, to);
-    return object_difference(file_.base(), block.offset, block.bytes, check_offset, file_.salt());
+    return object_difference(file_.base(), block.offset, block.bytes, block.check_offset(), file_.salt());
   };
   const std::uint64_t to = to_;
   const object_check at_home = difference_at(file_.home());
   const bool is_right = at_home == 0 || (file_.is_moving() && difference_at(file_.moving_to()) == 0);
   const object_check now = difference_at(to);
-  auto* const check = file_.at<object_check>(check_offset);
+  auto* const check = file_.at<object_check>(block.check_offset());
   __atomic_store_n(check, *check ^ now ^ (is_right ? 0 : at_home), __ATOMIC_RELAXED);
   if (is_flushed_) file_.persist().flush(check, sizeof *check, pool_step::move_pointers);
 }
