@@ -85,12 +85,13 @@ struct crc_by_instructions {
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < words; ++i) wide = _mm_crc32_u64(wide, of.word(i * 8));
     sum = static_cast<std::uint32_t>(wide);
-    for (std::size_t at = words * 8; at != bytes; ++at) sum = _mm_crc32_u8(sum, static_cast<std::uint8_t>(of.word(at, 1)));
+    for (std::size_t at = words * 8; at != bytes; ++at)
+      sum = _mm_crc32_u8(sum, static_cast<std::uint8_t>(of.word(at, 1)));
     return sum;
   }
   SITU_CRC_TARGET static std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
-    const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(a)),
-                                                 _mm_cvtsi32_si128(static_cast<int>(b)), 0);
+    const __m128i product =
+        _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(a)), _mm_cvtsi32_si128(static_cast<int>(b)), 0);
     // 63 bits; the instruction wants the highest power in the lowest of 64, and multiplies by x^32.
     return static_cast<std::uint32_t>(_mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)) << 1));
   }
@@ -122,7 +123,8 @@ crc32c_way best_crc32c_way() noexcept { return best_way; }
 
 std::uint32_t add_to_crc32c(std::uint32_t sum, const void* from, std::size_t bytes, crc32c_way way) noexcept {
   const crc_bytes of{static_cast<const std::byte*>(from)};
-  return way == crc32c_way::instructions ? crc_by_instructions::add(sum, of, bytes) : crc_by_tables::add(sum, of, bytes);
+  return way == crc32c_way::instructions ? crc_by_instructions::add(sum, of, bytes)
+                                         : crc_by_tables::add(sum, of, bytes);
 }
 std::uint32_t add_to_crc32c(std::uint32_t sum, const void* from, std::size_t bytes) noexcept {
   return add_to_crc32c(sum, from, bytes, best_way);

@@ -23,8 +23,8 @@ enum class crc32c_way : std::uint8_t { tables, instructions };
 [[nodiscard]] std::uint32_t add_to_crc32c(std::uint32_t sum, const void* from, std::size_t bytes) noexcept;
 [[nodiscard]] std::uint32_t add_to_crc32c(std::uint32_t sum, const void* from, std::size_t bytes,
                                           crc32c_way way) noexcept;
-// What a sum changes by (exclusive or) where `bytes` of the whole are `after` and were `before`, and `behind` others lie
-// behind them. cost: as that, and some 10 cycles for each doubling of what lies behind, beyond 256 bytes.
+// What a sum changes by (exclusive or) where `bytes` of the whole are `after` and were `before`, and `behind` others
+// lie behind them. cost: as that, and some 10 cycles for each doubling of what lies behind, beyond 256 bytes.
 [[nodiscard]] std::uint32_t crc32c_change(const void* before, const void* after, std::size_t bytes,
                                           std::uint64_t behind) noexcept;
 [[nodiscard]] std::uint32_t crc32c_change(const void* before, const void* after, std::size_t bytes,

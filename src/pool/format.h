@@ -260,9 +260,8 @@ inline constexpr auto pool_slab_block_counts = [] {
   std::array<std::array<std::uint32_t, class_count>, 2> counts{};
   for (unsigned i = 0; i < class_count; ++i)
     for (const unsigned has_checks : {0u, 1u})
-      counts[has_checks][i] =
-          static_cast<std::uint32_t>((size_classes[i].chunks * chunk_bytes - sizeof(slab_header)) /
-                                     (size_classes[i].bytes + has_checks * sizeof(object_check)));
+      counts[has_checks][i] = static_cast<std::uint32_t>((size_classes[i].chunks * chunk_bytes - sizeof(slab_header)) /
+                                                         (size_classes[i].bytes + has_checks * sizeof(object_check)));
   return counts;
 }();
 [[nodiscard]] constexpr std::uint32_t pool_slab_blocks(unsigned size_class, bool has_checks) noexcept {

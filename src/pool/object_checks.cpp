@@ -29,8 +29,7 @@ object_check object_difference(const std::byte* base, std::uint64_t offset, std:
 
 std::optional<std::uint64_t> find_changed_bit(std::uint64_t offset, std::uint64_t bytes, std::uint64_t check_offset,
                                               object_check difference) noexcept {
-  if (std::has_single_bit(difference))
-    return check_offset * 8 + static_cast<unsigned>(std::countr_zero(difference));
+  if (std::has_single_bit(difference)) return check_offset * 8 + static_cast<unsigned>(std::countr_zero(difference));
   const std::optional<std::uint64_t> bit = find_bit_by_crc32c(difference, bytes);
   return bit.has_value() ? std::optional{offset * 8 + *bit} : std::nullopt;
 }
@@ -38,8 +37,8 @@ std::optional<std::uint64_t> find_changed_bit(std::uint64_t offset, std::uint64_
 std::string tell_of_changed_object(std::uint64_t offset, std::uint64_t bytes, std::uint64_t check_offset,
                                    object_check difference, std::string_view what) {
   const auto bit = find_changed_bit(offset, bytes, check_offset, difference);
-  const std::string how =
-      bit.has_value() ? fmt::format("bit {} of byte {} was another one", *bit % 8, *bit / 8) : "more than a bit is wrong";
+  const std::string how = bit.has_value() ? fmt::format("bit {} of byte {} was another one", *bit % 8, *bit / 8)
+                                          : "more than a bit is wrong";
   const char* const to_do = bit.has_value() && bytes <= most_verified_bytes
                                 ? "`situ pool repair` puts it right, or bring the file back from a copy"
                                 : "bring the file back from a copy, or make the object anew and destroy this one";

@@ -8,7 +8,8 @@
 //      written. It changes by the same commit: kept in the log before, as words of the allocator are, and where it
 //      stays before the log ends; or in the same record of a redo log. Checks of new blocks are not kept, since nothing
 //      reads them before the blocks are live.
-//   2. A check is never made anew for a block that was live: it changes by what its bytes have changed by, which the log
+//   2. A check is never made anew for a block that was live: it changes by what its bytes have changed by, which the
+//   log
 //      still has as they were. So whatever has changed otherwise leaves a check that is wrong, for good.
 //   3. Of blocks up to most_verified_bytes the commit also computes the check that is right, and is refused where the
 //      two differ. So such a block, once it has changed by itself, is changed by no transaction: it stays as it is

@@ -44,10 +44,10 @@ void for_each_line(const std::byte* at, std::size_t bytes, Flush flush) {
 }  // namespace
 
 std::string_view name(pool_step step) noexcept {
-  constexpr std::string_view names[] = {"create",       "grow_first", "grow_second",   "snapshot",
-                                        "publish",      "keep_checks", "checks",       "commit",     "end",           "restore",
-                                        "restored_end", "append",     "checkpoint",    "checkpoint_end",
-                                        "move_begin",   "move_mark",  "move_pointers", "move_end"};
+  constexpr std::string_view names[] = {
+      "create",     "grow_first",     "grow_second", "snapshot",  "publish",       "keep_checks",
+      "checks",     "commit",         "end",         "restore",   "restored_end",  "append",
+      "checkpoint", "checkpoint_end", "move_begin",  "move_mark", "move_pointers", "move_end"};
   static_assert(std::size(names) == static_cast<std::size_t>(pool_step::count));
   return names[static_cast<std::size_t>(step)];
 }

@@ -79,7 +79,8 @@ copied_pool copy_pool(const std::string& from, const std::string& to, bool may_r
   if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && done.bytes > most.rlim_cur)
     throw_no_room(to, copy.descriptor(), done.bytes, EFBIG);
   done.data_bytes = copy_bytes(file.number, copy.descriptor(), done.bytes, from);
-  if (!has_feature(header_of(file.number, from), redo_log_feature)) clear_area(copy.descriptor(), to);  // else a log lies there
+  if (!has_feature(header_of(file.number, from), redo_log_feature))
+    clear_area(copy.descriptor(), to);  // else a log lies there
   give_room(copy.descriptor(), source.info(), to);
   ::fchmod(copy.descriptor(), status.st_mode & 07777);
   try {

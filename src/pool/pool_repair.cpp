@@ -259,8 +259,7 @@ void mending::for_each_live(Visit visit) const {
     if (entry.kind == run_kind::large)
       visit(offset, large_block_bytes(entry.chunks, has_checks_), object_check_offset(end, 0));
     const auto* const head = part<const slab_header>(offset);
-    const std::uint32_t count =
-        entry.kind == run_kind::slab ? pool_slab_blocks(entry.size_class, has_checks_) : 0;
+    const std::uint32_t count = entry.kind == run_kind::slab ? pool_slab_blocks(entry.size_class, has_checks_) : 0;
     const std::uint64_t bytes = size_classes[entry.size_class].bytes;
     for (std::uint32_t index = 0; index < count; ++index)
       if ((head->live[index / 64] >> index % 64 & 1) != 0)

@@ -31,8 +31,12 @@ void block_table::add(const pool_file& file, std::uint32_t first, const run_entr
   const std::uint64_t end = offset + entry.chunks * chunk_bytes;
   run next{size_, offset, large_block_bytes(entry.chunks, file.has_checks()), 1, nullptr, end};
   if (entry.kind == run_kind::slab) {
-    next = {size_, offset + sizeof(slab_header), size_classes[entry.size_class].bytes,
-            pool_slab_blocks(entry.size_class, file.has_checks()), file.at<const slab_header>(offset), end};
+    next = {size_,
+            offset + sizeof(slab_header),
+            size_classes[entry.size_class].bytes,
+            pool_slab_blocks(entry.size_class, file.has_checks()),
+            file.at<const slab_header>(offset),
+            end};
     bool is_sound = next.slab->check == slab_header::right_check(file.salt(), first, entry.size_class);
     for (std::uint32_t word = 0; word < 16; ++word)
       is_sound = is_sound && (next.slab->live[word] & ~blocks_in_word(next.blocks, word)) == 0;

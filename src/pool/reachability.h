@@ -96,7 +96,7 @@ class reachability {
 
   const pool_file& file_;
   const block_table& blocks_;
-  std::vector<std::uint16_t> reached_as_;  // by block: the index of the type it was first reached as
+  std::vector<std::uint16_t> reached_as_;      // by block: the index of the type it was first reached as
   std::vector<const type_descriptor*> types_;  // by index
   std::set<std::pair<std::uint64_t, const type_descriptor*>> reached_again_;
   std::vector<piece> to_walk_;

@@ -93,8 +93,7 @@ TEST(crc32c, finds_the_bit_that_has_changed) {
     for (std::size_t bit = 0; bit < whole * 8; bit += 1 + whole / 30) {
       auto after = before;
       after[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
-      const std::uint32_t difference =
-          add_to_crc32c(9, before.data(), whole) ^ add_to_crc32c(9, after.data(), whole);
+      const std::uint32_t difference = add_to_crc32c(9, before.data(), whole) ^ add_to_crc32c(9, after.data(), whole);
       EXPECT_EQ(find_bit_by_crc32c(difference, whole), bit);
       after[0] ^= 0x42;
       const std::uint32_t of_three = add_to_crc32c(9, before.data(), whole) ^ add_to_crc32c(9, after.data(), whole);

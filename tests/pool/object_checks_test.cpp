@@ -1,9 +1,9 @@
 // Pools whose objects have checks: what transactions leave is right, what has changed otherwise is found.
+#include "pool/object_checks.h"
 #include "fuzz/pool_image.h"
 #include "pool/format.h"
-#include "pool/object_checks.h"
-#include "pools.h"
 #include "pool/pool_tools.h"
+#include "pools.h"
 #include "support/places.h"
 
 #include <situ/base/log.h>
@@ -52,9 +52,7 @@ class object_checks_of : public testing::TestWithParam<pool_promise> {
 };
 INSTANTIATE_TEST_SUITE_P(promises, object_checks_of,
                          testing::Values(pool_promise::process, pool_promise::machine, pool_promise::batched),
-                         [](const auto& info) {
-                           return std::string{name_of(info.param)};
-                         });
+                         [](const auto& info) { return std::string{name_of(info.param)}; });
 
 TEST_P(object_checks_of, a_pool_are_right_after_each_transaction) {
   const std::uint64_t seed = situ::test::test_seed();
@@ -107,9 +105,7 @@ TEST_P(object_checks_of, a_pool_are_right_after_each_transaction) {
   EXPECT_GT(blocks.size(), 10);
   const std::size_t kept = made.check().blocks;
   EXPECT_EQ(kept, blocks.size());
-  {
-    const pool gone = std::move(made);
-  }
+  { const pool gone = std::move(made); }
   EXPECT_EQ(found_in(pool::open(in.file())), "") << "checkpoints bring checks where they belong as well";
   (void)compact_pool(in.file());
   (void)copy_pool(in.file(), in.file("copy"), false);
@@ -123,7 +119,8 @@ TEST_P(object_checks_of, a_pool_lie_behind_blocks_of_any_size) {
   pool made = pool::create(in.file(), with_checks(GetParam()));
   std::vector<std::pair<std::byte*, std::size_t>> blocks;
   made.transact([&](transaction& t) {
-    for (const std::size_t bytes : {1, 16, 48, 1000, 1024, 16384 - 8, 16384, 65536, 65537, 81920 - 8, 81920 - 7, 81920, 163840})
+    for (const std::size_t bytes :
+         {1, 16, 48, 1000, 1024, 16384 - 8, 16384, 65536, 65537, 81920 - 8, 81920 - 7, 81920, 163840})
       for (int i = 0; i < (bytes == 16 ? 2000 : 3); ++i) {
         blocks.emplace_back(static_cast<std::byte*>(t.allocate(bytes, 16)), bytes);
         std::memset(blocks.back().first, 0xa5, bytes);
@@ -175,9 +172,10 @@ TEST_F(object_that_changed, is_found_in_each_of_its_bits_and_named) {
     flip(at + bit / 8, static_cast<int>(bit % 8));
     const auto found = damage();
     ASSERT_EQ(found.size(), 1);
-    EXPECT_THAT(found[0], AllOf(HasSubstr("byte " + std::to_string(at) + ": an object, root 'small'"),
-                                HasSubstr("bit " + std::to_string(bit % 8) + " of byte " + std::to_string(at + bit / 8)),
-                                HasSubstr("situ pool repair")));
+    EXPECT_THAT(found[0],
+                AllOf(HasSubstr("byte " + std::to_string(at) + ": an object, root 'small'"),
+                      HasSubstr("bit " + std::to_string(bit % 8) + " of byte " + std::to_string(at + bit / 8)),
+                      HasSubstr("situ pool repair")));
   }
   EXPECT_THAT(damage_by_type().front(), HasSubstr("situ_pool_test::item, root 'small', in a block of 16 bytes"));
 }
@@ -187,7 +185,8 @@ TEST_F(object_that_changed, is_found_where_pages_are_lost_or_lie_elsewhere) {
   std::vector<char> bytes = sound;
   std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page), 4096, 0);
   write_bytes(in.file(), bytes);
-  EXPECT_THAT(damage(), ElementsAre(AllOf(HasSubstr("'large'"), HasSubstr("more than a bit"), HasSubstr("from a copy"))));
+  EXPECT_THAT(damage(),
+              ElementsAre(AllOf(HasSubstr("'large'"), HasSubstr("more than a bit"), HasSubstr("from a copy"))));
   // Two chunks of a slab each, with their checks, in each other's place: their heads are put right, as if by repair.
   {
     pool made = pool::create(in.file("chunks"), with_checks());

@@ -195,9 +195,9 @@ struct pool_opening {
   // when it is opened for writing and nobody else has it; without them it is refused. A crash meanwhile leaves a pool
   // that the next such opening completes. Moved are pointers that are reached from roots by declared fields.
   std::vector<detail::pool_type> types;
-  // Of a pool whose objects have checks (else bad_argument): `root` throws bad_file where an object that the root reaches
-  // has changed otherwise than by transactions. It looks the first time that this opening asks for a root, but not within
-  // a transaction that has changed something. cost: a walk of all that the root leads to, and reading it.
+  // Of a pool whose objects have checks (else bad_argument): `root` throws bad_file where an object that the root
+  // reaches has changed otherwise than by transactions. It looks the first time that this opening asks for a root, but
+  // not within a transaction that has changed something. cost: a walk of all that the root leads to, and reading it.
   bool verify_roots = false;
 };
 
@@ -400,8 +400,8 @@ class pool {
 
   // What it is. cost: reading its roots.
   [[nodiscard]] pool_info info() const;
-  // Looks at every structure of its own, and at the objects of a pool that has checks of them; within a transaction that
-  // has changed something not at these, and says so. cost: reading the head of each slab, with checks all objects.
+  // Looks at every structure of its own, and at the objects of a pool that has checks of them; within a transaction
+  // that has changed something not at these, and says so. cost: reading the head of each slab, with checks all objects.
   [[nodiscard]] pool_findings check() const;
   // And at what all roots reach, which are objects of these types: what nothing reaches any more (a leak, or what
   // `collect` would free), and pointers that lead to no object, the first of which are notes; objects that have changed
