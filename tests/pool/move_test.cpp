@@ -113,6 +113,7 @@ class pool_move : public testing::TestWithParam<bool> {
     base = made.info().base;
     fill(made, items);
     content = content_of(made);
+    EXPECT_THAT(content, testing::Not(HasSubstr("damaged")));
   }
   ~pool_move() override { situ::set_log_sink(sink_); }
   folder in{std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path()};
