@@ -11,6 +11,10 @@
 #include <situ/pool/pool_string.h>
 #include <situ/pool/pool_vector.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstring>
 #include <random>
 
@@ -322,6 +326,46 @@ TEST_F(object_that_changed, is_looked_for_by_roots_only_where_there_are_checks) 
   (void)pool::create(plain, small);
   EXPECT_THAT(error_of(errc::bad_argument, [&] { (void)pool::open(plain, {.verify_roots = true}); }),
               HasSubstr("pool_options::object_checks"));
+}
+
+// --- several processes ---
+
+// Two of them change the same objects and make others; one is killed at any instruction, again and again.
+TEST_F(object_that_changed, is_none_where_processes_write_by_turns_and_are_killed) {
+  const std::uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random{seed};
+  const situ::log_sink sink = situ::set_log_sink([](situ::log_level, std::string_view) {});
+  const auto change = [](pool& in, std::uint64_t i) {
+    in.transact([&](transaction& t) {
+      t.set(in.root<item>("small")->value, i);
+      auto* const all = in.root<large_object>("large");
+      t.set(all->words[i % 1000], i);
+      t.set(all->words[i % 7], i);
+      t.set(all->first->next, t.make<item>(i, nullptr));
+    });
+  };
+  for (int round = 0; round < 15; ++round) {
+    int begun[2];
+    ASSERT_EQ(::pipe(begun), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      pool opened = pool::open(in.file());
+      if (::write(begun[1], "x", 1) != 1) ::_exit(1);
+      for (std::uint64_t i = 0;; ++i) change(opened, i);
+    }
+    pool opened = pool::open(in.file());
+    char byte = 0;
+    ASSERT_EQ(::read(begun[0], &byte, 1), 1);
+    for (std::uint64_t i = 0; i < 50 + random() % 200; ++i) change(opened, i * 3);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (const int end : begun) ::close(end);
+    opened.transact([](transaction&) {});  // takes back what was left
+    EXPECT_THAT(opened.check().damage, ElementsAre());
+  }
+  situ::set_log_sink(sink);
 }
 
 // --- features ---
