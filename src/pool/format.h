@@ -51,6 +51,8 @@ inline constexpr std::uint64_t most_pool_log_bytes = std::uint64_t{1} << 22;
 inline constexpr std::uint64_t pool_area_bytes = 16384;
 inline constexpr std::uint64_t pool_area_offset = pool_log_offset + pool_log_bytes - pool_area_bytes;
 inline constexpr std::uint64_t pool_map_offset = pool_log_offset + pool_log_bytes;
+inline constexpr std::uint64_t least_pool_heap_bytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t most_pool_heap_bytes = std::uint64_t{1} << 45;
 inline constexpr std::uint32_t pool_root_count = 64;
 inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, and ends with a zero
 

@@ -27,8 +27,6 @@
 namespace situ::detail {
 namespace {
 
-constexpr std::uint64_t least_heap_bytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t most_heap_bytes = std::uint64_t{1} << 45;
 constexpr std::uint32_t first_chunks = 64;  // 1 MiB
 constexpr std::uint64_t base_alignment = std::uint64_t{1} << 30;
 constexpr auto default_patience_ns =
@@ -119,19 +117,6 @@ void throw_damaged(const std::string& path, std::uint64_t offset, std::string_vi
       fmt::format("pool {}, byte {}: {}; bring the file back from a copy, or make the pool anew", path, offset, what));
 }
 
-// By the names that its maker has written there: this build has none for them.
-void check_pool_features(const pool_header& header, const std::string& path) {
-  const std::uint64_t unknown = features_of(header) & ~known_pool_features;
-  if (unknown == 0) return;
-  std::string names;
-  for (const char each : std::string_view{header.feature_names, ::strnlen(header.feature_names, 64)})
-    names += each >= ' ' && each <= '~' ? each : '?';
-  throw_error(errc::bad_file,
-              fmt::format("pool {}, byte {}: it has features that this build of Situ does not know ({:#x}; all that it "
-                          "has are {}); use the Situ that made it, or a newer one",
-                          path, offsetof(pool_header, features), unknown, names.empty() ? "without names" : names));
-}
-
 pool_file::pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns)
     : path_{std::move(path)},
       descriptor_{descriptor},
@@ -179,10 +164,11 @@ pool_file::~pool_file() {
 // --- making one ---
 
 pool_file pool_file::create(const std::string& path, const pool_options& options, const pool_overrides& overrides) {
-  if (options.most_bytes % chunk_bytes != 0 || options.most_bytes < least_heap_bytes ||
-      options.most_bytes > most_heap_bytes)
-    throw_error(errc::bad_argument, fmt::format("pool {}: most_bytes is {}; it is a multiple of {} from {} to {}", path,
-                                                options.most_bytes, chunk_bytes, least_heap_bytes, most_heap_bytes));
+  if (options.most_bytes % chunk_bytes != 0 || options.most_bytes < least_pool_heap_bytes ||
+      options.most_bytes > most_pool_heap_bytes)
+    throw_error(errc::bad_argument,
+                fmt::format("pool {}: most_bytes is {}; it is a multiple of {} from {} to {}", path, options.most_bytes,
+                            chunk_bytes, least_pool_heap_bytes, most_pool_heap_bytes));
   constexpr std::chrono::milliseconds longest{3'600'000};
   if (options.sync_every < std::chrono::milliseconds{0} || options.sync_every > longest)
     throw_error(errc::bad_argument, fmt::format("pool {}: sync_every is {} ms; it is from 0 to {}", path,
@@ -271,38 +257,6 @@ std::uint64_t pool_file::map_anywhere(std::uint64_t bytes, const pool_overrides&
 }
 
 // --- opening one ---
-
-// The header, checked; of one that is being moved as it was before.
-pool_header pool_file::read_header(std::uint64_t file_bytes) {
-  pool_header header{};
-  if (file_bytes < pool_map_offset || ::pread(descriptor_, &header, sizeof header, 0) != sizeof header)
-    throw_damaged(path_, file_bytes, fmt::format("the file ends, and a pool has at least {} bytes", pool_map_offset));
-  salt_ = add_to_check(header.identity[0], header.identity[1]);
-  std::uint64_t places[2];
-  if (header.check != check_of(0, &header, offsetof(pool_header, check)) &&
-      ::pread(descriptor_, places, sizeof places, pool_move_offset) == sizeof places && is_sealed(places[0], salt_) &&
-      is_sealed(places[1], salt_)) {
-    pool_header before = header;
-    before.base = (places[0] >> 16) * chunk_bytes;
-    before.check = check_of(0, &before, offsetof(pool_header, check));
-    is_moving_ = header.check == (before.check ^ pool_moving_mark);
-    if (is_moving_) header = before;
-    moving_to_ = (places[1] >> 16) * chunk_bytes;
-  }
-  check_header(header, file_bytes);
-  home_ = header.base;
-  constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
-  log_bytes_ = log_bytes_of(header);
-  is_redo_ = has_feature(header, redo_log_feature);
-  has_checks_ = has_feature(header, object_checks_feature);
-  const std::uint64_t reach = pool_reach(header.most_bytes, log_bytes_);
-  const bool is_apart = moving_to_ >= home_ + reach || home_ >= moving_to_ + reach;
-  if (is_moving_ && (moving_to_ == 0 || moving_to_ > address_end - reach || !is_apart))
-    throw_damaged(path_, pool_move_offset, "it was being moved to where no pool is moved");
-  heap_offset_ = pool_heap_offset(header.most_bytes, log_bytes_);
-  most_chunks_ = static_cast<std::uint32_t>(header.most_bytes / chunk_bytes);
-  return header;
-}
 
 void pool_file::open_for_writer(const pool_header& header, const pool_opening& how, const pool_overrides& overrides) {
   const std::uint64_t reach = pool_reach(header.most_bytes, log_bytes_);
@@ -402,43 +356,6 @@ void pool_file::refuse(pool_openers::refusal why) const {
 pool_area* pool_file::area() const noexcept {
   if (area_ != nullptr) return static_cast<pool_area*>(area_);
   return company_ == pool_company::writing ? at<pool_area>(pool_area_offset) : nullptr;
-}
-
-void pool_file::check_header(const pool_header& header, std::uint64_t file_bytes) const {
-  if (std::memcmp(header.magic, pool_magic, sizeof pool_magic) != 0)
-    throw_damaged(path_, 0, "this is no pool: it does not begin with SITUPOOL");
-  if (header.version < pool_version || header.version > pool_version_features)
-    throw_error(
-        errc::bad_file,
-        fmt::format("pool {}, byte {}: it has format version {}, and this build of Situ reads versions {} to {}; "
-                    "use the Situ that wrote it",
-                    path_, offsetof(pool_header, version), header.version, pool_version, pool_version_features));
-  if (header.check != check_of(0, &header, offsetof(pool_header, check)))
-    throw_damaged(path_, offsetof(pool_header, check),
-                  "the check of the header is wrong: some of its bytes have changed");
-  check_pool_features(header, path_);
-  const long page = ::sysconf(_SC_PAGESIZE);
-  if (header.page_bytes != page || header.architecture != pool_architecture)
-    throw_error(errc::bad_file,
-                fmt::format("pool {}, byte {}: it was made on a machine with pages of {} bytes and architecture {:#x}, "
-                            "and here they are {} and {:#x}; use it there, and send its objects by messages",
-                            path_, offsetof(pool_header, page_bytes), header.page_bytes, header.architecture, page,
-                            pool_architecture));
-  const std::uint64_t log_bytes = log_bytes_of(header);
-  const bool is_log_sound =
-      log_bytes >= pool_log_bytes && log_bytes <= most_pool_log_bytes && log_bytes % pool_log_bytes == 0;
-  const std::uint64_t reach =
-      pool_reach(std::min(header.most_bytes, most_heap_bytes), std::min(log_bytes, most_pool_log_bytes));
-  constexpr std::uint64_t address_end = std::uint64_t{1} << 47;
-  if (!is_log_sound || header.chunk_bytes != chunk_bytes || header.most_bytes % chunk_bytes != 0 ||
-      header.most_bytes < least_heap_bytes || header.most_bytes > most_heap_bytes || header.base % chunk_bytes != 0 ||
-      header.base < chunk_bytes || header.base > address_end - reach ||
-      header.promise > (has_feature(header, redo_log_feature) ? 2U : 1U))
-    throw_damaged(path_, 0, "the header holds what no pool has, although its check is right");
-  if (file_bytes < pool_heap_offset(header.most_bytes, log_bytes))
-    throw_damaged(path_, file_bytes,
-                  fmt::format("the file ends, and its heap begins at byte {}: it has been cut short",
-                              pool_heap_offset(header.most_bytes, log_bytes)));
 }
 
 // --- mapping one ---

@@ -1,5 +1,5 @@
 // The file of a pool: making, opening and growing it, and mapping it at its own addresses. Every check of what is in
-// its header stands here; docs/formats/pool.md lists them.
+// its header stands in pool_header.cpp; docs/formats/pool.md lists them.
 #pragma once
 
 #include "pool/format.h"

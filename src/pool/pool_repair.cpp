@@ -117,7 +117,7 @@ void mending::mend_header() {
     throw_damaged(path_, offsetof(pool_header, log_bytes), "the log has a length that no log has");
   map_offset_ = pool_log_offset + log_bytes;
   heap_ = pool_heap_offset(header->most_bytes, log_bytes);
-  if (header->most_bytes > std::uint64_t{1} << 45 || bytes_ < heap_ + chunk_bytes)
+  if (header->most_bytes > most_pool_heap_bytes || bytes_ < heap_ + chunk_bytes)
     throw_damaged(path_, bytes_, "the file ends before its heap: it cannot be mended");
 }
 

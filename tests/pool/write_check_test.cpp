@@ -24,18 +24,20 @@ struct accounts {
   std::uint64_t balance[64];
   std::uint64_t spare[1000];
 };
-constexpr situ::pool_options checked{.most_bytes = std::uint64_t{1} << 24, .checked = true};
+constexpr situ::pool_options checked{.most_bytes = std::uint64_t{1} << 24, .object_checks = true, .checked = true};
 
 class pool_write_check : public testing::Test {
  protected:
   pool_write_check() {
     made_.transact([&](transaction& t) { t.set_root("all", t.make<accounts>()); });
   }
+  ~pool_write_check() override { EXPECT_THAT(made_.check().damage, testing::SizeIs(objects_that_changed_)); }
   accounts& all() { return *made_.root<accounts>("all"); }
   static std::string line(int number) { return "write_check_test.cpp:" + std::to_string(number); }
 
   const folder in_;
   pool made_ = pool::create(in_.file(), checked);
+  std::size_t objects_that_changed_ = 0;  // outside of transactions, whose stores stay
 };
 
 int stored_at = 0;
@@ -113,6 +115,7 @@ TEST_F(pool_write_check, finds_stores_outside_of_transactions) {
   EXPECT_THAT(error_of(errc::bad_argument, [&] { made_.transact([](transaction&) {}); }),
               AllOf(HasSubstr("2 stores outside a transaction"), HasSubstr(line(stored_at))));
   made_.transact([&](transaction& t) { t.set(all().balance[9], 3u); });
+  objects_that_changed_ = 1;
   std::string logged;
   const situ::log_sink before = situ::set_log_sink([&](situ::log_level, std::string_view text) { logged = text; });
   {
