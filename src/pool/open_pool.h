@@ -5,7 +5,8 @@
 //      the same thread; each is a place in the log and in the allocator's lists to go back to.
 //   2. A commit keeps this order, each step where it stays before the next begins:
 //        snapshots, before what they keep is changed (by `snapshot`)
-//        -> the words of the allocator, kept in the log as well -> those words, what was changed, what is new
+//        -> the words of the allocator, and checks of objects, kept in the log as well
+//        -> those words and checks, what was changed, what is new
 //        -> the log's end.
 //      Until the last step every crash brings back what was before, after it nothing does.
 //      With a redo log nothing is where it stays before the commit appends one record of it all; entries of the undo

@@ -102,8 +102,7 @@ class pool_heap {
     std::uint64_t run_end;
     [[nodiscard]] std::uint64_t check_offset() const noexcept { return object_check_offset(run_end, index); }
   };
-  // Which block an offset in the file lies in, live or not, without reading slabs into memory; needs no transaction
-  // under way.
+  // Which block an offset in the file lies in, live or not, without reading slabs into memory.
   [[nodiscard]] bool locate(std::uint64_t offset, place& into) const noexcept;
   [[nodiscard]] place block_of(std::uint32_t first, std::uint32_t index) const noexcept;
   [[nodiscard]] bool is_live(const place& block) const noexcept;

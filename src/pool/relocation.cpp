@@ -170,7 +170,8 @@ void relocation::move_objects(const pool_heap::place& block, const type_descript
 }
 
 // Where a move was cut, the block's pointers lead to either place, and its check is that of what it holds with all of
-// them at one of the two. A check that was wrong stays so, by the same difference.
+// them at one of the two. A check that was wrong stays so, and by more than a bit: a wrong bit of a pointer is another
+// one once the pointer has moved, and must not be put right by it.
 void relocation::move_checked(const pool_heap::place& block, const type_descriptor& type) {
   const auto difference_at = [&](std::uint64_t to) {
     move_objects(block, type, to);
@@ -180,8 +181,11 @@ void relocation::move_checked(const pool_heap::place& block, const type_descript
   const object_check at_home = difference_at(file_.home());
   const bool is_right = at_home == 0 || (file_.is_moving() && difference_at(file_.moving_to()) == 0);
   const object_check now = difference_at(to);
+  object_check left = is_right ? 0 : at_home;
+  while (left != 0 && find_changed_bit(block.offset, block.bytes, block.check_offset(), left).has_value())
+    left *= 0x9e3779b1;  // odd, so it never becomes 0
   auto* const check = file_.at<object_check>(block.check_offset());
-  __atomic_store_n(check, *check ^ now ^ (is_right ? 0 : at_home), __ATOMIC_RELAXED);
+  __atomic_store_n(check, *check ^ now ^ left, __ATOMIC_RELAXED);
   if (is_flushed_) file_.persist().flush(check, sizeof *check, pool_step::move_pointers);
 }
 

@@ -413,7 +413,7 @@ TEST_F(object_checks_elsewhere, of_a_reader_are_right_for_what_it_has_made_of_th
   EXPECT_THAT((reader.check<node, leaf>().damage), ElementsAre());
 }
 
-TEST_F(object_checks_elsewhere, of_a_writer_are_right_for_the_new_place_and_tell_what_was_wrong_before) {
+TEST_F(object_checks_elsewhere, of_a_writer_are_right_for_the_new_place_and_wrong_where_they_were) {
   const situ::log_sink sink = situ::set_log_sink([](situ::log_level, std::string_view) {});
   std::uint64_t damaged = 0;
   {
@@ -429,7 +429,7 @@ TEST_F(object_checks_elsewhere, of_a_writer_are_right_for_the_new_place_and_tell
     const auto found = moved.check().damage;
     ASSERT_EQ(found.size(), is_damaged ? 1 : 0);
     if (is_damaged) {
-      EXPECT_THAT(found[0], AllOf(HasSubstr("root 'list'"), HasSubstr("bit 2 of byte " + std::to_string(damaged))));
+      EXPECT_THAT(found[0], AllOf(HasSubstr("root 'list'"), HasSubstr("more than a bit is wrong")));
     }
   }
   situ::set_log_sink(sink);
