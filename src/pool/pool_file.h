@@ -26,6 +26,8 @@ struct pool_area;
 [[noreturn]] void throw_refused(const std::string& path, std::string_view what);
 // out_of_memory: so many bytes more, and errno's value.
 [[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason);
+// Throws bad_file where the system has no random bytes.
+void set_random(void* to, std::size_t bytes);
 
 // For tests: what is taken for granted instead of looked for.
 struct pool_overrides {
@@ -149,6 +151,7 @@ class pool_file {
   [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
   void come_in(pool_company as);
   [[noreturn]] void refuse(pool_openers::refusal why) const;
+  [[nodiscard]] pool_medium look_for_medium() const noexcept;
   void map_for_reader(const pool_header& header, std::uint64_t file_bytes);
   void map_area();
   void check_header(const pool_header& header, std::uint64_t file_bytes) const;
