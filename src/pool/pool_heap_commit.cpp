@@ -152,13 +152,18 @@ bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
     into = block_of(first, 0);
     return true;
   }
+  // Each field by itself: read as a whole, right after, it would wait for the stores of its parts.
   const std::uint32_t first = first_of_[chunk] - 1;
   const std::uint64_t in_run = in_heap - std::uint64_t{first} * chunk_bytes;
   if (in_run < sizeof(slab_header)) return false;
   const unsigned size_class = class_of_slab_[first];
   const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
   if (index >= pool_slab_blocks(size_class)) return false;
-  into = block_of(first, static_cast<std::uint32_t>(index));
+  const std::uint64_t bytes = size_classes[size_class].bytes;
+  into.first = first;
+  into.index = static_cast<std::uint32_t>(index);
+  into.offset = file_.heap_offset() + std::uint64_t{first} * chunk_bytes + sizeof(slab_header) + index * bytes;
+  into.bytes = bytes;
   return true;
 }
 
