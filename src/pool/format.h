@@ -146,11 +146,16 @@ struct log_entry {
   std::uint64_t bytes;
   log_kind kind;
 
-  // sequence: the word, as it stands in the file while the entry is valid
+  // Of all entries of a transaction. sequence: the word, as it stands in the file while they are valid
+  [[nodiscard]] static constexpr std::uint64_t begin_check(std::uint64_t salt, std::uint64_t sequence) noexcept {
+    return add_to_check(salt, sequence);
+  }
+  // Of this one but for what it keeps, which is added behind it.
+  [[nodiscard]] std::uint64_t own_check(std::uint64_t begun) const noexcept {
+    return add_to_check(add_to_check(add_to_check(begun, offset), bytes), static_cast<std::uint64_t>(kind));
+  }
   [[nodiscard]] std::uint64_t right_check(std::uint64_t salt, std::uint64_t sequence, const void* kept) const noexcept {
-    std::uint64_t sum = add_to_check(add_to_check(salt, sequence), offset);
-    sum = add_to_check(add_to_check(sum, bytes), static_cast<std::uint64_t>(kind));
-    return check_of(sum, kept, kind == log_kind::undo ? pad_to_word(bytes) : 0);
+    return check_of(own_check(begin_check(salt, sequence)), kept, kind == log_kind::undo ? pad_to_word(bytes) : 0);
   }
 };
 static_assert(sizeof(log_entry) == 32);

@@ -65,7 +65,6 @@ void open_pool::recover() {
   restored_ranges_ = 0;
   std::vector<std::byte> before;
   log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
-    changed_.push_back({offset, bytes});
     before.insert(before.end(), file_.base() + offset, file_.base() + offset + bytes);
     ++restored_ranges_;
   });
@@ -74,10 +73,10 @@ void open_pool::recover() {
     heap_.read();
   } catch (...) {
     const std::byte* from = before.data();
-    for (const pool_range& each : changed_) {
-      std::memcpy(file_.base() + each.offset, from, each.bytes);
-      from += each.bytes;
-    }
+    log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
+      std::memcpy(file_.base() + offset, from, bytes);
+      from += bytes;
+    });
     throw;
   }
   flush_changes(pool_step::restore);
@@ -87,7 +86,6 @@ void open_pool::recover() {
       fmt::format("pool {}: its last writer left a transaction incomplete; {} ranges of {} bytes are "
                   "as they were before it",
                   file_.path(), restored_ranges_, restored_bytes_));
-  changed_.clear();
 }
 
 // --- levels ---
@@ -102,10 +100,6 @@ std::size_t open_pool::begin() {
   levels_.push_back({log_.here(), heap_.here()});
   guard.release();
   return levels_.size();
-}
-
-void open_pool::check_level(std::size_t level) const {
-  SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
 }
 
 void open_pool::leave(bool is_kept) noexcept {
@@ -137,7 +131,7 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
   check_level(level);
   if (checks_ != nullptr) checks_->expect_covered();
   const write_check::engine_part part{checks_.get()};
-  if (level == 1 && (log_.here().entries != 0 || heap_.is_changed() || !changed_.empty())) {
+  if (level == 1 && (!log_.is_empty() || heap_.is_changed() || !changed_.empty())) {
     publish();
     if (file_.is_redo()) {
       complete_by_record(is_complete);
@@ -150,10 +144,11 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
 }
 
 void open_pool::complete_in_place(bool& is_complete) {
-  flush_changes(pool_step::commit);
-  if (file_.persist().is_needed())
+  if (file_.persist().is_needed()) {
+    flush_changes(pool_step::commit);
     heap_.for_each_fresh(
         [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
+  }
   file_.persist().fence(pool_step::commit);
   is_complete = true;
   heap_.complete();
@@ -169,6 +164,7 @@ void open_pool::complete_in_place(bool& is_complete) {
 }
 
 void open_pool::complete_by_record(bool& is_complete) {
+  log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) { changed_.push_back({offset, bytes}); });
   heap_.for_each_fresh(
       [&](const std::byte* at, std::size_t bytes) { changed_.push_back({file_.offset_of(at), bytes}); });
   merge_ranges(changed_);
@@ -191,8 +187,7 @@ void open_pool::checkpoint() noexcept {
   }
 }
 
-void open_pool::check_device() const {
-  if (!file_.persist().has_failed() && !sharing_.has_failed() && batched_.failure() == 0) return;
+void open_pool::throw_device_failed() const {
   throw_error(errc::bad_file,
               fmt::format("pool {}: its device has failed before{}; look at it, then open the pool anew", file_.path(),
                           batched_.failure() != 0 ? std::string{": "} + std::strerror(batched_.failure()) : ""));
@@ -215,9 +210,7 @@ void open_pool::publish() {
   for (std::size_t i = 0; i < words_.size();) {
     const std::size_t begin = i;
     while (++i < words_.size() && words_[i].at == words_[i - 1].at + 1) {}
-    const std::uint64_t offset = file_.offset_of(words_[begin].at);
-    log_.append(offset, (i - begin) * 8, pool_step::publish);
-    changed_.push_back({offset, (i - begin) * 8});
+    log_.append(file_.offset_of(words_[begin].at), (i - begin) * 8, pool_step::publish);
   }
   log_.fence(pool_step::publish);
   for (const heap_word& each : words_) __atomic_store_n(each.at, each.value, __ATOMIC_RELAXED);
@@ -227,7 +220,9 @@ void open_pool::publish() {
 }
 
 void open_pool::flush_changes(pool_step step) {
-  if (!file_.persist().is_needed()) return;
+  log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
+    file_.persist().flush(file_.base() + offset, bytes, step);
+  });
   for (const pool_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
 }
 
@@ -243,7 +238,7 @@ void open_pool::abort(std::size_t level) noexcept {
   if (level == 1) {
     if (file_.is_redo()) {
       log_.begin_anew();
-    } else if (!changed_.empty() && !file_.persist().has_failed()) {
+    } else if ((!log_.is_empty() || !changed_.empty()) && !file_.persist().has_failed()) {
       try {
         flush_changes(pool_step::restore);
         file_.persist().fence(pool_step::restore);
@@ -261,7 +256,6 @@ void open_pool::abort(std::size_t level) noexcept {
 // --- what a transaction does ---
 
 void open_pool::keep(std::uint64_t offset, std::uint64_t bytes) {
-  changed_.push_back({offset, bytes});
   log_.append(offset, bytes, pool_step::snapshot);
   log_.fence(pool_step::snapshot);
 }

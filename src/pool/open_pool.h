@@ -11,8 +11,8 @@
 //      Until the last step every crash brings back what was before, after it nothing does.
 //      With a redo log nothing is where it stays before the commit appends one record of it all; entries of the undo
 //      log, in this process's own pages, serve aborts alone.
-//   3. `changed_` has each range that was snapshotted, also by levels that were taken back: what they have brought back
-//      must stay, too.
+//   3. The log has each range that was changed, also by levels that were taken back: what they have brought back must
+//      stay, too. `changed_` has what is flushed and was not logged.
 //   4. After a fence has failed nothing more is written (`persistence::has_failed`): what the device has is known only
 //      to who reads it anew.
 #pragma once
@@ -28,6 +28,7 @@
 #include "pool/undo_log.h"
 #include "pool/write_check.h"
 
+#include <situ/base/detail/assert.h>
 #include <situ/pool/pool.h>
 
 #include <atomic>
@@ -132,13 +133,19 @@ class open_pool {
     pool_section within_;
   };
   void reach_from_roots(std::span<const pool_type> types, reachability& into);
-  void check_level(std::size_t level) const;
+  void check_level(std::size_t level) const {
+    SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
+  }
   void keep(std::uint64_t offset, std::uint64_t bytes);
   void publish();
   void complete_in_place(bool& is_complete);
   void complete_by_record(bool& is_complete);
   void checkpoint() noexcept;
-  void check_device() const;
+  void check_device() const {
+    if (file_.persist().has_failed() || sharing_.has_failed() || batched_.failure() != 0) [[unlikely]]
+      throw_device_failed();
+  }
+  [[noreturn]] void throw_device_failed() const;
   void flush_changes(pool_step step);
   void end_outermost() noexcept;
   // As whoever has locked it, to write or to read, finds the heap; a growth of a transaction under way included.

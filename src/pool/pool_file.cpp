@@ -7,79 +7,23 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
-
-#include <linux/magic.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "base/descriptor.h"
-#include "base/host.h"
 #include "pool/whole_file.h"
 
 namespace situ::detail {
 namespace {
 
 constexpr std::uint32_t first_chunks = 64;  // 1 MiB
-constexpr std::uint64_t base_alignment = std::uint64_t{1} << 30;
 constexpr auto default_patience_ns =
     static_cast<std::uint64_t>(std::chrono::nanoseconds{pool_opening{}.patience}.count());
-
-#if defined(__SANITIZE_THREAD__)
-// What ThreadSanitizer leaves a program, above the narrow bases of jobs (src/memory/job.cpp).
-constexpr std::uint64_t lowest_base = 0x0040'0000'0000;
-constexpr std::uint64_t highest_end = 0x0078'0000'0000;
-#else
-// Above the bases that jobs try first (src/memory/job.cpp), and below where programs are loaded.
-constexpr std::uint64_t lowest_base = 0x4000'0000'0000;
-constexpr std::uint64_t highest_end = 0x5400'0000'0000;
-#endif
-
-void set_random(void* to, std::size_t bytes) {
-  if (::getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes))
-    throw_error(errc::bad_file, fmt::format("a new pool: no random bytes for its identity: {}", std::strerror(errno)));
-}
-
-// What of this process lies within a range of addresses, as /proc/self/maps names it, and which file's it is.
-struct neighbour {
-  std::string name = "nothing that /proc/self/maps lists (is a limit on addresses set: ulimit -v?)";
-  std::uint64_t inode = 0;
-};
-neighbour who_has(std::uint64_t begin, std::uint64_t end) {
-  std::ifstream maps{"/proc/self/maps"};
-  std::string line;
-  while (std::getline(maps, line)) {
-    unsigned long long from = 0;
-    unsigned long long to = 0;
-    unsigned long long inode = 0;
-    int name_at = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %llu %n", &from, &to, &inode, &name_at) != 3) continue;
-    if (from >= end || to <= begin) continue;
-    const std::string named = name_at > 0 ? line.substr(static_cast<std::size_t>(name_at)) : std::string{};
-    return {named.empty() ? "memory of this process" : named, inode};
-  }
-  return {};
-}
-
-bool is_on_dax(int descriptor) noexcept {
-  struct statx file{};
-  return ::statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &file) == 0 &&
-         (file.stx_attributes & STATX_ATTR_DAX) != 0;
-}
-
-pool_medium medium_of(int descriptor, bool is_dax) noexcept {
-  struct statfs system{};
-  const bool known = ::fstatfs(descriptor, &system) == 0;
-  if (known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) return pool_medium::volatile_memory;
-  return is_dax ? pool_medium::dax : pool_medium::page_cache;
-}
 
 pool_header make_header(const pool_options& options, bool is_redo) {
   pool_header made{};
@@ -115,6 +59,10 @@ void throw_damaged(const std::string& path, std::uint64_t offset, std::string_vi
   throw_error(
       errc::bad_file,
       fmt::format("pool {}, byte {}: {}; bring the file back from a copy, or make the pool anew", path, offset, what));
+}
+void set_random(void* to, std::size_t bytes) {
+  if (::getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes))
+    throw_error(errc::bad_file, fmt::format("a new pool: no random bytes for its identity: {}", std::strerror(errno)));
 }
 
 pool_file::pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns)
@@ -187,7 +135,7 @@ pool_file pool_file::create(const std::string& path, const pool_options& options
     if (!made.openers_.pass_gate(made.patience_ns_))
       throw_refused(path, fmt::format("cannot be locked: {}", std::strerror(errno)));
     // In place where a flush is of cache lines or of nothing: one for each snapshot. Where it is a call, one for all.
-    const pool_medium medium = overrides.medium.value_or(medium_of(made.descriptor_, is_on_dax(made.descriptor_)));
+    const pool_medium medium = overrides.medium.value_or(made.look_for_medium());
     made.is_redo_ = options.promise == pool_promise::batched ||
                     (options.promise == pool_promise::machine && medium == pool_medium::page_cache);
     made.is_new_ = true;
@@ -234,26 +182,6 @@ void pool_file::fill(const pool_header& with, const pool_options& options, const
   persist_.fence(pool_step::create);
   if (options.promise != pool_promise::process && ::fsync(descriptor_) != 0)
     throw_refused(path_, fmt::format("cannot be brought to its device: {}", std::strerror(errno)));
-}
-
-// At random, so that pools of one program rarely want the same addresses.
-std::uint64_t pool_file::map_anywhere(std::uint64_t bytes, const pool_overrides& overrides) {
-  const std::uint64_t choices =
-      (highest_end - lowest_base - std::min(bytes, highest_end - lowest_base)) / base_alignment;
-  constexpr int most_tries = 64;
-  for (int tries = 1;; ++tries) {
-    std::uint64_t number = 0;
-    set_random(&number, sizeof number);
-    const std::uint64_t base = lowest_base + number % (choices + 1) * base_alignment;
-    const auto is_apart = [&](std::uint64_t from) { return base + bytes <= from || from + bytes <= base; };
-    if (home_ != 0 && !(is_apart(home_) && is_apart(moving_to()))) continue;
-    try {
-      map_for_writer(base, bytes, overrides);
-      return base;
-    } catch (const error&) {
-      if (tries == most_tries) throw;
-    }
-  }
 }
 
 // --- opening one ---
@@ -358,76 +286,6 @@ pool_area* pool_file::area() const noexcept {
   return company_ == pool_company::writing ? at<pool_area>(pool_area_offset) : nullptr;
 }
 
-// --- mapping one ---
-
-void pool_file::map_for_writer(std::uint64_t base, std::uint64_t bytes, const pool_overrides& overrides) {
-  void* const wanted = reinterpret_cast<void*>(base);
-  constexpr int writing = PROT_READ | PROT_WRITE;
-  void* got = MAP_FAILED;
-  bool is_dax = !overrides.medium.has_value() && is_on_dax(descriptor_);
-  const int kind = is_redo_ ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-  got = ::mmap(wanted, bytes, writing, kind | MAP_FIXED_NOREPLACE, descriptor_, 0);
-  // In its place, since a kernel that validates flags does not know MAP_FIXED_NOREPLACE among them.
-  if (got == wanted && is_dax && !is_redo_) {
-    is_dax = ::mmap(wanted, bytes, writing, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED, descriptor_, 0) == wanted;
-    // Refused: its metadata is not where it stays by itself. The kernel may have taken away what lay there.
-    if (!is_dax) got = ::mmap(wanted, bytes, writing, MAP_SHARED | MAP_FIXED, descriptor_, 0);
-  }
-  const int failed = errno;
-  if (got != MAP_FAILED && got != wanted) ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
-  if (got != wanted) refuse_mapping(base, bytes, got, failed);
-  take_mapping(got, bytes, medium_of(descriptor_, is_dax));
-}
-
-// A private mapping of pages that nobody here has written is the file's, and shows what others write there.
-void pool_file::map_for_reader(const pool_header& header, std::uint64_t file_bytes) {
-  persist_.attach(descriptor_, nullptr, medium_of(descriptor_, is_on_dax(descriptor_)), pool_promise::process, false,
-                  path_);
-  pool_company as = company_for(pool_access::read, static_cast<pool_promise>(header.promise));
-  void* const wanted = reinterpret_cast<void*>(header.base);
-  std::uint64_t bytes = as == pool_company::reading ? pool_reach(header.most_bytes, log_bytes_) : file_bytes;
-  void* got = ::mmap(wanted, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, descriptor_, 0);
-  if (got != MAP_FAILED && got != wanted) ::munmap(std::exchange(got, MAP_FAILED), bytes);
-  if (is_moving_) as = pool_company::still;
-  if (got == MAP_FAILED) {
-    // Its pointers are made right in pages of this process's own (relocation.h), which cannot follow who writes.
-    as = pool_company::still;
-    bytes = file_bytes;
-    got = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
-    if (got == MAP_FAILED) refuse_mapping(header.base, bytes, got, errno);
-  }
-  take_mapping(got, bytes, persist_.medium());
-  come_in(as);
-  if (as == pool_company::reading) map_area();
-}
-
-void pool_file::map_area() {
-  void* const got = ::mmap(nullptr, pool_area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, pool_area_offset);
-  if (got == MAP_FAILED) throw_refused(path_, fmt::format("cannot be mapped: {}", std::strerror(errno)));
-  area_ = got;
-  ::madvise(got, pool_area_bytes, MADV_DONTFORK);
-}
-
-void pool_file::take_mapping(void* at, std::uint64_t bytes, pool_medium medium) {
-  base_ = static_cast<std::byte*>(at);
-  mapped_bytes_ = bytes;
-  // A child of this process has its locks, and would be a second writer behind them: it gets a fault instead.
-  ::madvise(at, bytes, MADV_DONTFORK);
-  persist_.attach(descriptor_, base_, medium, pool_promise::process, is_redo_ && may_write(), path_);
-}
-
-void pool_file::refuse_mapping(std::uint64_t base, std::uint64_t bytes, const void* got, int reason) const {
-  const neighbour there = who_has(base, base + bytes);
-  struct stat status{};
-  if (there.inode != 0 && ::fstat(descriptor_, &status) == 0 && status.st_ino == there.inode)
-    throw_refused(path_, "is in use: this process has it open already; let its threads use that one");
-  throw_refused(
-      path_,
-      fmt::format("its addresses, {:#x} to {:#x}, cannot be had: {}; there is {}. Open it before "
-                  "that, in another process, or with the types of its roots (pool_opening::types), which moves it",
-                  base, base + bytes, got == MAP_FAILED ? std::strerror(reason) : "they are taken", there.name));
-}
-
 void pool_file::read_state() {
   const auto* const first = at<const pool_state_record>(pool_state_offset);
   const auto* const second = at<const pool_state_record>(pool_state_offset + pool_state_distance);
@@ -469,32 +327,6 @@ bool pool_file::read_bytes(std::uint64_t offset, std::byte* to, std::uint64_t by
     bytes -= static_cast<std::uint64_t>(got);
   }
   return true;
-}
-
-// --- a reader's own pages ---
-
-pool_file::private_writing::private_writing(pool_file& of) : of_{of} {
-  if (of_.may_write()) return;
-  if (::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ | PROT_WRITE) != 0)
-    throw_refused(of_.path_,
-                  fmt::format("there is no memory for pages of this process's own ({}), which it needs where "
-                              "the last transaction is incomplete, or the pool's addresses are taken",
-                              std::strerror(errno)));
-}
-pool_file::private_writing::~private_writing() {
-  if (!of_.may_write()) ::mprotect(of_.base_, of_.mapped_bytes_, PROT_READ);
-}
-
-void pool_file::make_private(const std::vector<page_range>& pages, bool may_be_written) const {
-  for (const page_range& each : pages)
-    if (::mprotect(base_ + each.begin, each.end - each.begin, may_be_written ? PROT_READ | PROT_WRITE : PROT_READ) != 0)
-      throw_refused(path_, fmt::format("there is no memory for pages of this process's own ({}), which it needs where "
-                                       "the last transaction is incomplete",
-                                       std::strerror(errno)));
-}
-
-void pool_file::drop_private(const std::vector<page_range>& pages) const noexcept {
-  for (const page_range& each : pages) ::madvise(base_ + each.begin, each.end - each.begin, MADV_DONTNEED);
 }
 
 }  // namespace situ::detail

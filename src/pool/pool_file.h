@@ -26,6 +26,8 @@ struct pool_area;
 [[noreturn]] void throw_refused(const std::string& path, std::string_view what);
 // out_of_memory: so many bytes more, and errno's value.
 [[noreturn]] void throw_no_room(const std::string& path, int descriptor, std::uint64_t bytes, int reason);
+// Throws bad_file where the system has no random bytes.
+void set_random(void* to, std::size_t bytes);
 
 // Throws bad_file where it has some that this build does not know.
 void check_pool_features(const pool_header& header, const std::string& path);
@@ -148,12 +150,16 @@ class pool_file {
   };
   void make_private(const std::vector<page_range>& pages, bool may_be_written) const;
   void drop_private(const std::vector<page_range>& pages) const noexcept;
+  // Of who reads and may write its own copy: one huge page of it, with what memory holds there, if there is one to be
+  // had and the heap has all of it. at: where a huge page may begin. Pages stay at their addresses.
+  void make_huge(std::byte* at) const noexcept;
 
  private:
   pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);
   [[nodiscard]] pool_company company_for(pool_access access, pool_promise promise) const noexcept;
   void come_in(pool_company as);
   [[noreturn]] void refuse(pool_openers::refusal why) const;
+  [[nodiscard]] pool_medium look_for_medium() const noexcept;
   void map_for_reader(const pool_header& header, std::uint64_t file_bytes);
   void map_area();
   void check_header(const pool_header& header, std::uint64_t file_bytes) const;

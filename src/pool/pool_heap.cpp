@@ -187,7 +187,7 @@ std::uint32_t pool_heap::take_log_run(std::uint64_t chunks) {
   return first;
 }
 
-void pool_heap::free_log_runs() {
+void pool_heap::free_all_log_runs() {
   for (const auto& [first, chunks] : log_runs_) free_.insert(first, chunks);
   log_runs_.clear();
 }
@@ -244,9 +244,9 @@ pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
   return *slabs_[first];
 }
 
-pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
+inline pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
   auto& slabs = partial_[size_class];
-  while (!slabs.empty()) {
+  while (!slabs.empty()) [[likely]] {
     slab* const there = slabs_[slabs.back()].get();
     slab& last = there != nullptr ? *there : load(slabs.back());
     if (last.used != last.blocks) return last;
@@ -256,7 +256,7 @@ pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
   return make_slab(size_class);
 }
 
-void pool_heap::note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index) {
+inline void pool_heap::note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index) {
   if (may_join_) {
     block_ref& last = fresh_.back();
     if (last.first == first && last.index + last.count == index) {
@@ -269,7 +269,7 @@ void pool_heap::note_fresh(std::byte* block, std::size_t bytes, std::uint32_t fi
   may_join_ = true;
 }
 
-std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
+inline std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
   // One of its blocks is free, so the first bit that is not set is a block's: those that stand for none come last.
   std::uint32_t word = from.hint;
   while (from.taken[word] == ~std::uint64_t{0}) ++word;

@@ -129,7 +129,10 @@ class pool_heap {
 
   // Chunks that no run in the file covers, until free_log_runs. Throws out_of_memory.
   [[nodiscard]] std::uint32_t take_log_run(std::uint64_t chunks);
-  void free_log_runs();
+  void free_log_runs() {
+    if (!log_runs_.empty()) [[unlikely]]
+      free_all_log_runs();
+  }
 
   // --- to look at ---
 
@@ -182,6 +185,7 @@ class pool_heap {
     return address(of.first) + sizeof(slab_header) + std::size_t{index} * size_classes[of.size_class].bytes;
   }
   [[nodiscard]] std::uint32_t take_run(std::uint64_t chunks);
+  void free_all_log_runs();
   void lengthen_by(std::uint32_t asked);  // until a run of so many is free
   void make_pages(std::uint32_t first, std::uint32_t chunks);
   [[nodiscard]] slab& load(std::uint32_t first);
@@ -201,6 +205,7 @@ class pool_heap {
   [[nodiscard]] run_entry entry_of(std::uint32_t chunk) const;
   void drop_run(std::uint32_t first);
   void follow_slab(std::uint64_t offset);
+  [[nodiscard]] bool plan_one(const block_ref& blocks, std::vector<heap_word>& words);
   void plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words);
   void look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
                     const std::function<void(void*, std::size_t)>& add) const;

@@ -15,6 +15,8 @@ void pool_heap::plan(std::vector<heap_word>& words) {
   emptied_.clear();
   new_heads_.clear();
   touched_.clear();
+  if (!is_changed()) return;
+  if (going_.empty() && fresh_.size() == 1 && plan_one(fresh_.front(), words)) return;
   for (const block_ref& each : fresh_) {
     if (!each.is_large) {
       touch(each);
@@ -38,6 +40,17 @@ void pool_heap::plan(std::vector<heap_word>& words) {
     plan_slab(*slabs_[first], {touched_.data() + begin, i - begin}, words);
   }
   std::sort(words.begin(), words.end(), [](const heap_word& a, const heap_word& b) { return a.at < b.at; });
+}
+
+// Blocks that lie one behind another, in a slab that is on the map, are all that changes: their words are in order.
+bool pool_heap::plan_one(const block_ref& blocks, std::vector<heap_word>& words) {
+  if (blocks.is_large) return false;
+  const slab& of = *slabs_[blocks.first];
+  if (!of.is_published) return false;
+  slab_header* const header = header_of(of.first);
+  for (std::uint32_t word = blocks.index / 64; word <= (blocks.index + blocks.count - 1) / 64; ++word)
+    words.push_back({&header->live[word], of.taken[word]});
+  return true;
 }
 
 void pool_heap::touch(const block_ref& blocks) {
@@ -143,13 +156,18 @@ bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
     into = block_of(first, 0);
     return offset - into.offset < into.bytes;
   }
+  // Each field by itself: read as a whole, right after, it would wait for the stores of its parts.
   const std::uint32_t first = first_of_[chunk] - 1;
   const std::uint64_t in_run = in_heap - std::uint64_t{first} * chunk_bytes;
   if (in_run < sizeof(slab_header)) return false;
   const unsigned size_class = class_of_slab_[first];
   const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
   if (index >= pool_slab_blocks(size_class, file_.has_checks())) return false;
-  into = block_of(first, static_cast<std::uint32_t>(index));
+  const std::uint64_t bytes = size_classes[size_class].bytes;
+  into.first = first;
+  into.index = static_cast<std::uint32_t>(index);
+  into.offset = file_.heap_offset() + std::uint64_t{first} * chunk_bytes + sizeof(slab_header) + index * bytes;
+  into.bytes = bytes;
   return true;
 }
 

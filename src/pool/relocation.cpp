@@ -25,6 +25,10 @@ void expect_jumps(Values& values, std::size_t count) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
+bool has_pointers(const type_descriptor& type) noexcept {
+  return !type.pointers.empty() || !type.others.empty() || type.kind == object_kind::pointer_block;
+}
+
 }  // namespace
 
 void relocation::move_from(const start& root) {
@@ -46,9 +50,29 @@ std::uint64_t relocation::move_all(const std::vector<start>& roots, std::uint64_
   to_ = to;
   is_flushed_ = true;
   visited_bytes_ = 0;
+  // Behind the heap's last chunk there is no file.
+  pages_.emplace(file_.base() + file_.heap_offset(), file_.end() - file_.heap_offset());
   for (const start& each : roots) note(each);
   move_queued();
+  pages_.reset();
   return visited_bytes_;
+}
+
+// Of a run that is about to be visited. In this process's copy each page is a fault and a copy: where many of a huge
+// page's are wanted, one copy of all of it is cheaper; where few are, it would take memory for nothing.
+void relocation::expect_writes(const pool_heap::place& block) {
+  std::byte* const at = file_.base() + block.offset;
+  if (pages_.has_value()) return pages_->want(at, block.bytes);
+  constexpr std::uint8_t many_runs = 16;  // of 128, when they are of one chunk
+  const auto number_of = [](const std::byte* of) { return reinterpret_cast<std::uintptr_t>(of) / huge_page_bytes; };
+  const std::uintptr_t first = number_of(file_.base());
+  runs_in_.resize(number_of(file_.base() + file_.end() - 1) - first + 1);
+  for (std::uintptr_t page = number_of(at); page <= number_of(at + block.bytes - 1); ++page) {
+    std::uint8_t& runs = runs_in_[page - first];
+    if (runs == many_runs) continue;
+    runs = block.bytes >= huge_page_bytes ? many_runs : static_cast<std::uint8_t>(runs + 1);
+    if (runs == many_runs) file_.make_huge(reinterpret_cast<std::byte*>(page * huge_page_bytes));
+  }
 }
 
 void relocation::make_table() {
@@ -90,13 +114,14 @@ void relocation::refuse(const pool_heap::place& block, std::uint64_t within, std
 }
 
 void relocation::note(const start& target) {
-  waiting_note next{{}, 0, target.type};
+  if (notes_made_ - notes_settled_ == most_notes) settle_note();
+  waiting_note& next = notes_[notes_made_ % most_notes];
   if (!heap_.locate(target.offset, next.block)) return;  // it leads to no object, here as there
   next.within = target.offset - next.block.offset;
-  if (notes_made_ - notes_settled_ == most_notes) settle_note();
+  next.type = target.type;
+  ++notes_made_;
   __builtin_prefetch(&found_as_[blocks_before_[next.block.first] + next.block.index], 1);
   __builtin_prefetch(&to_visit_[next.block.first][next.block.index / 64], 1);
-  notes_[notes_made_++ % most_notes] = next;
 }
 
 void relocation::settle_note() {
@@ -116,6 +141,7 @@ void relocation::settle_note() {
   if (is_queued_[block.first]) return;
   is_queued_[block.first] = true;
   queue_.push_back(block.first);
+  if (has_pointers(type)) expect_writes(block);
 }
 
 void relocation::move_queued() {
@@ -153,7 +179,7 @@ void relocation::visit_block(std::uint32_t first, std::uint32_t index) {
   const type_descriptor& type = *types_[found_as_[blocks_before_[first] + index]];
   if (!heap_.is_live(block)) return;  // what leads here leads to no object
   visited_bytes_ += block.bytes;
-  if (type.pointers.empty() && type.others.empty() && type.kind != object_kind::pointer_block) return;
+  if (!has_pointers(type)) return;
   if (file_.has_checks()) {
     move_checked(block, type);
   } else {

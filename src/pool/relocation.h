@@ -16,6 +16,7 @@
 // pool's.
 #pragma once
 
+#include "pool/page_maker.h"
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
 
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <vector>
 
 namespace situ::detail {
@@ -46,6 +48,7 @@ class relocation {
   std::uint64_t move_all(const std::vector<start>& roots, std::uint64_t to);
 
  private:
+  void expect_writes(const pool_heap::place& block);
   void move_queued();
   void note(const start& target);
   void settle_note();
@@ -85,6 +88,8 @@ class relocation {
   std::size_t notes_settled_ = 0;
   std::uint64_t to_ = 0;
   bool is_flushed_ = false;
+  std::optional<page_maker> pages_;     // while pointers are moved in the file
+  std::vector<std::uint8_t> runs_in_;  // this process's pages: runs that were visited, by huge page, up to many_runs
   std::uint64_t visited_bytes_ = 0;
   std::exception_ptr failure_;
 };

@@ -44,7 +44,7 @@ class undo_log {
   // Reads what the file holds; no entries where it was closed, or its last transaction was complete. Throws bad_file.
   void read();
   [[nodiscard]] bool is_empty() const noexcept { return entries_.empty(); }
-  [[nodiscard]] position here() const noexcept { return here_; }
+  [[nodiscard]] position here() const noexcept { return {at_, end_, entries_.size()}; }
 
   // Keeps a range; it is not where it stays before fence(). Throws out_of_memory.
   void append(std::uint64_t offset, std::uint64_t bytes, pool_step step);
@@ -80,20 +80,25 @@ class undo_log {
     return sequence_ == *file_.at<const std::uint64_t>(pool_sequence_offset);
   }
   void follow() noexcept {
-    sequence_ = *file_.at<const std::uint64_t>(pool_sequence_offset);
+    set_sequence(*file_.at<const std::uint64_t>(pool_sequence_offset));
     begin_anew();
   }
 
  private:
   void read_entries();
   void go_on(std::uint64_t bytes, pool_step step);
-  void write_entry(const log_entry& header, pool_step step);
+  void set_sequence(std::uint64_t word) noexcept {
+    sequence_ = word;
+    entry_check_ = log_entry::begin_check(file_.salt(), word);
+  }
 
   pool_file& file_;
   pool_heap& heap_;
   persistence& way_;
-  std::uint64_t sequence_ = 0;  // the word
-  position here_;
+  std::uint64_t sequence_ = 0;     // the word
+  std::uint64_t entry_check_ = 0;  // the same part of each entry's
+  std::uint64_t at_ = 0;           // in the file, of the next entry
+  std::uint64_t end_ = 0;          // of the part that it lies in
   std::uint64_t part_bytes_ = 0;        // of the last part that was taken
   std::vector<std::uint64_t> entries_;  // where undo entries lie
 };
