@@ -28,10 +28,11 @@ const package& find(const situ::pool& in, std::string_view name) {
   const index& all = index_of(in);
   if (const package* const* found = all.packages.find(name)) return **found;
   const auto behind = all.packages.lower_bound(name);
-  situ::throw_error(situ::errc::bad_argument,
-                    fmt::format("{} has no package '{}'{}; `package_index list {} PREFIX` shows names", in.info().path, name,
-                                behind == all.packages.end() ? "" : fmt::format(", the next one is '{}'", behind.key().view()),
-                                in.info().path));
+  situ::throw_error(
+      situ::errc::bad_argument,
+      fmt::format("{} has no package '{}'{}; `package_index list {} PREFIX` shows names", in.info().path, name,
+                  behind == all.packages.end() ? "" : fmt::format(", the next one is '{}'", behind.key().view()),
+                  in.info().path));
 }
 
 // Calls visit(package) for neighbours, some of them twice.
@@ -82,7 +83,8 @@ void check_direction(const situ::pool& in, const index& all, links package::* th
   std::sort(forward.begin(), forward.end());
   std::sort(turned.begin(), turned.end());
   if (std::adjacent_find(forward.begin(), forward.end()) != forward.end()) inconsistent(in, "a link is there twice");
-  if (forward != turned) inconsistent(in, fmt::format("{} links, and {} that lead back", forward.size(), turned.size()));
+  if (forward != turned)
+    inconsistent(in, fmt::format("{} links, and {} that lead back", forward.size(), turned.size()));
 }
 
 }  // namespace
@@ -90,8 +92,8 @@ void check_direction(const situ::pool& in, const index& all, links package::* th
 description describe(const situ::pool& in, std::string_view name) {
   return in.read([&] {
     const package& it = find(in, name);
-    return description{name_of(it), std::string{it.depends.view()}, std::string{it.provides.view()}, names_of(it.given_by),
-                       names_of(it.needed_by)};
+    return description{name_of(it), std::string{it.depends.view()}, std::string{it.provides.view()},
+                       names_of(it.given_by), names_of(it.needed_by)};
   });
 }
 

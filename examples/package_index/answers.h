@@ -54,8 +54,8 @@ struct census {
 // Also of version 1. cost: a walk through all packages.
 [[nodiscard]] census take_census(const situ::pool& in);
 
-// Throws bad_file where links do not lead back, a count is wrong, or a name is kept that nothing mentions; for tests and
-// `stat --check`. cost: a walk through all links, and sorting those that lead back.
+// Throws bad_file where links do not lead back, a count is wrong, or a name is kept that nothing mentions; for tests
+// and `stat --check`. cost: a walk through all links, and sorting those that lead back.
 void check_links(const situ::pool& in);
 
 }  // namespace package_index

@@ -228,11 +228,13 @@ index& index_of(const situ::pool& in) {
     const bool is_older = has_index<v1::index>(in);
     situ::throw_error(situ::errc::bad_file,
                       fmt::format("{}: its index {}: run `package_index migrate {}`. {}", in.info().path,
-                                  is_older ? "has version 1, and this program needs 2" : "is no version 2, or a migration to it was cut",
+                                  is_older ? "has version 1, and this program needs 2"
+                                           : "is no version 2, or a migration to it was cut",
                                   in.info().path, other.message()));
   }
-  situ::throw_error(situ::errc::bad_file, fmt::format("{} has no index, or its making was cut: run `package_index build {}`",
-                                                      in.info().path, in.info().path));
+  situ::throw_error(situ::errc::bad_file,
+                    fmt::format("{} has no index, or its making was cut: run `package_index build {}`", in.info().path,
+                                in.info().path));
 }
 
 }  // namespace package_index

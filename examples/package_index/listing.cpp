@@ -25,8 +25,8 @@ constexpr std::array<const char*, 7> field_names{"package",     "version", "stat
                                                  "pre-depends", "depends", "provides"};
 
 [[noreturn]] void bad_stanza(const package_rank::stanza& s, const std::string& what) {
-  situ::throw_error(situ::errc::bad_file, fmt::format("the stanza at line {} (package '{}'): {}", s.line,
-                                                      s.values[package_field], what));
+  situ::throw_error(situ::errc::bad_file,
+                    fmt::format("the stanza at line {} (package '{}'): {}", s.line, s.values[package_field], what));
 }
 
 // A field in one line, that names_in will take.
@@ -67,10 +67,11 @@ listing read_listing(const std::string& list) {
   package_rank::about(package_rank::describe_source(list), [&] { reader.finish(); });
   if (list.empty() && !is_archive) package_rank::no_lists_of_apt();
   if (all.empty())
-    situ::throw_error(situ::errc::bad_file,
-                      fmt::format("{} holds no package that is there: pass a list such as `apt-cache dumpavail` writes, "
-                                  "or /var/lib/dpkg/status",
-                                  package_rank::describe_source(list)));
+    situ::throw_error(
+        situ::errc::bad_file,
+        fmt::format("{} holds no package that is there: pass a list such as `apt-cache dumpavail` writes, "
+                    "or /var/lib/dpkg/status",
+                    package_rank::describe_source(list)));
   return all;
 }
 

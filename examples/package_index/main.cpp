@@ -14,8 +14,8 @@
 
 #include <situ/base/error.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cstddef>

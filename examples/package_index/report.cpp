@@ -75,8 +75,9 @@ std::string to_text(const update_counts& done) {
 }
 
 std::string to_json(const update_counts& done, const timing& took) {
-  return finish({{"added", done.added}, {"changed", done.changed}, {"removed", done.removed}, {"unchanged", done.unchanged}},
-                took);
+  return finish(
+      {{"added", done.added}, {"changed", done.changed}, {"removed", done.removed}, {"unchanged", done.unchanged}},
+      took);
 }
 
 std::string to_text(const std::vector<situ::pool_migrated>& done) {
@@ -99,11 +100,12 @@ std::string to_text(const statistics& told) {
       fmt::format("{}: an index of version {}\n", told.pool.path, told.of.version) +
       fmt::format("packages      {}\n", told.of.packages) + fmt::format("other names   {}\n", told.of.names) +
       fmt::format("dependencies  {}\n", told.of.needs) + fmt::format("changes       {}\n", told.of.changes) +
-      fmt::format("bytes         {} in use, of {}\n", told.pool.heap_bytes - told.pool.free_bytes, told.pool.heap_bytes);
+      fmt::format("bytes         {} in use, of {}\n", told.pool.heap_bytes - told.pool.free_bytes,
+                  told.pool.heap_bytes);
   if (!told.found) return text;
-  text += fmt::format("check         {} objects of {} bytes, {} leaked, {} pointers astray, {} damaged\n", told.found->blocks,
-                      told.found->block_bytes, told.found->unreached_blocks, told.found->stray_pointers,
-                      told.found->damage.size());
+  text += fmt::format("check         {} objects of {} bytes, {} leaked, {} pointers astray, {} damaged\n",
+                      told.found->blocks, told.found->block_bytes, told.found->unreached_blocks,
+                      told.found->stray_pointers, told.found->damage.size());
   for (const std::string& each : told.found->damage) text += fmt::format("damaged: {}\n", each);
   for (const std::string& each : told.found->notes) text += fmt::format("note: {}\n", each);
   return text;

@@ -133,12 +133,11 @@ bool is_installed(std::string_view status) noexcept {
 installed_packages read_installed(std::string_view status, std::string_view automatic) {
   installed_packages result;
   std::vector<std::string> essential;
-  control_reader status_reader{
-      {"package", "status", "essential"}, [&](const stanza& s) {
-        if (!is_installed(s.values[1])) return;
-        result.names.push_back(s.values[0]);
-        if (s.values[2] == "yes") essential.push_back(s.values[0]);
-      }};
+  control_reader status_reader{{"package", "status", "essential"}, [&](const stanza& s) {
+                                 if (!is_installed(s.values[1])) return;
+                                 result.names.push_back(s.values[0]);
+                                 if (s.values[2] == "yes") essential.push_back(s.values[0]);
+                               }};
   status_reader.feed(status);
   status_reader.finish();
   sort_unique(result.names);
