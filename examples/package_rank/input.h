@@ -23,7 +23,6 @@ struct input_options {
 // Reads the whole list. Throws situ::error (bad_file) that says what to do: where apt has no lists, where the file
 // cannot be read or is no package list, where it holds no package.
 [[nodiscard]] package_graph read_packages(const input_options& options);
-[[nodiscard]] std::string describe_source(const input_options& options);
 
 // Which packages a search may use and end at; see `mark`.
 struct installation {

@@ -10,6 +10,7 @@
 // collectives add up. docs/results/package_rank.md explains how; placed_graph.h, placed_ranks.h and placed_search.h are
 // the parts worth reading.
 #include "input.h"
+#include "package_source.h"
 #include "placed_graph.h"
 #include "placed_ranks.h"
 #include "placed_search.h"
@@ -146,7 +147,7 @@ class job {
 
   void describe_input() {
     const source& s = *source_;
-    report_.source = describe_source(options_.input);
+    report_.source = describe_source(options_.input.list);
     report_.packages = s.packages.names.size();
     report_.edges = s.packages.dependencies.edge_count();
     report_.virtual_names = s.packages.virtual_names;

@@ -125,18 +125,19 @@ package_graph package_list::finish() {
   return result;
 }
 
+bool is_installed(std::string_view status) noexcept {
+  const std::string_view state = status.substr(status.rfind(' ') + 1);
+  return !state.empty() && state != "not-installed" && state != "config-files" && state != "half-installed";
+}
+
 installed_packages read_installed(std::string_view status, std::string_view automatic) {
   installed_packages result;
   std::vector<std::string> essential;
-  control_reader status_reader{
-      {"package", "status", "essential"}, [&](const stanza& s) {
-        // "want flag state": what awaits configuration or triggers is there; of config-files nothing else is left.
-        const std::string_view status_value = s.values[1];
-        const std::string_view state = status_value.substr(status_value.rfind(' ') + 1);
-        if (state.empty() || state == "not-installed" || state == "config-files" || state == "half-installed") return;
-        result.names.push_back(s.values[0]);
-        if (s.values[2] == "yes") essential.push_back(s.values[0]);
-      }};
+  control_reader status_reader{{"package", "status", "essential"}, [&](const stanza& s) {
+                                 if (!is_installed(s.values[1])) return;
+                                 result.names.push_back(s.values[0]);
+                                 if (s.values[2] == "yes") essential.push_back(s.values[0]);
+                               }};
   status_reader.feed(status);
   status_reader.finish();
   sort_unique(result.names);

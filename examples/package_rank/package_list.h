@@ -68,6 +68,10 @@ class package_list {
   std::size_t with_filename_ = 0;
 };
 
+// Whether a stanza with this Status field, "want flag state", is of a package that is there: what awaits configuration
+// or triggers is, of config-files nothing else is left.
+[[nodiscard]] bool is_installed(std::string_view status) noexcept;
+
 // What is installed on a machine, and what of it is there for its own sake: because somebody asked for it, or as an
 // essential part of the system.
 struct installed_packages {
