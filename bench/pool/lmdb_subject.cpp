@@ -116,7 +116,7 @@ outcome map_mixed(const order& what) {
   }
   thread_local MDB_txn* reading = nullptr;
   return time_mixed(
-      keys, what.size,
+      keys,
       [&](std::uint64_t key) {
         if (reading == nullptr) {
           reading = in.begin_reading();

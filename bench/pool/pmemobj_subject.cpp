@@ -193,7 +193,7 @@ outcome map_mixed(const order& what) {
   static std::array<lock, 256> locks;
   const auto lock_of = [](std::uint64_t key) -> std::shared_mutex& { return locks[mix(key) % locks.size()].mutex; };
   return time_mixed(
-      in.top()->bucket_count, what.size,
+      in.top()->bucket_count,
       [&](std::uint64_t key) {
         const std::shared_lock guard{lock_of(key)};
         return find(in, key)->value;

@@ -126,6 +126,7 @@ bool any_is_wanted(const std::vector<std::string>& names) {
 
 // --- the cases ---
 
+// small_batched: each beside the only other that makes this promise.
 void measure_small(std::size_t process_size, std::size_t machine_size, int times) {
   if (is_wanted("small_process")) {
     const turns all = take_turns({"small_process"}, {pmemobj, lmdb, sqlite, own}, process_size, times);
@@ -134,6 +135,10 @@ void measure_small(std::size_t process_size, std::size_t machine_size, int times
   if (is_wanted("small_machine")) {
     const turns all = take_turns({"small_machine"}, {raw, pmemobj, lmdb, sqlite, own}, machine_size, times);
     print_beside("small_machine", all.results[0], fastest(all.results[0], {raw.name}));
+  }
+  if (is_wanted("small_batched")) {
+    const turns all = take_turns({"small_batched"}, {sqlite, own}, process_size, times);
+    print_beside("small_batched", all.results[0], fastest(all.results[0], {sqlite.name}));
   }
 }
 
@@ -147,12 +152,13 @@ void measure_publish(const char* name, std::size_t size, int times) {
   print_beside(name, {{"situ_beside_boost", got.back().ns}}, fastest(got, {"boost"}));
 }
 
-void measure_graph(std::size_t size, int times) {
-  const std::vector<std::string> names{"graph_store", "graph_open"};
+// Cases of which the second goes on with the files of the first, beside the fastest of the rivals.
+void measure_chain(const std::vector<std::string>& names, std::initializer_list<subject> subjects,
+                   std::initializer_list<std::string_view> rivals, std::size_t size, int times) {
   if (!any_is_wanted(names)) return;
-  const turns all = take_turns(names, {cereal_file, own}, size, times);
+  const turns all = take_turns(names, subjects, size, times);
   for (std::size_t c = 0; c < names.size(); ++c)
-    if (is_wanted(names[c].c_str())) print_beside(names[c], all.results[c], fastest(all.results[c], {"cereal"}));
+    if (is_wanted(names[c].c_str())) print_beside(names[c], all.results[c], fastest(all.results[c], rivals));
 }
 
 // One object after the other in an order that no prefetcher knows.
@@ -252,7 +258,9 @@ int main(int argc, char** argv) {
   const int times = quick ? 1 : 5;
   measure_small(quick ? 10'000 : 1'000'000, quick ? 20 : 1'000, times);
   for (const char* name : {"publish_1", "publish_1000"}) measure_publish(name, quick ? 10'000 : 1'000'000, times);
-  measure_graph(quick ? 10'000 : 1'000'000, times);
+  measure_chain({"graph_store", "graph_open"}, {cereal_file, own}, {"cereal"}, quick ? 10'000 : 1'000'000, times);
+  measure_chain({"map_insert", "map_mixed"}, {pmemobj, lmdb, own}, {"pmemobj", "lmdb"}, quick ? 10'000 : 1'000'000,
+                times);
   measure_read(quick ? 10'000 : 1'000'000, times);
   measure_reopen((quick ? std::size_t{16} << 20 : std::size_t{4} << 30), quick ? 1 : 3);
   print_end();
