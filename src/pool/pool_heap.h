@@ -64,7 +64,8 @@ class pool_heap {
  public:
   explicit pool_heap(pool_file& file) noexcept : file_{file} {}
 
-  // Reads the map, whatever was read before. Throws bad_file.
+  // Reads the map, whatever was read before; who neither writes nor lies at other addresses only looks whether it is
+  // sound, and may then only `look` and count. Throws bad_file.
   void read();
   // Others have changed these words of the file, and may have made the heap longer, to file_.chunks(): takes over what
   // they hold now. No transaction may be under way. Throws bad_file; then it must be read anew.
