@@ -132,11 +132,13 @@ namespace detail {
 
 class open_pool;
 class pool_sharing;
+struct pool_slot;
 
 // A read section of a thread, among those that it is in.
 struct pool_section {
   const pool_sharing* of = nullptr;  // null where it is within another one, or a transaction
   pool_section* outer = nullptr;
+  pool_slot* slot = nullptr;  // where it is counted
 };
 struct pool_migration_step;
 
