@@ -206,30 +206,39 @@ void measure_read(std::size_t size, int times) {
   fs::remove(folder / "read");
 }
 
-// `made` of them: times for so many bytes, turned into those for a GiB.
+// Times for so many bytes, turned into those for a GiB.
 void measure_reopen(std::size_t bytes, int times) {
   const std::vector<std::string> names{"reopen_free", "reopen"};
   if (!any_is_wanted(names)) return;
   const double gib = static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << 30);
   (void)run(own, "reopen_make", bytes);
-  samples at_once{own.name}, disk{"disk"}, cold{"cold"}, taken{"addresses_taken"};
-  for (int i = 0; i < times; ++i) {
-    const outcome there = run(own, "reopen_free", bytes);
-    at_once.ns.push_back(there.ns);
-    if (!is_wanted("reopen")) continue;
-    const outcome moved = run(own, "reopen_taken", bytes);
-    taken.ns.push_back(moved.ns / gib);
-    disk.ns.push_back(run(own, "read_disk", bytes).ns / gib);
-    const outcome read = run(own, "reopen_cold", bytes);
-    cold.ns.push_back(read.ns / gib);
-    if (moved.check != there.check || read.check != there.check) {
+  std::optional<std::uint64_t> right;
+  const auto sample = [&](samples& into, const char* what, double of) {
+    const outcome got = run(own, what, bytes);
+    into.ns.push_back(got.ns / of);
+    if (right.value_or(got.check) != got.check) {
       std::fprintf(stderr, "situ_bench_pool: a pool that was opened again holds something else\n");
       std::exit(1);
     }
+    right = got.check;
+  };
+  samples to_read{own.name}, to_write{"to_write"};
+  samples disk{"disk"}, cold{"cold"}, by_faults{"cold_by_faults"}, taken{"addresses_taken"};
+  for (int i = 0; i < times; ++i) {
+    if (is_wanted("reopen_free")) {
+      sample(to_read, "reopen_free", 1);
+      sample(to_write, "reopen_to_write", 1);
+    }
+    if (is_wanted("reopen")) {
+      sample(taken, "reopen_taken", gib);
+      disk.ns.push_back(run(own, "read_disk", bytes).ns / gib);
+      sample(cold, "reopen_cold", gib);
+      sample(by_faults, "reopen_by_faults", gib);
+    }
   }
   fs::remove_all(folder / own.name);
-  if (is_wanted("reopen_free")) print_beside("reopen_free", {at_once}, {});
-  if (is_wanted("reopen")) print("reopen", {disk, cold, taken});
+  if (is_wanted("reopen_free")) print("reopen_free", {to_read, to_write});
+  if (is_wanted("reopen")) print("reopen", {disk, cold, by_faults, taken});
 }
 
 // The launcher binds a place to a core; its threads, and the programs that it starts, are to have all of them.
@@ -262,6 +271,6 @@ int main(int argc, char** argv) {
   measure_chain({"map_insert", "map_mixed"}, {pmemobj, lmdb, own}, {"pmemobj", "lmdb"}, quick ? 10'000 : 1'000'000,
                 times);
   measure_read(quick ? 10'000 : 1'000'000, times);
-  measure_reopen((quick ? std::size_t{16} << 20 : std::size_t{4} << 30), quick ? 1 : 3);
+  measure_reopen((quick ? std::size_t{16} << 20 : std::size_t{4} << 30), times);
   print_end();
 }

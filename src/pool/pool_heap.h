@@ -129,6 +129,8 @@ class pool_heap {
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
   // Of the file, its first so many chunks; needs no transaction under way. Adds to damage what is not sound.
   void look(pool_findings& into, std::uint32_t chunks, const std::function<void(void*, std::size_t)>* visit) const;
+  // Behind the last run of the file there are none but free ones.
+  [[nodiscard]] std::uint64_t used_chunks() const noexcept;
   // That no run of the file has, of its first so many.
   [[nodiscard]] std::uint64_t count_free(std::uint32_t chunks) const noexcept;
 

@@ -190,6 +190,9 @@ struct pool_opening {
   // when it is opened for writing and nobody else has it; without them it is refused. A crash meanwhile leaves a pool
   // that the next such opening completes. Moved are pointers that are reached from roots by declared fields.
   std::vector<detail::pool_type> types;
+  // Brings all objects from the disk into memory meanwhile, in the order in which they lie: for who is about to look at
+  // most of a pool that memory has room for, and whose pages are not there. cost: a thread, until all is read.
+  bool read_ahead = false;
 };
 
 // Changes to a pool that are done all or not at all. It begins when it is constructed, and waits for the one of another

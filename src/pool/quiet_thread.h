@@ -1,0 +1,27 @@
+// Threads of a pool's own: signals are for the program's.
+#pragma once
+
+#include <signal.h>
+
+#include <thread>
+#include <utility>
+
+namespace situ::detail {
+
+// Runs body(const std::stop_token&). Throws std::system_error where there is no thread to be had.
+template <class Body>
+[[nodiscard]] std::jthread start_quiet_thread(Body body) {
+  struct quiet {
+    sigset_t before{};
+    quiet() {
+      sigset_t all;
+      ::sigfillset(&all);
+      ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~quiet() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  };
+  const quiet inherited;
+  return std::jthread{std::move(body)};
+}
+
+}  // namespace situ::detail
