@@ -170,7 +170,10 @@ void pool_sharing::claim() {
     slot_ = &area_->slots[i];
     return;
   }
-  throw_refused(path_, fmt::format("is in use by {} processes, the most that can share it", pool_slot_count));
+  throw_refused(path_,
+                fmt::format("is in use by so many processes, and threads of them, that all its {} slots are taken; "
+                            "close it in some of them",
+                            pool_slot_count));
 }
 
 // --- who lives ---
