@@ -268,7 +268,7 @@ int main(int argc, char** argv) {
   measure_small(quick ? 10'000 : 1'000'000, quick ? 20 : 1'000, times);
   for (const char* name : {"publish_1", "publish_1000"}) measure_publish(name, quick ? 10'000 : 1'000'000, times);
   measure_chain({"graph_store", "graph_open"}, {cereal_file, own}, {"cereal"}, quick ? 10'000 : 1'000'000, times);
-  measure_chain({"map_insert", "map_mixed"}, {pmemobj, lmdb, own}, {"pmemobj", "lmdb"}, quick ? 10'000 : 1'000'000,
+  measure_chain({"hash_insert", "hash_mixed"}, {pmemobj, lmdb, own}, {"pmemobj", "lmdb"}, quick ? 10'000 : 1'000'000,
                 times);
   measure_read(quick ? 10'000 : 1'000'000, times);
   measure_reopen((quick ? std::size_t{16} << 20 : std::size_t{4} << 30), times);

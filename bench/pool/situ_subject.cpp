@@ -101,7 +101,7 @@ outcome open(const order& what) {
 
 // --- a map ---
 
-outcome map_insert(const order& what) {
+outcome hash_insert(const order& what) {
   situ::pool pool = make(what, "map");
   table* all = nullptr;
   pool.transact([&](situ::transaction& t) { t.set_root("map", all = t.make<table>()); });
@@ -119,7 +119,7 @@ outcome map_insert(const order& what) {
       });
 }
 
-outcome map_mixed(const order& what) {
+outcome hash_mixed(const order& what) {
   situ::pool pool = situ::pool::open(what.file("map"));
   table* const all = pool.root<table>("map");
   return time_mixed(
@@ -140,8 +140,8 @@ outcome run(const order& what) {
   if (what.what.starts_with("publish_")) return publish(what);
   if (what.what == "graph_store") return store(what);
   if (what.what == "graph_open") return open(what);
-  if (what.what == "map_insert") return map_insert(what);
-  if (what.what == "map_mixed") return map_mixed(what);
+  if (what.what == "hash_insert") return hash_insert(what);
+  if (what.what == "hash_mixed") return hash_mixed(what);
   if (what.what == "reopen_make") return make_large_pool(what);
   if (what.what == "reopen_free") return reopen_free(what);
   if (what.what == "reopen_to_write") return reopen_to_write(what);

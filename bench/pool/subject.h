@@ -7,8 +7,8 @@
 //   publish_1, publish_1000        SIZE objects of 32 B are made and linked to a list, so many a transaction
 //   graph_store                    a graph of SIZE objects in memory is stored
 //   graph_open                     what graph_store has left is opened, and walked
-//   map_insert                     SIZE keys to a map, 1000 a transaction; the map stays
-//   map_mixed                      that map's SIZE keys are read; then two threads do 4 SIZE operations, which are
+//   hash_insert                     SIZE keys to a map, 1000 a transaction; the map stays
+//   hash_mixed                      that map's SIZE keys are read; then two threads do 4 SIZE operations, which are
 //                                  timed: nine reads, each of a key, then a write, and so on
 #pragma once
 
