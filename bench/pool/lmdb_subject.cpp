@@ -78,7 +78,7 @@ outcome small(const order& what) {
       });
 }
 
-outcome map_insert(const order& what) {
+outcome hash_insert(const order& what) {
   const file in{what, "map"};
   return time_publishing(
       what.size, 1000,
@@ -104,7 +104,7 @@ outcome map_insert(const order& what) {
 }
 
 // A reader's transaction is kept and renewed, LMDB's cheapest.
-outcome map_mixed(const order& what) {
+outcome hash_mixed(const order& what) {
   const file in{what, "map"};
   std::size_t keys = 0;
   {
@@ -116,7 +116,7 @@ outcome map_mixed(const order& what) {
   }
   thread_local MDB_txn* reading = nullptr;
   return time_mixed(
-      keys, what.size,
+      keys,
       [&](std::uint64_t key) {
         if (reading == nullptr) {
           reading = in.begin_reading();
@@ -135,8 +135,8 @@ outcome map_mixed(const order& what) {
 
 outcome run(const order& what) {
   if (what.what.starts_with("small_")) return small(what);
-  if (what.what == "map_insert") return map_insert(what);
-  if (what.what == "map_mixed") return map_mixed(what);
+  if (what.what == "hash_insert") return hash_insert(what);
+  if (what.what == "hash_mixed") return hash_mixed(what);
   fail("no case " + what.what);
 }
 

@@ -150,7 +150,7 @@ entry* find(const file& in, std::uint64_t key) {
   return nullptr;
 }
 
-outcome map_insert(const order& what) {
+outcome hash_insert(const order& what) {
   const file in{what, "map", bytes_for(what.size)};
   const std::uint64_t flags = in.make_class(sizeof(entry) + 8);
   transact(in, [&] {
@@ -185,7 +185,7 @@ outcome map_insert(const order& what) {
       });
 }
 
-outcome map_mixed(const order& what) {
+outcome hash_mixed(const order& what) {
   const file in{what, "map", 0};
   struct alignas(128) lock {
     std::shared_mutex mutex;
@@ -193,7 +193,7 @@ outcome map_mixed(const order& what) {
   static std::array<lock, 256> locks;
   const auto lock_of = [](std::uint64_t key) -> std::shared_mutex& { return locks[mix(key) % locks.size()].mutex; };
   return time_mixed(
-      in.top()->bucket_count, what.size,
+      in.top()->bucket_count,
       [&](std::uint64_t key) {
         const std::shared_lock guard{lock_of(key)};
         return find(in, key)->value;
@@ -214,8 +214,8 @@ outcome run(const order& what) {
     const char* const actions = std::getenv("SITU_BENCH_FORM");
     return actions != nullptr && std::string_view{actions} == "actions" ? publish_actions(what) : publish(what);
   }
-  if (what.what == "map_insert") return map_insert(what);
-  if (what.what == "map_mixed") return map_mixed(what);
+  if (what.what == "hash_insert") return hash_insert(what);
+  if (what.what == "hash_mixed") return hash_mixed(what);
   fail("no case " + what.what);
 }
 

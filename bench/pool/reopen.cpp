@@ -75,6 +75,24 @@ void warm(const std::string& path) {
   while (::read(file.number(), buffer.data(), buffer.size()) > 0) {}
 }
 
+outcome open_warm(const order& what, situ::pool_access access) {
+  warm(large_file(what));
+  const double begin = now_ns();
+  const situ::pool pool = situ::pool::open(large_file(what), access);
+  const lists* const all = pool.root<lists>("lists");
+  const double ns = now_ns() - begin;
+  return {ns, sum_of(*all)};
+}
+
+outcome open_cold(const order& what, bool read_ahead) {
+  make_cold(large_file(what));
+  const double begin = now_ns();
+  const situ::pool pool =
+      situ::pool::open(large_file(what), {.access = situ::pool_access::read, .read_ahead = read_ahead});
+  const std::uint64_t sum = sum_of(*pool.root<lists>("lists"));
+  return {now_ns() - begin, sum};
+}
+
 }  // namespace
 
 outcome make_large_pool(const order& what) {
@@ -97,15 +115,6 @@ outcome make_large_pool(const order& what) {
   return {now_ns() - begin, what.size / sizeof(item)};
 }
 
-outcome reopen_free(const order& what) {
-  warm(large_file(what));
-  const double begin = now_ns();
-  const situ::pool pool = situ::pool::open(large_file(what), situ::pool_access::read);
-  const lists* const all = pool.root<lists>("lists");
-  const double ns = now_ns() - begin;
-  return {ns, sum_of(*all)};
-}
-
 outcome reopen_taken(const order& what) {
   warm(large_file(what));
   const std::uintptr_t base = situ::pool::open(large_file(what), situ::pool_access::read).info().base;
@@ -120,13 +129,11 @@ outcome reopen_taken(const order& what) {
   return {ns, sum_of(*all)};
 }
 
-outcome reopen_cold(const order& what) {
-  make_cold(large_file(what));
-  const double begin = now_ns();
-  const situ::pool pool = situ::pool::open(large_file(what), situ::pool_access::read);
-  const std::uint64_t sum = sum_of(*pool.root<lists>("lists"));
-  return {now_ns() - begin, sum};
-}
+outcome reopen_free(const order& what) { return open_warm(what, situ::pool_access::read); }
+outcome reopen_to_write(const order& what) { return open_warm(what, situ::pool_access::write); }
+
+outcome reopen_cold(const order& what) { return open_cold(what, true); }
+outcome reopen_by_faults(const order& what) { return open_cold(what, false); }
 
 outcome read_disk(const order& what) {
   make_cold(large_file(what));

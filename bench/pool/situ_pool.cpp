@@ -126,6 +126,7 @@ bool any_is_wanted(const std::vector<std::string>& names) {
 
 // --- the cases ---
 
+// small_batched: each beside the only other that makes this promise.
 void measure_small(std::size_t process_size, std::size_t machine_size, int times) {
   if (is_wanted("small_process")) {
     const turns all = take_turns({"small_process"}, {pmemobj, lmdb, sqlite, own}, process_size, times);
@@ -134,6 +135,10 @@ void measure_small(std::size_t process_size, std::size_t machine_size, int times
   if (is_wanted("small_machine")) {
     const turns all = take_turns({"small_machine"}, {raw, pmemobj, lmdb, sqlite, own}, machine_size, times);
     print_beside("small_machine", all.results[0], fastest(all.results[0], {raw.name}));
+  }
+  if (is_wanted("small_batched")) {
+    const turns all = take_turns({"small_batched"}, {sqlite, own}, process_size, times);
+    print_beside("small_batched", all.results[0], fastest(all.results[0], {sqlite.name}));
   }
 }
 
@@ -147,12 +152,13 @@ void measure_publish(const char* name, std::size_t size, int times) {
   print_beside(name, {{"situ_beside_boost", got.back().ns}}, fastest(got, {"boost"}));
 }
 
-void measure_graph(std::size_t size, int times) {
-  const std::vector<std::string> names{"graph_store", "graph_open"};
+// Cases of which the second goes on with the files of the first, beside the fastest of the rivals.
+void measure_chain(const std::vector<std::string>& names, std::initializer_list<subject> subjects,
+                   std::initializer_list<std::string_view> rivals, std::size_t size, int times) {
   if (!any_is_wanted(names)) return;
-  const turns all = take_turns(names, {cereal_file, own}, size, times);
+  const turns all = take_turns(names, subjects, size, times);
   for (std::size_t c = 0; c < names.size(); ++c)
-    if (is_wanted(names[c].c_str())) print_beside(names[c], all.results[c], fastest(all.results[c], {"cereal"}));
+    if (is_wanted(names[c].c_str())) print_beside(names[c], all.results[c], fastest(all.results[c], rivals));
 }
 
 // One object after the other in an order that no prefetcher knows.
@@ -200,30 +206,39 @@ void measure_read(std::size_t size, int times) {
   fs::remove(folder / "read");
 }
 
-// `made` of them: times for so many bytes, turned into those for a GiB.
+// Times for so many bytes, turned into those for a GiB.
 void measure_reopen(std::size_t bytes, int times) {
   const std::vector<std::string> names{"reopen_free", "reopen"};
   if (!any_is_wanted(names)) return;
   const double gib = static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << 30);
   (void)run(own, "reopen_make", bytes);
-  samples at_once{own.name}, disk{"disk"}, cold{"cold"}, taken{"addresses_taken"};
-  for (int i = 0; i < times; ++i) {
-    const outcome there = run(own, "reopen_free", bytes);
-    at_once.ns.push_back(there.ns);
-    if (!is_wanted("reopen")) continue;
-    const outcome moved = run(own, "reopen_taken", bytes);
-    taken.ns.push_back(moved.ns / gib);
-    disk.ns.push_back(run(own, "read_disk", bytes).ns / gib);
-    const outcome read = run(own, "reopen_cold", bytes);
-    cold.ns.push_back(read.ns / gib);
-    if (moved.check != there.check || read.check != there.check) {
+  std::optional<std::uint64_t> right;
+  const auto sample = [&](samples& into, const char* what, double of) {
+    const outcome got = run(own, what, bytes);
+    into.ns.push_back(got.ns / of);
+    if (right.value_or(got.check) != got.check) {
       std::fprintf(stderr, "situ_bench_pool: a pool that was opened again holds something else\n");
       std::exit(1);
     }
+    right = got.check;
+  };
+  samples to_read{own.name}, to_write{"to_write"};
+  samples disk{"disk"}, cold{"cold"}, by_faults{"cold_by_faults"}, taken{"addresses_taken"};
+  for (int i = 0; i < times; ++i) {
+    if (is_wanted("reopen_free")) {
+      sample(to_read, "reopen_free", 1);
+      sample(to_write, "reopen_to_write", 1);
+    }
+    if (is_wanted("reopen")) {
+      sample(taken, "reopen_taken", gib);
+      disk.ns.push_back(run(own, "read_disk", bytes).ns / gib);
+      sample(cold, "reopen_cold", gib);
+      sample(by_faults, "reopen_by_faults", gib);
+    }
   }
   fs::remove_all(folder / own.name);
-  if (is_wanted("reopen_free")) print_beside("reopen_free", {at_once}, {});
-  if (is_wanted("reopen")) print("reopen", {disk, cold, taken});
+  if (is_wanted("reopen_free")) print("reopen_free", {to_read, to_write});
+  if (is_wanted("reopen")) print("reopen", {disk, cold, by_faults, taken});
 }
 
 // The launcher binds a place to a core; its threads, and the programs that it starts, are to have all of them.
@@ -252,8 +267,10 @@ int main(int argc, char** argv) {
   const int times = quick ? 1 : 5;
   measure_small(quick ? 10'000 : 1'000'000, quick ? 20 : 1'000, times);
   for (const char* name : {"publish_1", "publish_1000"}) measure_publish(name, quick ? 10'000 : 1'000'000, times);
-  measure_graph(quick ? 10'000 : 1'000'000, times);
+  measure_chain({"graph_store", "graph_open"}, {cereal_file, own}, {"cereal"}, quick ? 10'000 : 1'000'000, times);
+  measure_chain({"hash_insert", "hash_mixed"}, {pmemobj, lmdb, own}, {"pmemobj", "lmdb"}, quick ? 10'000 : 1'000'000,
+                times);
   measure_read(quick ? 10'000 : 1'000'000, times);
-  measure_reopen((quick ? std::size_t{16} << 20 : std::size_t{4} << 30), quick ? 1 : 3);
+  measure_reopen((quick ? std::size_t{16} << 20 : std::size_t{4} << 30), times);
   print_end();
 }

@@ -3,8 +3,7 @@
 #include "subject.h"
 
 #include <situ/pool/pool.h>
-
-#include <unordered_map>
+#include <situ/pool/pool_map.h>
 
 namespace {
 using namespace pool_bench;
@@ -25,10 +24,19 @@ struct graph_node {
   graph_node *left, *right, *other;
 };
 
+using map = situ::pool_map<std::uint64_t, std::uint64_t>;
+struct table {
+  map entries;
+};
+
+situ::pool_promise promise_of(const order& what) {
+  if (what.what == "small_machine") return situ::pool_promise::machine;
+  if (what.what == "small_batched") return situ::pool_promise::batched;
+  return situ::pool_promise::process;
+}
+
 situ::pool make(const order& what, const char* name) {
-  const bool is_durable = what.what == "small_machine";
-  return situ::pool::create(what.file(name),
-                            {.promise = is_durable ? situ::pool_promise::machine : situ::pool_promise::process});
+  return situ::pool::create(what.file(name), {.promise = promise_of(what)});
 }
 
 outcome small(const order& what) {
@@ -79,24 +87,7 @@ outcome store(const order& what) {
   const double begin = now_ns();
   {
     situ::pool pool = make(what, "graph");
-    pool.transact([&](situ::transaction& t) {
-      std::unordered_map<const graph_node*, graph_node*> copies;
-      std::vector<graph_node*> left;
-      const auto copy_of = [&](const graph_node* from) -> graph_node* {
-        if (from == nullptr) return nullptr;
-        const auto [there, is_new] = copies.emplace(from, nullptr);
-        if (is_new) left.push_back(there->second = t.make<graph_node>(*from));
-        return there->second;
-      };
-      t.set_root("graph", copy_of(nodes.data()));
-      while (!left.empty()) {
-        graph_node* const at = left.back();
-        left.pop_back();
-        at->left = copy_of(at->left);
-        at->right = copy_of(at->right);
-        at->other = copy_of(at->other);
-      }
-    });
+    pool.persist("graph", nodes.front());
   }
   return {(now_ns() - begin) / static_cast<double>(what.size), sum_of_graph(nodes.data())};
 }
@@ -108,15 +99,55 @@ outcome open(const order& what) {
   return {(now_ns() - begin) / static_cast<double>(what.size), sum};
 }
 
+// --- a map ---
+
+outcome hash_insert(const order& what) {
+  situ::pool pool = make(what, "map");
+  table* all = nullptr;
+  pool.transact([&](situ::transaction& t) { t.set_root("map", all = t.make<table>()); });
+  return time_publishing(
+      what.size, 1000,
+      [&](std::size_t first, std::size_t last) {
+        situ::transaction t{pool};
+        for (std::size_t i = first; i < last; ++i) all->entries.set(t, key_of(i), value_of(i));
+        t.commit();
+      },
+      [&] {
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < what.size; ++i) sum += *all->entries.find(key_of(i));
+        return sum;
+      });
+}
+
+outcome hash_mixed(const order& what) {
+  situ::pool pool = situ::pool::open(what.file("map"));
+  table* const all = pool.root<table>("map");
+  return time_mixed(
+      all->entries.size(),
+      [&](std::uint64_t key) {
+        const situ::read_section within{pool};
+        return *all->entries.find(key);
+      },
+      [&](std::uint64_t key, std::uint64_t value) {
+        situ::transaction t{pool};
+        all->entries.set(t, key, value);
+        t.commit();
+      });
+}
+
 outcome run(const order& what) {
   if (what.what.starts_with("small_")) return small(what);
   if (what.what.starts_with("publish_")) return publish(what);
   if (what.what == "graph_store") return store(what);
   if (what.what == "graph_open") return open(what);
+  if (what.what == "hash_insert") return hash_insert(what);
+  if (what.what == "hash_mixed") return hash_mixed(what);
   if (what.what == "reopen_make") return make_large_pool(what);
   if (what.what == "reopen_free") return reopen_free(what);
+  if (what.what == "reopen_to_write") return reopen_to_write(what);
   if (what.what == "reopen_taken") return reopen_taken(what);
   if (what.what == "reopen_cold") return reopen_cold(what);
+  if (what.what == "reopen_by_faults") return reopen_by_faults(what);
   if (what.what == "read_disk") return read_disk(what);
   fail("no case " + what.what);
 }

@@ -1,5 +1,6 @@
 // SQLite with a write-ahead log, statements prepared, the file its own (locking_mode EXCLUSIVE, its fastest):
-// synchronous OFF where the process's end is to be survived, FULL where the machine's is.
+// synchronous OFF where the process's end is to be survived, FULL where the machine's is, NORMAL where the machine may
+// take back the last transactions, whole ones.
 #include "subject.h"
 
 #include <sqlite3.h>
@@ -14,7 +15,9 @@ class file {
   file(const order& what, const char* name) {
     if (sqlite3_open(what.file(name).c_str(), &base_) != SQLITE_OK) fail_library();
     execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL");
-    execute(what.what == "small_machine" ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=OFF");
+    execute(what.what == "small_machine"   ? "PRAGMA synchronous=FULL"
+            : what.what == "small_batched" ? "PRAGMA synchronous=NORMAL"
+                                           : "PRAGMA synchronous=OFF");
     execute("CREATE TABLE IF NOT EXISTS records (k INTEGER PRIMARY KEY, v BLOB)");
     put_ = prepare("INSERT OR REPLACE INTO records VALUES (?, ?)");
     update_ = prepare("UPDATE records SET v = ?2 WHERE k = ?1");

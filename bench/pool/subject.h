@@ -2,12 +2,14 @@
 // one operation in nanoseconds and a number that all subjects of the case must agree on; it keeps its files in the
 // folder, where the next case of the same subject may look for them.
 //
-//   small_process, small_machine   SIZE transactions, each writes 64 B of one of 1024 records
+//   small_process, small_machine, small_batched
+//                                  SIZE transactions, each writes 64 B of one of 1024 records
 //   publish_1, publish_1000        SIZE objects of 32 B are made and linked to a list, so many a transaction
 //   graph_store                    a graph of SIZE objects in memory is stored
 //   graph_open                     what graph_store has left is opened, and walked
-//   map_insert                     SIZE keys to a map, 1000 a transaction; the map stays
-//   map_mixed                      SIZE operations by two threads on that map: nine reads, then a write
+//   hash_insert                     SIZE keys to a map, 1000 a transaction; the map stays
+//   hash_mixed                      that map's SIZE keys are read; then two threads do 4 SIZE operations, which are
+//                                  timed: nine reads, each of a key, then a write, and so on
 #pragma once
 
 #include <chrono>
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -101,7 +104,10 @@ std::uint64_t sum_of_graph(const Node* root) {
 // read(key): its value. write(key, value): one transaction. Each thread has keys of its own to write, so that the
 // result is the same in any order.
 template <class Read, class Write>
-outcome time_mixed(std::size_t keys, std::size_t count, Read read, Write write) {
+outcome time_mixed(std::size_t keys, Read read, Write write) {
+  const std::size_t count = 4 * keys;
+  for (std::size_t i = 0; i < keys; ++i)  // warm
+    if (read(key_of(i)) == 0) throw std::runtime_error{"a key has no value"};
   std::uint64_t sums[2] = {};
   std::exception_ptr failed[2];
   const auto body = [&](std::size_t which) {

@@ -172,6 +172,14 @@ constexpr limit limits[] = {
     {"gups", "", "misses of the table, and of the batches"},
     {"sort", "", "a copy, a transfer and a merge of the numbers, together a tenth of the whole"},
     {"uts", "", "handing tasks to who has none"},
+    {"small_machine", "", "the disk's own wait"},
+    {"publish_1000", "", "the file's new pages, which the kernel makes: some 6 ns an object"},
+    {"publish_1", "", "the transaction itself: the log's entries with their checks, and the plan of its commit"},
+    {"graph_store", "", "the kernel's new pages, once for the copy's plan and once for the pool"},
+    {"hash_mixed", "", "misses of the table, and lines that two threads' locks share"},
+    {"reopen_free", "", "checking the map, and tables of blocks where it is opened to write"},
+    {"reopen", "addresses_taken", "a fault and a copy for each page that holds a pointer"},
+    {"reopen", "cold", "the disk"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };
 

@@ -43,6 +43,11 @@ bool is_met(const comparison_aim& aim, const row& r) {
   return (aim.is_ratio ? r.all.ratio_to_raw : r.all.ns.median) <= aim.at_most;
 }
 
+std::string absence_text(const comparison_subject& subject) {
+  return subject.packages.empty() ? std::string{}
+                                  : fmt::format("absent: apt install {}, and build Situ again", subject.packages);
+}
+
 std::string text_of(const comparison_aim& aim) {
   return aim.is_ratio ? fmt::format("{:.3g} x", aim.at_most) : time_text(aim.at_most);
 }
@@ -65,9 +70,8 @@ std::string to_comparison_table(std::span<const comparison_case> cases, std::spa
     for (const comparison_subject& subject : subjects_of(info, rows)) {
       const row* const r = find_row(rows, info.name, subject.name);
       if (r == nullptr) {
-        if (!subject.packages.empty())
-          text += fmt::format("  {:<15} not measured: Debian's {} was not there when Situ was built\n", subject.name,
-                              subject.packages);
+        if (const std::string absence = absence_text(subject); !absence.empty())
+          text += fmt::format("  {:<15} {}\n", subject.name, absence);
         continue;
       }
       const std::string verdict =

@@ -23,6 +23,7 @@ struct comparison_subject {
   std::string_view counterpart;  // in words
   std::optional<comparison_aim> aim = std::nullopt;
   std::string_view packages = {};  // Debian's, without which it was not built
+  std::string_view program = {};   // of its own, whose terms are told; empty: the bench's
 };
 
 struct comparison_case {
@@ -50,6 +51,8 @@ void check_comparison_names(std::span<const comparison_case> cases, std::span<co
 // The listed subjects of a case, then those that are not and were measured.
 [[nodiscard]] std::vector<comparison_subject> subjects_of(const comparison_case& info, std::span<const row> rows);
 [[nodiscard]] bool is_met(const comparison_aim& aim, const row& r);
+// Of one that was not there when Situ was built; empty where its absence has no such reason.
+[[nodiscard]] std::string absence_text(const comparison_subject& subject);
 // "1.05 x", "3 ns"
 [[nodiscard]] std::string text_of(const comparison_aim& aim);
 // "12 GB/s"; empty where bytes are not counted.

@@ -32,6 +32,12 @@ std::optional<fs::path> find_subject_program(const std::string& name) {
 
 namespace {
 
+// Of the last minute; less than 0 where the system does not say.
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
 bool check_outcome(const std::string& name, const subject_outcome& outcome) {
   if (outcome.end == subject_end::complete) return true;
   say(fmt::format(
@@ -118,8 +124,7 @@ void sort_rows(const bench& what, std::vector<row>& rows) {
 
 void check_conditions() {
   if (!is_release_build()) say("this is no Release build: its figures say nothing about Situ's speed");
-  double load = 0;
-  if (getloadavg(&load, 1) == 1 && load > 1)
+  if (const double load = load_average(); load > 1)
     say(
         fmt::format("other processes are running (load average {:.1f}): messages, barriers and context switches will "
                     "look slower than they are",
@@ -131,6 +136,7 @@ void check_conditions() {
 
 int run_bench(const bench& what) {
   check_conditions();
+  const double load = load_average();
   const interruption_guard guard;
   const temporary_directory directory;
   bool missing = false;
@@ -140,6 +146,7 @@ int run_bench(const bench& what) {
   sort_rows(what, rows);
   note_terms(what, directory.path(), all.flags, rows);
   provenance from = provenance_of_this_run();
+  from.load = load;
   if (what.is_quick) from.build += quick_mark;
   fmt::print("{}", what.table(rows, from));
   if (!what.json_file.empty()) write_json(what.json_file, rows, from);

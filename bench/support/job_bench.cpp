@@ -1,14 +1,16 @@
 #include "job_bench.h"
 
-#include <sys/vfs.h>
-
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include <array>
 #include <chrono>
 #include <filesystem>
 
 #include "conditions.h"
+#include "recorded_flags.h"
 #include "report.h"
 #include "rivals.h"
 #include "subject_run.h"
@@ -32,9 +34,22 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
     request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}};
     if (which.has_files) request.environment.emplace_back("SITU_BENCH_FOLDER", folder);
     request.timeout = std::chrono::seconds{600};
-    runs.push_back({"situ", program.name, std::move(request)});
+    runs.push_back({"situ", fmt::format("{}: {}", program.name, fmt::join(request.cases, ", ")), std::move(request)});
   }
   return runs;
+}
+
+// Of a subject that is a program of its own; nothing of others.
+std::optional<subject_terms> terms_of(const job_bench& which, const row& of) {
+  for (const comparison_subject& each : find_comparison(which.cases, of.case_name)->subjects) {
+    if (each.name != of.subject || each.program.empty()) continue;
+    const auto program = find_subject_program(std::string{each.program});
+    if (!program) return std::nullopt;
+    subject_terms terms{flags_text(*program), fmt::format("this build, {}", each.program)};
+    if (!each.packages.empty()) terms.built += ", with Debian's " + package_with_version(std::string{each.packages});
+    return terms;
+  }
+  return std::nullopt;
 }
 
 bool is_in_memory(const std::filesystem::path& folder) {
@@ -76,6 +91,7 @@ int run_job_bench(const job_bench& which, const job_bench_options& options) {
     const comparison_case* const found = find_comparison(which.cases, name);
     return found == nullptr ? std::nullopt : std::optional<std::size_t>{found - which.cases.data()};
   };
+  all.other_terms = [&](const row& of) { return terms_of(which, of); };
   all.table = [&](std::span<const row> rows, const provenance& from) {
     return to_comparison_table(which.cases, rows, from, which.words);
   };

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comparison.h"
@@ -26,6 +27,7 @@ struct job_bench {
   std::string_view title;  // of its section of a page
   std::string_view words;  // above its tables
   std::string_view help;
+  std::vector<std::pair<std::string_view, std::string_view>> examples = {};  // arguments, and what they do
   std::vector<comparison_case> cases;
   std::vector<job_program> programs;
   std::vector<std::string> subjects;  // in the order in which they are printed

@@ -216,12 +216,26 @@ plot graph_plot(const graph_family& family, const graph_form& form, std::span<co
 
 // ---- comparisons ----
 
+// Of a case that was measured, and a rival that could not be.
+void add_absent_line(page_section& section, const comparison_case& info, const comparison_subject& subject, bool& first,
+                     std::span<const row> rows) {
+  const auto is_of_case = [&](const row& each) { return each.case_name == info.name; };
+  const std::string absence = absence_text(subject);
+  if (absence.empty() || std::none_of(rows.begin(), rows.end(), is_of_case)) return;
+  section.table.rows.push_back({first ? code(info.name) : "", first ? std::string{info.words} : "",
+                                std::string{subject.name}, absence, "", "", "", "", ""});
+  first = false;
+}
+
 void add_comparison_lines(page_section& section, plot& drawn, const comparison_case& info, std::span<const row> rows) {
   plot_group group{std::string{info.name}, {}};
   bool first = true;
   for (const comparison_subject& subject : subjects_of(info, rows)) {
     const row* const r = find_row(rows, info.name, subject.name);
-    if (r == nullptr) continue;
+    if (r == nullptr) {
+      add_absent_line(section, info, subject, first, rows);
+      continue;
+    }
     const bool is_base = subject.counterpart.starts_with("itself");
     std::string verdict;
     if (subject.aim) {

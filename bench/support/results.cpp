@@ -157,6 +157,7 @@ std::string to_json(std::span<const row> rows, const provenance& from) {
     object["machine"] = from.machine;
     object["build"] = from.build;
     object["date"] = from.date;
+    if (from.load >= 0) object["load"] = rounded(from.load);
     text += text.size() == 1 ? "\n" : ",\n";
     text += object.dump();
   }
@@ -167,7 +168,8 @@ recorded_run from_json(std::string_view text) {
   recorded_run run;
   try {
     for (const json& object : json::parse(text)) {
-      const provenance from{object.at("commit"), object.at("machine"), object.at("build"), object.at("date")};
+      const provenance from{object.at("commit"), object.at("machine"), object.at("build"), object.at("date"),
+                            object.value("load", -1.0)};
       if (!run.rows.empty() && !(from == run.from)) throw std::runtime_error{"its rows are of several runs"};
       run.from = from;
       run.rows.push_back({object.at("case"),

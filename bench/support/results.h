@@ -82,6 +82,7 @@ struct provenance {
   std::string machine;
   std::string build;  // "Release", "Release --quick"
   std::string date;   // UTC, ISO 8601
+  double load = -1;   // of the machine in the minute before; less than 0: not known
   friend bool operator==(const provenance&, const provenance&) = default;
 };
 

@@ -60,8 +60,9 @@ ordered_json json_of(const plot& each) {
 
 std::string to_markdown(const results_page& page, const std::string& plots) {
   std::string text = fmt::format("# {}\n\n", page.title);
-  text += fmt::format("{}; commit {}, {} build; {}.\n\n", page.from.machine, page.from.commit, page.from.build,
-                      page.from.date);
+  text += fmt::format(
+      "{}; commit {}, {} build; {}{}.\n\n", page.from.machine, page.from.commit, page.from.build, page.from.date,
+      page.from.load < 0 ? "" : fmt::format("; load average {:.2f} in the minute before", page.from.load));
   if (page.from.build.ends_with(quick_mark))
     text += "A **quick** run: sizes are smaller than the cases say, and samples few. Its verdicts decide nothing.\n\n";
   text += "Written by `situ bench` from one run";

@@ -88,6 +88,7 @@ recorded_run merge_runs(const std::vector<recorded_run>& parts) {
     same(all.from.commit, part.from.commit, "commit");
     same(all.from.build, part.from.build, "build");
     all.from.date = std::min(all.from.date, part.from.date);
+    all.from.load = std::max(all.from.load, part.from.load);
     for (const row& r : part.rows) {
       if (find_row(all.rows, r.case_name, r.subject) != nullptr)
         fail(fmt::format("two files hold {} of {}", r.case_name, r.subject));
@@ -170,15 +171,15 @@ int run_all_benches(const all_options& options) {
   return run_report({.files = files, .out = options.out, .name = {}, .with_plots = options.with_plots});
 }
 
-int measure_and_report(const std::string& bench, const std::string& json_file, const std::string& out, bool with_plots,
+int measure_and_report(const std::string& bench, const output_options& to,
                        const std::function<int(const std::string& json_file)>& measure) {
-  if (out.empty()) return measure(json_file);
-  if (with_plots) (void)find_plotting_python();
+  if (to.out.empty()) return measure(to.json_file);
+  if (to.with_plots) (void)find_plotting_python();
   const temporary_directory scratch;
   const std::string measured = (scratch.path() / (bench + ".json")).string();
   if (const int code = measure(measured); code != 0) return code;
-  if (!json_file.empty()) fs::copy_file(measured, json_file, fs::copy_options::overwrite_existing);
-  return run_report({.files = {measured}, .out = out, .name = {}, .with_plots = with_plots});
+  if (!to.json_file.empty()) fs::copy_file(measured, to.json_file, fs::copy_options::overwrite_existing);
+  return run_report({.files = {measured}, .out = to.out, .name = to.name, .with_plots = to.with_plots});
 }
 
 }  // namespace situ::bench

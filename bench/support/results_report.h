@@ -51,9 +51,16 @@ int run_all_benches(const all_options& options);
 // "2026-11-22-core-graph-b44f11b00000": the day, the benches that have rows, and the commit.
 [[nodiscard]] std::string page_name(const recorded_run& run);
 
-// Runs `measure` with the name of a JSON file to write, then makes a page of it. An empty `out`: only measures, into
-// `json_file` (which may be empty).
-int measure_and_report(const std::string& bench, const std::string& json_file, const std::string& out, bool with_plots,
+// Where a bench's results go, besides the table.
+struct output_options {
+  std::string json_file;  // empty: none
+  std::string out;        // the folder of a page; empty: none
+  std::string name;       // of the page, as in report_options
+  bool with_plots = true;
+};
+
+// Runs `measure` with the name of a JSON file to write, then makes a page of it, where one is asked for.
+int measure_and_report(const std::string& bench, const output_options& to,
                        const std::function<int(const std::string& json_file)>& measure);
 
 }  // namespace situ::bench

@@ -1,19 +1,12 @@
 #include "pool/batched_sync.h"
 
-#include <signal.h>
-
+#include "pool/quiet_thread.h"
 #include "pool/redo_log.h"
 
 namespace situ::detail {
 
 void batched_sync::start(redo_log& of, std::chrono::milliseconds every) {
-  // Signals are for the program's own threads.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::jthread{[this, &of, every](const std::stop_token& stopped) { run(stopped, of, every); }};
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_quiet_thread([this, &of, every](const std::stop_token& stopped) { run(stopped, of, every); });
 }
 
 void batched_sync::stop() {

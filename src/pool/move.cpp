@@ -119,10 +119,15 @@ void open_pool::move(const std::vector<pool_type>& types) {
 
 pool open_pool::open(const std::string& path, const pool_opening& how, const pool_overrides& overrides) {
   auto opened = std::make_unique<open_pool>(pool_file::open(path, how, overrides));
+  const std::uint64_t heap = opened->file_.heap_offset();
+  if (how.read_ahead)
+    opened->ahead_.start(opened->file_.descriptor(), heap, heap + opened->heap_.used_chunks() * chunk_bytes);
   if (opened->file_.may_write() && opened->file_.is_moved()) {
     opened->move(how.types);
     opened->file_.share();
+    read_ahead ahead = std::move(opened->ahead_);
     opened = std::make_unique<open_pool>(std::move(opened->file_));
+    opened->ahead_ = std::move(ahead);
   }
   if (how.verify_roots) opened->begin_verifying();
   return pool{std::move(opened)};

@@ -22,6 +22,7 @@
 #include "pool/pool_file.h"
 #include "pool/pool_heap.h"
 #include "pool/pool_range.h"
+#include "pool/read_ahead.h"
 #include "pool/redo_log.h"
 #include "pool/relocation.h"
 #include "pool/sharing.h"
@@ -183,6 +184,7 @@ class open_pool {
   std::vector<pool_file::page_range> private_pages_;
   std::uint64_t restored_ranges_ = 0;
   std::uint64_t restored_bytes_ = 0;
+  read_ahead ahead_;
   std::unique_ptr<write_check> checks_;  // null: stores are not checked
   bool verifies_roots_ = false;
   std::set<std::uint64_t> verified_;  // objects of roots, by offset; under private_lock_

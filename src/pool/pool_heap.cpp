@@ -97,6 +97,11 @@ run_entry pool_heap::entry_of(std::uint32_t chunk) const {
 
 void pool_heap::read() {
   const std::uint32_t chunks = file_.chunks();
+  // Who reads at the pool's own addresses asks for no block: tables would be some bytes a chunk, and most of the time.
+  if (!file_.may_write() && !file_.is_moved()) {
+    for (std::uint32_t i = 0; i < chunks;) i += *map_word(i) == 0 ? 1 : entry_of(i).chunks;
+    return;
+  }
   first_of_.assign(chunks, 0);
   class_of_slab_.assign(chunks, 0);
   slabs_.clear();

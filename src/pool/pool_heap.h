@@ -64,7 +64,8 @@ class pool_heap {
  public:
   explicit pool_heap(pool_file& file) noexcept : file_{file} {}
 
-  // Reads the map, whatever was read before. Throws bad_file.
+  // Reads the map, whatever was read before; who neither writes nor lies at other addresses only looks whether it is
+  // sound, and may then only `look` and count. Throws bad_file.
   void read();
   // Others have changed these words of the file, and may have made the heap longer, to file_.chunks(): takes over what
   // they hold now. No transaction may be under way. Throws bad_file; then it must be read anew.
@@ -139,6 +140,8 @@ class pool_heap {
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return free_.total(); }
   // Of the file, its first so many chunks; needs no transaction under way. Adds to damage what is not sound.
   void look(pool_findings& into, std::uint32_t chunks, const std::function<void(void*, std::size_t)>* visit) const;
+  // Behind the last run of the file there are none but free ones.
+  [[nodiscard]] std::uint64_t used_chunks() const noexcept;
   // That no run of the file has, of its first so many.
   [[nodiscard]] std::uint64_t count_free(std::uint32_t chunks) const noexcept;
 

@@ -224,6 +224,14 @@ void pool_heap::look(pool_findings& into, std::uint32_t chunks,
   }
 }
 
+std::uint64_t pool_heap::used_chunks() const noexcept {
+  for (std::uint32_t i = file_.chunks(); i-- > 0;) {
+    run_entry entry;
+    if (*map_word(i) != 0 && run_entry::unpack(*map_word(i), i, file_.salt(), entry)) return i + entry.chunks;
+  }
+  return 0;
+}
+
 std::uint64_t pool_heap::count_free(std::uint32_t chunks) const noexcept {
   std::uint64_t free = 0;
   for (std::uint32_t i = 0; i < chunks;) {

@@ -8,11 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <vector>
 
 #include "base/host.h"
 #include "pool/pool_file.h"
@@ -35,6 +37,7 @@ constexpr std::uint64_t pass_ns = 2'000'000;
 constexpr std::int64_t stand_back_ns = 50'000;
 
 thread_local pool_section* sections = nullptr;
+std::atomic<std::uint32_t> threads_that_read{0};
 
 void look_away() noexcept {
 #if defined(__x86_64__)
@@ -95,7 +98,8 @@ pool_sharing::pool_sharing(pool_area* area, const pool_openers& openers, std::st
 pool_sharing::~pool_sharing() {
   // A child of the process has neither the mapping nor a slot.
   if (own_area_ != nullptr || slot_ == nullptr || ::getpid() != process_) return;
-  slot_->state.store(0);
+  for (std::uint32_t i = 0; i < pool_slot_count; ++i)
+    if (is_own(area_->slots[i])) area_->slots[i].state.store(0);
   if (!openers_.pass_gate(0)) return;
   if (openers_.is_last()) std::memset(static_cast<void*>(area_), 0, sizeof *area_);
   openers_.leave_area();
@@ -120,19 +124,56 @@ void pool_sharing::enter(bool is_first, bool is_torn, std::uint32_t chunks) {
   slot_->state.store(std::uint64_t{token_} << 32);
 }
 
+// The kernel gives it, or nobody else has the area.
+bool pool_sharing::take_slot(std::uint32_t number) noexcept {
+  pool_slot& slot = area_->slots[number];
+  if (is_own(slot) || (own_area_ == nullptr && !openers_.take_slot(number))) return false;
+  slot.process.store(static_cast<std::uint64_t>(process_));
+  slot.begun.store(beginning_of(static_cast<std::uint64_t>(process_)));
+  slot.processes.store(own_processes());
+  std::uint32_t used = area_->slots_used.load();
+  while (used <= number && !area_->slots_used.compare_exchange_weak(used, number + 1)) {}
+  return true;
+}
+
+bool pool_sharing::is_own(const pool_slot& slot) const noexcept {
+  if (&slot == slot_) return true;
+  for (const auto& each : lanes_)
+    if (each.load(std::memory_order_relaxed) == &slot) return true;
+  return false;
+}
+
+// The first thread that reads has the process's first slot; where no other is left, so have all.
+pool_slot* pool_sharing::claim_lane() noexcept {
+  if (pool_lane == most_pool_lanes) pool_lane = threads_that_read.fetch_add(1) % most_pool_lanes;
+  const std::lock_guard guard{claiming_};
+  std::atomic<pool_slot*>& lane = lanes_[pool_lane];
+  if (pool_slot* const there = lane.load()) return there;
+  bool is_first = true;
+  for (const auto& each : lanes_) is_first = is_first && each.load() == nullptr;
+  for (std::uint32_t i = 0; !is_first && i < pool_lane_slots; ++i) {
+    if (!take_slot(i)) continue;
+    area_->slots[i].state.store(std::uint64_t{token_} << 32);
+    lane.store(&area_->slots[i]);
+    own_slots_.fetch_add(1);
+    return lane.load();
+  }
+  lane.store(slot_);
+  return slot_;
+}
+
 void pool_sharing::claim() {
   for (std::uint32_t i = 0; i < pool_slot_count; ++i) {
-    if (!openers_.take_slot(i)) continue;
+    if (!take_slot(i)) continue;
     constexpr std::uint32_t most_claims = (1u << (32 - claim_shift)) - 1;
     token_ = (area_->claims.fetch_add(1) % most_claims + 1) << claim_shift | i << slot_shift;
     slot_ = &area_->slots[i];
-    slot_->process.store(static_cast<std::uint64_t>(process_));
-    slot_->begun.store(beginning_of(static_cast<std::uint64_t>(process_)));
-    slot_->processes.store(own_processes());
-    if (area_->slots_used.load() <= i) area_->slots_used.store(i + 1);
     return;
   }
-  throw_refused(path_, fmt::format("is in use by {} processes, the most that can share it", pool_slot_count));
+  throw_refused(path_,
+                fmt::format("is in use by so many processes, and threads of them, that all its {} slots are taken; "
+                            "close it in some of them",
+                            pool_slot_count));
 }
 
 // --- who lives ---
@@ -162,11 +203,15 @@ std::string pool_sharing::who_writes(std::uint32_t word) const {
 
 std::string pool_sharing::who_reads() const {
   std::string who;
+  std::vector<std::uint32_t> told;  // a process may have several slots
   for (std::uint32_t i = 0; i < area_->slots_used.load(); ++i) {
     const pool_slot& slot = area_->slots[i];
-    if (readers_of(slot.state.load()) == 0) continue;
+    const std::uint64_t state = slot.state.load();
+    const std::uint32_t token = token_of_state(state);
+    if (readers_of(state) == 0 || std::find(told.begin(), told.end(), token) != told.end()) continue;
+    told.push_back(token);
     if (!who.empty()) who += " and ";
-    who += &slot == slot_ ? "a thread of this process" : name_of(slot.process.load());
+    who += token == token_ ? "a thread of this process" : name_of(slot.process.load());
   }
   return who.empty() ? "others, in turns, read it" : who + " reads it";
 }
@@ -285,25 +330,27 @@ bool pool_sharing::is_reading() const noexcept {
 void pool_sharing::lock_shared(pool_section& within) {
   within.of = nullptr;
   if (owner_.load(std::memory_order_relaxed) == &pool_thread || is_reading()) return;
-  slot_->state.fetch_add(1);
+  pool_slot* const slot = slot_of_thread();
+  slot->state.fetch_add(1);
   if (token_of(area_->word.load()) != 0) [[unlikely]]
-    enter_slowly();
+    enter_slowly(*slot);
+  within.slot = slot;
   within.of = this;
   within.outer = sections;
   sections = &within;
 }
 
-void pool_sharing::enter_slowly() {
-  leave_slot();
+void pool_sharing::enter_slowly(pool_slot& slot) {
+  leave_slot(slot);
   for (waiting for_it;;) {
     std::uint32_t word = area_->word.load();
     if (token_of(word) == 0) {
-      slot_->state.fetch_add(1);
+      slot.state.fetch_add(1);
       if (token_of(area_->word.load()) == 0) {
         if (for_it.is_impatient) area_->let_pass_until.store(0, std::memory_order_relaxed);
         return;
       }
-      leave_slot();
+      leave_slot(slot);
     } else if (for_it.has_slept && has_died(word)) {
       if (area_->word.compare_exchange_strong(word, torn_bit)) wake_on_word(area_->word, INT_MAX);
     } else {
@@ -313,8 +360,8 @@ void pool_sharing::enter_slowly() {
   }
 }
 
-void pool_sharing::leave_slot() noexcept {
-  slot_->state.fetch_sub(1);
+void pool_sharing::leave_slot(pool_slot& slot) noexcept {
+  slot.state.fetch_sub(1);
   if (token_of(area_->word.load()) == 0 || area_->awaits_readers.load() == 0) return;
   area_->drained.fetch_add(1);
   wake_on_word(area_->drained, INT_MAX);
@@ -325,7 +372,7 @@ void pool_sharing::unlock_shared(pool_section& within) noexcept {
   pool_section** at = &sections;
   while (*at != &within) at = &(*at)->outer;
   *at = within.outer;
-  leave_slot();
+  leave_slot(*within.slot);
 }
 
 }  // namespace situ::detail

@@ -7,7 +7,8 @@
 //   word     32 bits: the token of who writes, 0 if nobody; a bit for those who sleep on it; a bit (torn) for a
 //            transaction that its writer's death has cut
 //   slots    one for each who has the pool open: its token, how many of its threads read, which process it is. The
-//            kernel tells whether it lives (openers.h)
+//            kernel tells whether it lives (openers.h). A process of which several threads read takes more of them,
+//            with the same token, so that each counts itself in a line of its own
 //   changes  words of the allocator that transactions have changed: the last 1024 by their offsets (pool_heap::follow)
 //
 // Invariants
@@ -36,6 +37,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace situ::detail {
@@ -50,6 +52,10 @@ struct pool_slot {
 static_assert(sizeof(pool_slot) == 64);
 
 inline constexpr std::uint32_t pool_slot_count = 126;
+// Of a process, for its threads; who writes looks at all of them.
+inline constexpr std::uint32_t most_pool_lanes = 8;
+// Only these are taken for threads, so that most are left to other processes.
+inline constexpr std::uint32_t pool_lane_slots = 32;
 inline constexpr std::uint32_t pool_ring_words = 1024;
 
 struct pool_area {
@@ -74,6 +80,8 @@ inline constexpr std::uint32_t pool_sleepers_bit = 1;
 inline constexpr std::uint32_t pool_torn_bit = 2;
 // Its address is the calling thread's own.
 inline thread_local constinit const char pool_thread = 0;
+// Which of its process's slots the calling thread takes; most_pool_lanes: it has not read yet.
+inline thread_local constinit std::uint32_t pool_lane = most_pool_lanes;
 
 class pool_sharing {
  public:
@@ -121,7 +129,11 @@ class pool_sharing {
   // The following are for who has locked.
   [[nodiscard]] bool is_torn() const noexcept { return is_torn_; }
   void mend() noexcept { is_torn_ = false; }
-  [[nodiscard]] bool has_others() const noexcept { return area_->slots_used.load(std::memory_order_relaxed) > 1; }
+  // In this order: a slot of this process is among those used before it is its own, never the other way round.
+  [[nodiscard]] bool has_others() const noexcept {
+    const std::uint32_t own = own_slots_.load(std::memory_order_acquire);
+    return area_->slots_used.load(std::memory_order_relaxed) > own;
+  }
   [[nodiscard]] std::uint64_t changes() const noexcept { return area_->changes.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t change(std::uint64_t number) const noexcept {
     return area_->ring[number % pool_ring_words];
@@ -150,7 +162,7 @@ class pool_sharing {
  private:
   struct waiting;
   void take_slowly();
-  void enter_slowly();
+  void enter_slowly(pool_slot& slot);
   void wait(waiting& for_it, std::uint32_t word);
   void await_readers();
   void wake_sleepers() noexcept;
@@ -160,7 +172,14 @@ class pool_sharing {
       if (static_cast<std::uint32_t>(area_->slots[i].state.load()) != 0) return true;
     return false;
   }
-  void leave_slot() noexcept;
+  [[nodiscard]] pool_slot* slot_of_thread() noexcept {
+    pool_slot* const there = pool_lane != most_pool_lanes ? lanes_[pool_lane].load(std::memory_order_acquire) : nullptr;
+    return there != nullptr ? there : claim_lane();
+  }
+  [[nodiscard]] pool_slot* claim_lane() noexcept;
+  [[nodiscard]] bool is_own(const pool_slot& slot) const noexcept;
+  [[nodiscard]] bool take_slot(std::uint32_t number) noexcept;
+  void leave_slot(pool_slot& slot) noexcept;
   void forget_dead_readers() noexcept;
   [[nodiscard]] bool lives(std::uint32_t number, std::uint32_t token) const noexcept;
   [[nodiscard]] bool has_died(std::uint32_t word) const noexcept;
@@ -171,7 +190,10 @@ class pool_sharing {
 
   std::unique_ptr<pool_area> own_area_;
   pool_area* area_;
-  pool_slot* slot_ = nullptr;
+  pool_slot* slot_ = nullptr;                            // the first of its own, which its token names
+  std::atomic<pool_slot*> lanes_[most_pool_lanes] = {};  // by lane, where a thread of it has read
+  std::mutex claiming_;                                  // of a lane
+  std::atomic<std::uint32_t> own_slots_{1};
   std::uint32_t token_ = 0;
   bool is_torn_ = false;  // for who has locked
   std::size_t depth_ = 0;

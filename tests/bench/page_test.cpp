@@ -2,6 +2,7 @@
 #include "aims.h"
 #include "cases.h"
 #include "graph_cases.h"
+#include "job_bench.h"
 #include "page_sections.h"
 #include "recorded_flags.h"
 #include "report.h"
@@ -283,6 +284,34 @@ TEST(describe_run, says_what_is_met_and_what_limits_a_miss) {
   for (const auto& each : plots) files.insert(each["file"]);
   EXPECT_THAT(files, ElementsAre("aims.svg", "clone_dlist.svg", "core.svg", "stencil.svg"));
   EXPECT_EQ(to_markdown(describe_run({somewhere, rows}, {"x/core.json"}), "x"), text);
+}
+
+TEST(describe_run, finds_the_bench_of_each_case) {
+  for (const job_bench* const of : job_benches())
+    for (const comparison_case& each : of->cases) EXPECT_EQ(bench_of(each.name), of->name) << each.name;
+}
+
+TEST(describe_run, has_a_row_for_a_rival_that_is_absent) {
+  const std::vector<row> rows{make_row("hash_insert", "lmdb", 700, 1), make_row("hash_insert", "situ", 250, 0.36)};
+  const std::string text = to_markdown(describe_run({somewhere, rows}, {}), "");
+  EXPECT_THAT(text,
+              HasSubstr("| `hash_insert` | 1e6 keys of 8 B with values of 8 B to a map, 1000 a transaction | pmemobj | "
+                        "absent: apt install libpmemobj-dev, and build Situ again |"));
+  EXPECT_THAT(text,
+              HasSubstr("| | | situ | 250 ns [225, 300] | | 0.36 x | the best of the others | 7 | <= 0.5 x: met |"));
+  EXPECT_THAT(text, Not(HasSubstr("`hash_mixed`"))) << "which was not asked for";
+  const std::string table = to_comparison_table(pool_bench().cases, rows, somewhere, "");
+  EXPECT_THAT(table, AllOf(HasSubstr("absent: apt install libpmemobj-dev"), Not(HasSubstr("hash_mixed"))));
+}
+
+TEST(describe_run, tells_how_loaded_the_machine_was_where_that_is_known) {
+  const std::vector<row> rows{make_row("put_8", "situ", 2, 6)};
+  EXPECT_THAT(to_markdown(describe_run({somewhere, rows}, {}), ""), Not(HasSubstr("load")));
+  provenance busy = somewhere;
+  busy.load = 2.5;
+  const recorded_run again = from_json(to_json(rows, busy));
+  EXPECT_EQ(again.from, busy);
+  EXPECT_THAT(to_markdown(describe_run(again, {}), ""), HasSubstr("Z; load average 2.50 in the minute before.\n"));
 }
 
 TEST_F(page_files, a_report_is_a_page_with_its_files) {

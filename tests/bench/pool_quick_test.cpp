@@ -32,7 +32,7 @@ TEST_F(pool_quick, delivers_every_row_or_says_which_package_it_wants_and_leaves_
       if (subject.packages.empty()) {
         EXPECT_TRUE(is_there) << info.name << ' ' << subject.name << '\n' << r.output;
       } else if (!is_there) {
-        EXPECT_THAT(r.output, HasSubstr("not measured: Debian's " + std::string{subject.packages}));
+        EXPECT_THAT(r.output, HasSubstr("absent: apt install " + std::string{subject.packages}));
       }
     }
   EXPECT_THAT(r.output, HasSubstr("aim <= 1.15 x"));

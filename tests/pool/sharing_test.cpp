@@ -372,6 +372,54 @@ TEST_F(pool_sharing, threads_read_and_write) {
     });
 }
 
+// Their slots lie between those of the others, and come while these write.
+TEST_F(pool_sharing, several_threads_of_several_processes_read_beside_those_who_write) {
+  constexpr int rounds = 400;
+  std::vector<process> all;
+  for (int owner = 0; owner < owners; ++owner)
+    all.emplace_back([&, owner] {
+      std::mt19937 random{static_cast<std::uint32_t>(owner + 1)};
+      pool opened = pool::open(in.file());
+      const shop& seen = shop_of(opened);
+      std::atomic<bool> is_over{false}, is_right{true};
+      std::vector<std::jthread> readers;
+      for (int i = 0; i < rounds; ++i) {
+        if (i % 40 == 0)
+          readers.emplace_back([&] {
+            while (!is_over)
+              opened.read([&] {
+                if (std::accumulate(seen.rounds, seen.rounds + owners, std::uint64_t{0}) != seen.all) is_right = false;
+              });
+          });
+        try {
+          work(opened, owner, random);
+        } catch (int) {}
+      }
+      is_over = true;
+      readers.clear();
+      return is_right && opened.check().damage.empty();
+    });
+  for (process& each : all) EXPECT_TRUE(each.wait());
+  pool found = pool::open(in.file());
+  expect_sound(found);
+}
+
+TEST_F(pool_sharing, threads_that_read_leave_room_for_processes) {
+  pool opened = pool::open(in.file());
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 40; ++i) readers.emplace_back([&] { opened.read([] {}); });
+  readers.clear();
+  common<std::atomic<int>> opened_by;
+  std::vector<process> all;
+  for (int i = 0; i < 90; ++i)
+    all.emplace_back([&] {
+      const pool by = pool::open(in.file());
+      ++*opened_by;
+      return comes_true([&] { return *opened_by == 90; });
+    });
+  for (process& each : all) EXPECT_TRUE(each.wait());
+}
+
 TEST(pool_sharing_death, a_transaction_does_not_begin_within_a_section) {
   const folder in;
   EXPECT_DEATH(

@@ -18,17 +18,18 @@
 
 namespace {
 
-// Where the results go, besides the table.
-struct output_options {
-  std::string json_file, out;
-  bool with_plots = true;
-};
+using situ::bench::output_options;
 
 std::shared_ptr<output_options> add_output(CLI::App& bench) {
   auto output = std::make_shared<output_options>();
   bench.add_option("--json", output->json_file, "Also write the rows to this file")->type_name("FILE");
-  bench.add_option("--out", output->out, "Also write a page of results into this folder, with plots and the JSON file")
-      ->type_name("FOLDER");
+  CLI::Option* const out =
+      bench
+          .add_option("--out", output->out,
+                      "Also write a page of results into this folder, with plots and the JSON file")
+          ->type_name("FOLDER");
+  bench.add_option("--name", output->name, "That page's name, without .md (the day, the bench, the commit)")
+      ->needs(out);
   bench.add_flag("!--no-plots", output->with_plots, "A page without plots: these need python3-matplotlib");
   return output;
 }
@@ -73,11 +74,10 @@ void add_core(CLI::App& bench) {
   core->footer(core_footer());
   core->callback([options, seconds, output] {
     if (options->quick && seconds->count() == 0) options->seconds = 4;
-    end_with(situ::bench::measure_and_report("core", output->json_file, output->out, output->with_plots,
-                                             [&](const std::string& json_file) {
-                                               options->json_file = json_file;
-                                               return situ::bench::run_core_bench(*options);
-                                             }));
+    end_with(situ::bench::measure_and_report("core", *output, [&](const std::string& json_file) {
+      options->json_file = json_file;
+      return situ::bench::run_core_bench(*options);
+    }));
   });
 }
 
@@ -116,11 +116,10 @@ void add_graph(CLI::App& bench) {
   graph->footer(graph_footer());
   graph->callback([options, seconds, output] {
     if (options->quick && seconds->count() == 0) options->seconds = 2;
-    end_with(situ::bench::measure_and_report("graph", output->json_file, output->out, output->with_plots,
-                                             [&](const std::string& json_file) {
-                                               options->json_file = json_file;
-                                               return situ::bench::run_graph_bench(*options);
-                                             }));
+    end_with(situ::bench::measure_and_report("graph", *output, [&](const std::string& json_file) {
+      options->json_file = json_file;
+      return situ::bench::run_graph_bench(*options);
+    }));
   });
 }
 
@@ -141,13 +140,15 @@ void add_job_bench(CLI::App& bench, const situ::bench::job_bench& which) {
   std::string footer = "Cases:\n";
   for (const situ::bench::comparison_case& info : which.cases)
     footer += fmt::format("  {:<16} {}\n", info.name, info.words);
+  if (!which.examples.empty()) footer += "Examples:\n";
+  for (const auto& [arguments, words] : which.examples)
+    footer += fmt::format("  situ bench {} {}\n      {}\n", which.name, arguments, words);
   jobs->footer(footer + "Figures, definitions and limits: docs/guide/benchmarks.md.");
   jobs->callback([options, output, &which] {
-    end_with(situ::bench::measure_and_report(std::string{which.name}, output->json_file, output->out,
-                                             output->with_plots, [&](const std::string& json_file) {
-                                               options->json_file = json_file;
-                                               return situ::bench::run_job_bench(which, *options);
-                                             }));
+    end_with(situ::bench::measure_and_report(std::string{which.name}, *output, [&](const std::string& json_file) {
+      options->json_file = json_file;
+      return situ::bench::run_job_bench(which, *options);
+    }));
   });
 }
 
@@ -191,11 +192,10 @@ void add_stencil(CLI::App& bench) {
   stencil->footer(stencil_footer());
   stencil->callback([options, seconds, output] {
     if (options->quick && seconds->count() == 0) options->seconds = 1;
-    end_with(situ::bench::measure_and_report("stencil", output->json_file, output->out, output->with_plots,
-                                             [&](const std::string& json_file) {
-                                               options->json_file = json_file;
-                                               return situ::bench::run_stencil_bench(*options);
-                                             }));
+    end_with(situ::bench::measure_and_report("stencil", *output, [&](const std::string& json_file) {
+      options->json_file = json_file;
+      return situ::bench::run_stencil_bench(*options);
+    }));
   });
 }
 

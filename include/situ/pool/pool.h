@@ -139,11 +139,13 @@ namespace detail {
 
 class open_pool;
 class pool_sharing;
+struct pool_slot;
 
 // A read section of a thread, among those that it is in.
 struct pool_section {
   const pool_sharing* of = nullptr;  // null where it is within another one, or a transaction
   pool_section* outer = nullptr;
+  pool_slot* slot = nullptr;  // where it is counted
 };
 struct pool_migration_step;
 
@@ -199,6 +201,9 @@ struct pool_opening {
   // reaches has changed otherwise than by transactions. It looks the first time that this opening asks for a root, but
   // not within a transaction that has changed something. cost: a walk of all that the root leads to, and reading it.
   bool verify_roots = false;
+  // Brings all objects from the disk into memory meanwhile, in the order in which they lie: for who is about to look at
+  // most of a pool that memory has room for, and whose pages are not there. cost: a thread, until all is read.
+  bool read_ahead = false;
 };
 
 // Changes to a pool that are done all or not at all. It begins when it is constructed, and waits for the one of another

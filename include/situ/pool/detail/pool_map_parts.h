@@ -137,6 +137,8 @@ struct pool_map_table {
     std::uint32_t at = home(hash);
     for (steps = 0; steps < count; ++steps, at = after(at)) {
       bucket& each = first[at];
+      // Half of the slots, if these are small, are in the line behind the one with the tags.
+      __builtin_prefetch(&each.slots[bucket::slot_count - 1]);
       for (std::uint64_t bits = each.like(tag_of(hash)); bits != 0; bits &= bits - 1) {
         entry& found = each.slots[bucket::slot_of(bits)];
         if (keys::look(found.key) == key) return &found;
