@@ -373,6 +373,10 @@ def live(connection, count, folders, slurm):
 
 def start(count, folders, slurm):
     """Makes the switch and the hosts: the switch's pid, and a connection that says {} or {"failure"} once, then is a door."""
+    if slurm:
+        import hosts_slurm
+
+        hosts_slurm.require()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     user, group = os.geteuid(), os.getegid()
     try:

@@ -134,24 +134,6 @@ class Command(HostsTest):
         self.assertEqual(hosts("1", "sh", "-c", "kill -KILL $$").returncode, 128 + signal.SIGKILL)
         self.assertEqual(hosts("1", "no-such-program").returncode, 127)
 
-    def test_wrong_use_is_explained(self):
-        for words, said in (([], "nothing to do"), (["2"], "no command"), (["x", "ls"], "'x' is neither"), (["0", "ls"], "from 1 to 250"),
-                            (["--fast", "2", "ls"], "no option --fast"), (["--on", "host3", "2", "ls"], "host1 to host2"),
-                            (["--share", "/no-such-folder", "2", "ls"], "no such folder"),
-                            (["run", "host1", "ls"], "no pretended host")):
-            done = hosts(*words)
-            self.assertEqual(done.returncode, 125, done)
-            self.assertIn(said, done.stderr)
-
-    def test_a_machine_that_forbids_it(self):
-        if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True).returncode:
-            self.skipTest("users may make no namespaces, so none that forbid others")
-        forbid = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
-        done = subprocess.run(["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *HOSTS[-1:], "1", "true"],
-                              env=ENVIRONMENT, text=True, capture_output=True, timeout=LONG)
-        self.assertEqual(done.returncode, SKIPPED, done)
-        self.assertIn("does not let user 0 make hosts: unshare: No space left", done.stderr)
-
     def test_shared_folders(self):
         folder = f"/tmp/{ID}"
         os.mkdir(folder)
@@ -195,6 +177,35 @@ class Command(HostsTest):
         while word not in seen:
             seen += os.read(terminal, 1000)
         return seen
+
+
+class Refusals(HostsTest):
+    """These need no right to make hosts."""
+
+    def test_wrong_use_is_explained(self):
+        for words, said in (([], "nothing to do"), (["2"], "no command"), (["x", "ls"], "'x' is neither"), (["0", "ls"], "from 1 to 250"),
+                            (["--fast", "2", "ls"], "no option --fast"), (["--on", "host3", "2", "ls"], "host1 to host2"),
+                            (["--share", "/no-such-folder", "2", "ls"], "no such folder"),
+                            (["run", "host1", "ls"], "no pretended host")):
+            done = hosts(*words)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(said, done.stderr)
+
+    def test_a_machine_that_forbids_it(self):
+        if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True).returncode:
+            self.skipTest("users may make no namespaces, so none that forbid others")
+        forbid = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
+        done = subprocess.run(["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *HOSTS[-1:], "1", "true"],
+                              env=ENVIRONMENT, text=True, capture_output=True, timeout=LONG)
+        self.assertEqual(done.returncode, SKIPPED, done)
+        self.assertIn("does not let user 0 make hosts: unshare: No space left", done.stderr)
+
+    def test_slurm_needs_root(self):
+        if os.geteuid() == 0:
+            become_nobody()
+        done = hosts("--slurm", "2", "true")
+        self.assertEqual(done.returncode, SKIPPED, done)
+        self.assertIn("--slurm needs root", done.stderr)
 
 
 class Ends(HostsTest):
@@ -266,10 +277,11 @@ def main():
     if "--as-nobody" in sys.argv:
         sys.argv.remove("--as-nobody")
         become_nobody()
-    slurm = any(word.startswith("Slurm") for word in sys.argv)
-    probe = hosts(*(["--slurm"] if slurm else []), "1", "true")
-    if probe.returncode == SKIPPED:
-        skip(probe.stderr.strip())
+    words = " ".join(sys.argv[1:])
+    if "Refusals" not in words:
+        probe = hosts(*(["--slurm"] if "Slurm" in words else []), "1", "true")
+        if probe.returncode == SKIPPED:
+            skip(probe.stderr.strip())
     unittest.main(verbosity=2)
 
 
