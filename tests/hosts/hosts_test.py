@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
+
+Programs come by the environment: SITU_HOSTS_MPI_PAIRS is tests/hosts/mpi_pairs, if there is MPI. Exit code 77, with a word, where this
+machine cannot pretend to be several hosts.
+"""
+
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+
+sys.dont_write_bytecode = True
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOSTS = [str(ROOT / "tools/hosts")]
+SCENARIOS = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parent / "scenarios.py")]
+NOBODY = 65534
+SKIPPED = 77
+LONG = 100
+# Processes of a test are known by what they have in their environment.
+ID = str(uuid.uuid4())
+ENVIRONMENT = {**os.environ, "SITU_HOSTS_TEST": ID, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+ENVIRONMENT["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
+def become_nobody():
+    global HOSTS, SCENARIOS
+    if os.geteuid() != 0:
+        skip("only root can become somebody else; the other tests ran as an ordinary user")
+    python = "/usr/bin/python3"  # one that all may run
+    ENVIRONMENT.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/")
+    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if subprocess.run([*become, python, HOSTS[0], "--help"], capture_output=True, env=ENVIRONMENT).returncode:
+        skip(f"user {NOBODY} cannot run {python} and {HOSTS[0]}")
+    HOSTS = [*become, python, *HOSTS]
+    SCENARIOS = [python, *SCENARIOS[1:]]
+
+
+def skip(why):
+    print(f"hosts_test.py: skipped: {why}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def begin(*words, **options):
+    return subprocess.Popen([*HOSTS, *words], env=ENVIRONMENT, text=True, **options)
+
+
+def hosts(*words, **options):
+    """Runs it to its end."""
+    return subprocess.run([*HOSTS, *words], env=ENVIRONMENT, text=True, timeout=LONG, capture_output=True, **{"input": "", **options})
+
+
+def marked_processes():
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdecimal() and int(entry) != os.getpid():
+            try:
+                if f"SITU_HOSTS_TEST={ID}" in pathlib.Path(f"/proc/{entry}/environ").read_text(errors="replace"):
+                    found.append(f"{entry} " + pathlib.Path(f"/proc/{entry}/cmdline").read_text().replace("\0", " "))
+            except OSError:
+                pass
+    return found
+
+
+def machine():
+    """What hosts could leave behind of this machine. Other tests make files meanwhile."""
+    seen = {"mounts": pathlib.Path("/proc/self/mounts").read_text(), "devices": sorted(os.listdir("/sys/class/net"))}
+    for folder in (ROOT / "tools", ROOT / "tests/hosts"):
+        seen[str(folder)] = sorted(os.listdir(folder))
+    for folder in ("/tmp", "/run", "/dev/shm"):
+        seen[folder] = sorted(name for name in os.listdir(folder) if any(word in name for word in (ID, "ompi.host", "slurm", "munge")))
+    return seen
+
+
+class HostsTest(unittest.TestCase):
+    def setUp(self):
+        self.before = machine()
+
+    def tearDown(self):
+        ends = time.monotonic() + LONG  # who was killed with its parent goes on for a moment
+        while (left := marked_processes()) and time.monotonic() < ends:
+            time.sleep(0.01)
+        self.assertEqual(left, [])
+        self.assertEqual(machine(), self.before)
+
+    def scenario(self, name, *words):
+        done = hosts(*words, "3", *SCENARIOS, name)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Scenarios(HostsTest):
+    def test_names_resolve_and_tcp_goes_through(self):
+        self.scenario("names")
+
+    def test_words_and_folders_arrive_as_they_are(self):
+        self.scenario("arguments")
+
+    def test_hosts_are_alone(self):
+        self.scenario("alone")
+
+    def test_a_cut_link_holds_what_is_sent(self):
+        self.scenario("link")
+
+    def test_a_frozen_host_answers_when_it_is_thawed(self):
+        self.scenario("freeze")
+
+    def test_a_killed_host_says_nothing_any_more(self):
+        self.scenario("kill")
+
+    def test_errors_say_what_and_where(self):
+        self.scenario("errors")
+
+    def test_signals_and_ends_of_who_asks(self):
+        self.scenario("askers")
+
+
+class Command(HostsTest):
+    def test_three_hosts_come_and_go(self):
+        began = time.monotonic()
+        done = hosts("3", "sh", "-c", "hostname; hosts run host2 hostname; hosts run host3 hostname")
+        print(f"three hosts, a command at each: {time.monotonic() - began:.2f} s")
+        self.assertEqual((done.returncode, done.stdout), (0, "host1\nhost2\nhost3\n"), done.stderr)
+
+    def test_status_and_streams(self):
+        done = hosts("--on", "host2", "2", "sh", "-c", "cat; hostname; echo wrong >&2; exit 5", input="given\n")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "given\nhost2\n", "wrong\n"))
+        self.assertEqual(hosts("1", "sh", "-c", "kill -KILL $$").returncode, 128 + signal.SIGKILL)
+        self.assertEqual(hosts("1", "no-such-program").returncode, 127)
+
+    def test_shared_folders(self):
+        folder = f"/tmp/{ID}"
+        os.mkdir(folder)
+        try:
+            os.chmod(folder, 0o777)
+            write = f"echo seen >{folder}/file && hosts run host2 cat {folder}/file && ls /tmp"
+            done = hosts("--share", folder, "2", "sh", "-c", write)
+            self.assertEqual((done.returncode, done.stdout), (0, f"seen\n{os.path.basename(folder)}\n"), done.stderr)
+            done = hosts("2", "hosts", "run", "host2", "cat", "file", cwd=folder)  # the current folder is shared as well
+            self.assertEqual((done.returncode, done.stdout), (0, "seen\n"), done.stderr)
+        finally:
+            shutil.rmtree(folder)
+
+    def test_signals_reach_the_command(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            command = begin("1", "sh", "-c", f"trap 'echo told; exit 3' {number.name[3:]}; echo ready; while :; do sleep 0.01; done",
+                            stdout=subprocess.PIPE)
+            with command:
+                self.assertEqual(command.stdout.readline(), "ready\n")
+                command.send_signal(number)
+                self.assertEqual(command.stdout.read(), "told\n")
+                self.assertEqual(command.wait(LONG), 3)
+
+    def test_the_terminal_interrupts_once(self):
+        code = "import signal, sys, time\nsignal.signal(signal.SIGINT, lambda *_: print('told', flush=True))\n" \
+               "print('ready', flush=True)\nend = sys.stdin.readline()\nprint('end', flush=True)"
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execvpe(HOSTS[0], [*HOSTS, "1", SCENARIOS[0], "-c", code], ENVIRONMENT)
+        seen = self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        seen += self.read_until(terminal, b"told")
+        os.write(terminal, b"go\n")
+        seen += self.read_until(terminal, b"end")
+        self.assertEqual(seen.count(b"told"), 1, seen)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        os.close(terminal)
+
+    def read_until(self, terminal, word):
+        seen = b""
+        while word not in seen:
+            seen += os.read(terminal, 1000)
+        return seen
+
+
+class Refusals(HostsTest):
+    """These need no right to make hosts."""
+
+    def test_wrong_use_is_explained(self):
+        for words, said in (([], "nothing to do"), (["2"], "no command"), (["x", "ls"], "'x' is neither"), (["0", "ls"], "from 1 to 250"),
+                            (["--fast", "2", "ls"], "no option --fast"), (["--on", "host3", "2", "ls"], "host1 to host2"),
+                            (["--share", "/no-such-folder", "2", "ls"], "no such folder"),
+                            (["run", "host1", "ls"], "no pretended host")):
+            done = hosts(*words)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(said, done.stderr)
+
+    def test_a_machine_that_forbids_it(self):
+        if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True).returncode:
+            self.skipTest("users may make no namespaces, so none that forbid others")
+        forbid = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
+        done = subprocess.run(["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *HOSTS[-1:], "1", "true"],
+                              env=ENVIRONMENT, text=True, capture_output=True, timeout=LONG)
+        self.assertEqual(done.returncode, SKIPPED, done)
+        self.assertIn("does not let user 0 make hosts: unshare: No space left", done.stderr)
+
+    def test_slurm_needs_root(self):
+        if os.geteuid() == 0:
+            become_nobody()
+        done = hosts("--slurm", "2", "true")
+        self.assertEqual(done.returncode, SKIPPED, done)
+        self.assertIn("--slurm needs root", done.stderr)
+
+
+class Ends(HostsTest):
+    """However it ends; tearDown sees what is left."""
+
+    BUSY = "setsid sleep 1000 & hosts run host2 setsid sleep 1000 & hosts run host2 sh -c 'sleep 1000 & sleep 1000' & wait"
+
+    def busy(self):
+        command = begin("2", "sh", "-c", self.BUSY, stderr=subprocess.DEVNULL)
+        ends = time.monotonic() + LONG
+        while sum("sleep 1000" in process.split(" ", 1)[1][:10] for process in marked_processes()) < 4:
+            self.assertLess(time.monotonic(), ends, marked_processes())
+            time.sleep(0.01)
+        return command
+
+    def test_of_the_command(self):
+        done = hosts("2", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & hosts run host2 setsid sleep 1000 >/dev/null 2>&1 &")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(marked_processes(), [])  # at once
+
+    def test_by_kill(self):
+        command = self.busy()
+        command.kill()
+        self.assertEqual(command.wait(LONG), -signal.SIGKILL)
+
+    def test_by_kill_of_the_switch(self):
+        command = self.busy()
+        children = pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        self.assertEqual(command.wait(LONG), 125)
+
+    def test_while_hosts_are_made(self):
+        for wait_seconds in (0, 0.02, 0.05, 0.1, 0.2):
+            command = begin("3", "sleep", "1000")
+            time.sleep(wait_seconds)
+            command.kill()
+            command.wait(LONG)
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+class Mpirun(HostsTest):
+    WORDS = ["mpirun", "--host", "host1:2,host2:2"]
+
+    def test_starts_at_each_host(self):
+        done = hosts("2", *self.WORDS, "hostname")
+        self.assertEqual((done.returncode, sorted(done.stdout.split())), (0, ["host1", "host1", "host2", "host2"]), done.stderr)
+
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_MPI_PAIRS"), "tests/hosts/mpi_pairs is not built")
+    def test_processes_talk(self):
+        done = hosts("2", *self.WORDS, os.environ["SITU_HOSTS_MPI_PAIRS"])
+        self.assertEqual((done.returncode, done.stdout), (0, "4 processes, 2 hosts: all pairs talked\n"), done.stderr)
+
+
+class Slurm(HostsTest):
+    def test_srun_starts_at_each_host(self):
+        began = time.monotonic()
+        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", "sh", "-c", "echo $(hostname) $PMIX_RANK")
+        print(f"two hosts with Slurm, a job of four processes: {time.monotonic() - began:.2f} s")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(done.stdout.split("\n")), ["", "host1 0", "host1 1", "host2 2", "host2 3"], done.stderr)
+
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_MPI_PAIRS"), "tests/hosts/mpi_pairs is not built")
+    def test_processes_talk(self):
+        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", os.environ["SITU_HOSTS_MPI_PAIRS"])
+        self.assertEqual((done.returncode, done.stdout), (0, "4 processes, 2 hosts: all pairs talked\n"), done.stderr)
+
+
+def main():
+    if "--as-nobody" in sys.argv:
+        sys.argv.remove("--as-nobody")
+        become_nobody()
+    words = " ".join(sys.argv[1:])
+    if "Refusals" not in words:
+        probe = hosts(*(["--slurm"] if "Slurm" in words else []), "1", "true")
+        if probe.returncode == SKIPPED:
+            skip(probe.stderr.strip())
+    unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
