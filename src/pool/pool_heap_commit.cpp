@@ -163,11 +163,13 @@ bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
   const unsigned size_class = class_of_slab_[first];
   const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
   if (index >= pool_slab_blocks(size_class, file_.has_checks())) return false;
-  const std::uint64_t bytes = size_classes[size_class].bytes;
+  const size_class_info& sizes = size_classes[size_class];
+  const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
   into.first = first;
   into.index = static_cast<std::uint32_t>(index);
-  into.offset = file_.heap_offset() + std::uint64_t{first} * chunk_bytes + sizeof(slab_header) + index * bytes;
-  into.bytes = bytes;
+  into.offset = run + sizeof(slab_header) + index * sizes.bytes;
+  into.bytes = sizes.bytes;
+  into.run_end = run + sizes.chunks * chunk_bytes;
   return true;
 }
 
