@@ -197,6 +197,7 @@ class pool_heap {
   [[nodiscard]] std::byte* take_of(slab& from, std::size_t bytes);
   void note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index);
   void touch(const block_ref& blocks);
+  void set_place(place& into, std::uint32_t first, std::uint32_t index) const noexcept;
   [[nodiscard]] std::byte* take_large(std::size_t bytes);
   [[nodiscard]] bool find(const void* at, block_ref& into);
   [[nodiscard]] bool is_live(const block_ref& block);

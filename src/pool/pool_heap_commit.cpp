@@ -133,15 +133,29 @@ void pool_heap::complete() {
 
 // --- finding ---
 
-pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) const noexcept {
+// Each field by itself: a place that is read as a whole, right after, would wait for the stores of its parts.
+inline void pool_heap::set_place(place& into, std::uint32_t first, std::uint32_t index) const noexcept {
   const std::uint64_t run = file_.heap_offset() + std::uint64_t{first} * chunk_bytes;
+  into.first = first;
   if (first_of_[first] == 0) {
     const std::uint64_t chunks = large_.at(first).chunks;
-    return {first, 0, run, large_block_bytes(chunks, file_.has_checks()), run + chunks * chunk_bytes};
+    into.index = 0;
+    into.offset = run;
+    into.bytes = large_block_bytes(chunks, file_.has_checks());
+    into.run_end = run + chunks * chunk_bytes;
+    return;
   }
   const size_class_info& sizes = size_classes[class_of_slab_[first]];
-  const std::uint64_t bytes = sizes.bytes;
-  return {first, index, run + sizeof(slab_header) + index * bytes, bytes, run + sizes.chunks * chunk_bytes};
+  into.index = index;
+  into.offset = run + sizeof(slab_header) + std::uint64_t{index} * sizes.bytes;
+  into.bytes = sizes.bytes;
+  into.run_end = run + sizes.chunks * chunk_bytes;
+}
+
+pool_heap::place pool_heap::block_of(std::uint32_t first, std::uint32_t index) const noexcept {
+  place block;
+  set_place(block, first, index);
+  return block;
 }
 
 bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
@@ -153,21 +167,16 @@ bool pool_heap::locate(std::uint64_t offset, place& into) const noexcept {
     if (after == large_.begin()) return false;
     const auto& [first, run] = *std::prev(after);
     if (chunk - first >= run.chunks) return false;
-    into = block_of(first, 0);
+    set_place(into, first, 0);
     return offset - into.offset < into.bytes;
   }
-  // Each field by itself: read as a whole, right after, it would wait for the stores of its parts.
   const std::uint32_t first = first_of_[chunk] - 1;
   const std::uint64_t in_run = in_heap - std::uint64_t{first} * chunk_bytes;
   if (in_run < sizeof(slab_header)) return false;
   const unsigned size_class = class_of_slab_[first];
   const std::uint64_t index = index_of(in_run - sizeof(slab_header), size_classes[size_class].reciprocal).index;
   if (index >= pool_slab_blocks(size_class, file_.has_checks())) return false;
-  const std::uint64_t bytes = size_classes[size_class].bytes;
-  into.first = first;
-  into.index = static_cast<std::uint32_t>(index);
-  into.offset = file_.heap_offset() + std::uint64_t{first} * chunk_bytes + sizeof(slab_header) + index * bytes;
-  into.bytes = bytes;
+  set_place(into, first, static_cast<std::uint32_t>(index));
   return true;
 }
 
