@@ -8,6 +8,8 @@
 #include <bit>
 #include <cstring>
 
+#include "pool/huge_pages.h"
+
 namespace situ::detail {
 namespace {
 
@@ -83,7 +85,6 @@ std::uint32_t chunk_runs::chunks_before(std::uint32_t end) const noexcept {
 void pool_heap::note_slab(std::uint32_t first, const run_entry& entry) {
   std::fill_n(first_of_.begin() + first, entry.chunks, first + 1);
   class_of_slab_[first] = entry.size_class;
-  partial_[entry.size_class].push_back(first);
   ++slab_count_[entry.size_class];
 }
 
@@ -105,6 +106,7 @@ void pool_heap::read() {
   first_of_.assign(chunks, 0);
   class_of_slab_.assign(chunks, 0);
   slabs_.clear();
+  reserve_huge(slabs_, chunks);
   slabs_.resize(chunks);
   free_ = {};
   large_.clear();
@@ -127,6 +129,9 @@ void pool_heap::read() {
     free_from = i;
   }
   if (free_from != chunks) free_.insert(free_from, chunks - free_from);
+  for (unsigned i = 0; i < class_count; ++i) partial_[i].reserve(slab_count_[i]);
+  for (std::uint32_t i = 0; i < chunks; ++i)
+    if (first_of_[i] == i + 1) partial_[class_of_slab_[i]].push_back(i);
 }
 
 pool_heap::slab& pool_heap::load(std::uint32_t first) {
@@ -245,6 +250,7 @@ pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
   made->blocks = pool_slab_blocks(size_class, file_.has_checks());
   made->is_listed = true;
   note_slab(first, {run_kind::slab, made->size_class, chunks});
+  partial_[size_class].push_back(first);
   slabs_[first] = std::move(made);
   return *slabs_[first];
 }

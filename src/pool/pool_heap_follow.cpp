@@ -63,6 +63,7 @@ void pool_heap::follow(std::vector<std::uint64_t>& offsets) {
                     fmt::format("the run of chunk {} lies where another one is", chunk));
     if (entry.kind == run_kind::slab) {
       note_slab(chunk, entry);
+      partial_[entry.size_class].push_back(chunk);
     } else {
       large_.emplace(chunk, large_run{entry.chunks});
     }

@@ -10,20 +10,11 @@
 #include <utility>
 
 #include "base/host.h"
+#include "pool/huge_pages.h"
 #include "pool/object_checks.h"
 
 namespace situ::detail {
 namespace {
-
-// In huge pages, if there are some: where it is jumped about, most looks would be for the page first.
-template <class Values>
-void expect_jumps(Values& values, std::size_t count) {
-  values.reserve(count);
-  const auto begin = reinterpret_cast<std::uintptr_t>(values.data());
-  const std::uintptr_t first = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
-  const std::uintptr_t end = (begin + count * sizeof values[0]) / huge_page_bytes * huge_page_bytes;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
-}
 
 bool has_pointers(const type_descriptor& type) noexcept {
   return !type.pointers.empty() || !type.others.empty() || type.kind == object_kind::pointer_block;
@@ -82,9 +73,9 @@ void relocation::make_table() {
     blocks_before_[i] = blocks;
     blocks += heap_.most_blocks(i);
   }
-  expect_jumps(found_as_, blocks);
+  reserve_huge(found_as_, blocks);
   found_as_.assign(blocks, 0);
-  expect_jumps(to_visit_, file_.chunks());
+  reserve_huge(to_visit_, file_.chunks());
   to_visit_.assign(file_.chunks(), {});
   is_queued_.assign(file_.chunks(), false);
   queue_.clear();

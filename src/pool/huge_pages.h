@@ -1,0 +1,24 @@
+// Memory of vectors in huge pages.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/host.h"
+
+namespace situ::detail {
+
+// Room for so many values, in huge pages where the kernel has some: where they are jumped about in, most looks would be
+// for the page first; where they are set one after the other, most of the time goes to faults.
+template <class Values>
+void reserve_huge(Values& values, std::size_t count) {
+  values.reserve(count);
+  const auto begin = reinterpret_cast<std::uintptr_t>(values.data());
+  const std::uintptr_t first = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
+  const std::uintptr_t end = (begin + count * sizeof values[0]) / huge_page_bytes * huge_page_bytes;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+}
+
+}  // namespace situ::detail
