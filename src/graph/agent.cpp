@@ -294,6 +294,12 @@ void offload_agent::await_freed() noexcept {
     named.fetch_or(offload_queue::is_awaited);
 }
 
+bool offload_agent::measures_at_once() noexcept {
+  if (!measures_by_itself() || line_first_ != nullptr) return false;
+  if (free_ == 0) take_up_freed();
+  return free_ != 0;
+}
+
 // Only this place's thread takes entries.
 bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   if (free_ == 0) take_up_freed();

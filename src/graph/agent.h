@@ -182,6 +182,8 @@ class offload_agent {
   // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between
   // memories that the agent cannot write word by word.
   [[nodiscard]] bool is_staged() const noexcept { return staged_; }
+  // Whether measure() would not wait.
+  [[nodiscard]] bool measures_at_once() noexcept;
   [[nodiscard]] bool measures_by_itself() const noexcept { return units_.devices && units_.devices->measures(); }
 
  private:

@@ -183,6 +183,8 @@ offload_agent& agent_here() {
   return *state.agent;
 }
 
+bool offload_begins_at_once() { return agent_here().measures_at_once(); }
+
 void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept {
   if (current->observed)
     record_event(*current, {.begin_ns = begin_ns, .bytes = copy.bytes, .peer = from, .kind = kind_of(how)});
