@@ -3,6 +3,7 @@
 #include <situ/base/detail/coherence.h>
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/fabric/rma.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/detail/scheduler.h>
@@ -26,7 +27,7 @@ namespace {
 constexpr std::uint32_t looks_before_sleep = idle_looks(200);
 
 [[nodiscard]] offload_queue& queue_of(offload_entry& entry) noexcept {
-  return *reinterpret_cast<offload_queue*>(reinterpret_cast<std::byte*>(&entry - entry.index) -
+  return *reinterpret_cast<offload_queue*>(reinterpret_cast<std::byte*>(&entry - entry.asked.index) -
                                            offsetof(offload_queue, entries));
 }
 
@@ -62,15 +63,17 @@ bool reclaim(offload_entry& entry, offload_state seen) noexcept {
   }
 }
 
-// To the place whose queue has it: who lent this graph may wait, and others for an entry.
+// To the place whose queue has it: who lent this graph may wait, and others for an entry. Either its owner has asked to
+// be woken before this names the entry, or finds it named when it asks.
 void tell_of_free_entry(job_control& control, std::uint32_t place, const offload_entry& freed) noexcept {
-  wake_after_change(control.slot(place), &freed);
+  place_slot& owner = control.slot(place);
+  if ((owner.freed_entries.fetch_or(std::uint32_t{1} << freed.asked.index) & offload_queue::is_awaited) != 0)
+    wake_after_change(owner);
 }
 
 }  // namespace
 
 bool offload_queue::request(offload_entry& entry, offload_state from, offload_step step) noexcept {
-  write_back(entry.fields(), offload_entry::field_bytes());
   if (!advance(entry, from, step)) return false;
   SITU_POINT(step_requested);
   ring();
@@ -86,7 +89,9 @@ offload_agent::offload_agent(place_context& context) : control_{*context.job}, p
   staged_ = staged != nullptr && std::string_view{staged} == "1";
   const ptr<std::byte> room = situ::allocate_bytes(sizeof(offload_queue), {.alignment = alignof(offload_queue)});
   queue_ = ptr<offload_queue>{new (room.local()) offload_queue};
-  for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) queue_.local()->entries[i].index = i;
+  for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) queue_.local()->entries[i].asked.index = i;
+  uses_.fill(use_of(offload_entry{}.state.look()));
+  control_.slot(place_).freed_entries.store(0);  // of an agent before
   write_back(room.local(), sizeof(offload_queue));
   units_ = make_graph_units(staged_);
   worker_ = worker{[this] { run(); }};
@@ -135,7 +140,7 @@ bool offload_agent::serve_next() {
     if (!is_agents(step_of(found))) continue;
     // under way; what is abandoned of that, whoever ends it frees
     if (begun == found || (begun != 0 && step_of(found) == offload_step::abandoned)) continue;
-    invalidate(queue.entries[i].fields(), offload_entry::field_bytes());
+    invalidate(&queue.entries[i].room, sizeof queue.entries[i].room);  // the caller's part is of this place
     next_served_ = i + 1;
     serve(i, found);
     return true;
@@ -161,8 +166,8 @@ bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const offload_step asked = step_of(state);
   if (asked == offload_step::abandoned || (asked == offload_step::measure && !units_.devices->measures())) return false;
-  { const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch}; }
-  const std::span<const graph_root> roots{roots_[i].data(), entry.root_count};
+  { const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.asked.failure_epoch}; }
+  const std::span<const graph_root> roots{roots_[i].data(), entry.asked.root_count};
   const offload_step next = asked == offload_step::measure ? offload_step::measured : offload_step::done;
   auto over = [this, i, state, next](const std::exception* failure) {
     if (failure != nullptr) fail(queue_.local()->entries[i], *failure);
@@ -170,22 +175,23 @@ bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   };
   begun_[i].store(state);
   if (asked == offload_step::copy) {
-    units_.devices->begin_copy(i, roots, place_, entry.reader, entry.graph,
-                               {.bytes = reinterpret_cast<std::byte*>(entry.destination),
-                                .finalizers = reinterpret_cast<std::uint64_t*>(entry.finalizers)},
+    units_.devices->begin_copy(i, roots, place_, entry.asked.reader, entry.found.graph,
+                               {.bytes = reinterpret_cast<std::byte*>(entry.room.destination),
+                                .finalizers = reinterpret_cast<std::uint64_t*>(entry.room.finalizers)},
                                std::move(over));
     return true;
   }
-  units_.devices->begin_measure(i, roots, place_, entry.graph, std::move(over));
+  units_.devices->begin_measure(i, roots, place_, entry.found.graph, std::move(over));
   return true;
 }
 
 // The next step, unless the entry was given up.
 void offload_agent::conclude(std::size_t i, offload_state state, offload_step outcome) {
   offload_entry& entry = queue_.local()->entries[i];
-  const std::uint32_t waiting = entry.waiting_place;
+  const bool is_for_caller = step_of(state) == offload_step::measure && !measures_by_itself();
+  const std::uint32_t waiting = is_for_caller ? place_ : entry.asked.reader;
   if (outcome != offload_step::measured) units_.measurer->forget(i);
-  write_back(entry.fields(), offload_entry::field_bytes());
+  write_back(&entry.found.graph, sizeof entry.found.graph);
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
     SITU_POINT(step_served);
     wake_after_change(control_.slot(waiting), &entry);
@@ -201,75 +207,111 @@ void offload_agent::conclude(std::size_t i, offload_state state, offload_step ou
 // What comes of it; failed where it was given up.
 offload_step offload_agent::perform(std::size_t i, offload_step asked) {
   offload_entry& entry = queue_.local()->entries[i];
-  const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.failure_epoch};
-  const std::span<const graph_root> roots{roots_[i].data(), entry.root_count};
+  const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.asked.failure_epoch};
+  const std::span<const graph_root> roots{roots_[i].data(), entry.asked.root_count};
   if (asked == offload_step::measure) {
     // By way of a local object: what a call returns straight into memory, a modelled machine does not see
     // (docs/design/model_execution.md).
-    const measured_graph found = units_.measurer->measure(i, roots, entry.map);
-    entry.graph = found;
+    const measured_graph found = units_.measurer->measure(i, roots, entry.asked.map);
+    entry.found.graph = found;
     return offload_step::measured;
   }
   if (asked != offload_step::copy) return offload_step::failed;
-  units_.copier->copy(i, roots, entry.graph,
-                      {.bytes = reinterpret_cast<std::byte*>(entry.destination),
-                       .finalizers = reinterpret_cast<std::uint64_t*>(entry.finalizers)});
+  units_.copier->copy(i, roots, entry.found.graph,
+                      {.bytes = reinterpret_cast<std::byte*>(entry.room.destination),
+                       .finalizers = reinterpret_cast<std::uint64_t*>(entry.room.finalizers)});
   return offload_step::done;
 }
 
 namespace {
 [[noreturn]] void throw_failure(const offload_entry& entry) {
-  invalidate(entry.error_text, sizeof entry.error_text);
-  const auto code = static_cast<errc>(entry.error_code);
+  const auto& [graph, error_code, error_text] = entry.found;
+  invalidate(&error_code, sizeof error_code + sizeof error_text);
+  const auto code = static_cast<errc>(error_code);
   if (code == errc::place_lost) throw_place_lost(*current->job, current->place);
-  throw_error(code, std::string{entry.error_text, ::strnlen(entry.error_text, sizeof entry.error_text)});
+  throw_error(code, std::string{error_text, ::strnlen(error_text, sizeof error_text)});
 }
 }  // namespace
 
 void offload_agent::fail(offload_entry& entry, const std::exception& failure) noexcept {
+  auto& [graph, error_code, error_text] = entry.found;
   const auto* const known = dynamic_cast<const error*>(&failure);
-  entry.error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
+  error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
   const std::string_view text =
       known != nullptr ? std::string_view{known->message()} : std::string_view{failure.what()};
-  const std::size_t length = std::min(text.size(), sizeof entry.error_text - 1);
-  std::memcpy(entry.error_text, text.data(), length);
-  entry.error_text[length] = '\0';
-  write_back(entry.error_text, sizeof entry.error_text);
+  const std::size_t length = std::min(text.size(), sizeof error_text - 1);
+  std::memcpy(error_text, text.data(), length);
+  error_text[length] = '\0';
+  write_back(&error_code, sizeof error_code + sizeof error_text);
 }
 
-// Which entries may have become free since they were looked at.
-void offload_agent::note_changes() noexcept {
-  const place_slot& mine = control_.slot(place_);
-  const std::uint32_t ends = control_.failure_epoch.load(std::memory_order_acquire);
-  const bool all = std::exchange(seen_ends_, ends) != ends;  // what a lost place left behind is taken up here
-  std::array<bool, place_slot::change_buckets> changed{};
-  for (std::size_t bucket = 0; bucket < changed.size(); ++bucket) {
-    const std::uint32_t now = mine.changes[bucket].load(std::memory_order_acquire);
-    changed[bucket] = std::exchange(seen_changes_[bucket], now) != now || all;
+// Invariant 6.
+void offload_agent::take_up_freed() noexcept {
+  constexpr std::uint32_t all = (1U << offload_queue::entry_count) - 1;
+  const std::uint32_t ends = current->endpoint->failure_epoch();
+  if (std::exchange(seen_ends_, ends) != ends) {
+    for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i) look_at(i);
+    return;
   }
-  for (std::uint32_t i = 0; i < offload_queue::entry_count; ++i)
-    if (changed[change_bucket(&queue_.local()->entries[i])]) may_be_free_ |= 1U << i;
+  std::atomic<std::uint32_t>& named = control_.slot(place_).freed_entries;
+  if ((named.load(std::memory_order_acquire) & all) == 0) return;
+  for (std::uint32_t left = named.exchange(0) & all; left != 0; left &= left - 1) {
+    const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
+    if (ends != 0) {
+      look_at(i);
+      continue;
+    }
+    ++uses_[i];
+    free_ |= 1U << i;
+  }
+}
+
+// After a loss: whether an entry is free, and what a lost place left behind of it.
+void offload_agent::look_at(std::uint32_t i) noexcept {
+  offload_entry& each = queue_.local()->entries[i];
+  offload_state seen = each.state.look();
+  if (step_of(seen) > offload_step::measure &&
+      has_ended(control_.slot(each.asked.reader).state.load(std::memory_order_acquire))) {
+    reclaim(each, seen);
+    seen = each.state.look();
+  }
+  if (step_of(seen) != offload_step::free) return;
+  uses_[i] = use_of(seen);
+  free_ |= 1U << i;
+}
+
+// It is named and not taken up yet, or in its next use.
+bool offload_agent::is_given_back(const offload_entry& entry, std::uint64_t use) noexcept {
+  if (current->endpoint->failure_epoch() != 0) return use_of(entry.state.look()) != use;
+  const std::uint32_t i = entry.asked.index;
+  return uses_[i] != use || (control_.slot(place_).freed_entries.load(std::memory_order_acquire) >> i & 1) != 0;
+}
+
+// From now on, who gives an entry back wakes this place, until it takes up some.
+void offload_agent::await_freed() noexcept {
+  std::atomic<std::uint32_t>& named = control_.slot(place_).freed_entries;
+  if ((named.load(std::memory_order_relaxed) & offload_queue::is_awaited) == 0)
+    named.fetch_or(offload_queue::is_awaited);
+}
+
+bool offload_agent::measures_at_once() noexcept {
+  if (!measures_by_itself() || line_first_ != nullptr) return false;
+  if (free_ == 0) take_up_freed();
+  return free_ != 0;
 }
 
 // Only this place's thread takes entries.
 bool offload_agent::reserve_entry(offload_lease& made) noexcept {
-  if (may_be_free_ == 0) note_changes();
-  while (may_be_free_ != 0) {
-    const int index = std::countr_zero(may_be_free_);
-    may_be_free_ &= may_be_free_ - 1;
-    offload_entry& each = queue_.local()->entries[index];
-    offload_state seen = each.state.look();
-    if (step_of(seen) != offload_step::free && step_of(seen) > offload_step::measure &&
-        has_ended(control_.slot(each.reader).state.load(std::memory_order_acquire))) {
-      reclaim(each, seen);
-      seen = each.state.look();
-    }
-    if (step_of(seen) == offload_step::free && advance(each, seen, offload_step::reserved)) {
-      made = {each, use_of(seen)};
-      return true;
-    }
+  if (free_ == 0) take_up_freed();
+  if (free_ == 0) {
+    await_freed();
+    take_up_freed();
   }
-  return false;
+  if (free_ == 0) return false;
+  const auto i = static_cast<std::uint32_t>(std::countr_zero(free_));
+  free_ &= free_ - 1;
+  made = {*this, queue_.local()->entries[i], uses_[i]};
+  return true;
 }
 
 // Tasks that wait for an entry stand in line, and only the first is asked in each turn whether there is one.
@@ -308,22 +350,22 @@ class offload_agent::line_place : public waiter {
 
 offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_lease made;
-  const waits_for whom{.note = {.kind = wait_kind::graph, .peer = reader}};
-  {
+  if (line_first_ != nullptr || !reserve_entry(made)) {
+    const waits_for whom{.note = {.kind = wait_kind::graph, .peer = reader}};
     const line_place first_in_line{*this, whom};
     current->scheduler->wait_until([&] { return reserve_entry(made); },
                                    whom);  // back-pressure is this wait
   }
   SITU_POINT(entry_reserved);
-  offload_entry* const entry = made.entry();
-  invalidate(entry->fields(), offload_entry::field_bytes());  // its last receiver has written there
-  std::copy(roots.begin(), roots.end(), roots_[entry->index].begin());
-  entry->root_count = static_cast<std::uint32_t>(roots.size());
-  entry->map = graph_state_here().map;
-  entry->waiting_place = measures_by_itself() ? reader : place_;
-  entry->reader = reader;
-  entry->failure_epoch = current->told_of;
-  (void)queue_.local()->request(*entry, state_of(made.use(), offload_step::reserved), offload_step::measure);
+  offload_entry& entry = *made.entry();
+  offload_entry::caller_part& asked = entry.asked;
+  std::copy(roots.begin(), roots.end(), roots_[asked.index].begin());
+  asked.reader = reader;
+  asked.root_count = static_cast<std::uint32_t>(roots.size());
+  asked.failure_epoch = current->told_of;
+  asked.map = graph_state_here().map;
+  write_back(&asked, sizeof asked);
+  (void)queue_.local()->request(entry, state_of(made.use(), offload_step::free), offload_step::measure);
   return made;
 }
 
@@ -340,8 +382,7 @@ void offload_agent::wait_until_measured(offload_lease& made) {
   change_gate gate{control_, place_, entry};
   try {
     current->scheduler->wait_until([&] { return gate.is_open() && state() != state_of(use, offload_step::measure); },
-                                   {.note = {.kind = wait_kind::graph, .peer = entry->reader}});
-    invalidate(entry->fields(), offload_entry::field_bytes());
+                                   {.note = {.kind = wait_kind::graph, .peer = entry->asked.reader}});
     if (state() == state_of(use, offload_step::unmeasured)) throw_failure(*entry);
     // `reader` is: another task has taken it up
     if (state() != state_of(use, offload_step::measured)) throw_place_lost(*current->job, current->place);
@@ -358,18 +399,28 @@ void offload_agent::wait_until_measured(offload_lease& made) {
 
 // --- the caller's end ---
 
+bool offload_lease::is_over() const noexcept {
+  if (agent_->is_given_back(*entry_, use_)) return true;
+  agent_->await_freed();
+  return agent_->is_given_back(*entry_, use_);
+}
+
 offload_lease::~offload_lease() {
-  if (entry_ == nullptr) return;
+  if (entry_ == nullptr || agent_->is_given_back(*entry_, use_)) return;
   while (true) {
     const offload_state seen = entry_->state.look();
     if (use_of(seen) != use_) return;
     const offload_step step = step_of(seen);
+    if (step == offload_step::free) {  // not asked for anything
+      agent_->free_ |= 1U << entry_->asked.index;
+      return;
+    }
     if (step == offload_step::measure) {  // by a device: the graph is read
       give_way();
       continue;
     }
     const bool is_left_behind = step == offload_step::measured || step == offload_step::unmeasured ||
-                                has_ended(current->job->slot(entry_->reader).state.load(std::memory_order_acquire));
+                                has_ended(current->job->slot(entry_->asked.reader).state.load(std::memory_order_acquire));
     if (is_left_behind && reclaim(*entry_, seen)) {
       tell_of_free_entry(*current->job, current->place, *entry_);
       return;
@@ -388,7 +439,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
   check_access(access::get, address, sizeof(offload_entry));
   auto* const entry = reinterpret_cast<offload_entry*>(address);
   if (address % alignof(offload_entry) != 0 || ptr<offload_entry>{entry}.place().index() != queue_place(source) ||
-      entry->index >= offload_queue::entry_count)
+      entry->asked.index >= offload_queue::entry_count)
     throw_error(errc::bad_message,
                 fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none",
                             source, address));
@@ -400,7 +451,8 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
                             source, use, address));
   }
   entry_ = entry;
-  invalidate(entry->fields(), offload_entry::field_bytes());
+  invalidate(&entry->asked, sizeof entry->asked);
+  invalidate(&entry->found.graph, sizeof entry->found.graph);
   SITU_POINT(entry_claimed);
 }
 
@@ -417,7 +469,6 @@ bool offload_claim::claim(offload_entry& entry) {
                                  {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
   if (found == measured) return advance(entry, measured, offload_step::claimed);
   if (found != state_of(use_, offload_step::unmeasured)) return false;
-  invalidate(entry.fields(), offload_entry::field_bytes());
   try {
     throw_failure(entry);
   } catch (...) {
@@ -437,9 +488,10 @@ offload_claim::~offload_claim() {
 }
 
 void offload_claim::copy_to(arena& destination) {
-  entry_->destination = reinterpret_cast<std::uintptr_t>(&destination);
-  entry_->finalizers = reinterpret_cast<std::uintptr_t>(destination.finalizers);
-  entry_->waiting_place = current->place;
+  offload_entry::receiver_part& room = entry_->room;
+  room = {.destination = reinterpret_cast<std::uintptr_t>(&destination),
+          .finalizers = reinterpret_cast<std::uintptr_t>(destination.finalizers)};
+  write_back(&room, sizeof room);
   change_gate gate{*current->job, current->place, entry_};
   gate.close();
   if (!queue_of(*entry_).request(*entry_, state_of(use_, offload_step::claimed), offload_step::copy))
@@ -452,7 +504,7 @@ void offload_claim::copy_to(arena& destination) {
   if (use_of(found) != use_ || step_of(found) == offload_step::abandoned)
     throw_place_lost(*current->job, current->place);
   step_ = step_of(found);
-  invalidate(entry_->fields(), offload_entry::field_bytes());
+  invalidate(&entry_->found.graph.roots, sizeof entry_->found.graph.roots);  // which copying may set
   if (step_ == offload_step::failed) throw_failure(*entry_);
 }
 

@@ -4,12 +4,15 @@
 // Its requests lie in a segment of that memory, where the receiver finds them: a FIFO of 16. Who waits for a free entry
 // waits as a task. Which memory is a place's: queue_place().
 //
-//   free -> reserved -> measure       by the caller
+//   free -> measure                   by the caller
 //   measure -> measured, unmeasured   by the agent
 //   unmeasured -> free                by who waits for it: the caller, or the receiver where a device measures
 //   measured -> claimed -> copy       by the receiver
 //   copy -> done, failed              by the agent
 //   done, failed -> free              by the receiver
+//
+// Who frees an entry says so in a word of the owner's slot (place_slot::freed_entries): the owner knows by that, and by
+// its own count of each entry's uses, which entries it may take and which leases are over, and looks at none.
 //
 // Either end may give an entry up, because of a failure or a loss: the caller one that is measured, or that a lost
 // receiver left behind; the receiver one that it has claimed. While the agent copies, an entry that is given up is
@@ -25,9 +28,10 @@
 //   4. The agent touches no allocator of the segment and sends no message: places belong to their own threads. It only
 //      wakes them.
 //   5. Once a lease has ended, the agent does not read that graph any more.
-//   6. What devices have under way (graph_devices) is `begun_`, by the state in which it was taken up; who ends it
-//   takes
-//      the step, or frees the entry where it was given up meanwhile.
+//   6. An entry is freed once and named once for it. Not so once a place is lost: its owner then looks at an entry that
+//      is named, and at all of them after each loss, since who died may have named none.
+//   7. What devices have under way (graph_devices) is `begun_`, by the state in which it was taken up; who ends it
+//      takes the step, or frees the entry where it was given up meanwhile.
 #pragma once
 
 #include <situ/base/detail/signal_word.h>
@@ -50,7 +54,6 @@ namespace situ::detail {
 
 enum class offload_step : std::uint8_t {
   free,
-  reserved,
   measure,
   measured,
   unmeasured,
@@ -71,27 +74,27 @@ using offload_state = std::uint64_t;
   return static_cast<offload_step>(state & 0xff);
 }
 
+// By who writes what, each in lines of its own (of 32 bytes, as small as there are): so whoever hands over its part
+// writes back no more than that.
 struct offload_entry {
   signal_word<offload_state> state{state_of(1, offload_step::free)};
-  std::uint32_t index = 0;          // in the queue; constant
-  std::uint32_t waiting_place = 0;  // who is woken after the next step of the agent's
-  std::uint32_t reader = 0;         // the place that the graph is for
-  measured_graph graph;             // set by measuring
-  copy_map map = copy_map::automatic;
-  std::uint32_t root_count = 0;
-  std::uint64_t destination = 0;  // set by the receiver
-  std::uint64_t finalizers = 0;
-  std::uint32_t failure_epoch = 0;  // that the caller had been told of
-  std::uint32_t error_code = 0;
-  char error_text[256]{};
-
-  // All but `state` and the text, for who hands the entry on, or has got it (coherence.h).
-  [[nodiscard]] const void* fields() const noexcept { return &index; }
-  [[nodiscard]] static constexpr std::size_t field_bytes() noexcept;
+  struct alignas(32) caller_part {
+    std::uint32_t index = 0;   // in the queue; constant
+    std::uint32_t reader = 0;  // the place that the graph is for
+    std::uint32_t root_count = 0;
+    std::uint32_t failure_epoch = 0;  // that the caller had been told of
+    copy_map map = copy_map::automatic;
+  } asked;
+  struct alignas(32) receiver_part {
+    std::uint64_t destination = 0;
+    std::uint64_t finalizers = 0;
+  } room;
+  struct alignas(32) agent_part {
+    measured_graph graph;
+    std::uint32_t error_code = 0;
+    char error_text[256]{};
+  } found;
 };
-constexpr std::size_t offload_entry::field_bytes() noexcept {
-  return offsetof(offload_entry, error_text) - sizeof(signal_word<offload_state>);
-}
 static_assert(sizeof(offload_entry) % signal_line_bytes == 0);
 
 // The place whose segment holds the queue of a place's memory, and which has the agent beside it: today each place has
@@ -104,21 +107,30 @@ struct offload_queue {
   // go a long way.
   signal_word<std::uint32_t> bell;
   static constexpr std::uint32_t asleep = 1;
+  // In place_slot::freed_entries, beside a bit for each entry: who names one there wakes the owner.
+  static constexpr std::uint32_t is_awaited = std::uint32_t{1} << 31;
+  static_assert(entry_count < 31);
   std::array<offload_entry, entry_count> entries;
 
-  // Hands an entry to the agent, and wakes it. pre: the caller owns the entry. False where it was given up meanwhile.
+  // Hands an entry to the agent, and wakes it. pre: the caller owns the entry, and has written its part back. False
+  // where it was given up meanwhile.
   [[nodiscard]] bool request(offload_entry& entry, offload_state from, offload_step step) noexcept;
   // Has the agent look at all entries.
   void ring() noexcept;
 };
 
+class offload_agent;
+
 // The caller's hold of an entry, from measuring until the call is over.
 class offload_lease {
  public:
   offload_lease() noexcept = default;
-  offload_lease(offload_entry& entry, std::uint64_t use) noexcept : entry_{&entry}, use_{use} {}
-  offload_lease(offload_lease&& other) noexcept : entry_{std::exchange(other.entry_, nullptr)}, use_{other.use_} {}
+  offload_lease(offload_agent& agent, offload_entry& entry, std::uint64_t use) noexcept
+      : agent_{&agent}, entry_{&entry}, use_{use} {}
+  offload_lease(offload_lease&& other) noexcept
+      : agent_{other.agent_}, entry_{std::exchange(other.entry_, nullptr)}, use_{other.use_} {}
   offload_lease& operator=(offload_lease&& other) noexcept {
+    std::swap(agent_, other.agent_);
     std::swap(entry_, other.entry_);
     std::swap(use_, other.use_);
     return *this;
@@ -126,10 +138,11 @@ class offload_lease {
   ~offload_lease();
   [[nodiscard]] offload_entry* entry() const noexcept { return entry_; }
   [[nodiscard]] std::uint64_t use() const noexcept { return use_; }
-  // Whether the receiver has given the entry back.
-  [[nodiscard]] bool is_over() const noexcept { return use_of(entry_->state.look()) != use_; }
+  // Whether the entry has been given back. The place is woken when it is, once this was asked to no avail.
+  [[nodiscard]] bool is_over() const noexcept;
 
  private:
+  offload_agent* agent_ = nullptr;
   offload_entry* entry_ = nullptr;
   std::uint64_t use_ = 0;
 };
@@ -169,6 +182,8 @@ class offload_agent {
   // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between
   // memories that the agent cannot write word by word.
   [[nodiscard]] bool is_staged() const noexcept { return staged_; }
+  // Whether measure() would not wait.
+  [[nodiscard]] bool measures_at_once() noexcept;
   [[nodiscard]] bool measures_by_itself() const noexcept { return units_.devices && units_.devices->measures(); }
 
  private:
@@ -178,7 +193,11 @@ class offload_agent {
   void serve(std::size_t i, offload_state state);
   [[nodiscard]] bool begin_on_device(std::size_t i, offload_state state);
   void conclude(std::size_t i, offload_state state, offload_step outcome);
-  void note_changes() noexcept;
+  friend class offload_lease;
+  void take_up_freed() noexcept;
+  void look_at(std::uint32_t i) noexcept;
+  [[nodiscard]] bool is_given_back(const offload_entry& entry, std::uint64_t use) noexcept;
+  void await_freed() noexcept;
   [[nodiscard]] bool reserve_entry(offload_lease& made) noexcept;
   [[nodiscard]] offload_lease begin(std::span<const graph_root> roots, std::uint32_t reader);
   void wait_until_measured(offload_lease& made);
@@ -194,8 +213,8 @@ class offload_agent {
   bool staged_ = false;
   std::uint32_t place_ = 0;
   std::uint32_t next_served_ = 0;                                       // where the look for one to serve begins
-  std::uint32_t may_be_free_ = (1U << offload_queue::entry_count) - 1;  // entries, a bit each
-  std::array<std::uint32_t, place_slot::change_buckets> seen_changes_{};
+  std::uint32_t free_ = (1U << offload_queue::entry_count) - 1;         // entries that are this place's to take
+  std::array<std::uint64_t, offload_queue::entry_count> uses_{};        // the number of each entry's use, or next use
   std::uint32_t seen_ends_ = 0;       // of places
   line_place* line_first_ = nullptr;  // of the tasks that wait for one
   line_place* line_last_ = nullptr;

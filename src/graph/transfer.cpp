@@ -183,6 +183,8 @@ offload_agent& agent_here() {
   return *state.agent;
 }
 
+bool offload_begins_at_once() { return agent_here().measures_at_once(); }
+
 void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept {
   if (current->observed)
     record_event(*current, {.begin_ns = begin_ns, .bytes = copy.bytes, .peer = from, .kind = kind_of(how)});
@@ -259,7 +261,7 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   if (self.how == transfer::offload) {
     self.lease = agent_here().measure(roots, to.to.index());
     const bool is_known = !agent_here().measures_by_itself();
-    if (is_known && self.lease.entry()->graph.has_values) {  // in objects of a derived class
+    if (is_known && self.lease.entry()->found.graph.has_values) {  // in objects of a derived class
       const offload_lease over = std::move(self.lease);
       self.how = transfer::message;
     }
@@ -322,10 +324,9 @@ void graph_sender::wait_until_taken() {
         {.place = self_->flag.reader(), .note = {.kind = wait_kind::graph, .peer = self_->flag.reader()}});
   } else if (self_->how == transfer::offload) {
     const offload_lease& lease = self_->lease;
-    change_gate gate{*current->job, current->place, lease.entry()};
-    current->scheduler->wait_until([&] { return gate.is_open() && lease.is_over(); },
-                                   {.place = self_->lease.entry()->reader,
-                                    .note = {.kind = wait_kind::graph, .peer = self_->lease.entry()->reader}});
+    const std::uint32_t reader = lease.entry()->asked.reader;
+    current->scheduler->wait_until([&] { return lease.is_over(); },
+                                   {.place = reader, .note = {.kind = wait_kind::graph, .peer = reader}});
   }
 }
 
@@ -419,10 +420,10 @@ void graph_receiver::pull(std::span<graph_root> roots) {
 void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {
   offload_claim claim{words_[0], words_[1], source_};
   const offload_entry& entry = claim.entry();
-  if (entry.root_count != roots.size())
+  if (entry.asked.root_count != roots.size())
     throw_error(errc::bad_message, fmt::format("a call from place {} brings {} graphs, where {} are expected", source_,
-                                               entry.root_count, roots.size()));
-  const measured_graph& graph = entry.graph;
+                                               entry.asked.root_count, roots.size()));
+  const measured_graph& graph = entry.found.graph;
   arena_reference made = make_arena(graph.copy_bytes, graph.alignment, graph.objects, graph.finalizer_words);
   front_of(reinterpret_cast<std::byte*>(made.get()), graph.copy_bytes).prepare(graph.copy_bytes);
   const graph_units_of_machine& units = graph_units_in_use();

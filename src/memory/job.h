@@ -55,6 +55,10 @@ struct alignas(64) place_slot {
   // (change_gate in memory/liveness.h).
   static constexpr std::size_t change_buckets = 8;
   std::atomic<std::uint32_t> changes[change_buckets]{};
+  // Entries of its offload queue that have been given back since it looked, by their bits, and whether it awaits one
+  // (offload_queue in graph/agent.h). So it need not go and look at the entries, and is woken only for one that it
+  // awaits.
+  std::atomic<std::uint32_t> freed_entries{0};
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
   std::atomic<std::int32_t> pid{0};      // 0: a thread of a process that another slot names

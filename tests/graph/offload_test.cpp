@@ -5,6 +5,8 @@
 #include <situ/base/log.h>
 
 #include <unistd.h>
+#include <atomic>
+#include <bit>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -53,6 +55,22 @@ TEST_P(offload, is_staged_if_asked) {
   run([] {
     const char* const asked = std::getenv("SITU_OFFLOAD_STAGED");
     EXPECT_EQ(detail::agent_here().is_staged(), asked != nullptr && std::string_view{asked} == "1");
+    barrier();
+  });
+}
+
+// Who gives an entry back names it; the owner looks there only when it has none left, and is woken only if it waits.
+TEST_P(offload, entries_that_are_given_back_are_named_until_none_is_left) {
+  run([] {
+    if (here().index() == 0 && place_count() > 1) {
+      const std::atomic<std::uint32_t>& named = detail::current->job->slot(0).freed_entries;
+      item* const head = make_items(3);
+      for (int call = 0; call < 2 * entries + 1; ++call) {
+        EXPECT_EQ(at(offload_to(1), [](item* l) { return sum(l); }, head), 3U);
+        EXPECT_EQ(std::popcount(named.load()), call % entries + 1);
+        EXPECT_EQ(named.load() & detail::offload_queue::is_awaited, 0U);
+      }
+    }
     barrier();
   });
 }

@@ -220,13 +220,18 @@ class call_pack<Arguments...> {
   static constexpr bool is_unmeasured = false;
 
   // async_at. What the target or the agent may read after it has returned is held by the call: graphs that were handed
-  // over, and values. By offload the agent's measure is waited for, in a task, which has all arguments.
+  // over, and values. By offload a free request is waited for, or the agent's measure, in a task, which has all
+  // arguments.
   template <class F, class... Given>
   static auto start(route target, F f, Given&&... given) {
     (check_given<Given>(), ...);
     const transfer how = target.how == transfer::automatic ? default_transfer() : target.how;
     if (how == transfer::offload) {
       auto held = std::make_unique<held_arguments<true>>(std::forward<Given>(given)...);
+      if (offload_begins_at_once()) {
+        call_pack pack = held->pack(target);
+        return start_call<F, Arguments...>(target, f, pack, std::move(held));
+      }
       return async(
           [target, f](std::unique_ptr<held_arguments<true>> arguments) {
             call_pack pack = arguments->pack(target);

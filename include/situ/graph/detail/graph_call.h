@@ -59,6 +59,10 @@ class graph_receiver {
   std::uint64_t words_[most_roots + 2]{};
 };
 
+// Whether graphs of a call can be handed to this place's agent without a wait: a device measures them, and a request of
+// its queue is free. The agent begins with the first offload.
+[[nodiscard]] bool offload_begins_at_once();
+
 // Copies of graph roots within the place, as a call of a place to itself makes them.
 [[nodiscard]] arena_reference copy_roots(std::span<graph_root> roots);
 
