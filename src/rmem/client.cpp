@@ -54,8 +54,6 @@ fixed_text<n> checked_text(std::string_view text, const char* what) {
   return made;
 }
 
-std::string server_name(std::uint32_t index) { return fmt::format("rmem.{}", index); }
-
 }  // namespace
 
 class client::impl {

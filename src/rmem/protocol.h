@@ -108,6 +108,12 @@ using application_text = fixed_text<application_bytes>;
 using name_text = fixed_text<48>;
 using endpoint_text = fixed_text<208>;
 
+// The name of the server with that number, and what all such names begin with.
+inline constexpr std::string_view server_name_prefix = "rmem.";
+[[nodiscard]] inline std::string server_name(std::uint32_t index) {
+  return std::string{server_name_prefix} + std::to_string(index);
+}
+
 template <std::size_t n>
 [[nodiscard]] std::string_view text_of(const fixed_text<n>& text) noexcept {
   return {text.data(), ::strnlen(text.data(), n)};

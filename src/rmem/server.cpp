@@ -16,10 +16,12 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "base/descriptor.h"
 #include "base/host.h"
 #include "rmem/handshake.h"
+#include "rmem/registrar.h"
 #include "rmem/session.h"
 #include "rmem/sockets.h"
 
@@ -47,6 +49,10 @@ void check(const server_options& options) {
   for (const application_key& each : options.keys)
     demand(detail::is_application_name(each.application),
            fmt::format("\"{}\" is no application's name", each.application));
+  demand(options.names.empty() || std::any_of(options.keys.begin(), options.keys.end(),
+                                              [](const application_key& each) { return each.is_operator; }),
+         "a server links its name by the key of an operator: give it one");
+  demand(options.names.empty() || options.capacity_bytes > 0, "a server that links its name has memory");
   const std::uint64_t most = situ::detail::usable_memory_bytes();
   if (!options.memory.has_file() && options.capacity_bytes > most)
     throw_error(errc::out_of_memory,
@@ -86,6 +92,7 @@ class server::impl {
   void settle(connection& one, std::uint64_t number);
   void close(std::uint64_t number);
   void end_silent_ones();
+  void end() noexcept;
 
   server_options options_;
   detail::service service_;
@@ -106,14 +113,25 @@ server::impl::impl(server_options options)
       wake_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
   if (!epoll_ || !wake_) throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
   watch(wake_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
-  for (std::string& endpoint : options_.listen) {
-    listeners_.push_back(detail::listen_on(endpoint));
-    watch(listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
+  try {
+    for (std::string& endpoint : options_.listen) {
+      listeners_.push_back(detail::listen_on(endpoint));
+      watch(listeners_.back().get(), listeners_.size(), EPOLLIN, EPOLL_CTL_ADD);
+    }
+  } catch (...) {
+    end();
+    throw;
   }
 }
 
-server::impl::~impl() {
+server::impl::~impl() { end(); }
+
+// Nobody can connect any more, or waits for an answer.
+void server::impl::end() noexcept {
   for (std::size_t i = 0; i < listeners_.size(); ++i) detail::forget_endpoint(options_.listen[i]);
+  listeners_.clear();
+  connections_.clear();
+  awaited_ = 0;
 }
 
 void server::impl::watch(int what, std::uint64_t number, std::uint32_t events, int how) {
@@ -131,6 +149,12 @@ void server::impl::stop() noexcept {
 
 // Who waits sleeps: without a time limit while no client owes anything.
 void server::impl::run() {
+  std::optional<detail::registrar> named;
+  if (!options_.names.empty()) {
+    const auto by = std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
+    named.emplace(options_.names, *by, detail::server_name(options_.index),
+                  options_.advertised.empty() ? options_.listen[0] : options_.advertised);
+  }
   std::array<epoll_event, 64> events{};
   const int look_ms = static_cast<int>(std::clamp<std::int64_t>(options_.patience.count() / 4, 1, 1000));
   for (;;) {
@@ -139,11 +163,7 @@ void server::impl::run() {
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
     for (int i = 0; i < got; ++i) {
       const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
-      if (number == 0) {
-        connections_.clear();
-        awaited_ = 0;
-        return;
-      }
+      if (number == 0) return end();
       if (number < listener_numbers) {
         accept_from(listeners_[number - 1].get());
       } else {

@@ -21,7 +21,7 @@ void append(std::vector<std::byte>& to, const T& value) {
 answer refused(const outcome& why) { return refusal(why.status, why.text); }
 
 // Names of servers lead clients to whom they hand their capabilities: not everybody may link them.
-bool is_name_of_server(std::string_view name) { return name.starts_with("rmem."); }
+bool is_name_of_server(std::string_view name) { return name.starts_with(server_name_prefix); }
 
 answer with_capability(const capability& made) {
   answer all{status::ok, made.address, made.number, {}};
