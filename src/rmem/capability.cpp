@@ -51,8 +51,7 @@ capability capability::parse(std::string_view text) {
   text.remove_prefix(std::min(prefix.size(), text.size()));
   const bool is_one = take_hex(text, 16, made.address) && take_hex(text, 16, made.bytes) &&
                       take_hex(text, 16, made.number) && take_hex(text, 8, may) && take_hex(text, 16, halves[0]) &&
-                      take_hex(text, 16, halves[1]) && text.empty() &&
-                      includes(rights::all, static_cast<rights>(may));
+                      take_hex(text, 16, halves[1]) && text.empty() && includes(rights::all, static_cast<rights>(may));
   if (!is_one) throw_error(errc::bad_argument, "this is no capability as capability::to_text() writes it");
   made.may = static_cast<rights>(may);
   std::memcpy(made.secret.data(), halves, sizeof halves);
@@ -61,8 +60,8 @@ capability capability::parse(std::string_view text) {
 
 capability capability::part(std::uint64_t offset, std::uint64_t part_bytes) const {
   if (offset > bytes || part_bytes > bytes - offset)
-    throw_error(errc::bad_argument,
-                fmt::format("{} bytes from byte {} on are no part of a capability for {} bytes", part_bytes, offset, bytes));
+    throw_error(errc::bad_argument, fmt::format("{} bytes from byte {} on are no part of a capability for {} bytes",
+                                                part_bytes, offset, bytes));
   capability made = *this;
   made.address += offset;
   made.bytes = part_bytes;

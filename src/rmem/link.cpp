@@ -41,7 +41,8 @@ void link::lose(const std::string& why) {
 }
 void link::disbelieve(const std::string& what) {
   close();
-  throw_error(errc::bad_message, fmt::format("what {} sends is no answer of a server of remote memory: {}", endpoint_, what));
+  throw_error(errc::bad_message,
+              fmt::format("what {} sends is no answer of a server of remote memory: {}", endpoint_, what));
 }
 
 // --- connecting ---

@@ -51,14 +51,14 @@ outcome memory_table::no_room(std::uint64_t bytes, application_index owner) cons
                       format_bytes(bytes))};
 }
 
-// The first gap from next_address_ on, and then from the slice's start; 0: none. A page on either side of it stays free.
+// The first gap from next_address_ on, and then from the slice's start; 0: none. A page on either side of it stays
+// free.
 std::uint64_t memory_table::gap_for(std::uint64_t room) const noexcept {
   const std::uint64_t first = (std::uint64_t{server_} << offset_bits) + page;
   const std::uint64_t last = first - page + (slice_bytes - 1);
   for (std::uint64_t at : {next_address_, first}) {
     auto next = regions_.lower_bound(at);
-    if (next != regions_.begin())
-      at = std::max(at, std::prev(next)->first + std::prev(next)->second->room() + page);
+    if (next != regions_.begin()) at = std::max(at, std::prev(next)->first + std::prev(next)->second->room() + page);
     for (; next != regions_.end(); ++next) {
       if (at <= next->first && next->first - at >= room + page) return at;
       at = next->first + next->second->room() + page;

@@ -111,7 +111,8 @@ server::impl::impl(server_options options)
                std::max(1U, options_.most_clients / 2)},
       epoll_{situ::detail::above_standard(::epoll_create1(EPOLL_CLOEXEC))},
       wake_{situ::detail::above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))} {
-  if (!epoll_ || !wake_) throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
+  if (!epoll_ || !wake_)
+    throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
   watch(wake_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
   try {
     for (std::string& endpoint : options_.listen) {
@@ -151,7 +152,8 @@ void server::impl::stop() noexcept {
 void server::impl::run() {
   std::optional<detail::registrar> named;
   if (!options_.names.empty()) {
-    const auto by = std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
+    const auto by =
+        std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
     named.emplace(options_.names, *by, detail::server_name(options_.index),
                   options_.advertised.empty() ? options_.listen[0] : options_.advertised);
   }
@@ -278,8 +280,8 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
 void server::impl::settle(connection& one, std::uint64_t number) {
   const detail::session::pieces out = one.with.output();
   const bool has_output = !out[0].empty() || !out[1].empty();
-  const std::uint32_t events = (has_output ? std::uint32_t{EPOLLOUT} : 0U) |
-                               (one.with.room().empty() ? 0U : std::uint32_t{EPOLLIN});
+  const std::uint32_t events =
+      (has_output ? std::uint32_t{EPOLLOUT} : 0U) | (one.with.room().empty() ? 0U : std::uint32_t{EPOLLIN});
   if (events != one.events) watch(one.socket.get(), number, events, EPOLL_CTL_MOD);
   one.events = events;
   const bool is_awaited = one.with.is_awaited();

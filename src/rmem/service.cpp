@@ -228,8 +228,8 @@ answer service::link_name(const asker& who, std::span<const std::byte> body) {
   const auto known = names_.find(name);
   if (known != names_.end() && known->second.session != who.session)
     return refusal(status::denied, fmt::format("{} has linked {}", keys_[known->second.by].application, name));
-  const auto own = std::count_if(names_.begin(), names_.end(),
-                                 [&](const auto& each) { return each.second.by == who.application; });
+  const auto own =
+      std::count_if(names_.begin(), names_.end(), [&](const auto& each) { return each.second.by == who.application; });
   if (known == names_.end() && (names_.size() >= most_names || static_cast<std::size_t>(own) >= most_names_of_one))
     return refusal(status::full, fmt::format("there are {} names, {} of them this application's; at most {} and {}",
                                              names_.size(), own, most_names, most_names_of_one));

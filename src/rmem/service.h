@@ -36,8 +36,8 @@ struct asker {
 class service {
  public:
   // most_clients: an application's, at a time.
-  service(std::uint32_t server, std::uint64_t capacity_bytes, const memory_kind& kind, std::vector<application_key> keys,
-          std::uint32_t most_clients);
+  service(std::uint32_t server, std::uint64_t capacity_bytes, const memory_kind& kind,
+          std::vector<application_key> keys, std::uint32_t most_clients);
 
   // Which application's key makes this proof; any_application: none's, which is counted.
   [[nodiscard]] application_index prove(const hello& said, const login& heard) noexcept;

@@ -89,8 +89,11 @@ bool session::take_login() {
   if (in_end_ - in_begin_ < sizeof(login)) return false;
   const auto heard = read_as<login>(std::span{in_}.subspan(in_begin_));
   in_begin_ += sizeof(login);
-  welcome answer{protocol_magic, static_cast<std::uint16_t>(status::denied),
-                 static_cast<std::uint16_t>(service_.server()), service_.memory().capacity_bytes(), {}};
+  welcome answer{protocol_magic,
+                 static_cast<std::uint16_t>(status::denied),
+                 static_cast<std::uint16_t>(service_.server()),
+                 service_.memory().capacity_bytes(),
+                 {}};
   const application_index who = service_.prove(hello_, heard);
   if (who == any_application || !service_.enter(who)) {
     if (who != any_application) answer.status = static_cast<std::uint16_t>(status::full);
@@ -203,7 +206,8 @@ void session::next_piece() {
     piece_ = {at, bytes};
     advance(bytes);
   }
-  const answer_head head{static_cast<std::uint32_t>(bytes), 0, left_ > 0 ? flag_more : std::uint16_t{0}, head_.id, 0, 0};
+  const answer_head head{
+      static_cast<std::uint32_t>(bytes), 0, left_ > 0 ? flag_more : std::uint16_t{0}, head_.id, 0, 0};
   std::memcpy(out_.data() + head_at, &head, sizeof head);
   is_reading_ = left_ > 0;
 }

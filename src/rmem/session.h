@@ -47,9 +47,9 @@ class session {
 
  private:
   enum class step : std::uint8_t { login, request, data, ended };
-  static constexpr std::size_t most_waiting = 16384;          // bytes of out_ at which requests wait
-  static constexpr std::size_t piece_bytes = 256 * 1024;      // of a read, and of a write at a time
-  static constexpr std::size_t copied_bytes = 4096;           // shorter ones are copied, to go out with their heads
+  static constexpr std::size_t most_waiting = 16384;      // bytes of out_ at which requests wait
+  static constexpr std::size_t piece_bytes = 256 * 1024;  // of a read, and of a write at a time
+  static constexpr std::size_t copied_bytes = 4096;       // shorter ones are copied, to go out with their heads
 
   void take_requests();
   bool take_login();
@@ -85,12 +85,12 @@ class session {
   std::size_t out_begin_ = 0;
   std::span<const std::byte> piece_;  // of a region, behind out_
 
-  request_head head_{};        // of the read or write under way
+  request_head head_{};  // of the read or write under way
   bool is_reading_ = false;
   std::vector<range> ranges_;  // what of it is left: from `range_` on
   std::size_t range_ = 0;
-  std::uint64_t left_ = 0;     // bytes of the client's data, or of the regions
-  answer failed_;              // why a write's data is thrown away
+  std::uint64_t left_ = 0;  // bytes of the client's data, or of the regions
+  answer failed_;           // why a write's data is thrown away
 };
 
 }  // namespace situ::rmem::detail

@@ -1,6 +1,6 @@
-// Fuzzes what a server of remote memory makes of a client's bytes: requests with wrong lengths, ranges, capabilities and
-// flags, cut anywhere, in pieces of all sizes, to a client that takes its answers slowly. rmem_fuzz.h says of what an
-// input consists.
+// Fuzzes what a server of remote memory makes of a client's bytes: requests with wrong lengths, ranges, capabilities
+// and flags, cut anywhere, in pieces of all sizes, to a client that takes its answers slowly. rmem_fuzz.h says of what
+// an input consists.
 #include "fuzz/rmem_fuzz.h"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ class fuzzed_client {
       give(how, bytes_of(head));
       const bool has_data = head.operation == static_cast<std::uint16_t>(operation::write);
       const std::uint64_t wanted = head.body_bytes + (has_data ? std::min<std::uint64_t>(head.bytes, 1U << 20) : 0);
-      std::vector<std::byte> rest(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(
-                                                                     wanted, input.size())));
+      std::vector<std::byte> rest(
+          input.begin(), input.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(wanted, input.size())));
       input = input.subspan(rest.size());
       if ((how & ranges_too) != 0)
         for (std::size_t i = 0; i + sizeof(range) <= std::min<std::size_t>(rest.size(), head.body_bytes);

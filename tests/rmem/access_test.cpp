@@ -19,23 +19,32 @@ struct operation_try {
   void (*run)(client&, const capability&);
 };
 constexpr operation_try operations[] = {
-    {"read", rights::read, [](client& by, const capability& on) { std::byte to[8]; by.read(on, 0, to); }},
-    {"gather", rights::read, [](client& by, const capability& on) {
+    {"read", rights::read,
+     [](client& by, const capability& on) {
+       std::byte to[8];
+       by.read(on, 0, to);
+     }},
+    {"gather", rights::read,
+     [](client& by, const capability& on) {
        std::byte to[8];
        const rmem::remote_part parts[] = {{4, 4}, {0, 4}};
        by.gather(on, parts, to);
      }},
-    {"write", rights::write, [](client& by, const capability& on) { const std::byte from[8]{}; by.write(on, 0, from); }},
-    {"scatter", rights::write, [](client& by, const capability& on) {
+    {"write", rights::write,
+     [](client& by, const capability& on) {
+       const std::byte from[8]{};
+       by.write(on, 0, from);
+     }},
+    {"scatter", rights::write,
+     [](client& by, const capability& on) {
        const std::byte from[8]{};
        const rmem::remote_part parts[] = {{4, 4}, {0, 4}};
        by.scatter(on, parts, from);
      }},
     {"fetch_add", rights::atomic, [](client& by, const capability& on) { by.fetch_add(on, 0, 1); }},
     {"compare_swap", rights::atomic, [](client& by, const capability& on) { by.compare_swap(on, 0, 0, 0); }},
-    {"grant", rights::read | rights::grant, [](client& by, const capability& on) {
-       (void)by.grant(on, 0, 8, rights::read);
-     }},
+    {"grant", rights::read | rights::grant,
+     [](client& by, const capability& on) { (void)by.grant(on, 0, 8, rights::read); }},
 };
 
 // All operations, each with one capability.
@@ -74,9 +83,9 @@ TEST_F(rmem_access, forged_capabilities_are_denied) {
 
 TEST_F(rmem_access, a_range_is_held_to_at_the_server) {
   const capability next = owner.allocate(4096);  // so that what is beyond is there
-  for (const std::uint64_t at : {mine.address - 1, mine.address - 8, mine.address + 8185, mine.address + 8192,
-                                 mine.address + 12288, next.address, std::uint64_t{0}, std::uint64_t{8},
-                                 (std::uint64_t{1} << 56) - 8}) {
+  for (const std::uint64_t at :
+       {mine.address - 1, mine.address - 8, mine.address + 8185, mine.address + 8192, mine.address + 12288,
+        next.address, std::uint64_t{0}, std::uint64_t{8}, (std::uint64_t{1} << 56) - 8}) {
     SCOPED_TRACE(at);
     capability wide = mine;
     wide.address = at & ~std::uint64_t{7};

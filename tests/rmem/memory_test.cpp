@@ -118,9 +118,10 @@ TEST(rmem_memory, full_is_told_with_figures) {
   running_server server{mebibyte};
   client one{server.endpoint(), packages()};
   const capability most = one.allocate(mebibyte - 8192);
-  expect_refused(errc::out_of_memory, [&] { (void)one.allocate(16384); },
-                 "server 0 has 1 MiB, of which 1016 KiB are taken (1016 KiB of them by this application, in 1 regions "
-                 "altogether), and 16 KiB were asked for");
+  expect_refused(
+      errc::out_of_memory, [&] { (void)one.allocate(16384); },
+      "server 0 has 1 MiB, of which 1016 KiB are taken (1016 KiB of them by this application, in 1 regions "
+      "altogether), and 16 KiB were asked for");
   expect_refused(errc::out_of_memory, [&] { (void)one.allocate(~std::uint64_t{0}); });
   expect_refused(errc::bad_argument, [&] { (void)one.allocate(0); });
   (void)one.allocate(8192);

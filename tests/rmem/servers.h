@@ -40,7 +40,8 @@ inline rmem::server_options options_of(std::uint64_t capacity_bytes, std::uint32
 
 class running_server {
  public:
-  explicit running_server(rmem::server_options options) : server_{std::move(options)}, thread_{[this] { server_.run(); }} {}
+  explicit running_server(rmem::server_options options)
+      : server_{std::move(options)}, thread_{[this] { server_.run(); }} {}
   explicit running_server(std::uint64_t capacity_bytes) : running_server{options_of(capacity_bytes)} {}
   ~running_server() { stop(); }
   void stop() {

@@ -84,7 +84,8 @@ class client {
   void free(const capability& whole) { free(whole.address); }
 
   // Bytes from, and to, `offset` of what the capability is for. Not atomic: others may see parts of a write. A range
-  // that is not all within it is access_denied, and nothing is written. From 16 MiB on it is several requests.
+  // that is not all within it is access_denied, and nothing is written. From 16 MiB on it is several requests. After an
+  // error `to` holds anything.
   void read(const capability& from, std::uint64_t offset, std::span<std::byte> to);
   void write(const capability& to, std::uint64_t offset, std::span<const std::byte> from);
   // The parts one behind another, by one round trip for each 1024 of them: all are checked before any is touched.
@@ -104,7 +105,7 @@ class client {
   // stop. By the application that made it or that owns the region.
   void revoke(const capability& which);
 
-  // Name and number of the server's own: what `endpoint` is.
+  // What the server of that number has and has counted; (none) the one at `endpoint`.
   [[nodiscard]] statistics server_statistics(std::optional<std::uint32_t> server = {});
   // Regions of the application; of all if it is an operator.
   [[nodiscard]] std::vector<region_info> list_regions(std::optional<std::uint32_t> server = {});

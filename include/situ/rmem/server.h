@@ -25,13 +25,13 @@ namespace situ::rmem {
 struct server_options {
   // Where it listens: "HOST:PORT" (port 0: any that is free), "[ADDRESS]:PORT", "unix:/path".
   std::vector<std::string> listen = {"127.0.0.1:0"};
-  std::uint64_t capacity_bytes = 0;    // of memory for regions; 0: it has names only
-  memory_kind memory;                  // where its pages come from
-  std::uint32_t index = 0;             // 0 to 255, in the top bits of its addresses
-  std::vector<application_key> keys;   // who may be a client
-  std::string names;                   // the name server, where it links "rmem.INDEX" by its first operator's key
-  std::string advertised;              // what that name leads to; empty: where it listens first
-  std::uint32_t most_clients = 256;    // at a time; half as many of one application
+  std::uint64_t capacity_bytes = 0;   // of memory for regions; 0: it has names only
+  memory_kind memory;                 // where its pages come from
+  std::uint32_t index = 0;            // 0 to 255, in the top bits of its addresses
+  std::vector<application_key> keys;  // who may be a client
+  std::string names;                  // the name server, where it links "rmem.INDEX" by its first operator's key
+  std::string advertised;             // what that name leads to; empty: where it listens first
+  std::uint32_t most_clients = 256;   // at a time; half as many of one application
   std::chrono::milliseconds patience{10'000};  // with a client that stops within a message, or takes no answer
 };
 

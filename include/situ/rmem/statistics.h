@@ -12,8 +12,8 @@ struct statistics {
   std::uint64_t regions = 0;
   std::uint64_t capabilities = 0;
   std::uint64_t names = 0;
-  std::uint64_t clients = 0;      // connected now, and logged in
-  std::uint64_t logins = 0;       // that were accepted
+  std::uint64_t clients = 0;  // connected now, and logged in
+  std::uint64_t logins = 0;   // that were accepted
   std::uint64_t allocations = 0;
   std::uint64_t frees = 0;
   std::uint64_t reads = 0;
