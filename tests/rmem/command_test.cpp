@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
+#include <utility>
 
 using namespace situ_rmem_test;
 using nlohmann::json;
@@ -30,36 +32,42 @@ told run(const std::string& arguments) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
-// `situ rmem serve` until it is told to end.
+// `situ rmem serve` until it is told to end; it ends with the test.
 class served {
  public:
-  explicit served(const std::string& options) {
-    pipe_ = ::popen(("exec " SITU_TEST_BIN_DIR "/situ rmem serve --json --listen 127.0.0.1:0 " + options +
-                     " & echo $!; wait $!; echo \"exit $?\"")
-                        .c_str(),
-                    "r");
-    process_ = std::stoi(line());
-    endpoint_ = json::parse(line())["endpoints"][0];
+  explicit served(std::vector<std::string> options) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
+    options.insert(options.begin(), {SITU_TEST_BIN_DIR "/situ", "rmem", "serve", "--json", "--listen", "127.0.0.1:0"});
+    std::vector<char*> words;
+    for (std::string& each : options) words.push_back(each.data());
+    words.push_back(nullptr);
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::execv(words[0], words.data());
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    FILE* const said = ::fdopen(ends[0], "r");
+    std::array<char, 4096> line{};
+    if (std::fgets(line.data(), line.size(), said) != nullptr) endpoint_ = json::parse(line.data())["endpoints"][0];
+    std::fclose(said);
   }
   ~served() {
-    if (process_ != 0) (void)end();
+    if (process_ > 0) (void)end();
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   // What it exits with.
-  [[nodiscard]] std::string end() {
+  [[nodiscard]] int end() {
+    int status = 0;
     ::kill(process_, SIGTERM);
-    process_ = 0;
-    const std::string said = line();
-    ::pclose(pipe_);
-    return said;
+    ::waitpid(std::exchange(process_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
  private:
-  std::string line() {
-    std::array<char, 4096> text{};
-    return std::fgets(text.data(), text.size(), pipe_) != nullptr ? text.data() : "";
-  }
-  FILE* pipe_;
   pid_t process_ = 0;
   std::string endpoint_;
 };
@@ -77,8 +85,8 @@ class rmem_command : public testing::Test {
 };
 
 TEST_F(rmem_command, serves_until_it_is_told_to_end) {
-  served names{"--keys " + keys};
-  served memory{"--keys " + keys + " --memory 1MiB --index 3 --names " + names.endpoint()};
+  served names{{"--keys", keys}};
+  served memory{{"--keys", keys, "--memory", "1MiB", "--index", "3", "--names", names.endpoint()}};
   rmem::client one{names.endpoint(), rmem::load_key(keys)};
   while (one.list_names().empty()) std::this_thread::sleep_for(2ms);
   const rmem::capability mine = one.allocate(5000);
@@ -100,8 +108,8 @@ TEST_F(rmem_command, serves_until_it_is_told_to_end) {
   EXPECT_EQ(counts[0]["used_bytes"], 8192);
   EXPECT_THAT(run("stat --keys " + keys + " " + memory.endpoint()).text,
               testing::HasSubstr("  written         4.88 KiB\n"));
-  EXPECT_EQ(memory.end(), "exit 0\n");
-  EXPECT_EQ(names.end(), "exit 0\n");
+  EXPECT_EQ(memory.end(), 0);
+  EXPECT_EQ(names.end(), 0);
 }
 
 TEST_F(rmem_command, what_cannot_be_is_said) {
