@@ -18,6 +18,7 @@ void add_order_command(CLI::App& app);                   // order.cpp
 void add_kernel_order_command(CLI::App& order_command);  // order_kernel.cpp
 void add_model_command(CLI::App& app);                   // model.cpp
 void add_pool_command(CLI::App& app);                    // pool.cpp
+void add_rmem_command(CLI::App& app);                    // rmem.cpp
 void add_bench_command(CLI::App& app);                   // bench.cpp
 void add_study_command(CLI::App& app);                   // study.cpp
 

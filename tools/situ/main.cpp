@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
       "  situ topo                       the memories and processors of this machine\n"
       "  situ order show                 which memories an allocation goes to, for each intent\n"
       "  situ pool check index.pool      whether a persistent pool is sound\n"
+      "  situ rmem serve --memory 4GiB --keys keys   memory for clients on other hosts\n"
       "  situ model run --machine flat ./program   a program on a machine that is not here\n"
       "  situ COMMAND --help             what a command can do");
   add_run_command(app);
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
   add_study_command(app);
   add_model_command(app);
   add_pool_command(app);
+  add_rmem_command(app);
 #if SITU_WITH_BENCH
   add_bench_command(app);
 #endif

@@ -21,14 +21,14 @@ enum class errc : std::uint8_t {
   bad_address,       // an address outside every segment, or not allocated
   misaligned,        // an address not aligned for the operation
   out_of_memory,     // a segment or the machine has no room
-  access_denied,     // reserved: nothing throws it yet
+  access_denied,     // a server of remote memory refuses: no capability, or no such key
   not_supported,     // this build, kernel or machine cannot do it
   bad_message,       // received bytes that do not decode, or that name code which is not loaded there
   bad_file,          // a file that cannot be read, written or parsed
   cancelled,         // a task or call that a std::stop_token stopped before it began
   remote_exception,  // the body of an `at` threw; see remote_error
 
-  link_lost,  // reserved for fabrics between hosts: nothing throws it yet
+  link_lost,  // a server of remote memory cannot be reached, or is silent
 
   place_lost,  // a place has died, exited early, or left by an exception; see place_lost_error
 

@@ -1,0 +1,126 @@
+// A client of remote memory: allocates regions at servers, reads and writes them by capabilities, and hands parts of
+// them to others.
+//
+//   situ::rmem::client client{"127.0.0.1:7070", situ::rmem::load_key("packages.key")};
+//   situ::rmem::capability mine = client.allocate(1 << 20);
+//   client.write(mine, 0, bytes);
+//   client.read(mine, 4096, page);
+//
+// The server checks every operation; who may not do it gets access_denied. Every call ends: where a server takes no
+// bytes and sends none for as long as options.timeout, with link_lost. After that error the operation may or may not
+// have been done; the next call connects anew.
+//
+// A client resolves names once and keeps the answers; one that leads nowhere any more is resolved anew.
+// Thread-safe: calls to one server go one after another. cost: a call is a round trip, some 20 us on one host.
+#pragma once
+
+#include <situ/rmem/capability.h>
+#include <situ/rmem/keys.h>
+#include <situ/rmem/statistics.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace situ::rmem {
+
+// How a client behaves.
+struct client_options {
+  std::chrono::milliseconds timeout{10'000};  // without any progress of a call
+  // Writes go as header, acknowledgment, data: data that the server would refuse is never sent, for a second round
+  // trip. Else header and data go at once.
+  bool two_steps = false;
+};
+
+// How long a region lives.
+enum class lifetime : std::uint8_t {
+  until_freed,  // whoever is connected
+  connection,   // as long as the connection of the client that allocated it
+};
+
+// A region as `list_regions` tells of it.
+struct region_info {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t capabilities = 0;  // that give access to it or parts of it
+  std::string owner;               // the application
+};
+
+// A name, and where it leads.
+struct name_info {
+  std::string name;
+  std::string endpoint;
+};
+
+// Bytes of a region, for scatter and gather.
+struct remote_part {
+  std::uint64_t offset = 0;  // within the capability
+  std::uint64_t bytes = 0;
+};
+
+// All calls throw link_lost where a server cannot be reached or is silent, access_denied where it refuses, and
+// bad_message where what it sends is no answer.
+class client {
+ public:
+  // Connects to `endpoint`: a server, or the name server of several. Throws access_denied where one does not accept the
+  // key, or does not have it itself.
+  client(std::string_view endpoint, application_key key, client_options options = {});
+  ~client();
+  client(client&&) noexcept;
+  client& operator=(client&&) noexcept;
+
+  // A region of so many bytes, all zero, at the server of that number or (none) at one that has room, in turns; the
+  // application owns it. Throws out_of_memory with the figures. cost: a round trip, and system calls at the server.
+  [[nodiscard]] capability allocate(std::uint64_t bytes, std::optional<std::uint32_t> server = {},
+                                    lifetime until = lifetime::until_freed);
+  // Ends a region that the application owns: its bytes and all capabilities for it. address: where it begins.
+  void free(std::uint64_t address);
+  void free(const capability& whole) { free(whole.address); }
+
+  // Bytes from, and to, `offset` of what the capability is for. Not atomic: others may see parts of a write. A range
+  // that is not all within it is access_denied, and nothing is written. From 16 MiB on it is several requests. After an
+  // error `to` holds anything.
+  void read(const capability& from, std::uint64_t offset, std::span<std::byte> to);
+  void write(const capability& to, std::uint64_t offset, std::span<const std::byte> from);
+  // The parts one behind another, by one round trip for each 1024 of them: all are checked before any is touched.
+  // bytes: as many as the parts have together.
+  void gather(const capability& from, std::span<const remote_part> parts, std::span<std::byte> to);
+  void scatter(const capability& to, std::span<const remote_part> parts, std::span<const std::byte> from);
+
+  // On 8 bytes at a multiple of 8, atomic for all clients. Both return what was there before.
+  std::uint64_t fetch_add(const capability& at, std::uint64_t offset, std::uint64_t addend);
+  std::uint64_t compare_swap(const capability& at, std::uint64_t offset, std::uint64_t expected, std::uint64_t desired);
+
+  // A capability for a part of what `from` is for, with no more rights; for one application, or (empty) whoever has it.
+  // It ends with `from`. Throws out_of_memory where the server keeps no more of them.
+  [[nodiscard]] capability grant(const capability& from, std::uint64_t offset, std::uint64_t bytes, rights may,
+                                 std::string_view application = {});
+  // Ends a capability, and all that were made from it: operations that begin later are denied, and those under way
+  // stop. By the application that made it or that owns the region.
+  void revoke(const capability& which);
+
+  // What the server of that number has and has counted; (none) the one at `endpoint`.
+  [[nodiscard]] statistics server_statistics(std::optional<std::uint32_t> server = {});
+  // Regions of the application; of all if it is an operator.
+  [[nodiscard]] std::vector<region_info> list_regions(std::optional<std::uint32_t> server = {});
+
+  // Names at `endpoint`. One is there as long as the connection that linked it, which alone may change or unlink it;
+  // those of servers ("rmem.0") only operators link. Throws access_denied where another has it; resolving throws
+  // bad_argument where nobody has.
+  void link_name(std::string_view name, std::string_view endpoint);
+  void unlink_name(std::string_view name);
+  [[nodiscard]] std::string resolve_name(std::string_view name);
+  [[nodiscard]] std::vector<name_info> list_names();
+
+ private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace situ::rmem

@@ -1,0 +1,62 @@
+// A server of remote memory: regions of bytes that clients allocate, read and write by capabilities, over sockets. It
+// checks each operation against its own tables, whatever a client sends. It also keeps names: one server, which may
+// have no memory, is the name server of the others.
+//
+//   situ::rmem::server server{options};   // listens from here on
+//   server.run();                         // serves until stop()
+//
+// One thread serves all clients and sleeps while there is nothing to do. A client costs it some 20 KiB beside its
+// regions, and never more than 350 KiB.
+#pragma once
+
+#include <situ/memory/memory_kind.h>
+#include <situ/rmem/keys.h>
+#include <situ/rmem/statistics.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace situ::rmem {
+
+// How a server is set up.
+struct server_options {
+  // Where it listens: "HOST:PORT" (port 0: any that is free), "[ADDRESS]:PORT", "unix:/path".
+  std::vector<std::string> listen = {"127.0.0.1:0"};
+  std::uint64_t capacity_bytes = 0;   // of memory for regions; 0: it has names only
+  memory_kind memory;                 // where its pages come from
+  std::uint32_t index = 0;            // 0 to 255, in the top bits of its addresses
+  std::vector<application_key> keys;  // who may be a client
+  std::string names;                  // the name server, where it links "rmem.INDEX" by its first operator's key
+  std::string advertised;             // what that name leads to; empty: where it listens first
+  std::uint32_t most_clients = 256;   // at a time; half as many of one application
+  std::chrono::milliseconds patience{10'000};  // with a client that stops within a message, or takes no answer
+};
+
+// Listens while it lives. One thread calls run(); the others are thread-safe.
+class server {
+ public:
+  // Throws bad_argument for options outside their domain, out_of_memory where the machine has less than the capacity,
+  // bad_launch where it cannot listen.
+  explicit server(server_options options);
+  ~server();
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  // Serves until stop(); then all connections are closed. Whatever clients do ends them alone.
+  void run();
+  // Makes run() return soon; also before it is called.
+  void stop() noexcept;
+  // Where it listens, in the order of the options, with the ports that it has.
+  [[nodiscard]] const std::vector<std::string>& endpoints() const noexcept;
+  // What it has done so far. pre: run() is not under way.
+  [[nodiscard]] statistics counted() const;
+
+ private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace situ::rmem

@@ -1,0 +1,218 @@
+#include "rmem/link.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "rmem/handshake.h"
+
+namespace situ::rmem::detail {
+namespace {
+
+errc code_of(std::uint16_t why) noexcept {
+  switch (static_cast<status>(why)) {
+    case status::denied: return errc::access_denied;
+    case status::bad_argument:
+    case status::unknown_name: return errc::bad_argument;
+    case status::misaligned: return errc::misaligned;
+    case status::full: return errc::out_of_memory;
+    case status::not_supported: return errc::not_supported;
+    case status::ok:
+    case status::bad_message: break;
+  }
+  return errc::bad_message;
+}
+
+}  // namespace
+
+void link::close() noexcept {
+  socket_ = descriptor{};
+  in_begin_ = in_end_ = 0;
+}
+void link::lose(const std::string& why) {
+  close();
+  throw_error(errc::link_lost, fmt::format("the server of remote memory at {}: {}", endpoint_, why));
+}
+void link::disbelieve(const std::string& what) {
+  close();
+  throw_error(errc::bad_message,
+              fmt::format("what {} sends is no answer of a server of remote memory: {}", endpoint_, what));
+}
+
+// --- connecting ---
+
+const welcome& link::told() {
+  connect();
+  return told_;
+}
+
+// One that the server has closed meanwhile is not written to: the request that is lost there may not be sent twice.
+void link::connect() {
+  if (socket_) {
+    std::byte next{};
+    const ssize_t got = ::recv(socket_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    close();
+  }
+  try {
+    connect_to_endpoint(where_(false));
+  } catch (const error& failure) {
+    // The name may lead elsewhere by now.
+    const std::string now = failure.code() == errc::bad_argument ? std::string{} : where_(true);
+    if (now.empty() || now == endpoint_) throw;
+    connect_to_endpoint(now);
+  }
+}
+
+void link::connect_to_endpoint(const std::string& endpoint) {
+  endpoint_ = endpoint;
+  socket_ = connect_to(endpoint, options_.timeout);
+  log_in();
+  if (index_ && told_.server != *index_) lose(fmt::format("it is server {}, not {}", told_.server, *index_));
+}
+
+void link::log_in() {
+  hello heard{};
+  receive({reinterpret_cast<std::byte*>(&heard), sizeof heard});
+  if (heard.magic != protocol_magic) disbelieve("it begins with other bytes");
+  if (heard.version != protocol_version)
+    disbelieve(fmt::format("it is of version {} of the protocol, this client of {}", heard.version, protocol_version));
+  login said{protocol_magic, protocol_version, 0, fixed<application_bytes>(key_.application), {}, {}};
+  fill_random(said.nonce);
+  said.proof = client_proof(key_, heard, said);
+  send(bytes_of(said));
+  welcome got{};
+  receive({reinterpret_cast<std::byte*>(&got), sizeof got});
+  if (got.magic != protocol_magic) disbelieve("its welcome begins with other bytes");
+  if (got.status == static_cast<std::uint16_t>(status::full)) lose("it has too many clients of this application");
+  if (got.status != 0 || !same_secret(got.proof, server_proof(key_, heard, said, got))) {
+    close();
+    throw_error(errc::access_denied,
+                fmt::format("the server of remote memory at {} {} the key of {}", endpoint_,
+                            got.status != 0 ? "does not accept" : "does not have", key_.application));
+  }
+  told_ = got;
+}
+
+// --- bytes ---
+
+void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std::span<const std::byte> c) {
+  std::array<iovec, 3> parts{};
+  std::size_t count = 0;
+  for (const auto& each : {a, b, c})
+    if (!each.empty()) parts[count++] = {const_cast<std::byte*>(each.data()), each.size()};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  while (message.msg_iovlen > 0) {
+    const ssize_t gone = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+    if (gone < 0 && errno == EINTR) continue;
+    if (gone < 0)
+      lose(errno == EAGAIN ? fmt::format("it has taken no bytes for {} ms", options_.timeout.count())
+                           : std::string{std::strerror(errno)});
+    auto left = static_cast<std::size_t>(gone);
+    while (message.msg_iovlen > 0 && left >= message.msg_iov->iov_len) {
+      left -= message.msg_iov->iov_len;
+      ++message.msg_iov;
+      --message.msg_iovlen;
+    }
+    if (left == 0) continue;
+    message.msg_iov->iov_base = static_cast<std::byte*>(message.msg_iov->iov_base) + left;
+    message.msg_iov->iov_len -= left;
+  }
+}
+
+std::size_t link::receive_some(std::span<std::byte> to) {
+  for (;;) {
+    const ssize_t got = ::recv(socket_.get(), to.data(), to.size(), 0);
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) lose("it has closed the connection");
+    lose(errno == EAGAIN ? fmt::format("it has sent nothing for {} ms", options_.timeout.count())
+                         : std::string{std::strerror(errno)});
+  }
+}
+
+// What is short comes through in_, with what is behind it; what is long goes where it belongs.
+void link::receive(std::span<std::byte> to) {
+  while (!to.empty()) {
+    if (in_begin_ == in_end_ && to.size() >= in_.size()) {
+      to = to.subspan(receive_some(to));
+      continue;
+    }
+    if (in_begin_ == in_end_) {
+      in_begin_ = 0;
+      in_end_ = receive_some(in_);
+    }
+    const std::size_t bytes = std::min(to.size(), in_end_ - in_begin_);
+    std::memcpy(to.data(), in_.data() + in_begin_, bytes);
+    in_begin_ += bytes;
+    to = to.subspan(bytes);
+  }
+}
+
+// --- requests ---
+
+void link::begin(request_head& head, std::span<const std::byte> body, std::span<const std::byte> data) {
+  connect();
+  head.id = ++last_id_;
+  head.body_bytes = static_cast<std::uint32_t>(body.size());
+  send(bytes_of(head), body, data);
+}
+
+answer_head link::receive_head(const request_head& asked) {
+  answer_head head{};
+  receive({reinterpret_cast<std::byte*>(&head), sizeof head});
+  if (head.id != asked.id && head.status != static_cast<std::uint16_t>(status::bad_message))
+    disbelieve("it answers another request");
+  if (head.status != 0) refuse(head);
+  return head;
+}
+
+void link::refuse(const answer_head& head) {
+  if (head.body_bytes > most_text_bytes) disbelieve("a text that is too long");
+  std::string text(head.body_bytes, '\0');
+  receive(std::as_writable_bytes(std::span{text}));
+  for (char& c : text)
+    if (c < ' ' || c > '~') c = '?';
+  throw_error(code_of(head.status), fmt::format("{} (server of remote memory at {})", text, endpoint_));
+}
+
+short_answer link::ask(request_head head, std::span<const std::byte> body) {
+  begin(head, body, {});
+  const answer_head got = receive_head(head);
+  if (got.body_bytes > most_body_bytes) disbelieve("a body that is too long");
+  short_answer all{got.value, got.second, std::vector<std::byte>(got.body_bytes)};
+  receive(all.body);
+  return all;
+}
+
+void link::read(request_head head, std::span<const std::byte> body, std::span<std::byte> to) {
+  begin(head, body, {});
+  for (bool more = true; more;) {
+    const answer_head got = receive_head(head);
+    more = (got.flags & flag_more) != 0;
+    if (got.body_bytes > to.size() || (more ? got.body_bytes == 0 : got.body_bytes != to.size()))
+      disbelieve("not as many bytes as were asked for");
+    receive(to.first(got.body_bytes));
+    to = to.subspan(got.body_bytes);
+  }
+}
+
+void link::write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from) {
+  if (options_.two_steps) head.flags |= flag_two_steps;
+  begin(head, body, options_.two_steps ? std::span<const std::byte>{} : from);
+  if (options_.two_steps) {
+    if (receive_head(head).flags != flag_go_on) disbelieve("no leave to send the data");
+    send(from);
+  }
+  if (receive_head(head).body_bytes != 0) disbelieve("a write has no answer but yes");
+}
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,230 @@
+#include "rmem/memory_table.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/pages.h"
+#include "memory/file_stretch.h"
+#include "rmem/handshake.h"
+
+namespace situ::rmem::detail {
+namespace {
+
+constexpr std::uint64_t page = situ::detail::page_bytes;
+constexpr std::uint64_t slice_bytes = std::uint64_t{1} << offset_bits;
+
+}  // namespace
+
+struct memory_table::region {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t session;
+  application_index owner;
+  std::uint32_t root = no_slot;
+  std::uint32_t capabilities = 0;
+  situ::detail::file_stretch stretch;
+  situ::detail::pages mapped;  // ends before the stretch
+  [[nodiscard]] std::uint64_t room() const noexcept { return stretch.bytes(); }
+};
+
+memory_table::memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind)
+    : server_{server},
+      capacity_{capacity_bytes},
+      kind_{std::move(kind)},
+      next_address_{(std::uint64_t{server} << offset_bits) + page} {}
+memory_table::~memory_table() = default;
+
+// --- regions ---
+
+outcome memory_table::no_room(std::uint64_t bytes, application_index owner) const {
+  std::uint64_t own = 0;
+  for (const auto& [address, each] : regions_) own += each->owner == owner ? each->room() : 0;
+  return {status::full,
+          fmt::format("remote memory is full: server {} has {}, of which {} are taken ({} of them by this application, "
+                      "in {} regions altogether), and {} were asked for; free regions, or start a server with more",
+                      server_, format_bytes(capacity_), format_bytes(used_), format_bytes(own), regions_.size(),
+                      format_bytes(bytes))};
+}
+
+// The first gap from next_address_ on, and then from the slice's start; 0: none. A page on either side of it stays
+// free.
+std::uint64_t memory_table::gap_for(std::uint64_t room) const noexcept {
+  const std::uint64_t first = (std::uint64_t{server_} << offset_bits) + page;
+  const std::uint64_t last = first - page + (slice_bytes - 1);
+  for (std::uint64_t at : {next_address_, first}) {
+    auto next = regions_.lower_bound(at);
+    if (next != regions_.begin()) at = std::max(at, std::prev(next)->first + std::prev(next)->second->room() + page);
+    for (; next != regions_.end(); ++next) {
+      if (at <= next->first && next->first - at >= room + page) return at;
+      at = next->first + next->second->room() + page;
+    }
+    if (at <= last && last - at >= room + page) return at;
+  }
+  return 0;
+}
+
+outcome memory_table::allocate(std::uint64_t bytes, application_index owner, std::uint64_t session, capability& made) {
+  if (bytes == 0) return {status::bad_argument, "a region has at least one byte"};
+  if (bytes > capacity_ || used_ > capacity_ - bytes) return no_room(bytes, owner);
+  const auto owned_by = [&](const auto& each) { return each.second->owner == owner; };
+  if (std::count_if(regions_.begin(), regions_.end(), owned_by) >= most_regions)
+    return {status::full, fmt::format("the application has {} regions, and may have no more; free some", most_regions)};
+  auto fresh = std::make_unique<region>();
+  try {
+    fresh->stretch = {kind_, bytes, "a region of remote memory"};
+  } catch (const error& none) {
+    return {status::full, std::string{none.message()}};
+  }
+  if (fresh->room() > capacity_ - used_) return no_room(bytes, owner);
+  fresh->mapped = {fresh->stretch.map(0, fresh->room()), fresh->room()};
+  const std::uint64_t address = gap_for(fresh->room());
+  if (fresh->mapped.empty() || address == 0)
+    return {status::full, fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes))};
+  fresh->address = address;
+  fresh->bytes = bytes;
+  fresh->session = session;
+  fresh->owner = owner;
+  used_ += fresh->room();
+  next_address_ = address + fresh->room() + page;
+  region& placed = *(regions_[address] = std::move(fresh));
+  made = add(placed, {address, bytes}, rights::all, any_application, owner, no_slot);
+  placed.root = static_cast<std::uint32_t>(made.number);
+  return {};
+}
+
+bool memory_table::is_owner(application_index who, std::uint64_t address) const noexcept {
+  const auto found = regions_.find(address);
+  return found != regions_.end() && found->second->owner == who;
+}
+std::span<const std::byte> memory_table::memory_at(std::uint64_t address) const noexcept {
+  const auto found = regions_.find(address);
+  if (found == regions_.end()) return {};
+  return {found->second->mapped.data(), found->second->mapped.size()};
+}
+std::span<const std::byte> memory_table::memory_of(std::uint64_t number,
+                                                   const capability_secret& secret) const noexcept {
+  const slot* const found = find(number, secret);
+  if (found == nullptr) return {};
+  return {found->of->mapped.data() + (found->begin - found->of->address), found->end - found->begin};
+}
+
+void memory_table::free(std::uint64_t address) noexcept {
+  const auto found = regions_.find(address);
+  if (found->second->root != no_slot) end(found->second->root);
+  used_ -= found->second->room();
+  regions_.erase(found);
+}
+
+std::vector<std::uint64_t> memory_table::regions_of(std::uint64_t session) const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [address, each] : regions_)
+    if (each->session == session) all.push_back(address);
+  return all;
+}
+
+std::vector<memory_table::region_view> memory_table::list(application_index who, std::uint64_t from,
+                                                          std::size_t most) const {
+  std::vector<region_view> all;
+  for (auto at = regions_.lower_bound(from); at != regions_.end() && all.size() < most; ++at)
+    if (const region& each = *at->second; who == any_application || each.owner == who)
+      all.push_back({each.address, each.bytes, each.capabilities, each.owner});
+  return all;
+}
+
+// --- capabilities ---
+
+const memory_table::slot* memory_table::find(std::uint64_t number, const capability_secret& secret) const noexcept {
+  const auto index = static_cast<std::uint32_t>(number);
+  if (index >= slots_.size()) return nullptr;
+  const slot& found = slots_[index];
+  const bool is_it = found.uses % 2 == 1 && found.uses == number >> 32;
+  return is_it && same_secret(found.secret, secret) ? &found : nullptr;
+}
+
+std::byte* memory_table::reach(application_index who, std::uint64_t number, const capability_secret& secret,
+                               std::uint64_t address, std::uint64_t bytes, rights use) const noexcept {
+  const slot* const found = find(number, secret);
+  if (found == nullptr || !includes(found->may, use)) return nullptr;
+  if (found->for_whom != any_application && found->for_whom != who) return nullptr;
+  if (address < found->begin || address > found->end || bytes > found->end - address) return nullptr;
+  return found->of->mapped.data() + (address - found->of->address);
+}
+
+capability memory_table::add(region& of, const range& what, rights may, application_index for_whom,
+                             application_index maker, std::uint32_t parent) {
+  std::uint32_t index;
+  if (free_slots_.empty()) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+    free_slots_.reserve(slots_.capacity());  // so that `end` cannot fail
+  } else {
+    index = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  slot& made = slots_[index];
+  ++made.uses;
+  made.may = may;
+  made.for_whom = for_whom;
+  made.maker = maker;
+  made.parent = parent;
+  made.begin = what.address;
+  made.end = what.address + what.bytes;
+  made.of = &of;
+  fill_random(made.secret);
+  if (parent != no_slot) slots_[parent].children.push_back(index);
+  ++of.capabilities;
+  return {what.address, what.bytes, may, std::uint64_t{made.uses} << 32 | index, made.secret};
+}
+
+outcome memory_table::grant(application_index who, const capability& from, const range& of, rights may,
+                            application_index to, capability& made) {
+  if (reach(who, from.number, from.secret, of.address, of.bytes, may | rights::grant) == nullptr)
+    return {status::denied, "no capability for that range with these rights and the right to grant"};
+  const auto parent = static_cast<std::uint32_t>(from.number);
+  region& within = *slots_[parent].of;
+  if (within.capabilities >= most_capabilities)
+    return {status::full, fmt::format("there are {} capabilities for the region, and may be no more; revoke some",
+                                      most_capabilities)};
+  made = add(within, of, may, to, who, parent);
+  return {};
+}
+
+outcome memory_table::revoke(application_index who, std::uint64_t number, const capability_secret& secret) {
+  const slot* const found = find(number, secret);
+  if (found == nullptr || (found->maker != who && found->of->owner != who))
+    return {status::denied, "no such capability, or another application made it"};
+  end(static_cast<std::uint32_t>(number));
+  return {};
+}
+
+// With all that were made from it. Its list of those made may be long, but no chain of calls is.
+void memory_table::end(std::uint32_t index) noexcept {
+  const std::uint32_t parent = slots_[index].parent;
+  if (parent != no_slot) std::erase(slots_[parent].children, index);
+  if (slots_[index].of->root == index) slots_[index].of->root = no_slot;
+  for (std::uint32_t at = index;;) {
+    slot& ends = slots_[at];
+    if (!ends.children.empty()) {
+      const std::uint32_t child = ends.children.back();
+      ends.children.pop_back();
+      at = child;
+      continue;
+    }
+    const std::uint32_t up = ends.parent;
+    --ends.of->capabilities;
+    ++ends.uses;
+    ends.secret = {};
+    ends.of = nullptr;
+    std::vector<std::uint32_t>{}.swap(ends.children);
+    free_slots_.push_back(at);
+    if (at == index) return;
+    at = up;
+  }
+}
+
+}  // namespace situ::rmem::detail

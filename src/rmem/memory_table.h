@@ -1,0 +1,116 @@
+// A server's regions and the capabilities for them.
+//
+// Invariants
+//   1. A byte of a region is reached through `reach` alone, which compares number and secret, range, rights and
+//      application with the server's own entry, on every call. Nothing that a client sent is used as an address.
+//   2. A number is never used twice: its low half is the slot, its high half counts how often the slot was.
+//   3. A capability has no more range and rights than the one that it was made from, and ends with it.
+//   4. Regions do not overlap; a byte between any two belongs to none, nor does address 0 of any server.
+//   5. A region's pages are zero when it begins, and gone from the server when it ends.
+#pragma once
+
+#include <situ/memory/memory_kind.h>
+#include <situ/rmem/capability.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rmem/protocol.h"
+
+namespace situ::rmem::detail {
+
+using application_index = std::uint32_t;
+inline constexpr application_index any_application = ~0U;
+
+// What a call came to, where it is refused with the text of it.
+struct outcome {
+  detail::status status = status::ok;
+  std::string text;
+  [[nodiscard]] bool is_ok() const noexcept { return status == status::ok; }
+};
+
+// Of one server. Not thread-safe.
+class memory_table {
+ public:
+  static constexpr std::uint32_t most_regions = 4096;       // an application's
+  static constexpr std::uint32_t most_capabilities = 4096;  // a region's
+
+  memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind);
+  ~memory_table();
+  memory_table(const memory_table&) = delete;
+  memory_table& operator=(const memory_table&) = delete;
+
+  // session: whose end frees it; 0: nobody's.
+  outcome allocate(std::uint64_t bytes, application_index owner, std::uint64_t session, capability& made);
+  // Where [address, address + bytes) lies in the server's memory, if this capability is for all of it and this use;
+  // null where it is not.
+  [[nodiscard]] std::byte* reach(application_index who, std::uint64_t number, const capability_secret& secret,
+                                 std::uint64_t address, std::uint64_t bytes, rights use) const noexcept;
+  outcome grant(application_index who, const capability& from, const range& of, rights may, application_index to,
+                capability& made);
+  outcome revoke(application_index who, std::uint64_t number, const capability_secret& secret);
+
+  // Whether a region begins there that this application owns.
+  [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;
+  // pre: a region begins there.
+  void free(std::uint64_t address) noexcept;
+  // The memory of the region that begins there, and what a capability is for; empty where there is none.
+  [[nodiscard]] std::span<const std::byte> memory_at(std::uint64_t address) const noexcept;
+  [[nodiscard]] std::span<const std::byte> memory_of(std::uint64_t number,
+                                                     const capability_secret& secret) const noexcept;
+  // Where those regions begin that end with a session.
+  [[nodiscard]] std::vector<std::uint64_t> regions_of(std::uint64_t session) const;
+
+  struct region_view {
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint32_t capabilities;
+    application_index owner;
+  };
+  // Those from an address on, of one application or all, up to `most`.
+  [[nodiscard]] std::vector<region_view> list(application_index who, std::uint64_t from, std::size_t most) const;
+
+  [[nodiscard]] std::uint64_t capacity_bytes() const noexcept { return capacity_; }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
+  [[nodiscard]] std::size_t region_count() const noexcept { return regions_.size(); }
+  [[nodiscard]] std::size_t capability_count() const noexcept { return slots_.size() - free_slots_.size(); }
+
+ private:
+  struct region;
+  struct slot {
+    std::uint32_t uses = 0;  // odd: in use
+    rights may = rights::none;
+    application_index for_whom = any_application;
+    application_index maker = 0;
+    std::uint32_t parent = no_slot;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    region* of = nullptr;
+    capability_secret secret{};
+    std::vector<std::uint32_t> children;
+  };
+  static constexpr std::uint32_t no_slot = ~0U;
+
+  [[nodiscard]] const slot* find(std::uint64_t number, const capability_secret& secret) const noexcept;
+  capability add(region& of, const range& what, rights may, application_index for_whom, application_index maker,
+                 std::uint32_t parent);
+  void end(std::uint32_t index) noexcept;
+  [[nodiscard]] std::uint64_t gap_for(std::uint64_t room) const noexcept;
+  outcome no_room(std::uint64_t bytes, application_index owner) const;
+
+  std::uint32_t server_;
+  std::uint64_t capacity_;
+  memory_kind kind_;
+  std::uint64_t used_ = 0;
+  std::uint64_t next_address_;  // where the search for a gap begins: an address is used anew as late as can be
+  std::map<std::uint64_t, std::unique_ptr<region>> regions_;  // by address
+  std::vector<slot> slots_;
+  std::vector<std::uint32_t> free_slots_;
+};
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,194 @@
+// The bytes between clients and servers, as structures: docs/formats/rmem.md has them as a grammar. Numbers are
+// little-endian, as on every machine that Situ runs on; a structure here is sent as it lies in memory, so it has no
+// padding. What is received is believed by nobody: session.h checks it.
+#pragma once
+
+#include <situ/rmem/capability.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace situ::rmem::detail {
+
+static_assert(std::endian::native == std::endian::little, "the bytes of the protocol are little-endian");
+
+inline constexpr std::uint32_t protocol_magic = 0x314d5253;  // "SRM1"
+inline constexpr std::uint16_t protocol_version = 1;
+
+// The address of a byte: which server in the top bits, where in the others.
+inline constexpr unsigned offset_bits = 56;
+[[nodiscard]] constexpr std::uint32_t server_of(std::uint64_t address) noexcept {
+  return static_cast<std::uint32_t>(address >> offset_bits);
+}
+
+// What bounds a client's memory at a server: a request's body, and with it what is kept of a request.
+inline constexpr std::size_t most_body_bytes = 16384;
+inline constexpr std::size_t most_ranges = 1024;             // of one scatter or gather: 16 bytes each, a body
+inline constexpr std::uint64_t most_transfer = 16ULL << 20;  // bytes of memory, a request; clients send several
+inline constexpr std::size_t most_text_bytes = 1024;         // of what an answer says of an error
+
+enum class operation : std::uint16_t {
+  allocate = 1,
+  free,
+  read,
+  write,
+  fetch_add,
+  compare_swap,
+  grant,
+  revoke,
+  statistics,
+  list_regions,
+  link_name,
+  unlink_name,
+  resolve_name,
+  list_names,
+};
+inline constexpr std::uint16_t last_operation = static_cast<std::uint16_t>(operation::list_names);
+
+enum class status : std::uint16_t {
+  ok,
+  denied,         // no such capability, or not for this application, range or operation
+  bad_argument,   // a value outside its domain
+  misaligned,     // an atomic on an address that is no multiple of 8
+  full,           // of memory, regions, capabilities or names; the text has the figures
+  unknown_name,   // nobody has linked it
+  bad_message,    // bytes that are no request; the connection ends
+  not_supported,  // an operation of a later version
+};
+
+// Flags of a request.
+inline constexpr std::uint16_t flag_two_steps = 1;     // write: the data waits for the server's leave
+inline constexpr std::uint16_t flag_with_session = 2;  // allocate: freed when this connection ends
+// Flags of an answer.
+inline constexpr std::uint16_t flag_more = 1;   // read: another answer follows, with the next bytes
+inline constexpr std::uint16_t flag_go_on = 2;  // write: send the data now
+
+struct request_head {
+  std::uint32_t body_bytes;
+  std::uint16_t operation;
+  std::uint16_t flags;
+  std::uint64_t id;       // comes back in the answer
+  std::uint64_t address;  // of the first byte
+  std::uint64_t bytes;    // of memory; of a write so many follow the body
+  std::uint64_t grant;    // the capability: its number and its secret
+  capability_secret secret;
+  std::uint64_t operand;
+};
+static_assert(sizeof(request_head) == 64 && std::is_trivially_copyable_v<request_head>);
+
+struct answer_head {
+  std::uint32_t body_bytes;
+  std::uint16_t status;
+  std::uint16_t flags;
+  std::uint64_t id;
+  std::uint64_t value;
+  std::uint64_t second;
+};
+static_assert(sizeof(answer_head) == 32 && std::is_trivially_copyable_v<answer_head>);
+
+// A part of a scatter or gather, in a body.
+struct range {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(range) == 16);
+
+// Names within structures: text, then zeroes up to the end; at least one.
+template <std::size_t n>
+using fixed_text = std::array<char, n>;
+inline constexpr std::size_t application_bytes = 24;
+using application_text = fixed_text<application_bytes>;
+using name_text = fixed_text<48>;
+using endpoint_text = fixed_text<208>;
+
+// The name of the server with that number, and what all such names begin with.
+inline constexpr std::string_view server_name_prefix = "rmem.";
+[[nodiscard]] inline std::string server_name(std::uint32_t index) {
+  return std::string{server_name_prefix} + std::to_string(index);
+}
+
+template <std::size_t n>
+[[nodiscard]] std::string_view text_of(const fixed_text<n>& text) noexcept {
+  return {text.data(), ::strnlen(text.data(), n)};
+}
+// pre: it is shorter than the room.
+template <std::size_t n>
+[[nodiscard]] fixed_text<n> fixed(std::string_view text) noexcept {
+  fixed_text<n> made{};
+  std::memcpy(made.data(), text.data(), text.size() < n ? text.size() : n - 1);
+  return made;
+}
+// Printable, not empty, without spaces, and nothing but zeroes behind it.
+template <std::size_t n>
+[[nodiscard]] bool is_word(const fixed_text<n>& text) noexcept {
+  const std::string_view word = text_of(text);
+  if (word.empty() || word.size() == n) return false;
+  for (std::size_t i = 0; i < n; ++i)
+    if (i < word.size() ? text[i] <= ' ' || text[i] > '~' : text[i] != 0) return false;
+  return true;
+}
+
+struct name_entry {
+  name_text name;
+  endpoint_text endpoint;
+};
+static_assert(sizeof(name_entry) == 256);
+
+struct region_entry {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint32_t capabilities;
+  std::uint32_t zero;
+  application_text owner;
+};
+static_assert(sizeof(region_entry) == 48);
+
+// --- how a connection begins ---
+
+using nonce = std::array<std::byte, 32>;
+using proof = std::array<std::byte, 32>;
+
+struct hello {  // the server's
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t zero;
+  detail::nonce nonce;
+};
+struct login {  // the client's
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t zero;
+  application_text application;
+  detail::nonce nonce;
+  detail::proof proof;
+};
+struct welcome {  // the server's
+  std::uint32_t magic;
+  std::uint16_t status;
+  std::uint16_t server;    // what stands in the top bits of its addresses
+  std::uint64_t capacity;  // 0: it has names only
+  detail::proof proof;
+};
+static_assert(sizeof(hello) == 40 && sizeof(login) == 96 && sizeof(welcome) == 48);
+
+template <class T>
+[[nodiscard]] std::span<const std::byte> bytes_of(const T& value) noexcept {
+  return {reinterpret_cast<const std::byte*>(&value), sizeof value};
+}
+// pre: so many bytes are there.
+template <class T>
+[[nodiscard]] T read_as(std::span<const std::byte> bytes) noexcept {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,39 @@
+// Keeps a server's name at the name server: a thread that links it, and again each second, so that it is there also
+// after the name server has been started anew.
+#pragma once
+
+#include <situ/rmem/client.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace situ::rmem::detail {
+
+// From its making to its end, when the name goes.
+class registrar {
+ public:
+  registrar(std::string names, application_key key, std::string name, std::string endpoint);
+  ~registrar();
+  registrar(const registrar&) = delete;
+  registrar& operator=(const registrar&) = delete;
+
+ private:
+  void keep(const std::stop_token& stop);
+  void link_once();
+
+  std::string names_;
+  application_key key_;
+  std::string name_;
+  std::string endpoint_;
+  std::optional<client> client_;
+  bool is_linked_ = false;
+  bool has_complained_ = false;
+  std::mutex lock_;
+  std::condition_variable_any ends_;
+  std::jthread thread_;  // the last: it ends before what it uses
+};
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,275 @@
+#include "rmem/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "rmem/handshake.h"
+#include "rmem/session.h"
+
+namespace situ::rmem::detail {
+namespace {
+
+template <class T>
+void append(std::vector<std::byte>& to, const T& value) {
+  const std::span<const std::byte> bytes = bytes_of(value);
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+answer refused(const outcome& why) { return refusal(why.status, why.text); }
+
+// Names of servers lead clients to whom they hand their capabilities: not everybody may link them.
+bool is_name_of_server(std::string_view name) { return name.starts_with(server_name_prefix); }
+
+answer with_capability(const capability& made) {
+  answer all{status::ok, made.address, made.number, {}};
+  append(all.body, made.secret);
+  return all;
+}
+
+}  // namespace
+
+answer refusal(status why, std::string_view text) {
+  const auto bytes = std::as_bytes(std::span{text.substr(0, most_text_bytes)});
+  return {why, 0, 0, {bytes.begin(), bytes.end()}};
+}
+
+service::service(std::uint32_t server, std::uint64_t capacity_bytes, const memory_kind& kind,
+                 std::vector<application_key> keys, std::uint32_t most_clients)
+    : server_{server},
+      keys_{std::move(keys)},
+      memory_{server, capacity_bytes, kind},
+      clients_(keys_.size()),
+      most_clients_{most_clients} {}
+
+// --- who they are ---
+
+application_index service::application_of(std::string_view name) const noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    if (keys_[i].application == name) return static_cast<application_index>(i);
+  return any_application;
+}
+
+application_index service::prove(const hello& said, const login& heard) noexcept {
+  const bool is_login = heard.magic == protocol_magic && heard.version == protocol_version && heard.zero == 0 &&
+                        is_word(heard.application);
+  const application_index who = is_login ? application_of(text_of(heard.application)) : any_application;
+  if (who != any_application && same_secret(client_proof(keys_[who], said, heard), heard.proof)) return who;
+  ++counters_.refused_logins;
+  return any_application;
+}
+
+bool service::enter(application_index which) noexcept {
+  if (clients_[which] >= most_clients_) {
+    ++counters_.turned_away;
+    return false;
+  }
+  ++clients_[which];
+  ++counters_.clients;
+  ++counters_.logins;
+  return true;
+}
+void service::exit(application_index which) noexcept {
+  --clients_[which];
+  --counters_.clients;
+}
+
+void service::leave(session& one, std::uint64_t number) {
+  std::erase(sessions_, &one);
+  std::erase_if(names_, [&](const auto& each) { return each.second.session == number; });
+  for (const std::uint64_t address : memory_.regions_of(number)) end_region(address);
+}
+
+// --- operations ---
+
+answer service::perform(const asker& who, const request_head& head, std::span<const std::byte> body) {
+  switch (static_cast<operation>(head.operation)) {
+    case operation::allocate: return count(allocate(who, head));
+    case operation::free: return count(free(who, head));
+    case operation::fetch_add:
+    case operation::compare_swap: return count(change_word(who, head, body));
+    case operation::grant: return count(grant(who, head, body));
+    case operation::revoke: return count(revoke(who, head));
+    case operation::statistics: {
+      answer all;
+      append(all.body, counted());
+      return all;
+    }
+    case operation::list_regions: return count(list_regions(who, head));
+    case operation::link_name: return count(link_name(who, body));
+    case operation::unlink_name: return count(unlink_name(who, body));
+    case operation::resolve_name: return count(resolve_name(body));
+    case operation::list_names: return count(list_names(body));
+    case operation::read:
+    case operation::write: break;
+  }
+  return count(refusal(status::not_supported, "this server knows no such operation"));
+}
+
+answer service::count(answer made) noexcept {
+  switch (made.status) {
+    case status::ok: break;
+    case status::denied: ++counters_.denied; break;
+    case status::full: ++counters_.full; break;
+    default: ++counters_.refused;
+  }
+  return made;
+}
+
+statistics service::counted() const {
+  statistics all = counters_;
+  all.capacity_bytes = memory_.capacity_bytes();
+  all.used_bytes = memory_.used_bytes();
+  all.regions = memory_.region_count();
+  all.capabilities = memory_.capability_count();
+  all.names = names_.size();
+  return all;
+}
+
+answer service::allocate(const asker& who, const request_head& head) {
+  capability made;
+  const std::uint64_t ends_with = (head.flags & flag_with_session) != 0 ? who.session : 0;
+  if (const outcome got = memory_.allocate(head.bytes, who.application, ends_with, made); !got.is_ok())
+    return refused(got);
+  ++counters_.allocations;
+  return with_capability(made);
+}
+
+void service::detach(std::span<const std::byte> from) {
+  for (session* const each : sessions_) each->detach(from);
+}
+void service::end_region(std::uint64_t address) {
+  detach(memory_.memory_at(address));
+  memory_.free(address);
+}
+
+answer service::free(const asker& who, const request_head& head) {
+  if (!memory_.is_owner(who.application, head.address))
+    return refusal(status::denied, "the application owns no region that begins there");
+  end_region(head.address);
+  ++counters_.frees;
+  return {};
+}
+
+answer service::change_word(const asker& who, const request_head& head, std::span<const std::byte> body) {
+  const bool swaps = head.operation == static_cast<std::uint16_t>(operation::compare_swap);
+  if (body.size() != (swaps ? sizeof(std::uint64_t) : 0) || head.bytes != sizeof(std::uint64_t))
+    return refusal(status::bad_argument, "an atomic operation is on 8 bytes");
+  if (head.address % sizeof(std::uint64_t) != 0)
+    return refusal(status::misaligned, "an atomic operation is on an address that is a multiple of 8");
+  std::byte* const at =
+      memory_.reach(who.application, head.grant, head.secret, head.address, head.bytes, rights::atomic);
+  if (at == nullptr) return refusal(status::denied, "no capability for atomic operations there");
+  // The server's thread alone changes the bytes; whoever maps them on this host sees a whole word.
+  std::atomic_ref<std::uint64_t> word{*reinterpret_cast<std::uint64_t*>(at)};
+  answer made;
+  if (swaps) {
+    made.value = head.operand;
+    word.compare_exchange_strong(made.value, read_as<std::uint64_t>(body));
+  } else {
+    made.value = word.fetch_add(head.operand);
+  }
+  ++counters_.atomics;
+  return made;
+}
+
+answer service::grant(const asker& who, const request_head& head, std::span<const std::byte> body) {
+  const auto may = static_cast<rights>(head.operand);
+  if (head.operand > static_cast<std::uint64_t>(rights::all) || may == rights::none)
+    return refusal(status::bad_argument, "these rights are none that there are");
+  application_index to = any_application;
+  if (!body.empty()) {
+    if (body.size() != sizeof(application_text)) return refusal(status::bad_argument, "this is no application's name");
+    to = application_of(text_of(read_as<application_text>(body)));
+    if (to == any_application) return refusal(status::unknown_name, "the server knows no application of that name");
+  }
+  capability made;
+  const capability from{.number = head.grant, .secret = head.secret};
+  if (const outcome got = memory_.grant(who.application, from, {head.address, head.bytes}, may, to, made); !got.is_ok())
+    return refused(got);
+  ++counters_.grants;
+  return with_capability(made);
+}
+
+answer service::revoke(const asker& who, const request_head& head) {
+  detach(memory_.memory_of(head.grant, head.secret));
+  if (const outcome got = memory_.revoke(who.application, head.grant, head.secret); !got.is_ok()) return refused(got);
+  ++counters_.revocations;
+  return {};
+}
+
+answer service::list_regions(const asker& who, const request_head& head) const {
+  constexpr std::size_t most = most_body_bytes / sizeof(region_entry) - 1;
+  const application_index whose = keys_[who.application].is_operator ? any_application : who.application;
+  auto found = memory_.list(whose, head.address, most + 1);
+  answer all;
+  if (found.size() > most) {
+    all.value = found.back().address;
+    found.pop_back();
+  }
+  for (const auto& each : found)
+    append(all.body, region_entry{each.address, each.bytes, each.capabilities, 0,
+                                  fixed<application_bytes>(keys_[each.owner].application)});
+  return all;
+}
+
+// --- names ---
+
+answer service::link_name(const asker& who, std::span<const std::byte> body) {
+  if (body.size() != sizeof(name_entry)) return refusal(status::bad_argument, "this is no name with an endpoint");
+  const auto wanted = read_as<name_entry>(body);
+  if (!is_word(wanted.name) || !is_word(wanted.endpoint))
+    return refusal(status::bad_argument, "names and endpoints are printable words");
+  const std::string name{text_of(wanted.name)};
+  if (is_name_of_server(name) && !keys_[who.application].is_operator)
+    return refusal(status::denied, "names of servers are linked by operators only");
+  const auto known = names_.find(name);
+  if (known != names_.end() && known->second.session != who.session)
+    return refusal(status::denied, fmt::format("{} has linked {}", keys_[known->second.by].application, name));
+  const auto own =
+      std::count_if(names_.begin(), names_.end(), [&](const auto& each) { return each.second.by == who.application; });
+  if (known == names_.end() && (names_.size() >= most_names || static_cast<std::size_t>(own) >= most_names_of_one))
+    return refusal(status::full, fmt::format("there are {} names, {} of them this application's; at most {} and {}",
+                                             names_.size(), own, most_names, most_names_of_one));
+  names_[name] = {std::string{text_of(wanted.endpoint)}, who.session, who.application};
+  return {};
+}
+
+answer service::unlink_name(const asker& who, std::span<const std::byte> body) {
+  if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
+  const auto known = names_.find(text_of(read_as<name_text>(body)));
+  if (known == names_.end() || known->second.session != who.session)
+    return refusal(status::denied, "this connection has not linked that name");
+  names_.erase(known);
+  return {};
+}
+
+answer service::resolve_name(std::span<const std::byte> body) const {
+  if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
+  const auto known = names_.find(text_of(read_as<name_text>(body)));
+  if (known == names_.end()) return refusal(status::unknown_name, "nobody has linked that name");
+  answer all;
+  append(all.body, fixed<sizeof(endpoint_text)>(known->second.endpoint));
+  return all;
+}
+
+// Those behind the one in the body, which may be empty; value is 1 where there are more.
+answer service::list_names(std::span<const std::byte> body) const {
+  constexpr std::size_t most = most_body_bytes / sizeof(name_entry);
+  if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
+  answer all;
+  std::size_t listed = 0;
+  for (auto at = names_.upper_bound(text_of(read_as<name_text>(body))); at != names_.end(); ++at) {
+    if (listed++ == most) {
+      all.value = 1;
+      break;
+    }
+    append(all.body,
+           name_entry{fixed<sizeof(name_text)>(at->first), fixed<sizeof(endpoint_text)>(at->second.endpoint)});
+  }
+  return all;
+}
+
+}  // namespace situ::rmem::detail

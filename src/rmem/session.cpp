@@ -1,0 +1,314 @@
+#include "rmem/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "rmem/handshake.h"
+
+namespace situ::rmem::detail {
+namespace {
+
+constexpr std::uint16_t number_of(operation which) noexcept { return static_cast<std::uint16_t>(which); }
+
+// Which flags a request may have.
+std::uint16_t flags_of(const request_head& head) noexcept {
+  if (head.operation == number_of(operation::write)) return flag_two_steps;
+  return head.operation == number_of(operation::allocate) ? flag_with_session : 0;
+}
+
+}  // namespace
+
+session::session(service& of, std::uint64_t number) : service_{of}, number_{number} {
+  in_.resize(sizeof(request_head) + most_body_bytes);
+  hello_ = {protocol_magic, protocol_version, 0, {}};
+  fill_random(hello_.nonce);
+  append(bytes_of(hello_));
+  service_.join(*this);
+}
+
+session::~session() {
+  if (application_ != any_application) service_.exit(application_);
+  service_.leave(*this, number_);
+}
+
+// --- what comes in ---
+
+std::span<std::byte> session::room() {
+  if (step_ == step::ended) return {};
+  if (step_ == step::data) return in_begin_ == in_end_ ? data_room() : std::span<std::byte>{};
+  if (in_begin_ > 0) {
+    std::memmove(in_.data(), in_.data() + in_begin_, in_end_ - in_begin_);
+    in_end_ -= in_begin_;
+    in_begin_ = 0;
+  }
+  return std::span{in_}.subspan(in_end_);
+}
+
+// Where the next bytes of a write go.
+std::span<std::byte> session::data_room() {
+  if (failed_.status == status::ok) {
+    const range& now = ranges_[range_];
+    const std::uint64_t bytes = std::min<std::uint64_t>(now.bytes, piece_bytes);
+    if (std::byte* const at = reach(now.address, bytes, rights::write)) return {at, bytes};
+    failed_ = refusal(status::denied, "the capability ended while the data was on its way");
+  }
+  const std::span<std::byte> nowhere = service_.thrown_away();
+  return nowhere.first(std::min<std::uint64_t>(left_, nowhere.size()));
+}
+
+void session::received(std::size_t bytes) {
+  if (step_ == step::data) {
+    data_arrived(bytes);
+  } else {
+    in_end_ += bytes;
+  }
+  take_requests();
+}
+
+// As far as what is there goes, and as long as answers do not pile up.
+void session::take_requests() {
+  while (step_ != step::ended && !is_blocked()) {
+    if (step_ == step::data) {
+      if (in_begin_ == in_end_) return;
+      const std::span<std::byte> to = data_room();
+      const std::size_t bytes = std::min(to.size(), in_end_ - in_begin_);
+      std::memcpy(to.data(), in_.data() + in_begin_, bytes);
+      in_begin_ += bytes;
+      data_arrived(bytes);
+    } else if (step_ == step::login ? !take_login() : !take_request()) {
+      return;
+    }
+  }
+}
+
+// Who is refused is not told whether the name or the key is wrong.
+bool session::take_login() {
+  if (in_end_ - in_begin_ < sizeof(login)) return false;
+  const auto heard = read_as<login>(std::span{in_}.subspan(in_begin_));
+  in_begin_ += sizeof(login);
+  welcome answer{protocol_magic,
+                 static_cast<std::uint16_t>(status::denied),
+                 static_cast<std::uint16_t>(service_.server()),
+                 service_.memory().capacity_bytes(),
+                 {}};
+  const application_index who = service_.prove(hello_, heard);
+  if (who == any_application || !service_.enter(who)) {
+    if (who != any_application) answer.status = static_cast<std::uint16_t>(status::full);
+    append(bytes_of(answer));
+    end(false);
+    return false;
+  }
+  application_ = who;
+  answer.status = static_cast<std::uint16_t>(status::ok);
+  answer.proof = server_proof(service_.key_of(application_), hello_, heard, answer);
+  append(bytes_of(answer));
+  step_ = step::request;
+  return true;
+}
+
+// A head that says how long it is beyond all bounds leaves nobody to know where the next one begins.
+bool session::take_request() {
+  const std::span<const std::byte> there = std::span{in_}.subspan(in_begin_, in_end_ - in_begin_);
+  if (there.size() < sizeof(request_head)) return false;
+  head_ = read_as<request_head>(there);
+  const bool is_write = head_.operation == number_of(operation::write);
+  if (head_.body_bytes > most_body_bytes || (head_.flags & ~flags_of(head_)) != 0 ||
+      (is_write && head_.bytes > most_transfer)) {
+    reply(refusal(status::bad_message, "this is no request of the protocol"));
+    end(true);
+    return false;
+  }
+  if (there.size() < sizeof(request_head) + head_.body_bytes) return false;
+  const std::span<const std::byte> body = there.subspan(sizeof(request_head), head_.body_bytes);
+  in_begin_ += sizeof(request_head) + head_.body_bytes;
+  if (is_write) {
+    begin_write(body);
+  } else if (head_.operation == number_of(operation::read)) {
+    begin_read(body);
+  } else {
+    reply(service_.perform({number_, application_}, head_, body));
+  }
+  return true;
+}
+
+void session::end(bool is_bad) {
+  if (application_ != any_application) service_.exit(application_);
+  if (is_bad) ++service_.counters().bad_messages;
+  application_ = any_application;
+  step_ = step::ended;
+}
+
+// --- reading and writing ---
+
+std::byte* session::reach(std::uint64_t at, std::uint64_t bytes, rights use) const noexcept {
+  return service_.memory().reach(application_, head_.grant, head_.secret, at, bytes, use);
+}
+
+// Fills ranges_ with those of the body, or the one of the head.
+answer session::check_ranges(std::span<const std::byte> body, rights use) {
+  ranges_.clear();
+  range_ = 0;
+  left_ = 0;
+  if (head_.bytes > most_transfer || body.size() % sizeof(range) != 0)
+    return refusal(status::bad_argument, fmt::format("a request moves at most {} bytes", most_transfer));
+  const range whole{head_.address, head_.bytes};
+  if (body.empty()) body = bytes_of(whole);
+  bool is_reached = true;
+  for (std::size_t i = 0; i < body.size(); i += sizeof(range)) {
+    const auto each = read_as<range>(body.subspan(i));
+    if (each.bytes > head_.bytes - left_) return refusal(status::bad_argument, "the parts are not the whole");
+    left_ += each.bytes;
+    is_reached &= reach(each.address, each.bytes, use) != nullptr;
+    if (each.bytes > 0) ranges_.push_back(each);
+  }
+  if (left_ != head_.bytes) return refusal(status::bad_argument, "the parts are not the whole");
+  if (!is_reached)
+    return refusal(status::denied, fmt::format("no capability to {} there", use == rights::read ? "read" : "write"));
+  return {};
+}
+
+void session::advance(std::uint64_t bytes) noexcept {
+  left_ -= bytes;
+  ranges_[range_].address += bytes;
+  ranges_[range_].bytes -= bytes;
+  if (ranges_[range_].bytes == 0) ++range_;
+}
+
+void session::begin_read(std::span<const std::byte> body) {
+  if (const answer checked = check_ranges(body, rights::read); checked.status != status::ok) {
+    ++(checked.status == status::denied ? service_.counters().denied : service_.counters().refused);
+    reply(checked);
+    return;
+  }
+  ++service_.counters().reads;
+  service_.counters().read_bytes += left_;
+  is_reading_ = true;
+  next_piece();
+}
+
+// The next answer of a read: several short ranges that are copied, or a long one's bytes where they lie.
+void session::next_piece() {
+  const std::size_t head_at = append(bytes_of(answer_head{}));
+  std::size_t bytes = copy_short_ranges();
+  if (bytes == 0 && left_ > 0) {
+    bytes = std::min<std::uint64_t>(ranges_[range_].bytes, piece_bytes);
+    const std::byte* const at = reach(ranges_[range_].address, bytes, rights::read);
+    if (at == nullptr) {
+      out_.resize(head_at);
+      is_reading_ = false;
+      ++service_.counters().denied;
+      reply(refusal(status::denied, "the capability ended while the data was on its way"));
+      return;
+    }
+    piece_ = {at, bytes};
+    advance(bytes);
+  }
+  const answer_head head{
+      static_cast<std::uint32_t>(bytes), 0, left_ > 0 ? flag_more : std::uint16_t{0}, head_.id, 0, 0};
+  std::memcpy(out_.data() + head_at, &head, sizeof head);
+  is_reading_ = left_ > 0;
+}
+
+// Stops at one that is long or cannot be reached any more.
+std::size_t session::copy_short_ranges() {
+  std::size_t copied = 0;
+  while (left_ > 0 && ranges_[range_].bytes <= copied_bytes && copied < most_waiting) {
+    const std::uint64_t bytes = ranges_[range_].bytes;
+    const std::byte* const at = reach(ranges_[range_].address, bytes, rights::read);
+    if (at == nullptr) break;
+    append({at, bytes});
+    copied += bytes;
+    advance(bytes);
+  }
+  return copied;
+}
+
+void session::begin_write(std::span<const std::byte> body) {
+  failed_ = check_ranges(body, rights::write);
+  left_ = head_.bytes;  // the client sends so many, whatever the ranges are
+  if ((head_.flags & flag_two_steps) != 0) {
+    if (failed_.status != status::ok) {
+      end_write();
+      return;
+    }
+    reply({}, flag_go_on);
+  }
+  step_ = step::data;
+  if (left_ == 0) end_write();
+}
+
+void session::data_arrived(std::size_t bytes) {
+  if (failed_.status == status::ok) {
+    advance(bytes);
+  } else {
+    left_ -= bytes;
+  }
+  if (left_ == 0) end_write();
+}
+
+void session::end_write() {
+  step_ = step::request;
+  if (failed_.status == status::ok) {
+    ++service_.counters().writes;
+    service_.counters().written_bytes += head_.bytes;
+  } else {
+    ++(failed_.status == status::denied ? service_.counters().denied : service_.counters().refused);
+  }
+  reply(failed_);
+}
+
+// --- what goes out ---
+
+// One long answer does not keep its room.
+void session::forget_sent() {
+  out_.clear();
+  out_begin_ = 0;
+  if (out_.capacity() > 4 * most_waiting) std::vector<std::byte>{}.swap(out_);
+}
+
+std::size_t session::append(std::span<const std::byte> bytes) {
+  if (out_begin_ == out_.size()) forget_sent();
+  const std::size_t at = out_.size();
+  out_.insert(out_.end(), bytes.begin(), bytes.end());
+  return at;
+}
+
+void session::reply(const answer& with, std::uint16_t flags) {
+  append(bytes_of(answer_head{static_cast<std::uint32_t>(with.body.size()), static_cast<std::uint16_t>(with.status),
+                              flags, head_.id, with.value, with.second}));
+  append(with.body);
+}
+
+session::pieces session::output() const noexcept { return {std::span{out_}.subspan(out_begin_), piece_}; }
+
+void session::sent(std::size_t bytes) {
+  const std::size_t first = std::min(bytes, out_.size() - out_begin_);
+  out_begin_ += first;
+  piece_ = piece_.subspan(bytes - first);
+  if (out_begin_ != out_.size() || !piece_.empty()) return;
+  forget_sent();
+  if (is_reading_) next_piece();
+  take_requests();
+}
+
+void session::detach(std::span<const std::byte> from) {
+  const std::less<const std::byte*> before;
+  if (piece_.empty() || !before(piece_.data(), from.data() + from.size()) ||
+      !before(from.data(), piece_.data() + piece_.size()))
+    return;
+  out_.insert(out_.end(), piece_.begin(), piece_.end());
+  piece_ = {};
+}
+
+bool session::is_awaited() const noexcept {
+  return step_ == step::login || step_ == step::ended || is_within_message() || out_begin_ != out_.size() ||
+         !piece_.empty();
+}
+bool session::is_within_message() const noexcept {
+  return step_ == step::data || (step_ == step::request && in_begin_ != in_end_);
+}
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,265 @@
+// Fuzzes what a server of remote memory makes of a client's bytes: requests with wrong lengths, ranges, capabilities
+// and flags, cut anywhere, in pieces of all sizes, to a client that takes its answers slowly. rmem_fuzz.h says of what
+// an input consists.
+#include "fuzz/rmem_fuzz.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "rmem/handshake.h"
+#include "rmem/service.h"
+#include "rmem/session.h"
+
+namespace situ::test {
+namespace {
+
+using namespace rmem;
+using namespace rmem::detail;
+
+// What is put right in a head, by the bits of a step's first byte.
+constexpr unsigned own = 1;          // the capability for all of the client's region
+constexpr unsigned read_only = 2;    // the one to read some of it
+constexpr unsigned ended = 3;        // one that has been revoked
+constexpr unsigned which_one = 3;    // (0: as the head has it)
+constexpr unsigned at_own = 4;       // the address counts from the client's region
+constexpr unsigned at_others = 8;    // from another application's
+constexpr unsigned slowly = 16;      // its answers are taken a few bytes at a time
+constexpr unsigned in_pieces = 32;   // and it is sent so
+constexpr unsigned ranges_too = 64;  // addresses in the body count as that of the head
+constexpr unsigned untaken = 128;    // no answer is taken before the next step
+
+constexpr std::uint64_t own_bytes = 24576;
+constexpr std::uint64_t others_bytes = 4096;
+constexpr std::uint64_t capacity = 65536;
+constexpr std::size_t most_output = std::size_t{600} * 1024;
+constexpr std::string_view marker = "bytes of nobody else";
+
+[[noreturn]] void find(const char* what) {
+  std::fprintf(stderr, "finding: %s\n", what);
+  std::abort();
+}
+
+class fuzzed_client {
+ public:
+  fuzzed_client()
+      : service_{5, capacity, {}, {application_key{"one", {}, false}, application_key{"two", {}, true}}, 4},
+        session_{service_, 1} {
+    memory_table& memory = service_.memory();
+    (void)memory.allocate(own_bytes, 0, 0, capabilities_[own]);
+    (void)memory.allocate(others_bytes, 1, 0, others_);
+    const capability& mine = capabilities_[own];
+    (void)memory.grant(0, mine, {mine.address + 8, 5000}, rights::read, any_application, capabilities_[read_only]);
+    (void)memory.grant(0, mine, {mine.address, 64}, rights::all, any_application, capabilities_[ended]);
+    (void)memory.revoke(0, capabilities_[ended].number, capabilities_[ended].secret);
+    for (std::size_t i = 0; i < others_bytes; ++i) others_memory()[i] = std::byte(marker[i % marker.size()]);
+    log_in();
+  }
+
+  rmem_outcome send(std::span<const std::byte> input) {
+    while (!session_.has_ended() && input.size() > sizeof(request_head)) {
+      const auto how = static_cast<unsigned>(input[0]);
+      auto head = read_as<request_head>(input.subspan(1));
+      input = input.subspan(1 + sizeof head);
+      put_right(how, head);
+      give(how, bytes_of(head));
+      const bool has_data = head.operation == static_cast<std::uint16_t>(operation::write);
+      const std::uint64_t wanted = head.body_bytes + (has_data ? std::min<std::uint64_t>(head.bytes, 1U << 20) : 0);
+      std::vector<std::byte> rest(
+          input.begin(), input.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(wanted, input.size())));
+      input = input.subspan(rest.size());
+      if ((how & ranges_too) != 0)
+        for (std::size_t i = 0; i + sizeof(range) <= std::min<std::size_t>(rest.size(), head.body_bytes);
+             i += sizeof(range)) {
+          auto each = read_as<range>(std::span{rest}.subspan(i));
+          each.address += base(how);
+          std::memcpy(rest.data() + i, &each, sizeof each);
+        }
+      give(how, rest);
+      if ((how & untaken) == 0) take(how);
+    }
+    take(0);
+    check();
+    outcome_.is_closed = session_.has_ended();
+    return outcome_;
+  }
+
+ private:
+  [[nodiscard]] std::byte* others_memory() {
+    return const_cast<std::byte*>(service_.memory().memory_at(others_.address).data());
+  }
+  [[nodiscard]] std::uint64_t base(unsigned how) const {
+    if ((how & at_own) != 0) return capabilities_[own].address;
+    return (how & at_others) != 0 ? others_.address : 0;
+  }
+
+  void log_in() {
+    const auto heard = read_as<hello>(session_.output()[0]);
+    session_.sent(sizeof heard);
+    login said{protocol_magic, protocol_version, 0, fixed<application_bytes>("one"), {}, {}};
+    said.proof = client_proof(service_.key_of(0), heard, said);
+    give(0, bytes_of(said));
+    session_.sent(sizeof(welcome));
+    if (!session_.is_logged_in()) find("the login is refused");
+  }
+
+  void put_right(unsigned how, request_head& head) const {
+    head.address += base(how);
+    if (const unsigned which = how & which_one; which != 0) {
+      head.grant = capabilities_[which].number;
+      head.secret = capabilities_[which].secret;
+    }
+  }
+
+  // As a socket would: what there is no room for waits until the client has taken some answers.
+  void give(unsigned how, std::span<const std::byte> bytes) {
+    while (!bytes.empty() && !session_.has_ended()) {
+      const std::span<std::byte> room = session_.room();
+      if (room.empty()) {
+        if (output_bytes() == 0) find("there is neither room nor output");
+        take_some(how);
+        continue;
+      }
+      std::size_t now = std::min(room.size(), bytes.size());
+      if ((how & in_pieces) != 0) now = std::min<std::size_t>(now, 1 + given_ % 37);
+      std::memcpy(room.data(), bytes.data(), now);
+      session_.received(now);
+      given_ += now;
+      bytes = bytes.subspan(now);
+      if (output_bytes() > most_output) find("answers pile up");
+    }
+  }
+
+  [[nodiscard]] std::size_t output_bytes() const { return session_.output()[0].size() + session_.output()[1].size(); }
+  void take_some(unsigned how) {
+    const session::pieces out = session_.output();
+    std::size_t bytes = output_bytes();
+    if ((how & slowly) != 0) bytes = std::min<std::size_t>(bytes, 1 + given_ % 501);
+    const std::size_t first = std::min(bytes, out[0].size());
+    taken_.insert(taken_.end(), out[0].begin(), out[0].begin() + static_cast<std::ptrdiff_t>(first));
+    taken_.insert(taken_.end(), out[1].begin(), out[1].begin() + static_cast<std::ptrdiff_t>(bytes - first));
+    session_.sent(bytes);
+    read_answers();
+  }
+  void take(unsigned how) {
+    while (output_bytes() > 0) take_some(how);
+  }
+
+  void read_answers() {
+    std::size_t at = 0;
+    while (taken_.size() - at >= sizeof(answer_head)) {
+      const auto head = read_as<answer_head>(std::span{taken_}.subspan(at));
+      if (head.status > static_cast<std::uint16_t>(status::not_supported) || head.flags > 2 ||
+          head.body_bytes > most_output)
+        find("an answer that is none");
+      if (taken_.size() - at - sizeof head < head.body_bytes) break;
+      at += sizeof head + head.body_bytes;
+      if (head.flags == 0) ++(head.status == 0 ? outcome_.done : outcome_.refused);
+    }
+    const auto text = std::as_bytes(std::span{marker});
+    if (std::search(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(at), text.begin(), text.end()) !=
+        taken_.begin() + static_cast<std::ptrdiff_t>(at))
+      find("bytes of another application's region");
+    taken_.erase(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  void check() {
+    if (!taken_.empty()) find("half an answer");
+    for (std::size_t i = 0; i < others_bytes; ++i)
+      if (others_memory()[i] != std::byte(marker[i % marker.size()])) find("another application's region is changed");
+    const memory_table& memory = service_.memory();
+    if (memory.used_bytes() > capacity) find("more memory than there is");
+    if (memory.capability_count() < memory.region_count() && outcome_.done == 0) find("a capability has gone");
+  }
+
+  service service_;
+  session session_;
+  std::array<capability, 4> capabilities_;
+  capability others_;
+  std::size_t given_ = 0;
+  std::vector<std::byte> taken_;
+  rmem_outcome outcome_;
+};
+
+void add_step(std::vector<std::byte>& to, unsigned how, const request_head& head, std::size_t following = 0) {
+  to.push_back(std::byte(how));
+  const auto bytes = bytes_of(head);
+  to.insert(to.end(), bytes.begin(), bytes.end());
+  for (std::size_t i = 0; i < following; ++i) to.push_back(std::byte(i));
+}
+void add_range(std::vector<std::byte>& to, range each) {
+  const auto bytes = bytes_of(each);
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+request_head step(operation what, std::uint64_t at, std::uint64_t bytes, std::uint32_t body = 0,
+                  std::uint64_t operand = 0, std::uint16_t flags = 0) {
+  return {body, static_cast<std::uint16_t>(what), flags, 9, at, bytes, 0, {}, operand};
+}
+
+}  // namespace
+
+rmem_outcome send_rmem_input(std::span<const std::byte> input) { return fuzzed_client{}.send(input); }
+
+std::vector<rmem_seed> rmem_seeds() {
+  std::vector<rmem_seed> seeds;
+  const auto begin = [&](const char* name, std::size_t done) -> std::vector<std::byte>& {
+    return seeds.emplace_back(rmem_seed{name, {}, done}).input;
+  };
+  using enum operation;
+  auto* input = &begin("write-and-read", 4);
+  add_step(*input, own | at_own, step(write, 100, 300), 300);
+  add_step(*input, own | at_own | in_pieces, step(write, 1, 300, 0, 0, flag_two_steps), 300);
+  add_step(*input, own | at_own | slowly, step(read, 0, own_bytes));
+  add_step(*input, read_only | at_own | untaken, step(read, 8, 5000));
+  input = &begin("parts", 2);
+  add_step(*input, own | at_own | ranges_too, step(write, 0, 20, 32));
+  add_range(*input, {16, 12});
+  add_range(*input, {4000, 8});
+  input->insert(input->end(), 20, std::byte{7});
+  add_step(*input, own | at_own | ranges_too, step(read, 0, 5008, 32));
+  add_range(*input, {0, 5000});
+  add_range(*input, {8192, 8});
+  input = &begin("words", 2);
+  add_step(*input, own | at_own, step(fetch_add, 8, 8, 0, 3));
+  add_step(*input, own | at_own, step(compare_swap, 8, 8, 8, 3), 8);
+  add_step(*input, read_only | at_own, step(fetch_add, 8, 8, 0, 3));
+  add_step(*input, own | at_own, step(fetch_add, 4, 8, 0, 3));
+  input = &begin("others", 0);
+  add_step(*input, own | at_others, step(read, 0, 64));
+  add_step(*input, own | at_others, step(write, 0, 64), 64);
+  add_step(*input, at_others, step(free, 0, 0));
+  add_step(*input, ended | at_own, step(read, 0, 64));
+  add_step(*input, own | at_own, step(read, own_bytes - 8, 9));
+  input = &begin("regions", 6);
+  add_step(*input, 0, step(allocate, 0, 5000, 0, 0, flag_with_session));
+  add_step(*input, own | at_own, step(grant, 8, 16, 0, 3));
+  add_step(*input, own | at_own, step(revoke, 0, 0));
+  add_step(*input, at_own, step(free, 0, 0));
+  add_step(*input, 0, step(list_regions, 0, 0));
+  add_step(*input, 0, step(statistics, 0, 0));
+  add_step(*input, 0, step(allocate, 0, capacity));
+  input = &begin("names", 4);
+  const name_entry entry{fixed<48>("a"), fixed<208>("b")};
+  const auto named = bytes_of(entry);
+  add_step(*input, 0, step(link_name, 0, 0, 256));
+  input->insert(input->end(), named.begin(), named.end());
+  for (const operation what : {resolve_name, list_names, unlink_name}) {
+    add_step(*input, 0, step(what, 0, 0, 48));
+    input->insert(input->end(), named.begin(), named.begin() + 48);
+  }
+  input = &begin("too-long", 0);
+  add_step(*input, own | at_own, step(write, 0, ~std::uint64_t{0}), 100);
+  input = &begin("freed-while-it-is-read", 2);
+  add_step(*input, own | at_own | untaken, step(read, 0, own_bytes));
+  add_step(*input, at_own, step(free, 0, 0));
+  return seeds;
+}
+
+}  // namespace situ::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  situ::test::send_rmem_input(std::as_bytes(std::span{data, size}));
+  return 0;
+}

@@ -1,0 +1,91 @@
+// The kept corpus of rmem_fuzz and mutations of it, without libFuzzer: with any compiler, and under its sanitizers.
+//   rmem_replay_test --write-seeds tests/fuzz/corpus/rmem
+#include "fuzz/rmem_fuzz.h"
+#include "support/places.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace situ {
+namespace {
+
+std::vector<std::filesystem::path> corpus_files() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/rmem"})
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+std::vector<std::byte> content_of(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+TEST(rmem_replay, seeds_come_to_what_they_should) {
+  for (const test::rmem_seed& seed : test::rmem_seeds())
+    EXPECT_EQ(test::send_rmem_input(seed.input).done, seed.done) << seed.name;
+}
+
+TEST(rmem_replay, corpus_does_no_harm) {
+  std::size_t seeds = 0;
+  for (const std::filesystem::path& path : corpus_files()) {
+    SCOPED_TRACE(path.filename().string());
+    (void)test::send_rmem_input(content_of(path));
+    seeds += path.filename().string().starts_with("seed-") ? 1 : 0;
+  }
+  EXPECT_EQ(seeds, test::rmem_seeds().size());
+}
+
+TEST(rmem_replay, mutations_of_the_corpus_do_no_harm) {
+  const std::uint64_t seed = test::test_seed();
+  std::uint64_t round = 0;
+  std::size_t done = 0;
+  std::size_t refused = 0;
+  std::size_t closed = 0;
+  for (const std::filesystem::path& path : corpus_files()) {
+    const std::vector<std::byte> input = content_of(path);
+    for (int i = 0; i < test::rounds(400); ++i) {
+      std::vector<std::byte> changed = input;
+      for (std::uint64_t times = 1 + test::mixed(seed, ++round) % 4; times > 0 && !changed.empty(); --times) {
+        const std::uint64_t random = test::mixed(seed + times, round);
+        const std::size_t at = random / 64 % changed.size();
+        if (random % 16 == 0) {
+          changed.resize(at);
+        } else if (random % 16 == 1) {
+          changed.insert(changed.end(), input.begin(), input.end());
+        } else {
+          changed[at] ^= std::byte(1U << (random >> 3) % 8);
+        }
+      }
+      const test::rmem_outcome got = test::send_rmem_input(changed);
+      done += got.done;
+      refused += got.refused;
+      closed += got.is_closed ? 1 : 0;
+    }
+  }
+  EXPECT_GT(done, 0U);
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(closed, 0U);
+}
+
+int write_seeds(const std::filesystem::path& directory) {
+  std::filesystem::create_directories(directory);
+  for (const test::rmem_seed& seed : test::rmem_seeds()) {
+    std::ofstream file{directory / ("seed-" + seed.name), std::ios::binary};
+    file.write(reinterpret_cast<const char*>(seed.input.data()), static_cast<std::streamsize>(seed.input.size()));
+    if (!file.flush()) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace situ
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view{argv[1]} == "--write-seeds") return situ::write_seeds(argv[2]);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,236 @@
+// `situ rmem`: serves remote memory, and shows what servers have.
+#include "commands.h"
+
+#include <situ/base/error.h>
+#include <situ/base/units.h>
+#include <situ/rmem/client.h>
+#include <situ/rmem/server.h>
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using nlohmann::ordered_json;
+namespace rmem = situ::rmem;
+
+constexpr const char* usual_endpoint = "127.0.0.1:7411";
+
+// --- serve ---
+
+struct serve_arguments {
+  std::vector<std::string> listen{usual_endpoint};
+  std::string memory;
+  std::string kind;
+  std::string keys;
+  std::string names;
+  std::string advertised;
+  std::uint32_t index = 0;
+  std::uint32_t clients = 256;
+  double patience_s = 10;
+  bool json = false;
+};
+
+rmem::server* serving = nullptr;  // for signals
+
+void serve(const serve_arguments& arguments) {
+  rmem::server_options options;
+  options.listen = arguments.listen;
+  options.capacity_bytes = arguments.memory.empty() ? 0 : situ::parse_bytes(arguments.memory);
+  options.memory = situ::memory_kind::parse(arguments.kind);
+  options.index = arguments.index;
+  options.keys = rmem::load_keys(arguments.keys);
+  options.names = arguments.names;
+  options.advertised = arguments.advertised;
+  options.most_clients = arguments.clients;
+  options.patience = std::chrono::milliseconds{static_cast<std::int64_t>(arguments.patience_s * 1000)};
+  rmem::server server{options};
+  serving = &server;
+  struct sigaction ends{};
+  ends.sa_handler = [](int) { serving->stop(); };
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &ends, nullptr);
+  if (arguments.json) {
+    fmt::print("{}\n", ordered_json{{"server", options.index},
+                                    {"capacity_bytes", options.capacity_bytes},
+                                    {"endpoints", server.endpoints()}}
+                           .dump());
+  } else {
+    fmt::print("server {} {} at {}\n", options.index,
+               options.capacity_bytes == 0 ? "keeps names"
+                                           : "has " + situ::format_bytes(options.capacity_bytes) + " for its clients",
+               fmt::join(server.endpoints(), " and "));
+  }
+  std::fflush(stdout);  // whoever started it waits for this line
+  server.run();
+}
+
+void add_serve(CLI::App& to) {
+  CLI::App* const command =
+      to.add_subcommand("serve", "Serve memory, or names, until it is told to end (SIGTERM, SIGINT)");
+  auto arguments = std::make_shared<serve_arguments>();
+  command
+      ->add_option("--listen", arguments->listen, "HOST:PORT (0: any free port), [ADDRESS]:PORT or unix:/path; several")
+      ->capture_default_str();
+  command->add_option("--memory", arguments->memory, "How much for clients, as 4GiB; without it, it keeps names only");
+  command->add_option("--kind", arguments->kind,
+                      "Where that comes from, as of `situ run --memory`: node:1, huge, file:/scratch");
+  command->add_option("--keys", arguments->keys, "The file of its applications' keys (mode 0600)")->required();
+  command->add_option("--index", arguments->index, "Its number, 0 to 255: the top bits of its addresses");
+  command->add_option("--names", arguments->names, "The name server that clients find it by; needs an operator's key");
+  command->add_option("--advertise", arguments->advertised,
+                      "What its name leads to, where that is not where it listens");
+  command->add_option("--clients", arguments->clients, "Most clients at a time, half as many of one application")
+      ->capture_default_str();
+  command->add_option("--patience", arguments->patience_s, "Seconds that a client may stop within a message")
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "Says where it listens as one line of JSON");
+  command->callback([arguments] { serve(*arguments); });
+}
+
+// --- key ---
+
+void add_key(CLI::App& to) {
+  CLI::App* const command = to.add_subcommand("key", "Print a new key of an application, a line for key files");
+  auto name = std::make_shared<std::string>();
+  auto is_operator = std::make_shared<bool>(false);
+  command->add_option("APPLICATION", *name, "Its name")->required();
+  command->add_flag("--operator", *is_operator, "May link names of servers, and see all regions");
+  command->callback(
+      [name, is_operator] { fmt::print("{}\n", rmem::application_key::generate(*name, *is_operator).to_line()); });
+}
+
+// --- ls, stat ---
+
+struct look_arguments {
+  std::string endpoint = usual_endpoint;
+  std::string keys;
+  std::string application;
+  std::optional<std::uint32_t> server;
+  bool json = false;
+};
+
+// The one of that number, those that have linked their names, or the one that is asked itself.
+std::vector<std::optional<std::uint32_t>> servers_of(rmem::client& by, const look_arguments& arguments) {
+  if (arguments.server) return {arguments.server};
+  std::vector<std::optional<std::uint32_t>> all;
+  for (const rmem::name_info& each : by.list_names()) {
+    std::uint32_t index = 0;
+    if (std::sscanf(each.name.c_str(), "rmem.%3u", &index) == 1) all.emplace_back(index);
+  }
+  if (all.empty()) all.emplace_back();
+  return all;
+}
+
+void list(rmem::client& by, const look_arguments& arguments) {
+  const std::vector<rmem::name_info> names = by.list_names();
+  std::vector<rmem::region_info> regions;
+  for (const auto& server : servers_of(by, arguments))
+    for (rmem::region_info& each : by.list_regions(server)) regions.push_back(std::move(each));
+  if (arguments.json) {
+    ordered_json all{{"names", ordered_json::array()}, {"regions", ordered_json::array()}};
+    for (const auto& each : names) all["names"].push_back({{"name", each.name}, {"endpoint", each.endpoint}});
+    for (const auto& each : regions)
+      all["regions"].push_back({{"address", fmt::format("{:#018x}", each.address)},
+                                {"server", each.address >> 56},
+                                {"bytes", each.bytes},
+                                {"owner", each.owner},
+                                {"capabilities", each.capabilities}});
+    fmt::print("{}\n", all.dump(2));
+    return;
+  }
+  for (const auto& each : names) fmt::print("{} -> {}\n", each.name, each.endpoint);
+  for (const auto& each : regions)
+    fmt::print("{:#018x}  {}, of {}, {} {}\n", each.address, situ::format_bytes(each.bytes), each.owner,
+               each.capabilities, each.capabilities == 1 ? "capability" : "capabilities");
+  if (names.empty() && regions.empty()) fmt::print("neither names nor regions\n");
+}
+
+// In the order of rmem::statistics.
+std::vector<std::pair<const char*, std::uint64_t>> counts_of(const rmem::statistics& s) {
+  return {{"capacity_bytes", s.capacity_bytes},
+          {"used_bytes", s.used_bytes},
+          {"regions", s.regions},
+          {"capabilities", s.capabilities},
+          {"names", s.names},
+          {"clients", s.clients},
+          {"logins", s.logins},
+          {"allocations", s.allocations},
+          {"frees", s.frees},
+          {"reads", s.reads},
+          {"read_bytes", s.read_bytes},
+          {"writes", s.writes},
+          {"written_bytes", s.written_bytes},
+          {"atomics", s.atomics},
+          {"grants", s.grants},
+          {"revocations", s.revocations},
+          {"refused_logins", s.refused_logins},
+          {"denied", s.denied},
+          {"refused", s.refused},
+          {"full", s.full},
+          {"bad_messages", s.bad_messages},
+          {"cut_messages", s.cut_messages},
+          {"timeouts", s.timeouts},
+          {"turned_away", s.turned_away}};
+}
+
+void show(rmem::client& by, const look_arguments& arguments) {
+  ordered_json all = ordered_json::array();
+  for (const auto& server : servers_of(by, arguments)) {
+    const auto counts = counts_of(by.server_statistics(server));
+    if (!arguments.json) fmt::print("{}\n", server ? fmt::format("server {}", *server) : arguments.endpoint);
+    ordered_json one;
+    if (server) one["server"] = *server;
+    for (const auto& [name, count] : counts) {
+      const std::string_view text{name};
+      one[name] = count;
+      if (!arguments.json)
+        fmt::print("  {:15} {}\n", text.ends_with("_bytes") ? text.substr(0, text.size() - 6) : text,
+                   text.ends_with("_bytes") ? situ::format_bytes(count) : std::to_string(count));
+    }
+    all.push_back(one);
+  }
+  if (arguments.json) fmt::print("{}\n", all.dump(2));
+}
+
+void add_look(CLI::App& to, const char* name, const char* what, void (*look)(rmem::client&, const look_arguments&)) {
+  CLI::App* const command = to.add_subcommand(name, what);
+  auto arguments = std::make_shared<look_arguments>();
+  command->add_option("SERVER", arguments->endpoint, "A server, or the name server of several")->capture_default_str();
+  command->add_option("--keys", arguments->keys, "A file with the application's key (mode 0600)")->required();
+  command->add_option("--as", arguments->application, "Which application of that file; the first where it is left out");
+  command->add_option("--index", arguments->server, "The server of that number alone");
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->callback([arguments, look] {
+    rmem::client by{arguments->endpoint, rmem::load_key(arguments->keys, arguments->application)};
+    look(by, *arguments);
+  });
+}
+
+}  // namespace
+
+void add_rmem_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("rmem", "Serve remote memory, and look at its servers");
+  command->require_subcommand(1);
+  add_serve(*command);
+  add_key(*command);
+  add_look(*command, "ls", "The names, and the regions of an application; of all for an operator", list);
+  add_look(*command, "stat", "What servers have, and what they have counted", show);
+  command->footer(
+      "Examples:\n"
+      "  umask 077; situ rmem key packages >keys                     a key, in a file that nobody else may read\n"
+      "  situ rmem serve --memory 4GiB --keys keys                   serves 4 GiB on this host, port 7411\n"
+      "  situ rmem serve --memory 4GiB --keys keys --listen unix:/run/user/1000/rmem    to this host alone\n"
+      "  situ rmem serve --keys keys --listen 10.0.0.1:7411          keeps names (key with --operator)\n"
+      "  situ rmem serve --memory 64GiB --keys keys --index 1 --listen 10.0.0.2:7411 --names 10.0.0.1:7411\n"
+      "  situ rmem ls --keys keys 10.0.0.1:7411                      names and regions\n"
+      "  situ rmem stat --keys keys --json                           counts, for a script");
+}
