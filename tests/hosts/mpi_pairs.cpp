@@ -1,4 +1,5 @@
-// Processes of an MPI job, each of which exchanges a value with each other; rank 0 says how many there are, at how many hosts.
+// Processes of an MPI job, each of which exchanges a value with each other; rank 0 says how many there are, at how many
+// hosts.
 #include <mpi.h>
 #include <cstdio>
 #include <set>
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < size; ++i) {
       hosts.insert(names.data() + static_cast<std::size_t>(i) * sizeof name);
     }
-    std::printf("%d processes, %zu hosts: %s\n", size, hosts.size(), all_wrong == 0 ? "all pairs talked" : "values went wrong");
+    std::printf("%d processes, %zu hosts: %s\n", size, hosts.size(),
+                all_wrong == 0 ? "all pairs talked" : "values went wrong");
   }
   MPI_Finalize();
   return all_wrong == 0 ? 0 : 1;
