@@ -1,7 +1,9 @@
 // `situ rmem` as a user or a script calls it.
 #include "rmem/servers.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
