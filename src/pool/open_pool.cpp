@@ -220,9 +220,8 @@ void open_pool::publish() {
 }
 
 void open_pool::flush_changes(pool_step step) {
-  log_.for_each([&](std::uint64_t offset, std::uint64_t bytes) {
-    file_.persist().flush(file_.base() + offset, bytes, step);
-  });
+  log_.for_each(
+      [&](std::uint64_t offset, std::uint64_t bytes) { file_.persist().flush(file_.base() + offset, bytes, step); });
   for (const pool_range& each : changed_) file_.persist().flush(file_.base() + each.offset, each.bytes, step);
 }
 

@@ -16,10 +16,7 @@ constexpr std::size_t least_pieces = 4;
 }  // namespace
 
 page_maker::page_maker(std::byte* begin, std::size_t bytes)
-    : begin_{begin},
-      bytes_{bytes},
-      is_wanted_((bytes + piece_bytes - 1) / piece_bytes),
-      wanted_(is_wanted_.size()) {}
+    : begin_{begin}, bytes_{bytes}, is_wanted_((bytes + piece_bytes - 1) / piece_bytes), wanted_(is_wanted_.size()) {}
 
 page_maker::~page_maker() {
   pushed_.store(no_more, std::memory_order_release);

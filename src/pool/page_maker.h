@@ -1,7 +1,7 @@
 // Pages that are about to be written, made by another processor. The first store to a page of a mapped file costs a
 // fault of one to four microseconds, which is more than what moving its pointers takes; so whoever is about to write
-// many pages says where, and a thread makes them writable, a piece at a time, in the order in which they are wanted. Where
-// it is late, or there is no thread to be had, a fault makes the page as ever: nothing depends on it.
+// many pages says where, and a thread makes them writable, a piece at a time, in the order in which they are wanted.
+// Where it is late, or there is no thread to be had, a fault makes the page as ever: nothing depends on it.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class page_maker {
   std::vector<bool> is_wanted_;
   std::size_t last_ = no_more;
   std::size_t count_ = 0;
-  std::vector<std::uint32_t> wanted_;  // each piece once, in order
+  std::vector<std::uint32_t> wanted_;   // each piece once, in order
   std::atomic<std::size_t> pushed_{0};  // of wanted_, how many the thread may read; no_more: it ends
   std::jthread thread_;
 };

@@ -88,7 +88,7 @@ class relocation {
   std::size_t notes_settled_ = 0;
   std::uint64_t to_ = 0;
   bool is_flushed_ = false;
-  std::optional<page_maker> pages_;     // while pointers are moved in the file
+  std::optional<page_maker> pages_;    // while pointers are moved in the file
   std::vector<std::uint8_t> runs_in_;  // this process's pages: runs that were visited, by huge page, up to many_runs
   std::uint64_t visited_bytes_ = 0;
   std::exception_ptr failure_;

@@ -119,8 +119,8 @@ class pool_sharing {
     const std::uint32_t next = is_torn_ ? pool_torn_bit : 0;
     is_torn_ = false;
     // A store, not an exchange, which would be a second wait for all stores before it: what it may overwrite is the bit
-    // of who goes to sleep between these two lines, and who sleeps looks again by itself (invariant 4). Release: who has
-    // the word next sees what was written. Readers need no more: they wait as long as they see the token.
+    // of who goes to sleep between these two lines, and who sleeps looks again by itself (invariant 4). Release: who
+    // has the word next sees what was written. Readers need no more: they wait as long as they see the token.
     const bool has_sleepers = (area_->word.load(std::memory_order_relaxed) & pool_sleepers_bit) != 0;
     area_->word.store(next, std::memory_order_release);
     if (has_sleepers) [[unlikely]]

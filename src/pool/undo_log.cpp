@@ -39,8 +39,7 @@ void undo_log::read_entries() {
         length <= left && (is_undo ? may_be_logged(entry->offset, entry->bytes, file_.map_offset(), file_.end())
                                    : entry->offset % chunk_bytes == 0 && entry->offset >= file_.heap_offset() &&
                                          entry->offset <= file_.end() && entry->bytes <= file_.end() - entry->offset);
-    if (!is_sound)
-      throw_damaged(file_.path(), at_, "the log holds what no pool writes, although its check is right");
+    if (!is_sound) throw_damaged(file_.path(), at_, "the log holds what no pool writes, although its check is right");
     left -= length;
     if (is_undo) {
       entries_.push_back(at_);

@@ -95,10 +95,10 @@ class undo_log {
   pool_file& file_;
   pool_heap& heap_;
   persistence& way_;
-  std::uint64_t sequence_ = 0;     // the word
-  std::uint64_t entry_check_ = 0;  // the same part of each entry's
-  std::uint64_t at_ = 0;           // in the file, of the next entry
-  std::uint64_t end_ = 0;          // of the part that it lies in
+  std::uint64_t sequence_ = 0;          // the word
+  std::uint64_t entry_check_ = 0;       // the same part of each entry's
+  std::uint64_t at_ = 0;                // in the file, of the next entry
+  std::uint64_t end_ = 0;               // of the part that it lies in
   std::uint64_t part_bytes_ = 0;        // of the last part that was taken
   std::vector<std::uint64_t> entries_;  // where undo entries lie
 };

@@ -1,5 +1,5 @@
-// Pools at other addresses that are so large that their pages are made many at a time: huge ones of a reader's own, and a
-// thread's for who moves a pool.
+// Pools at other addresses that are so large that their pages are made many at a time: huge ones of a reader's own, and
+// a thread's for who moves a pool.
 #include "fuzz/pool_image.h"
 #include "pools.h"
 
@@ -19,8 +19,8 @@ using situ::test::taken_address;
 
 namespace {
 
-constexpr std::uint64_t item_count = 400'000;        // 6 MiB
-constexpr std::uint64_t array_count = 200'000;       // one block of 3 MiB
+constexpr std::uint64_t item_count = 400'000;   // 6 MiB
+constexpr std::uint64_t array_count = 200'000;  // one block of 3 MiB
 constexpr std::uint64_t right_sum = item_count * (item_count - 1) / 2;
 
 void fill_large(pool& made, bool in_order) {
@@ -62,7 +62,8 @@ std::uint64_t anonymous_bytes(std::uintptr_t begin, std::uintptr_t end) {
   for (std::string line; std::getline(maps, line);) {
     unsigned long long from = 0, to = 0, inode = 0;
     if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %llu", &from, &to, &inode) != 3) continue;
-    if (inode == 0 && from < end && to > begin) bytes += std::min<std::uint64_t>(to, end) - std::max<std::uint64_t>(from, begin);
+    if (inode == 0 && from < end && to > begin)
+      bytes += std::min<std::uint64_t>(to, end) - std::max<std::uint64_t>(from, begin);
   }
   return bytes;
 }
