@@ -122,11 +122,8 @@ void object_checks::verify(const change& each) const {
 }
 
 void object_checks::store(std::vector<pool_range>& changed) {
-  for_each_stretch([&](const change* first, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-      __atomic_store_n(first[i].check, *first[i].check ^ first[i].by, __ATOMIC_RELAXED);
-    bring(first->check, count, changed);
-  });
+  // What the log keeps is brought to where it stays with all else that it keeps; new checks are not in it.
+  for (const change& each : changes_) __atomic_store_n(each.check, *each.check ^ each.by, __ATOMIC_RELAXED);
   heap_.for_each_taken([&](const pool_heap::place& first, std::uint32_t count) {
     object_check* const end = check_at(first) + 1;
     for (std::uint32_t i = 0; i < count; ++i)

@@ -28,7 +28,7 @@ enum class pool_step : std::uint8_t {
   snapshot,        // what a transaction is about to change, in the log
   publish,         // the words of the allocator that a commit is about to change, in the log
   keep_checks,     // the checks of objects that a commit is about to change, in the log; publish fences them
-  checks,          // and those checks; commit fences them
+  checks,          // checks of new objects; commit fences them
   commit,          // all that a transaction has changed and made
   end,             // the log's end
   restore,         // what an abort or a recovery has brought back
