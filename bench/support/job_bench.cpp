@@ -60,7 +60,8 @@ bool is_in_memory(const std::filesystem::path& folder) {
 }  // namespace
 
 std::span<const job_bench* const> job_benches() {
-  static const std::array<const job_bench*, 4> all{&everyday_bench(), &memory_bench(), &task_bench(), &pool_bench()};
+  static const std::array<const job_bench*, 5> all{&everyday_bench(), &memory_bench(), &task_bench(), &pool_bench(),
+                                                      &rmem_bench()};
   return all;
 }
 

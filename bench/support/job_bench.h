@@ -43,6 +43,8 @@ struct job_bench {
 [[nodiscard]] const job_bench& task_bench();
 // pool_cases.cpp: persistent pools beside those of others.
 [[nodiscard]] const job_bench& pool_bench();
+// rmem_cases.cpp: remote memory beside a TCP echo.
+[[nodiscard]] const job_bench& rmem_bench();
 // All of them.
 [[nodiscard]] std::span<const job_bench* const> job_benches();
 // The one that has the case; null where none has.

@@ -1,0 +1,209 @@
+// Remote memory beside a blocking TCP echo of the same bytes, for `situ bench rmem`; by hand: situ run -n 1
+// situ_bench_rmem (bench/support/job_samples.h). Server and echo are processes of their own, which sleep while nothing
+// is asked of them. The echo is what can be done by hand with sockets that block: a head of 64 bytes there with the
+// data of a write, one of 32 bytes back with that of a read, each by one call where they are short.
+#include "support/job_samples.h"
+
+#include <situ/rmem/client.h>
+#include <situ/rmem/server.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace job_bench;
+namespace rmem = situ::rmem;
+
+constexpr std::size_t most_bytes = std::size_t{1} << 20;
+using head = std::array<std::uint64_t, 8>;    // [0] bytes that follow, [1] bytes wanted
+using answer = std::array<std::uint64_t, 4>;  // before what was wanted
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+void send_all(int socket, std::span<const std::byte> first, std::span<const std::byte> second) {
+  std::size_t done = 0;
+  const std::size_t all = first.size() + second.size();
+  while (done < all) {
+    const std::size_t in_first = std::min(done, first.size());
+    iovec parts[2]{{const_cast<std::byte*>(first.data()) + in_first, first.size() - in_first},
+                   {const_cast<std::byte*>(second.data()) + (done - in_first), second.size() - (done - in_first)}};
+    const ssize_t gone = ::writev(socket, parts, 2);
+    if (gone <= 0) fail("writev");
+    done += static_cast<std::size_t>(gone);
+  }
+}
+// False at the end. Head and data by one call as far as they have come.
+bool receive_all(int socket, std::span<std::byte> first, std::span<std::byte> second) {
+  std::size_t done = 0;
+  const std::size_t all = first.size() + second.size();
+  while (done < all) {
+    const std::size_t in_first = std::min(done, first.size());
+    iovec parts[2]{{first.data() + in_first, first.size() - in_first},
+                   {second.data() + (done - in_first), second.size() - (done - in_first)}};
+    const ssize_t got = ::readv(socket, parts, 2);
+    if (got <= 0) return false;
+    done += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+void set_no_delay(int socket) {
+  const int yes = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+// Serves one connection. A head and short data come by one call.
+void echo(int listener) {
+  const int socket = ::accept(listener, nullptr, nullptr);
+  set_no_delay(socket);
+  static std::array<std::byte, sizeof(head) + most_bytes> in;
+  static std::array<std::byte, most_bytes> out;
+  for (;;) {
+    ssize_t got = ::recv(socket, in.data(), in.size(), 0);
+    if (got < static_cast<ssize_t>(sizeof(head))) return;
+    head asked{};
+    std::memcpy(&asked, in.data(), sizeof asked);
+    const std::size_t rest = sizeof asked + asked[0] - static_cast<std::size_t>(got);
+    if (rest > 0 && !receive_all(socket, std::span{in}.subspan(static_cast<std::size_t>(got), rest), {})) return;
+    const answer said{asked[1]};
+    send_all(socket, std::as_bytes(std::span{said}), std::span{out}.first(asked[1]));
+  }
+}
+
+// Runs `body(pipe)` in a process of its own, which ends with this one; what it writes to the pipe first.
+template <class Body>
+std::string start(Body body) {
+  int ends[2];
+  if (::pipe(ends) != 0) fail("pipe");
+  if (::fork() == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    body(ends[1]);
+    ::_exit(0);
+  }
+  char text[64]{};
+  if (::read(ends[0], text, sizeof text - 1) <= 0) fail("a server does not start");
+  return text;
+}
+
+int connect_to_port(const std::string& port) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (::connect(socket, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) fail("connect");
+  set_no_delay(socket);
+  return socket;
+}
+
+void serve_echo(int pipe) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof at;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), length) != 0 || ::listen(listener, 1) != 0 ||
+      ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &length) != 0)
+    fail("listen");
+  const std::string port = std::to_string(ntohs(at.sin_port));
+  if (::write(pipe, port.data(), port.size()) < 0) fail("write");
+  echo(listener);
+}
+
+void serve_rmem(int pipe, const rmem::application_key& key) {
+  rmem::server_options options;
+  options.capacity_bytes = 4 * most_bytes;
+  options.keys = {key};
+  rmem::server server{options};
+  const std::string& endpoint = server.endpoints()[0];
+  if (::write(pipe, endpoint.data(), endpoint.size()) < 0) fail("write");
+  server.run();
+}
+
+struct sides {
+  int echo;
+  rmem::client situ;
+  rmem::client two_steps;
+  rmem::capability region;
+};
+
+template <class Body>
+double time_of(std::size_t operations, Body body) {
+  body();
+  const double begin = now_ns();
+  for (std::size_t i = 0; i < operations; ++i) body();
+  return (now_ns() - begin) / static_cast<double>(operations);
+}
+
+void echo_once(int socket, std::span<const std::byte> there, std::span<std::byte> back) {
+  const head asked{there.size(), back.size()};
+  answer said{};
+  send_all(socket, std::as_bytes(std::span{asked}), there);
+  if (!receive_all(socket, std::as_writable_bytes(std::span{said}), back)) fail("the echo");
+}
+
+enum class what : std::uint8_t { read, write, fetch_add };
+
+void measure(sides& with, const char* name, what kind, std::size_t bytes) {
+  if (!is_wanted(name)) return;
+  std::vector<std::byte> local(bytes, std::byte{1});
+  const std::size_t operations = (is_quick() ? 100'000 : 2'000'000) / (bytes + 5000) + 1;
+  const int rounds = is_quick() ? 1 : 25;
+  std::vector<samples> all{{"echo"}, {"situ"}};
+  if (kind == what::write) all.push_back({"situ_two_steps"});
+  for (int i = 0; i < rounds; ++i) {
+    all[0].ns.push_back(time_of(operations, [&] {
+      echo_once(with.echo, kind == what::write ? local : std::span<std::byte>{},
+                kind == what::read ? local : std::span<std::byte>{});
+    }));
+    all[1].ns.push_back(time_of(operations, [&] {
+      if (kind == what::read) with.situ.read(with.region, 0, local);
+      if (kind == what::write) with.situ.write(with.region, 0, local);
+      if (kind == what::fetch_add) with.situ.fetch_add(with.region, 0, 1);
+    }));
+    if (kind == what::write)
+      all[2].ns.push_back(time_of(operations, [&] { with.two_steps.write(with.region, 0, local); }));
+  }
+  print(name, all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // The servers run where the kernel puts them, and so does the client: `situ run` has bound it to a core.
+  cpu_set_t everywhere;
+  std::memset(&everywhere, 0xff, sizeof everywhere);
+  ::sched_setaffinity(0, sizeof everywhere, &everywhere);
+  const auto key = rmem::application_key::generate("bench");
+  const std::string port = start(serve_echo);
+  const std::string endpoint = start([&](int pipe) { serve_rmem(pipe, key); });
+  situ::runtime rt{argc, argv};
+  sides with{connect_to_port(port), {endpoint, key}, {endpoint, key, {.two_steps = true}}, {}};
+  with.region = with.situ.allocate(most_bytes);
+  measure(with, "remote_read_8", what::read, 8);
+  measure(with, "remote_read_4096", what::read, 4096);
+  measure(with, "remote_read_1M", what::read, most_bytes);
+  measure(with, "remote_write_8", what::write, 8);
+  measure(with, "remote_write_4096", what::write, 4096);
+  measure(with, "remote_write_1M", what::write, most_bytes);
+  measure(with, "remote_fetch_add", what::fetch_add, 0);
+  print_end();
+}

@@ -1,0 +1,50 @@
+// What `situ bench rmem` measures, and what Situ aims at. The program that takes the samples is in bench/rmem.
+#include "job_bench.h"
+
+namespace situ::bench {
+namespace {
+
+using aim = comparison_aim;
+
+std::vector<comparison_case> all_rmem_cases() {
+  constexpr std::string_view itself = "itself: a blocking TCP echo of the same bytes";
+  const auto read = [&](std::string_view name, std::string_view words, double bytes, double at_most) {
+    return comparison_case{name, words, "read", bytes, {{"echo", itself}, {"situ", "echo", aim{at_most}}}};
+  };
+  const auto write = [&](std::string_view name, std::string_view words, double bytes, double at_most) {
+    return comparison_case{
+        name, words, "write", bytes, {{"echo", itself}, {"situ", "echo", aim{at_most}}, {"situ_two_steps", "echo"}}};
+  };
+  return {read("remote_read_8", "8 bytes of a server's memory, by TCP on this host", 0, 2),
+          read("remote_read_4096", "likewise, 4 KiB", 0, 2),
+          read("remote_read_1M", "likewise, 1 MiB", 1 << 20, 1.25),
+          write("remote_write_8", "8 bytes to a server's memory, there when the call returns", 0, 2.2),
+          write("remote_write_4096", "likewise, 4 KiB", 0, 2.2),
+          write("remote_write_1M", "likewise, 1 MiB", 1 << 20, 1.25),
+          {"remote_fetch_add",
+           "a word of a server's memory, counted up",
+           "operation",
+           0,
+           {{"echo", "itself: a blocking TCP echo without data"}, {"situ", "echo", aim{2}}}}};
+}
+
+}  // namespace
+
+const job_bench& rmem_bench() {
+  static const job_bench made{
+      .name = "rmem",
+      .title = "Remote memory",
+      .words =
+          "Client, server and echo are processes of this host; those of a case take turns. `situ_two_steps` writes by "
+          "header, acknowledgment and data, as the paper does.",
+      .help = "Remote memory beside a blocking TCP echo of the same bytes",
+      .cases = all_rmem_cases(),
+      .programs = {{.name = "situ_bench_rmem",
+                    .cases = {"remote_read_8", "remote_read_4096", "remote_read_1M", "remote_write_8",
+                              "remote_write_4096", "remote_write_1M", "remote_fetch_add"},
+                    .places = 1}},
+      .subjects = {"echo", "situ", "situ_two_steps"}};
+  return made;
+}
+
+}  // namespace situ::bench
