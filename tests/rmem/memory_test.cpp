@@ -1,6 +1,8 @@
 // Regions, bytes and atomics through a real server.
 #include "rmem/servers.h"
 
+#include <algorithm>
+
 using namespace situ_rmem_test;
 using rmem::capability;
 using rmem::client;
@@ -48,7 +50,7 @@ TEST_P(rmem_sizes, of_all_lengths_arrive) {
     one.write(mine, 3, sent);
     std::vector<std::byte> got(bytes + 2);
     one.read(mine, 2, got);
-    EXPECT_EQ(std::memcmp(got.data() + 1, sent.data(), bytes), 0);
+    EXPECT_TRUE(std::equal(sent.begin(), sent.end(), got.begin() + 1));
   }
 }
 INSTANTIATE_TEST_SUITE_P(steps, rmem_sizes, testing::Bool(),
@@ -75,7 +77,9 @@ TEST(rmem_memory, parts_are_scattered_and_gathered) {
   one.read(mine, 0, whole);
   std::size_t at = 0;
   for (const auto& each : parts) {
-    EXPECT_EQ(std::memcmp(whole.data() + each.offset, sent.data() + at, each.bytes), 0);
+    EXPECT_TRUE(std::equal(sent.begin() + static_cast<std::ptrdiff_t>(at),
+                           sent.begin() + static_cast<std::ptrdiff_t>(at + each.bytes),
+                           whole.begin() + static_cast<std::ptrdiff_t>(each.offset)));
     at += each.bytes;
   }
   // All are checked before any is touched.
