@@ -61,7 +61,7 @@ bool is_in_memory(const std::filesystem::path& folder) {
 
 std::span<const job_bench* const> job_benches() {
   static const std::array<const job_bench*, 5> all{&everyday_bench(), &memory_bench(), &task_bench(), &pool_bench(),
-                                                      &rmem_bench()};
+                                                   &rmem_bench()};
   return all;
 }
 

@@ -419,8 +419,9 @@ offload_lease::~offload_lease() {
       give_way();
       continue;
     }
-    const bool is_left_behind = step == offload_step::measured || step == offload_step::unmeasured ||
-                                has_ended(current->job->slot(entry_->asked.reader).state.load(std::memory_order_acquire));
+    const bool is_left_behind =
+        step == offload_step::measured || step == offload_step::unmeasured ||
+        has_ended(current->job->slot(entry_->asked.reader).state.load(std::memory_order_acquire));
     if (is_left_behind && reclaim(*entry_, seen)) {
       tell_of_free_entry(*current->job, current->place, *entry_);
       return;

@@ -52,17 +52,7 @@
 
 namespace situ::detail {
 
-enum class offload_step : std::uint8_t {
-  free,
-  measure,
-  measured,
-  unmeasured,
-  claimed,
-  copy,
-  abandoned,
-  done,
-  failed
-};
+enum class offload_step : std::uint8_t { free, measure, measured, unmeasured, claimed, copy, abandoned, done, failed };
 
 // | use : 56 | step : 8 |
 using offload_state = std::uint64_t;
@@ -212,11 +202,11 @@ class offload_agent {
   std::atomic<bool> stopping_{false};
   bool staged_ = false;
   std::uint32_t place_ = 0;
-  std::uint32_t next_served_ = 0;                                       // where the look for one to serve begins
-  std::uint32_t free_ = (1U << offload_queue::entry_count) - 1;         // entries that are this place's to take
-  std::array<std::uint64_t, offload_queue::entry_count> uses_{};        // the number of each entry's use, or next use
-  std::uint32_t seen_ends_ = 0;       // of places
-  line_place* line_first_ = nullptr;  // of the tasks that wait for one
+  std::uint32_t next_served_ = 0;                                 // where the look for one to serve begins
+  std::uint32_t free_ = (1U << offload_queue::entry_count) - 1;   // entries that are this place's to take
+  std::array<std::uint64_t, offload_queue::entry_count> uses_{};  // the number of each entry's use, or next use
+  std::uint32_t seen_ends_ = 0;                                   // of places
+  line_place* line_first_ = nullptr;                              // of the tasks that wait for one
   line_place* line_last_ = nullptr;
   worker worker_;
 };

@@ -58,8 +58,8 @@ class object_checks {
   // transaction, and as undo_log::append does.
   void plan();
   [[nodiscard]] bool is_needed() const noexcept { return !changes_.empty() || heap_.is_changed(); }
-  // What the log keeps is where it stays: the checks change. Those of new blocks, which it does not keep, are flushed in
-  // place, else they are ranges to append.
+  // What the log keeps is where it stays: the checks change. Those of new blocks, which it does not keep, are flushed
+  // in place, else they are ranges to append.
   void store(std::vector<pool_range>& changed);
 
  private:

@@ -1,7 +1,7 @@
 // What gives access to remote memory: a capability, which names a range of bytes of one region and what may be done to
 // them. It holds a secret of 128 random bits that the server made and compares on every operation, so it cannot be
 // guessed or changed into another one: whoever has its bytes has the access. The server can forget it (client::revoke).
-// A value type.
+// A value type. cost: nothing here asks the server; texts are some 100 bytes.
 #pragma once
 
 #include <array>

@@ -4,7 +4,7 @@
 //
 //   umask 077; situ rmem key packages >packages.key     for clients of `packages`; its line goes into the server's file
 //
-// Values; thread-safe as those are.
+// Values; thread-safe as those are. cost: reading the file; a new key is 32 bytes of the kernel's random ones.
 #pragma once
 
 #include <array>
