@@ -61,6 +61,7 @@ class served {
     if (process_ > 0) (void)end();
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
+  void signal(int which) const { ::kill(process_, which); }
   // What it exits with.
   [[nodiscard]] int end() {
     int status = 0;
@@ -112,6 +113,22 @@ TEST_F(rmem_command, serves_until_it_is_told_to_end) {
               testing::HasSubstr("  written         4.88 KiB\n"));
   EXPECT_EQ(memory.end(), 0);
   EXPECT_EQ(names.end(), 0);
+}
+
+TEST_F(rmem_command, a_server_that_is_frozen_or_killed_is_an_error_within_the_timeout) {
+  served memory{{"--keys", keys, "--memory", "1MiB"}};
+  rmem::client one{memory.endpoint(), rmem::load_key(keys), {.timeout = 200ms}};
+  const rmem::capability mine = one.allocate(4096);
+  memory.signal(SIGSTOP);
+  for (int i = 0; i < 2; ++i)  // by the connection that there is, and by a new one
+    expect_refused(errc::link_lost, [&] { one.write(mine, 0, pattern(8)); }, "sent nothing for 200 ms");
+  memory.signal(SIGCONT);
+  one.write(mine, 8, pattern(8));
+  std::vector<std::byte> got(8);
+  one.read(mine, 8, got);
+  EXPECT_EQ(got, pattern(8));
+  memory.signal(SIGKILL);
+  expect_refused(errc::link_lost, [&] { one.read(mine, 0, got); });
 }
 
 TEST_F(rmem_command, what_cannot_be_is_said) {
