@@ -53,6 +53,12 @@ void check(const server_options& options) {
                                               [](const application_key& each) { return each.is_operator; }),
          "a server links its name by the key of an operator: give it one");
   demand(options.names.empty() || options.capacity_bytes > 0, "a server that links its name has memory");
+  const auto is_everywhere = [](const std::string& at) {
+    return at.starts_with("0.0.0.0:") || at.starts_with("[::]:");
+  };
+  demand(options.names.empty() || !options.advertised.empty() || !is_everywhere(options.listen[0]),
+         fmt::format("{} leads no client to this host: say what its name shall lead to (advertised, --advertise)",
+                     options.listen[0]));
   const std::uint64_t most = situ::detail::usable_memory_bytes();
   if (!options.memory.has_file() && options.capacity_bytes > most)
     throw_error(errc::out_of_memory,

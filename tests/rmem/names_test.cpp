@@ -138,6 +138,7 @@ TEST(rmem_names, options_outside_their_domain_are_refused) {
   refused(errc::bad_argument, [](auto& o) { o.index = 256; });
   refused(errc::bad_argument, [](auto& o) { o.keys.clear(); });
   refused(errc::bad_argument, [](auto& o) { o.keys.back().is_operator = false, o.names = "127.0.0.1:1"; });
+  refused(errc::bad_argument, [](auto& o) { o.listen = {"0.0.0.0:0"}, o.names = "127.0.0.1:1"; });
   refused(errc::out_of_memory, [](auto& o) { o.capacity_bytes = std::uint64_t{1} << 60; });
   refused(errc::bad_launch, [](auto& o) { o.listen = {"unix:/no/such/folder/socket"}; });
 }
