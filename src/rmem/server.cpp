@@ -238,7 +238,7 @@ void server::impl::exchange(connection& one, std::uint64_t number) {
   settle(one, number);
 }
 
-// False where the socket has no more for now; it is closed where the connection is over.
+// False where nothing more is there to be read; the socket is closed where the connection is over.
 bool server::impl::take_from(connection& one, std::size_t& bytes) {
   const std::span<std::byte> room = one.with.room();
   if (room.empty()) return true;

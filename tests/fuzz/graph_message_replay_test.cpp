@@ -1,12 +1,9 @@
 // The kept corpus of graph_message_fuzz, its seeds and mutations of both, without libFuzzer: with any compiler, and
 // under its sanitizers.
 //   graph_message_replay_test --write-seeds tests/fuzz/corpus/graph_message
+#include "fuzz/corpus.h"
 #include "fuzz/graph_message_fuzz.h"
 #include "support/places.h"
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 // What libFuzzer offers to mutators.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most) {
@@ -24,20 +21,6 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 namespace situ {
 namespace {
 
-std::vector<std::filesystem::path> corpus_files() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/graph_message"})
-    files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-std::vector<std::byte> content_of(const std::filesystem::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
-  return {begin, begin + text.size()};
-}
-
 TEST(graph_message_replay, seeds_decode) {
   for (const test::fuzz_seed& seed : test::fuzz_seeds()) EXPECT_TRUE(test::read_fuzz_input(seed.input)) << seed.name;
 }
@@ -45,9 +28,9 @@ TEST(graph_message_replay, seeds_decode) {
 // Those named seed-* were written by this program; the others were found, and may be refused.
 TEST(graph_message_replay, corpus_does_no_harm) {
   std::size_t seeds = 0;
-  for (const std::filesystem::path& path : corpus_files()) {
+  for (const std::filesystem::path& path : test::corpus_files("graph_message")) {
     SCOPED_TRACE(path.filename().string());
-    const bool decodes = test::read_fuzz_input(content_of(path));
+    const bool decodes = test::read_fuzz_input(test::content_of(path));
     if (path.filename().string().starts_with("seed-")) {
       EXPECT_TRUE(decodes);
       ++seeds;
@@ -60,8 +43,8 @@ TEST(graph_message_replay, mutations_of_the_corpus_do_no_harm) {
   const std::uint64_t seed = test::test_seed();
   std::uint64_t round = 0;
   std::size_t decoded = 0;
-  for (const std::filesystem::path& path : corpus_files()) {
-    const std::vector<std::byte> input = content_of(path);
+  for (const std::filesystem::path& path : test::corpus_files("graph_message")) {
+    const std::vector<std::byte> input = test::content_of(path);
     for (int i = 0; i < test::rounds(200); ++i) {
       std::vector<std::byte> changed = input;
       changed.resize(input.size() + 64);
@@ -76,21 +59,7 @@ TEST(graph_message_replay, mutations_of_the_corpus_do_no_harm) {
   EXPECT_GT(decoded, 0U);
 }
 
-int write_seeds(const std::filesystem::path& directory) {
-  std::filesystem::create_directories(directory);
-  for (const test::fuzz_seed& seed : test::fuzz_seeds()) {
-    std::ofstream file{directory / ("seed-" + seed.name), std::ios::binary};
-    file.write(reinterpret_cast<const char*>(seed.input.data()), static_cast<std::streamsize>(seed.input.size()));
-    if (!file.flush()) return 1;
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace situ
 
-int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view{argv[1]} == "--write-seeds") return situ::write_seeds(argv[2]);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return situ::test::replay_main(argc, argv, situ::test::fuzz_seeds()); }

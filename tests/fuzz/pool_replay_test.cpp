@@ -1,13 +1,10 @@
 // The kept corpus of pool_fuzz and mutations of it, without libFuzzer: with any compiler, and under its sanitizers.
 //   pool_replay_test --write-seeds tests/fuzz/corpus/pool
+#include "fuzz/corpus.h"
 #include "fuzz/pool_fuzz.h"
 #include "support/places.h"
 
 #include <situ/base/log.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace situ {
 namespace {
@@ -21,20 +18,6 @@ class pool_replay : public testing::Test {
   log_sink sink_;
 };
 
-std::vector<std::filesystem::path> corpus_files() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/pool"})
-    files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-std::vector<std::byte> content_of(const std::filesystem::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
-  return {begin, begin + text.size()};
-}
-
 TEST_F(pool_replay, seeds_come_to_what_they_should) {
   for (const test::pool_seed& seed : test::pool_seeds())
     EXPECT_EQ(test::open_pool_input(seed.input), seed.outcome) << seed.name;
@@ -42,9 +25,9 @@ TEST_F(pool_replay, seeds_come_to_what_they_should) {
 
 TEST_F(pool_replay, corpus_does_no_harm) {
   std::size_t seeds = 0;
-  for (const std::filesystem::path& path : corpus_files()) {
+  for (const std::filesystem::path& path : test::corpus_files("pool")) {
     SCOPED_TRACE(path.filename().string());
-    (void)test::open_pool_input(content_of(path));
+    (void)test::open_pool_input(test::content_of(path));
     seeds += path.filename().string().starts_with("seed-") ? 1 : 0;
   }
   EXPECT_EQ(seeds, test::pool_seeds().size());
@@ -54,8 +37,8 @@ TEST_F(pool_replay, mutations_of_the_corpus_do_no_harm) {
   const std::uint64_t seed = test::test_seed();
   std::uint64_t round = 0;
   std::size_t counts[3]{};
-  for (const std::filesystem::path& path : corpus_files()) {
-    const std::vector<std::byte> input = content_of(path);
+  for (const std::filesystem::path& path : test::corpus_files("pool")) {
+    const std::vector<std::byte> input = test::content_of(path);
     for (int i = 0; i < test::rounds(100); ++i) {
       std::vector<std::byte> changed = input;
       changed.resize(input.size() + 12 * (test::mixed(seed + 1, ++round) % 3));
@@ -71,21 +54,7 @@ TEST_F(pool_replay, mutations_of_the_corpus_do_no_harm) {
   for (const std::size_t each : counts) EXPECT_GT(each, 0U);
 }
 
-int write_seeds(const std::filesystem::path& directory) {
-  std::filesystem::create_directories(directory);
-  for (const test::pool_seed& seed : test::pool_seeds()) {
-    std::ofstream file{directory / ("seed-" + seed.name), std::ios::binary};
-    file.write(reinterpret_cast<const char*>(seed.input.data()), static_cast<std::streamsize>(seed.input.size()));
-    if (!file.flush()) return 1;
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace situ
 
-int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view{argv[1]} == "--write-seeds") return situ::write_seeds(argv[2]);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return situ::test::replay_main(argc, argv, situ::test::pool_seeds()); }

@@ -1,28 +1,11 @@
 // The kept corpus of rmem_fuzz and mutations of it, without libFuzzer: with any compiler, and under its sanitizers.
 //   rmem_replay_test --write-seeds tests/fuzz/corpus/rmem
+#include "fuzz/corpus.h"
 #include "fuzz/rmem_fuzz.h"
 #include "support/places.h"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 namespace situ {
 namespace {
-
-std::vector<std::filesystem::path> corpus_files() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/rmem"})
-    files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-std::vector<std::byte> content_of(const std::filesystem::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
-  return {begin, begin + text.size()};
-}
 
 TEST(rmem_replay, seeds_come_to_what_they_should) {
   for (const test::rmem_seed& seed : test::rmem_seeds())
@@ -31,9 +14,9 @@ TEST(rmem_replay, seeds_come_to_what_they_should) {
 
 TEST(rmem_replay, corpus_does_no_harm) {
   std::size_t seeds = 0;
-  for (const std::filesystem::path& path : corpus_files()) {
+  for (const std::filesystem::path& path : test::corpus_files("rmem")) {
     SCOPED_TRACE(path.filename().string());
-    (void)test::send_rmem_input(content_of(path));
+    (void)test::send_rmem_input(test::content_of(path));
     seeds += path.filename().string().starts_with("seed-") ? 1 : 0;
   }
   EXPECT_EQ(seeds, test::rmem_seeds().size());
@@ -45,8 +28,8 @@ TEST(rmem_replay, mutations_of_the_corpus_do_no_harm) {
   std::size_t done = 0;
   std::size_t refused = 0;
   std::size_t closed = 0;
-  for (const std::filesystem::path& path : corpus_files()) {
-    const std::vector<std::byte> input = content_of(path);
+  for (const std::filesystem::path& path : test::corpus_files("rmem")) {
+    const std::vector<std::byte> input = test::content_of(path);
     for (int i = 0; i < test::rounds(400); ++i) {
       std::vector<std::byte> changed = input;
       for (std::uint64_t times = 1 + test::mixed(seed, ++round) % 4; times > 0 && !changed.empty(); --times) {
@@ -71,21 +54,7 @@ TEST(rmem_replay, mutations_of_the_corpus_do_no_harm) {
   EXPECT_GT(closed, 0U);
 }
 
-int write_seeds(const std::filesystem::path& directory) {
-  std::filesystem::create_directories(directory);
-  for (const test::rmem_seed& seed : test::rmem_seeds()) {
-    std::ofstream file{directory / ("seed-" + seed.name), std::ios::binary};
-    file.write(reinterpret_cast<const char*>(seed.input.data()), static_cast<std::streamsize>(seed.input.size()));
-    if (!file.flush()) return 1;
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace situ
 
-int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view{argv[1]} == "--write-seeds") return situ::write_seeds(argv[2]);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return situ::test::replay_main(argc, argv, situ::test::rmem_seeds()); }

@@ -4,13 +4,8 @@
 #include <random>
 
 using namespace situ_rmem_test;
-using rmem::capability;
-using rmem::client;
-using rmem::rights;
 
 namespace {
-
-constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 
 // Each operation on 8 bytes, by name; which right it takes.
 struct operation_try {

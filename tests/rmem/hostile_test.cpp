@@ -11,13 +11,8 @@
 
 using namespace situ_rmem_test;
 using namespace situ::rmem::detail;
-using rmem::capability;
-using rmem::client;
-using rmem::rights;
 
 namespace {
-
-constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 
 // A client by hand.
 class raw_client {

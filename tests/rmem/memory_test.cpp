@@ -4,13 +4,8 @@
 #include <algorithm>
 
 using namespace situ_rmem_test;
-using rmem::capability;
-using rmem::client;
-using rmem::rights;
 
 namespace {
-
-constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 
 TEST(rmem_memory, what_is_written_is_read) {
   running_server server{8 * mebibyte};

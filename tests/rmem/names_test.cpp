@@ -4,13 +4,8 @@
 #include <optional>
 
 using namespace situ_rmem_test;
-using rmem::capability;
-using rmem::client;
-using rmem::rights;
 
 namespace {
-
-constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 
 rmem::server_options named(const running_server& names, std::uint32_t index, std::uint64_t capacity) {
   auto made = options_of(capacity, index);

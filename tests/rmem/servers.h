@@ -18,6 +18,11 @@ namespace situ_rmem_test {
 using namespace std::chrono_literals;
 using situ::errc;
 namespace rmem = situ::rmem;
+using rmem::capability;
+using rmem::client;
+using rmem::rights;
+
+constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
 
 // The applications of all tests.
 inline const std::vector<rmem::application_key>& keys() {

@@ -1,0 +1,51 @@
+// The kept corpus of a fuzzer, for the test that replays it without libFuzzer.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace situ::test {
+
+// The files of tests/fuzz/corpus/NAME, in order.
+inline std::vector<std::filesystem::path> corpus_files(const std::string& name) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/" + name})
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+inline std::vector<std::byte> content_of(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+// The main function of such a test: `--write-seeds FOLDER` writes the seeds, each `name` and `input`, as files of a
+// corpus.
+template <class Seeds>
+int replay_main(int argc, char** argv, const Seeds& seeds) {
+  if (argc != 3 || std::string_view{argv[1]} != "--write-seeds") {
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+  }
+  const std::filesystem::path folder{argv[2]};
+  std::filesystem::create_directories(folder);
+  for (const auto& seed : seeds) {
+    std::ofstream file{folder / ("seed-" + seed.name), std::ios::binary};
+    file.write(reinterpret_cast<const char*>(seed.input.data()), static_cast<std::streamsize>(seed.input.size()));
+    if (!file.flush()) return 1;
+  }
+  return 0;
+}
+
+}  // namespace situ::test
