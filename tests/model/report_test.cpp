@@ -261,7 +261,7 @@ TEST(ModelReport, CodeWithoutHooksThatTakesTheHostsTimeIsNamed) {
     return run_command({std::string{SITU_TEST_BIN_DIR} + "/tests/model_without_hooks_modelled", what, rounds},
                        {"SITU_MODEL_MACHINE=flat", "SITU_MODEL_QUIET=1"});
   };
-  const command_result library = run("library", "25000");
+  const command_result library = run("library", "100000");
   EXPECT_EQ(library.out, "done\n");
   EXPECT_THAT(library.err, HasSubstr("of the host's time went to libc.so.6, which has no hooks"));
   EXPECT_EQ(run("own", "500").err, "");
