@@ -14,7 +14,7 @@
 
 namespace situ::test {
 
-// The files of tests/fuzz/corpus/NAME, in order.
+// The files of the corpus of that name, in order.
 inline std::vector<std::filesystem::path> corpus_files(const std::string& name) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator{SITU_TEST_SOURCE_DIR "/fuzz/corpus/" + name})
