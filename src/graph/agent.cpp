@@ -311,6 +311,11 @@ bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   const auto i = static_cast<std::uint32_t>(std::countr_zero(free_));
   free_ &= free_ - 1;
   made = {*this, queue_.local()->entries[i], uses_[i]};
+#if defined(__SANITIZE_THREAD__)
+  // The agent's last step is before the receiver's, and that is before the name. Where the receiver is another process,
+  // ThreadSanitizer sees neither of the receiver's; it sees the agent's at the word that the agent left.
+  (void)made.entry()->state.look();
+#endif
   return true;
 }
 
