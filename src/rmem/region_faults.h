@@ -1,0 +1,54 @@
+// Touches of pages that could not be fetched: such a page is made inaccessible, so who touches it gets SIGSEGV, and the
+// handler here ends the call of `guarded` that it is in, or the process with a sentence.
+#pragma once
+
+#include <situ/base/error.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace situ::rmem::detail {
+
+// Why a page cannot be fetched. Never changed once a handler can see it.
+struct region_failure {
+  errc code;
+  std::string text;
+};
+
+// The addresses of a region, as the handler knows them; one of at most 256 of a process.
+class territory {
+ public:
+  // Installs the handler with the first. Throws out_of_memory where there are too many.
+  territory(std::byte* begin, std::size_t bytes, int protection);
+  ~territory();
+  territory(const territory&) = delete;
+  territory& operator=(const territory&) = delete;
+
+  // From now on a touch of this page fails, with these words; pages that failed before, too.
+  void fail(std::byte* page, region_failure why);
+  // All pages can be touched again, which fetches them.
+  void try_again();
+
+  // For the handler.
+  [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
+    return address - reinterpret_cast<std::uintptr_t>(begin_) < bytes_;
+  }
+  [[nodiscard]] const region_failure* failure() const noexcept { return latest_.load(std::memory_order_acquire); }
+
+ private:
+  std::byte* begin_;
+  std::size_t bytes_;
+  int protection_;
+  std::size_t number_ = 0;
+  std::atomic<const region_failure*> latest_{nullptr};
+  std::mutex lock_;  // of what follows
+  std::deque<region_failure> failures_;
+  std::set<std::byte*> failed_pages_;
+};
+
+}  // namespace situ::rmem::detail

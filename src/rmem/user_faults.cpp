@@ -1,0 +1,109 @@
+#include "rmem/user_faults.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/host.h"
+
+namespace situ::rmem::detail {
+namespace {
+
+// Newer than the kernel headers of Debian 12.
+constexpr std::uint64_t continue_mode_protected = 2;
+constexpr std::uint64_t features =
+    UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+
+[[noreturn]] void refuse(const char* what) {
+  throw_error(errc::not_supported,
+              fmt::format("remote memory as ordinary pointers needs the kernel's userfaultfd (Linux 5.19): {}: {}", what,
+                          std::strerror(errno)));
+}
+
+uffdio_range range_of(std::byte* begin, std::size_t bytes) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(begin), bytes};
+}
+
+// While the address space changes (a fork, another mapping) the kernel asks to be asked again.
+template <class Argument>
+int ask(int descriptor, unsigned long what, Argument& with) noexcept {
+  int status = 0;
+  do status = ::ioctl(descriptor, what, &with);
+  while (status != 0 && errno == EAGAIN);
+  return status;
+}
+
+}  // namespace
+
+user_faults::user_faults() {
+  long made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+  if (made < 0) made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+  if (made < 0) refuse("it is refused");
+  descriptor_ = descriptor{static_cast<int>(made)};
+  uffdio_api api{UFFD_API, features, 0};
+  if (::ioctl(descriptor_.get(), UFFDIO_API, &api) != 0) refuse("this one is older");
+}
+
+void user_faults::watch(std::byte* begin, std::size_t bytes) {
+  uffdio_register all{};
+  all.range = range_of(begin, bytes);
+  all.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
+  if (::ioctl(descriptor_.get(), UFFDIO_REGISTER, &all) != 0) refuse("a mapping is not taken");
+}
+
+std::optional<user_fault> user_faults::next() noexcept {
+  uffd_msg message{};
+  do {
+    const ssize_t got = ::read(descriptor_.get(), &message, sizeof message);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof message)) return std::nullopt;
+  } while (message.event != UFFD_EVENT_PAGEFAULT);
+  const std::uint64_t flags = message.arg.pagefault.flags;
+  return user_fault{.address = static_cast<std::uintptr_t>(message.arg.pagefault.address) & ~(situ::detail::page_bytes - 1),
+                    .is_write = (flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0,
+                    .is_protected = (flags & UFFD_PAGEFAULT_FLAG_WP) != 0,
+                    .is_present = (flags & UFFD_PAGEFAULT_FLAG_MINOR) != 0};
+}
+
+bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) noexcept {
+  if (is_protected && pretend_old_kernel.load(std::memory_order_relaxed)) return false;
+  while (bytes > 0) {
+    uffdio_continue pages{};
+    pages.range = range_of(begin, bytes);
+    pages.mode = is_protected ? continue_mode_protected : 0;
+    if (ask(descriptor_.get(), UFFDIO_CONTINUE, pages) == 0) return true;
+    if (errno == EINVAL && is_protected) return false;
+    // Some of them may be mapped: by a touch that needed nobody.
+    const std::size_t done = pages.mapped > 0 ? static_cast<std::size_t>(pages.mapped) : 0;
+    begin += done;
+    bytes -= done;
+    if (bytes == 0) break;
+    wake(begin, situ::detail::page_bytes);
+    begin += situ::detail::page_bytes;
+    bytes -= situ::detail::page_bytes;
+  }
+  return true;
+}
+
+void user_faults::protect(std::byte* begin, std::size_t bytes) noexcept {
+  uffdio_writeprotect pages{range_of(begin, bytes), UFFDIO_WRITEPROTECT_MODE_WP};
+  ask(descriptor_.get(), UFFDIO_WRITEPROTECT, pages);
+}
+void user_faults::allow_writes(std::byte* begin, std::size_t bytes) noexcept {
+  uffdio_writeprotect pages{range_of(begin, bytes), 0};
+  if (ask(descriptor_.get(), UFFDIO_WRITEPROTECT, pages) != 0) wake(begin, bytes);
+}
+void user_faults::wake(std::byte* begin, std::size_t bytes) noexcept {
+  uffdio_range pages = range_of(begin, bytes);
+  ::ioctl(descriptor_.get(), UFFDIO_WAKE, &pages);
+}
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,319 @@
+// Remote memory as ordinary pointers.
+#include "rmem/servers.h"
+#include "rmem/user_faults.h"
+
+#include <situ/rmem/region.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory_resource>
+#include <optional>
+#include <random>
+#include <tuple>
+
+using namespace situ_rmem_test;
+using rmem::prefetch;
+using rmem::region;
+using rmem::region_options;
+using rmem::replacement;
+
+namespace {
+
+constexpr std::uint64_t page = 4096;
+
+class rmem_region : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    try {
+      rmem::detail::user_faults{};
+    } catch (const situ::error& refused) {
+      why_not = refused.what();
+    }
+  }
+  void SetUp() override {
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
+  }
+  [[nodiscard]] region region_of(const capability& of, const region_options& options) const {
+    return region{client{server->endpoint(), packages(), {.timeout = 20s}}, of, options};
+  }
+  [[nodiscard]] std::vector<std::byte> at_the_server(const capability& of) {
+    std::vector<std::byte> got(of.bytes);
+    one.read(of, 0, got);
+    return got;
+  }
+  std::optional<running_server> server{std::in_place, 64 * mebibyte};
+  client one{server->endpoint(), packages(), {.timeout = 20s}};
+  static inline std::string why_not;
+};
+
+// --- by all ways of replacing and of fetching ahead ---
+
+struct manner {
+  replacement replace;
+  prefetch ahead;
+  bool is_sole_writer;
+  bool is_old_kernel;
+};
+
+class rmem_region_manners : public rmem_region, public testing::WithParamInterface<manner> {
+ protected:
+  void SetUp() override {
+    rmem_region::SetUp();
+    rmem::detail::pretend_old_kernel = GetParam().is_old_kernel;
+  }
+  ~rmem_region_manners() override { rmem::detail::pretend_old_kernel = false; }
+  [[nodiscard]] region_options options(std::uint64_t pages) const {
+    return {.local_bytes = pages * page,
+            .replace = GetParam().replace,
+            .ahead = GetParam().ahead,
+            .prefetch_pages = 8,
+            .is_sole_writer = GetParam().is_sole_writer};
+  }
+};
+
+TEST_P(rmem_region_manners, holds_what_a_vector_would) {
+  constexpr std::uint64_t size = 300 * page + 100;  // the last page is not whole
+  const capability mine = one.allocate(size + 10).part(5, size);
+  std::vector<std::byte> expected = pattern(size);
+  one.write(mine, 0, expected);
+  region far = region_of(mine, options(40));
+  std::mt19937_64 random{7};
+  const std::span<std::byte> bytes = far.bytes();
+  for (int round = 0; round < 30; ++round) {
+    for (int i = 0; i < 40; ++i) {  // here and there, some of it again and again
+      const std::uint64_t at = i % 4 == 0 ? random() % (10 * page) : random() % size;
+      ASSERT_EQ(bytes[at], expected[at]) << at;
+      if (i % 2 == 0) expected[at] = bytes[at] = static_cast<std::byte>(random());
+    }
+    const std::uint64_t begin = random() % (size - 20 * page);
+    for (std::uint64_t at = begin; at < begin + 20 * page; at += 100) ASSERT_EQ(bytes[at], expected[at]) << at;
+    const std::uint64_t distance = (1 + random() % 3) * page;
+    for (std::uint64_t at = 0; at < size; at += distance) ASSERT_EQ(bytes[at], expected[at]) << at;
+    ASSERT_LE(far.counted().local_bytes, 40 * page);
+    if (round % 8 == 3) far.write_back();
+    if (round % 8 == 7) far.refresh();
+    if (round % 4 == 3) {
+      ASSERT_EQ(at_the_server(mine), expected);
+    }
+  }
+  far.write_back();
+  EXPECT_EQ(at_the_server(mine), expected);
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), expected.begin()));
+  const rmem::region_statistics counted = far.counted();
+  EXPECT_GT(counted.evicted_pages, 100U);
+  EXPECT_GT(counted.missing, 100U);
+  EXPECT_EQ(counted.prefetched_pages > 0, GetParam().ahead != prefetch::none);
+}
+
+// Threads that change words of their own in pages that all of them change, where most of what they touch is elsewhere.
+TEST_P(rmem_region_manners, loses_no_write_of_threads) {
+  constexpr unsigned threads = 4;
+  constexpr unsigned pages = 64;
+  constexpr unsigned words = 8;  // of a page; each thread's turn among them
+  const capability mine = one.allocate(pages * page);
+  region far = region_of(mine, options(20));
+  auto* const all = reinterpret_cast<std::uint32_t*>(far.data());
+  std::vector<std::vector<std::uint32_t>> added(threads, std::vector<std::uint32_t>(pages * words));
+  {
+    std::vector<std::jthread> running;
+    for (unsigned t = 0; t < threads; ++t)
+      running.emplace_back([&, t] {
+        std::mt19937 random{t};
+        for (int i = 0; i < 2000; ++i) {
+          const unsigned which = random() % (pages * words);
+          all[which / words * (page / 4) + which % words * 32 + t] += 1;
+          added[t][which] += 1;
+        }
+      });
+    for (int i = 0; i < 20; ++i) i % 2 == 0 ? far.write_back() : far.refresh();
+  }
+  far.refresh();
+  for (unsigned t = 0; t < threads; ++t)
+    for (unsigned which = 0; which < pages * words; ++which)
+      ASSERT_EQ(all[which / words * (page / 4) + which % words * 32 + t], added[t][which]) << t << ' ' << which;
+}
+
+std::string name_of(const testing::TestParamInfo<manner>& info) {
+  constexpr const char* replaces[] = {"fifo", "aging", "clock", "s3_fifo"};
+  constexpr const char* aheads[] = {"none", "next", "stride", "majority"};
+  return std::string{replaces[static_cast<int>(info.param.replace)]} + "_" + aheads[static_cast<int>(info.param.ahead)] +
+         (info.param.is_sole_writer ? "_sole_writer" : "") + (info.param.is_old_kernel ? "_old_kernel" : "");
+}
+INSTANTIATE_TEST_SUITE_P(, rmem_region_manners,
+                         testing::Values(manner{replacement::fifo, prefetch::none, false, false},
+                                         manner{replacement::fifo, prefetch::next, true, false},
+                                         manner{replacement::aging, prefetch::stride, false, false},
+                                         manner{replacement::clock, prefetch::majority, false, false},
+                                         manner{replacement::clock, prefetch::none, true, false},
+                                         manner{replacement::clock, prefetch::next, false, true},
+                                         manner{replacement::s3_fifo, prefetch::majority, false, false},
+                                         manner{replacement::s3_fifo, prefetch::stride, true, true}),
+                         name_of);
+
+// --- several at once ---
+
+TEST_F(rmem_region, two_that_change_different_bytes_of_a_page_lose_none) {
+  const capability mine = one.allocate(32 * page);
+  region a = region_of(mine, {.local_bytes = 80 * page});
+  region b = region_of(mine, {.local_bytes = 80 * page});
+  for (std::uint64_t at = 0; at < mine.bytes; at += 2) {
+    a.data()[at] = std::byte{1};
+    b.data()[at + 1] = std::byte{2};
+  }
+  a.write_back();
+  b.write_back();
+  a.refresh();
+  for (std::uint64_t at = 0; at < mine.bytes; at += 2) {
+    ASSERT_EQ(a.data()[at], std::byte{1});
+    ASSERT_EQ(a.data()[at + 1], std::byte{2});
+  }
+  EXPECT_EQ(a.counted().written_bytes, mine.bytes / 2);
+}
+
+TEST_F(rmem_region, what_is_released_there_is_acquired_here) {
+  const capability mine = one.allocate(4 * page);
+  region a = region_of(mine, {.local_bytes = 16 * page});
+  region b = region_of(mine, {.local_bytes = 16 * page});
+  EXPECT_EQ(b.data()[page], std::byte{0});
+  a.data()[page] = std::byte{7};
+  EXPECT_EQ(b.data()[page], std::byte{0});
+  a.write_back();
+  EXPECT_EQ(b.data()[page], std::byte{0});  // it has the page
+  b.refresh();
+  EXPECT_EQ(b.data()[page], std::byte{7});
+}
+
+// --- pages that stay ---
+
+TEST_F(rmem_region, pinned_bytes_are_for_system_calls) {
+  const capability mine = one.allocate(200 * page);
+  region far = region_of(mine, {.local_bytes = 64 * page});
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  {
+    const rmem::pinned kept = far.pin(10 * page, 8 * page);
+    EXPECT_TRUE(far.is_here(10 * page, 8 * page));
+    const std::vector<std::byte> sent = pattern(8 * page);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_EQ(::write(ends[1], sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
+      ASSERT_EQ(::read(ends[0], far.data() + 10 * page, sent.size()), static_cast<ssize_t>(sent.size()));
+      for (std::uint64_t at = 0; at < far.size(); at += page) far.data()[at] = far.data()[at];
+      EXPECT_TRUE(far.is_here(10 * page, 8 * page));
+      far.write_back();
+      std::vector<std::byte> got(sent.size());
+      one.read(mine, 10 * page, got);
+      EXPECT_EQ(got, sent);
+      far.data()[10 * page] = std::byte{0};  // so the second round differs from what was written
+      far.write_back();
+    }
+    expect_refused(errc::out_of_memory, [&] { (void)far.pin(100 * page, 30 * page); },
+                   "budget is 64 pages, 8 are pinned, and 30 more");
+  }
+  for (std::uint64_t at = 0; at < far.size(); at += page) (void)*static_cast<volatile std::byte*>(far.data() + at);
+  EXPECT_FALSE(far.is_here(10 * page, 8 * page));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(rmem_region, bytes_are_fetched_meanwhile) {
+  const capability mine = one.allocate(100 * page);
+  one.write(mine, 0, pattern(100 * page));
+  region far = region_of(mine, {.local_bytes = 64 * page});
+  EXPECT_FALSE(far.is_here(50 * page, 1));
+  std::future<void> coming = far.fetch(50 * page + 1, 20 * page);
+  coming.get();
+  EXPECT_TRUE(far.is_here(50 * page, 21 * page));
+  EXPECT_EQ(far.counted().missing, 0U);
+  EXPECT_EQ(far.data()[60 * page], pattern(100 * page)[60 * page]);
+  EXPECT_EQ(far.counted().missing, 0U);
+  far.fetch(0, 0).get();
+}
+
+TEST_F(rmem_region, an_allocator_may_have_it) {
+  const capability mine = one.allocate(100 * page);
+  region far = region_of(mine, {.local_bytes = 16 * page});
+  std::pmr::monotonic_buffer_resource arena{far.data(), far.size(), std::pmr::null_memory_resource()};
+  std::pmr::vector<int> numbers{&arena};
+  numbers.reserve(50'000);
+  for (int i = 0; i < 50'000; ++i) numbers.push_back(i);
+  for (int i = 0; i < 50'000; ++i) ASSERT_EQ(numbers[static_cast<std::size_t>(i)], i);
+}
+
+// --- what is fetched together ---
+
+TEST_F(rmem_region, pages_in_order_need_few_fetches) {
+  const capability mine = one.allocate(1000 * page);
+  region far = region_of(mine, {.local_bytes = 300 * page});
+  for (std::uint64_t at = 0; at < far.size(); at += page) (void)*static_cast<volatile std::byte*>(far.data() + at);
+  const rmem::region_statistics counted = far.counted();
+  EXPECT_EQ(counted.fetched_pages, 1000U);
+  EXPECT_LT(counted.missing, 10U);
+  EXPECT_LT(counted.seen, 60U);
+}
+
+// --- when it goes wrong ---
+
+TEST_F(rmem_region, a_page_that_cannot_be_fetched_is_an_error_where_it_is_guarded) {
+  const capability mine = one.allocate(100 * page);
+  const capability lent = one.grant(mine, 0, mine.bytes, rights::read | rights::write);
+  region far = region_of(lent, {.local_bytes = 16 * page});
+  far.data()[3 * page] = std::byte{5};
+  int done = 0;
+  rmem::guarded([&] { done += static_cast<int>(far.data()[3 * page]); });
+  EXPECT_EQ(done, 5);
+  one.revoke(lent);
+  for (int i = 0; i < 3; ++i)  // and the process is as it was
+    expect_refused(errc::access_denied,
+                   [&] { rmem::guarded([&] { far.data()[50 * page + 1] = std::byte{1}; }); },
+                   "byte 204800 of the region at");
+  EXPECT_EQ(far.data()[3 * page], std::byte{5});  // what is here can still be used
+  struct mine_too {};
+  EXPECT_THROW(rmem::guarded([] { throw mine_too{}; }), mine_too);
+  expect_refused(errc::access_denied, [&] { far.write_back(); });
+}
+
+TEST_F(rmem_region, a_server_that_is_gone_is_an_error_where_it_is_guarded) {
+  const capability mine = one.allocate(100 * page);
+  region far = region_of(mine, {.local_bytes = 16 * page});
+  server->stop();
+  expect_refused(errc::link_lost, [&] { rmem::guarded([&] { (void)*static_cast<volatile std::byte*>(far.data()); }); },
+                 "of server 0) cannot be touched");
+}
+
+TEST_F(rmem_region, an_unguarded_touch_ends_the_process_with_the_same_words) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        const capability mine = one.allocate(100 * page);
+        region far = region_of(mine, {.local_bytes = 16 * page});
+        server->stop();
+        far.data()[8192] = std::byte{1};
+      },
+      "situ: remote memory at 0x[0-9a-f]+ \\(byte 8192 of the region at 0x[0-9a-f]+ of server 0\\) cannot be touched");
+}
+
+TEST_F(rmem_region, options_outside_their_domain_are_refused) {
+  const capability mine = one.allocate(100 * page);
+  expect_refused(errc::bad_argument, [&] { (void)region_of(mine, {.local_bytes = 15 * page}); }, "16 pages");
+  expect_refused(errc::bad_argument, [&] { (void)region_of(mine, {.local_bytes = 64 * page, .prefetch_pages = 0}); });
+  const capability written = one.grant(mine, 0, page, rights::write);
+  expect_refused(errc::access_denied, [&] { (void)region_of(written, {.local_bytes = 64 * page}); }, "right to read");
+  region far = region_of(mine, {.local_bytes = 64 * page});
+  expect_refused(errc::bad_argument, [&] { (void)far.pin(99 * page, 2 * page); }, "not within a region");
+  EXPECT_FALSE(far.is_here(99 * page, 2 * page));
+}
+
+TEST_F(rmem_region, without_the_right_to_write_it_is_only_read) {
+  const capability mine = one.allocate(20 * page);
+  one.write(mine, 0, pattern(20 * page));
+  const capability lent = one.grant(mine, 0, mine.bytes, rights::read);
+  region far = region_of(lent, {.local_bytes = 16 * page});
+  EXPECT_TRUE(std::equal(far.bytes().begin(), far.bytes().end(), pattern(20 * page).begin()));
+  const rmem::pinned kept = far.pin(0, 4 * page);
+  far.write_back();
+  EXPECT_EQ(far.counted().written_pages, 0U);
+}
+
+}  // namespace
