@@ -5,6 +5,7 @@
 #include "support/job_samples.h"
 
 #include <situ/rmem/client.h>
+#include <situ/rmem/region.h>
 #include <situ/rmem/server.h>
 
 #include <netinet/in.h>
@@ -30,6 +31,8 @@ using namespace job_bench;
 namespace rmem = situ::rmem;
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
+constexpr std::size_t paged_bytes = std::size_t{64} << 20;
+constexpr std::size_t page_bytes = 4096;
 using head = std::array<std::uint64_t, 8>;    // [0] bytes that follow, [1] bytes wanted
 using answer = std::array<std::uint64_t, 4>;  // before what was wanted
 
@@ -130,7 +133,7 @@ void serve_echo(int pipe) {
 
 void serve_rmem(int pipe, const rmem::application_key& key) {
   rmem::server_options options;
-  options.capacity_bytes = 4 * most_bytes;
+  options.capacity_bytes = 4 * most_bytes + paged_bytes;
   options.keys = {key};
   rmem::server server{options};
   const std::string& endpoint = server.endpoints()[0];
@@ -185,6 +188,76 @@ void measure(sides& with, const char* name, what kind, std::size_t bytes) {
   print(name, all);
 }
 
+void keep(std::uint64_t value) { asm volatile("" ::"r"(value) : "memory"); }
+void keep(std::byte value) { keep(static_cast<std::uint64_t>(value)); }
+
+// A page of a region beside the client's call for the same bytes: one here and there, and all in order. A sixteenth of
+// them has room here.
+void measure_pages(rmem::client& client, const std::string& endpoint, const rmem::application_key& key) {
+  if (!is_wanted("remote_page_random") && !is_wanted("remote_pages_in_order") && !is_wanted("cached_page")) return;
+  const rmem::capability all = client.allocate(paged_bytes);
+  constexpr std::size_t pages = paged_bytes / page_bytes;
+  const int rounds = is_quick() ? 1 : 15;
+  const auto region_of = [&](rmem::prefetch ahead, bool is_sole_writer) {
+    return rmem::region{rmem::client{endpoint, key},
+                        all,
+                        {.local_bytes = paged_bytes / 16, .ahead = ahead, .is_sole_writer = is_sole_writer}};
+  };
+  std::vector<std::byte> here(most_bytes, std::byte{1});
+  std::uint64_t state = 1;
+  const auto any_page = [&] {
+    return (state = state * 6364136223846793005U + 1442695040888963407U) >> 33 & (pages - 1);
+  };
+  if (is_wanted("remote_page_random")) {
+    rmem::region far = region_of(rmem::prefetch::none, false);
+    const std::size_t operations = is_quick() ? 50 : 1000;
+    std::vector<samples> each{{"client_read"}, {"touch"}, {"change"}};
+    for (int i = 0; i < rounds; ++i) {
+      each[0].ns.push_back(
+          time_of(operations, [&] { client.read(all, any_page() * page_bytes, std::span{here}.first(page_bytes)); }));
+      each[1].ns.push_back(time_of(operations, [&] { keep(far.data()[any_page() * page_bytes]); }));
+      each[2].ns.push_back(time_of(operations, [&] { far.data()[any_page() * page_bytes] ^= std::byte{1}; }));
+    }
+    print("remote_page_random", each);
+  }
+  if (is_wanted("remote_pages_in_order")) {
+    rmem::region far = region_of(rmem::prefetch::majority, false);
+    std::vector<samples> each{{"client_read"}, {"touch"}, {"change"}};
+    const std::size_t some = is_quick() ? pages / 16 : pages;
+    const auto per_page = [&](const auto& walk) {
+      const double begin = now_ns();
+      walk();
+      return (now_ns() - begin) / static_cast<double>(some);
+    };
+    for (int i = 0; i < rounds; ++i) {
+      each[0].ns.push_back(per_page([&] {
+        for (std::size_t at = 0; at < some * page_bytes; at += most_bytes) client.read(all, at, here);
+      }));
+      each[1].ns.push_back(per_page([&] {
+        for (std::size_t page = 0; page < some; ++page) keep(far.data()[page * page_bytes]);
+      }));
+      each[2].ns.push_back(per_page([&] {
+        for (std::size_t page = 0; page < some; ++page) far.data()[page * page_bytes] ^= std::byte{1};
+      }));
+    }
+    print("remote_pages_in_order", each);
+  }
+  if (is_wanted("cached_page")) {
+    rmem::region far = region_of(rmem::prefetch::majority, false);
+    std::vector<samples> each{{"plain"}, {"touch"}};
+    const auto sum = [&](const std::byte* from) {
+      std::uint64_t total = 0;
+      for (std::size_t at = 0; at < most_bytes; at += 64) total += static_cast<std::uint64_t>(from[at]);
+      keep(total);
+    };
+    for (int i = 0; i < rounds; ++i) {
+      each[0].ns.push_back(time_of(50, [&] { sum(here.data()); }) / (most_bytes / 64));
+      each[1].ns.push_back(time_of(50, [&] { sum(far.data()); }) / (most_bytes / 64));
+    }
+    print("cached_page", each);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -205,5 +278,6 @@ int main(int argc, char** argv) {
   measure(with, "remote_write_4096", what::write, 4096);
   measure(with, "remote_write_1M", what::write, most_bytes);
   measure(with, "remote_fetch_add", what::fetch_add, 0);
+  measure_pages(with.situ, endpoint, key);
   print_end();
 }

@@ -25,7 +25,24 @@ std::vector<comparison_case> all_rmem_cases() {
            "a word of a server's memory, counted up",
            "operation",
            0,
-           {{"echo", "itself: a blocking TCP echo without data"}, {"situ", "echo", aim{2}}}}};
+           {{"echo", "itself: a blocking TCP echo without data"}, {"situ", "echo", aim{2}}}},
+          {"remote_page_random",
+           "a page of a region that is absent, by touching it (aim: 8 us more than the read)",
+           "page",
+           0,
+           {{"client_read", "itself: client::read of 4 KiB"}, {"touch", "client_read"}, {"change", "client_read"}}},
+          {"remote_pages_in_order",
+           "64 MiB of a region in order, 1 of 16 has room",
+           "page",
+           4096,
+           {{"client_read", "itself: client::read, 1 MiB at a time"},
+            {"touch", "client_read", aim{2}},
+            {"change", "client_read"}}},
+          {"cached_page",
+           "a byte of each line of 1 MiB that is here",
+           "load",
+           0,
+           {{"plain", "itself: memory of this process"}, {"touch", "plain", aim{1.03}}}}};
 }
 
 }  // namespace
@@ -36,14 +53,17 @@ const job_bench& rmem_bench() {
       .title = "Remote memory",
       .words =
           "Client, server and echo are processes of this host; those of a case take turns. `situ_two_steps` writes by "
-          "header, acknowledgment and data, as the paper does.",
+          "header, acknowledgment and data, as the paper does. Of a region's pages, `touch` loads one byte, `change` "
+          "one "
+          "that is then written back.",
       .help = "Remote memory beside a blocking TCP echo of the same bytes",
       .cases = all_rmem_cases(),
       .programs = {{.name = "situ_bench_rmem",
                     .cases = {"remote_read_8", "remote_read_4096", "remote_read_1M", "remote_write_8",
-                              "remote_write_4096", "remote_write_1M", "remote_fetch_add"},
+                              "remote_write_4096", "remote_write_1M", "remote_fetch_add", "remote_page_random",
+                              "remote_pages_in_order", "cached_page"},
                     .places = 1}},
-      .subjects = {"echo", "situ", "situ_two_steps"}};
+      .subjects = {"echo", "situ", "situ_two_steps", "client_read", "touch", "change", "plain"}};
   return made;
 }
 

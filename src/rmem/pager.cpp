@@ -25,6 +25,7 @@ using situ::detail::page_bytes;
 constexpr std::uint64_t least_budget_pages = 16;
 constexpr std::size_t most_written_at_once = 256;
 constexpr std::uint64_t most_evicted_at_once = 16;
+constexpr std::uint64_t most_noted_at_once = 32;
 
 void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw_error(errc::bad_argument, otherwise);
@@ -127,10 +128,13 @@ void pager::run(const std::stop_token& stop) {
   pollfd both[2] = {{faults_.descriptor_number(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
   while (!stop.stop_requested()) {
     if (::poll(both, 2, -1) < 0 && errno != EINTR) continue;
-    eventfd_t rung = 0;
-    (void)::eventfd_read(bell_.get(), &rung);
-    do_requests();
-    while (const std::optional<user_fault> fault = faults_.next()) serve(*fault);
+    if ((both[1].revents & POLLIN) != 0) {
+      eventfd_t rung = 0;
+      (void)::eventfd_read(bell_.get(), &rung);
+      do_requests();
+    }
+    if ((both[0].revents & POLLIN) == 0) continue;
+    if (const std::optional<user_fault> fault = faults_.next()) serve(*fault);
   }
 }
 
@@ -147,8 +151,7 @@ void pager::serve(const user_fault& fault) {
       map_frame(*found);
       if (was_mark) fetch_ahead(page, true);
     } else if (fault.is_write) {
-      note_change(*found);
-      faults_.allow_writes(program_page(page), page_bytes);
+      note_changes_from(page);
     } else {
       faults_.wake(program_page(page), page_bytes);
     }
@@ -209,11 +212,12 @@ void pager::fetch_ahead(std::uint64_t page, bool is_mark) {
 }
 
 void pager::fail_page(std::uint64_t page, const error& why) {
-  territory_.fail(program_page(page),
-                  {why.code(), fmt::format("remote memory at {} (byte {} of the region at {:#x} of server {}) cannot be "
-                                           "touched: {}",
-                                           static_cast<const void*>(program_page(page)), page * page_bytes, of_.address,
-                                           of_.address >> 56, why.message())});
+  territory_.fail(
+      program_page(page),
+      {why.code(), fmt::format("remote memory at {} (byte {} of the region at {:#x} of server {}) cannot be "
+                               "touched: {}",
+                               static_cast<const void*>(program_page(page)), page * page_bytes, of_.address,
+                               of_.address >> 56, why.message())});
   faults_.wake(program_page(page), page_bytes);
 }
 
@@ -222,6 +226,10 @@ void pager::fail_page(std::uint64_t page, const error& why) {
 // pre: absent, in ascending order.
 void pager::fetch_pages(const std::vector<std::uint64_t>& pages) {
   make_room(pages.size(), [](std::uint64_t) { return false; });
+  // By one call for each run instead of a fault for each page.
+  for_each_run(pages, [&](std::size_t begin, std::size_t end) {
+    if (end - begin > 1) (void)::madvise(own_page(pages[begin]), (end - begin) * page_bytes, MADV_POPULATE_WRITE);
+  });
   try {
     read_pages(pages);
   } catch (...) {
@@ -310,6 +318,20 @@ void pager::note_change(frame& of) {
     ++copies_;
   }
   of.is_changed = true;
+}
+
+// The first write of a mapped page. Where the page before it has changed, those behind it will soon: twice as many as
+// last time are noted as well, which costs a copy each, where a fault is some microseconds.
+void pager::note_changes_from(std::uint64_t page) {
+  const frame* const before = page > 0 ? frame_at(page - 1) : nullptr;
+  write_run_ = before != nullptr && before->is_changed ? std::min(2 * write_run_, most_noted_at_once) : 1;
+  std::uint64_t end = page;
+  for (; end < pages_ && end < page + write_run_; ++end) {
+    frame* const each = frame_at(end);
+    if (each == nullptr || !each->is_mapped || (end > page && each->is_changed)) break;
+    note_change(*each);
+  }
+  faults_.allow_writes(program_page(page), (end - page) * page_bytes);
 }
 
 // --- going ---

@@ -1,4 +1,5 @@
-// What a region does when its pages are touched: a thread that has them fetched, sees which are written, and makes room.
+// What a region does when its pages are touched: a thread that has them fetched, sees which are written, and makes
+// room.
 //
 // A region is a memory file with two mappings: the one that the program has, whose touches the kernel tells of, and one
 // of the pager's own, through which it fills pages and looks at them. A page is
@@ -77,7 +78,7 @@ class pager {
     std::uint64_t page = 0;
     bool is_mapped = false;
     bool is_changed = false;
-    bool is_mark = false;   // of a run that was fetched ahead
+    bool is_mark = false;  // of a run that was fetched ahead
     std::uint32_t pins = 0;
     std::unique_ptr<std::byte[]> fetched;  // what it held when it came, while it is a changed one
   };
@@ -94,9 +95,9 @@ class pager {
   void read_pages(std::span<const std::uint64_t> pages);
   void make_room(std::uint64_t pages, const std::function<bool(std::uint64_t)>& keep);
   void evict(std::vector<frame_number>& victims);
-  // How many of these could be; the rest has not changed, or has been written.
   void write_frames(std::span<const frame_number> which);
   void note_change(frame& of);
+  void note_changes_from(std::uint64_t page);
   void map_pages(std::span<const std::uint64_t> pages);
   void map_frame(frame& which);
   void unmap(std::span<const frame_number> which);
@@ -129,6 +130,7 @@ class pager {
   read_ahead ahead_;
   std::uint64_t copies_ = 0;
   std::uint64_t pinned_pages_ = 0;
+  std::uint64_t write_run_ = 1;  // pages that the last first write noted
   std::vector<std::byte> staging_;
   region_statistics counts_;
 

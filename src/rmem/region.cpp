@@ -23,7 +23,8 @@ region::~region() {
   try {
     pager_->write_back(false);
   } catch (const error& failure) {
-    log(log_level::error, fmt::format("a region of remote memory ends, and what was changed is lost: {}", failure.message()));
+    log(log_level::error,
+        fmt::format("a region of remote memory ends, and what was changed is lost: {}", failure.message()));
   }
 }
 

@@ -64,7 +64,7 @@ void handle(int signal, siginfo_t* info, void* context) {
 
 void install_handler() {
   static const bool is_installed = [] {
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_sigaction = handle;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     ::sigemptyset(&ours.sa_mask);

@@ -127,7 +127,8 @@ class clock_policy final : public replacement_policy {
 // Eight bits a frame, the last look's on top; a look at all of them each time that an eighth of the frames was filled.
 class aging final : public replacement_policy {
  public:
-  explicit aging(std::uint32_t frames) : links_{frames}, ages_(frames), is_touched_(frames), interval_{frames / 8 + 1} {}
+  explicit aging(std::uint32_t frames)
+      : links_{frames}, ages_(frames), is_touched_(frames), interval_{frames / 8 + 1} {}
   void came(frame_number frame, std::uint64_t) override {
     links_.push(all_, frame);
     ages_[frame] = 0x80;

@@ -19,13 +19,13 @@ namespace {
 
 // Newer than the kernel headers of Debian 12.
 constexpr std::uint64_t continue_mode_protected = 2;
-constexpr std::uint64_t features =
-    UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+constexpr std::uint64_t features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+                                   UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 
 [[noreturn]] void refuse(const char* what) {
   throw_error(errc::not_supported,
-              fmt::format("remote memory as ordinary pointers needs the kernel's userfaultfd (Linux 5.19): {}: {}", what,
-                          std::strerror(errno)));
+              fmt::format("remote memory as ordinary pointers needs the kernel's userfaultfd (Linux 5.19): {}: {}",
+                          what, std::strerror(errno)));
 }
 
 uffdio_range range_of(std::byte* begin, std::size_t bytes) noexcept {
@@ -67,10 +67,11 @@ std::optional<user_fault> user_faults::next() noexcept {
     if (got != static_cast<ssize_t>(sizeof message)) return std::nullopt;
   } while (message.event != UFFD_EVENT_PAGEFAULT);
   const std::uint64_t flags = message.arg.pagefault.flags;
-  return user_fault{.address = static_cast<std::uintptr_t>(message.arg.pagefault.address) & ~(situ::detail::page_bytes - 1),
-                    .is_write = (flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0,
-                    .is_protected = (flags & UFFD_PAGEFAULT_FLAG_WP) != 0,
-                    .is_present = (flags & UFFD_PAGEFAULT_FLAG_MINOR) != 0};
+  return user_fault{
+      .address = static_cast<std::uintptr_t>(message.arg.pagefault.address) & ~(situ::detail::page_bytes - 1),
+      .is_write = (flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) != 0,
+      .is_protected = (flags & UFFD_PAGEFAULT_FLAG_WP) != 0,
+      .is_present = (flags & UFFD_PAGEFAULT_FLAG_MINOR) != 0};
 }
 
 bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) noexcept {

@@ -138,8 +138,9 @@ TEST_P(rmem_region_manners, loses_no_write_of_threads) {
 std::string name_of(const testing::TestParamInfo<manner>& info) {
   constexpr const char* replaces[] = {"fifo", "aging", "clock", "s3_fifo"};
   constexpr const char* aheads[] = {"none", "next", "stride", "majority"};
-  return std::string{replaces[static_cast<int>(info.param.replace)]} + "_" + aheads[static_cast<int>(info.param.ahead)] +
-         (info.param.is_sole_writer ? "_sole_writer" : "") + (info.param.is_old_kernel ? "_old_kernel" : "");
+  return std::string{replaces[static_cast<int>(info.param.replace)]} + "_" +
+         aheads[static_cast<int>(info.param.ahead)] + (info.param.is_sole_writer ? "_sole_writer" : "") +
+         (info.param.is_old_kernel ? "_old_kernel" : "");
 }
 INSTANTIATE_TEST_SUITE_P(, rmem_region_manners,
                          testing::Values(manner{replacement::fifo, prefetch::none, false, false},
@@ -208,8 +209,9 @@ TEST_F(rmem_region, pinned_bytes_are_for_system_calls) {
       far.data()[10 * page] = std::byte{0};  // so the second round differs from what was written
       far.write_back();
     }
-    expect_refused(errc::out_of_memory, [&] { (void)far.pin(100 * page, 30 * page); },
-                   "budget is 64 pages, 8 are pinned, and 30 more");
+    expect_refused(
+        errc::out_of_memory, [&] { (void)far.pin(100 * page, 30 * page); },
+        "budget is 64 pages, 8 are pinned, and 30 more");
   }
   for (std::uint64_t at = 0; at < far.size(); at += page) (void)*static_cast<volatile std::byte*>(far.data() + at);
   EXPECT_FALSE(far.is_here(10 * page, 8 * page));
@@ -265,9 +267,9 @@ TEST_F(rmem_region, a_page_that_cannot_be_fetched_is_an_error_where_it_is_guarde
   EXPECT_EQ(done, 5);
   one.revoke(lent);
   for (int i = 0; i < 3; ++i)  // and the process is as it was
-    expect_refused(errc::access_denied,
-                   [&] { rmem::guarded([&] { far.data()[50 * page + 1] = std::byte{1}; }); },
-                   "byte 204800 of the region at");
+    expect_refused(
+        errc::access_denied, [&] { rmem::guarded([&] { far.data()[50 * page + 1] = std::byte{1}; }); },
+        "byte 204800 of the region at");
   EXPECT_EQ(far.data()[3 * page], std::byte{5});  // what is here can still be used
   struct mine_too {};
   EXPECT_THROW(rmem::guarded([] { throw mine_too{}; }), mine_too);
@@ -278,8 +280,9 @@ TEST_F(rmem_region, a_server_that_is_gone_is_an_error_where_it_is_guarded) {
   const capability mine = one.allocate(100 * page);
   region far = region_of(mine, {.local_bytes = 16 * page});
   server->stop();
-  expect_refused(errc::link_lost, [&] { rmem::guarded([&] { (void)*static_cast<volatile std::byte*>(far.data()); }); },
-                 "of server 0) cannot be touched");
+  expect_refused(
+      errc::link_lost, [&] { rmem::guarded([&] { (void)*static_cast<volatile std::byte*>(far.data()); }); },
+      "of server 0) cannot be touched");
 }
 
 TEST_F(rmem_region, an_unguarded_touch_ends_the_process_with_the_same_words) {

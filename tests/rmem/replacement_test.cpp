@@ -1,7 +1,7 @@
 // Which pages go, and which are fetched ahead, on traces: held to the same by hand, to Belady's optimum, and to what
 // each is for.
-#include "rmem/read_ahead.h"
 #include "rmem/replacement.h"
+#include "rmem/read_ahead.h"
 
 #include <gtest/gtest.h>
 
@@ -104,7 +104,8 @@ trace zipf(std::size_t length, std::uint64_t pages, unsigned seed) {
   return made;
 }
 
-constexpr replacement all_policies[] = {replacement::fifo, replacement::aging, replacement::clock, replacement::s3_fifo};
+constexpr replacement all_policies[] = {replacement::fifo, replacement::aging, replacement::clock,
+                                        replacement::s3_fifo};
 
 TEST(rmem_replacement, fifo_is_fifo) {
   for (unsigned seed = 0; seed < 5; ++seed) {
@@ -192,7 +193,8 @@ faults faults_of(prefetch how, const trace& touches, std::uint32_t most = 16) {
 trace steps(std::uint64_t first, std::int64_t distance, std::size_t count) {
   trace made;
   for (std::size_t i = 0; i < count; ++i)
-    made.push_back(static_cast<std::uint64_t>(static_cast<std::int64_t>(first) + distance * static_cast<std::int64_t>(i)));
+    made.push_back(
+        static_cast<std::uint64_t>(static_cast<std::int64_t>(first) + distance * static_cast<std::int64_t>(i)));
   return made;
 }
 

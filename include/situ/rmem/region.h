@@ -52,7 +52,7 @@ struct region_options {
   std::uint64_t local_bytes = 0;  // budget: most bytes of pages, and of their copies to compare with, that lie here
   replacement replace = replacement::clock;
   prefetch ahead = prefetch::majority;
-  std::uint32_t prefetch_pages = 64;  // most pages that are fetched at once
+  std::uint32_t prefetch_pages = 128;  // most pages that are fetched at once
   // Nobody else writes to these bytes: pages are written back whole, and no copies of them are kept.
   bool is_sole_writer = false;
 };
