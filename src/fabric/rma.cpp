@@ -198,12 +198,31 @@ bool box_slow(place_context& context, access how, const strided_box& box, std::u
   return false;
 }
 
+bool atomic_slow(place_context& context, const word_request& request, std::uint64_t& found) {
+  const std::uint32_t bytes = bytes_of(request.type);
+  if (far_hosts* const far = hosts_of(context, request.word)) {
+    check_slice(context, access::atomic, request.word, bytes);
+    check_aligned(request.word, bytes);
+    found = far->atomic(request);
+    count_far(context, access::atomic, request.word, bytes);
+    return true;
+  }
+  check_access_slow(context, access::atomic, request.word, bytes);
+  return false;
+}
+
+bool is_word_elsewhere(place_context& context, std::uintptr_t word, std::size_t bytes) {
+  if (hosts_of(context, word) != nullptr) return true;
+  check_access_slow(context, access::atomic, word, bytes);
+  return false;
+}
+
 bool put_signal_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes,
                      const signal_change& signal) {
   if (far_hosts* const far = hosts_of(context, to)) {
     check_slice(context, access::put, to, bytes);
     check_slice(context, access::atomic, signal.word, bytes_of(signal.type));
-    if (signal.word % bytes_of(signal.type) != 0) throw_misaligned(signal.word, bytes_of(signal.type));
+    check_aligned(signal.word, bytes_of(signal.type));
     far->put_signal(to, from, bytes, signal);
     count_far(context, access::put, to, bytes);
     count_far(context, access::atomic, signal.word, bytes_of(signal.type));

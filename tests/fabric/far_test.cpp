@@ -53,6 +53,20 @@ class noting_hosts final : public detail::far_hosts {
     asked.push_back((how == detail::access::put ? "box_put" : "box_get") +
                     std::to_string(box.extents[0] * box.extents[1] * box.element_bytes));
   }
+  std::uint64_t atomic(const detail::word_request& request) override {
+    asked.push_back("atomic" + std::to_string(static_cast<int>(request.what)) + "/" +
+                    std::to_string(static_cast<int>(request.type)));
+    const std::atomic_ref word{*reinterpret_cast<std::uint64_t*>(request.word)};
+    switch (request.what) {
+      case detail::word_operation::load: return word.load();
+      case detail::word_operation::compare_exchange: {
+        std::uint64_t found = request.value;
+        word.compare_exchange_strong(found, request.second);
+        return found;
+      }
+      default: return request.value + 1;  // as good as any
+    }
+  }
   void put_signal(std::uintptr_t to, const void* from, std::size_t bytes,
                   const detail::signal_change& signal) override {
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
@@ -133,6 +147,38 @@ TEST_P(far_memory, goes_to_far_hosts_by_each_way_of_asking) {
     EXPECT_EQ(hosts.take(), "put8 get8");
     EXPECT_EQ(get_async(there).get(), 1);
     EXPECT_EQ(hosts.take(), "get8");
+  });
+}
+
+TEST_P(far_memory, is_changed_by_name) {
+  run_beside_others([](noting_hosts& hosts, const auto& blocks, const auto& words) {
+    const ptr<std::uint64_t> word64{reinterpret_cast<std::uint64_t*>(blocks[1].local())};
+    *word64.local() = 3;
+    EXPECT_EQ(atomic_load(word64), 3U);
+    atomic_store(word64, 4);
+    EXPECT_EQ(atomic_exchange(word64, 5), 6U);
+    EXPECT_EQ(atomic_compare_exchange(word64, 6, 7), 3U);
+    EXPECT_EQ(atomic_fetch_add(word64, 7), 8U);
+    EXPECT_EQ(hosts.take(), "atomic0/3 atomic1/3 atomic2/3 atomic3/3 atomic4/3");
+    const ptr<std::int32_t> word32{reinterpret_cast<std::int32_t*>(blocks[1].local())};
+    EXPECT_EQ(atomic_fetch_and(word32, -8), -7);
+    EXPECT_EQ(atomic_fetch_or(word32, 1), 2);
+    EXPECT_EQ(atomic_fetch_xor(word32, 2), 3);
+    EXPECT_EQ(hosts.take(), "atomic5/0 atomic6/0 atomic7/0");
+    const ptr<double> real{reinterpret_cast<double*>(blocks[1].local())};
+    (void)atomic_fetch_min(real, 1.5);
+    (void)atomic_fetch_max(real, 2.5);
+    EXPECT_EQ(hosts.take(), "atomic8/4 atomic9/4");
+    send_signal(words[1], 3);
+    send_signal(words[1], 3, signal_by::add);
+    EXPECT_EQ(hosts.take(), "atomic1/3 atomic4/3");
+    EXPECT_EQ(error_of([&] { atomic_fetch_add(ptr<int>{reinterpret_cast<int*>(word64.address() + 2)}, 1); }).code,
+              errc::misaligned);
+    EXPECT_EQ(hosts.take(), "");
+    *word64.local() = 20;
+    EXPECT_EQ(detail::fetch_change(word64, [](std::uint64_t x) { return 2 * x; }), 20U);
+    EXPECT_EQ(*word64.local(), 40U);
+    EXPECT_EQ(hosts.take(), "atomic0/3 atomic3/3");
   });
 }
 

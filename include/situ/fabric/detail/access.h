@@ -6,6 +6,7 @@
 #pragma once
 
 #include <situ/base/detail/coherence.h>
+#include <situ/fabric/detail/word_operation.h>
 #include <situ/fabric/detail/word_type.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/memory/ptr.h>

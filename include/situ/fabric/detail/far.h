@@ -40,6 +40,8 @@ class far_hosts {
   virtual void get(void* to, std::uintptr_t from, std::size_t bytes) = 0;
   // box.far is of another host's place, box.near this place's to read or write.
   virtual void move_box(access how, const strided_box& box) = 0;
+  // Returns the bits that were there before.
+  virtual std::uint64_t atomic(const word_request& request) = 0;
   // Writes the data, then sets the word, which lies at the same place.
   virtual void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) = 0;
 

@@ -30,6 +30,14 @@ inline constexpr std::uint8_t word_operations = 10;
   return !is_bitwise || type != word_type::float64;
 }
 
+struct word_request {
+  word_operation what;
+  word_type type;
+  std::uintptr_t word;
+  std::uint64_t value;   // bits
+  std::uint64_t second;  // what compare_exchange writes
+};
+
 // Replaces x by compute(x) and returns x.
 template <class T, class Compute>
 T change_word(std::atomic_ref<T> word, Compute compute) noexcept {
