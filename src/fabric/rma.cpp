@@ -2,14 +2,17 @@
 #include <situ/base/log.h>
 #include <situ/fabric/am.h>
 #include <situ/fabric/atomic.h>
+#include <situ/fabric/detail/far.h>
 #include <situ/fabric/rma.h>
 #include <situ/fabric/shared_span.h>
 #include <situ/fabric/signal.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string_view>
 
 #include "fabric/observe.h"
@@ -77,12 +80,39 @@ void count(place_context& context, access how, std::uint32_t target, std::size_t
   return static_cast<std::uint32_t>((address - context.base) >> context.slice_shift);
 }
 
+[[noreturn]] void refuse_to_touch(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+  throw_error(errc::bad_address,
+              fmt::format("{} of {} bytes at {:#x}: memory of place {}, which is on another host than place {}; it is "
+                          "read and written by situ::get and situ::put alone",
+                          verb(how), bytes, address, place_of(context, address), context.place));
+}
+
+// Who reaches the place of this address; null where it is of this host, or of no place.
+[[nodiscard]] far_hosts* hosts_of(const place_context& context, std::uintptr_t address) noexcept {
+  if (context.far == nullptr) return nullptr;
+  const std::uintptr_t index = (address - context.base) >> context.slice_shift;
+  return index < context.place_count && context.far->is_far(static_cast<std::uint32_t>(index)) ? context.far : nullptr;
+}
+
+// Of what goes to another host: it would not fit the slice, however much of that is open. The rest is checked there.
+void check_slice(const place_context& context, access how, std::uintptr_t address, std::size_t bytes) {
+  const std::uint64_t offset = address & context.slice_mask;
+  if (offset >= context.heap_offset && bytes <= context.slice_mask + 1 - offset) return;
+  throw_error(errc::bad_address, fmt::format("{} of {} bytes at {:#x}: outside the heap of place {}'s segment",
+                                             verb(how), bytes, address, place_of(context, address)));
+}
+
+void count_far(place_context& context, access how, std::uintptr_t address, std::size_t bytes) noexcept {
+  if (context.observed) count(context, how, place_of(context, address), bytes);
+}
+
 // Checks that the access lies in the open part of a segment, and returns how far that reaches.
 [[nodiscard]] std::uint64_t check_extent(const place_context& context, access how, std::uintptr_t address,
                                          std::size_t bytes) {
   const std::uintptr_t offset = address - context.base;
   const std::uintptr_t index = offset >> context.slice_shift;
   if (index >= context.place_count) refuse(context, how, address, bytes);
+  if (hosts_of(context, address) != nullptr) refuse_to_touch(context, how, address, bytes);
   // acquire: what the owner wrote before it opened the range
   const std::uint64_t extent =
       context.job->slot(static_cast<std::uint32_t>(index)).extent.load(std::memory_order_acquire);
@@ -102,6 +132,104 @@ void check_access_slow(place_context& context, access how, std::uintptr_t addres
   } else if (!context.job->checked) {
     const_cast<std::uint64_t*>(context.limit)[target] = extent;
   }
+}
+
+bool put_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes) {
+  if (far_hosts* const far = hosts_of(context, to)) {
+    check_slice(context, access::put, to, bytes);
+    far->put(to, from, bytes);
+    count_far(context, access::put, to, bytes);
+    return true;
+  }
+  check_access_slow(context, access::put, to, bytes);
+  return false;
+}
+
+bool get_slow(place_context& context, void* to, std::uintptr_t from, std::size_t bytes) {
+  if (far_hosts* const far = hosts_of(context, from)) {
+    check_slice(context, access::get, from, bytes);
+    far->get(to, from, bytes);
+    count_far(context, access::get, from, bytes);
+    return true;
+  }
+  check_access_slow(context, access::get, from, bytes);
+  return false;
+}
+
+namespace {
+// By way of this place. Where an end is not open to its end, what comes before that may be written.
+void copy_through_here(place_context& context, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;
+  check_slice(context, access::put, to, bytes);
+  check_slice(context, access::get, from, bytes);
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(std::min(bytes, most_at_once));
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t now = std::min(bytes - done, most_at_once);
+    (void)get_slow(context, room.get(), from + done, now);
+    (void)put_slow(context, to + done, room.get(), now);
+    done += now;
+  }
+}
+}  // namespace
+
+bool copy_slow(place_context& context, std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
+  const bool is_source_far = hosts_of(context, from) != nullptr;
+  const bool is_target_far = hosts_of(context, to) != nullptr;
+  if (!is_source_far && !is_open(context, from, bytes)) check_access_slow(context, access::get, from, bytes);
+  if (!is_target_far && !is_open(context, to, bytes)) check_access_slow(context, access::put, to, bytes);
+  if (is_source_far && is_target_far) {
+    copy_through_here(context, to, from, bytes);
+  } else if (is_source_far) {
+    (void)get_slow(context, reinterpret_cast<void*>(to), from, bytes);
+  } else if (is_target_far) {
+    (void)put_slow(context, to, reinterpret_cast<const void*>(from), bytes);
+  }
+  return is_source_far || is_target_far;
+}
+
+bool box_slow(place_context& context, access how, const strided_box& box, std::uintptr_t begin, std::size_t bytes) {
+  if (far_hosts* const far = hosts_of(context, begin)) {
+    check_slice(context, how, begin, bytes);
+    far->move_box(how, box);
+    count_far(context, how, begin, bytes);
+    return true;
+  }
+  check_access_slow(context, how, begin, bytes);
+  return false;
+}
+
+bool atomic_slow(place_context& context, const word_request& request, std::uint64_t& found) {
+  const std::uint32_t bytes = bytes_of(request.type);
+  if (far_hosts* const far = hosts_of(context, request.word)) {
+    check_slice(context, access::atomic, request.word, bytes);
+    check_aligned(request.word, bytes);
+    found = far->atomic(request);
+    count_far(context, access::atomic, request.word, bytes);
+    return true;
+  }
+  check_access_slow(context, access::atomic, request.word, bytes);
+  return false;
+}
+
+bool is_word_elsewhere(place_context& context, std::uintptr_t word, std::size_t bytes) {
+  if (hosts_of(context, word) != nullptr) return true;
+  check_access_slow(context, access::atomic, word, bytes);
+  return false;
+}
+
+bool put_signal_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes,
+                     const signal_change& signal) {
+  if (far_hosts* const far = hosts_of(context, to)) {
+    check_slice(context, access::put, to, bytes);
+    check_slice(context, access::atomic, signal.word, bytes_of(signal.type));
+    check_aligned(signal.word, bytes_of(signal.type));
+    far->put_signal(to, from, bytes, signal);
+    count_far(context, access::put, to, bytes);
+    count_far(context, access::atomic, signal.word, bytes_of(signal.type));
+    return true;
+  }
+  check_access_slow(context, access::put, to, bytes);
+  return false;
 }
 
 std::uint64_t open_for_reads(std::uintptr_t address, std::size_t bytes) {
@@ -172,12 +300,19 @@ void take_long_payload(message& m) {
 
 void write_long_payload(std::uint32_t target, ptr<void> destination, std::span<const std::byte> payload) {
   if (payload.empty()) return;
-  check_access(access::put, destination.address(), payload.size());
-  if (destination.place().index() != target)
+  place_context& context = *current;
+  const std::uintptr_t to = destination.address();
+  const bool is_elsewhere = hosts_of(context, to) != nullptr;
+  if (!is_elsewhere) check_access(access::put, to, payload.size());
+  if (place_of(context, to) != target)
     throw_error(errc::bad_address, fmt::format("long message to place {}: its destination {:#x} lies at place {}",
-                                               target, destination.address(), destination.place().index()));
-  copy_bytes(destination.local(), payload.data(), payload.size());
-  write_back(destination.local(), payload.size());
+                                               target, to, place_of(context, to)));
+  if (is_elsewhere) {
+    (void)put_slow(context, to, payload.data(), payload.size());
+  } else {
+    copy_bytes(destination.local(), payload.data(), payload.size());
+    write_back(destination.local(), payload.size());
+  }
   SITU_POINT(long_payload_written);
 }
 

@@ -8,8 +8,21 @@
 
 namespace situ {
 
-void access_batch::look_up(detail::access how, std::uintptr_t address, std::size_t bytes) {
-  detail::check_access(how, address, bytes);
+bool access_batch::put_beyond(std::uintptr_t to, const void* from, std::size_t bytes) {
+  detail::place_context& context = *detail::current;
+  if (!is_open(context, to, bytes) && detail::put_slow(context, to, from, bytes)) return true;
+  remember(to);
+  return false;
+}
+
+bool access_batch::get_beyond(void* to, std::uintptr_t from, std::size_t bytes) {
+  detail::place_context& context = *detail::current;
+  if (!is_open(context, from, bytes) && detail::get_slow(context, to, from, bytes)) return true;
+  remember(from);
+  return false;
+}
+
+void access_batch::remember(std::uintptr_t address) noexcept {
   const detail::place_context& context = *detail::current;
   const std::uintptr_t slice = (address - context.base) >> context.slice_shift;
   heap_ = context.base + (slice << context.slice_shift) + context.heap_offset;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <situ/fabric/detail/awaited.h>
+#include <situ/fabric/detail/word_operation.h>
 #include <situ/fabric/rma.h>
 #include <situ/memory/ptr.h>
 
@@ -48,30 +49,68 @@ inline void fetch_for_writing([[maybe_unused]] const void* word) noexcept {
 #endif
 }
 
-// Applies a read-modify-write to the word, and wakes its place where that sleeps until the word changes.
-template <class T, class Operation>
-T change(ptr<T> target, Operation operation) {
+inline void check_aligned(std::uintptr_t address, std::size_t bytes) {
+  if (address % bytes != 0) [[unlikely]]
+    throw_misaligned(address, bytes);
+}
+
+// The slow way of an atomic, as those of access.h; `found` is set where it is performed.
+[[nodiscard]] bool atomic_slow(place_context& context, const word_request& request, std::uint64_t& found);
+// Whether the word is of another host. Else as check_access_slow().
+[[nodiscard]] bool is_word_elsewhere(place_context& context, std::uintptr_t word, std::size_t bytes);
+
+// Performs it on a word that is open, and wakes its place where that sleeps until the word changes.
+template <word_operation What, class T>
+T perform_here(ptr<T> target, T value, T second) {
+  check_aligned(target.address(), sizeof(T));
+  const T result = perform<What>(std::atomic_ref<T>{*target.local()}, value, second);
+  if constexpr (What != word_operation::store) invalidate_all();
+  if constexpr (What == word_operation::store) {
+    note_written<written_by::store>(target.address());
+  } else if constexpr (What != word_operation::load) {
+    note_written<written_by::locked_operation>(target.address());
+  }
+  return result;
+}
+template <word_operation What, class T>
+[[gnu::cold, gnu::noinline]] T perform_slow(place_context& context, ptr<T> target, T value, T second) {
+  std::uint64_t found = 0;
+  if (atomic_slow(context, {What, type_of_word<T>, target.address(), bits_of(value), bits_of(second)}, found))
+    return from_bits<T>(found);
+  return perform_here<What>(target, value, second);
+}
+
+// On any place's word.
+template <word_operation What, class T>
+T perform_on(ptr<T> target, std::type_identity_t<T> value = {}, std::type_identity_t<T> second = {}) {
+  static_assert(atomic_word<T>, "situ: atomics work on 32- and 64-bit integers and on double");
+  static_assert(takes(What, type_of_word<T>), "situ: bitwise atomics work on 32- and 64-bit integers");
+  if constexpr (What != word_operation::load && What != word_operation::store) fetch_for_writing(target.local());
+  if constexpr (What != word_operation::load) write_back_all();
+  place_context& context = *current;
+  if (!is_open(context, target.address(), sizeof(T))) [[unlikely]]
+    return perform_slow<What>(context, target, value, second);
+  return perform_here<What>(target, value, second);
+}
+
+// Replaces x by compute(x), which may be called more than once, and returns x.
+template <class T, class Compute>
+T fetch_change(ptr<T> target, Compute compute) {
   fetch_for_writing(target.local());
   write_back_all();
-  const T result = operation(atomic_at(target));
+  if (!is_open(*current, target.address(), sizeof(T)) && is_word_elsewhere(*current, target.address(), sizeof(T)))
+      [[unlikely]] {
+    for (T old = perform_on<word_operation::load>(target);;) {
+      const T found = perform_on<word_operation::compare_exchange>(target, old, compute(old));
+      if (bits_of(found) == bits_of(old)) return old;
+      old = found;
+    }
+  }
+  check_aligned(target.address(), sizeof(T));
+  const T result = change_word(std::atomic_ref<T>{*target.local()}, compute);
   invalidate_all();
   note_written<written_by::locked_operation>(target.address());
   return result;
-}
-
-// Replaces x by compute(x) and returns x.
-template <class T, class Compute>
-T fetch_change(ptr<T> target, Compute compute) {
-  return change(target, [&](std::atomic_ref<T> word) {
-    T old = word.load(std::memory_order_relaxed);
-    while (!word.compare_exchange_weak(old, compute(old), std::memory_order_acq_rel, std::memory_order_relaxed)) {}
-    return old;
-  });
-}
-
-template <class T>
-consteval void check_integer() {
-  static_assert(atomic_integer<T>, "situ: bitwise atomics work on 32- and 64-bit integers");
 }
 
 }  // namespace detail
@@ -79,55 +118,45 @@ consteval void check_integer() {
 // Reads the word, writes it, or writes it and returns what was there before.
 template <class T>
 [[nodiscard]] T atomic_load(ptr<T> target) {
-  const T seen = detail::atomic_at(target).load(std::memory_order_acquire);
-  detail::invalidate_all();
-  return seen;
+  return detail::perform_on<detail::word_operation::load>(target);
 }
 template <class T>
 void atomic_store(ptr<T> target, std::type_identity_t<T> value) {
-  detail::write_back_all();
-  detail::atomic_at(target).store(value, std::memory_order_release);
-  detail::note_written<detail::written_by::store>(target.address());
+  detail::perform_on<detail::word_operation::store>(target, value);
 }
 template <class T>
 T atomic_exchange(ptr<T> target, std::type_identity_t<T> value) {
-  return detail::change(target, [value](auto word) { return word.exchange(value, std::memory_order_acq_rel); });
+  return detail::perform_on<detail::word_operation::exchange>(target, value);
 }
 // Writes `desired` if the word equals `expected`; returns what was found (equal to `expected` exactly if it wrote).
 template <class T>
 T atomic_compare_exchange(ptr<T> target, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-  return detail::change(target, [expected, desired](auto word) mutable {
-    word.compare_exchange_strong(expected, desired, std::memory_order_acq_rel, std::memory_order_acquire);
-    return expected;
-  });
+  return detail::perform_on<detail::word_operation::compare_exchange>(target, expected, desired);
 }
 // Changes the word by the operation in the name, and returns what was there before. Integers wrap around.
 template <class T>
 T atomic_fetch_add(ptr<T> target, std::type_identity_t<T> value) {
-  return detail::change(target, [value](auto word) { return word.fetch_add(value, std::memory_order_acq_rel); });
+  return detail::perform_on<detail::word_operation::fetch_add>(target, value);
 }
 template <class T>
 T atomic_fetch_and(ptr<T> target, std::type_identity_t<T> value) {
-  detail::check_integer<T>();
-  return detail::change(target, [value](auto word) { return word.fetch_and(value, std::memory_order_acq_rel); });
+  return detail::perform_on<detail::word_operation::fetch_and>(target, value);
 }
 template <class T>
 T atomic_fetch_or(ptr<T> target, std::type_identity_t<T> value) {
-  detail::check_integer<T>();
-  return detail::change(target, [value](auto word) { return word.fetch_or(value, std::memory_order_acq_rel); });
+  return detail::perform_on<detail::word_operation::fetch_or>(target, value);
 }
 template <class T>
 T atomic_fetch_xor(ptr<T> target, std::type_identity_t<T> value) {
-  detail::check_integer<T>();
-  return detail::change(target, [value](auto word) { return word.fetch_xor(value, std::memory_order_acq_rel); });
+  return detail::perform_on<detail::word_operation::fetch_xor>(target, value);
 }
 template <class T>
 T atomic_fetch_min(ptr<T> target, std::type_identity_t<T> value) {
-  return detail::fetch_change(target, [value](T old) { return value < old ? value : old; });
+  return detail::perform_on<detail::word_operation::fetch_min>(target, value);
 }
 template <class T>
 T atomic_fetch_max(ptr<T> target, std::type_identity_t<T> value) {
-  return detail::fetch_change(target, [value](T old) { return old < value ? value : old; });
+  return detail::perform_on<detail::word_operation::fetch_max>(target, value);
 }
 
 }  // namespace situ

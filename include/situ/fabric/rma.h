@@ -26,7 +26,10 @@ template <class T>
 void put(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count) {
   detail::check_transferable<T>();
   if (count == 0) return;
-  detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
+  detail::place_context& context = *detail::current;
+  const std::size_t bytes = detail::bytes_of(count, sizeof(T));
+  if (!detail::is_open(context, destination.address(), bytes)) [[unlikely]]
+    if (detail::put_slow(context, destination.address(), source, bytes)) return;
   detail::copy_bytes(destination.local(), source, count * sizeof(T));
   detail::write_back(destination.local(), count * sizeof(T));
 }
@@ -35,7 +38,9 @@ void put(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t 
 template <class T>
 void put(ptr<T> destination, const std::type_identity_t<T>& value) {
   detail::check_transferable<T>();
-  detail::check_access(detail::access::put, destination.address(), sizeof(T));
+  detail::place_context& context = *detail::current;
+  if (!detail::is_open(context, destination.address(), sizeof(T))) [[unlikely]]
+    return detail::put_value_slow<T>(context, destination.local(), value);
   *destination.local() = value;
   detail::write_back(destination.local(), sizeof(T));
 }
@@ -45,7 +50,10 @@ template <class T>
 void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count) {
   detail::check_transferable<T>();
   if (count == 0) return;
-  detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
+  detail::place_context& context = *detail::current;
+  const std::size_t bytes = detail::bytes_of(count, sizeof(T));
+  if (!detail::is_open(context, source.address(), bytes)) [[unlikely]]
+    if (detail::get_slow(context, destination, source.address(), bytes)) return;
   detail::flush(source.local(), count * sizeof(T));
   detail::copy_bytes(destination, source.local(), count * sizeof(T));
 }
@@ -54,7 +62,9 @@ void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count) 
 template <class T>
 [[nodiscard]] std::remove_const_t<T> get(ptr<T> source) {
   detail::check_transferable<T>();
-  detail::check_access(detail::access::get, source.address(), sizeof(T));
+  detail::place_context& context = *detail::current;
+  if (!detail::is_open(context, source.address(), sizeof(T))) [[unlikely]]
+    return detail::get_value_slow<std::remove_const_t<T>>(context, source.local());
   detail::flush(source.local(), sizeof(T));
   return *source.local();
 }
@@ -65,8 +75,11 @@ template <class T>
 void copy(ptr<T> destination, ptr<const std::type_identity_t<T>> source, std::size_t count) {
   detail::check_transferable<T>();
   if (count == 0) return;
-  detail::check_access(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
-  detail::check_access(detail::access::put, destination.address(), detail::bytes_of(count, sizeof(T)));
+  detail::place_context& context = *detail::current;
+  const std::size_t bytes = detail::bytes_of(count, sizeof(T));
+  if (!detail::is_open(context, source.address(), bytes) || !detail::is_open(context, destination.address(), bytes))
+      [[unlikely]]
+    if (detail::copy_slow(context, destination.address(), source.address(), bytes)) return;
   detail::flush(source.local(), count * sizeof(T));
   detail::copy_bytes(destination.local(), source.local(), count * sizeof(T));
   detail::write_back(destination.local(), count * sizeof(T));
@@ -88,7 +101,8 @@ void put_strided(ptr<T> destination, const std::array<std::ptrdiff_t, Dimensions
                  const std::array<std::size_t, Dimensions>& extents) {
   detail::check_transferable<T>();
   if (detail::is_empty(extents)) return;
-  detail::check_box(detail::access::put, destination, destination_strides, extents);
+  if (detail::is_box_moved(detail::access::put, destination, destination_strides, source, source_strides, extents))
+    return;
   detail::copy_box<T, Dimensions>(destination.local(), destination_strides, source, source_strides, extents);
   detail::for_rows(destination.local(), destination_strides, extents, detail::write_back);
 }
@@ -99,7 +113,8 @@ void get_strided(std::type_identity_t<T>* destination,
                  const std::array<std::size_t, Dimensions>& extents) {
   detail::check_transferable<T>();
   if (detail::is_empty(extents)) return;
-  detail::check_box(detail::access::get, source, source_strides, extents);
+  if (detail::is_box_moved(detail::access::get, source, source_strides, destination, destination_strides, extents))
+    return;
   detail::for_rows(source.local(), source_strides, extents, detail::flush);
   detail::copy_box<T, Dimensions>(destination, destination_strides, source.local(), source_strides, extents);
 }

@@ -75,8 +75,21 @@ void send_signal(ptr<T> target, std::type_identity_t<T> value, signal_by how = s
 template <class T, atomic_word Word>
 void put_signal(ptr<T> destination, const std::type_identity_t<T>* source, std::size_t count, ptr<Word> target,
                 std::type_identity_t<Word> value, signal_by how = signal_by::set) {
-  if (count != 0) detail::check_same_place(destination.address(), target.address());
-  put(destination, source, count);
+  detail::check_transferable<T>();
+  if (count != 0) {
+    detail::check_same_place(destination.address(), target.address());
+    detail::place_context& context = *detail::current;
+    const std::size_t bytes = detail::bytes_of(count, sizeof(T));
+    if (!detail::is_open(context, destination.address(), bytes)) [[unlikely]]
+      if (detail::put_signal_slow(context, destination.address(), source, bytes,
+                                  {.word = target.address(),
+                                   .value = detail::bits_of(value),
+                                   .type = detail::type_of_word<Word>,
+                                   .adds = how == signal_by::add}))
+        return;
+    detail::copy_bytes(destination.local(), source, count * sizeof(T));
+    detail::write_back(destination.local(), count * sizeof(T));
+  }
   SITU_POINT(data_put);
   detail::set_signal(target, value, how);
 }

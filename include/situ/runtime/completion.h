@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -158,7 +159,8 @@ class access_batch {
   template <class T>
   void put(ptr<T> destination, const std::type_identity_t<T>& value) {
     detail::check_transferable<T>();
-    check(detail::access::put, destination.address(), sizeof(T));
+    if (!holds(destination.address(), sizeof(T))) [[unlikely]]
+      if (put_value_beyond<T>(destination.address(), value)) return;
     *destination.local() = value;
     detail::write_back(destination.local(), sizeof(T));
   }
@@ -170,7 +172,9 @@ class access_batch {
   void get(std::remove_const_t<T>* destination, ptr<T> source, std::size_t count = 1) {
     detail::check_transferable<T>();
     if (count == 0) return;
-    check(detail::access::get, source.address(), detail::bytes_of(count, sizeof(T)));
+    const std::size_t bytes = detail::bytes_of(count, sizeof(T));
+    if (!holds(source.address(), bytes)) [[unlikely]]
+      if (get_beyond(destination, source.address(), bytes)) return;
     detail::flush(source.local(), count * sizeof(T));
     detail::copy_bytes(destination, source.local(), count * sizeof(T));
   }
@@ -184,13 +188,19 @@ class access_batch {
   }
 
  private:
-  void check(detail::access how, std::uintptr_t address, std::size_t bytes) {
+  [[nodiscard]] bool holds(std::uintptr_t address, std::size_t bytes) const noexcept {
     const std::uintptr_t offset = address - heap_;
-    if (offset >= open_ || bytes > open_ - offset) [[unlikely]]
-      look_up(how, address, bytes);
+    return offset < open_ && bytes <= open_ - offset;
   }
-  // Checks as check_access does, and remembers the segment, unless each access is to be seen.
-  void look_up(detail::access how, std::uintptr_t address, std::size_t bytes);
+  // As put_slow and get_slow, where is_open does not hold; remember the segment, unless each access is to be seen or it
+  // is of another host.
+  [[nodiscard]] bool put_beyond(std::uintptr_t to, const void* from, std::size_t bytes);
+  [[nodiscard]] bool get_beyond(void* to, std::uintptr_t from, std::size_t bytes);
+  void remember(std::uintptr_t address) noexcept;
+  template <class T>
+  [[nodiscard, gnu::cold]] bool put_value_beyond(std::uintptr_t to, const T value) {
+    return put_beyond(to, std::addressof(value), sizeof(T));
+  }
 
   std::uintptr_t heap_ = 0;  // of the segment accessed last: where it begins, and how much of it is open
   std::uint64_t open_ = 0;

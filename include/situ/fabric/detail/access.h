@@ -1,15 +1,23 @@
-// The check that each one-sided access passes, and what strided ones cover and copy.
+// The check that each one-sided access passes, its slow ways, and what strided accesses cover and copy.
+//
+// The fast way of an access is is_open() and what the processor does. Where that does not hold, a slow way takes the
+// whole operation: it performs it where the address is of another host (far.h), and returns true; else it does what
+// check_access_slow() does and returns false, and the caller goes on as in the fast way.
 #pragma once
 
 #include <situ/base/detail/coherence.h>
+#include <situ/fabric/detail/word_operation.h>
+#include <situ/fabric/detail/word_type.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/memory/ptr.h>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 namespace situ::detail {
@@ -17,13 +25,60 @@ namespace situ::detail {
 enum class access : std::uint8_t { put, get, atomic };
 
 // Looks the extent up again, counts and traces when observed, in checked mode asks whether a live block is there.
-// Throws where the range is not open.
+// Throws bad_address where the range is not open, and where it is of another host: of who touches the memory itself.
 void check_access_slow(place_context& context, access how, std::uintptr_t address, std::size_t bytes);
 
 inline void check_access(access how, std::uintptr_t address, std::size_t bytes) {
   place_context& context = *current;
   if (!is_open(context, address, bytes)) [[unlikely]]
     check_access_slow(context, how, address, bytes);
+}
+
+// The slow ways. False: it is checked, and here.
+[[nodiscard]] bool put_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes);
+[[nodiscard]] bool get_slow(place_context& context, void* to, std::uintptr_t from, std::size_t bytes);
+// Where either end may be of another host. Counts nothing of an end that is_open() has let pass.
+[[nodiscard]] bool copy_slow(place_context& context, std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
+
+// A box of elements that lies strided at two places: that of the operation's address, and the caller's own memory.
+struct strided_box {
+  std::uintptr_t far;                 // of the elements with all indices 0
+  std::byte* near;                    // not written where the access is a put
+  const std::ptrdiff_t* far_strides;  // in elements; may be negative
+  const std::ptrdiff_t* near_strides;
+  const std::size_t* extents;  // none is 0; the outermost first
+  std::size_t dimensions;
+  std::size_t element_bytes;
+};
+// begin, bytes: the range that covers the box.
+[[nodiscard]] bool box_slow(place_context& context, access how, const strided_box& box, std::uintptr_t begin,
+                            std::size_t bytes);
+
+// How a put changes its signal's word.
+struct signal_change {
+  std::uintptr_t word;
+  std::uint64_t value;  // its bits
+  word_type type;
+  bool adds;  // else sets
+};
+[[nodiscard]] bool put_signal_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes,
+                                   const signal_change& signal);
+
+// One element, in the slow way from beginning to end: the fast way keeps no register for what comes after it.
+template <class T>
+[[gnu::cold, gnu::noinline]] void put_value_slow(place_context& context, T* to, const T value) {
+  if (put_slow(context, reinterpret_cast<std::uintptr_t>(to), std::addressof(value), sizeof(T))) return;
+  *to = value;
+  write_back(to, sizeof(T));
+}
+template <class T>
+[[nodiscard, gnu::cold, gnu::noinline]] T get_value_slow(place_context& context, const T* from) {
+  struct {
+    alignas(T) std::byte bytes[sizeof(T)];  // T may have no default constructor
+  } value;
+  if (get_slow(context, value.bytes, reinterpret_cast<std::uintptr_t>(from), sizeof(T))) return std::bit_cast<T>(value);
+  flush(from, sizeof(T));
+  return *from;
 }
 
 // For many reads of one segment. Checks the first as check_access() does, and returns how many bytes from the start of
@@ -110,12 +165,26 @@ void for_rows(T* origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
   }
 }
 
+// Whether the box is moved already: the slow way has done it. Else it is checked.
 template <class T, std::size_t Dimensions>
-void check_box(access how, ptr<T> origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
-               const std::array<std::size_t, Dimensions>& extents) {
+[[nodiscard]] bool is_box_moved(access how, ptr<T> origin, const std::array<std::ptrdiff_t, Dimensions>& strides,
+                                const void* near, const std::array<std::ptrdiff_t, Dimensions>& near_strides,
+                                const std::array<std::size_t, Dimensions>& extents) {
+  place_context& context = *current;
   const element_range range = range_of(extents, strides);
-  check_access(how, origin.address() + static_cast<std::uintptr_t>(range.first) * sizeof(T),
-               bytes_of(static_cast<std::size_t>(range.last - range.first + 1), sizeof(T)));
+  const std::uintptr_t begin = origin.address() + static_cast<std::uintptr_t>(range.first) * sizeof(T);
+  const std::size_t bytes = bytes_of(static_cast<std::size_t>(range.last - range.first + 1), sizeof(T));
+  if (is_open(context, begin, bytes)) [[likely]]
+    return false;
+  return box_slow(context, how,
+                  {.far = origin.address(),
+                   .near = static_cast<std::byte*>(const_cast<void*>(near)),
+                   .far_strides = strides.data(),
+                   .near_strides = near_strides.data(),
+                   .extents = extents.data(),
+                   .dimensions = Dimensions,
+                   .element_bytes = sizeof(T)},
+                  begin, bytes);
 }
 
 template <std::size_t Dimensions>

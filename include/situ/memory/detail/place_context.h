@@ -27,6 +27,7 @@ struct job_control;    // memory: the block all places of a host share
 class segment;         // memory: this place's slice
 class status_writer;   // memory: what this place shows of itself
 class endpoint;        // fabric: this place's end of its channels
+class far_hosts;       // fabric: places of other hosts
 class scheduler;       // runtime: fibers and ready tasks
 struct runtime_state;  // runtime: teams, finish scopes, pending calls
 
@@ -56,6 +57,7 @@ struct alignas(64) place_context {
   detail::segment* segment = nullptr;
   status_writer* status = nullptr;
   detail::endpoint* endpoint = nullptr;
+  far_hosts* far = nullptr;  // null where all places are of this host
   detail::scheduler* scheduler = nullptr;
   runtime_state* runtime = nullptr;
 };
@@ -75,7 +77,9 @@ void leave_runtime_in_child() noexcept;
     return false;
   const std::uint64_t from_heap = (offset & context.slice_mask) - context.heap_offset;  // wraps below the heap
   const std::uint64_t limit = context.limit[index];
-  return from_heap < limit && bytes <= limit - from_heap;
+  const std::uint64_t last =
+      bytes - 1;  // no bytes go the slow way; a constant elsewhere, so that limit - last is cheap
+  return last < limit && from_heap < limit - last;
 }
 
 }  // namespace detail

@@ -1,0 +1,58 @@
+// The seam to places of other hosts: what a place asks of memory that this host does not have.
+//
+// A pointer means the same at every host, but a place maps the slices of its own host alone. The slow ways of access.h,
+// where the bounds of such a slice are never known (place_context::limit stays 0), hand the whole operation to
+// place_context::far, which is null in a job of one host. docs/design/cluster.md.
+#pragma once
+
+#include <situ/fabric/detail/access.h>
+#include <situ/memory/detail/place_context.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace situ::detail {
+
+// Where a place of the job is.
+struct place_home {
+  std::uint16_t host = 0;
+  std::uint16_t index = 0;  // among the places of that host
+};
+static_assert(sizeof(place_home) == 4);
+
+// One for each place. Called by that place alone. Each operation waits until it is done, as a task does, and throws
+// bad_address, misaligned or place_lost_error; those with more bytes than fit the slice throw before anything is moved.
+class far_hosts {
+ public:
+  // homes: of all places of the job; outlives this.
+  far_hosts(std::span<const place_home> homes, std::uint16_t host) noexcept : homes_{homes}, host_{host} {}
+  far_hosts(const far_hosts&) = delete;
+  far_hosts& operator=(const far_hosts&) = delete;
+  virtual ~far_hosts() = default;
+
+  // pre: a place of the job.
+  [[nodiscard]] bool is_far(std::uint32_t place) const noexcept { return homes_[place].host != host_; }
+  [[nodiscard]] std::span<const place_home> homes() const noexcept { return homes_; }
+  [[nodiscard]] std::uint16_t host() const noexcept { return host_; }
+
+  virtual void put(std::uintptr_t to, const void* from, std::size_t bytes) = 0;
+  virtual void get(void* to, std::uintptr_t from, std::size_t bytes) = 0;
+  // box.far is of another host's place, box.near this place's to read or write.
+  virtual void move_box(access how, const strided_box& box) = 0;
+  // Returns the bits that were there before.
+  virtual std::uint64_t atomic(const word_request& request) = 0;
+  // Writes the data, then sets the word, which lies at the same place.
+  virtual void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) = 0;
+
+ private:
+  std::span<const place_home> homes_;
+  std::uint16_t host_;
+};
+
+// Whether the place is of another host, so that its memory is not to be touched. pre: a place of the job.
+[[nodiscard]] inline bool is_far(const place_context& context, std::uint32_t place) noexcept {
+  return context.far != nullptr && context.far->is_far(place);
+}
+
+}  // namespace situ::detail
