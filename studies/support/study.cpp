@@ -10,6 +10,7 @@
 
 #include "host/host.h"
 #include "nemesys/nemesys.h"
+#include "rmem/rmem.h"
 
 namespace situ::studies {
 
@@ -42,7 +43,11 @@ const std::vector<study_info>& all_studies() {
        "NEMESYS (MEMSYS 2019): a near-memory graph-copy unit; figures 8 to 13, tables 5 and 6",
        nemesys::run,
        {"figure8", "table5", "figure9", "figure10", "figure11", "figure12", "figure13", "table6", "observations"}},
-      {"host", "this machine: kernels predicted by its model, and measured", host::run}};
+      {"host", "this machine: kernels predicted by its model, and measured", host::run},
+      {"rmem",
+       "remote memory on this host, as RMem's authors measured theirs; which pages go, which come along",
+       rmem::run,
+       {"replacement", "prefetch", "time", "sizes", "peers"}}};
   return all;
 }
 

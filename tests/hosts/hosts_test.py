@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_MPI_PAIRS is tests/hosts/mpi_pairs, if there is MPI. Exit code 77, with a word, where this
+Programs come by the environment: SITU_HOSTS_MPI_PAIRS is tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
 
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 import uuid
 
 sys.dont_write_bytecode = True
@@ -257,6 +259,18 @@ class Mpirun(HostsTest):
     def test_processes_talk(self):
         done = hosts("2", *self.WORDS, os.environ["SITU_HOSTS_MPI_PAIRS"])
         self.assertEqual((done.returncode, done.stdout), (0, "4 processes, 2 hosts: all pairs talked\n"), done.stderr)
+
+
+@unittest.skipUnless(os.environ.get("SITU_HOSTS_RMEM_PEER"), "there is no SITU_HOSTS_RMEM_PEER")
+class Rmem(HostsTest):
+    def test_errors_and_no_hangs(self):
+        folder = f"/tmp/{ID}"
+        os.mkdir(folder)
+        try:
+            with unittest.mock.patch.dict(ENVIRONMENT, SITU_HOSTS_FOLDER=folder):
+                self.scenario("rmem", "--share", folder)
+        finally:
+            shutil.rmtree(folder)
 
 
 class Slurm(HostsTest):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What hosts_test.py runs at host1 of two or three pretended hosts: scenarios.py NAME. Fails with what was seen instead."""
 
+import json
 import os
 import re
 import signal
@@ -189,6 +190,87 @@ def askers():
     while "1000.25" in at("host2", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"):
         assert time.monotonic() < ends, "the command goes on without who asked"
         time.sleep(0.01)
+
+
+class RmemPeer:
+    """rmem_peer at host1, which has memory at server 2 of host2 and at server 3 of host3."""
+
+    def __init__(self, names, keys):
+        self.process = subprocess.Popen([os.environ["SITU_HOSTS_RMEM_PEER"], names, keys, "2", "3"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2):
+            assert self.hears() == "ok"
+
+    def hears(self):
+        line = self.process.stdout.readline().strip()
+        assert line, f"it ended: {self.process.poll()}"
+        return line
+
+    def asks(self, what, server):
+        self.process.stdin.write(f"{what} {server}\n")
+        self.process.stdin.flush()
+        return self.hears()
+
+    def touches(self, server):
+        said, milliseconds = self.asks("touch", server).split(", ")
+        return said, int(milliseconds)
+
+    def loses(self, server):
+        """An error, no hang: the timeout is 500 ms, for what is under way and once more for a new connection."""
+        said, milliseconds = self.touches(server)
+        assert said == "link lost", said
+        assert milliseconds < 10_000, milliseconds
+
+    def has_again(self, server):
+        ends = time.monotonic() + LONG
+        while (seen := self.touches(server)[0]) != "ok":
+            assert seen == "link lost" and time.monotonic() < ends, seen
+
+
+def rmem():
+    """Servers at three hosts, of which one has the names; clients use their memory as their own, by ordinary pointers."""
+    situ, folder = os.environ["SITU_HOSTS_SITU"], os.environ["SITU_HOSTS_FOLDER"]
+    keys, names = f"{folder}/keys", "10.77.0.1:7411"
+    for words in (["packages"], ["--operator", "cluster"]):
+        key = subprocess.run([situ, "rmem", "key", *words], capture_output=True, text=True, check=True).stdout
+        with open(keys, "a", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(key)
+    servers = [subprocess.Popen([situ, "rmem", "serve", "--keys", keys, "--listen", names], stdout=subprocess.DEVNULL)]
+    for number in (2, 3):
+        servers.append(start_at(f"host{number}", situ, "rmem", "serve", "--keys", keys, "--listen", f"10.77.0.{number}:7411",
+                                "--memory", "16MiB", "--index", str(number), "--names", names))
+
+    def linked():
+        done = subprocess.run([situ, "rmem", "ls", "--json", "--keys", keys, "--as", "cluster", names], capture_output=True, text=True)
+        return sorted(each["name"] for each in json.loads(done.stdout)["names"]) if done.returncode == 0 else []
+
+    def wait_for_names(*wanted):
+        ends = time.monotonic() + LONG
+        while (seen := linked()) != list(wanted):
+            assert time.monotonic() < ends, seen
+            time.sleep(0.05)
+
+    wait_for_names("rmem.2", "rmem.3")
+    peer = RmemPeer(names, keys)
+    seen = at("host3", situ, "rmem", "ls", "--keys", keys, "--as", "cluster", names)  # from any host
+    assert seen.count(" 1 MiB, of packages") == 2, seen
+    # A cut link, a frozen host: errors for what lies there, nothing for the rest, and all as it was when it is over.
+    for cut, mend in ((("link", "down"), ("link", "up")), (("freeze",), ("thaw",))):
+        control(*cut, "host2")
+        peer.loses(2)
+        assert peer.touches(3)[0] == "ok"
+        control(*mend, "host2")
+        peer.has_again(2)
+    wait_for_names("rmem.2", "rmem.3")
+    for server in (2, 3):
+        assert (said := peer.asks("check", server)) == "ok", said
+    control("kill", "host3")
+    peer.loses(3)
+    assert (said := peer.asks("check", 2)) == "ok", said
+    peer.process.kill()
+    for server in (servers[0], servers[1]):
+        server.terminate()
+        assert server.wait(LONG) == 0
 
 
 if __name__ == "__main__":

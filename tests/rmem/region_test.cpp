@@ -121,7 +121,7 @@ TEST_P(rmem_region_manners, loses_no_write_of_threads) {
     for (unsigned t = 0; t < threads; ++t)
       running.emplace_back([&, t] {
         std::mt19937 random{t};
-        for (int i = 0; i < 2000; ++i) {
+        for (int i = 0; i < 1000; ++i) {
           const unsigned which = random() % (pages * words);
           all[which / words * (page / 4) + which % words * 32 + t] += 1;
           added[t][which] += 1;

@@ -1,6 +1,7 @@
 // Which pages go, and which are fetched ahead, on traces: held to the same by hand, to Belady's optimum, and to what
 // each is for.
 #include "rmem/replacement.h"
+#include "rmem/page_traces.h"
 #include "rmem/read_ahead.h"
 
 #include <gtest/gtest.h>
@@ -8,76 +9,21 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <map>
 #include <random>
 #include <set>
-#include <string>
 
 using situ::rmem::prefetch;
 using situ::rmem::replacement;
 using namespace situ::rmem::detail;
+using namespace situ::studies::rmem;
 
 namespace {
 
-using trace = std::vector<std::uint64_t>;
+using trace = page_trace;
 using frame_number = replacement_policy::frame_number;
 
-// Hits of a policy, which sees what a pager would show it. Frames with a number that `pinned` divides never go.
 std::size_t hits_of(replacement which, const trace& touches, std::uint32_t frames, std::uint32_t pinned = 0) {
-  const auto policy = make_replacement_policy(which, frames);
-  std::map<std::uint64_t, frame_number> here;
-  std::vector<std::uint64_t> page_of(frames);
-  std::vector<bool> is_watched(frames);
-  std::vector<frame_number> empty;
-  for (frame_number each = 0; each < frames; ++each) empty.push_back(each);
-  std::size_t hits = 0;
-  for (const std::uint64_t page : touches) {
-    if (const auto found = here.find(page); found != here.end()) {
-      ++hits;
-      if (is_watched[found->second]) policy->touched(found->second);
-      is_watched[found->second] = false;
-      continue;
-    }
-    if (empty.empty()) {
-      std::vector<frame_number> watch;
-      const auto may = [&](frame_number each) { return pinned == 0 || each % pinned != 0; };
-      const frame_number victim = policy->choose(may, watch);
-      EXPECT_LT(victim, frames);
-      EXPECT_TRUE(may(victim));
-      for (const frame_number each : watch) {
-        EXPECT_TRUE(here.contains(page_of[each])) << "an empty frame is watched";
-        is_watched[each] = true;
-      }
-      policy->gone(victim);
-      EXPECT_EQ(here.erase(page_of[victim]), 1U) << "an empty frame goes";
-      empty.push_back(victim);
-    }
-    const frame_number into = empty.back();
-    empty.pop_back();
-    is_watched[into] = false;
-    page_of[into] = page;
-    here[page] = into;
-    policy->came(into, page);
-  }
-  return hits;
-}
-
-std::size_t hits_of_belady(const trace& touches, std::uint32_t frames) {
-  std::map<std::uint64_t, std::deque<std::size_t>> next;
-  for (std::size_t i = 0; i < touches.size(); ++i) next[touches[i]].push_back(i);
-  std::set<std::pair<std::size_t, std::uint64_t>> here;  // by their next touch
-  std::size_t hits = 0;
-  for (std::size_t i = 0; i < touches.size(); ++i) {
-    auto& of = next[touches[i]];
-    of.pop_front();
-    const std::size_t after = of.empty() ? touches.size() : of.front();
-    if (here.erase({i, touches[i]}) != 0)
-      ++hits;
-    else if (here.size() == frames)
-      here.erase(std::prev(here.end()));
-    here.insert({after, touches[i]});
-  }
-  return hits;
+  return simulate(touches, {.frames = frames, .replace = which, .pinned_every = pinned}).hits;
 }
 
 std::size_t hits_of_fifo(const trace& touches, std::uint32_t frames) {
@@ -94,36 +40,34 @@ std::size_t hits_of_fifo(const trace& touches, std::uint32_t frames) {
   return hits;
 }
 
-trace zipf(std::size_t length, std::uint64_t pages, unsigned seed) {
-  std::vector<double> weights;
-  for (std::uint64_t i = 1; i <= pages; ++i) weights.push_back(1.0 / std::pow(static_cast<double>(i), 0.9));
-  std::discrete_distribution<std::uint64_t> draw(weights.begin(), weights.end());
-  std::mt19937_64 random{seed};
-  trace made;
-  for (std::size_t i = 0; i < length; ++i) made.push_back(draw(random) * 7919 % pages);
-  return made;
-}
-
 constexpr replacement all_policies[] = {replacement::fifo, replacement::aging, replacement::clock,
                                         replacement::s3_fifo};
 
 TEST(rmem_replacement, fifo_is_fifo) {
   for (unsigned seed = 0; seed < 5; ++seed) {
-    const trace touches = zipf(5000, 200, seed);
+    const trace touches = zipf(200, 0.9, 5000, seed);
     EXPECT_EQ(hits_of(replacement::fifo, touches, 50), hits_of_fifo(touches, 50));
   }
+}
+
+// By hand. A page that is touched has to come, so 3 drives out 2, whose next touch is farthest.
+TEST(rmem_replacement, belady_knows_the_future) {
+  EXPECT_EQ(hits_of_belady({1, 2, 3, 1, 2, 3}, 2), 2U);
+  EXPECT_EQ(hits_of_belady({1, 2, 1, 3, 1, 2}, 2), 2U);
+  EXPECT_EQ(hits_of_belady({7, 7, 7}, 1), 2U);
+  EXPECT_EQ(hits_of_belady(sequential(10, 3), 10), 20U);
 }
 
 TEST(rmem_replacement, none_is_better_than_the_optimum_and_all_are_sound) {
   for (const replacement each : all_policies)
     for (const std::uint32_t frames : {1U, 2U, 3U, 16U, 100U, 400U}) {
-      const trace touches = zipf(4000, 300, frames);
+      const trace touches = zipf(300, 0.9, 4000, frames);
       EXPECT_LE(hits_of(each, touches, frames), hits_of_belady(touches, frames));
     }
 }
 
 TEST(rmem_replacement, what_is_touched_again_stays) {
-  const trace touches = zipf(60'000, 2000, 3);
+  const trace touches = zipf(2000, 0.9, 60'000, 3);
   const auto optimum = static_cast<double>(hits_of_belady(touches, 200));
   const double fifo = static_cast<double>(hits_of(replacement::fifo, touches, 200)) / optimum;
   EXPECT_GT(static_cast<double>(hits_of(replacement::clock, touches, 200)) / optimum, fifo + 0.03);
@@ -142,7 +86,7 @@ TEST(rmem_replacement, a_scan_does_not_drive_out_what_is_hot) {
 }
 
 TEST(rmem_replacement, pinned_frames_stay) {
-  for (const replacement each : all_policies) (void)hits_of(each, zipf(5000, 300, 9), 64, 2);
+  for (const replacement each : all_policies) (void)hits_of(each, zipf(300, 0.9, 5000, 9), 64, 2);
 }
 
 TEST(rmem_replacement, where_nobody_may_go_nobody_does) {

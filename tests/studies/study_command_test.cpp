@@ -56,6 +56,25 @@ TEST(study_command, lists_studies) {
   EXPECT_NE(list.output.find("\nhost "), std::string::npos) << list.output;
 }
 
+TEST(study_command, remote_memory_is_measured_and_simulated) {
+  const folder files;
+  const ended done = run("run rmem --quick --json " + files.file("rmem.json"));
+  ASSERT_EQ(done.code, 0) << done.output;
+  const auto parts = nlohmann::json::parse(text_of(files.file("rmem.json")))["parts"];
+  ASSERT_EQ(parts.size(), 5U);
+  const auto cells_of = [&](std::size_t part) { return parts[part]["grids"][0]["lines"]; };
+  ASSERT_EQ(cells_of(0).size(), 25U);
+  for (const auto& line : cells_of(0))  // touches, local, the optimum, four policies
+    for (std::size_t i = 3; i < 7; ++i)
+      EXPECT_LE(std::stod(line[i].get<std::string>()), std::stod(line[2].get<std::string>())) << line;
+  for (const std::size_t timed : {2U, 3U, 4U})
+    for (const auto& line : cells_of(timed))
+      for (std::size_t i = timed == 2 ? 2 : 1; i < line.size(); ++i)
+        EXPECT_GT(std::stod(line[i].get<std::string>()), 0) << line;
+  EXPECT_EQ(cells_of(3).size(), 12U);
+  EXPECT_EQ(cells_of(4).size(), 5U);
+}
+
 TEST(study_command, writes_a_table_a_page_and_figures) {
   const folder files;
   const ended study =

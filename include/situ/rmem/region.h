@@ -50,7 +50,7 @@ enum class prefetch : std::uint8_t {
 // How a region behaves.
 struct region_options {
   std::uint64_t local_bytes = 0;  // budget: most bytes of pages, and of their copies to compare with, that lie here
-  replacement replace = replacement::clock;
+  replacement replace = replacement::s3_fifo;
   prefetch ahead = prefetch::majority;
   std::uint32_t prefetch_pages = 128;  // most pages that are fetched at once
   // Nobody else writes to these bytes: pages are written back whole, and no copies of them are kept.
