@@ -144,6 +144,8 @@ bool give_back_far(place_context& context, std::uintptr_t block) {
 
 void join_hosts(place_context& context, far_hosts& hosts) noexcept {
   context.far = &hosts;
+  for (std::uint32_t p = 0; p < context.place_count; ++p)
+    if (hosts.is_far(p)) const_cast<std::uint64_t*>(context.limit)[p] = 0;
   if (context.give_back_elsewhere == nullptr) context.give_back_elsewhere = &give_back_far;
 }
 

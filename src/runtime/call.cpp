@@ -147,7 +147,13 @@ void parcel::open_buffer(const message& m, std::uint32_t words) {
   if (buffer.place().index() != m.source)
     throw_error(errc::bad_message,
                 fmt::format("a parcel from place {} names a buffer at place {}", m.source, buffer.place().index()));
-  buffer_ = reads_in_place(*current, m.source) ? buffer : fetched(buffer, bytes);
+  if (reads_in_place(*current, m.source)) {
+    buffer_ = buffer;
+  } else {
+    // The message is not released yet: a wait as a task would let another worker take it in again.
+    const endpoint::handler_scope scope{m.self};
+    buffer_ = fetched(buffer, bytes);
+  }
   bytes_ = buffer_.local();
   size_ = bytes;
 }
