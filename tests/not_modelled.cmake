@@ -3,6 +3,7 @@ situ_not_modelled(graph_seams_test "it stands behind the seams of a modelled mac
 situ_not_modelled(imsuite_kernels_test "it solves full inputs; model_execution_test runs the kernels on modelled places")
 situ_not_modelled(imsuite_run_test "it starts programs and reads what they print")
 situ_not_modelled(process_test "it is about places that are processes, and fork")
+situ_not_modelled(far_test "a modelled machine is one host")
 situ_not_modelled(am_misuse_test "a misused message ends a process, so that its places fork")
 situ_not_modelled(function_id_test "it loads modules, whose code has no hooks, and forks")
 situ_not_modelled(array_hdf5_test "HDF5's own code has no hooks, and the files are the host's")

@@ -67,8 +67,9 @@ const function_id take_given_back_id = name_function(reinterpret_cast<const void
 }  // namespace
 
 // Whoever gives a block back may be in a handler, or must not wait.
-void endpoint::give_back_later(place_context& context, std::uintptr_t block) {
+bool endpoint::give_back_later(place_context& context, std::uintptr_t block) {
   context.endpoint->given_back_.push_back(block);
+  return true;
 }
 
 void endpoint::send_given_back() {

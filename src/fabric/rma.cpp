@@ -134,6 +134,26 @@ void check_access_slow(place_context& context, access how, std::uintptr_t addres
   }
 }
 
+namespace {
+bool give_back_far(place_context& context, std::uintptr_t block) {
+  far_hosts* const far = hosts_of(context, block);
+  if (far != nullptr) far->give_back(block);
+  return far != nullptr;
+}
+}  // namespace
+
+void join_hosts(place_context& context, far_hosts& hosts) noexcept {
+  context.far = &hosts;
+  for (std::uint32_t p = 0; p < context.place_count; ++p)
+    if (hosts.is_far(p)) const_cast<std::uint64_t*>(context.limit)[p] = 0;
+  if (context.give_back_elsewhere == nullptr) context.give_back_elsewhere = &give_back_far;
+}
+
+void leave_hosts(place_context& context) noexcept {
+  context.far = nullptr;
+  if (context.give_back_elsewhere == &give_back_far) context.give_back_elsewhere = nullptr;
+}
+
 bool put_slow(place_context& context, std::uintptr_t to, const void* from, std::size_t bytes) {
   if (far_hosts* const far = hosts_of(context, to)) {
     check_slice(context, access::put, to, bytes);

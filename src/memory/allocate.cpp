@@ -107,16 +107,11 @@ inline void keep_apart([[maybe_unused]] std::size_t& bytes, [[maybe_unused]] std
 }
 
 // Whether the block is another place's, and the fabric takes it there.
-bool give_back_by_message([[maybe_unused]] std::uintptr_t block) {
-#if defined(SITU_MODEL)
+bool is_taken_home(std::uintptr_t block) {
   place_context& context = *current;
   const std::uintptr_t place = (block - context.base) >> context.slice_shift;
-  if (context.give_back_elsewhere == nullptr || place >= context.place_count) return false;
-  context.give_back_elsewhere(context, block);
-  return true;
-#else
-  return false;
-#endif
+  return context.give_back_elsewhere != nullptr && place < context.place_count &&
+         context.give_back_elsewhere(context, block);
 }
 
 [[gnu::noinline]] void deallocate_carefully(void* block) {
@@ -125,7 +120,7 @@ bool give_back_by_message([[maybe_unused]] std::uintptr_t block) {
   if (context.place_count == 0) throw_no_runtime("memory of a segment is given back");
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const bool own = context.segment != nullptr && (address - context.base) >> context.slice_shift == context.place;
-  if (!own && give_back_by_message(address)) return;
+  if (!own && is_taken_home(address)) return;
   const free_status status = own ? context.segment->deallocate(block) : segment::deallocate_remote(context, address);
   if (status != free_status::done) throw_bad_deallocation(address, status);
 }

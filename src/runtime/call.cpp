@@ -4,6 +4,8 @@
 #include <situ/base/log.h>
 #include <situ/fabric/am.h>
 #include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/far.h>
+#include <situ/fabric/rma.h>
 #include <situ/runtime/at.h>
 
 #include <fmt/format.h>
@@ -122,8 +124,16 @@ namespace {
 // A copy in this place's segment, for one that has been given back.
 ptr<std::byte> fetched(ptr<std::byte> buffer, std::size_t bytes) {
   const ptr<std::byte> copy = situ::allocate_bytes(bytes);
-  fetch_parcel(copy.local(), buffer.local(), bytes);
-  deallocate(buffer);
+  try {
+    if (!is_far(*current, buffer.place().index()))
+      fetch_parcel(copy.local(), buffer.local(), bytes);
+    else
+      situ::get(copy.local(), buffer, bytes);
+    deallocate(buffer);
+  } catch (...) {
+    deallocate(copy);
+    throw;
+  }
   return copy;
 }
 }  // namespace
@@ -132,12 +142,18 @@ void parcel::open_buffer(const message& m, std::uint32_t words) {
   SITU_POINT(buffer_opened);
   const std::uintptr_t address = m.argument(words);
   const std::size_t bytes = m.argument(words + 1);
-  check_access(access::get, address, bytes);
+  if (!is_far(*current, m.source)) check_access(access::get, address, bytes);  // else checked where it lies
   const ptr<std::byte> buffer{reinterpret_cast<std::byte*>(address)};
   if (buffer.place().index() != m.source)
     throw_error(errc::bad_message,
                 fmt::format("a parcel from place {} names a buffer at place {}", m.source, buffer.place().index()));
-  buffer_ = reads_parcels_in_place ? buffer : fetched(buffer, bytes);
+  if (reads_in_place(*current, m.source)) {
+    buffer_ = buffer;
+  } else {
+    // The message is not released yet: a wait as a task would let another worker take it in again.
+    const endpoint::handler_scope scope{m.self};
+    buffer_ = fetched(buffer, bytes);
+  }
   bytes_ = buffer_.local();
   size_ = bytes;
 }

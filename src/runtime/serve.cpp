@@ -38,6 +38,8 @@ void give_access(place_context& context, const place_context& own, const std::ve
   context.place = own.place;
   context.sender_fences = own.sender_fences;
   context.awaited_words = own.awaited_words;
+  context.far = own.far;
+  context.give_back_elsewhere = own.give_back_elsewhere;
   context.job = own.job;
 }
 

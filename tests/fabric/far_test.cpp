@@ -74,6 +74,11 @@ class noting_hosts final : public detail::far_hosts {
     word.store(signal.adds ? word.load() + signal.value : signal.value);
     asked.push_back("put_signal" + std::to_string(bytes) + (signal.adds ? "+" : "="));
   }
+  void give_back(std::uintptr_t block) noexcept override {
+    given_back = block;
+    asked.emplace_back("give_back");
+  }
+  std::uintptr_t given_back = 0;
 
  private:
   [[nodiscard]] static std::span<const detail::place_home> homes_of_all() {
@@ -93,9 +98,9 @@ class far_memory : public test::on_places {
           const auto words = all_gather(allocate_signals());
           if (here().index() == 0) {
             noting_hosts hosts;
-            detail::current->far = &hosts;
+            join_hosts(*detail::current, hosts);
             body(hosts, blocks, words);
-            detail::current->far = nullptr;
+            leave_hosts(*detail::current);
           }
           barrier();
           deallocate(blocks[here().index()]);
@@ -225,6 +230,20 @@ TEST_P(far_memory, of_this_host_is_not_asked_for) {
     put_signal(blocks[0], 4L, words[0], 1);
     EXPECT_EQ(*blocks[0].local(), 4);
     EXPECT_EQ(hosts.take(), "");
+  });
+}
+
+// The sender's own end stays as it is: places of one host still send each other messages here.
+TEST_P(far_memory, is_fetched_and_given_back_where_a_parcel_lies_in_it) {
+  run_beside_others([](noting_hosts& hosts, const auto&, const auto&) {
+    const std::vector<int> sent(200'000, 3);
+    const std::vector<int> got = at(place{1}, [](std::vector<int> v) { return v; }, sent);
+    EXPECT_EQ(got, sent);
+    EXPECT_EQ(hosts.take(), "get800008 give_back");
+    deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(hosts.given_back)});
+    EXPECT_EQ(hosts.take(), "give_back");
+    leave_hosts(*detail::current);
+    deallocate(ptr<std::byte>{reinterpret_cast<std::byte*>(hosts.given_back)});  // in truth
   });
 }
 

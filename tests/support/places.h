@@ -14,6 +14,10 @@
 
 #include <gtest/gtest.h>
 
+#if defined(SITU_TEST_HOSTS)  // places are of so many hosts, within the process
+#include "cluster/pretended_hosts.h"
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -48,9 +52,15 @@ inline constexpr bool is_modelled = true;
 inline constexpr bool is_modelled = false;
 #endif
 // ThreadSanitizer forks badly; a modelled machine does not at all.
-inline constexpr bool can_fork = !with_thread_sanitizer && !is_modelled;
-inline constexpr const char* why_no_fork =
-    is_modelled ? "a modelled machine has no fork" : "ThreadSanitizer forks badly";
+#if defined(SITU_TEST_HOSTS)
+inline constexpr bool is_on_hosts = true;
+#else
+inline constexpr bool is_on_hosts = false;
+#endif
+inline constexpr bool can_fork = !with_thread_sanitizer && !is_modelled && !is_on_hosts;
+inline constexpr const char* why_no_fork = is_on_hosts   ? "hosts within the process are of threads"
+                                           : is_modelled ? "a modelled machine has no fork"
+                                                         : "ThreadSanitizer forks badly";
 
 // A size or number: the second where each access is modelled.
 template <class T>
@@ -58,9 +68,10 @@ template <class T>
   return is_modelled ? modelled : usual;
 }
 
-// Rounds of a repeated check: a tenth where a sanitizer makes each ten times as slow, a fiftieth where it is modelled.
+// Rounds of a repeated check: a tenth where a sanitizer makes each ten times as slow, a fiftieth where it is modelled
+// or each access goes to another host.
 [[nodiscard]] constexpr int rounds(int count) noexcept {
-  const int part = with_sanitizer ? 10 : or_modelled(1, 50);
+  const int part = is_on_hosts ? 50 : with_sanitizer ? 10 : or_modelled(1, 50);
   return (count + part - 1) / part;
 }
 
@@ -117,12 +128,18 @@ launch_result launch_on(const layout& where, Body body, launch_options options =
   options.mode = where.mode;
   if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 100s : or_modelled(25s, 1000s);
   options.grace = 3000ms;
+#if defined(SITU_TEST_HOSTS)
+  pretended_hosts hosts{where.places, std::min<std::uint32_t>(SITU_TEST_HOSTS, where.places), {.most_delay = 100us}};
+#endif
   return launch(
       where.places,
       [&]() -> int {
         detail::failed_assertions = detail::fatal_assertions = 0;
         const testing::ScopedTrace trace{__FILE__, __LINE__,
                                          "place " + std::to_string(here().index()) + " of " + text_of(where)};
+#if defined(SITU_TEST_HOSTS)
+        const pretended_hosts::membership of_a_host{hosts};
+#endif
         body();
         if (detail::fatal_assertions != 0) throw std::runtime_error{"an assertion failed"};
         return detail::failed_assertions == 0 ? 0 : 1;

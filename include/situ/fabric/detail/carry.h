@@ -60,9 +60,6 @@ using sleeping_words = std::vector<std::atomic<std::uint32_t>*>;
 }
 #endif
 
-// Whether a large parcel is read where its sender wrote it; else the receiver has it copied to its own segment first.
-inline constexpr bool reads_parcels_in_place = has_coherent_places;
-
 // Copies bytes of another place's segment into this one's, for who does not read them in place. pre: bytes > 0; the
 // ranges do not overlap; they have been written back.
 inline void fetch_parcel(void* to, const void* from, std::size_t bytes) noexcept {

@@ -229,7 +229,7 @@ class endpoint {
                                                     std::uint32_t source) const;
 
 #if defined(SITU_MODEL)
-  static void give_back_later(place_context& context, std::uintptr_t block);
+  static bool give_back_later(place_context& context, std::uintptr_t block);
   void send_given_back();
   std::vector<std::uintptr_t> given_back_;  // blocks of other places, until there is room and no handler runs
 #endif

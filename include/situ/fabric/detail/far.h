@@ -44,6 +44,9 @@ class far_hosts {
   virtual std::uint64_t atomic(const word_request& request) = 0;
   // Writes the data, then sets the word, which lies at the same place.
   virtual void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) = 0;
+  // Gives back a block. Does not wait, so that handlers and ends of lives can; where that place knows no such block, it
+  // is logged.
+  virtual void give_back(std::uintptr_t block) noexcept = 0;
 
  private:
   std::span<const place_home> homes_;
@@ -54,5 +57,16 @@ class far_hosts {
 [[nodiscard]] inline bool is_far(const place_context& context, std::uint32_t place) noexcept {
   return context.far != nullptr && context.far->is_far(place);
 }
+
+// Whether a large parcel of that place is read where it lies; else it is copied to this place's segment first. pre: a
+// place of the job.
+[[nodiscard]] inline bool reads_in_place(const place_context& context, std::uint32_t place) noexcept {
+  return has_coherent_places && !is_far(context, place);
+}
+
+// From now on places are far as `hosts` says. Before this place uses anything of theirs.
+void join_hosts(place_context& context, far_hosts& hosts) noexcept;
+// Where `hosts` ends before the place does.
+void leave_hosts(place_context& context) noexcept;
 
 }  // namespace situ::detail

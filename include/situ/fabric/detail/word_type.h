@@ -9,6 +9,7 @@
 namespace situ::detail {
 
 enum class word_type : std::uint8_t { int32, uint32, int64, uint64, float64 };
+inline constexpr std::uint8_t word_types = 5;
 
 [[nodiscard]] constexpr std::uint32_t bytes_of(word_type type) noexcept {
   return type == word_type::int32 || type == word_type::uint32 ? 4 : 8;

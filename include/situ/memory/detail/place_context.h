@@ -49,10 +49,9 @@ struct alignas(64) place_context {
   std::uint32_t track = 0;  // the stack that runs, for a trace: 0 is main's; the scheduler changes it, too
   const std::byte* awaited_words = nullptr;  // place_slot::awaited of place 0; the others place_slot_bytes apart
 
-#if defined(SITU_MODEL)
-  // Gives back a block of another place; the fabric's. The heap's words are its owner's to write (coherence.h).
-  void (*give_back_elsewhere)(place_context& context, std::uintptr_t block) = nullptr;
-#endif
+  // Takes a block of another place home, and returns true, where the words of that heap are not this place's to write:
+  // those of another host, and all on a modelled machine (coherence.h). The fabric's; null where no place is such.
+  bool (*give_back_elsewhere)(place_context& context, std::uintptr_t block) = nullptr;
   job_control* job = nullptr;
   detail::segment* segment = nullptr;
   status_writer* status = nullptr;

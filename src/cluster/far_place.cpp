@@ -1,0 +1,466 @@
+#include "cluster/far_place.h"
+
+#include <situ/base/detail/assert.h>
+#include <situ/base/log.h>
+#include <situ/fabric/detail/endpoint.h>
+#include <situ/runtime/detail/scheduler.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "base/host.h"
+
+namespace situ::detail::cluster {
+namespace {
+
+constexpr std::size_t most_pieces = 8;  // of one operation under way: 8 MiB, more than a network holds at a time
+
+std::byte* moved_by(std::byte* origin, std::ptrdiff_t elements, std::size_t element_bytes) noexcept {
+  return origin + elements * static_cast<std::ptrdiff_t>(element_bytes);
+}
+
+// Copies the elements of a box of the caller's memory to, or from, where they lie densely.
+void copy_dense(access how, std::byte* near, const std::ptrdiff_t* strides, const std::size_t* extents,
+                std::size_t dimensions, std::size_t element_bytes, std::byte*& dense) {
+  if (dimensions == 0) {
+    if (how == access::put) {
+      std::memcpy(dense, near, element_bytes);
+    } else {
+      std::memcpy(near, dense, element_bytes);
+    }
+    dense += element_bytes;
+    return;
+  }
+  for (std::size_t i = 0; i < extents[0]; ++i)
+    copy_dense(how, moved_by(near, static_cast<std::ptrdiff_t>(i) * strides[0], element_bytes), strides + 1,
+               extents + 1, dimensions - 1, element_bytes, dense);
+}
+
+[[nodiscard]] std::size_t bytes_in(const strided_box& box) noexcept {
+  std::size_t bytes = box.element_bytes;
+  for (std::size_t d = 0; d < box.dimensions; ++d) bytes = bytes_of(box.extents[d], bytes);
+  return bytes;
+}
+
+}  // namespace
+
+// The pieces of one operation that are under way. All memory that they use stays until each is answered.
+class far_place::pieces {
+ public:
+  pieces(far_place& self, std::uint64_t range_begin, std::uint64_t range_bytes) noexcept
+      : self_{self}, range_begin_{range_begin}, range_bytes_{range_bytes} {}
+  explicit pieces(far_place& self) noexcept : pieces{self, 0, 0} {}
+  pieces(const pieces&) = delete;
+  pieces& operator=(const pieces&) = delete;
+  ~pieces() {
+    while (!under_way_.empty()) finish_first();
+  }
+
+  void put(std::uintptr_t to, const std::byte* from, std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t now = std::min<std::size_t>(bytes - done, most_piece_bytes);
+      operation_head head{.what = static_cast<std::uint8_t>(far_operation::put)};
+      head.address = to + done;
+      head.bytes = now;
+      head.second = bytes - done - now;
+      add(head, {}, {from + done, now}, {});
+      done += now;
+    }
+  }
+  void get(std::byte* to, std::uintptr_t from, std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t now = std::min<std::size_t>(bytes - done, most_piece_bytes);
+      operation_head head{.what = static_cast<std::uint8_t>(far_operation::get)};
+      head.address = from + done;
+      head.bytes = now;
+      head.second = bytes - done - now;
+      add(head, {}, {}, {.to = to + done});
+      done += now;
+    }
+  }
+
+  // pre: it fits one message.
+  void move_box(access how, const strided_box& box) {
+    const std::size_t bytes = bytes_in(box);
+    operation_head head{
+        .what = static_cast<std::uint8_t>(how == access::put ? far_operation::box_put : far_operation::box_get)};
+    head.address = box.far;
+    head.bytes = bytes;
+    head.second = range_begin_;
+    head.third = range_bytes_;
+    std::array<std::byte, sizeof(box_head) + std::size_t{16} * most_box_dimensions> shape;
+    const box_head shape_head{static_cast<std::uint32_t>(box.dimensions),
+                              static_cast<std::uint32_t>(box.element_bytes)};
+    std::memcpy(shape.data(), &shape_head, sizeof shape_head);
+    std::memcpy(shape.data() + sizeof shape_head, box.extents, 8 * box.dimensions);
+    std::memcpy(shape.data() + sizeof shape_head + 8 * box.dimensions, box.far_strides, 8 * box.dimensions);
+    const std::span<const std::byte> shown = std::span{shape}.first(sizeof shape_head + 16 * box.dimensions);
+
+    auto dense = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    std::byte* const elements = dense.get();
+    if (how == access::get) {
+      return add(head, shown, {},
+                 {.to = elements,
+                  .dense = std::move(dense),
+                  .near = box.near,
+                  .strides = {box.near_strides, box.near_strides + box.dimensions},
+                  .extents = {box.extents, box.extents + box.dimensions},
+                  .element_bytes = box.element_bytes});
+    }
+    std::byte* at = elements;
+    copy_dense(how, box.near, box.near_strides, box.extents, box.dimensions, box.element_bytes, at);
+    add(head, shown, {elements, bytes}, {});
+  }
+
+  // Waits for all; throws the first failure.
+  void finish() {
+    while (!under_way_.empty()) finish_first();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  struct piece {
+    std::byte* to = nullptr;  // where the answer's bytes go
+    // Of a box: the elements as they come, and where they belong.
+    std::unique_ptr<std::byte[]> dense{};
+    std::byte* near = nullptr;
+    std::vector<std::ptrdiff_t> strides{};
+    std::vector<std::size_t> extents{};
+    std::size_t element_bytes = 0;
+    std::uint32_t index = 0;
+  };
+
+  void add(const operation_head& head, std::span<const std::byte> shape, std::span<const std::byte> data, piece made) {
+    while (under_way_.size() >= most_pieces) finish_first();
+    if (failure_) finish();
+    made.index = self_.begin(head, shape, data, made.to, made.to == nullptr ? 0 : head.bytes);
+    under_way_.push_back(std::move(made));
+  }
+  void finish_first() noexcept {
+    piece first = std::move(under_way_.front());
+    under_way_.pop_front();
+    try {
+      (void)self_.finish(first.index);
+      std::byte* dense = first.dense.get();
+      if (dense != nullptr)
+        copy_dense(access::get, first.near, first.strides.data(), first.extents.data(), first.extents.size(),
+                   first.element_bytes, dense);
+    } catch (...) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+
+  far_place& self_;
+  std::uint64_t range_begin_;
+  std::uint64_t range_bytes_;
+  std::deque<piece> under_way_;
+  std::exception_ptr failure_;
+};
+
+far_place::far_place(place_context& context, std::span<const place_home> homes, std::uint16_t host, host_wire& to,
+                     std::vector<wire_peer> servers)
+    : far_hosts{homes, host}, context_{context}, wire_{to}, servers_{std::move(servers)}, lost_(servers_.size()) {
+  for (std::uint32_t i = 0; i < most_outstanding; ++i) table_[i].next_free = i + 1 < most_outstanding ? i + 1 : none;
+}
+
+far_place::~far_place() {
+  const auto is_idle = [this] {
+    const std::lock_guard lock{mutex_};
+    return given_back_.empty() &&
+           std::all_of(table_.begin(), table_.end(), [](const outstanding& each) { return each.done.load(); });
+  };
+  while (!is_idle())
+    if (!poll()) give_way();
+}
+
+std::uint32_t far_place::place_of(std::uintptr_t address) const noexcept {
+  return static_cast<std::uint32_t>((address - context_.base) >> context_.slice_shift);
+}
+
+void far_place::put(std::uintptr_t to, const void* from, std::size_t bytes) {
+  pieces under_way{*this};
+  under_way.put(to, static_cast<const std::byte*>(from), bytes);
+  under_way.finish();
+}
+
+void far_place::get(void* to, std::uintptr_t from, std::size_t bytes) {
+  pieces under_way{*this};
+  under_way.get(static_cast<std::byte*>(to), from, bytes);
+  under_way.finish();
+}
+
+void far_place::move_box(access how, const strided_box& box) {
+  std::uintptr_t begin = box.far;
+  std::uint64_t reach = 0;  // it fits a slice, as the slow way has found
+  for (std::size_t d = 0; d < box.dimensions; ++d) {
+    const auto step = static_cast<std::uint64_t>(box.far_strides[d] < 0 ? -box.far_strides[d] : box.far_strides[d]);
+    const std::uint64_t bytes = (box.extents[d] - 1) * step * box.element_bytes;
+    reach += bytes;
+    if (box.far_strides[d] < 0) begin -= bytes;
+  }
+  pieces under_way{*this, begin, reach + box.element_bytes};
+  move_part(under_way, how, box);
+  under_way.finish();
+}
+
+// Cuts a box until its parts fit messages: the outermost dimension first, rows in one where both sides have them so.
+void far_place::move_part(pieces& under_way, access how, const strided_box& part) {
+  const std::size_t bytes = bytes_in(part);
+  const bool is_dense =
+      part.dimensions == 0 || (part.dimensions == 1 && part.far_strides[0] == 1 && part.near_strides[0] == 1);
+  if (is_dense)
+    return how == access::put ? under_way.put(part.far, part.near, bytes) : under_way.get(part.near, part.far, bytes);
+  if (bytes <= most_eager_bytes && part.dimensions <= most_box_dimensions) return under_way.move_box(how, part);
+
+  const std::size_t inner_bytes =
+      bytes_in({.extents = part.extents + 1, .dimensions = part.dimensions - 1, .element_bytes = part.element_bytes});
+  const bool fits = inner_bytes <= most_eager_bytes && part.dimensions <= most_box_dimensions;
+  const std::size_t at_once = fits ? most_eager_bytes / inner_bytes : 1;
+  std::vector<std::size_t> extents{part.extents, part.extents + part.dimensions};
+  for (std::size_t i = 0; i < part.extents[0]; i += at_once) {
+    strided_box next = part;
+    next.far += static_cast<std::uintptr_t>(part.far_strides[0]) * i * part.element_bytes;
+    next.near = moved_by(part.near, static_cast<std::ptrdiff_t>(i) * part.near_strides[0], part.element_bytes);
+    if (fits) {
+      extents[0] = std::min(at_once, part.extents[0] - i);
+      next.extents = extents.data();
+      under_way.move_box(how, next);
+    } else {
+      ++next.extents;
+      ++next.far_strides;
+      ++next.near_strides;
+      --next.dimensions;
+      move_part(under_way, how, next);
+    }
+  }
+}
+
+std::uint64_t far_place::atomic(const word_request& request) {
+  operation_head head{.what = static_cast<std::uint8_t>(far_operation::atomic),
+                      .how = static_cast<std::uint8_t>(request.what),
+                      .type = static_cast<std::uint8_t>(request.type)};
+  head.address = request.word;
+  head.bytes = request.value;
+  head.second = request.second;
+  return perform(head, {});
+}
+
+// All but what one message holds is put before; the signal is set after that.
+void far_place::put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) {
+  const auto* data = static_cast<const std::byte*>(from);
+  if (bytes > most_eager_bytes) {
+    const std::size_t before = bytes - most_eager_bytes;
+    put(to, data, before);
+    to += before;
+    data += before;
+    bytes = most_eager_bytes;
+  }
+  operation_head head{.what = static_cast<std::uint8_t>(far_operation::put_signal),
+                      .how = signal.adds ? operation_head::adds : std::uint8_t{0},
+                      .type = static_cast<std::uint8_t>(signal.type)};
+  head.address = to;
+  head.bytes = bytes;
+  head.second = signal.word;
+  head.third = signal.value;
+  (void)perform(head, {data, bytes});
+}
+
+void far_place::give_back(std::uintptr_t block) noexcept {
+  const std::lock_guard lock{mutex_};
+  given_back_.push_back(block);
+  send_given_back();
+}
+
+void far_place::send_given_back() noexcept {
+  for (; !given_back_.empty() && first_free_ != none; given_back_.pop_back()) {
+    const std::uintptr_t block = given_back_.back();
+    if (!lost_[homes()[place_of(block)].host].empty()) continue;  // a lost host's memory goes with it
+    operation_head head{.what = static_cast<std::uint8_t>(far_operation::give_back)};
+    head.address = block;
+    send(head, {}, {}, nullptr, 0, true);
+  }
+}
+
+std::uint64_t far_place::perform(const operation_head& head, std::span<const std::byte> data) {
+  return finish(begin(head, {}, data, nullptr, 0));
+}
+
+// --- The table -------------------------------------------------------------------------------------------------------
+
+std::uint32_t far_place::send(operation_head head, std::span<const std::byte> shape, std::span<const std::byte> data,
+                              std::byte* to, std::uint64_t expected, bool is_given_back) noexcept {
+  const std::uint32_t index = first_free_;
+  outstanding& mine = table_[index];
+  first_free_ = mine.next_free;
+  ++mine.use;
+  mine.is_given_back = is_given_back;
+  mine.target = place_of(head.address);
+  mine.to = to;
+  mine.bytes = expected;
+  mine.status = 0;
+  mine.done.store(false, std::memory_order_relaxed);
+  head.source = context_.place;
+  head.tag = std::uint64_t{mine.use} << 32 | index;
+  std::array<std::byte, most_head_bytes> whole;
+  std::memcpy(whole.data(), &head, sizeof head);
+  if (!shape.empty()) std::memcpy(whole.data() + sizeof head, shape.data(), shape.size());
+  wire_.send(servers_[homes()[mine.target].host], wire_message::operation,
+             std::span{whole}.first(sizeof head + shape.size()), data);
+  return index;
+}
+
+void far_place::free(std::uint32_t index) noexcept {
+  table_[index].next_free = std::exchange(first_free_, index);
+  send_given_back();
+}
+
+std::uint32_t far_place::begin(const operation_head& head, std::span<const std::byte> shape,
+                               std::span<const std::byte> data, std::byte* to, std::uint64_t expected) {
+  const std::uint32_t target = place_of(head.address);
+  for (;;) {
+    {
+      const std::lock_guard lock{mutex_};
+      const std::string& lost = lost_[homes()[target].host];
+      if (!lost.empty()) throw place_lost_error{target, lost};
+      if (first_free_ != none) return send(head, shape, data, to, expected, false);
+    }
+    const auto has_room = [this] {
+      const std::lock_guard lock{mutex_};
+      return first_free_ != none;
+    };
+    wait(has_room, target);
+  }
+}
+
+std::uint64_t far_place::finish(std::uint32_t index) {
+  outstanding& mine = table_[index];
+  // The wait may end by a loss elsewhere: what the answer writes to is the caller's as long as it may come.
+  std::exception_ptr ended;
+  try {
+    // acquire: what the answer brought
+    wait([&mine] { return mine.done.load(std::memory_order_acquire); }, mine.target);
+  } catch (...) {
+    ended = std::current_exception();
+    while (!mine.done.load(std::memory_order_acquire))
+      if (!poll()) give_way();
+  }
+  const std::uint32_t status = mine.status;
+  const std::uint64_t value = mine.value;
+  const std::uint32_t target = mine.target;
+  const std::string text = std::exchange(mine.text, {});
+  {
+    const std::lock_guard lock{mutex_};
+    free(index);
+  }
+  if (ended) std::rethrow_exception(ended);
+  if (status == 0) return value;
+  const auto code = static_cast<errc>(status - 1);
+  if (code == errc::place_lost) throw place_lost_error{target, text};
+  throw error{code, text};
+}
+
+template <class Done>
+void far_place::wait(Done done, std::uint32_t target) {
+  const auto look = [&] {
+    if (done()) return true;
+    poll();
+    return done();
+  };
+  if (current->scheduler != nullptr && !current->endpoint->in_handler()) {
+    current->scheduler->wait_until(look, {.outlives_losses = true, .note = {.kind = wait_kind::other, .peer = target}});
+    return;
+  }
+  while (!look()) give_way();
+}
+
+// --- Answers ---------------------------------------------------------------------------------------------------------
+
+bool far_place::poll() {
+  const std::unique_lock lock{mutex_, std::try_to_lock};  // who has it looks
+  return lock.owns_lock() && wire_.progress(*this);
+}
+
+far_place::outstanding* far_place::find(wire_peer from, std::uint64_t tag) noexcept {
+  const auto index = static_cast<std::uint32_t>(tag);
+  if (index >= most_outstanding) return nullptr;
+  outstanding& found = table_[index];
+  const bool is_mine = !found.done.load(std::memory_order_relaxed) && found.use == tag >> 32 &&
+                       servers_[homes()[found.target].host] == from;
+  return is_mine ? &found : nullptr;
+}
+
+std::byte* far_place::room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                               std::uint64_t bytes) noexcept {
+  parsed_answer answer;
+  if (kind != wire_message::answer || parse_answer(head, bytes, answer) != nullptr) {
+    drop(from, "what is no answer");
+    return nullptr;
+  }
+  outstanding* const found = find(from, answer.head.tag);
+  if (found != nullptr && found->bytes == bytes) return found->to;
+  if (found == nullptr) {
+    drop(from, "an answer that nobody waits for");
+  } else {
+    fail(*found, errc::bad_message, "an answer of another length");
+  }
+  return nullptr;
+}
+
+void far_place::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                         std::span<const std::byte> data) noexcept {
+  parsed_answer answer;
+  if (kind != wire_message::answer) return drop(from, "an operation asked of a place, not of a server");
+  if (const char* const why = parse_answer(head, data.size(), answer)) return drop(from, why);
+  outstanding* const found = find(from, answer.head.tag);
+  if (found == nullptr) return drop(from, "an answer that nobody waits for");
+  if (answer.head.status == 0 && data.size() != found->bytes)
+    return fail(*found, errc::bad_message, "an answer of another length");
+  if (!data.empty() && answer.head.status == 0 && data.data() != found->to)
+    std::memcpy(found->to, data.data(), data.size());
+  found->status = answer.head.status;
+  found->value = answer.head.value;
+  found->text.assign(reinterpret_cast<const char*>(answer.text.data()), answer.text.size());
+  ++count_.answers;
+  end(*found);
+}
+
+void far_place::end(outstanding& found) noexcept {
+  found.done.store(true, std::memory_order_release);  // with all that the answer brought
+  if (!found.is_given_back) return;
+  if (found.status != 0 && found.status != 1 + static_cast<std::uint32_t>(errc::place_lost))
+    log(log_level::error, fmt::format("place {}: a block cannot be given back: {}", context_.place, found.text));
+  free(static_cast<std::uint32_t>(&found - table_.data()));
+}
+
+void far_place::fail(outstanding& found, errc code, std::string_view text) noexcept {
+  found.status = 1 + static_cast<std::uint32_t>(code);
+  found.text = text;
+  end(found);
+}
+
+void far_place::drop(wire_peer from, std::string_view why) noexcept {
+  constexpr std::uint64_t most_logged = 16;
+  if (count_.dropped++ >= most_logged) return;
+  log(log_level::warning, fmt::format("place {}: a message of peer {} is dropped: {}", context_.place, from, why));
+}
+
+void far_place::lose_host(std::uint16_t host, std::string_view reason) {
+  const std::lock_guard lock{mutex_};
+  lost_[host] = reason;
+  for (outstanding& each : table_) {
+    if (each.done.load(std::memory_order_relaxed) || homes()[each.target].host != host) continue;
+    fail(each, errc::place_lost, reason);
+  }
+}
+
+far_place::counts far_place::count() {
+  const std::lock_guard lock{mutex_};
+  return count_;
+}
+
+}  // namespace situ::detail::cluster

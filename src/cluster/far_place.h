@@ -1,0 +1,110 @@
+// A place's end of what it asks of other hosts: operations under way, by tags, and the answers to them.
+//
+// An operation is cut into pieces of at most most_piece_bytes, of which a few are under way at once; each has an entry
+// of the table, and its tag says which and the how-manieth use of it. Who asks waits as a task does, where it can: else
+// it takes in answers alone. An answer that nobody waits for any more, or that does not fit, is counted and dropped.
+// All members may be called by the place's thread and its registered threads.
+#pragma once
+
+#include <situ/base/error.h>
+#include <situ/fabric/detail/far.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster/protocol.h"
+#include "cluster/wire.h"
+
+namespace situ::detail::cluster {
+
+class far_place final : public far_hosts, private wire_receiver {
+ public:
+  static constexpr std::uint32_t most_outstanding = 1024;
+
+  // context: the place's. servers: by which peer each host's server is reached. All outlive this.
+  far_place(place_context& context, std::span<const place_home> homes, std::uint16_t host, host_wire& to,
+            std::vector<wire_peer> servers);
+  // pre: nobody waits. Stays until what was given back has arrived.
+  ~far_place() override;
+
+  void put(std::uintptr_t to, const void* from, std::size_t bytes) override;
+  void get(void* to, std::uintptr_t from, std::size_t bytes) override;
+  void move_box(access how, const strided_box& box) override;
+  std::uint64_t atomic(const word_request& request) override;
+  void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) override;
+  void give_back(std::uintptr_t block) noexcept override;
+
+  // Takes in answers; true if anything had come.
+  bool poll();
+  // The host is lost: what is under way there ends with place_lost_error, as all that is asked of it from now on. pre:
+  // the wire brings nothing of it any more.
+  void lose_host(std::uint16_t host, std::string_view reason);
+
+  struct counts {
+    std::uint64_t answers = 0;
+    std::uint64_t dropped = 0;  // messages that were no answer to anything
+  };
+  [[nodiscard]] counts count();
+
+ private:
+  // Of an entry. Whoever waits looks at `done` without the lock.
+  struct outstanding {
+    std::atomic<bool> done{true};
+    bool is_given_back = false;  // nobody waits: the entry is free once it is answered
+    std::uint32_t use = 0;
+    std::uint32_t next_free = 0;
+    std::uint32_t target = 0;
+    std::byte* to = nullptr;  // of a get
+    std::uint64_t bytes = 0;  // that the answer brings
+    std::uint64_t value = 0;
+    std::uint32_t status = 0;  // as in answer_head
+    std::string text;
+  };
+  class pieces;
+
+  [[nodiscard]] std::uint32_t place_of(std::uintptr_t address) const noexcept;
+  // Takes an entry and sends. pre: the lock is held, and there is one.
+  std::uint32_t send(operation_head head, std::span<const std::byte> shape, std::span<const std::byte> data,
+                     std::byte* to, std::uint64_t expected, bool is_given_back) noexcept;
+  void send_given_back() noexcept;
+  void free(std::uint32_t index) noexcept;
+  // Waits for an entry, and sends. expected: bytes that the answer brings, to `to`.
+  std::uint32_t begin(const operation_head& head, std::span<const std::byte> shape, std::span<const std::byte> data,
+                      std::byte* to, std::uint64_t expected);
+  // Waits for the answer, whose value it returns. Frees the entry; throws the error that the answer brought.
+  std::uint64_t finish(std::uint32_t index);
+  std::uint64_t perform(const operation_head& head, std::span<const std::byte> data);
+  template <class Done>
+  void wait(Done done, std::uint32_t target);
+  void move_part(pieces& under_way, access how, const strided_box& part);
+
+  std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                      std::uint64_t bytes) noexcept override;
+  void received(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                std::span<const std::byte> data) noexcept override;
+  [[nodiscard]] outstanding* find(wire_peer from, std::uint64_t tag) noexcept;
+  // It is answered.
+  void end(outstanding& found) noexcept;
+  // The same with an error.
+  void fail(outstanding& found, errc code, std::string_view text) noexcept;
+  void drop(wire_peer from, std::string_view why) noexcept;
+
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  place_context& context_;
+  host_wire& wire_;
+  std::vector<wire_peer> servers_;
+  std::vector<std::string> lost_;  // why, of each host; empty: it is not
+  std::mutex mutex_;               // of all below, and of the wire
+  std::array<outstanding, most_outstanding> table_;
+  std::uint32_t first_free_ = 0;
+  std::vector<std::uintptr_t> given_back_;  // while there is no entry
+  counts count_;
+};
+
+}  // namespace situ::detail::cluster

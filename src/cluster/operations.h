@@ -1,0 +1,74 @@
+// A host server's end of what places of other hosts ask: checks it, does it by the processor, and answers.
+//
+// Every operation is checked against the open part of this host's segments, each time. What cannot be done is answered
+// with the error that the caller would get here; what is no operation is answered with bad_message, where it can be
+// seen who waits. Nothing that comes in ends the server. Belongs to the server's thread.
+#pragma once
+
+#include <situ/fabric/detail/far.h>
+#include <situ/memory/detail/place_context.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/protocol.h"
+#include "cluster/wire.h"
+
+namespace situ::detail::cluster {
+
+class operations final {
+ public:
+  // server: what the server knows of the address space, with access to its own host's slices; no place of the job runs
+  // by it. homes: of all places. All outlive this.
+  operations(place_context& server, std::span<const place_home> homes, std::uint16_t host, host_wire& out) noexcept
+      : server_{server}, homes_{homes}, host_{host}, wire_{out} {}
+  operations(const operations&) = delete;
+  operations& operator=(const operations&) = delete;
+
+  // From now on `peer` is a place of that host; what comes from others is dropped.
+  void add_peer(wire_peer peer, std::uint16_t host);
+
+  // As wire_receiver has them, of operations.
+  std::byte* room_for(wire_peer from, std::span<const std::byte> head, std::uint64_t bytes) noexcept;
+  void received(wire_peer from, std::span<const std::byte> head, std::span<const std::byte> data) noexcept;
+
+  struct counts {
+    std::uint64_t done = 0;
+    std::uint64_t denied = 0;   // and answered so
+    std::uint64_t dropped = 0;  // nobody knows whose
+  };
+  [[nodiscard]] const counts& count() const noexcept { return count_; }
+
+ private:
+  // Whether it is one, of a place that may ask; else whoever waits is told.
+  [[nodiscard]] bool is_operation(wire_peer from, std::span<const std::byte> head, std::uint64_t bytes,
+                                  parsed_operation& asked) noexcept;
+  template <class Act>
+  bool try_to(wire_peer from, const operation_head& head, Act act) noexcept;
+  [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source) const noexcept;
+  void check(access how, std::uintptr_t address, std::uint64_t bytes) const;
+  void check_reach(access how, const operation_head& head) const;
+  // Does it, and answers. Throws situ::error where it cannot be done.
+  void perform(wire_peer from, const parsed_operation& asked, std::span<const std::byte> data);
+  void put_and_signal(const operation_head& head, std::span<const std::byte> data);
+  [[nodiscard]] std::span<const std::byte> move_box(const parsed_operation& asked, access how,
+                                                    std::span<const std::byte> data);
+  [[nodiscard]] std::uint64_t change_word(const operation_head& head);
+  void give_back(std::uintptr_t block);
+  void answer(wire_peer to, std::uint64_t tag, std::uint64_t value, std::span<const std::byte> data);
+  void deny(wire_peer to, std::uint64_t tag, errc code, std::string_view text) noexcept;
+  void drop(wire_peer from, std::string_view why) noexcept;
+
+  static constexpr std::uint16_t no_host = ~std::uint16_t{0};
+  place_context& server_;
+  std::span<const place_home> homes_;
+  std::uint16_t host_;
+  host_wire& wire_;
+  std::vector<std::uint16_t> host_of_peer_;
+  std::vector<std::byte> box_;  // elements of a box on their way out
+  counts count_;
+};
+
+}  // namespace situ::detail::cluster

@@ -1,0 +1,89 @@
+#include "cluster/protocol.h"
+
+namespace situ::detail::cluster {
+namespace {
+
+// Sets the shape, and says why it is none. bytes: of the elements, as the head has it.
+const char* parse_box(std::span<const std::byte> rest, std::uint64_t bytes, box_shape& box) noexcept {
+  if (rest.size() < sizeof(box_head)) return "a box without its shape";
+  const auto head = read_wire<box_head>(rest);
+  rest = rest.subspan(sizeof(box_head));
+  if (head.dimensions == 0 || head.dimensions > most_box_dimensions) return "a box of too many dimensions, or none";
+  if (rest.size() != std::size_t{16} * head.dimensions) return "a box whose shape is cut off, or too long";
+  if (head.element_bytes == 0 || head.element_bytes > most_eager_bytes)
+    return "a box of elements of no size, or too large";
+  box.dimensions = head.dimensions;
+  box.element_bytes = head.element_bytes;
+  box.bytes = head.element_bytes;
+  for (std::uint32_t d = 0; d < head.dimensions; ++d) {
+    const auto extent = read_wire<std::uint64_t>(rest.subspan(std::size_t{8} * d));
+    if (extent == 0 || extent > most_eager_bytes / box.bytes) return "a box that is empty or too large";
+    box.bytes *= extent;
+    box.extents[d] = extent;
+    box.strides[d] = read_wire<std::ptrdiff_t>(rest.subspan(std::size_t{8} * (head.dimensions + d)));
+  }
+  return box.bytes == bytes ? nullptr : "a box with another number of bytes than it says";
+}
+
+const char* check_words(const operation_head& head) noexcept {
+  const bool is_atomic = head.what == static_cast<std::uint8_t>(far_operation::atomic);
+  if (head.type >= word_types) return "a word of a type that there is not";
+  if (is_atomic) {
+    if (head.how >= word_operations) return "an atomic that there is not";
+    if (!takes(static_cast<word_operation>(head.how), static_cast<word_type>(head.type)))
+      return "an atomic that its type does not have";
+  } else if (head.how > operation_head::adds) {
+    return "a signal that is neither set nor added to";
+  }
+  return nullptr;
+}
+
+const char* check_bytes(const operation_head& head, std::uint64_t data_bytes) noexcept {
+  const auto what = static_cast<far_operation>(head.what);
+  const bool carries =
+      what == far_operation::put || what == far_operation::put_signal || what == far_operation::box_put;
+  const bool has_bytes = carries || what == far_operation::get || what == far_operation::box_get;
+  if (data_bytes != (carries ? head.bytes : 0)) return "data of another length than it says";
+  if (!has_bytes) return nullptr;
+  const bool is_long = what == far_operation::put || what == far_operation::get;
+  if (head.bytes == 0 || head.bytes > (is_long ? most_piece_bytes : most_eager_bytes))
+    return "an operation of no bytes, or too many";
+  if (is_long && head.second > most_reach) return "an operation that goes on beyond any memory";
+  return nullptr;
+}
+
+}  // namespace
+
+const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,
+                            parsed_operation& parsed) noexcept {
+  if (head.size() < sizeof(operation_head)) return "an operation that is cut off";
+  parsed.head = read_wire<operation_head>(head);
+  const operation_head& is = parsed.head;
+  if (is.what >= far_operations) return "an operation that there is not";
+  if (is.zero != 0) return "an operation with something where nothing is";
+  const auto what = static_cast<far_operation>(is.what);
+  if (const char* const why = check_bytes(is, data_bytes)) return why;
+  if (what == far_operation::atomic || what == far_operation::put_signal) {
+    if (const char* const why = check_words(is)) return why;
+  } else if (is.how != 0 || is.type != 0) {
+    return "an operation with something where nothing is";
+  }
+  const std::span<const std::byte> rest = head.subspan(sizeof(operation_head));
+  if (what == far_operation::box_put || what == far_operation::box_get) return parse_box(rest, is.bytes, parsed.box);
+  return rest.empty() ? nullptr : "an operation with more behind it than belongs to it";
+}
+
+const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_answer& parsed) noexcept {
+  if (head.size() < sizeof(answer_head)) return "an answer that is cut off";
+  parsed.head = read_wire<answer_head>(head);
+  parsed.text = head.subspan(sizeof(answer_head));
+  if (parsed.head.status > 1 + static_cast<std::uint32_t>(errc::version_mismatch))
+    return "an answer of a status that there is not";
+  if (parsed.text.size() != parsed.head.text_bytes || parsed.text.size() > most_error_text)
+    return "an answer whose text is of another length than it says";
+  if (parsed.head.status == 0 ? !parsed.text.empty() : data_bytes != 0)
+    return "an answer that is both an error and none";
+  return nullptr;
+}
+
+}  // namespace situ::detail::cluster

@@ -1,0 +1,116 @@
+// What goes between hosts, byte by byte (docs/design/cluster.md, "Bytes"), and the checks that need nothing but the
+// bytes.
+//
+// Little-endian, as the processors that Situ runs on; fields are where the structs have them, which is asserted.
+// Whoever receives a message checks every field before it is used: here what can be seen from the message alone, in
+// operations what concerns memory, in far_place whether anybody waits for the answer.
+#pragma once
+
+#include <situ/base/error.h>
+#include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/word_operation.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+namespace situ::detail::cluster {
+
+// The kinds of messages.
+enum class wire_message : std::uint8_t { operation, answer };
+inline constexpr std::uint8_t wire_messages = 2;
+
+// What a place asks of a host server.
+enum class far_operation : std::uint8_t { put, get, put_signal, box_put, box_get, atomic, give_back };
+inline constexpr std::uint8_t far_operations = 7;
+
+// Larger operations are cut into such: a server copies for some 200 us at most before it looks at others.
+inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20;
+// Up to so many the data comes with the message; the data of a longer put, or answer to a get, goes to its place at
+// once. Boxes and signals are no longer than that.
+inline constexpr std::uint64_t most_eager_bytes = std::uint64_t{32} << 10;
+// What a put or get reaches at most, with the pieces that come after: longer than any slice.
+inline constexpr std::uint64_t most_reach = std::uint64_t{1} << 48;
+inline constexpr std::uint32_t most_box_dimensions = 16;
+inline constexpr std::uint32_t most_error_text = 1000;
+
+struct operation_head {
+  static constexpr std::uint8_t adds = 1;
+
+  std::uint8_t what = 0;  // far_operation
+  std::uint8_t how = 0;   // atomic: word_operation; put_signal: 0 sets, `adds` adds
+  std::uint8_t type = 0;  // atomic, put_signal: word_type
+  std::uint8_t zero = 0;
+  std::uint32_t source = 0;  // place
+  std::uint64_t tag = 0;     // | use:32 | index in the source's table:32 |
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;   // of the data, there or back; atomic: the operand
+  std::uint64_t second = 0;  // put, get: bytes of the same operation that follow these, checked with them; boxes: where
+                             // the whole range begins; put_signal: its word; compare_exchange: what is written
+  std::uint64_t third = 0;   // put_signal: the value; boxes: bytes of the whole range
+};
+static_assert(sizeof(operation_head) == 48 && offsetof(operation_head, source) == 4 &&
+              offsetof(operation_head, tag) == 8 && offsetof(operation_head, address) == 16 &&
+              offsetof(operation_head, bytes) == 24 && offsetof(operation_head, second) == 32 &&
+              offsetof(operation_head, third) == 40);
+
+// Follows the head of a box; behind it the extents, and then the strides, of each dimension.
+struct box_head {
+  std::uint32_t dimensions = 0;
+  std::uint32_t element_bytes = 0;
+};
+static_assert(sizeof(box_head) == 8);
+
+struct answer_head {
+  std::uint64_t tag = 0;
+  std::uint32_t status = 0;      // 0, or 1 + situ::errc
+  std::uint32_t text_bytes = 0;  // of the error, which follows
+  std::uint64_t value = 0;       // atomic: the bits found
+};
+static_assert(sizeof(answer_head) == 24 && offsetof(answer_head, status) == 8 &&
+              offsetof(answer_head, text_bytes) == 12 && offsetof(answer_head, value) == 16);
+
+inline constexpr std::size_t most_head_bytes = 2048;  // of any message, with all that is not data
+static_assert(sizeof(operation_head) + sizeof(box_head) + 2 * 8 * most_box_dimensions <= most_head_bytes);
+static_assert(sizeof(answer_head) + most_error_text <= most_head_bytes);
+
+template <class T>
+[[nodiscard]] std::span<const std::byte> wire_bytes_of(const T& value) noexcept {
+  return std::as_bytes(std::span{&value, 1});
+}
+// The first bytes as a T. pre: there are as many.
+template <class T>
+[[nodiscard]] T read_wire(std::span<const std::byte> bytes) noexcept {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return value;
+}
+
+struct box_shape {
+  std::uint32_t dimensions = 0;
+  std::uint32_t element_bytes = 0;
+  std::array<std::size_t, most_box_dimensions> extents{};
+  std::array<std::ptrdiff_t, most_box_dimensions> strides{};
+  std::uint64_t bytes = 0;  // of all elements
+};
+
+struct parsed_operation {
+  operation_head head;
+  box_shape box;  // of boxes
+};
+struct parsed_answer {
+  answer_head head;
+  std::span<const std::byte> text;
+};
+
+// Why `head` and `data_bytes` are no operation; else `parsed` is set, and all that does not concern memory holds.
+// Without a whole operation_head nothing is known, not even who waits: parsed.head stays as it was.
+[[nodiscard]] const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,
+                                          parsed_operation& parsed) noexcept;
+[[nodiscard]] const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes,
+                                       parsed_answer& parsed) noexcept;
+
+}  // namespace situ::detail::cluster

@@ -1,0 +1,44 @@
+// What is needed of a network: messages with a head and data, from one end to others that it knows by number.
+//
+// One for each process that speaks with other hosts: a place, a host server. Used by its thread alone. Messages between
+// two ends arrive once or, after one of them has ended, not at all; in any order.
+#pragma once
+
+#include "cluster/protocol.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace situ::detail::cluster {
+
+// The number of another end, by which what comes from it is known and what goes to it is sent.
+using wire_peer = std::uint32_t;
+
+// Who takes in what comes. Does not throw, whatever the bytes are.
+class wire_receiver {
+ public:
+  virtual ~wire_receiver() = default;
+  // Data longer than most_eager_bytes comes after its head: returns where it goes; received() comes once it is there,
+  // with other messages between them or not. Null: it is refused, who waits has been told, and received() does not
+  // come.
+  virtual std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                              std::uint64_t bytes) noexcept = 0;
+  // A whole message. head and data are the wire's, and gone afterwards, unless the data lies where room_for() said.
+  virtual void received(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                        std::span<const std::byte> data) noexcept = 0;
+};
+
+class host_wire {
+ public:
+  virtual ~host_wire() = default;
+  // The head is copied, and data of up to most_eager_bytes. Longer data stays there until the other end has answered,
+  // or is memory of a slice; it may change. A message to an end that is not there any more is dropped: its end is told
+  // in another way.
+  virtual void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
+                    std::span<const std::byte> data) noexcept = 0;
+  // Takes in what has come; true if anything had.
+  virtual bool progress(wire_receiver& receiver) = 0;
+};
+
+}  // namespace situ::detail::cluster
