@@ -11,6 +11,23 @@
 
 namespace situ::model {
 
+time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
+                                 time_ps now) {
+  impl& m = *impl_;
+  const impl::core_state& c = m.cores[core];
+  const impl::cache_state* const first = kind == access_kind::fetch ? c.first_fetch : c.first_data;
+  if (first == nullptr || is_atomic(kind)) return m.access_line(core, address, bytes, kind, now);
+  const std::uint64_t line_bytes = first->tags.line_bytes();
+  while (true) {
+    const std::uint64_t in_line = line_bytes - (address & (line_bytes - 1));
+    if (bytes <= in_line) [[likely]]
+      return m.access_line(core, address, bytes, kind, now);
+    now = m.access_line(core, address, static_cast<std::uint32_t>(in_line), kind, now);
+    address += in_line;
+    bytes -= static_cast<std::uint32_t>(in_line);
+  }
+}
+
 time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                             access_kind kind, time_ps now) {
   core_state& c = cores[core];
@@ -18,8 +35,8 @@ time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t ad
   now = (kind == access_kind::fetch ? c.itlb : c.dtlb).translate(address, now);
   c.waited += now - asked;
   switch (kind) {
-    case access_kind::read: ++c.reads; return read(core, spec.cores[core].data_path, address, bytes, now);
-    case access_kind::fetch: ++c.fetches; return read(core, spec.cores[core].fetch_path, address, bytes, now);
+    case access_kind::read: ++c.reads; return read(core, c.first_data, c.data_path, address, bytes, now);
+    case access_kind::fetch: ++c.fetches; return read(core, c.first_fetch, c.fetch_path, address, bytes, now);
     case access_kind::write: ++c.writes; return write(core, address, bytes, now);
     case access_kind::atomic:
     case access_kind::atomic_read:
@@ -31,31 +48,38 @@ time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t ad
 modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, path all) const {
   if (!where.own) return all;
   std::size_t depth = 0;
-  while (depth < all.size() && spec.caches[all[depth]].level == 1) ++depth;
+  while (depth < all.size() && caches[all[depth]].level == 1) ++depth;
   return all.first(depth);
 }
 
-time_ps modelled_machine::impl::read(std::uint32_t core, path all, std::uint64_t address, std::uint32_t bytes,
-                                     time_ps now) {
-  core_state& c = cores[core];
-  if (!all.empty()) {
-    cache_state& first = caches[all.front()];
-    const std::uint64_t line = first.tags.line_of(address);
-    if (first.tags.hit(line)) {
-      ++first.hits;
-      return std::max(now + first.hit_time, first.under_way.arrival(line, now));
+time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all, std::uint64_t address,
+                                     std::uint32_t bytes, time_ps now) {
+  if (first != nullptr) [[likely]] {
+    const std::uint64_t line = first->tags.line_of(address);
+    if (first->tags.hit(line)) {
+      ++first->hits;
+      return std::max(now + first->hit_time, first->under_way.arrival(line, now));
     }
   }
+  return read_miss(core, all, address, bytes, now);
+}
+
+[[gnu::noinline]] time_ps modelled_machine::impl::read_miss(std::uint32_t core, path all, std::uint64_t address,
+                                                            std::uint32_t bytes, time_ps now) {
+  core_state& c = cores[core];
   const home where = home_of(address, c.tile);
   const path way = where.cacheable ? path_to(where, all) : path{};
-  const time_ps done =
-      way.empty() ? uncached(core, where, address, bytes, false, now) : get_line(core, way, where, address, false, now);
-  const time_ps hit_time = way.empty() ? 0 : caches[way.front()].hit_time;
-  c.waited += done - now - hit_time;
-  if (!way.empty()) {
-    caches[way.front()].miss_time += done - now - hit_time;
-    if (done > now + hit_time) ++caches[way.front()].waited_misses;
+  if (way.empty()) {
+    const time_ps done = uncached(core, where, address, bytes, false, now);
+    c.waited += done - now;
+    return done;
   }
+  const time_ps done = get_line(core, way, where, address, false, now);
+  cache_state& first = caches[way.front()];
+  const time_ps waited = done - now - first.hit_time;
+  c.waited += waited;
+  first.miss_time += waited;
+  if (done > now + first.hit_time) ++first.waited_misses;
   return done;
 }
 
@@ -65,10 +89,12 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   core_state& c = cores[core];
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
-  for (const std::uint32_t missed : way.first(level)) now = caches[missed].under_way.begin_of(now);
+  if (c.has_registers)
+    for (const std::uint32_t missed : way.first(level)) now = caches[missed].under_way.begin_of(now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
-  const std::uint32_t bytes = caches[way.front()].tags.line_bytes();
+  cache_state& first = caches[way.front()];
+  const std::uint32_t bytes = first.tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
   const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
   time_ps done = 0;
@@ -81,20 +107,24 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
     done = get_from_memory(core, way.back(), where, address, bytes, begin);
   }
   for (std::size_t outer = 1; outer <= level && outer < way.size(); ++outer) {
-    const time_ps hit_time = caches[way[outer]].hit_time;
-    caches[way[outer]].meter.add(begin, hit_time, done > begin + hit_time ? done - begin - hit_time : 0);
+    cache_state& asked_too = caches[way[outer]];
+    const time_ps hit_time = asked_too.hit_time;
+    asked_too.meter.add(begin, hit_time, done > begin + hit_time ? done - begin - hit_time : 0);
   }
   // Of a core that goes on, many lines are on their way: what they throw out would reserve memory far ahead of the
   // requests that come next, beyond what a calendar keeps.
   const time_ps room_made = c.past_misses ? asked : done;
-  for (std::size_t i = level; i-- > 1;) fill(way[i], address, {.dirty = false, .writable = true}, room_made);
-  if (spec.caches[way.front()].write_through) {
-    fill(way.front(), address, {}, room_made);
+  for (std::size_t i = level; i-- > 1;)
+    fill_missing(caches[way[i]], address, {.dirty = false, .writable = true}, room_made);
+  if (first.write_through) {
+    fill_missing(first, address, {}, room_made);
   } else {
-    fill(way.front(), address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
+    fill_missing(first, address, {.dirty = to_own || others.dirty, .writable = to_own || !others.any}, room_made);
   }
-  keep_under_way(way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
-  for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
+  if (c.has_registers) {
+    keep_under_way(way.first(level), address, asked, done, c.past_misses ? c.past_misses->settled : asked);
+    for (std::size_t i = 0; i <= level && i < way.size(); ++i) prefetch(core, way, i, address, asked);
+  }
   return done;
 }
 
@@ -136,10 +166,9 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
   found_at_peers found;
   for (const std::uint32_t peer : of.peers) {
     cache_state& other = caches[peer];
-    if (!other.is_used) continue;
     const std::uint64_t line = other.tags.line_of(address);
     if (!other.tags.holds(line)) continue;
-    if (!spec.caches[peer].write_through) {
+    if (!other.write_through) {
       found.any = true;
       if (other.tags.state(line).dirty) {
         found.dirty = true;
@@ -149,32 +178,38 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
     if (to_own) {
       other.tags.drop(line);
       ++other.invalidations;
-    } else if (!spec.caches[peer].write_through) {
+    } else if (!other.write_through) {
       other.tags.set_state(line, {});
     }
   }
   return found;
 }
 
-// Puts a line into a cache; what leaves it goes outwards.
+// Puts a line into a cache; what leaves it goes outwards. It may be there: a write-back brought it, or a shorter line
+// inside fills it a second time.
 void modelled_machine::impl::fill(std::uint32_t index, std::uint64_t address, line_state state, time_ps now) {
   cache_state& cache = caches[index];
   const std::uint64_t line = cache.tags.line_of(address);
-  // It may be there: a write-back brought it, or a shorter line inside fills it a second time.
   if (cache.tags.holds(line)) {
     const line_state old = cache.tags.state(line);
     cache.tags.set_state(line, {.dirty = old.dirty || state.dirty, .writable = state.writable});
     return;
   }
-  cache.is_used = true;
-  const set_associative_cache::victim gone = cache.tags.fill(line, state);
+  fill_missing(cache, address, state, now);
+}
+
+// The same of a line that is not there.
+void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
+  if (!cache.is_used) [[unlikely]]
+    begin_to_use(cache.index);
+  const set_associative_cache::victim gone = cache.tags.fill(cache.tags.line_of(address), state);
   if (!gone.exists()) return;
   ++cache.evictions;
-  const std::uint64_t left = cache.tags.address_of(gone.line);
   if (cache.next == none) {
-    leave_outermost(index, gone, now);
+    leave_outermost(cache, gone, now);
   } else if (gone.state.dirty) {
     ++cache.write_backs;
+    const std::uint64_t left = cache.tags.address_of(gone.line);
     if (home_of(left, cache.tile).own) {
       write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
     } else {
@@ -192,14 +227,13 @@ time_ps modelled_machine::impl::write_to_memory(std::uint32_t tile, std::uint64_
 }
 
 // A line that left a tile's outermost cache: to memory if it is dirty, after what it made room for.
-void modelled_machine::impl::leave_outermost(std::uint32_t index, const set_associative_cache::victim& gone,
+void modelled_machine::impl::leave_outermost(cache_state& outer, const set_associative_cache::victim& gone,
                                              time_ps now) {
-  cache_state& outer = caches[index];
   const std::uint64_t address = outer.tags.address_of(gone.line);
   bool dirty = gone.state.dirty;
   if (!spec.coherent)
-    for (const std::uint32_t inner : spec.tiles[outer.tile].caches) {
-      if (inner == index || !caches[inner].is_used) continue;
+    for (const std::uint32_t inner : tiles[outer.tile].used_caches) {
+      if (inner == outer.index) continue;
       set_associative_cache& tags = caches[inner].tags;
       for (std::uint32_t at = 0; at < outer.tags.line_bytes(); at += tags.line_bytes())
         dirty |= tags.drop(tags.line_of(address + at)).state.dirty;
@@ -213,10 +247,10 @@ void modelled_machine::impl::leave_outermost(std::uint32_t index, const set_asso
 // A core goes on when its write buffer has taken the write; it waits for the write before.
 time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now) {
   core_state& c = cores[core];
-  const path all = spec.cores[core].data_path;
-  const bool passes_on = !all.empty() && spec.caches[all.front()].write_through;
-  if (!all.empty() && !passes_on) {
-    cache_state& first = caches[all.front()];
+  const path all = c.data_path;
+  const bool passes_on = c.first_data != nullptr && c.first_data->write_through;
+  if (c.first_data != nullptr && !passes_on) {
+    cache_state& first = *c.first_data;
     if (first.tags.hit_for_write(first.tags.line_of(address))) {
       ++first.hits;
       return now + first.hit_time;
@@ -248,7 +282,7 @@ time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address,
 time_ps modelled_machine::impl::write_through(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                               const home& where, time_ps now) {
   core_state& c = cores[core];
-  cache_state& first = caches[spec.cores[core].data_path.front()];
+  cache_state& first = *c.first_data;
   ++(first.tags.hit(first.tags.line_of(address)) ? first.hits : first.misses);
   ask_peers(c, address, true);
   const time_ps begin = tiles[c.tile].bus.transfer(bytes, now);
@@ -260,19 +294,18 @@ time_ps modelled_machine::impl::write_through(std::uint32_t core, std::uint64_t 
 time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
                                             time_ps now) {
   const core_state& c = cores[core];
-  const path way = spec.cores[core].data_path;
+  const path way = c.data_path;
   for (std::size_t level = 1; level < way.size(); ++level) {
     cache_state& cache = caches[way[level]];
-    const cache_spec& how = spec.caches[way[level]];
     const std::uint64_t line = cache.tags.line_of(address);
     const bool there = cache.tags.hit(line);
     ++(there ? cache.hits : cache.misses);
-    if (there && !how.write_through) {
+    if (there && !cache.write_through) {
       if (!cache.tags.hit_for_write(line)) cache.tags.set_state(line, {.dirty = true, .writable = true});
       cache.meter.add(now, cache.hit_time, 0);
       return now + cache.hit_time;
     }
-    if (how.write_through || !how.allocates_on_write) continue;
+    if (cache.write_through || !cache.allocates_on_write) continue;
     const home where = home_of(address, c.tile);
     const time_ps done = get_from_memory(core, way.back(), where, address, 0, now);
     cache.meter.add(now, cache.hit_time, done - now - std::min(done - now, cache.hit_time));
@@ -313,10 +346,10 @@ time_ps modelled_machine::impl::atomic(std::uint32_t core, std::uint64_t address
     done = std::max(memory.access(address, bytes, changes(kind), bus.lock(length, begin)) + bus.transfer_time(bytes),
                     begin);
   } else if (spec.coherent && where.cacheable && kind == access_kind::atomic_read) {
-    return read(core, spec.cores[core].data_path, address, bytes, begin);
+    return read(core, c.first_data, c.data_path, address, bytes, begin);
   } else if (spec.coherent && where.cacheable) {
     done = std::max(write(core, address, bytes, begin), c.store_free);
-    if (!spec.cores[core].data_path.empty()) done += 4 * caches[spec.cores[core].data_path.front()].hit_time;
+    if (c.first_data != nullptr) done += 4 * c.first_data->hit_time;
   } else {
     done = remote_atomic(core, address, bytes, kind, begin);
   }

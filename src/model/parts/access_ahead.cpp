@@ -56,7 +56,7 @@ time_ps modelled_machine::wait_for_all(std::uint32_t core, time_ps now) {
 time_ps modelled_machine::impl::load_ahead(std::uint32_t core, const window_access& of, time_ps now) {
   core_state& c = cores[core];
   ahead& under_way = *c.past_misses;
-  cache_state& first = caches[spec.cores[core].data_path.front()];
+  cache_state& first = *c.first_data;
   const time_ps begin = under_way.dependence.known(of.address, of.code, under_way.settled);
   const time_ps waited = c.waited;
   time_ps done = std::max(access_line(core, of.address, of.bytes, access_kind::read, begin), now + first.hit_time);
@@ -71,7 +71,7 @@ time_ps modelled_machine::impl::load_ahead(std::uint32_t core, const window_acce
 time_ps modelled_machine::impl::store_ahead(std::uint32_t core, const window_access& of, time_ps now) {
   core_state& c = cores[core];
   ahead& under_way = *c.past_misses;
-  cache_state& first = caches[spec.cores[core].data_path.front()];
+  cache_state& first = *c.first_data;
   now = under_way.window.store_room(now);
   const time_ps begin = under_way.dependence.known(of.address, of.code, now);
   const time_ps waited = c.waited;

@@ -36,26 +36,19 @@ struct modelled_machine::impl {
     std::uint64_t loads_till_branch = 0;  // before its last branch
     wrong_paths asked_ahead;
   };
-  struct core_state {
-    std::uint32_t tile = 0;
-    std::uint64_t reads = 0;
-    std::uint64_t writes = 0;
-    std::uint64_t atomics = 0;
-    std::uint64_t fetches = 0;
-    time_ps waited = 0;                // by all of them, beyond the hit time of the first cache
-    time_ps store_free = 0;            // when its write buffer is empty
-    std::vector<std::uint32_t> peers;  // caches of its tile that hold data and are not on its path
-    tlb itlb;
-    tlb dtlb;
-    std::unique_ptr<ahead> past_misses;  // none: it waits for each read
-  };
+  using path = std::span<const std::uint32_t>;
+
   struct cache_state {
     set_associative_cache tags;
     time_ps hit_time = 0;
+    std::uint32_t index = 0;
     std::uint32_t tile = 0;
     miss_registers under_way;
     stream_prefetcher prefetcher;
     std::uint32_t next = none;  // the cache behind it
+    std::uint32_t level = 1;
+    bool write_through = false;
+    bool allocates_on_write = false;
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
     std::uint64_t evictions = 0;
@@ -68,10 +61,23 @@ struct modelled_machine::impl {
     bool is_met_ahead = false;  // such a first cache
     bool is_used = false;       // it has had a line: caches of cores that nobody runs on need not be asked for theirs
   };
-  struct tile_state {
-    tile_bus bus;
-    network_adapter adapter;
-    grid_position at;
+  struct core_state {
+    std::uint32_t tile = 0;
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t atomics = 0;
+    std::uint64_t fetches = 0;
+    time_ps waited = 0;      // by all of them, beyond the hit time of the first cache
+    time_ps store_free = 0;  // when its write buffer is empty
+    path data_path;          // of its spec
+    path fetch_path;
+    cache_state* first_data = nullptr;  // where these paths begin
+    cache_state* first_fetch = nullptr;
+    bool has_registers = false;        // a cache of theirs has a limit of misses under way, or a prefetcher
+    std::vector<std::uint32_t> peers;  // caches of its tile that hold data and are not on its path, once they are used
+    tlb itlb;
+    tlb dtlb;
+    std::unique_ptr<ahead> past_misses;  // none: it waits for each read
   };
   struct range {
     std::uint64_t begin;
@@ -85,19 +91,29 @@ struct modelled_machine::impl {
     bool cacheable;
     bool own;  // the tile's own memory
   };
+  struct tile_state {
+    tile_bus bus;
+    network_adapter adapter;
+    grid_position at;
+    std::vector<std::uint32_t> used_caches;  // that have had a line
+    std::uint64_t last_begin = 0;            // the bytes that home_of() was last asked for, and where they lie
+    std::uint64_t last_bytes = 0;
+    home last_home{};
+  };
   // What the other caches of a tile had of a line.
   struct found_at_peers {
     bool any = false;
     bool dirty = false;
     time_ps time = 0;  // to get it from there
   };
-  using path = std::span<const std::uint32_t>;
 
   explicit impl(machine_spec from);
 
   // access.cpp
   time_ps access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
-  time_ps read(std::uint32_t core, path caches_on_way, std::uint64_t address, std::uint32_t bytes, time_ps now);
+  time_ps read(std::uint32_t core, cache_state* first, path caches_on_way, std::uint64_t address, std::uint32_t bytes,
+               time_ps now);
+  time_ps read_miss(std::uint32_t core, path caches_on_way, std::uint64_t address, std::uint32_t bytes, time_ps now);
   time_ps write(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
   time_ps write_through(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, const home& where, time_ps now);
   time_ps write_below(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, time_ps now);
@@ -119,7 +135,9 @@ struct modelled_machine::impl {
                           std::uint32_t bus_bytes, time_ps begin);
   found_at_peers ask_peers(const core_state& of, std::uint64_t address, bool to_own);
   void fill(std::uint32_t cache, std::uint64_t address, line_state state, time_ps now);
-  void leave_outermost(std::uint32_t cache, const set_associative_cache::victim& gone, time_ps now);
+  void fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
+  void begin_to_use(std::uint32_t cache);
+  void leave_outermost(cache_state& outer, const set_associative_cache::victim& gone, time_ps now);
   time_ps write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, time_ps now);
   [[nodiscard]] path path_to(const home& where, path all) const;
 
@@ -141,19 +159,22 @@ struct modelled_machine::impl {
   // unit_operations.cpp
   [[nodiscard]] std::uint32_t outermost_of_tile(std::uint32_t tile) const;
 
-  [[nodiscard]] home home_of(std::uint64_t address, std::uint32_t tile);
+  [[nodiscard]] home home_of(std::uint64_t address, std::uint32_t tile) {
+    const tile_state& of = tiles[tile];
+    return address - of.last_begin < of.last_bytes ? of.last_home : find_home(address, tile);
+  }
+  home find_home(std::uint64_t address, std::uint32_t tile);
   void notify(std::uint32_t tile, std::uint64_t line, std::uint32_t line_bytes, line_event what, bool was_dirty) {
     if (observer != nullptr) observer->on_line(tile, line, line_bytes, what, was_dirty);
   }
 
   machine_spec spec;
   std::vector<core_state> cores;
-  std::vector<cache_state> caches;
+  std::vector<cache_state> caches;  // they stay where they are: cores point to their first ones
   std::vector<tile_state> tiles;
   std::vector<memory_controller> memories;
   std::optional<mesh> network;
   std::vector<range> ranges;  // sorted, disjoint
-  std::size_t last_range = 0;
   line_observer* observer = nullptr;
 };
 

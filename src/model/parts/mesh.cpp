@@ -6,7 +6,11 @@
 
 namespace situ::model {
 
-mesh::mesh(const mesh_spec& spec) : spec_{spec}, links_(std::size_t{spec.columns} * spec.rows * directions) {}
+mesh::mesh(const mesh_spec& spec)
+    : spec_{spec},
+      flit_bytes_{spec.flit_bytes},
+      links_(std::size_t{spec.columns} * spec.rows * directions),
+      routes_(std::size_t{spec.columns} * spec.rows * spec.columns * spec.rows) {}
 
 std::uint32_t mesh::hops(grid_position from, grid_position to) noexcept {
   const auto distance = [](std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; };
@@ -17,49 +21,74 @@ time_ps mesh::send(grid_position from, grid_position to, std::uint32_t bytes, ti
   SITU_ASSERT(1, from.x < spec_.columns && from.y < spec_.rows && to.x < spec_.columns && to.y < spec_.rows,
               "packets go between places on the mesh");
   if (from == to) return now;
+  const std::size_t begins = std::size_t{from.y} * spec_.columns + from.x;
+  const std::size_t ends = std::size_t{to.y} * spec_.columns + to.x;
+  route& way = routes_[begins * spec_.columns * spec_.rows + ends];
+  if (way.links == 0) [[unlikely]]
+    find_links(from, to, way);
   const std::uint32_t count = flits(bytes);
+  ++way.packets;
+  way.flits += count;
   const time_ps length = count * spec_.period;
-  one_link* last = nullptr;
-  time_ps last_begin = 0;
+  const time_ps hop_time = spec_.hop_time;
   time_ps head = now;
-  const auto over = [&](one_link& next) {
-    const time_ps begin = next.times.take(head, length);
-    next.flits += count;
-    if (begin > head && last != nullptr) last->times.lengthen(last_begin + length, begin - head);
-    last = &next;
-    last_begin = begin;
-    head = begin + spec_.hop_time;
+  const std::uint32_t* const first = route_links_.data() + way.first_link;
+  for (std::uint32_t i = 0; i < way.links; ++i) {
+    const time_ps begin = links_[first[i]].times.take(head, length);
+    if (begin > head && i > 0) {
+      one_link& last = links_[first[i - 1]];
+      last.stood += last.times.lengthen(head - hop_time + length, begin - head);
+    }
+    head = begin + hop_time;
+  }
+  return head - hop_time + length;
+}
+
+// By columns first; the last link leads to the tile.
+void mesh::find_links(grid_position from, grid_position to, route& of) {
+  of.first_link = static_cast<std::uint32_t>(route_links_.size());
+  const auto over = [&](direction out) {
+    route_links_.push_back((from.y * spec_.columns + from.x) * directions + out);
   };
-  one_link* at = &links_[(std::size_t{from.y} * spec_.columns + from.x) * directions];
-  for (std::uint32_t x = from.x; x < to.x; ++x, at += directions) over(at[east]);
-  for (std::uint32_t x = from.x; x > to.x; --x, at -= directions) over(at[west]);
-  const std::size_t row = std::size_t{spec_.columns} * directions;
-  for (std::uint32_t y = from.y; y < to.y; ++y, at += row) over(at[south]);
-  for (std::uint32_t y = from.y; y > to.y; --y, at -= row) over(at[north]);
-  over(at[to_tile]);
-  return last_begin + length;
+  for (; from.x < to.x; ++from.x) over(east);
+  for (; from.x > to.x; --from.x) over(west);
+  for (; from.y < to.y; ++from.y) over(south);
+  for (; from.y > to.y; --from.y) over(north);
+  over(to_tile);
+  of.links = static_cast<std::uint32_t>(route_links_.size()) - of.first_link;
 }
 
 void mesh::append_counters(std::vector<part_counters>& to) const {
   static constexpr const char* names[] = {"east", "west", "north", "south", "to tile"};
+  struct carried {
+    std::uint64_t packets = 0;
+    std::uint64_t flits = 0;
+  };
+  std::vector<carried> sums(links_.size());
+  for (const route& way : routes_)
+    for (std::uint32_t i = 0; i < way.links; ++i) {
+      carried& sum = sums[route_links_[way.first_link + i]];
+      sum.packets += way.packets;
+      sum.flits += way.flits;
+    }
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    const one_link& one = links_[i];
-    if (one.times.uses() == 0) continue;
+    if (sums[i].packets == 0) continue;
     const std::size_t router = i / directions;
     to.push_back({fmt::format("{},{} {}", router % spec_.columns, router / spec_.columns, names[i % directions]),
                   "link",
-                  {{"packets", one.times.uses()},
-                   {"flits", one.flits},
-                   {"busy_ps", one.times.busy()},
-                   {"queueing_ps", one.times.waited()}}});
+                  {{"packets", sums[i].packets},
+                   {"flits", sums[i].flits},
+                   {"busy_ps", sums[i].flits * spec_.period + links_[i].stood},
+                   {"queueing_ps", links_[i].times.waited()}}});
   }
 }
 
 void mesh::reset_counters() noexcept {
   for (one_link& one : links_) {
     one.times.reset();
-    one.flits = 0;
+    one.stood = 0;
   }
+  for (route& way : routes_) way.packets = way.flits = 0;
 }
 
 }  // namespace situ::model

@@ -10,12 +10,16 @@
 // 2 * 60 + 9 * 20 = 300 ns. A second such packet that starts from 0,0 at the same time has its head in the first link
 // 9 * 20 = 180 ns later, and is there at 480 ns.
 //
-// Not thread-safe. cost: a busy_calendar a hop.
+// The links between two places are found once, and what a link has carried is summed up from the pairs of places when
+// somebody asks: a packet that finds its links free takes an entry in the times of each, and no more.
+//
+// Not thread-safe. cost: busy_times a hop; memory of the places' square.
 #pragma once
 
 #include "model/parts/busy_calendar.h"
 #include "model/parts/counters.h"
 #include "model/parts/machine_spec.h"
+#include "model/parts/rounded_up_division.h"
 
 #include <cstdint>
 #include <vector>
@@ -40,9 +44,7 @@ class mesh {
   // Links between routers on the way.
   [[nodiscard]] static std::uint32_t hops(grid_position from, grid_position to) noexcept;
   // A head and its payload.
-  [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const noexcept {
-    return 1 + (bytes + spec_.flit_bytes - 1) / spec_.flit_bytes;
-  }
+  [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const noexcept { return 1 + flit_bytes_.ceil(bytes); }
 
   // One entry for each link over which anything went: packets, flits, busy and waiting time.
   void append_counters(std::vector<part_counters>& to) const;
@@ -51,11 +53,23 @@ class mesh {
  private:
   enum direction : std::uint8_t { east, west, north, south, to_tile, directions };
   struct one_link {
-    busy_calendar times;
+    busy_times times;
+    time_ps stood = 0;  // how long packets kept it that could not go on
+  };
+  // From a place to another: its links are route_links_[first_link] and those behind; none before the first packet.
+  struct route {
+    std::uint32_t first_link = 0;
+    std::uint32_t links = 0;
+    std::uint64_t packets = 0;
     std::uint64_t flits = 0;
   };
+  [[gnu::noinline]] void find_links(grid_position from, grid_position to, route& of);
+
   mesh_spec spec_;
+  rounded_up_division flit_bytes_;
   std::vector<one_link> links_;  // of a router, by direction; of all, row by row
+  std::vector<route> routes_;    // from each place to each
+  std::vector<std::uint32_t> route_links_;
 };
 
 }  // namespace situ::model

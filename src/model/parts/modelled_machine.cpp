@@ -16,9 +16,13 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
     caches.push_back(
         {.tags = {cache.sets, cache.ways, cache.line_bytes},
          .hit_time = cache.hit_time,
+         .index = static_cast<std::uint32_t>(caches.size()),
          .tile = cache.tile,
          .under_way = miss_registers{cache.outstanding},
-         .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes, cache.prefetch_page}});
+         .prefetcher = {cache.prefetch_streams, cache.prefetch_lines, cache.line_bytes, cache.prefetch_page},
+         .level = cache.level,
+         .write_through = cache.write_through,
+         .allocates_on_write = cache.allocates_on_write});
   for (const tile_spec& tile : spec.tiles)
     tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
   for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
@@ -28,33 +32,46 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
       for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = (*way)[i + 1];
     core_state& state = cores.emplace_back();
     state.tile = core.tile;
+    state.data_path = core.data_path;
+    state.fetch_path = core.fetch_path;
+    if (!core.data_path.empty()) state.first_data = &caches[core.data_path.front()];
+    if (!core.fetch_path.empty()) state.first_fetch = &caches[core.fetch_path.front()];
+    for (const path each : {state.data_path, state.fetch_path})
+      for (const std::uint32_t cache : each)
+        state.has_registers |= spec.caches[cache].outstanding > 0 || caches[cache].prefetcher.exists();
     state.itlb = tlb{core.itlb};
     state.dtlb = tlb{core.dtlb};
     if (core.window > 0)
       state.past_misses =
           std::make_unique<impl::ahead>(instruction_window{core.window, core.store_buffer}, load_dependence{});
     if (core.window > 0) caches[core.data_path.front()].is_met_ahead = true;
-    for (const std::uint32_t cache : spec.tiles[core.tile].caches)
-      if (spec.caches[cache].kind != machine::cache_kind::instruction &&
-          std::ranges::find(core.data_path, cache) == core.data_path.end())
-        state.peers.push_back(cache);
   }
 }
 
-modelled_machine::impl::home modelled_machine::impl::home_of(std::uint64_t address, std::uint32_t tile) {
-  if (last_range >= ranges.size() || address < ranges[last_range].begin || address >= ranges[last_range].end) {
-    const auto behind = std::ranges::upper_bound(ranges, address, {}, &range::begin);
-    if (behind == ranges.begin() || std::prev(behind)->end <= address)
-      throw_error(
-          errc::bad_argument,
-          fmt::format("no memory of the modelled machine holds {:#x}; say with map_range() where it lies", address));
-    last_range = static_cast<std::size_t>(behind - ranges.begin()) - 1;
-  }
-  const range& found = ranges[last_range];
+// A cache gets its first line: from now on it is asked for its lines, in the order of the tile's caches.
+void modelled_machine::impl::begin_to_use(std::uint32_t cache) {
+  caches[cache].is_used = true;
+  const auto add = [&](std::vector<std::uint32_t>& to) { to.insert(std::ranges::lower_bound(to, cache), cache); };
+  add(tiles[caches[cache].tile].used_caches);
+  if (spec.caches[cache].kind == machine::cache_kind::instruction) return;
+  for (const std::uint32_t core : spec.tiles[caches[cache].tile].cores)
+    if (std::ranges::find(cores[core].data_path, cache) == cores[core].data_path.end()) add(cores[core].peers);
+}
+
+modelled_machine::impl::home modelled_machine::impl::find_home(std::uint64_t address, std::uint32_t tile) {
+  const auto behind = std::ranges::upper_bound(ranges, address, {}, &range::begin);
+  if (behind == ranges.begin() || std::prev(behind)->end <= address)
+    throw_error(
+        errc::bad_argument,
+        fmt::format("no memory of the modelled machine holds {:#x}; say with map_range() where it lies", address));
+  const range& found = *std::prev(behind);
   const std::uint32_t memory = found.memory == local_memory ? spec.tiles[tile].local_memory : found.memory;
   const std::uint32_t of_tile = spec.memories[memory].tile;
+  tile_state& asks = tiles[tile];
+  asks.last_begin = found.begin;
+  asks.last_bytes = found.end - found.begin;
   // Another tile's own memory is reached word by word.
-  return {memory, found.cacheable && (of_tile == none || of_tile == tile), of_tile == tile};
+  return asks.last_home = {memory, found.cacheable && (of_tile == none || of_tile == tile), of_tile == tile};
 }
 
 modelled_machine::modelled_machine(machine_spec spec) : impl_{std::make_unique<impl>(std::move(spec))} {}
@@ -96,27 +113,11 @@ void modelled_machine::map_range(std::uint64_t begin, std::uint64_t end, std::ui
   cut_out(m.ranges, begin, end);
   m.ranges.push_back({begin, end, memory, cacheable});
   std::ranges::sort(m.ranges, {}, &impl::range::begin);
-  m.last_range = 0;
+  for (impl::tile_state& tile : m.tiles) tile.last_bytes = 0;
 }
 
 std::uint32_t modelled_machine::memory_of(std::uint64_t address, std::uint32_t tile) const {
   return impl_->home_of(address, tile).memory;
-}
-
-time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
-                                 time_ps now) {
-  impl& m = *impl_;
-  const core_spec& c = m.spec.cores[core];
-  const std::vector<std::uint32_t>& way = kind == access_kind::fetch ? c.fetch_path : c.data_path;
-  if (way.empty() || is_atomic(kind)) return m.access_line(core, address, bytes, kind, now);
-  const std::uint64_t line_bytes = m.caches[way.front()].tags.line_bytes();
-  while (true) {
-    const std::uint64_t in_line = std::min<std::uint64_t>(bytes, line_bytes - (address & (line_bytes - 1)));
-    now = m.access_line(core, address, static_cast<std::uint32_t>(in_line), kind, now);
-    if (in_line >= bytes) return now;
-    address += in_line;
-    bytes -= static_cast<std::uint32_t>(in_line);
-  }
 }
 
 bool modelled_machine::has_data_cache(std::uint32_t core) const noexcept {

@@ -12,9 +12,8 @@ namespace situ::model {
 // What inner caches have dirty goes into the outermost one; they lose the lines if they are dropped.
 void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin,
                                           std::uint64_t last, bool drops, time_ps now) {
-  for (const std::uint32_t inner : spec.tiles[tile].caches) {
+  for (const std::uint32_t inner : tiles[tile].used_caches) {
     if (inner == outermost || spec.caches[inner].kind == machine::cache_kind::instruction) continue;
-    if (!caches[inner].is_used) continue;
     set_associative_cache& tags = caches[inner].tags;
     tags.for_each(tags.line_of(begin), tags.line_of(last), [&](std::uint64_t line, line_state state) {
       const std::uint64_t address = tags.address_of(line);

@@ -13,6 +13,7 @@
 #include "model/parts/busy_calendar.h"
 #include "model/parts/counters.h"
 #include "model/parts/machine_spec.h"
+#include "model/parts/rounded_up_division.h"
 
 #include <cstdint>
 #include <string>
@@ -54,9 +55,7 @@ class tile_bus {
   }
 
  private:
-  [[nodiscard]] std::uint64_t beats(std::uint32_t bytes) const noexcept {
-    return bytes_a_beat_ == 0 ? 0 : (bytes + bytes_a_beat_ - 1) / bytes_a_beat_;
-  }
+  [[nodiscard]] std::uint64_t beats(std::uint32_t bytes) const noexcept { return bytes_a_beat_.ceil(bytes); }
   time_ps take(std::uint64_t count, std::uint32_t bytes, time_ps now) noexcept {
     if (period_ == 0) return now;
     bytes_ += bytes;
@@ -65,7 +64,7 @@ class tile_bus {
 
   std::string name_;
   time_ps period_;
-  std::uint32_t bytes_a_beat_;
+  rounded_up_division bytes_a_beat_;
   busy_calendar times_;
   std::uint64_t bytes_ = 0;
 };

@@ -1,0 +1,218 @@
+// What a change of the model's speed must leave as it is: modelled times, counters and lines told of, for random
+// operations of all cores of the machines that are modelled. A change of what is modelled changes these figures: then
+// the failing test's message has the new ones.
+#include "model/parts/machine_settings.h"
+#include "model/parts/modelled_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace situ::model {
+namespace {
+
+// FNV-1a, by words.
+class hash {
+ public:
+  void add(std::uint64_t word) noexcept { sum_ = (sum_ ^ word) * 1099511628211ULL; }
+  void add(std::string_view text) noexcept {
+    for (const char c : text) add(static_cast<unsigned char>(c));
+  }
+  [[nodiscard]] std::uint64_t sum() const noexcept { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 14695981039346656037ULL;
+};
+
+class lines_told_of final : public line_observer {
+ public:
+  void on_line(std::uint32_t tile, std::uint64_t line, std::uint32_t line_bytes, line_event what,
+               bool was_dirty) override {
+    for (const std::uint64_t word : {std::uint64_t{tile}, line, std::uint64_t{line_bytes},
+                                     std::uint64_t{static_cast<std::uint8_t>(what)}, std::uint64_t{was_dirty}})
+      of.add(word);
+  }
+  hash of;
+};
+
+// Operations of cores whose times run apart by little, as an executor lets them.
+class random_program {
+ public:
+  random_program(modelled_machine& machine, std::uint32_t cores) : machine_{machine}, now_(cores, 0) {
+    const machine_spec& spec = machine.spec();
+    for (std::uint32_t i = 0; i < spec.memories.size(); ++i) {
+      if (spec.memories[i].tile != none) {
+        has_own_ = true;
+        continue;
+      }
+      machine.map_range(shared_bytes_, shared_bytes_ + memory_bytes, i, i % 3 != 2);
+      shared_bytes_ += memory_bytes;
+    }
+    if (has_own_) machine.map_range(own_at, own_at + memory_bytes, local_memory);
+    for (const tile_spec& tile : spec.tiles) has_caches_ &= tile.cores.empty() || !tile.caches.empty();
+  }
+
+  void step() {
+    const std::uint32_t core = earliest_of_four();
+    const std::uint64_t what = next() % 1000;
+    time_ps& now = now_[core];
+    if (what < 940) {
+      access(core, what);
+    } else if (what < 955) {
+      const std::uint64_t at = address();
+      now = machine_.wait_for_all(core, now);
+      now = what < 945   ? machine_.write_back(core, at, at + next() % 400, now)
+            : what < 950 ? machine_.invalidate(core, at, at + next() % 400, now)
+                         : machine_.flush(core, at, at + next() % 40000, now);
+    } else if (what < 965) {
+      times_.add(machine_.send(core, static_cast<std::uint32_t>(next() % machine_.spec().tiles.size()),
+                               static_cast<std::uint32_t>(next() % 600), now));
+    } else if (what < 970) {
+      times_.add(machine_.dma(core, shared_address(), shared_address(), 1 + next() % 2000, now));
+    } else if (what < 980) {
+      now = machine_.remote_atomic(core, shared_address(), 8, now);
+    } else if (what < 990 && has_caches_) {
+      times_.add(machine_.tile_access(machine_.tile_of(core), address(), 8, what % 2 == 0, now));
+    } else if (what < 995 && has_caches_) {
+      times_.add(machine_.operate_on_line(machine_.tile_of(core), address(), what % 2 == 0, true, now).done);
+    } else if (machine_.goes_ahead(core)) {
+      now = machine_.branch(core, what % 2 == 0, instruction_, 5000, now);
+    } else {
+      now += 100'000;
+    }
+    times_.add(now);
+  }
+
+  [[nodiscard]] std::uint64_t times() const noexcept { return times_.sum(); }
+
+ private:
+  static constexpr std::uint64_t memory_bytes = std::uint64_t{8} << 20;
+  static constexpr std::uint64_t own_at = std::uint64_t{1} << 40;
+
+  std::uint64_t next() noexcept {
+    random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return random_ >> 24;
+  }
+  std::uint32_t earliest_of_four() noexcept {
+    auto best = static_cast<std::uint32_t>(next() % now_.size());
+    for (int i = 0; i < 3; ++i)
+      if (const auto other = static_cast<std::uint32_t>(next() % now_.size()); now_[other] < now_[best]) best = other;
+    return best;
+  }
+  // Half within 64 KiB, the others anywhere; now and then a walk, for prefetchers.
+  std::uint64_t shared_address() noexcept {
+    const std::uint64_t kind = next() % 8;
+    if (kind < 2) return (walk_ += 8) % shared_bytes_;
+    return next() % (kind < 6 ? 64 << 10 : shared_bytes_) & ~std::uint64_t{7};
+  }
+  std::uint64_t address() noexcept {
+    if (has_own_ && next() % 8 == 0) return own_at + (next() % (64 << 10) & ~std::uint64_t{7});
+    return shared_address();
+  }
+  void access(std::uint32_t core, std::uint64_t what) {
+    const access_kind kind = what < 500   ? access_kind::read
+                             : what < 800 ? access_kind::write
+                             : what < 900 ? access_kind::fetch
+                             : what < 920 ? access_kind::atomic
+                             : what < 930 ? access_kind::atomic_read
+                                          : access_kind::atomic_write;
+    time_ps& now = now_[core];
+    instruction_ += next() % 8;
+    const auto bytes = static_cast<std::uint32_t>(1 << next() % 4);
+    if (machine_.goes_ahead(core)) {
+      now = machine_.access_ahead(
+          core, {.address = address(), .bytes = bytes, .kind = kind, .instruction = instruction_, .code = what}, now);
+      now += 250;
+      return;
+    }
+    // now and then across lines
+    const std::uint64_t at = address() + (!is_atomic(kind) && next() % 16 == 0 ? 5 : 0);
+    now = machine_.access(core, at, is_atomic(kind) ? 8 : bytes * (next() % 64 == 0 ? 16 : 1), kind, now);
+  }
+
+  modelled_machine& machine_;
+  std::vector<time_ps> now_;
+  std::uint64_t shared_bytes_ = 0;
+  bool has_own_ = false;
+  bool has_caches_ = true;
+  std::uint64_t walk_ = 0;
+  std::uint64_t random_ = 17;
+  std::uint64_t instruction_ = 0;
+  hash times_;
+};
+
+// Hashes of what came out.
+struct figures {
+  std::uint64_t times = 0;
+  std::uint64_t counters = 0;
+  std::uint64_t lines = 0;
+};
+
+struct expected {
+  const char* file;
+  std::vector<std::string> settings;  // changed in the file
+  std::uint32_t cores;                // that do anything; none: all
+  figures hashes;
+  friend std::ostream& operator<<(std::ostream& to, const expected& of) {
+    to << of.file;
+    for (const std::string& setting : of.settings) to << ' ' << setting;
+    return of.cores == none ? to : to << " cores " << of.cores;
+  }
+};
+
+machine_spec machine_of(const expected& of) {
+  std::ifstream stream{std::string{SITU_TEST_SOURCE_DIR} + "/../" + of.file};
+  const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  return parse_machine(apply_settings(text, of.file, of.settings), of.file);
+}
+
+class unchanged_times : public testing::TestWithParam<expected> {};
+
+TEST_P(unchanged_times, of_random_operations) {
+  modelled_machine machine{machine_of(GetParam())};
+  lines_told_of lines;
+  machine.observe(&lines);
+  random_program program{machine, std::min(GetParam().cores, machine.core_count())};
+  for (int i = 0; i < 400'000; ++i) program.step();
+  hash counters;
+  counters.add(to_json(machine.counters()));
+  EXPECT_EQ(program.times(), GetParam().hashes.times) << std::hex << "0x" << program.times();
+  EXPECT_EQ(counters.sum(), GetParam().hashes.counters) << std::hex << "0x" << counters.sum();
+  EXPECT_EQ(lines.of.sum(), GetParam().hashes.lines) << std::hex << "0x" << lines.of.sum();
+}
+
+constexpr const char* nemesys = "machines/nemesys-4x4.toml";
+INSTANTIATE_TEST_SUITE_P(
+    machines, unchanged_times,
+    testing::Values(
+        expected{"machines/nemesys-2x2.toml", {}, none, {0x1aa00fa281689115, 0x9f29be4c79ab194f, 0x939499f71177146c}},
+        expected{nemesys, {}, none, {0x989cb636014e9431, 0xf6bf7577acc00dce, 0x4df7b6f79dabc634}},
+        expected{nemesys, {}, 1, {0x5511b9ab2e9ef1c5, 0x8df571897ffe73ea, 0xc74706053386352a}},
+        expected{nemesys, {}, 3, {0x73ffebed722f42f1, 0xfcb65b1cf3f6b3e9, 0xa7093a61614fea7f}},
+        expected{nemesys,
+                 {"l1.write_policy=write_back", "l2.size=64KiB"},
+                 none,
+                 {0xc1c83eedd61b45d, 0xb9d4e4a7c37eb921, 0xad40d3e4842e3869}},
+        expected{nemesys,
+                 {"l2.size=64KiB", "l2.ways=16", "adapter.entries=3"},
+                 9,
+                 {0x4053424b1317dd09, 0x7b09863f59227154, 0xe163c77375d70a84}},
+        expected{nemesys,
+                 {"l1.write_policy=write_back", "l1.outstanding=4", "l2.outstanding=6", "l2.prefetch_streams=4",
+                  "l2.prefetch_lines=4"},
+                 12,
+                 {0xecfa313aa8614081, 0x3cc19e95c246fdea, 0xf56cbd5805026fb8}},
+        expected{"machines/host.toml", {}, none, {0x44c616975e66773d, 0x9b037b9708c11d1f, 0x5a3fd99a378d25e4}},
+        expected{"machines/host.toml", {}, 1, {0x8eea729ce776b493, 0xd5215bf0eb50ca60, 0xba4537598db83725}},
+        expected{
+            "tests/model/assumed_host.toml", {}, none, {0xf1a0e04251001538, 0x6ef9fee464fb53ec, 0x12046a253562193e}}));
+
+}  // namespace
+}  // namespace situ::model
