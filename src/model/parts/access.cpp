@@ -11,6 +11,43 @@
 
 namespace situ::model {
 
+// A hit, which is what most accesses are, is to stay in access().
+[[gnu::always_inline]] inline time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all,
+                                                                   std::uint64_t address, std::uint32_t bytes,
+                                                                   time_ps now) {
+  if (first != nullptr) [[likely]] {
+    const std::uint64_t line = first->tags.line_of(address);
+    if (first->tags.hit(line)) {
+      ++first->hits;
+      return std::max(now + first->hit_time, first->under_way.arrival(line, now));
+    }
+  }
+  return read_miss(core, all, address, bytes, now);
+}
+
+[[gnu::always_inline]] inline time_ps modelled_machine::impl::access_here(std::uint32_t core, std::uint64_t address,
+                                                                          std::uint32_t bytes, access_kind kind,
+                                                                          time_ps now) {
+  core_state& c = cores[core];
+  const time_ps asked = now;
+  now = (kind == access_kind::fetch ? c.itlb : c.dtlb).translate(address, now);
+  c.waited += now - asked;
+  switch (kind) {
+    case access_kind::read: ++c.reads; return read(core, c.first_data, c.data_path, address, bytes, now);
+    case access_kind::fetch: ++c.fetches; return read(core, c.first_fetch, c.fetch_path, address, bytes, now);
+    case access_kind::write: ++c.writes; return write(core, address, bytes, now);
+    case access_kind::atomic:
+    case access_kind::atomic_read:
+    case access_kind::atomic_write: ++c.atomics; return atomic(core, address, bytes, kind, now);
+  }
+  return now;
+}
+
+time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
+                                            access_kind kind, time_ps now) {
+  return access_here(core, address, bytes, kind, now);
+}
+
 time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
                                  time_ps now) {
   impl& m = *impl_;
@@ -28,40 +65,11 @@ time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std:
   }
 }
 
-time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
-                                            access_kind kind, time_ps now) {
-  core_state& c = cores[core];
-  const time_ps asked = now;
-  now = (kind == access_kind::fetch ? c.itlb : c.dtlb).translate(address, now);
-  c.waited += now - asked;
-  switch (kind) {
-    case access_kind::read: ++c.reads; return read(core, c.first_data, c.data_path, address, bytes, now);
-    case access_kind::fetch: ++c.fetches; return read(core, c.first_fetch, c.fetch_path, address, bytes, now);
-    case access_kind::write: ++c.writes; return write(core, address, bytes, now);
-    case access_kind::atomic:
-    case access_kind::atomic_read:
-    case access_kind::atomic_write: ++c.atomics; return atomic(core, address, bytes, kind, now);
-  }
-  return now;
-}
-
 modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, path all) const {
   if (!where.own) return all;
   std::size_t depth = 0;
   while (depth < all.size() && caches[all[depth]].level == 1) ++depth;
   return all.first(depth);
-}
-
-time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all, std::uint64_t address,
-                                     std::uint32_t bytes, time_ps now) {
-  if (first != nullptr) [[likely]] {
-    const std::uint64_t line = first->tags.line_of(address);
-    if (first->tags.hit(line)) {
-      ++first->hits;
-      return std::max(now + first->hit_time, first->under_way.arrival(line, now));
-    }
-  }
-  return read_miss(core, all, address, bytes, now);
 }
 
 [[gnu::noinline]] time_ps modelled_machine::impl::read_miss(std::uint32_t core, path all, std::uint64_t address,

@@ -110,6 +110,7 @@ struct modelled_machine::impl {
   explicit impl(machine_spec from);
 
   // access.cpp
+  time_ps access_here(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   time_ps access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   time_ps read(std::uint32_t core, cache_state* first, path caches_on_way, std::uint64_t address, std::uint32_t bytes,
                time_ps now);
