@@ -58,7 +58,7 @@ time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std:
   while (true) {
     const std::uint64_t in_line = line_bytes - (address & (line_bytes - 1));
     if (bytes <= in_line) [[likely]]
-      return m.access_line(core, address, bytes, kind, now);
+      return m.access_here(core, address, bytes, kind, now);
     now = m.access_line(core, address, static_cast<std::uint32_t>(in_line), kind, now);
     address += in_line;
     bytes -= static_cast<std::uint32_t>(in_line);
