@@ -11,25 +11,23 @@
 
 namespace situ::model {
 
-time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
-                                 time_ps now) {
-  impl& m = *impl_;
-  const impl::core_state& c = m.cores[core];
-  const impl::cache_state* const first = kind == access_kind::fetch ? c.first_fetch : c.first_data;
-  if (first == nullptr || is_atomic(kind)) return m.access_line(core, address, bytes, kind, now);
-  const std::uint64_t line_bytes = first->tags.line_bytes();
-  while (true) {
-    const std::uint64_t in_line = line_bytes - (address & (line_bytes - 1));
-    if (bytes <= in_line) [[likely]]
-      return m.access_line(core, address, bytes, kind, now);
-    now = m.access_line(core, address, static_cast<std::uint32_t>(in_line), kind, now);
-    address += in_line;
-    bytes -= static_cast<std::uint32_t>(in_line);
+// A hit, which is what most accesses are, is to stay in access().
+[[gnu::always_inline]] inline time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all,
+                                                                   std::uint64_t address, std::uint32_t bytes,
+                                                                   time_ps now) {
+  if (first != nullptr) [[likely]] {
+    const std::uint64_t line = first->tags.line_of(address);
+    if (first->tags.hit(line)) {
+      ++first->hits;
+      return std::max(now + first->hit_time, first->under_way.arrival(line, now));
+    }
   }
+  return read_miss(core, all, address, bytes, now);
 }
 
-time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
-                                            access_kind kind, time_ps now) {
+[[gnu::always_inline]] inline time_ps modelled_machine::impl::access_here(std::uint32_t core, std::uint64_t address,
+                                                                          std::uint32_t bytes, access_kind kind,
+                                                                          time_ps now) {
   core_state& c = cores[core];
   const time_ps asked = now;
   now = (kind == access_kind::fetch ? c.itlb : c.dtlb).translate(address, now);
@@ -45,23 +43,33 @@ time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t ad
   return now;
 }
 
+time_ps modelled_machine::impl::access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes,
+                                            access_kind kind, time_ps now) {
+  return access_here(core, address, bytes, kind, now);
+}
+
+time_ps modelled_machine::access(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind,
+                                 time_ps now) {
+  impl& m = *impl_;
+  const impl::core_state& c = m.cores[core];
+  const impl::cache_state* const first = kind == access_kind::fetch ? c.first_fetch : c.first_data;
+  if (first == nullptr || is_atomic(kind)) return m.access_line(core, address, bytes, kind, now);
+  const std::uint64_t line_bytes = first->tags.line_bytes();
+  while (true) {
+    const std::uint64_t in_line = line_bytes - (address & (line_bytes - 1));
+    if (bytes <= in_line) [[likely]]
+      return m.access_here(core, address, bytes, kind, now);
+    now = m.access_line(core, address, static_cast<std::uint32_t>(in_line), kind, now);
+    address += in_line;
+    bytes -= static_cast<std::uint32_t>(in_line);
+  }
+}
+
 modelled_machine::impl::path modelled_machine::impl::path_to(const home& where, path all) const {
   if (!where.own) return all;
   std::size_t depth = 0;
-  while (depth < all.size() && caches[all[depth]].level == 1) ++depth;
+  while (depth < all.size() && all[depth]->level == 1) ++depth;
   return all.first(depth);
-}
-
-time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, path all, std::uint64_t address,
-                                     std::uint32_t bytes, time_ps now) {
-  if (first != nullptr) [[likely]] {
-    const std::uint64_t line = first->tags.line_of(address);
-    if (first->tags.hit(line)) {
-      ++first->hits;
-      return std::max(now + first->hit_time, first->under_way.arrival(line, now));
-    }
-  }
-  return read_miss(core, all, address, bytes, now);
 }
 
 [[gnu::noinline]] time_ps modelled_machine::impl::read_miss(std::uint32_t core, path all, std::uint64_t address,
@@ -75,7 +83,7 @@ time_ps modelled_machine::impl::read(std::uint32_t core, cache_state* first, pat
     return done;
   }
   const time_ps done = get_line(core, way, where, address, false, now);
-  cache_state& first = caches[way.front()];
+  cache_state& first = *way.front();
   const time_ps waited = done - now - first.hit_time;
   c.waited += waited;
   first.miss_time += waited;
@@ -90,32 +98,31 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
   tile_bus& bus = tiles[c.tile].bus;
   const std::size_t level = look_outwards(way, address);
   if (c.has_registers)
-    for (const std::uint32_t missed : way.first(level)) now = caches[missed].under_way.begin_of(now);
+    for (const cache_state* missed : way.first(level)) now = missed->under_way.begin_of(now);
   const time_ps asked = now;
   const found_at_peers others = ask_peers(c, address, to_own);
-  cache_state& first = caches[way.front()];
+  cache_state& first = *way.front();
   const std::uint32_t bytes = first.tags.line_bytes();
   const bool on_chip = level < way.size() || others.dirty;
   const time_ps begin = on_chip || where.own ? bus.transfer(bytes, now) : bus.ask(now);
   time_ps done = 0;
   if (on_chip) {
-    cache_state& from = caches[way[std::min(level, way.size() - 1)]];
+    cache_state& from = *way[std::min(level, way.size() - 1)];
     done = std::max(begin + from.hit_time + others.time, from.under_way.arrival(from.tags.line_of(address), begin));
   } else if (where.own) {
     done = memories[where.memory].access(address, bytes, false, begin);
   } else {
-    done = get_from_memory(core, way.back(), where, address, bytes, begin);
+    done = get_from_memory(core, *way.back(), where, address, bytes, begin);
   }
   for (std::size_t outer = 1; outer <= level && outer < way.size(); ++outer) {
-    cache_state& asked_too = caches[way[outer]];
+    cache_state& asked_too = *way[outer];
     const time_ps hit_time = asked_too.hit_time;
     asked_too.meter.add(begin, hit_time, done > begin + hit_time ? done - begin - hit_time : 0);
   }
   // Of a core that goes on, many lines are on their way: what they throw out would reserve memory far ahead of the
   // requests that come next, beyond what a calendar keeps.
   const time_ps room_made = c.past_misses ? asked : done;
-  for (std::size_t i = level; i-- > 1;)
-    fill_missing(caches[way[i]], address, {.dirty = false, .writable = true}, room_made);
+  for (std::size_t i = level; i-- > 1;) fill_missing(*way[i], address, {.dirty = false, .writable = true}, room_made);
   if (first.write_through) {
     fill_missing(first, address, {}, room_made);
   } else {
@@ -131,15 +138,14 @@ time_ps modelled_machine::impl::get_line(std::uint32_t core, path way, const hom
 // The caches that missed wait for the line: others' misses of it, and those that find no register, wait, too.
 void modelled_machine::impl::keep_under_way(path missed, std::uint64_t address, time_ps begin, time_ps end,
                                             time_ps settled) {
-  for (const std::uint32_t index : missed)
-    caches[index].under_way.take(caches[index].tags.line_of(address), begin, end, settled);
+  for (cache_state* each : missed) each->under_way.take(each->tags.line_of(address), begin, end, settled);
 }
 
 // The first level behind the first cache that has the line, or the way's size; counts hits and misses.
 std::size_t modelled_machine::impl::look_outwards(path way, std::uint64_t address) {
-  ++caches[way.front()].misses;
+  ++way.front()->misses;
   for (std::size_t level = 1; level < way.size(); ++level) {
-    cache_state& cache = caches[way[level]];
+    cache_state& cache = *way[level];
     if (cache.tags.hit(cache.tags.line_of(address))) {
       ++cache.hits;
       return level;
@@ -149,11 +155,11 @@ std::size_t modelled_machine::impl::look_outwards(path way, std::uint64_t addres
   return way.size();
 }
 
-time_ps modelled_machine::impl::get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where,
+time_ps modelled_machine::impl::get_from_memory(std::uint32_t core, cache_state& outermost, const home& where,
                                                 std::uint64_t address, std::uint32_t bus_bytes, time_ps begin) {
   const std::uint32_t tile = cores[core].tile;
-  const set_associative_cache& outer = caches[outermost].tags;
-  const time_ps looked = begin + caches[outermost].hit_time;
+  const set_associative_cache& outer = outermost.tags;
+  const time_ps looked = begin + outermost.hit_time;
   const time_ps there =
       remote_access(tile, where.memory, outer.address_of(outer.line_of(address)), outer.line_bytes(), false, looked);
   return bus_bytes == 0 ? there : tiles[tile].bus.answer(bus_bytes, there);
@@ -164,8 +170,8 @@ time_ps modelled_machine::impl::get_from_memory(std::uint32_t core, std::uint32_
 modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const core_state& of, std::uint64_t address,
                                                                          bool to_own) {
   found_at_peers found;
-  for (const std::uint32_t peer : of.peers) {
-    cache_state& other = caches[peer];
+  for (cache_state* peer : of.peers) {
+    cache_state& other = *peer;
     const std::uint64_t line = other.tags.line_of(address);
     if (!other.tags.holds(line)) continue;
     if (!other.write_through) {
@@ -187,8 +193,7 @@ modelled_machine::impl::found_at_peers modelled_machine::impl::ask_peers(const c
 
 // Puts a line into a cache; what leaves it goes outwards. It may be there: a write-back brought it, or a shorter line
 // inside fills it a second time.
-void modelled_machine::impl::fill(std::uint32_t index, std::uint64_t address, line_state state, time_ps now) {
-  cache_state& cache = caches[index];
+void modelled_machine::impl::fill(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
   const std::uint64_t line = cache.tags.line_of(address);
   if (cache.tags.holds(line)) {
     const line_state old = cache.tags.state(line);
@@ -201,11 +206,11 @@ void modelled_machine::impl::fill(std::uint32_t index, std::uint64_t address, li
 // The same of a line that is not there.
 void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now) {
   if (!cache.is_used) [[unlikely]]
-    begin_to_use(cache.index);
+    begin_to_use(cache);
   const set_associative_cache::victim gone = cache.tags.fill(cache.tags.line_of(address), state);
   if (!gone.exists()) return;
   ++cache.evictions;
-  if (cache.next == none) {
+  if (cache.next == nullptr) {
     leave_outermost(cache, gone, now);
   } else if (gone.state.dirty) {
     ++cache.write_backs;
@@ -213,7 +218,7 @@ void modelled_machine::impl::fill_missing(cache_state& cache, std::uint64_t addr
     if (home_of(left, cache.tile).own) {
       write_to_memory(cache.tile, left, cache.tags.line_bytes(), now);
     } else {
-      fill(cache.next, left, {.dirty = true, .writable = true}, now);
+      fill(*cache.next, left, {.dirty = true, .writable = true}, now);
     }
   }
 }
@@ -232,9 +237,9 @@ void modelled_machine::impl::leave_outermost(cache_state& outer, const set_assoc
   const std::uint64_t address = outer.tags.address_of(gone.line);
   bool dirty = gone.state.dirty;
   if (!spec.coherent)
-    for (const std::uint32_t inner : tiles[outer.tile].used_caches) {
-      if (inner == outer.index) continue;
-      set_associative_cache& tags = caches[inner].tags;
+    for (cache_state* inner : tiles[outer.tile].used_caches) {
+      if (inner == &outer) continue;
+      set_associative_cache& tags = inner->tags;
       for (std::uint32_t at = 0; at < outer.tags.line_bytes(); at += tags.line_bytes())
         dirty |= tags.drop(tags.line_of(address + at)).state.dirty;
     }
@@ -260,19 +265,19 @@ time_ps modelled_machine::impl::write(std::uint32_t core, std::uint64_t address,
   const path way = where.cacheable ? path_to(where, all) : path{};
   if (way.empty()) return uncached(core, where, address, bytes, true, now);
   const time_ps begin = c.past_misses ? now : std::max(now, c.store_free);
-  const time_ps goes_on = begin + caches[way.front()].hit_time;
+  const time_ps goes_on = begin + way.front()->hit_time;
   c.waited += begin - now;
   if (passes_on) {
     c.store_free = write_through(core, address, bytes, where, goes_on);
     return goes_on;
   }
-  cache_state& first = caches[way.front()];
+  cache_state& first = *way.front();
   const std::uint64_t line = first.tags.line_of(address);
   if (first.tags.holds(line)) {  // only the right to write it is missing
     ++first.hits;
     const found_at_peers others = ask_peers(c, address, true);
     first.tags.set_state(line, {.dirty = true, .writable = true});
-    c.store_free = begin + (others.any ? caches[all.back()].hit_time : first.hit_time);
+    c.store_free = begin + (others.any ? all.back()->hit_time : first.hit_time);
   } else {
     c.store_free = get_line(core, way, where, address, true, begin);
   }
@@ -296,7 +301,7 @@ time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t ad
   const core_state& c = cores[core];
   const path way = c.data_path;
   for (std::size_t level = 1; level < way.size(); ++level) {
-    cache_state& cache = caches[way[level]];
+    cache_state& cache = *way[level];
     const std::uint64_t line = cache.tags.line_of(address);
     const bool there = cache.tags.hit(line);
     ++(there ? cache.hits : cache.misses);
@@ -307,9 +312,9 @@ time_ps modelled_machine::impl::write_below(std::uint32_t core, std::uint64_t ad
     }
     if (cache.write_through || !cache.allocates_on_write) continue;
     const home where = home_of(address, c.tile);
-    const time_ps done = get_from_memory(core, way.back(), where, address, 0, now);
+    const time_ps done = get_from_memory(core, *way.back(), where, address, 0, now);
     cache.meter.add(now, cache.hit_time, done - now - std::min(done - now, cache.hit_time));
-    fill(way[level], address, {.dirty = true, .writable = true}, done);
+    fill(*way[level], address, {.dirty = true, .writable = true}, done);
     return done;
   }
   return remote_access(c.tile, home_of(address, c.tile).memory, address, bytes, true, now);

@@ -88,7 +88,7 @@ time_ps modelled_machine::impl::store_ahead(std::uint32_t core, const window_acc
 // A cache on a line's way has been asked for it: what its prefetcher wants now.
 void modelled_machine::impl::prefetch(std::uint32_t core, path way, std::size_t level, std::uint64_t address,
                                       time_ps now) {
-  cache_state& cache = caches[way[level]];
+  cache_state& cache = *way[level];
   if (!cache.prefetcher.exists()) return;
   cache.prefetcher.see(cache.tags.line_of(address), [&](std::uint64_t line) {
     return prefetch_line(core, way, level, cache.tags.address_of(line), now);
@@ -99,26 +99,26 @@ void modelled_machine::impl::prefetch(std::uint32_t core, path way, std::size_t 
 bool modelled_machine::impl::prefetch_line(std::uint32_t core, path way, std::size_t level, std::uint64_t address,
                                            time_ps now) {
   core_state& c = cores[core];
-  cache_state& cache = caches[way[level]];
+  cache_state& cache = *way[level];
   if (cache.tags.holds(cache.tags.line_of(address))) return true;
   std::size_t found = level + 1;
-  while (found < way.size() && !caches[way[found]].tags.hit(caches[way[found]].tags.line_of(address))) ++found;
+  while (found < way.size() && !way[found]->tags.hit(way[found]->tags.line_of(address))) ++found;
   for (std::size_t i = level; i < found; ++i)
-    if (!caches[way[i]].under_way.has_free(now)) return false;
-  for (const std::uint32_t peer : c.peers)
-    if (caches[peer].tags.state(caches[peer].tags.line_of(address)).dirty) return true;
+    if (!way[i]->under_way.has_free(now)) return false;
+  for (const cache_state* peer : c.peers)
+    if (peer->tags.state(peer->tags.line_of(address)).dirty) return true;
   const home where = home_of(address, c.tile);
   const found_at_peers others = ask_peers(c, address, false);
   time_ps done = 0;
   if (found < way.size()) {
-    cache_state& from = caches[way[found]];
+    cache_state& from = *way[found];
     done = std::max(now + from.hit_time, from.under_way.arrival(from.tags.line_of(address), now));
   } else {
-    done = get_from_memory(core, way.back(), where, address, cache.tags.line_bytes(), now);
+    done = get_from_memory(core, *way.back(), where, address, cache.tags.line_bytes(), now);
   }
   ++cache.prefetches;
   for (std::size_t i = found; i-- > level;)
-    fill(way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
+    fill(*way[i], address, {.dirty = false, .writable = i == 0 ? !others.any : true}, c.past_misses ? now : done);
   keep_under_way(way.subspan(level, found - level), address, now, done, c.past_misses ? c.past_misses->settled : now);
   return true;
 }

@@ -36,7 +36,8 @@ struct modelled_machine::impl {
     std::uint64_t loads_till_branch = 0;  // before its last branch
     wrong_paths asked_ahead;
   };
-  using path = std::span<const std::uint32_t>;
+  struct cache_state;
+  using path = std::span<cache_state* const>;
 
   struct cache_state {
     set_associative_cache tags;
@@ -45,7 +46,7 @@ struct modelled_machine::impl {
     std::uint32_t tile = 0;
     miss_registers under_way;
     stream_prefetcher prefetcher;
-    std::uint32_t next = none;  // the cache behind it
+    cache_state* next = nullptr;  // the cache behind it
     std::uint32_t level = 1;
     bool write_through = false;
     bool allocates_on_write = false;
@@ -67,14 +68,14 @@ struct modelled_machine::impl {
     std::uint64_t writes = 0;
     std::uint64_t atomics = 0;
     std::uint64_t fetches = 0;
-    time_ps waited = 0;      // by all of them, beyond the hit time of the first cache
-    time_ps store_free = 0;  // when its write buffer is empty
-    path data_path;          // of its spec
-    path fetch_path;
+    time_ps waited = 0;                   // by all of them, beyond the hit time of the first cache
+    time_ps store_free = 0;               // when its write buffer is empty
+    std::vector<cache_state*> data_path;  // as its spec has them
+    std::vector<cache_state*> fetch_path;
     cache_state* first_data = nullptr;  // where these paths begin
     cache_state* first_fetch = nullptr;
-    bool has_registers = false;        // a cache of theirs has a limit of misses under way, or a prefetcher
-    std::vector<std::uint32_t> peers;  // caches of its tile that hold data and are not on its path, once they are used
+    bool has_registers = false;       // a cache of theirs has a limit of misses under way, or a prefetcher
+    std::vector<cache_state*> peers;  // caches of its tile that hold data and are not on its path, once they are used
     tlb itlb;
     tlb dtlb;
     std::unique_ptr<ahead> past_misses;  // none: it waits for each read
@@ -91,14 +92,19 @@ struct modelled_machine::impl {
     bool cacheable;
     bool own;  // the tile's own memory
   };
+  struct memory_routes {
+    mesh::route_index there = 0;
+    mesh::route_index back = 0;
+  };
   struct tile_state {
     tile_bus bus;
     network_adapter adapter;
     grid_position at;
-    std::vector<std::uint32_t> used_caches;  // that have had a line
-    std::uint64_t last_begin = 0;            // the bytes that home_of() was last asked for, and where they lie
+    std::vector<cache_state*> used_caches;  // that have had a line
+    std::uint64_t last_begin = 0;           // the bytes that home_of() was last asked for, and where they lie
     std::uint64_t last_bytes = 0;
     home last_home{};
+    std::vector<memory_routes> routes;  // to each memory, where there is a mesh
   };
   // What the other caches of a tile had of a line.
   struct found_at_peers {
@@ -110,6 +116,7 @@ struct modelled_machine::impl {
   explicit impl(machine_spec from);
 
   // access.cpp
+  time_ps access_here(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   time_ps access_line(std::uint32_t core, std::uint64_t address, std::uint32_t bytes, access_kind kind, time_ps now);
   time_ps read(std::uint32_t core, cache_state* first, path caches_on_way, std::uint64_t address, std::uint32_t bytes,
                time_ps now);
@@ -131,12 +138,12 @@ struct modelled_machine::impl {
   void prefetch(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps now);
   bool prefetch_line(std::uint32_t core, path way, std::size_t level, std::uint64_t address, time_ps now);
 
-  time_ps get_from_memory(std::uint32_t core, std::uint32_t outermost, const home& where, std::uint64_t address,
+  time_ps get_from_memory(std::uint32_t core, cache_state& outermost, const home& where, std::uint64_t address,
                           std::uint32_t bus_bytes, time_ps begin);
   found_at_peers ask_peers(const core_state& of, std::uint64_t address, bool to_own);
-  void fill(std::uint32_t cache, std::uint64_t address, line_state state, time_ps now);
+  void fill(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
   void fill_missing(cache_state& cache, std::uint64_t address, line_state state, time_ps now);
-  void begin_to_use(std::uint32_t cache);
+  void begin_to_use(cache_state& cache);
   void leave_outermost(cache_state& outer, const set_associative_cache::victim& gone, time_ps now);
   time_ps write_to_memory(std::uint32_t tile, std::uint64_t address, std::uint32_t bytes, time_ps now);
   [[nodiscard]] path path_to(const home& where, path all) const;
@@ -170,7 +177,7 @@ struct modelled_machine::impl {
 
   machine_spec spec;
   std::vector<core_state> cores;
-  std::vector<cache_state> caches;  // they stay where they are: cores point to their first ones
+  std::vector<cache_state> caches;  // they stay where they are: others point to them
   std::vector<tile_state> tiles;
   std::vector<memory_controller> memories;
   std::optional<mesh> network;

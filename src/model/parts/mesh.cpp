@@ -18,14 +18,21 @@ std::uint32_t mesh::hops(grid_position from, grid_position to) noexcept {
 }
 
 time_ps mesh::send(grid_position from, grid_position to, std::uint32_t bytes, time_ps now) {
+  return send(route_between(from, to), bytes, now);
+}
+
+mesh::route_index mesh::route_between(grid_position from, grid_position to) {
   SITU_ASSERT(1, from.x < spec_.columns && from.y < spec_.rows && to.x < spec_.columns && to.y < spec_.rows,
               "packets go between places on the mesh");
-  if (from == to) return now;
-  const std::size_t begins = std::size_t{from.y} * spec_.columns + from.x;
-  const std::size_t ends = std::size_t{to.y} * spec_.columns + to.x;
-  route& way = routes_[begins * spec_.columns * spec_.rows + ends];
-  if (way.links == 0) [[unlikely]]
-    find_links(from, to, way);
+  const route_index index =
+      (from.y * spec_.columns + from.x) * spec_.columns * spec_.rows + to.y * spec_.columns + to.x;
+  if (routes_[index].links == 0 && from != to) find_links(from, to, routes_[index]);
+  return index;
+}
+
+time_ps mesh::send(route_index over, std::uint32_t bytes, time_ps now) noexcept {
+  route& way = routes_[over];
+  if (way.links == 0) return now;
   const std::uint32_t count = flits(bytes);
   ++way.packets;
   way.flits += count;

@@ -41,6 +41,11 @@ class mesh {
   // nothing moves. pre: both lie on the mesh.
   time_ps send(grid_position from, grid_position to, std::uint32_t bytes, time_ps now);
 
+  // The same over a route: that between two places, from then on.
+  using route_index = std::uint32_t;
+  [[nodiscard]] route_index route_between(grid_position from, grid_position to);
+  time_ps send(route_index over, std::uint32_t bytes, time_ps now) noexcept;
+
   // Links between routers on the way.
   [[nodiscard]] static std::uint32_t hops(grid_position from, grid_position to) noexcept;
   // A head and its payload.
@@ -56,14 +61,15 @@ class mesh {
     busy_times times;
     time_ps stood = 0;  // how long packets kept it that could not go on
   };
-  // From a place to another: its links are route_links_[first_link] and those behind; none before the first packet.
+  // From a place to another: its links are route_links_[first_link] and those behind; none before somebody asks for it,
+  // and from a place to itself.
   struct route {
     std::uint32_t first_link = 0;
     std::uint32_t links = 0;
     std::uint64_t packets = 0;
     std::uint64_t flits = 0;
   };
-  [[gnu::noinline]] void find_links(grid_position from, grid_position to, route& of);
+  void find_links(grid_position from, grid_position to, route& of);
 
   mesh_spec spec_;
   rounded_up_division flit_bytes_;

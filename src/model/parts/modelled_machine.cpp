@@ -26,19 +26,25 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
   for (const tile_spec& tile : spec.tiles)
     tiles.push_back({.bus = tile_bus{tile}, .adapter = network_adapter{tile}, .at = {tile.x, tile.y}});
   for (const memory_spec& memory : spec.memories) memories.emplace_back(memory);
-  if (spec.mesh.columns > 0) network.emplace(spec.mesh);
+  if (spec.mesh.columns > 0) {
+    network.emplace(spec.mesh);
+    for (tile_state& tile : tiles)
+      for (const memory_spec& memory : spec.memories)
+        tile.routes.push_back({.there = network->route_between(tile.at, {memory.x, memory.y}),
+                               .back = network->route_between({memory.x, memory.y}, tile.at)});
+  }
   for (const core_spec& core : spec.cores) {
     for (const std::vector<std::uint32_t>* way : {&core.data_path, &core.fetch_path})
-      for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = (*way)[i + 1];
+      for (std::size_t i = 0; i + 1 < way->size(); ++i) caches[(*way)[i]].next = &caches[(*way)[i + 1]];
     core_state& state = cores.emplace_back();
     state.tile = core.tile;
-    state.data_path = core.data_path;
-    state.fetch_path = core.fetch_path;
-    if (!core.data_path.empty()) state.first_data = &caches[core.data_path.front()];
-    if (!core.fetch_path.empty()) state.first_fetch = &caches[core.fetch_path.front()];
-    for (const path each : {state.data_path, state.fetch_path})
-      for (const std::uint32_t cache : each)
-        state.has_registers |= spec.caches[cache].outstanding > 0 || caches[cache].prefetcher.exists();
+    for (const std::uint32_t cache : core.data_path) state.data_path.push_back(&caches[cache]);
+    for (const std::uint32_t cache : core.fetch_path) state.fetch_path.push_back(&caches[cache]);
+    if (!core.data_path.empty()) state.first_data = state.data_path.front();
+    if (!core.fetch_path.empty()) state.first_fetch = state.fetch_path.front();
+    for (const path each : {path{state.data_path}, path{state.fetch_path}})
+      for (const cache_state* cache : each)
+        state.has_registers |= spec.caches[cache->index].outstanding > 0 || cache->prefetcher.exists();
     state.itlb = tlb{core.itlb};
     state.dtlb = tlb{core.dtlb};
     if (core.window > 0)
@@ -49,13 +55,13 @@ modelled_machine::impl::impl(machine_spec from) : spec{std::move(from)} {
 }
 
 // A cache gets its first line: from now on it is asked for its lines, in the order of the tile's caches.
-void modelled_machine::impl::begin_to_use(std::uint32_t cache) {
-  caches[cache].is_used = true;
-  const auto add = [&](std::vector<std::uint32_t>& to) { to.insert(std::ranges::lower_bound(to, cache), cache); };
-  add(tiles[caches[cache].tile].used_caches);
-  if (spec.caches[cache].kind == machine::cache_kind::instruction) return;
-  for (const std::uint32_t core : spec.tiles[caches[cache].tile].cores)
-    if (std::ranges::find(cores[core].data_path, cache) == cores[core].data_path.end()) add(cores[core].peers);
+void modelled_machine::impl::begin_to_use(cache_state& cache) {
+  cache.is_used = true;
+  const auto add = [&](std::vector<cache_state*>& to) { to.insert(std::ranges::lower_bound(to, &cache), &cache); };
+  add(tiles[cache.tile].used_caches);
+  if (spec.caches[cache.index].kind == machine::cache_kind::instruction) return;
+  for (const std::uint32_t core : spec.tiles[cache.tile].cores)
+    if (std::ranges::find(cores[core].data_path, &cache) == cores[core].data_path.end()) add(cores[core].peers);
 }
 
 modelled_machine::impl::home modelled_machine::impl::find_home(std::uint64_t address, std::uint32_t tile) {

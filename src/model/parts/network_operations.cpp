@@ -33,13 +33,14 @@ time_ps modelled_machine::impl::remote_access(std::uint32_t tile, std::uint32_t 
   if (is_write) snoop_arriving(target, address, bytes);
   if (!network) return target.access(address, bytes, is_write, now);
   tile_state& own = tiles[tile];
-  const grid_position there{target.spec().x, target.spec().y};
+  const memory_routes routes = own.routes[memory];
+  const time_ps at_memory = target.spec().adapter_time;
   const auto what = is_write ? network_adapter::operation::store : network_adapter::operation::load;
   return own.adapter.carry_out(what, bytes, now, [&](time_ps begin) {
     const std::uint32_t payload = request_bytes + (is_write ? bytes : 0);
-    const time_ps asked = network->send(own.at, there, payload, begin + own.adapter.pass());
-    const time_ps served = target.access(address, bytes, is_write, asked + target.spec().adapter_time);
-    const time_ps back = network->send(there, own.at, is_write ? 0 : bytes, served + target.spec().adapter_time);
+    const time_ps asked = network->send(routes.there, payload, begin + own.adapter.pass());
+    const time_ps served = target.access(address, bytes, is_write, asked + at_memory);
+    const time_ps back = network->send(routes.back, is_write ? 0 : bytes, served + at_memory);
     return back + own.adapter.pass();
   });
 }

@@ -12,22 +12,22 @@ namespace situ::model {
 // What inner caches have dirty goes into the outermost one; they lose the lines if they are dropped.
 void modelled_machine::impl::gather_inner(std::uint32_t tile, std::uint32_t outermost, std::uint64_t begin,
                                           std::uint64_t last, bool drops, time_ps now) {
-  for (const std::uint32_t inner : tiles[tile].used_caches) {
-    if (inner == outermost || spec.caches[inner].kind == machine::cache_kind::instruction) continue;
-    set_associative_cache& tags = caches[inner].tags;
+  for (cache_state* inner : tiles[tile].used_caches) {
+    if (inner->index == outermost || spec.caches[inner->index].kind == machine::cache_kind::instruction) continue;
+    set_associative_cache& tags = inner->tags;
     tags.for_each(tags.line_of(begin), tags.line_of(last), [&](std::uint64_t line, line_state state) {
       const std::uint64_t address = tags.address_of(line);
       if (state.dirty) {
         if (home_of(address, tile).own) {
           write_to_memory(tile, address, tags.line_bytes(), now);
         } else {
-          fill(outermost, address, {.dirty = true, .writable = true}, now);
+          fill(caches[outermost], address, {.dirty = true, .writable = true}, now);
         }
         tags.set_state(line, {.dirty = false, .writable = state.writable});
       }
       if (!drops) return;
       tags.drop(line);
-      ++caches[inner].invalidations;
+      ++inner->invalidations;
     });
   }
 }

@@ -97,9 +97,8 @@ class set_associative_cache {
   victim fill(std::uint64_t line, line_state now) noexcept {
     SITU_ASSERT(2, !holds(line), "a line is filled only where it is not");
     std::uint64_t* const set = set_of(line);
-    const std::uint64_t last = set[ways_ - 1];
-    for (std::uint32_t i = ways_ - 1; i > 0; --i) set[i] = set[i - 1];
-    set[0] = line << 2 | bits(now);
+    std::uint64_t last = line << 2 | bits(now);
+    for (std::uint32_t i = 0; i < ways_; ++i) std::swap(last, set[i]);
     return last == free_entry ? victim{} : victim{last >> 2, state_of(last)};
   }
 
@@ -109,8 +108,8 @@ class set_associative_cache {
     for (std::uint32_t i = 0; i < ways_; ++i) {
       if (set[i] >> 2 != line) continue;
       const victim gone{line, state_of(set[i])};
-      for (; i + 1 < ways_; ++i) set[i] = set[i + 1];
-      set[ways_ - 1] = free_entry;
+      std::uint64_t behind = free_entry;
+      for (std::uint32_t j = ways_; j-- > i;) std::swap(behind, set[j]);
       return gone;
     }
     return {};
@@ -157,9 +156,8 @@ class set_associative_cache {
   bool find_behind(std::uint64_t* set, std::uint64_t line) noexcept {
     for (std::uint32_t i = 1; i < ways_; ++i) {
       if (set[i] >> 2 != line) continue;
-      const std::uint64_t entry = set[i];
-      for (; i > 0; --i) set[i] = set[i - 1];
-      set[0] = entry;
+      std::uint64_t entry = set[i];
+      for (std::uint32_t j = 0; j <= i; ++j) std::swap(entry, set[j]);
       return true;
     }
     return false;

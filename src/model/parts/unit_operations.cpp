@@ -39,7 +39,7 @@ time_ps modelled_machine::tile_access(std::uint32_t tile, std::uint64_t address,
   } else {
     ++cache.misses;
     done = m.remote_access(tile, where.memory, cache.tags.address_of(line), cache.tags.line_bytes(), false, done);
-    m.fill(outermost, address, {.dirty = false, .writable = true}, done);
+    m.fill(cache, address, {.dirty = false, .writable = true}, done);
   }
   cache.meter.add(now, cache.hit_time, done - now - cache.hit_time);
   if (write) cache.tags.set_state(line, {.dirty = true, .writable = true});
