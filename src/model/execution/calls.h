@@ -36,7 +36,7 @@ struct graph_work {
   // what the message is carried with, which waits for the writing back (situ_model_dispatch_graph); set by `over`
   std::byte* room = nullptr;
   std::uint64_t words[2]{};
-  // what became of it: 0, or a number of situ::errc, and its text
+  // what became of it: 0, or a number of situ::errc and 1, and its text
   std::uint32_t error_code = 0;
   char error_text[256]{};
   // Called when all of it has happened, by a device: no core's instructions, with thread-local variables of its own.

@@ -54,7 +54,7 @@ tagged_types types_of_program() {
 
 void note_failure(graph_work& work, const std::exception& failure) {
   const auto* const known = dynamic_cast<const error*>(&failure);
-  work.error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
+  work.error_code = 1 + static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
   const std::string_view text = known != nullptr ? std::string_view{known->message()} : failure.what();
   const std::size_t length = std::min(text.size(), sizeof work.error_text - 1);
   std::memcpy(work.error_text, text.data(), length);

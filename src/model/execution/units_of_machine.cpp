@@ -32,7 +32,7 @@ void end_work(model::graph_work& work) {
   auto& done = *static_cast<device_work*>(work.context);
   const graph_devices::when_over over = std::exchange(done.over, nullptr);
   if (work.error_code != 0) {
-    const error failure{static_cast<errc>(work.error_code), std::string{work.error_text}};
+    const error failure{static_cast<errc>(work.error_code - 1), std::string{work.error_text}};
     return over(&failure);
   }
   for (std::size_t i = 0; i < work.roots.size(); ++i) done.measured->roots[i] = work.root_units[i];
@@ -89,7 +89,7 @@ graph_units make_units_of_machine(bool staged) {
 template <class Over>
 void call_over(const model::graph_work& work, Over over) {
   if (work.error_code == 0) return over(nullptr);
-  const error failure{static_cast<errc>(work.error_code), std::string{work.error_text}};
+  const error failure{static_cast<errc>(work.error_code - 1), std::string{work.error_text}};
   over(&failure);
 }
 
