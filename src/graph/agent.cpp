@@ -112,7 +112,6 @@ offload_agent::~offload_agent() {
 }
 
 void offload_agent::run() {
-  if (units_.devices) units_.devices->enter_agent();
   offload_queue& queue = *queue_.local();
   std::uint32_t looks = 0;
   while (true) {
@@ -165,31 +164,24 @@ void offload_agent::serve(std::size_t i, offload_state state) {
 bool offload_agent::begin_on_device(std::size_t i, offload_state state) {
   offload_entry& entry = queue_.local()->entries[i];
   const offload_step asked = step_of(state);
-  if (asked == offload_step::abandoned || (asked == offload_step::measure && !units_.devices->measures())) return false;
+  if (asked != offload_step::copy) return false;
   { const reading_guard guard{control_, place_, &place_slot::read_by_agent, place_, entry.asked.failure_epoch}; }
   const std::span<const graph_root> roots{roots_[i].data(), entry.asked.root_count};
-  const offload_step next = asked == offload_step::measure ? offload_step::measured : offload_step::done;
-  auto over = [this, i, state, next](const std::exception* failure) {
-    if (failure != nullptr) fail(queue_.local()->entries[i], *failure);
-    conclude(i, state, failure != nullptr ? failure_of(step_of(state)) : next);
-  };
   begun_[i].store(state);
-  if (asked == offload_step::copy) {
-    units_.devices->begin_copy(i, roots, place_, entry.asked.reader, entry.found.graph,
-                               {.bytes = reinterpret_cast<std::byte*>(entry.room.destination),
-                                .finalizers = reinterpret_cast<std::uint64_t*>(entry.room.finalizers)},
-                               std::move(over));
-    return true;
-  }
-  units_.devices->begin_measure(i, roots, place_, entry.found.graph, std::move(over));
+  units_.devices->begin_copy(i, roots, place_, entry.asked.reader, entry.found.graph,
+                             {.bytes = reinterpret_cast<std::byte*>(entry.room.destination),
+                              .finalizers = reinterpret_cast<std::uint64_t*>(entry.room.finalizers)},
+                             [this, i, state](const std::exception* failure) {
+                               if (failure != nullptr) fail(queue_.local()->entries[i], *failure);
+                               conclude(i, state, failure != nullptr ? offload_step::failed : offload_step::done);
+                             });
   return true;
 }
 
 // The next step, unless the entry was given up.
 void offload_agent::conclude(std::size_t i, offload_state state, offload_step outcome) {
   offload_entry& entry = queue_.local()->entries[i];
-  const bool is_for_caller = step_of(state) == offload_step::measure && !measures_by_itself();
-  const std::uint32_t waiting = is_for_caller ? place_ : entry.asked.reader;
+  const std::uint32_t waiting = step_of(state) == offload_step::measure ? place_ : entry.asked.reader;
   if (outcome != offload_step::measured) units_.measurer->forget(i);
   write_back(&entry.found.graph, sizeof entry.found.graph);
   if (step_of(state) != offload_step::abandoned && advance(entry, state, outcome)) {
@@ -294,12 +286,6 @@ void offload_agent::await_freed() noexcept {
     named.fetch_or(offload_queue::is_awaited);
 }
 
-bool offload_agent::measures_at_once() noexcept {
-  if (!measures_by_itself() || line_first_ != nullptr) return false;
-  if (free_ == 0) take_up_freed();
-  return free_ != 0;
-}
-
 // Only this place's thread takes entries.
 bool offload_agent::reserve_entry(offload_lease& made) noexcept {
   if (free_ == 0) take_up_freed();
@@ -376,7 +362,7 @@ offload_lease offload_agent::begin(std::span<const graph_root> roots, std::uint3
 
 offload_lease offload_agent::measure(std::span<const graph_root> roots, std::uint32_t reader) {
   offload_lease made = begin(roots, reader);
-  if (!measures_by_itself()) wait_until_measured(made);
+  wait_until_measured(made);
   return made;
 }
 
@@ -420,10 +406,6 @@ offload_lease::~offload_lease() {
       agent_->free_ |= 1U << entry_->asked.index;
       return;
     }
-    if (step == offload_step::measure) {  // by a device: the graph is read
-      give_way();
-      continue;
-    }
     const bool is_left_behind =
         step == offload_step::measured || step == offload_step::unmeasured ||
         has_ended(current->job->slot(entry_->asked.reader).state.load(std::memory_order_acquire));
@@ -449,7 +431,7 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
     throw_error(errc::bad_message,
                 fmt::format("a call from place {} names a request of its offload agent at {:#x}, where there is none",
                             source, address));
-  if (!claim(*entry)) {
+  if (!advance(*entry, state_of(use_, offload_step::measured), offload_step::claimed)) {
     if (current->job->failure_epoch.load(std::memory_order_acquire) != 0)
       throw_place_lost(*current->job, current->place);
     throw_error(errc::bad_message,
@@ -460,27 +442,6 @@ offload_claim::offload_claim(std::uint64_t address, std::uint64_t use, std::uint
   invalidate(&entry->asked, sizeof entry->asked);
   invalidate(&entry->found.graph, sizeof entry->found.graph);
   SITU_POINT(entry_claimed);
-}
-
-// Where a device measures, the call may be here before its graph's size is.
-bool offload_claim::claim(offload_entry& entry) {
-  const offload_state under_way = state_of(use_, offload_step::measure);
-  const offload_state measured = state_of(use_, offload_step::measured);
-  change_gate gate{*current->job, current->place, &entry};
-  gate.close();
-  offload_state found = measured;
-  if (entry.state.try_exchange(found, state_of(use_, offload_step::claimed))) return true;
-  if (found != under_way) return false;
-  current->scheduler->wait_until([&] { return gate.is_open() && (found = entry.state.look()) != under_way; },
-                                 {.place = source_, .note = {.kind = wait_kind::graph, .peer = source_}});
-  if (found == measured) return advance(entry, measured, offload_step::claimed);
-  if (found != state_of(use_, offload_step::unmeasured)) return false;
-  try {
-    throw_failure(entry);
-  } catch (...) {
-    if (free_entry(entry, state_of(use_, offload_step::unmeasured))) tell_of_free_entry(*current->job, source_, entry);
-    throw;
-  }
 }
 
 offload_claim::~offload_claim() {

@@ -1,12 +1,15 @@
 // The offload agent of a memory: a worker beside it that has graphs measured and copied to other places' segments, by
 // its two units (graph_units.h), while the caller and the receiver go on.
 //
+// Where a unit of the machine measures, no graph goes through an agent: that unit sends the call itself
+// (graph_units.h: units_that_dispatch).
+//
 // Its requests lie in a segment of that memory, where the receiver finds them: a FIFO of 16. Who waits for a free entry
 // waits as a task. Which memory is a place's: queue_place().
 //
 //   free -> measure                   by the caller
 //   measure -> measured, unmeasured   by the agent
-//   unmeasured -> free                by who waits for it: the caller, or the receiver where a device measures
+//   unmeasured -> free                by the caller
 //   measured -> claimed -> copy       by the receiver
 //   copy -> done, failed              by the agent
 //   done, failed -> free              by the receiver
@@ -140,8 +143,8 @@ class offload_lease {
 // The receiver's hold of an entry, from reading its name to the end of the copy.
 class offload_claim {
  public:
-  // Of the entry at this address of place `source`, once it is measured. Throws bad_message where there can be none,
-  // place_lost_error where its caller gave it up, and what the measuring threw.
+  // Of the entry at this address of place `source`. Throws bad_message where there can be none, place_lost_error where
+  // its caller gave it up.
   offload_claim(std::uint64_t address, std::uint64_t use, std::uint32_t source);
   offload_claim(const offload_claim&) = delete;
   offload_claim& operator=(const offload_claim&) = delete;
@@ -151,8 +154,6 @@ class offload_claim {
   void copy_to(arena& destination);
 
  private:
-  [[nodiscard]] bool claim(offload_entry& entry);
-
   offload_entry* entry_ = nullptr;
   std::uint64_t use_;
   std::uint32_t source_;
@@ -167,14 +168,11 @@ class offload_agent {
   offload_agent& operator=(const offload_agent&) = delete;
 
   // Has these graphs measured, for place `reader`; waits for a free entry and for the result, as a task. Throws what
-  // the measuring threw. Where a device measures, nobody waits for the result here: the receiver does, and is told.
+  // the measuring threw.
   [[nodiscard]] offload_lease measure(std::span<const graph_root> roots, std::uint32_t reader);
   // Whether copies go through a buffer beside the originals and then as one block ($SITU_OFFLOAD_STAGED=1), as between
   // memories that the agent cannot write word by word.
   [[nodiscard]] bool is_staged() const noexcept { return staged_; }
-  // Whether measure() would not wait.
-  [[nodiscard]] bool measures_at_once() noexcept;
-  [[nodiscard]] bool measures_by_itself() const noexcept { return units_.devices && units_.devices->measures(); }
 
  private:
   class line_place;

@@ -3,8 +3,9 @@
 //
 // By software both are the agent's own thread (make_software_units). A machine that has such devices puts them in their
 // place by set_graph_units, before the first offload of the process. Units belong to one agent and are called by its
-// thread alone; requests lie in slots, of which there are as many as entries in the agent's queue. Devices work on by
-// themselves (graph_devices): the agent's thread then only passes on what is asked for.
+// thread alone; requests lie in slots, of which there are as many as entries in the agent's queue. Devices that copy
+// work on by themselves (graph_devices): the agent's thread then only passes on what is asked for. Where a device
+// measures as well, it sends the call itself, and there are no agents (units_that_dispatch).
 #pragma once
 
 #include <situ/graph/clone.h>
@@ -64,14 +65,6 @@ class graph_devices {
   // What an operation ends with, called once, by a thread of the device's: null, or what it failed of.
   using when_over = std::function<void(const std::exception* failure)>;
   virtual ~graph_devices() = default;
-  // Called first in the agent's thread.
-  virtual void enter_agent() {}
-  // Whether one of them measures; else the measurer does. Then the caller does not wait for it, as in NEMESYS: the
-  // receiver does, before it makes room.
-  [[nodiscard]] virtual bool measures() const noexcept = 0;
-  // As graph_measurer::measure; `found` and `roots` stay. pre: measures().
-  virtual void begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
-                             measured_graph& found, when_over over) = 0;
   // As graph_copier::copy, to place `reader`. Drops what its caches hold of the destination before. Sets where the
   // roots lie, which measuring need not know.
   virtual void begin_copy(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place,
@@ -85,13 +78,42 @@ struct graph_units {
   std::unique_ptr<graph_devices> devices = nullptr;  // where there are some
 };
 
+// A graph whose call a unit sends once it has walked the graph and written it back, with what it has found (section
+// 4.4.2 of the paper). `over` is called by the unit before that, and sets `words`; failure: null, or what it failed of.
+struct unit_walk {
+  std::uint32_t place = 0;  // whose graph it is
+  std::span<const graph_root> roots;
+  std::byte* room = nullptr;  // in the message, for `words`
+  void (*over)(unit_walk& walk, const measured_graph& found, const std::exception* failure,
+               std::uint64_t (&words)[2]) = nullptr;
+};
+// A graph that a unit copies for the calling place, `reader`. Must stay until `over` has been called.
+struct unit_copy {
+  std::uint32_t place = 0;  // whose graph it is
+  std::uint32_t reader = 0;
+  std::span<const graph_root> roots;
+  measured_graph* measured = nullptr;  // copying sets where the roots lie
+  copy_destination to;
+  void (*over)(unit_copy& copy, const std::exception* failure) = nullptr;
+};
+struct units_that_dispatch {
+  // The next message of the calling place, in which `room` is, goes when the walk is over: nothing of that place waits.
+  // room null: there is no message, and the walk begins at once.
+  void (*dispatch)(unit_walk& walk);
+  // Where no message has been sent since: takes that back, and nothing is called. Else false.
+  bool (*recall)(unit_walk& walk);
+  // As graph_devices::begin_copy.
+  void (*copy)(unit_copy& copy);
+};
+
 // Both on the calling thread. staged: a copy is made in a buffer first, and goes from there as one block.
 [[nodiscard]] graph_units make_software_units(bool staged);
 // What the agents of this process get from now on, instead of the software's; null: that. Not thread-safe.
 using graph_units_maker = graph_units (*)(bool staged);
 struct graph_units_of_machine {
   graph_units_maker make = nullptr;
-  bool drop_destination = false;  // the receiver need not, before it asks for the copy
+  const units_that_dispatch* dispatching = nullptr;  // null: agents measure, and offloads go through them
+  bool drop_destination = false;                     // the receiver need not, before it asks for the copy
   // Called by the receiver after each copy, of so many objects and bytes; null: nothing.
   void (*after_copy)(std::uint64_t objects, std::uint64_t bytes) = nullptr;
 };

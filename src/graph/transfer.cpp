@@ -14,9 +14,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -136,6 +140,101 @@ struct lent_graph final : held_by_call {
       : arguments{std::move(held)}, entry{std::move(lease)} {}
 };
 
+// Of a call that a unit sends (units_that_dispatch): how | two words by the unit | roots | taken_flag, where there is
+// one.
+//   first word:   | finalizers:32 | failure epoch:16 | log2 of the alignment:8 | how:8 |
+//   second word:  | 0:1 | objects:31 | units of the copy:32 |, or where the walk failed, | 1:1 | walk_under_way at the
+//   sender:63 |
+static_assert(job::max_places < 1 << 16);  // as many ends there can be
+constexpr std::uint64_t sent_by_unit = 16, result_sent_by_unit = 17;
+constexpr std::uint64_t walk_has_failed = std::uint64_t{1} << 63;
+
+}  // namespace
+
+// A graph of a call by units, from the call's message to its end. A unit reads it until the walk is over.
+struct walk_under_way final : unit_walk {
+  std::array<graph_root, most_roots> store;
+  std::uint32_t failure_epoch = 0;
+  bool is_result = false;
+  std::atomic<bool> is_over{true};  // or has not begun
+  std::uint32_t error_code = 0;
+  char error_text[256];
+
+  walk_under_way() noexcept {}  // NOLINT(modernize-use-equals-default): `store` is not cleared
+  walk_under_way(const walk_under_way&) = delete;
+  walk_under_way& operator=(const walk_under_way&) = delete;
+  ~walk_under_way() {
+    if (is_over.load(std::memory_order_acquire)) return;
+    if (graph_units_in_use().dispatching->recall(*this)) end();
+    while (!is_over.load(std::memory_order_acquire)) give_way();  // a unit: this ends soon
+  }
+
+  // In a message to be sent next; room null: at once.
+  void begin(std::span<const graph_root> graphs, std::byte* in_message) {
+    std::copy(graphs.begin(), graphs.end(), store.begin());
+    place = current->place;
+    roots = {store.data(), graphs.size()};
+    room = in_message;
+    failure_epoch = current->told_of;
+    over = [](unit_walk& walk, const measured_graph& found, const std::exception* failure, std::uint64_t(&words)[2]) {
+      auto& self = static_cast<walk_under_way&>(walk);
+      self.find_words(found, failure, words);
+      self.end();
+    };
+    is_over.store(false, std::memory_order_relaxed);
+    // Who is told of a loss, and may free the graph, waits for that first (liveness.cpp).
+    control_ = current->job;
+    control_->slot(place).read_by_agent.fetch_add(1);
+    graph_units_in_use().dispatching->dispatch(*this);
+  }
+  // What a walk without a message has found. pre: it is over.
+  [[nodiscard]] const std::uint64_t* words() const noexcept { return words_; }
+
+ private:
+  void find_words(const measured_graph& found, const std::exception* failure, std::uint64_t (&words)[2]) noexcept {
+    words[0] = found.finalizer_words << 32 | std::uint64_t{failure_epoch} << 16 |
+               static_cast<std::uint64_t>(std::countr_zero(std::max(found.alignment, 1U))) << 8 |
+               (is_result ? result_sent_by_unit : sent_by_unit);
+    words[1] = found.objects << 32 | found.copy_bytes / 8;
+    if (failure == nullptr && found.copy_bytes / 8 >> 32 == 0 && found.objects >> 31 == 0) {
+      std::copy(std::begin(words), std::end(words), words_);
+      return;
+    }
+    const auto* const known = dynamic_cast<const error*>(failure);
+    error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
+    const std::string_view text = known != nullptr     ? std::string_view{known->message()}
+                                  : failure != nullptr ? std::string_view{failure->what()}
+                                                       : "a graph of 32 GiB or more is offloaded";
+    const std::size_t length = std::min(text.size(), sizeof error_text - 1);
+    std::memcpy(error_text, text.data(), length);
+    error_text[length] = '\0';
+    words[1] = walk_has_failed | reinterpret_cast<std::uintptr_t>(this);
+    std::copy(std::begin(words), std::end(words), words_);
+  }
+  void end() noexcept {
+    control_->slot(place).read_by_agent.fetch_sub(1);
+    is_over.store(true, std::memory_order_release);
+  }
+  job_control* control_ = nullptr;  // a unit has no `current`
+  std::uint64_t words_[2];
+};
+
+namespace {
+
+// What a call holds of a graph that a unit walks.
+struct walked_graph final : held_by_call {
+  std::unique_ptr<held_by_call> arguments;
+  walk_under_way walk;  // ends before what it reads
+  explicit walked_graph(std::unique_ptr<held_by_call> held) noexcept : arguments{std::move(held)} {}
+};
+
+// At the sender of a graph whose walk has failed: the error, its code first.
+std::string failure_of_walk(std::uint32_t epoch, std::uint64_t address) {
+  if (epoch != current->job->failure_epoch.load()) throw_place_lost(*current->job, current->place);
+  const auto& walk = *reinterpret_cast<const walk_under_way*>(address);
+  return std::string{static_cast<char>(walk.error_code)} + walk.error_text;
+}
+
 // Up to here, a graph goes with its call: for the receiver to look for it would take longer than to send it twice.
 constexpr std::uint64_t most_sent_unasked = 512;
 // where one graph is larger than that, the next from such a root mostly is
@@ -183,7 +282,7 @@ offload_agent& agent_here() {
   return *state.agent;
 }
 
-bool offload_begins_at_once() { return agent_here().measures_at_once(); }
+bool offload_begins_at_once() { return graph_units_in_use().dispatching != nullptr; }
 
 void report_copy(const arena& copy, transfer how, std::uint32_t from, std::uint64_t begin_ns) noexcept {
   if (current->observed)
@@ -200,10 +299,15 @@ struct graph_sender::implementation {
   std::span<const graph_root> roots;
   std::optional<borrowed_plan>
       borrowed;         // message, until it is written. No other transfer may hold one: they wait, and plans are large
-  flag_lease flag;      // pull
+  flag_lease flag;      // pull, and a result by a unit
   offload_lease lease;  // offload, until lend()
   std::uint64_t entry_words[2]{};  // likewise: address and use
-  bool may_fetch = false;          // pull: what cannot be read there may be asked for
+  std::uint32_t reader = 0;        // where a unit sends the call
+  bool is_by_unit = false;
+  bool is_result = false;
+  walk_under_way* walk = nullptr;  // held by the call, or here
+  std::unique_ptr<walk_under_way> own_walk;
+  bool may_fetch = false;  // pull: what cannot be read there may be asked for
 
   [[nodiscard]] graph_plan& plan() {
     if (!borrowed) borrowed.emplace();
@@ -258,10 +362,16 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   } else {
     self.how = how == transfer::automatic ? self.choose(is_result) : how;
   }
+  if (self.how == transfer::offload && graph_units_in_use().dispatching != nullptr) {
+    self.is_by_unit = true;
+    self.is_result = is_result;
+    self.reader = to.to.index();
+    if (is_result) self.flag.make(self.reader);
+    return;
+  }
   if (self.how == transfer::offload) {
     self.lease = agent_here().measure(roots, to.to.index());
-    const bool is_known = !agent_here().measures_by_itself();
-    if (is_known && self.lease.entry()->found.graph.has_values) {  // in objects of a derived class
+    if (self.lease.entry()->found.graph.has_values) {  // in objects of a derived class
       const offload_lease over = std::move(self.lease);
       self.how = transfer::message;
     }
@@ -286,11 +396,48 @@ std::size_t graph_sender::size() const noexcept {
   switch (self_->how) {
     case transfer::message: return (words + 1) * 8 + message_bytes(self_->plan(), self_->roots.size());
     case transfer::pull: return (words + 2 + self_->roots.size()) * 8;
-    default: return (words + 2) * 8;
+    default: break;
   }
+  if (self_->is_by_unit) return (words + 1 + self_->roots.size() + (self_->is_result ? 1 : 0)) * 8;
+  return (words + 2) * 8;
+}
+
+namespace {
+// Whether it lies in a message, which goes next from here; else in a buffer.
+[[nodiscard]] bool is_in_channel_to(std::uint32_t place, const std::byte* at) noexcept {
+  const auto lies_in = [at](const channel* of) {
+    return reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(of) < sizeof(channel);
+  };
+  return lies_in(current->endpoint->requests_to(place).to) || lies_in(current->endpoint->replies_to(place).to);
+}
+}  // namespace
+
+// The unit walks the graph once the message has been handed over to it.
+void graph_sender::write_for_unit(wire_writer& writer) const {
+  implementation& self = *self_;
+  if (self.walk == nullptr) {
+    self.own_walk = std::make_unique<walk_under_way>();
+    self.walk = self.own_walk.get();
+  }
+  std::byte* const room = writer.skip(2 * sizeof(std::uint64_t));
+  for (const graph_root& root : self.roots) {
+    const auto word = reinterpret_cast<std::uintptr_t>(root.object);
+    writer.write(&word, sizeof word);
+  }
+  if (self.is_result) {
+    const auto word = reinterpret_cast<std::uintptr_t>(self.flag.get());
+    writer.write(&word, sizeof word);
+  }
+  self.walk->is_result = self.is_result;
+  if (is_in_channel_to(self.reader, room)) return self.walk->begin(self.roots, room);
+  // a large call: it goes when its buffer has been filled, and with it what the unit has found
+  self.walk->begin(self.roots, nullptr);
+  while (!self.walk->is_over.load(std::memory_order_acquire)) give_way();
+  std::memcpy(room, self.walk->words(), 2 * sizeof(std::uint64_t));
 }
 
 void graph_sender::write(wire_writer& writer) const {
+  if (self_->is_by_unit) return write_for_unit(writer);
   const auto put_word = [&](std::uint64_t word) { writer.write(&word, sizeof word); };
   put_word(static_cast<std::uint64_t>(self_->how));
   if (self_->how == transfer::message) {
@@ -311,13 +458,17 @@ void graph_sender::write(wire_writer& writer) const {
 
 std::unique_ptr<held_by_call> graph_sender::lend(std::unique_ptr<held_by_call> arguments) {
   if (self_->how != transfer::offload) return arguments;
+  if (self_->is_by_unit) {
+    auto lent = std::make_unique<walked_graph>(std::move(arguments));
+    self_->walk = &lent->walk;
+    return lent;
+  }
   return std::make_unique<lent_graph>(std::move(arguments), std::move(self_->lease));
 }
 
 void graph_sender::wait_until_taken() {
   // A wait that begins when the receiver is lost already, and this task knows of it, must end, too.
-  if (self_->how == transfer::pull) {
-    taken_flag* const flag = self_->flag.get();
+  if (taken_flag* const flag = self_->flag.get(); flag != nullptr) {
     change_gate gate{*current->job, current->place, flag};
     current->scheduler->wait_until(
         [&] { return gate.is_open() && flag->look() != need::wanted; },
@@ -343,7 +494,7 @@ graph_receiver::graph_receiver(graph_receiver&& other) noexcept
 graph_receiver::~graph_receiver() {
   if (is_complete_) return;
   try {
-    if (how_ == transfer::pull) {
+    if (how_ == transfer::pull || graph_units_in_use().dispatching != nullptr) {
       const flag_to_set tell_sender{words_[0], source_};
     } else {
       const offload_claim release{words_[0], words_[1], source_};
@@ -379,6 +530,11 @@ bool graph_receiver::read(wire_reader& reader, std::uint32_t source, std::span<g
     how_ = transfer::offload;
     words_[0] = take_word();
     words_[1] = take_word();
+  } else if ((how & 0xff) == sent_by_unit || (how & 0xff) == result_sent_by_unit) {
+    how_ = transfer::offload;
+    words_[1] = how;
+    for (std::size_t i = 0; i < roots.size() + 1; ++i) words_[i + 2] = take_word();
+    words_[0] = (how & 0xff) == result_sent_by_unit ? take_word() : 0;
   } else {
     throw_error(errc::bad_message,
                 fmt::format("a call from place {} brings a graph by transfer {}, which there is not", source, how));
@@ -391,6 +547,8 @@ void graph_receiver::complete(std::span<graph_root> roots) {
   const std::uint64_t begin_ns = current->observed ? observed_span::begin(*current) : 0;
   if (how_ == transfer::pull) {
     pull(roots);
+  } else if (graph_units_in_use().dispatching != nullptr) {
+    have_copied(roots);
   } else {
     fetch_from_agent(roots);
   }
@@ -415,6 +573,75 @@ void graph_receiver::pull(std::span<graph_root> roots) {
   const std::vector<std::byte> bytes =
       situ::at(place{source_}, &flatten, epoch, std::vector<std::uint64_t>(words_ + 2, words_ + 2 + roots.size()));
   memory_ = read_message(bytes, roots);
+}
+
+// The sizes came with the call.
+void graph_receiver::have_copied(std::span<graph_root> roots) {
+  const flag_to_set tell_sender{words_[0], source_};
+  const std::uint64_t word = words_[1];
+  const auto epoch = static_cast<std::uint32_t>(word >> 16 & 0xffff);
+  if ((words_[2] & walk_has_failed) != 0) {
+    const std::string failure = situ::at(place{source_}, &failure_of_walk, epoch, words_[2] & ~walk_has_failed);
+    throw_error(static_cast<errc>(failure.at(0)), failure.substr(1));
+  }
+  measured_graph graph{.copy_bytes = (words_[2] & 0xffff'ffff) * 8,
+                       .objects = words_[2] >> 32,
+                       .finalizer_words = word >> 32,
+                       .alignment = std::uint32_t{1} << (word >> 8 & 0xff)};
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = reinterpret_cast<const void*>(words_[i + 3]);
+  arena_reference made = make_arena(graph.copy_bytes, graph.alignment, graph.objects, graph.finalizer_words);
+  front_of(reinterpret_cast<std::byte*>(made.get()), graph.copy_bytes).prepare(graph.copy_bytes);
+  struct copy_under_way : unit_copy {
+    place_slot* reader_slot;
+    place_slot* source_slot;
+    std::atomic<bool> is_over{false};
+    std::uint32_t error_code = 0;
+    char error_text[256];
+    copy_under_way() noexcept {}  // NOLINT(modernize-use-equals-default): `error_text` is not cleared
+  } copy;
+  copy.place = source_;
+  copy.reader = current->place;
+  copy.roots = roots;
+  copy.measured = &graph;
+  copy.to = {.bytes = reinterpret_cast<std::byte*>(made.get()), .finalizers = made.get()->finalizers};
+  copy.reader_slot = &current->job->slot(current->place);
+  copy.source_slot = &current->job->slot(source_);
+  copy.over = [](unit_copy& over, const std::exception* failure) {
+    auto& self = static_cast<copy_under_way&>(over);
+    if (failure != nullptr) {
+      const auto* const known = dynamic_cast<const error*>(failure);
+      self.error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
+      const std::string_view text =
+          known != nullptr ? std::string_view{known->message()} : std::string_view{failure->what()};
+      self.error_text[text.copy(self.error_text, sizeof self.error_text - 1)] = '\0';
+    } else {
+      self.error_text[0] = '\0';
+    }
+    self.source_slot->read_by_agent.fetch_sub(1);
+    place_slot& reader = *self.reader_slot;
+    self.is_over.store(true, std::memory_order_release);
+    wake_after_change(reader);
+  };
+  const graph_units_of_machine& units = graph_units_in_use();
+  {
+    const reading_guard guard{*current->job, current->place, &place_slot::read_by_place, source_, epoch};
+    copy.source_slot->read_by_agent.fetch_add(1);
+    units.dispatching->copy(copy);
+  }
+  const auto is_over = [&copy] { return copy.is_over.load(std::memory_order_acquire); };
+  try {
+    // A unit ends what it has begun, whoever is lost meanwhile.
+    current->scheduler->wait_until(is_over,
+                                   {.outlives_losses = true, .note = {.kind = wait_kind::graph, .peer = source_}});
+  } catch (...) {
+    while (!is_over()) give_way();
+    throw;
+  }
+  if (copy.error_text[0] != '\0') throw_error(static_cast<errc>(copy.error_code), copy.error_text);
+  if (units.after_copy != nullptr) units.after_copy(graph.objects, graph.copy_bytes);
+  invalidate(made.get(), sizeof(arena));  // read meanwhile, and its line is the first object's, too
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i].object = object_at(*made.get(), graph.roots[i]);
+  memory_ = std::move(made);
 }
 
 void graph_receiver::fetch_from_agent(std::span<graph_root> roots) {

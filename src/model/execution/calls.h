@@ -33,10 +33,30 @@ struct graph_work {
   std::uint64_t destination_bytes = 0;              // with it
   std::uint64_t* destination_finalizers = nullptr;  // or null
   std::uint32_t root_units[most_roots]{};           // of 8 bytes, from the head's beginning; 0 for a null root
-  // what became of it: 0, or a number of situ::errc, and its text
+  // what the message is carried with, which waits for the writing back (situ_model_dispatch_graph); set by `over`
+  std::byte* room = nullptr;
+  std::uint64_t words[2]{};
+  // what became of it: 0, or a number of situ::errc and 1, and its text
   std::uint32_t error_code = 0;
   char error_text[256]{};
   // Called when all of it has happened, by a device: no core's instructions, with thread-local variables of its own.
+  void (*over)(graph_work& work) = nullptr;
+  void* context = nullptr;
+};
+
+// The same, asked for by a core: the executor makes a graph_work of it, for `over` alone.
+struct graph_request {
+  std::uint32_t place = 0;
+  std::uint32_t reader = 0;
+  const detail::graph_root* roots = nullptr;
+  std::size_t root_count = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t finalizers = 0;
+  std::byte* destination = nullptr;
+  std::uint64_t head_bytes = 0;
+  std::uint64_t destination_bytes = 0;
+  std::uint64_t* destination_finalizers = nullptr;
+  std::byte* room = nullptr;
   void (*over)(graph_work& work) = nullptr;
   void* context = nullptr;
 };
@@ -72,15 +92,18 @@ void situ_model_flush_all() noexcept;
 void situ_model_region_begin(const char* name) noexcept;
 void situ_model_region_end(const char* name) noexcept;
 
-// The calling thread is a device's from here on: no core's, and takes no time.
-void situ_model_become_device() noexcept;
 // Whether graphs of offloads are written back, or copied, by units of the machine.
 [[nodiscard]] bool situ_model_writes_graphs_back() noexcept;
 [[nodiscard]] bool situ_model_copies_graphs() noexcept;
 [[nodiscard]] bool situ_model_makes_dummy_allocations() noexcept;
 // Begin now, and call `over` later. pre: the machine has such a unit.
-void situ_model_write_graph_back(situ::model::graph_work* work) noexcept;
 void situ_model_copy_graph(situ::model::graph_work* work) noexcept;
+void situ_model_copy_graph_of(const situ::model::graph_request* request) noexcept;
+// Writes the graph back, and then carries the next message of the calling thread, with `words` at `room`; at once where
+// there is no room. `over` is called before that is carried.
+void situ_model_dispatch_graph(const situ::model::graph_request* request) noexcept;
+// Takes that back, by its context, where the message has not been sent; whether it has not.
+[[nodiscard]] bool situ_model_recall_graph(const void* context) noexcept;
 
 // For a debugger: each thread that has not ended with its place, core, time, what it waits for and its stack, to
 // standard error.

@@ -184,8 +184,6 @@ class engine {
   thread& start_thread(void* (*body)(void*), void* argument, std::size_t stack_bytes);
   // A thread on a core of a device's own. It runs from the running core's time on, for ever.
   thread& start_device(void* (*body)(void*), void* argument);
-  // The calling thread is a device's from here on.
-  void become_device();
   // The running thread ends.
   [[noreturn]] void end_thread(void* result);
   void* join(thread& ended);

@@ -117,17 +117,6 @@ thread& engine::start_device(void* (*body)(void*), void* argument) {
   return *made;
 }
 
-void engine::become_device() {
-  if (running == &nobody) return;
-  take_turn();
-  core* made = nullptr;
-  {
-    const outside_time scope;
-    made = &add_device_core();
-  }
-  move_to(*made);
-}
-
 void engine::end_thread(void* result) {
   take_turn();
   thread& me = *self_;

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <utility>
 
 #include "model/execution/calls.h"
+#include "model/execution/carried_header.h"
 #include "model/execution/engine.h"
+#include "model/execution/graph_devices.h"
 #include "model/execution/host_calls.h"
 #include "model/parts/modelled_machine.h"
 
@@ -51,15 +54,32 @@ void of_the_caches(void* code, Operation operation) {
 
 std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
-void arrive(std::atomic<std::uint64_t>& header, std::uint64_t value, std::atomic<std::uint32_t>& sleeping,
-            time_ps when) {
+void arrive(const carried_header& what, time_ps when) {
   memory_port& machine = the_engine->machine();
-  machine.see_memory(address_of(&header), sizeof header, true);
-  header.store(value, std::memory_order_release);
-  if (sleeping.exchange(0) != 0) the_engine->wake_at(&sleeping, 1, when + arrive_cycles * nobody.period_ps);
+  if (what.room != nullptr) {
+    machine.see_memory(address_of(what.room), sizeof what.words, true);
+    std::memcpy(what.room, what.words, sizeof what.words);
+  }
+  machine.see_memory(address_of(what.header), sizeof *what.header, true);
+  what.header->store(what.value, std::memory_order_release);
+  if (what.sleeping->exchange(0) != 0) the_engine->wake_at(what.sleeping, 1, when + arrive_cycles * nobody.period_ps);
 }
 
 }  // namespace
+
+void send_header(const carried_header& what, time_ps begin) {
+  time_ps arrival = 0;
+  std::function<void()> arrives;
+  {
+    const outside_time scope;
+    const std::uint32_t tile = the_engine->tile_of_place(what.target);
+    time_ps& last = last_arrivals()[{the_engine->cores()[what.core].tile, tile}];
+    arrival = last = std::max(last, the_engine->machine().send(what.core, tile, cell_bytes, begin));
+    arrives = [what, arrival] { arrive(what, arrival); };
+  }
+  the_engine->at(arrival, std::move(arrives));
+}
+
 }  // namespace situ::model
 
 using namespace situ::model;
@@ -70,15 +90,10 @@ void situ_model_carry(std::atomic<std::uint64_t>* header, std::uint64_t value, s
                       std::atomic<std::uint32_t>* sleeping) noexcept {
   if (running == &nobody) return header->store(value, std::memory_order_release);
   if (running->is_device) give_up("a device sends a message, which only cores do");
-  time_ps arrival = 0;
-  of_the_running_core([&](core& c) {
-    const std::uint32_t tile = the_engine->tile_of_place(target);
-    const time_ps begin = c.clock + send_cycles * c.period_ps;
-    time_ps& last = last_arrivals()[{c.tile, tile}];
-    arrival = last = std::max(last, the_engine->machine().send(c.index, tile, cell_bytes, begin));
-    return begin;
-  });
-  the_engine->at(arrival, [header, value, sleeping, arrival] { arrive(*header, value, *sleeping, arrival); });
+  of_the_running_core([&](core& c) { return c.clock + send_cycles * c.period_ps; });
+  const carried_header what{
+      .header = header, .value = value, .target = target, .sleeping = sleeping, .core = running->index};
+  if (the_graph_devices == nullptr || !the_graph_devices->take_header(what)) send_header(what, running->clock);
 }
 
 // Packet by packet, so that others get their turn in between.

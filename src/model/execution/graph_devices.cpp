@@ -54,7 +54,7 @@ tagged_types types_of_program() {
 
 void note_failure(graph_work& work, const std::exception& failure) {
   const auto* const known = dynamic_cast<const error*>(&failure);
-  work.error_code = static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
+  work.error_code = 1 + static_cast<std::uint32_t>(known != nullptr ? known->code() : errc::out_of_memory);
   const std::string_view text = known != nullptr ? std::string_view{known->message()} : failure.what();
   const std::size_t length = std::min(text.size(), sizeof work.error_text - 1);
   std::memcpy(work.error_text, text.data(), length);
@@ -72,6 +72,21 @@ part_counters counters_of(const unit_thread& unit, std::vector<std::pair<std::st
                       {"blocked", its.blocked}}};
   for (auto& each : more) made.values.push_back(std::move(each));
   return made;
+}
+
+void fill(graph_work& work, const graph_request& request) {
+  work.place = request.place;
+  work.reader = request.reader;
+  work.roots = {request.roots, request.root_count};
+  work.objects = request.objects;
+  work.finalizers = request.finalizers;
+  work.destination = request.destination;
+  work.head_bytes = request.head_bytes;
+  work.destination_bytes = request.destination_bytes;
+  work.destination_finalizers = request.destination_finalizers;
+  work.room = request.room;
+  work.over = request.over;
+  work.context = request.context;
 }
 
 unit_memory_timing timing_of_own_memory(const memory_spec& memory, time_ps period) {
@@ -147,11 +162,17 @@ struct graph_devices::near_memory {
   std::uint64_t dma_bytes = 0;
 };
 
+struct graph_devices::dispatched {
+  graph_work work;
+  carried_header header;  // once it has been handed over
+};
+
 struct graph_devices::transfer {
   struct free_buffer {
     void operator()(std::byte* at) const noexcept { ::operator delete(at, std::align_val_t{buffer_alignment}); }
   };
   graph_work* work;
+  std::unique_ptr<graph_work> own;  // where nobody else keeps it
   near_memory* at = nullptr;
   std::uint32_t target = none;                     // memory of the destination
   std::unique_ptr<std::byte, free_buffer> buffer;  // between memories
@@ -207,21 +228,75 @@ graph_devices::near_memory& graph_devices::of_memory(std::uint32_t memory) {
 
 // --- steps (1c) to (2): the sender's tile ---
 
-void graph_devices::begin_write_back(graph_work& work) {
+void graph_devices::dispatch(const graph_request& request) {
+  std::shared_ptr<dispatched> made;
+  {
+    const outside_time scope;
+    made = std::make_shared<dispatched>();
+    fill(made->work, request);
+    if (request.room != nullptr) {
+      written_[engine_.self().index] = std::move(made);
+      return;
+    }
+  }
+  walk(std::move(made));
+}
+
+bool graph_devices::recall(const void* context) {
+  const outside_time scope;
+  const auto mine = written_.find(engine_.self().index);
+  if (mine == written_.end() || mine->second->work.context != context) return false;
+  written_.erase(mine);
+  return true;
+}
+
+bool graph_devices::take_header(const carried_header& header) {
+  std::shared_ptr<dispatched> next;
+  {
+    const outside_time scope;
+    const auto mine = written_.find(engine_.self().index);
+    if (mine == written_.end()) return false;
+    next = std::move(mine->second);
+    written_.erase(mine);
+    next->header = header;
+    next->header.room = next->work.room;
+  }
+  walk(std::move(next));
+  return true;
+}
+
+void graph_devices::walk(std::shared_ptr<dispatched> next) {
   near_cache* at = nullptr;
   unit_thread::work asked;
   {
     const outside_time scope;
-    at = &of_tile(engine_.tile_of_place(work.place));
-    asked = {.run = [at, &work](time_ps begin) { return at->write_back(work, begin); },
-             .over = [&work] { work.over(work); }};
+    at = &of_tile(engine_.tile_of_place(next->work.place));
+    asked = {.run = [at, next](time_ps begin) { return at->write_back(next->work, begin); },
+             .over =
+                 [at, next] {
+                   next->work.over(next->work);
+                   if (next->header.header == nullptr) return;
+                   std::ranges::copy(next->work.words, next->header.words);
+                   send_header(next->header, at->walk_thread.now());
+                 }};
   }
   at->walk_thread.submit(running->clock, std::move(asked));
 }
 
 // --- steps (3b) to (3d) ---
 
-void graph_devices::begin_copy(graph_work& work) {
+void graph_devices::begin_copy(const graph_request& request) {
+  std::unique_ptr<graph_work> made;
+  {
+    const outside_time scope;
+    made = std::make_unique<graph_work>();
+    fill(*made, request);
+  }
+  graph_work& work = *made;
+  begin_copy(work, std::move(made));
+}
+
+void graph_devices::begin_copy(graph_work& work, std::unique_ptr<graph_work> own) {
   near_cache* at = nullptr;
   unit_thread::work asked;
   {
@@ -229,6 +304,7 @@ void graph_devices::begin_copy(graph_work& work) {
     at = &of_tile(engine_.tile_of_place(work.reader));
     auto made = std::make_shared<transfer>();
     made->work = &work;
+    made->own = std::move(own);
     asked = {.run = [this, at, &work](time_ps begin) { return drop_destination(*at, work, begin); },
              .over = [this, at, made] { trigger(made, at->range_thread.now()); }};
   }
@@ -370,7 +446,8 @@ void graph_devices::tell_reader(const std::shared_ptr<transfer>& next, std::uint
     const outside_time scope;
     arrived = machine_.send_to_tile(memory, engine_.tile_of_place(work.reader), task_bytes, now);
   }
-  arrivals_.submit(arrived, {.run = [](time_ps begin) { return begin; }, .over = [&work] { work.over(work); }});
+  arrivals_.submit(arrived,
+                   {.run = [](time_ps begin) { return begin; }, .over = [next] { next->work->over(*next->work); }});
 }
 
 // --- counters ---
@@ -402,7 +479,6 @@ using namespace situ::model;
 
 extern "C" {
 
-void situ_model_become_device() noexcept { the_engine->become_device(); }
 bool situ_model_writes_graphs_back() noexcept {
   return the_graph_devices != nullptr && the_graph_devices->write_graphs_back();
 }
@@ -410,9 +486,14 @@ bool situ_model_copies_graphs() noexcept { return the_graph_devices != nullptr &
 bool situ_model_makes_dummy_allocations() noexcept {
   return situ_model_copies_graphs() && the_graph_devices->options().dummy_allocations;
 }
-void situ_model_write_graph_back(graph_work* work) noexcept {
+void situ_model_dispatch_graph(const graph_request* request) noexcept {
   the_engine->spend(trigger_cycles * running->period_ps);
-  the_graph_devices->begin_write_back(*work);
+  the_graph_devices->dispatch(*request);
+}
+bool situ_model_recall_graph(const void* context) noexcept { return the_graph_devices->recall(context); }
+void situ_model_copy_graph_of(const graph_request* request) noexcept {
+  the_engine->spend(trigger_cycles * running->period_ps);
+  the_graph_devices->begin_copy(*request);
 }
 void situ_model_copy_graph(graph_work* work) noexcept {
   the_engine->spend(trigger_cycles * running->period_ps);

@@ -26,42 +26,28 @@ struct device_work {
   model::graph_work work;
   measured_graph* measured = nullptr;
   graph_devices::when_over over;
-  bool is_copy = false;
 };
 
 void end_work(model::graph_work& work) {
   auto& done = *static_cast<device_work*>(work.context);
   const graph_devices::when_over over = std::exchange(done.over, nullptr);
   if (work.error_code != 0) {
-    const error failure{static_cast<errc>(work.error_code), std::string{work.error_text}};
+    const error failure{static_cast<errc>(work.error_code - 1), std::string{work.error_text}};
     return over(&failure);
   }
-  measured_graph& measured = *done.measured;
-  if (done.is_copy) {
-    for (std::size_t i = 0; i < work.roots.size(); ++i) measured.roots[i] = work.root_units[i];
-  } else {
-    measured = {.copy_bytes = sizeof(arena) + work.room_bytes,
-                .objects = work.objects + work.blocks,
-                .finalizer_words = work.finalizers,
-                .alignment = work.alignment};
-  }
+  for (std::size_t i = 0; i < work.roots.size(); ++i) done.measured->roots[i] = work.root_units[i];
   over(nullptr);
 }
 
 class devices_of_machine final : public graph_devices {
  public:
-  void enter_agent() override {
-    if (situ_model_writes_graphs_back()) situ_model_become_device();  // it has nothing to do but to pass on
-  }
-  [[nodiscard]] bool measures() const noexcept override { return situ_model_writes_graphs_back(); }
-  void begin_measure(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place, measured_graph& found,
-                     when_over over) override {
-    situ_model_write_graph_back(&prepare(slot, roots, place, place, found, std::move(over)).work);
-  }
   void begin_copy(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place, std::uint32_t reader,
                   measured_graph& measured, const copy_destination& to, when_over over) override {
-    device_work& made = prepare(slot, roots, place, reader, measured, std::move(over));
-    made.is_copy = true;
+    device_work& made = works_[slot];
+    made = {.work = {.place = place, .reader = reader, .roots = roots, .over = &end_work},
+            .measured = &measured,
+            .over = std::move(over)};
+    made.work.context = &made;
     made.work.objects = measured.objects;
     made.work.finalizers = measured.finalizer_words;
     made.work.destination = to.bytes;
@@ -72,25 +58,7 @@ class devices_of_machine final : public graph_devices {
   }
 
  private:
-  device_work& prepare(std::size_t slot, std::span<const graph_root> roots, std::uint32_t place, std::uint32_t reader,
-                       measured_graph& measured, when_over over) {
-    device_work& made = works_[slot];
-    made = {.work = {.place = place, .reader = reader, .roots = roots, .over = &end_work},
-            .measured = &measured,
-            .over = std::move(over)};
-    made.work.context = &made;
-    return made;
-  }
   std::array<device_work, offload_slots> works_;
-};
-
-// Where units write graphs back themselves, there is nothing for it to do.
-class no_measurer final : public graph_measurer {
- public:
-  measured_graph measure(std::size_t, std::span<const graph_root>, copy_map) override {
-    throw_error(errc::not_supported, "a graph is measured by software on a machine whose units do that");
-  }
-  void forget(std::size_t) noexcept override {}
 };
 
 // A copy by the unit lays objects out in another order than the plan: alignment may take more room.
@@ -111,13 +79,67 @@ class measurer_with_room final : public graph_measurer {
 graph_units make_units_of_machine(bool staged) {
   graph_units made = make_software_units(staged);
   made.devices = std::make_unique<devices_of_machine>();
-  if (situ_model_writes_graphs_back()) {
-    made.measurer = std::make_unique<no_measurer>();
-  } else {
-    made.measurer = std::make_unique<measurer_with_room>(std::move(made.measurer));
-  }
+  made.measurer = std::make_unique<measurer_with_room>(std::move(made.measurer));
   return made;
 }
+
+// --- where a unit measures, and sends the call
+
+// Hands on what became of a work.
+template <class Over>
+void call_over(const model::graph_work& work, Over over) {
+  if (work.error_code == 0) return over(nullptr);
+  const error failure{static_cast<errc>(work.error_code - 1), std::string{work.error_text}};
+  over(&failure);
+}
+
+void dispatch_graph(unit_walk& walk) {
+  const model::graph_request request{
+      .place = walk.place,
+      .reader = walk.place,
+      .roots = walk.roots.data(),
+      .root_count = walk.roots.size(),
+      .room = walk.room,
+      .over =
+          [](model::graph_work& work) {
+            const measured_graph found{.copy_bytes = sizeof(arena) + work.room_bytes,
+                                       .objects = work.objects + work.blocks,
+                                       .finalizer_words = work.finalizers,
+                                       .alignment = work.alignment};
+            auto& over = *static_cast<unit_walk*>(work.context);
+            call_over(work, [&](const std::exception* failure) { over.over(over, found, failure, work.words); });
+          },
+      .context = &walk};
+  situ_model_dispatch_graph(&request);
+}
+
+bool recall_graph(unit_walk& walk) { return situ_model_recall_graph(&walk); }
+
+void copy_graph_by_unit(unit_copy& copy) {
+  const model::graph_request request{.place = copy.place,
+                                     .reader = copy.reader,
+                                     .roots = copy.roots.data(),
+                                     .root_count = copy.roots.size(),
+                                     .objects = copy.measured->objects,
+                                     .finalizers = copy.measured->finalizer_words,
+                                     .destination = copy.to.bytes,
+                                     .head_bytes = sizeof(arena),
+                                     .destination_bytes = copy.measured->copy_bytes,
+                                     .destination_finalizers = copy.to.finalizers,
+                                     .over =
+                                         [](model::graph_work& work) {
+                                           auto& over = *static_cast<unit_copy*>(work.context);
+                                           for (std::size_t i = 0; i < work.roots.size(); ++i)
+                                             over.measured->roots[i] = work.root_units[i];
+                                           call_over(work,
+                                                     [&](const std::exception* failure) { over.over(over, failure); });
+                                         },
+                                     .context = &copy};
+  situ_model_copy_graph_of(&request);
+}
+
+constexpr units_that_dispatch dispatching_units{
+    .dispatch = &dispatch_graph, .recall = &recall_graph, .copy = &copy_graph_by_unit};
 
 // The allocator's load of a copy by software, an object each (section 6.1 of the paper).
 void allocate_dummies(std::uint64_t objects, std::uint64_t bytes) {
@@ -133,6 +155,7 @@ void allocate_dummies(std::uint64_t objects, std::uint64_t bytes) {
 extern "C" void situ_model_use_graph_units() {
   using namespace situ::detail;
   set_graph_units({.make = &make_units_of_machine,
+                   .dispatching = situ_model_writes_graphs_back() ? &dispatching_units : nullptr,
                    .drop_destination = true,
                    .after_copy = situ_model_makes_dummy_allocations() ? &allocate_dummies : nullptr});
 }

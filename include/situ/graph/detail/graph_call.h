@@ -30,6 +30,7 @@ class graph_sender {
   void wait_until_taken();
 
  private:
+  void write_for_unit(wire_writer& writer) const;
   struct implementation;
   std::unique_ptr<implementation> self_;
 };
@@ -50,17 +51,18 @@ class graph_receiver {
  private:
   void pull(std::span<graph_root> roots);
   void fetch_from_agent(std::span<graph_root> roots);
+  void have_copied(std::span<graph_root> roots);
   arena_reference memory_;
   transfer how_ = transfer::message;
   std::uint32_t source_ = 0;
   bool is_complete_ = true;
   // pull: the flag that says we have them; the sender's failure epoch, and whether we may ask for a message; the roots,
-  // with the numbers of their types at the sender. offload: the agent's entry, and which of its uses.
-  std::uint64_t words_[most_roots + 2]{};
+  // with the numbers of their types at the sender. offload: the agent's entry, and which of its uses; sent by a unit:
+  // the flag, two words of the unit's, and the roots.
+  std::uint64_t words_[most_roots + 3]{};
 };
 
-// Whether graphs of a call can be handed to this place's agent without a wait: a device measures them, and a request of
-// its queue is free. The agent begins with the first offload.
+// Whether graphs of a call can be offloaded without a wait: a unit of the machine measures them, and sends the call.
 [[nodiscard]] bool offload_begins_at_once();
 
 // Copies of graph roots within the place, as a call of a place to itself makes them.
