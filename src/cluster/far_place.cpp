@@ -6,6 +6,7 @@
 #include <situ/runtime/detail/scheduler.h>
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <deque>
@@ -375,7 +376,20 @@ void far_place::wait(Done done, std::uint32_t target) {
     current->scheduler->wait_until(look, {.outlives_losses = true, .note = {.kind = wait_kind::other, .peer = target}});
     return;
   }
-  while (!look()) give_way();
+  while (!look()) sleep();
+}
+
+// Until something comes, for who cannot wait as a task.
+void far_place::sleep() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (!wire_.arm()) return;
+  }
+  if (wire_.descriptor() < 0) return give_way();
+  // Another thread of the place may take in what comes: then nobody else would end this sleep.
+  constexpr int longest_ms = 10;
+  pollfd awaited{.fd = wire_.descriptor(), .events = POLLIN, .revents = 0};
+  (void)::poll(&awaited, 1, longest_ms);
 }
 
 // --- Answers ---------------------------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ class far_place final : public far_hosts, private wire_receiver {
   std::uint64_t perform(const operation_head& head, std::span<const std::byte> data);
   template <class Done>
   void wait(Done done, std::uint32_t target);
+  void sleep();
   void move_part(pieces& under_way, access how, const strided_box& part);
 
   std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,

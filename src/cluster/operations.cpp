@@ -88,7 +88,10 @@ void operations::add_peer(wire_peer peer, std::uint16_t host) {
   host_of_peer_[peer] = host;
 }
 
-bool operations::is_known(wire_peer from, std::uint32_t source) const noexcept {
+bool operations::is_known(wire_peer from, std::uint32_t source) {
+  const bool is_met = from < host_of_peer_.size() && host_of_peer_[from] != no_host;
+  if (!is_met && meets_peers_ && source < homes_.size() && homes_[source].host != host_)
+    add_peer(from, homes_[source].host);
   return from < host_of_peer_.size() && host_of_peer_[from] != no_host && source < homes_.size() &&
          homes_[source].host == host_of_peer_[from];
 }

@@ -30,6 +30,10 @@ class operations final {
   // From now on `peer` is a place of that host; what comes from others is dropped.
   void add_peer(wire_peer peer, std::uint16_t host);
 
+  // The same of each place that asks first, from an end that is not known yet: a wire whose ends are known by what
+  // comes from there alone. It cannot say that it is a place of this host, or later that it is of yet another one.
+  void meet_peers() noexcept { meets_peers_ = true; }
+
   // As wire_receiver has them, of operations.
   std::byte* room_for(wire_peer from, std::span<const std::byte> head, std::uint64_t bytes) noexcept;
   void received(wire_peer from, std::span<const std::byte> head, std::span<const std::byte> data) noexcept;
@@ -47,7 +51,7 @@ class operations final {
                                   parsed_operation& asked) noexcept;
   template <class Act>
   bool try_to(wire_peer from, const operation_head& head, Act act) noexcept;
-  [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source) const noexcept;
+  [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source);
   void check(access how, std::uintptr_t address, std::uint64_t bytes) const;
   void check_reach(access how, const operation_head& head) const;
   // Does it, and answers. Throws situ::error where it cannot be done.
@@ -69,6 +73,7 @@ class operations final {
   std::vector<std::uint16_t> host_of_peer_;
   std::vector<std::byte> box_;  // elements of a box on their way out
   counts count_;
+  bool meets_peers_ = false;
 };
 
 }  // namespace situ::detail::cluster

@@ -39,6 +39,11 @@ class host_wire {
                     std::span<const std::byte> data) noexcept = 0;
   // Takes in what has come; true if anything had.
   virtual bool progress(wire_receiver& receiver) = 0;
+
+  // To sleep: arm(), and if that says that nothing has come since the last progress(), wait until the descriptor can be
+  // read. -1: there is none, and who waits gives way.
+  [[nodiscard]] virtual bool arm() noexcept = 0;
+  [[nodiscard]] virtual int descriptor() const noexcept = 0;
 };
 
 }  // namespace situ::detail::cluster

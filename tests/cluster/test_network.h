@@ -127,6 +127,8 @@ class test_network {
       }
       return worked;
     }
+    bool arm() noexcept override { return true; }
+    int descriptor() const noexcept override { return -1; }
     std::vector<std::unique_ptr<parcel>> inbox;  // the network's mutex
     std::function<void()> wake;
     bool is_cut = false;

@@ -125,6 +125,8 @@ class fuzzed_server final : host_wire {
     ++answers_;
   }
   bool progress(wire_receiver&) override { return false; }
+  bool arm() noexcept override { return true; }
+  int descriptor() const noexcept override { return -1; }
 
   void put_right(unsigned how, std::vector<std::byte>& head) const {
     if (head.size() < sizeof(operation_head)) return;

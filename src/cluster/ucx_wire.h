@@ -1,0 +1,40 @@
+// The wire between hosts by UCX: active messages, never its put, get or atomics (docs/design/cluster.md, point 4).
+//
+// One worker for each process that speaks with other hosts. Who connects is known by a number from then on; who
+// connects from elsewhere gets one with the first message that comes from there. Over TCP nothing of this is protected:
+// whoever reaches the port may say anything, which is why the bytes are checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cluster/wire.h"
+
+namespace situ::detail::cluster {
+
+class ucx_wire final : public host_wire {
+ public:
+  // Throws bad_launch where UCX cannot be had.
+  ucx_wire();
+  ~ucx_wire() override;
+
+  // What others connect by: bytes for connect().
+  [[nodiscard]] std::vector<std::byte> address() const;
+  // Throws bad_launch where there is no way to that address.
+  wire_peer connect(std::span<const std::byte> address);
+
+  void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
+            std::span<const std::byte> data) noexcept override;
+  bool progress(wire_receiver& receiver) override;
+  bool arm() noexcept override;
+  [[nodiscard]] int descriptor() const noexcept override;
+
+ private:
+  struct implementation;
+  std::unique_ptr<implementation> self_;
+};
+
+}  // namespace situ::detail::cluster
