@@ -89,10 +89,10 @@ int odd_calls(record* tree, situ::place last) {
     try {
       (void)situ::at(last, [](shape* s) { return s->id; }, reinterpret_cast<shape*>(words.local()));
     } catch (const situ::error& e) {
-      right += e.code() == situ::errc::bad_argument &&
-                       std::string_view{e.what()}.find("names no") != std::string_view::npos
-                   ? 1
-                   : 0;
+      right +=
+          e.code() == situ::errc::bad_argument && std::string_view{e.what()}.find("names no") != std::string_view::npos
+              ? 1
+              : 0;
       if (e.code() != situ::errc::bad_argument) std::fprintf(stderr, "%s\n", e.what());
     }
     situ::deallocate(words);
