@@ -13,13 +13,8 @@ TEST(rmem_replay, seeds_come_to_what_they_should) {
 }
 
 TEST(rmem_replay, corpus_does_no_harm) {
-  std::size_t seeds = 0;
-  for (const std::filesystem::path& path : test::corpus_files("rmem")) {
-    SCOPED_TRACE(path.filename().string());
-    (void)test::send_rmem_input(test::content_of(path));
-    seeds += path.filename().string().starts_with("seed-") ? 1 : 0;
-  }
-  EXPECT_EQ(seeds, test::rmem_seeds().size());
+  EXPECT_EQ(test::send_corpus("rmem", [](const std::vector<std::byte>& input) { (void)test::send_rmem_input(input); }),
+            test::rmem_seeds().size());
 }
 
 TEST(rmem_replay, mutations_of_the_corpus_do_no_harm) {
@@ -31,19 +26,7 @@ TEST(rmem_replay, mutations_of_the_corpus_do_no_harm) {
   for (const std::filesystem::path& path : test::corpus_files("rmem")) {
     const std::vector<std::byte> input = test::content_of(path);
     for (int i = 0; i < test::rounds(400); ++i) {
-      std::vector<std::byte> changed = input;
-      for (std::uint64_t times = 1 + test::mixed(seed, ++round) % 4; times > 0 && !changed.empty(); --times) {
-        const std::uint64_t random = test::mixed(seed + times, round);
-        const std::size_t at = random / 64 % changed.size();
-        if (random % 16 == 0) {
-          changed.resize(at);
-        } else if (random % 16 == 1) {
-          changed.insert(changed.end(), input.begin(), input.end());
-        } else {
-          changed[at] ^= std::byte(1U << (random >> 3) % 8);
-        }
-      }
-      const test::rmem_outcome got = test::send_rmem_input(changed);
+      const test::rmem_outcome got = test::send_rmem_input(test::mutated(input, seed, round));
       done += got.done;
       refused += got.refused;
       closed += got.is_closed ? 1 : 0;
