@@ -89,8 +89,7 @@ void must(bool holds, const char* what) {
   if (!holds) throw std::runtime_error{fmt::format("{}: {}", what, std::strerror(errno))};
 }
 
-// --- Blocking TCP
-// --------------------------------------------------------------------------------------------------------
+// Blocking TCP
 
 struct request {
   std::uint32_t sent = 0;    // bytes that follow
@@ -130,8 +129,7 @@ void echo(int listener) {
   ::close(socket);
 }
 
-// --- The server
-// ----------------------------------------------------------------------------------------------------------
+// The server
 
 class server_end final : wire_receiver {
  public:
@@ -194,8 +192,7 @@ int serve(const std::filesystem::path& file) {
   return 0;
 }
 
-// --- The client
-// ----------------------------------------------------------------------------------------------------------
+// The client
 
 double median(std::vector<double>& of) {
   std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2), of.end());

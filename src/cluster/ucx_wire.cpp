@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <ucp/api/ucp.h>
 
-#include <cstdlib>
+#include <array>
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +18,11 @@ namespace {
 void check(ucs_status_t status, std::string_view what) {
   if (status != UCS_OK) throw_error(errc::bad_launch, fmt::format("{}: {}", what, ucs_status_string(status)));
 }
+
+struct closer {
+  void operator()(ucp_context* context) const noexcept { ucp_cleanup(context); }
+  void operator()(ucp_worker* worker) const noexcept { ucp_worker_destroy(worker); }
+};
 
 // A message until UCX is done with its bytes.
 struct message_out {
@@ -39,8 +44,8 @@ struct ucx_wire::implementation {
     void* request = nullptr;
   };
 
-  ucp_context_h context = nullptr;
-  ucp_worker_h worker = nullptr;
+  std::unique_ptr<ucp_context, closer> context;
+  std::unique_ptr<ucp_worker, closer> worker;
   int descriptor = -1;
   std::vector<ucp_ep_h> peers;  // null: it has ended
   std::unordered_map<ucp_ep_h, wire_peer> numbers;
@@ -53,12 +58,16 @@ struct ucx_wire::implementation {
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-    check(ucp_init(&params, nullptr, &context), "UCX cannot be used");
+    ucp_context_h made = nullptr;
+    check(ucp_init(&params, nullptr, &made), "UCX cannot be used");
+    context.reset(made);
     ucp_worker_params_t how{};
     how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     how.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    check(ucp_worker_create(context, &how, &worker), "a UCX worker");
-    check(ucp_worker_get_efd(worker, &descriptor), "the descriptor of a UCX worker");
+    ucp_worker_h created = nullptr;
+    check(ucp_worker_create(context.get(), &how, &created), "a UCX worker");
+    worker.reset(created);
+    check(ucp_worker_get_efd(created, &descriptor), "the descriptor of a UCX worker");
     take_in<wire_message::operation>();
     take_in<wire_message::answer>();
   }
@@ -67,8 +76,6 @@ struct ucx_wire::implementation {
   ~implementation() {
     for (const ucp_ep_h each : peers)
       if (each != nullptr) close(each);
-    if (worker != nullptr) ucp_worker_destroy(worker);
-    if (context != nullptr) ucp_cleanup(context);
   }
 
   void close(ucp_ep_h end) noexcept {
@@ -77,7 +84,7 @@ struct ucx_wire::implementation {
     how.flags = UCP_EP_CLOSE_FLAG_FORCE;
     void* const request = ucp_ep_close_nbx(end, &how);
     if (!UCS_PTR_IS_PTR(request)) return;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker);
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker.get());
     ucp_request_free(request);
   }
 
@@ -94,7 +101,7 @@ struct ucx_wire::implementation {
       return static_cast<implementation*>(self)->come(Kind, {static_cast<const std::byte*>(head), head_bytes}, data,
                                                       bytes, *params);
     };
-    check(ucp_worker_set_am_recv_handler(worker, &how), "a handler of messages");
+    check(ucp_worker_set_am_recv_handler(worker.get(), &how), "a handler of messages");
   }
 
   wire_peer number_of(ucp_ep_h end) {
@@ -120,7 +127,7 @@ struct ucx_wire::implementation {
 
   void fetch(late_data each) {
     ucp_request_param_t how{};
-    each.request = ucp_am_recv_data_nbx(worker, each.described, each.room, each.bytes, &how);
+    each.request = ucp_am_recv_data_nbx(worker.get(), each.described, each.room, each.bytes, &how);
     if (UCS_PTR_IS_ERR(each.request)) return;  // its end is told in another way
     if (each.request == nullptr) return give(each);
     coming.push_back(std::move(each));
@@ -130,7 +137,7 @@ struct ucx_wire::implementation {
   bool progress(wire_receiver& to) {
     receiver = &to;
     bool worked = false;
-    while (ucp_worker_progress(worker) != 0) worked = true;
+    while (ucp_worker_progress(worker.get()) != 0) worked = true;
     for (late_data& each : std::exchange(announced, {})) fetch(std::move(each));
     for (late_data& each : std::exchange(coming, {})) {
       const ucs_status_t status = ucp_request_check_status(each.request);
@@ -199,10 +206,10 @@ ucx_wire::~ucx_wire() = default;
 std::vector<std::byte> ucx_wire::address() const {
   ucp_address_t* address = nullptr;
   std::size_t bytes = 0;
-  check(ucp_worker_get_address(self_->worker, &address, &bytes), "the address of a UCX worker");
+  check(ucp_worker_get_address(self_->worker.get(), &address, &bytes), "the address of a UCX worker");
   const auto* const begin = reinterpret_cast<const std::byte*>(address);
   std::vector<std::byte> copy{begin, begin + bytes};
-  ucp_worker_release_address(self_->worker, address);
+  ucp_worker_release_address(self_->worker.get(), address);
   return copy;
 }
 
@@ -217,7 +224,7 @@ wire_peer ucx_wire::connect(std::span<const std::byte> address) {
   };
   how.err_handler.arg = self_.get();
   ucp_ep_h made = nullptr;
-  check(ucp_ep_create(self_->worker, &how, &made), "there is no way to another host");
+  check(ucp_ep_create(self_->worker.get(), &how, &made), "there is no way to another host");
   return self_->number_of(made);
 }
 
@@ -227,7 +234,7 @@ void ucx_wire::send(wire_peer to, wire_message kind, std::span<const std::byte> 
 }
 
 bool ucx_wire::progress(wire_receiver& receiver) { return self_->progress(receiver); }
-bool ucx_wire::arm() noexcept { return ucp_worker_arm(self_->worker) == UCS_OK; }
+bool ucx_wire::arm() noexcept { return ucp_worker_arm(self_->worker.get()) == UCS_OK; }
 int ucx_wire::descriptor() const noexcept { return self_->descriptor; }
 
 }  // namespace situ::detail::cluster
