@@ -81,6 +81,15 @@ function(situ_module name)
   endif()
 endfunction()
 
+# situ_compat_headers(NAME): include/ beside the module has headers of others' names, which who links it finds.
+function(situ_compat_headers name)
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  target_include_directories(situ_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/situ/compat/${folder}>)
+  set_target_properties(situ_${name} PROPERTIES SITU_COMPAT ${folder})
+  set_property(GLOBAL APPEND PROPERTY SITU_COMPAT_FOLDERS ${folder})
+endfunction()
+
 # situ_program(NAME SOURCES ... [LINKS ...]): a program over Situ (tool, example, bench).
 function(situ_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})

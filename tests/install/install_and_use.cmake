@@ -70,6 +70,10 @@ file(REMOVE ${build}/halves.h5)
 run(${build}/halves ${build}/halves.h5)
 expect("${output}" "sum 142.5")
 
+# Headers of others' names are where their component says, for C, too.
+run(${build}/remote)
+expect("${output}" "SITU_RMEM_SERVER is not set")
+
 # The library for programs that know nothing of Situ is found beside the moved command.
 if(CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL "x86_64")
   run(${moved}/bin/situ run --intent normal --stats -- ${CMAKE_COMMAND} -E echo hello)
@@ -114,6 +118,8 @@ get_filename_component(pkgconfig_dir ${situ_pc} DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${pkgconfig_dir})
 run(pkg-config --modversion situ)
 expect("${output}" "^${version}\n")
+run(pkg-config --cflags situ-rmem_calls)
+expect("${output}" "-I[^ ]*/include/situ/compat/rmem")
 foreach(program_and_package "ring;situ" "halves;situ-ops")
   list(GET program_and_package 0 program)
   list(GET program_and_package 1 package)
