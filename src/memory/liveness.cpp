@@ -108,11 +108,10 @@ std::string_view lost_reason(job_control& control, std::uint32_t place) noexcept
 
 reading_guard::reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
                              std::uint32_t source, std::uint32_t epoch)
-    : mark_{control.slot(self).*mark} {
-  mark_.store(source + 1, std::memory_order_seq_cst);
+    : mark_{control.slot(self).*mark, source} {
   SITU_POINT(reading_marked);
   if (!SITU_LOSS_CHECK(readers_mark) || control.failure_epoch.load(std::memory_order_seq_cst) == epoch) return;
-  mark_.store(0, std::memory_order_release);
+  mark_.take_back();  // two that are told at a time would wait for each other
   throw_place_lost(control, self);
 }
 

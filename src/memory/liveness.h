@@ -49,12 +49,23 @@ class reading_guard {
  public:
   reading_guard(job_control& control, std::uint32_t self, std::atomic<std::uint32_t> place_slot::* mark,
                 std::uint32_t source, std::uint32_t epoch);
-  ~reading_guard() { mark_.store(0, std::memory_order_release); }
-  reading_guard(const reading_guard&) = delete;
-  reading_guard& operator=(const reading_guard&) = delete;
 
  private:
-  std::atomic<std::uint32_t>& mark_;
+  // A part of its own, so that it is taken back whatever ends the constructor.
+  class reader_mark {
+   public:
+    reader_mark(std::atomic<std::uint32_t>& word, std::uint32_t source) noexcept : word_{word} {
+      word_.store(source + 1, std::memory_order_seq_cst);
+    }
+    ~reader_mark() { take_back(); }
+    reader_mark(const reader_mark&) = delete;
+    reader_mark& operator=(const reader_mark&) = delete;
+    void take_back() noexcept { word_.store(0, std::memory_order_release); }
+
+   private:
+    std::atomic<std::uint32_t>& word_;
+  };
+  reader_mark mark_;
 };
 
 // The error for who needs a place that has ended: its own loss, or, where it has merely gone, the first loss, which is
