@@ -347,7 +347,7 @@ TEST_F(hosts, operations_that_are_none_are_denied_and_counted) {
       std::memcpy(sent.data(), &head, sizeof head);
       std::memcpy(sent.data() + sizeof head, &dimensions, 4);
       std::memcpy(sent.data() + sizeof head + 4, &element_bytes, 4);
-      std::memcpy(sent.data() + sizeof head + 8, words.data(), 8 * words.size());
+      if (!words.empty()) std::memcpy(sent.data() + sizeof head + 8, words.data(), 8 * words.size());
       as.send(sent);
     };
     denied_box(0, 8, {});
