@@ -94,6 +94,7 @@ class server::impl {
   void serve(std::uint64_t number);
   void exchange(connection& one, std::uint64_t number);
   bool take_from(connection& one, std::size_t& bytes);
+  void end(connection& one, int why);
   bool give_to(connection& one, std::size_t& bytes);
   void settle(connection& one, std::uint64_t number);
   void close(std::uint64_t number);
@@ -249,9 +250,18 @@ bool server::impl::take_from(connection& one, std::size_t& bytes) {
     return static_cast<std::size_t>(got) == room.size();  // less was all that there is
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (one.with.is_within_message()) ++service_.counters().cut_messages;
-  one.socket = descriptor{};
+  end(one, got < 0 ? errno : 0);
   return false;
+}
+
+// The link is over, by an error or (0) by the client. The kernel's own patience (TCP_USER_TIMEOUT) may end before ours.
+void server::impl::end(connection& one, int why) {
+  if (why == ETIMEDOUT && one.is_awaited) {
+    ++service_.counters().timeouts;
+  } else if (one.with.is_within_message()) {
+    ++service_.counters().cut_messages;
+  }
+  one.socket = descriptor{};
 }
 
 bool server::impl::give_to(connection& one, std::size_t& bytes) {
@@ -273,7 +283,7 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
     if (bytes >= most_bytes_a_turn) return false;
     const ssize_t gone = ::sendmsg(one.socket.get(), &message, MSG_NOSIGNAL);
     if (gone < 0) {
-      if (errno != EAGAIN && errno != EINTR) one.socket = descriptor{};
+      if (errno != EAGAIN && errno != EINTR) end(one, errno);
       return false;
     }
     bytes += static_cast<std::size_t>(gone);
