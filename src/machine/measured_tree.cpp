@@ -33,13 +33,14 @@ void put_core(tree_builder& builder, const tree& machine, const core_result& cor
   }
 }
 
-// Of a cache: a smaller one has fewer ways of the same sets, whose number is a power of two. What the firmware does not
-// tell is assumed: 16 ways of lines of 64 bytes.
+// Of a cache, so much as one core's data finds of it: others' lines take room in every set, so what is left is as
+// associative as before, or half, with fewer sets, whose number is a power of two. What the firmware does not tell is
+// assumed: 16 ways of lines of 64 bytes.
 void shape_cache(node_facts& cache, std::uint64_t bytes) {
   if (cache.line_bytes == 0) cache.line_bytes = 64;
   const std::uint64_t line_bytes = cache.line_bytes;
   const std::uint64_t ways = cache.ways == 0 ? 16 : cache.ways;
-  const std::uint64_t sets = std::bit_floor(std::max<std::uint64_t>(1, cache.bytes / line_bytes / ways));
+  const std::uint64_t sets = std::bit_ceil(std::max<std::uint64_t>(1, bytes / line_bytes / ways));
   const std::uint64_t wanted = std::max<std::uint64_t>(1, (bytes + sets * line_bytes / 2) / (sets * line_bytes));
   cache.ways = static_cast<std::uint32_t>(wanted);
   cache.bytes = wanted * sets * line_bytes;

@@ -221,6 +221,7 @@ TEST(as_modelled, has_what_a_model_needs) {
   EXPECT_EQ(outer.bytes, 1U << 20);
   const std::uint64_t sets = outer.bytes / outer.ways / std::max(1U, outer.line_bytes);
   EXPECT_EQ(sets & (sets - 1), 0U);
+  EXPECT_EQ(outer.ways, 16U) << "what others leave of a cache is as associative as all of it";
   EXPECT_EQ(outer.outstanding, 40U);
   const machine::node& inner = made.at(made.all(machine::node_kind::cache)[1]);
   EXPECT_EQ(inner.latency_ns, 1) << "nobody disturbed a tenth of the samples";
