@@ -15,7 +15,8 @@ namespace situ::detail {
 // want() is one thread's. The mapping outlives this object, and stays as it is meanwhile.
 class page_maker {
  public:
-  // From `begin` on, in pieces of 1 MiB.
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+  // From `begin` on, in pieces.
   page_maker(std::byte* begin, std::size_t bytes);
   ~page_maker();
   page_maker(const page_maker&) = delete;
@@ -29,8 +30,11 @@ class page_maker {
       if (!is_wanted_[piece]) want_piece(piece);
   }
 
+  [[nodiscard]] std::size_t piece_of(const std::byte* at) const noexcept {
+    return static_cast<std::size_t>(at - begin_) / piece_bytes;
+  }
+
  private:
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
   static constexpr std::size_t no_more = ~std::size_t{0};
   void want_piece(std::size_t piece);
   void push(std::size_t piece);

@@ -150,9 +150,6 @@ class pool_file {
   };
   void make_private(const std::vector<page_range>& pages, bool may_be_written) const;
   void drop_private(const std::vector<page_range>& pages) const noexcept;
-  // Of who reads and may write its own copy: one huge page of it, with what memory holds there, if there is one to be
-  // had and the heap has all of it. at: where a huge page may begin. Pages stay at their addresses.
-  void make_huge(std::byte* at) const noexcept;
 
  private:
   pool_file(std::string path, int descriptor, bool is_writable, pool_access access, std::uint64_t patience_ns);

@@ -181,27 +181,6 @@ void pool_file::make_private(const std::vector<page_range>& pages, bool may_be_w
                                        std::strerror(errno)));
 }
 
-void pool_file::make_huge(std::byte* at) const noexcept {
-  if (at < base_ + heap_offset_ || at + huge_page_bytes > base_ + std::min(end(), mapped_bytes_)) return;
-  constexpr int writing = PROT_READ | PROT_WRITE;
-  constexpr std::size_t room_bytes = 2 * huge_page_bytes;
-  void* const room = ::mmap(nullptr, room_bytes, writing, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (room == MAP_FAILED) return;  // then each page is copied when it is written
-  auto* const made = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(room) + huge_page_bytes - 1) /
-                                                  huge_page_bytes * huge_page_bytes);
-  ::madvise(made, huge_page_bytes, MADV_HUGEPAGE);
-  ::madvise(made, huge_page_bytes, MADV_DONTFORK);
-  ::madvise(at, huge_page_bytes, MADV_POPULATE_READ);
-  std::memcpy(made, at, huge_page_bytes);
-  auto* const end_of_made = made + huge_page_bytes;
-  auto* const end_of_room = static_cast<std::byte*>(room) + room_bytes;
-  // In one step, since other threads may read there. Where it fails, for too many mappings, all stays as it was.
-  if (::mremap(made, huge_page_bytes, huge_page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
-    ::munmap(made, huge_page_bytes);
-  if (made != room) ::munmap(room, static_cast<std::size_t>(made - static_cast<std::byte*>(room)));
-  if (end_of_made != end_of_room) ::munmap(end_of_made, static_cast<std::size_t>(end_of_room - end_of_made));
-}
-
 void pool_file::drop_private(const std::vector<page_range>& pages) const noexcept {
   for (const page_range& each : pages) ::madvise(base_ + each.begin, each.end - each.begin, MADV_DONTNEED);
 }

@@ -25,12 +25,18 @@ bool has_pointers(const type_descriptor& type) noexcept {
 void relocation::move_from(const start& root) {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   try {
-    if (blocks_before_.empty()) make_table();
+    if (blocks_before_.empty()) {
+      make_table();
+      runs_in_.resize((file_.end() - file_.heap_offset()) / page_maker::piece_bytes + 1);
+    }
     to_ = reinterpret_cast<std::uintptr_t>(file_.base());
     const pool_file::private_writing writing{file_};
+    expect_pages();
     note(root);
     move_queued();
+    pages_.reset();
   } catch (...) {
+    pages_.reset();
     failure_ = std::current_exception();
     throw;
   }
@@ -41,29 +47,28 @@ std::uint64_t relocation::move_all(const std::vector<start>& roots, std::uint64_
   to_ = to;
   is_flushed_ = true;
   visited_bytes_ = 0;
-  // Behind the heap's last chunk there is no file.
-  pages_.emplace(file_.base() + file_.heap_offset(), file_.end() - file_.heap_offset());
+  expect_pages();
   for (const start& each : roots) note(each);
   move_queued();
   pages_.reset();
   return visited_bytes_;
 }
 
-// Of a run that is about to be visited. In this process's copy each page is a fault and a copy: where many of a huge
-// page's are wanted, one copy of all of it is cheaper; where few are, it would take memory for nothing.
+// Of a run that is about to be visited. In a reader's copy each page takes memory: where many of a piece's are wanted,
+// all of it is made; where few are, it would be for nothing.
 void relocation::expect_writes(const pool_heap::place& block) {
   std::byte* const at = file_.base() + block.offset;
-  if (pages_.has_value()) return pages_->want(at, block.bytes);
-  constexpr std::uint8_t many_runs = 16;  // of 128, when they are of one chunk
-  const auto number_of = [](const std::byte* of) { return reinterpret_cast<std::uintptr_t>(of) / huge_page_bytes; };
-  const std::uintptr_t first = number_of(file_.base());
-  runs_in_.resize(number_of(file_.base() + file_.end() - 1) - first + 1);
-  for (std::uintptr_t page = number_of(at); page <= number_of(at + block.bytes - 1); ++page) {
-    std::uint8_t& runs = runs_in_[page - first];
-    if (runs == many_runs) continue;
-    runs = block.bytes >= huge_page_bytes ? many_runs : static_cast<std::uint8_t>(runs + 1);
-    if (runs == many_runs) file_.make_huge(reinterpret_cast<std::byte*>(page * huge_page_bytes));
-  }
+  if (is_flushed_) return pages_->want(at, block.bytes);
+  constexpr std::uint8_t many_runs = 8;  // of 64, when they are of one chunk
+  if (block.bytes >= page_maker::piece_bytes) return pages_->want(at, block.bytes);
+  std::uint8_t& runs = runs_in_[pages_->piece_of(at)];
+  if (runs == many_runs) return;
+  if (++runs == many_runs) pages_->want(at, block.bytes);
+}
+
+// Behind the heap's last chunk there is no file.
+void relocation::expect_pages() {
+  pages_.emplace(file_.base() + file_.heap_offset(), file_.end() - file_.heap_offset());
 }
 
 void relocation::make_table() {
@@ -129,6 +134,7 @@ void relocation::settle_note() {
   if (types_.size() <= type.index) types_.resize(type.index + std::size_t{1});
   types_[type.index] = &type;
   to_visit_[block.first][block.index / 64] |= std::uint64_t{1} << block.index % 64;
+  __builtin_prefetch(file_.base() + block.offset, 1);
   if (is_queued_[block.first]) return;
   is_queued_[block.first] = true;
   queue_.push_back(block.first);

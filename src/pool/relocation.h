@@ -49,6 +49,7 @@ class relocation {
 
  private:
   void expect_writes(const pool_heap::place& block);
+  void expect_pages();
   void move_queued();
   void note(const start& target);
   void settle_note();
@@ -88,8 +89,8 @@ class relocation {
   std::size_t notes_settled_ = 0;
   std::uint64_t to_ = 0;
   bool is_flushed_ = false;
-  std::optional<page_maker> pages_;    // while pointers are moved in the file
-  std::vector<std::uint8_t> runs_in_;  // this process's pages: runs that were visited, by huge page, up to many_runs
+  std::optional<page_maker> pages_;    // while pointers are moved
+  std::vector<std::uint8_t> runs_in_;  // of a reader, by piece of pages: runs that were or will be visited, up to many
   std::uint64_t visited_bytes_ = 0;
   std::exception_ptr failure_;
 };
