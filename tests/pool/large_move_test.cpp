@@ -1,5 +1,5 @@
-// Pools at other addresses that are so large that their pages are made many at a time: huge ones of a reader's own, and
-// a thread's for who moves a pool.
+// Pools at other addresses that are so large that a thread makes their pages, a reader's own and those of who moves a
+// pool.
 #include "fuzz/pool_image.h"
 #include "pools.h"
 
@@ -55,15 +55,15 @@ bool array_is_right(const pool& of) {
   return sum != 0;
 }
 
-// Bytes of these addresses that are no file's.
-std::uint64_t anonymous_bytes(std::uintptr_t begin, std::uintptr_t end) {
-  std::ifstream maps{"/proc/self/maps"};
+// Bytes at these addresses that are this process's own.
+std::uint64_t own_bytes(std::uintptr_t begin, std::uintptr_t end) {
+  std::ifstream maps{"/proc/self/smaps"};
   std::uint64_t bytes = 0;
+  bool is_there = false;
   for (std::string line; std::getline(maps, line);) {
-    unsigned long long from = 0, to = 0, inode = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %llu", &from, &to, &inode) != 3) continue;
-    if (inode == 0 && from < end && to > begin)
-      bytes += std::min<std::uint64_t>(to, end) - std::max<std::uint64_t>(from, begin);
+    unsigned long long from = 0, to = 0, kib = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &from, &to) == 2) is_there = from < end && to > begin;
+    if (is_there && std::sscanf(line.c_str(), "Anonymous: %llu kB", &kib) == 1) bytes += kib * 1024;
   }
   return bytes;
 }
@@ -87,7 +87,7 @@ TEST_P(pool_large_move, reads_and_moves_all_of_it) {
       EXPECT_EQ(sum_of_list(read), right_sum);
       EXPECT_TRUE(array_is_right(read));
       const std::uintptr_t at = read.info().base;
-      EXPECT_GE(anonymous_bytes(at, at + (std::uint64_t{12} << 20)), std::uint64_t{4} << 20);
+      EXPECT_GE(own_bytes(at, at + (std::uint64_t{12} << 20)), std::uint64_t{4} << 20);
       EXPECT_THAT(read.check<item>().damage, testing::IsEmpty());
     }
     const pool moved = pool::open(in.file(), {.types = situ::pool_types<item>()});
