@@ -41,6 +41,9 @@ class far_hosts {
   // Gives back a block. Does not wait, so that handlers and ends of lives can; where that place knows no such block, it
   // is logged.
   virtual void give_back(std::uintptr_t block) noexcept = 0;
+  // All places of this host have come to that round of a barrier of all places: tells the other hosts, and waits until
+  // they have heard it, or are lost.
+  virtual void arrive(host_barrier which, std::uint64_t round) noexcept = 0;
 
  private:
   std::span<const place_home> homes_;
