@@ -208,6 +208,20 @@ void one_ends(const char* how) {
   std::printf("%s", fmt::format("place {} hears: {}; put: {}\n", here().index(), heard, put_there).c_str());
 }
 
+// Place 2 ends its host's server. A barrier that all hosts have come to by then still holds.
+void server_ends() {
+  barrier();
+  if (here().index() == 2) {
+    ::usleep(300'000);
+    ::kill(detail::current->job->slot(place_count()).pid.load(), SIGKILL);
+  }
+  try {
+    for (;;) barrier();
+  } catch (const place_lost_error& e) {
+    std::printf("%s", fmt::format("place {} hears: {}\n", here().index(), e.what()).c_str());
+  }
+}
+
 void run(std::string_view what, const char* how) {
   if (what == "bytes") return moves_bytes();
   if (what == "boxes") return moves_boxes();
@@ -218,6 +232,7 @@ void run(std::string_view what, const char* how) {
   if (what == "refusals") return refuses();
   if (what == "fault") return faults();
   if (what == "end") return one_ends(how);
+  if (what == "server") return server_ends();
   if (what == "all") {
     for (const auto each : {moves_bytes, moves_boxes, changes_words, signals_wake, barriers_hold, gives_back}) each();
     return;

@@ -321,6 +321,11 @@ class Job(HostsTest):
         for place in range(3):
             self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
 
+    def test_a_host_whose_server_ends_is_lost_everywhere(self):
+        done = self.run_probe("server")
+        for place, why in ((0, "the link to its host"), (1, "the link to its host"), (2, "the server of its host has ended"), (3, "the server of its host has ended")):
+            self.assertRegex(done.stdout, rf"(?m)^place {place} hears: situ: place lost: place [23]: .*{why}", done.stderr)
+
     def test_different_builds_are_refused(self):
         folder = f"/tmp/{ID}"
         os.mkdir(folder)
