@@ -2,8 +2,6 @@
 
 #include <situ/base/detail/assert.h>
 #include <situ/base/log.h>
-#include <situ/fabric/detail/endpoint.h>
-#include <situ/runtime/detail/scheduler.h>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -287,6 +285,27 @@ void far_place::send_given_back() noexcept {
   }
 }
 
+void far_place::arrive(host_barrier which, std::uint64_t round) noexcept {
+  std::vector<std::uint32_t> told;
+  const auto try_to = [](auto act) noexcept {
+    try {
+      act();
+    } catch (const place_lost_error&) {  // its places are marked, which ends the wait
+    } catch (const std::exception& e) {
+      log(log_level::error, fmt::format("a host is not told of a barrier: {}", e.what()));
+    }
+  };
+  for (std::uint32_t p = 0; p < homes().size(); ++p) {
+    if (homes()[p].index != 0 || homes()[p].host == host()) continue;
+    operation_head head{.what = static_cast<std::uint8_t>(far_operation::barrier)};
+    head.address = context_.base + (std::uintptr_t{p} << context_.slice_shift);
+    head.second = static_cast<std::uint64_t>(which);
+    head.third = round;
+    try_to([&] { told.push_back(begin(head, {}, {}, nullptr, 0)); });
+  }
+  for (const std::uint32_t each : told) try_to([&] { (void)finish(each); });
+}
+
 std::uint64_t far_place::perform(const operation_head& head, std::span<const std::byte> data) {
   return finish(begin(head, {}, data, nullptr, 0));
 }
@@ -367,15 +386,13 @@ std::uint64_t far_place::finish(std::uint32_t index) {
 
 template <class Done>
 void far_place::wait(Done done, std::uint32_t target) {
-  const auto look = [&] {
+  auto look = [&] {
     if (done()) return true;
     poll();
     return done();
   };
-  if (current->scheduler != nullptr && !current->endpoint->in_handler()) {
-    current->scheduler->wait_until(look, {.outlives_losses = true, .note = {.kind = wait_kind::other, .peer = target}});
-    return;
-  }
+  const auto ask = [](void* asked) { return (*static_cast<decltype(look)*>(asked))(); };
+  if (task_waiter_ != nullptr && task_waiter_(ask, &look, target)) return;
   while (!look()) sleep();
 }
 
@@ -465,6 +482,16 @@ void far_place::drop(wire_peer from, std::string_view why) noexcept {
 
 void far_place::lose_host(std::uint16_t host, std::string_view reason) {
   const std::lock_guard lock{mutex_};
+  lose(host, reason);
+}
+
+// By the wire, which the lock is held for.
+void far_place::ended(wire_peer from) noexcept {
+  for (std::uint16_t h = 0; h < servers_.size(); ++h)
+    if (h != host() && servers_[h] == from) lose(h, "the link to its host has ended");
+}
+
+void far_place::lose(std::uint16_t host, std::string_view reason) noexcept {
   lost_[host] = reason;
   for (outstanding& each : table_) {
     if (each.done.load(std::memory_order_relaxed) || homes()[each.target].host != host) continue;

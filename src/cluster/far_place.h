@@ -39,6 +39,14 @@ class far_place final : public far_hosts, private wire_receiver {
   std::uint64_t atomic(const word_request& request) override;
   void put_signal(std::uintptr_t to, const void* from, std::size_t bytes, const signal_change& signal) override;
   void give_back(std::uintptr_t block) noexcept override;
+  void arrive(host_barrier which, std::uint64_t round) noexcept override;
+
+  // Waits until is_done(asked), as a task of this place; false where the caller cannot (a handler, a registered
+  // thread).
+  using task_waiter = bool (*)(bool (*is_done)(void*), void* asked, std::uint32_t target);
+  // Who asks waits so from now on. Without one, and where it cannot, it takes in answers and sleeps until some come,
+  // and the place does nothing else meanwhile.
+  void set_task_waiter(task_waiter waiter) noexcept { task_waiter_ = waiter; }
 
   // Takes in answers; true if anything had come.
   bool poll();
@@ -95,10 +103,13 @@ class far_place final : public far_hosts, private wire_receiver {
   // The same with an error.
   void fail(outstanding& found, errc code, std::string_view text) noexcept;
   void drop(wire_peer from, std::string_view why) noexcept;
+  void ended(wire_peer from) noexcept override;
+  void lose(std::uint16_t host, std::string_view reason) noexcept;
 
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   place_context& context_;
   host_wire& wire_;
+  task_waiter task_waiter_ = nullptr;
   std::vector<wire_peer> servers_;
   std::vector<std::string> lost_;  // why, of each host; empty: it is not
   std::mutex mutex_;               // of all below, and of the wire

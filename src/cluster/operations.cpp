@@ -169,6 +169,7 @@ void operations::perform(wire_peer from, const parsed_operation& asked, std::spa
     case far_operation::box_get: sent = move_box(asked, access::get, data); break;
     case far_operation::atomic: value = change_word(head); break;
     case far_operation::give_back: give_back(head.address); break;
+    case far_operation::barrier: hear_of_barrier(head); break;
   }
   answer(from, head.tag, value, sent);
 }
@@ -228,6 +229,11 @@ void operations::give_back(std::uintptr_t block) {
   check(access::put, block, 1);
   if (segment::deallocate_remote(server_, block) == free_status::done) return;
   throw_error(errc::bad_address, fmt::format("{:#x} is given back, which is no live block", block));
+}
+
+void operations::hear_of_barrier(const operation_head& head) {
+  if (barriers_ == nullptr) throw_error(errc::bad_message, "a barrier of hosts where there is none");
+  barriers_->arrived(homes_[head.source].host, static_cast<host_barrier>(head.second), head.third);
 }
 
 void operations::answer(wire_peer to, std::uint64_t tag, std::uint64_t value, std::span<const std::byte> data) {

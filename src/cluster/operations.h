@@ -18,6 +18,13 @@
 
 namespace situ::detail::cluster {
 
+// Who is told that all places of another host have come to a round of a barrier.
+class barrier_listener {
+ public:
+  virtual ~barrier_listener() = default;
+  virtual void arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept = 0;
+};
+
 class operations final {
  public:
   // server: what the server knows of the address space, with access to its own host's slices; no place of the job runs
@@ -33,6 +40,9 @@ class operations final {
   // The same of each place that asks first, from an end that is not known yet: a wire whose ends are known by what
   // comes from there alone. It cannot say that it is a place of this host, or later that it is of yet another one.
   void meet_peers() noexcept { meets_peers_ = true; }
+
+  // Without one, barriers are refused. It outlives this.
+  void set_barriers(barrier_listener& listener) noexcept { barriers_ = &listener; }
 
   // As wire_receiver has them, of operations.
   std::byte* room_for(wire_peer from, std::span<const std::byte> head, std::uint64_t bytes) noexcept;
@@ -61,6 +71,7 @@ class operations final {
                                                     std::span<const std::byte> data);
   [[nodiscard]] std::uint64_t change_word(const operation_head& head);
   void give_back(std::uintptr_t block);
+  void hear_of_barrier(const operation_head& head);
   void answer(wire_peer to, std::uint64_t tag, std::uint64_t value, std::span<const std::byte> data);
   void deny(wire_peer to, std::uint64_t tag, errc code, std::string_view text) noexcept;
   void drop(wire_peer from, std::string_view why) noexcept;
@@ -73,6 +84,7 @@ class operations final {
   std::vector<std::uint16_t> host_of_peer_;
   std::vector<std::byte> box_;  // elements of a box on their way out
   counts count_;
+  barrier_listener* barriers_ = nullptr;
   bool meets_peers_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "cluster/protocol.h"
 
+#include "memory/job.h"
+
 namespace situ::detail::cluster {
 namespace {
 
@@ -68,9 +70,36 @@ const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_
   } else if (is.how != 0 || is.type != 0) {
     return "an operation with something where nothing is";
   }
+  if (what == far_operation::barrier && (is.bytes != 0 || is.second >= host_barriers || is.third == 0))
+    return "a barrier that there is not";
   const std::span<const std::byte> rest = head.subspan(sizeof(operation_head));
   if (what == far_operation::box_put || what == far_operation::box_get) return parse_box(rest, is.bytes, parsed.box);
   return rest.empty() ? nullptr : "an operation with more behind it than belongs to it";
+}
+
+const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_news& parsed) noexcept {
+  if (head.size() < sizeof(host_head)) return "news that are cut off";
+  parsed.head = read_wire<host_head>(head);
+  if (parsed.head.zero != 0 || parsed.head.verdicts != 0 || data_bytes != 0)
+    return "news with something where nothing is";
+  head = head.subspan(sizeof(host_head));
+  switch (static_cast<host_news>(parsed.head.what)) {
+    case host_news::beat:
+    case host_news::votes:
+    case host_news::bye: return head.empty() ? nullptr : "news with more behind them than belongs to them";
+    case host_news::state: break;
+    default: return "news that there are not";
+  }
+  if (head.size() < sizeof(state_head)) return "a state that is cut off";
+  parsed.state = read_wire<state_head>(head);
+  head = head.subspan(sizeof(state_head));
+  if (parsed.state.text_bytes != head.size() || head.size() > most_error_text)
+    return "a state whose text is of another length than it says";
+  if (parsed.state.state == static_cast<std::uint32_t>(place_state::absent) ||
+      parsed.state.state > static_cast<std::uint32_t>(place_state::gone))
+    return "a state that there is not";
+  parsed.text = {reinterpret_cast<const char*>(head.data()), head.size()};
+  return nullptr;
 }
 
 const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_answer& parsed) noexcept {

@@ -16,16 +16,16 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace situ::detail::cluster {
 
 // The kinds of messages.
-enum class wire_message : std::uint8_t { operation, answer };
-inline constexpr std::uint8_t wire_messages = 2;
+enum class wire_message : std::uint8_t { operation, answer, host = 4 };
 
 // What a place asks of a host server.
-enum class far_operation : std::uint8_t { put, get, put_signal, box_put, box_get, atomic, give_back };
-inline constexpr std::uint8_t far_operations = 7;
+enum class far_operation : std::uint8_t { put, get, put_signal, box_put, box_get, atomic, give_back, barrier };
+inline constexpr std::uint8_t far_operations = 8;
 
 // Larger operations are cut into such: a server copies for some 200 us at most before it looks at others.
 inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20;
@@ -49,8 +49,9 @@ struct operation_head {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;   // of the data, there or back; atomic: the operand
   std::uint64_t second = 0;  // put, get: bytes of the same operation that follow these, checked with them; boxes: where
-                             // the whole range begins; put_signal: its word; compare_exchange: what is written
-  std::uint64_t third = 0;   // put_signal: the value; boxes: bytes of the whole range
+                             // the whole range begins; put_signal: its word; compare_exchange: what is written;
+                             // barrier: which (host_barrier)
+  std::uint64_t third = 0;   // put_signal: the value; boxes: bytes of the whole range; barrier: the round
 };
 static_assert(sizeof(operation_head) == 48 && offsetof(operation_head, source) == 4 &&
               offsetof(operation_head, tag) == 8 && offsetof(operation_head, address) == 16 &&
@@ -72,6 +73,26 @@ struct answer_head {
 };
 static_assert(sizeof(answer_head) == 24 && offsetof(answer_head, status) == 8 &&
               offsetof(answer_head, text_bytes) == 12 && offsetof(answer_head, value) == 16);
+
+// What host servers tell each other.
+enum class host_news : std::uint8_t { beat, state, votes = 4, bye = 6 };
+
+// All of it is head; nothing comes as data.
+struct host_head {
+  std::uint8_t what = 0;  // host_news
+  std::uint8_t zero = 0;
+  std::uint16_t host = 0;      // who says it
+  std::uint32_t verdicts = 0;  // 0: there are none yet
+  std::uint64_t number = 0;    // beat: which; state: the place; votes: | round:32 | accepted:32 |
+};
+static_assert(sizeof(host_head) == 16 && offsetof(host_head, host) == 2 && offsetof(host_head, verdicts) == 4 &&
+              offsetof(host_head, number) == 8);
+// Behind the head of a state; the reason follows.
+struct state_head {
+  std::uint32_t state = 0;  // place_state
+  std::uint32_t text_bytes = 0;
+};
+static_assert(sizeof(state_head) == 8);
 
 inline constexpr std::size_t most_head_bytes = 2048;  // of any message, with all that is not data
 static_assert(sizeof(operation_head) + sizeof(box_head) + 2 * 8 * most_box_dimensions <= most_head_bytes);
@@ -106,11 +127,19 @@ struct parsed_answer {
   std::span<const std::byte> text;
 };
 
+struct parsed_news {
+  host_head head;
+  state_head state;       // of a state
+  std::string_view text;  // of a state
+};
+
 // Why `head` and `data_bytes` are no operation; else `parsed` is set, and all that does not concern memory holds.
 // Without a whole operation_head nothing is known, not even who waits: parsed.head stays as it was.
 [[nodiscard]] const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,
                                           parsed_operation& parsed) noexcept;
 [[nodiscard]] const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes,
                                        parsed_answer& parsed) noexcept;
+[[nodiscard]] const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes,
+                                     parsed_news& parsed) noexcept;
 
 }  // namespace situ::detail::cluster

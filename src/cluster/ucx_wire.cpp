@@ -7,6 +7,7 @@
 #include <ucp/api/ucp.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
@@ -20,9 +21,28 @@ void check(ucs_status_t status, std::string_view what) {
 }
 
 struct closer {
+  void operator()(ucp_config_t* config) const noexcept { ucp_config_release(config); }
   void operator()(ucp_context* context) const noexcept { ucp_cleanup(context); }
   void operator()(ucp_worker* worker) const noexcept { ucp_worker_destroy(worker); }
 };
+
+// What the environment says, and what we have measured where it says nothing. Names of a transport's own settings are
+// without its name here.
+ucp_config_t* read_settings() {
+  struct setting {
+    const char* variable;
+    const char* name;
+    const char* value;
+  };
+  constexpr setting wanted[] = {{"UCX_TLS", "TLS", "tcp"},
+                                {"UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "256K"},
+                                {"UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "1M"}};
+  ucp_config_t* config = nullptr;
+  check(ucp_config_read(nullptr, nullptr, &config), "the settings of UCX");
+  for (const setting& each : wanted)
+    if (std::getenv(each.variable) == nullptr) check(ucp_config_modify(config, each.name, each.value), each.variable);
+  return config;
+}
 
 // A message until UCX is done with its bytes.
 struct message_out {
@@ -52,6 +72,7 @@ struct ucx_wire::implementation {
   std::vector<std::unique_ptr<message_out>> free;
   std::vector<late_data> announced;
   std::vector<late_data> coming;
+  std::vector<wire_peer> ended;       // and not yet told
   wire_receiver* receiver = nullptr;  // while progress() runs
 
   implementation() {
@@ -59,7 +80,8 @@ struct ucx_wire::implementation {
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     ucp_context_h made = nullptr;
-    check(ucp_init(&params, nullptr, &made), "UCX cannot be used");
+    const std::unique_ptr<ucp_config_t, closer> config{read_settings()};
+    check(ucp_init(&params, config.get(), &made), "UCX cannot be used");
     context.reset(made);
     ucp_worker_params_t how{};
     how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -70,6 +92,7 @@ struct ucx_wire::implementation {
     check(ucp_worker_get_efd(created, &descriptor), "the descriptor of a UCX worker");
     take_in<wire_message::operation>();
     take_in<wire_message::answer>();
+    take_in<wire_message::host>();
   }
   implementation(const implementation&) = delete;
   implementation& operator=(const implementation&) = delete;
@@ -149,6 +172,7 @@ struct ucx_wire::implementation {
       if (status == UCS_OK) give(each);
       worked = true;
     }
+    for (const wire_peer each : std::exchange(ended, {})) to.ended(each);
     receiver = nullptr;
     return worked;
   }
@@ -156,8 +180,9 @@ struct ucx_wire::implementation {
   void end(ucp_ep_h which, ucs_status_t status) noexcept {
     const auto found = numbers.find(which);
     if (found == numbers.end()) return;
-    log(log_level::warning, fmt::format("a link to another host ends: {}", ucs_status_string(status)));
+    log(log_level::info, fmt::format("a link to another host ends: {}", ucs_status_string(status)));
     peers[found->second] = nullptr;
+    ended.push_back(found->second);
     numbers.erase(found);
   }
 
@@ -227,6 +252,8 @@ wire_peer ucx_wire::connect(std::span<const std::byte> address) {
   check(ucp_ep_create(self_->worker.get(), &how, &made), "there is no way to another host");
   return self_->number_of(made);
 }
+
+bool ucx_wire::is_idle() const noexcept { return self_->under_way.empty(); }
 
 void ucx_wire::send(wire_peer to, wire_message kind, std::span<const std::byte> head,
                     std::span<const std::byte> data) noexcept {

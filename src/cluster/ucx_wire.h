@@ -15,17 +15,15 @@
 
 namespace situ::detail::cluster {
 
-class ucx_wire final : public host_wire {
+class ucx_wire final : public network_wire {
  public:
   // Throws bad_launch where UCX cannot be had.
   ucx_wire();
   ~ucx_wire() override;
 
-  // What others connect by: bytes for connect().
-  [[nodiscard]] std::vector<std::byte> address() const;
-  // Throws bad_launch where there is no way to that address.
-  wire_peer connect(std::span<const std::byte> address);
-
+  [[nodiscard]] std::vector<std::byte> address() const override;
+  wire_peer connect(std::span<const std::byte> address) override;
+  [[nodiscard]] bool is_idle() const noexcept override;
   void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
             std::span<const std::byte> data) noexcept override;
   bool progress(wire_receiver& receiver) override;

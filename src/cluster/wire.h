@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace situ::detail::cluster {
 
@@ -27,6 +28,8 @@ class wire_receiver {
   // A whole message. head and data are the wire's, and gone afterwards, unless the data lies where room_for() said.
   virtual void received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                         std::span<const std::byte> data) noexcept = 0;
+  // Nothing comes from there any more, and what is sent there is dropped: that end is gone, or the way to it.
+  virtual void ended(wire_peer) noexcept {}
 };
 
 class host_wire {
@@ -44,6 +47,17 @@ class host_wire {
   // read. -1: there is none, and who waits gives way.
   [[nodiscard]] virtual bool arm() noexcept = 0;
   [[nodiscard]] virtual int descriptor() const noexcept = 0;
+};
+
+// A wire whose ends are reached by addresses, which travel in another way.
+class network_wire : public host_wire {
+ public:
+  // What others connect by: bytes for connect().
+  [[nodiscard]] virtual std::vector<std::byte> address() const = 0;
+  // Throws bad_launch where there is no way to that address.
+  virtual wire_peer connect(std::span<const std::byte> address) = 0;
+  // Whether all that was sent has gone from here, or never will.
+  [[nodiscard]] virtual bool is_idle() const noexcept = 0;
 };
 
 }  // namespace situ::detail::cluster

@@ -27,6 +27,13 @@ void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) 
   }
 }
 
+[[noreturn]] void throw_is_elsewhere(std::uint32_t place) {
+  throw_error(errc::not_supported,
+              fmt::format("a message to place {}, which is on another host: between hosts there are put, get, atomics, "
+                          "signals and the barrier of all places, but no messages yet, nor what is made of them",
+                          place));
+}
+
 }  // namespace
 
 endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
@@ -45,6 +52,7 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
                       .request_out = {.to = &out.request, .target = p},
                       .reply_out = {.to = &out.reply, .target = p, .is_reply = true}});
     sleeping_.push_back(&job_->slot(p).sleeping);
+    if (!job_->is_here(p)) close(peers_.back());
   }
 #if defined(SITU_MODEL)
   context.give_back_elsewhere = &give_back_later;
@@ -66,8 +74,8 @@ void take_given_back(message& m) {
 const function_id take_given_back_id = name_function(reinterpret_cast<const void*>(&take_given_back));
 }  // namespace
 
-// Whoever gives a block back may be in a handler, or must not wait. A registered thread has no endpoint: it gives back by
-// the heap's shared words.
+// Whoever gives a block back may be in a handler, or must not wait. A registered thread has no endpoint: it gives back
+// by the heap's shared words.
 bool endpoint::give_back_later(place_context& context, std::uintptr_t block) {
   if (context.endpoint == nullptr) return false;
   context.endpoint->given_back_.push_back(block);
@@ -107,6 +115,7 @@ void endpoint::ask_for_wake(outgoing& out) noexcept {
 
 void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
   SITU_POINT(room_wanted);
+  if (out.closed && !job_->is_here(out.target)) throw_is_elsewhere(out.target);
   if (out.closed) {
     if (!out.is_reply) throw_place_lost(*job_, context_.place);
     out.seen = out.sent;
@@ -369,16 +378,20 @@ endpoint::found endpoint::poll_handlers() {
 
 void endpoint::note_failures() noexcept {
   failure_epoch_ = job_->failure_epoch.load(std::memory_order_acquire);  // pairs with mark_lost: states are set before
-  if (!scratch_) scratch_ = std::make_unique<channel>();
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
     if (!SITU_LOSS_CHECK(room) || !has_ended(job_->slot(p).state.load(std::memory_order_acquire))) continue;
-    for (outgoing* out : {&peers_[p].request_out, &peers_[p].reply_out}) {
-      if (out->closed) continue;
-      out->closed = true;
-      out->to = scratch_.get();
-      // "full": the fast path gives way to wait_for_room, which throws or drops
-      out->seen = out->sent - channel::cell_count;
-    }
+    close(peers_[p]);
+  }
+}
+
+void endpoint::close(peer& to) {
+  if (!scratch_) scratch_ = std::make_unique<channel>();
+  for (outgoing* out : {&to.request_out, &to.reply_out}) {
+    if (out->closed) continue;
+    out->closed = true;
+    out->to = scratch_.get();
+    // "full": the fast path gives way to wait_for_room, which throws or drops
+    out->seen = out->sent - channel::cell_count;
   }
 }
 

@@ -46,18 +46,33 @@ struct footer {
 constexpr std::uint64_t layout_now =
     (std::uint64_t{sizeof(job_control)} << 32) | sizeof(place_status) << 12 | sizeof(place_slot);
 
-// The slots follow the control block on the next line; rows on the next page; the footer ends the last page.
+// The slots follow the control block on the next line, then homes; statuses, rows and addresses on the next page each;
+// the footer ends the last page.
 constexpr std::uint64_t slots_offset =
     (sizeof(job_control) + alignof(place_slot) - 1) & ~std::uint64_t{alignof(place_slot) - 1};
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_bytes - 1) & ~(page_bytes - 1); }
 
 constexpr std::uint64_t status_bytes = whole_pages(sizeof(place_status));
-constexpr std::uint64_t statuses_offset(std::uint32_t places) {
-  return whole_pages(slots_offset + std::uint64_t{places} * sizeof(place_slot));
+constexpr std::uint64_t homes_offset(std::uint32_t places, std::uint32_t hosts) {
+  return slots_offset + (places + std::uint64_t{hosts > 1}) * sizeof(place_slot);
 }
-constexpr std::uint64_t rows_offset(std::uint32_t places) {
-  return statuses_offset(places) + std::uint64_t{places} * status_bytes;
+constexpr std::uint64_t statuses_offset(std::uint32_t places, std::uint32_t hosts) {
+  return whole_pages(homes_offset(places, hosts) + places * sizeof(place_home));
+}
+constexpr std::uint64_t rows_offset(std::uint32_t places, std::uint32_t hosts) {
+  return statuses_offset(places, hosts) + std::uint64_t{places} * status_bytes;
+}
+constexpr std::uint64_t addresses_offset(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
+  return rows_offset(places, hosts) + places * row_bytes;
+}
+constexpr std::uint64_t rounds_offset(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
+  return addresses_offset(places, hosts, row_bytes) + (hosts > 1 ? whole_pages(hosts * sizeof(host_address)) : 0);
+}
+// Of all that is behind the slices, with the page of the footer.
+constexpr std::uint64_t least_control_bytes(std::uint32_t places, std::uint32_t hosts, std::uint64_t row_bytes) {
+  const std::uint64_t rounds = hosts > 1 ? whole_pages(host_barriers * hosts * sizeof(signal_word<std::uint64_t>)) : 0;
+  return rounds_offset(places, hosts, row_bytes) + rounds + page_bytes;
 }
 
 std::string system_reason(int code) {
@@ -105,9 +120,11 @@ job_control* map_control(int descriptor, std::uint64_t offset, std::uint64_t byt
 bool is_plausible(const job_control& control, std::uint64_t file_bytes, std::uint64_t control_offset) {
   return control.magic == job_control::expected_magic && control.layout == layout_now &&
          control.total_bytes == file_bytes && control.place_count != 0 && control.place_count <= job::max_places &&
-         control.slice_shift < 48 && std::uint64_t{control.place_count} << control.slice_shift <= control_offset &&
+         control.places_here != 0 && control.places_here <= control.place_count && control.host < control.host_count &&
+         control.host_count <= control.place_count && control.slice_shift < 48 &&
+         std::uint64_t{control.places_here} << control.slice_shift <= control_offset &&
          control.observation_bytes % page_bytes == 0 &&
-         rows_offset(control.place_count) + control.place_count * control.observation_bytes + page_bytes <=
+         least_control_bytes(control.place_count, control.host_count, control.observation_bytes) <=
              file_bytes - control_offset;
 }
 
@@ -122,37 +139,56 @@ struct layout {
 };
 
 // On a device slices are as large as it has room for.
-layout lay_out(const page_file& file, std::uint32_t places, std::uint64_t control_bytes) {
+layout lay_out(const page_file& file, std::uint32_t places, std::uint32_t places_here, std::uint64_t control_bytes) {
   layout made{slice_shift_for(places), 0, file.capacity_bytes()};
   if (!file.is_device()) {
-    made.control_offset = std::uint64_t{places} << made.slice_shift;
+    made.control_offset = std::uint64_t{places_here} << made.slice_shift;
     made.total_bytes = made.control_offset + control_bytes;
     return made;
   }
   made.control_offset = made.total_bytes - control_bytes;
-  while (std::uint64_t{places} << made.slice_shift > made.control_offset) --made.slice_shift;
+  while (std::uint64_t{places_here} << made.slice_shift > made.control_offset) --made.slice_shift;
   return made;
 }
 
 // What all segments together may open: no more than there is of such memory.
-std::uint64_t budget_of(const job_options& options, const page_file& file, std::uint64_t control_bytes) {
+std::uint64_t budget_of(const job_options& options, const page_file& file, std::uint32_t places_here,
+                        std::uint64_t control_bytes) {
   const std::uint64_t asked = options.memory_budget;
   if (file.capacity_bytes() == 0) return asked != 0 ? asked : usable_memory_bytes();
-  const std::uint64_t beside = options.place_count * beside_heap_bytes + control_bytes;
+  const std::uint64_t beside = places_here * beside_heap_bytes + control_bytes;
   const std::uint64_t room = file.capacity_bytes() - std::min(file.capacity_bytes(), beside);
   const std::uint64_t most = std::max<std::uint64_t>(room / 64 * 62, 1);  // 1/35 is metadata
   return asked == 0 ? most : std::min(asked, most);
 }
 
-// Tries to map the slices at one base.
-bool try_base(int descriptor, std::uint64_t base, std::uint64_t bytes) {
-  void* const wanted = reinterpret_cast<void*>(base);
-  void* const got =
-      ::mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, descriptor, 0);
+// Maps at just this address; false where something is there.
+bool map_just_at(std::uintptr_t address, std::uint64_t bytes, int protection, int flags, int descriptor) {
+  void* const wanted = reinterpret_cast<void*>(address);
+  void* const got = ::mmap(wanted, bytes, protection, flags | MAP_NORESERVE | MAP_FIXED_NOREPLACE, descriptor, 0);
   if (got == MAP_FAILED) return false;
   if (got == wanted) return true;
   ::munmap(got, bytes);  // a kernel before 4.17, or a sanitizer, took the address for a hint
   return false;
+}
+
+// Tries to map the slices at one base: this host's, and the others' addresses without access.
+bool try_base(const job& job, std::uintptr_t base, std::uint64_t bytes) {
+  job_control& control = job.control();
+  constexpr int access = PROT_READ | PROT_WRITE;
+  if (control.places_here == control.place_count) return map_just_at(base, bytes, access, MAP_SHARED, job.descriptor());
+  if (!map_just_at(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1)) return false;
+  const std::uint32_t shift = control.slice_shift;
+  for (const slice_run& run : slice_runs(control)) {
+    void* const wanted = reinterpret_cast<void*>(base + (std::uintptr_t{run.first_place} << shift));
+    const auto offset = static_cast<off_t>(std::uint64_t{run.first_index} << shift);
+    if (::mmap(wanted, std::uint64_t{run.places} << shift, access, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+               job.descriptor(), offset) == wanted)
+      continue;
+    ::munmap(reinterpret_cast<void*>(base), bytes);
+    return false;
+  }
+  return true;
 }
 
 // Waits until every place has voted in a round.
@@ -176,13 +212,50 @@ place_slot& job_control::slot(std::uint32_t place) noexcept {
 
 // Zeros are a status without a wait; to construct one would touch its pages.
 place_status& job_control::status(std::uint32_t place) noexcept {
-  std::byte* const first = reinterpret_cast<std::byte*>(this) + statuses_offset(place_count);
+  std::byte* const first = reinterpret_cast<std::byte*>(this) + statuses_offset(place_count, host_count);
   return *reinterpret_cast<place_status*>(first + place * status_bytes);
 }
 
 std::span<std::byte> job_control::observation_row(std::uint32_t place) noexcept {
-  std::byte* const rows = reinterpret_cast<std::byte*>(this) + rows_offset(place_count);
+  std::byte* const rows = reinterpret_cast<std::byte*>(this) + rows_offset(place_count, host_count);
   return {rows + place * observation_bytes, observation_bytes};
+}
+
+std::span<place_home> job_control::homes() noexcept {
+  std::byte* const first = reinterpret_cast<std::byte*>(this) + homes_offset(place_count, host_count);
+  return {reinterpret_cast<place_home*>(first), place_count};
+}
+
+std::uint32_t job_control::first_place_of(std::uint16_t of_host) noexcept {
+  const std::span<const place_home> all = homes();
+  const auto found = std::find(all.begin(), all.end(), place_home{of_host, 0});
+  return static_cast<std::uint32_t>(found - all.begin());
+}
+
+host_address& job_control::address_of(std::uint16_t of_host) noexcept {
+  std::byte* const first =
+      reinterpret_cast<std::byte*>(this) + addresses_offset(place_count, host_count, observation_bytes);
+  return reinterpret_cast<host_address*>(first)[of_host];
+}
+
+signal_word<std::uint64_t>& job_control::round_of(host_barrier which, std::uint16_t of_host) noexcept {
+  std::byte* const first =
+      reinterpret_cast<std::byte*>(this) + rounds_offset(place_count, host_count, observation_bytes);
+  return reinterpret_cast<signal_word<std::uint64_t>*>(first)[static_cast<std::uint32_t>(which) * host_count + of_host];
+}
+
+std::vector<slice_run> slice_runs(job_control& control) {
+  std::vector<slice_run> runs;
+  const std::span<const place_home> homes = control.homes();
+  for (std::uint32_t place = 0; place < control.place_count; ++place) {
+    if (!control.is_here(place)) continue;
+    if (!runs.empty() && runs.back().first_place + runs.back().places == place) {
+      ++runs.back().places;
+    } else {
+      runs.push_back({.first_place = place, .places = 1, .first_index = homes[place].index});
+    }
+  }
+  return runs;
 }
 
 namespace {
@@ -196,24 +269,50 @@ page_file create_file(const memory_kind& kind, std::uint64_t least_bytes) {
   }
 }
 
+// Those of a job of one host where none are given.
+std::vector<place_home> homes_of(const job_options& options) {
+  std::vector<place_home> homes = options.homes;
+  if (homes.empty())
+    for (std::uint32_t p = 0; p < options.place_count; ++p) homes.push_back({0, static_cast<std::uint16_t>(p)});
+  return homes;
+}
+
+// The number of hosts. Each has places, and theirs are numbered in order: the slices in the file are, too.
+std::uint16_t check_homes(const std::vector<place_home>& homes, const job_options& options) {
+  std::vector<std::uint32_t> places;
+  for (const place_home& each : homes) {
+    if (each.host >= places.size()) places.resize(each.host + std::size_t{1});
+    if (each.index != places[each.host]++) places.clear();
+    if (places.empty()) break;
+  }
+  if (homes.size() != options.place_count || options.host >= places.size() ||
+      std::find(places.begin(), places.end(), 0U) != places.end())
+    throw_error(errc::bad_argument, "homes of the places of a job: each host has some, numbered in the places' order");
+  return static_cast<std::uint16_t>(places.size());
+}
+
 }  // namespace
 
 job job::create(const job_options& options) {
   const std::uint32_t places = options.place_count;
   if (places == 0 || places > max_places)
     throw_error(errc::bad_argument, fmt::format("a job of {} places: ask for 1 to {}", places, max_places));
+  const std::vector<place_home> homes = homes_of(options);
+  const std::uint16_t hosts = check_homes(homes, options);
+  const auto places_here = static_cast<std::uint32_t>(std::count_if(
+      homes.begin(), homes.end(), [&options](const place_home& each) { return each.host == options.host; }));
   const memory_kind kind = memory_kind::parse(options.memory);
   if (kind.what && options.memory_intent && *kind.what != *options.memory_intent)
     throw_error(errc::bad_argument, fmt::format("memory of the intent {}, and of the intent {}: give one of them",
                                                 kind.what->name(), options.memory_intent->name()));
   const std::uint64_t row_bytes = whole_pages(options.observation_bytes);
-  const std::uint64_t least_control_bytes = rows_offset(places) + places * row_bytes + page_bytes;
-  page_file file = create_file(kind, places * beside_heap_bytes + least_control_bytes);
-  const std::uint64_t control_bytes = (least_control_bytes + file.unit() - 1) / file.unit() * file.unit();
-  const layout at = lay_out(file, places, control_bytes);
+  const std::uint64_t least_bytes = least_control_bytes(places, hosts, row_bytes);
+  page_file file = create_file(kind, places_here * beside_heap_bytes + least_bytes);
+  const std::uint64_t control_bytes = (least_bytes + file.unit() - 1) / file.unit() * file.unit();
+  const layout at = lay_out(file, places, places_here, control_bytes);
   file.resize(at.total_bytes);
   file.clear(0, at.total_bytes);
-  const std::uint64_t budget = budget_of(options, file, control_bytes);
+  const std::uint64_t budget = budget_of(options, file, places_here, control_bytes);
 
   const std::uint64_t unit = file.unit();
   const bool places_by_intent = file.gives_back();
@@ -227,6 +326,10 @@ job job::create(const job_options& options) {
   control->layout = layout_now;
   control->total_bytes = at.total_bytes;
   control->place_count = places;
+  control->places_here = places_here;
+  control->host_count = hosts;
+  control->host = options.host;
+  std::copy(homes.begin(), homes.end(), control->homes().begin());
   control->slice_shift = at.slice_shift;
   control->observation_bytes = row_bytes;
   fill_candidates(*control);
@@ -237,13 +340,13 @@ job job::create(const job_options& options) {
   control->places_by_intent = places_by_intent;
   control->stack_bytes = options.stack_bytes;
   control->memory_intent = kind.what ? kind.what : options.memory_intent;
-  control->oversubscribed = places > allowed_processors();
+  control->oversubscribed = places_here > allowed_processors();
   control->sender_fences = control->oversubscribed || !join_order_of_processes();
   control->stats = options.stats;
   control->trace = options.trace;
   control->progress = options.progress;
   control->checked = options.checked;
-  for (std::uint32_t i = 0; i < places; ++i) new (&control->slot(i)) place_slot;
+  for (std::uint32_t i = 0; i < places + std::uint32_t{hosts > 1}; ++i) new (&control->slot(i)) place_slot;
   new (reinterpret_cast<std::byte*>(control) + control_bytes - sizeof(footer))
       footer{job_control::expected_magic, at.control_offset};
   return made;
@@ -293,7 +396,7 @@ mapped_control map_job(int descriptor, int protection) {
   if (file_bytes == 0) refuse("it is not an open file");
   if (file_bytes < 2 * page_bytes || file_bytes % page_bytes != 0) refuse("its size is none that a job has");
   if (!read_footer(descriptor, file_bytes, end) || end.magic != job_control::expected_magic ||
-      end.control_offset % page_bytes != 0 || end.control_offset > file_bytes - rows_offset(1))
+      end.control_offset % page_bytes != 0 || end.control_offset > file_bytes - rows_offset(1, 1))
     refuse("it does not end as a job does");
 
   const std::uint64_t control_bytes = file_bytes - end.control_offset;
@@ -345,25 +448,34 @@ void job::close_descriptor() noexcept {
   if (sign_ >= 0) ::close(std::exchange(sign_, -1));
 }
 
+std::optional<address_space> address_space::map_at(const job& job, std::uintptr_t base) {
+  const job_control& control = job.control();
+  const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
+  if (!try_base(job, base, bytes)) return {};
+  // Most of the range is never touched, and a core dump would walk all of it before the launcher hears of the death.
+  ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
+  return address_space{base, bytes};
+}
+
 address_space address_space::map(const job& job, std::uint32_t votes) {
   job_control& control = job.control();
   const std::uint64_t bytes = std::uint64_t{control.place_count} << control.slice_shift;
   for (std::uint32_t round = 0; round < job_control::address_rounds; ++round) {
     const std::uint64_t base = control.candidates[round];
-    const bool mapped = try_base(job.descriptor(), base, bytes);
+    std::optional<address_space> space = map_at(job, base);
     SITU_POINT(base_mapped);
-    address_space space{mapped ? base : 0, mapped ? bytes : 0};
-    if (!mapped) control.rejections[round].fetch_add(votes);
+    if (!space) control.rejections[round].fetch_add(votes);
     if (control.votes[round].fetch_add(votes) + votes >= control.place_count)
       wake_on_word(control.votes[round], INT_MAX);
     SITU_POINT(vote_cast);
     await_votes(control, round);
     if (control.rejections[round].load() != 0) continue;
-    // Most of the range is never touched, and a core dump would walk all of it before the launcher hears of the death.
-    ::madvise(reinterpret_cast<void*>(base), bytes, MADV_DONTDUMP);
     if (control.memory_node != job_control::no_node)
-      prefer_node_for_file(control.memory_node, reinterpret_cast<void*>(base), bytes);
-    return space;
+      for (const slice_run& run : slice_runs(control))
+        prefer_node_for_file(control.memory_node,
+                             reinterpret_cast<void*>(base + (std::uintptr_t{run.first_place} << control.slice_shift)),
+                             std::uint64_t{run.places} << control.slice_shift);
+    return std::move(*space);
   }
   throw_error(errc::bad_launch, fmt::format("no range of {} GiB of addresses is free in every process of the job; ask "
                                             "for fewer places, and see that no limit on "

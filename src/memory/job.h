@@ -2,9 +2,16 @@
 //
 // One memfd a job, inherited by every process of it and named nowhere, so nothing can be left behind:
 //
-//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | status x N | observation row x N | footer |
-//                                         page                           page         page               page ends the
-//                                         file
+//   | slice 0 | slice 1 | ... | slice N-1 | job_control | place_slot x N | home x N | status x N | observation row x N
+//   |
+//                                         page                                      page         page
+//     addresses of hosts | rounds of barriers | footer |
+//                                             page ends the file
+//
+// A job over several hosts has such a file at each of them, with the slices of that host's places alone. All else is of
+// all places: slots of places elsewhere are mirrors, which this host's server writes and whose process is never named
+// (docs/design/cluster.md). Behind the slots comes the server's own, and behind the rows where each host's server is
+// reached, and how far each host is.
 //
 // What the file is made of can be chosen (page_file.h); on a device, which has the size that it has, there may be a gap
 // before the control block. Slices are sparse: a page exists once it is touched. The size is sealed, so no place can
@@ -16,6 +23,7 @@
 #include <situ/base/detail/signal_word.h>
 #include <situ/machine/intent.h>
 #include <situ/memory/detail/place_context.h>
+#include <situ/memory/detail/place_home.h>
 
 #include <atomic>
 #include <cstddef>
@@ -24,6 +32,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "memory/byte_budget.h"
 #include "memory/page_file.h"
@@ -96,6 +105,14 @@ struct alignas(64) shared_budget {
   byte_budget budget;
 };
 
+// How a host's server is reached, in the words of the network; written before anybody attaches.
+struct host_address {
+  static constexpr std::uint32_t most_bytes = 1020;
+  std::uint32_t bytes = 0;
+  std::byte text[most_bytes]{};
+};
+static_assert(sizeof(host_address) == 1024);
+
 struct job_control {
   static constexpr std::uint64_t expected_magic = 0x31306a7574697300;  // "\0situj01"
   static constexpr std::uint32_t address_rounds = 32;
@@ -108,6 +125,9 @@ struct job_control {
   std::uint64_t total_bytes = 0;  // of the memfd
   std::uint32_t place_count = 0;
   std::uint32_t slice_shift = 0;
+  std::uint32_t places_here = 0;  // whose slices the file holds
+  std::uint16_t host_count = 1;
+  std::uint16_t host = 0;                      // this one
   std::uint64_t observation_bytes = 0;         // of one row; whole pages
   std::uint64_t candidates[address_rounds]{};  // bases in the order in which they are tried
   std::uint64_t memory_budget = 0;             // bytes that all segments together may open
@@ -124,6 +144,8 @@ struct job_control {
   bool progress = false;                   // each place has a second thread to compute on (serve_while)
   bool checked = false;                    // puts, gets and atomics are held against the live blocks
   std::atomic<std::uint64_t> build_id{0};  // of the first place that joins
+  // place_context::heap_offset, for who is no place: written by each before it votes.
+  std::atomic<std::uint64_t> heap_offset{0};
 
   // Agreement on the base address: in round r every place tries candidate r and votes; a base without a rejection is
   // taken.
@@ -139,7 +161,21 @@ struct job_control {
   std::atomic<std::uint32_t> first_lost{no_place};          // written by mark_lost, before failure_epoch
   std::atomic<std::uint32_t> survived_ends{0};              // so many ends survivors have agreed to go on after
 
+  // place: or place_count, where there are several hosts: the server's.
   [[nodiscard]] place_slot& slot(std::uint32_t place) noexcept;
+  // Of all places; written by the creator, before anybody attaches.
+  [[nodiscard]] std::span<place_home> homes() noexcept;
+  // Whether the place is of this host. pre: a place of the job.
+  [[nodiscard]] bool is_here(std::uint32_t place) noexcept {
+    return places_here == place_count || homes()[place].host == host;
+  }
+  // The first place of a host, in whose slice the barriers of that host's places lie. pre: a host of the job.
+  [[nodiscard]] std::uint32_t first_place_of(std::uint16_t of_host) noexcept;
+  // pre: there are several hosts, and this is one.
+  [[nodiscard]] host_address& address_of(std::uint16_t of_host) noexcept;
+  // The last round of a barrier that all places of that host have come to. Written by the last of them, or, for another
+  // host, by this one's server. A host's rounds lie one behind the other. pre: as above.
+  [[nodiscard]] signal_word<std::uint64_t>& round_of(host_barrier which, std::uint16_t of_host) noexcept;
   // What a place shows of itself (place_status.h); zeroed, on pages of its own.
   [[nodiscard]] place_status& status(std::uint32_t place) noexcept;
   // Room for one place's statistics and trace; the layout is the fabric's (fabric/observe.h). Empty unless the job was
@@ -158,6 +194,8 @@ struct job_options {
   bool trace = false;
   bool progress = false;
   bool checked = false;
+  std::vector<place_home> homes = {};  // of all places, where they are of several hosts; empty: all are of one
+  std::uint16_t host = 0;              // the one that creates this
 };
 
 // A job's memfd and this process's view of its control block. The creator (launcher, or a program run alone) makes it;
@@ -167,7 +205,8 @@ class job {
   // 1 << 15 places: at more, slices would fall under 1 GiB.
   static constexpr std::uint32_t max_places = 32768;
 
-  // Throws bad_argument for no places or too many or no kind of memory, bad_launch where the kernel refuses the memory.
+  // Throws bad_argument for no places or too many or no kind of memory or homes that are none, bad_launch where the
+  // kernel refuses the memory.
   static job create(const job_options& options);
   // Attaches to an inherited descriptor and owns it from then on; closes it on exec, so that programs which a place
   // starts do not keep the job's memory alive. Throws bad_launch if it is no job of this build (the descriptor is left
@@ -202,13 +241,25 @@ class job {
 inline constexpr std::string_view job_file_name = "situ-job";
 inline constexpr std::string_view job_sign = "situ-job-is:";
 
-// The address range of a job, mapped in this process at the base that all its places agreed on.
+// Slices that lie one after the other in the address space and in the file: of places of this host.
+struct slice_run {
+  std::uint32_t first_place = 0;
+  std::uint32_t places = 0;
+  std::uint32_t first_index = 0;  // in the file
+};
+// All slices of the file, in as few runs as there are. Allocates.
+[[nodiscard]] std::vector<slice_run> slice_runs(job_control& control);
+
+// The address range of a job, mapped in this process at the base that all its places agreed on. What is of places of
+// other hosts can neither be read nor written.
 class address_space {
  public:
   // Maps the slices. `votes` is the number of places that this process stands for (all of them when places are
   // threads). Collective over the job; throws bad_launch when no base suits every process, place_lost_error when one
   // dies meanwhile.
   static address_space map(const job& job, std::uint32_t votes);
+  // Maps them at that base, without a vote; nothing where something else is there.
+  static std::optional<address_space> map_at(const job& job, std::uintptr_t base);
   address_space(address_space&& other) noexcept;
   address_space& operator=(address_space&& other) noexcept;
   ~address_space();

@@ -33,7 +33,7 @@ std::uint64_t capacity_of(const job_control& control, std::uint64_t heap_offset)
 // What one place keeps, another cannot have: where the budget is small, little is kept.
 std::uint64_t kept_bytes(const job_control& control) noexcept {
   if (control.memory_budget == 0) return most_kept_bytes;
-  return std::min(most_kept_bytes, control.memory_budget / kept_part_of_budget / control.place_count);
+  return std::min(most_kept_bytes, control.memory_budget / kept_part_of_budget / control.places_here);
 }
 
 // Whether the kernel gives huge pages to memory files; "never" and "deny" are the refusals.

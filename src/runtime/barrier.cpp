@@ -3,6 +3,7 @@
 #include <situ/base/detail/assert.h>
 #include <situ/base/detail/coherence.h>
 #include <situ/base/detail/test_points.h>
+#include <situ/fabric/detail/far.h>
 
 #include <algorithm>
 #include <utility>
@@ -18,14 +19,31 @@ constexpr std::uint32_t fan_in = 8;
 }  // namespace
 
 team_barrier::team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index,
-                           job_control& control)
-    : block_{block}, count_{static_cast<std::uint32_t>(members.size())}, index_{index}, fences_{control.sender_fences} {
-  for (std::uint32_t i = 0; i < count_; ++i)
-    if (i != index) others_.push_back(&control.slot(members[i]));
-  if (count_ <= most_flags && !control.oversubscribed) return;
+                           job_control& control, std::optional<host_barrier> over_hosts)
+    : block_{block},
+      awaited_{&block.line(0)},
+      awaited_count_{static_cast<std::uint32_t>(members.size())},
+      over_hosts_{over_hosts},
+      index_{index},
+      fences_{control.sender_fences} {
+  for (std::uint32_t i = 0; i < members.size(); ++i)
+    if (i != index && control.is_here(members[i])) others_.push_back(&control.slot(members[i]));
+  if (over_hosts) {
+    choose_way_up(control.homes()[members[index]].index, control.places_here);
+    awaited_ = &control.round_of(*over_hosts, 0);
+    awaited_count_ = control.host_count;
+    announced_ = &control.round_of(*over_hosts, control.host);
+  } else if (members.size() > most_flags || control.oversubscribed) {
+    choose_way_up(index, static_cast<std::uint32_t>(members.size()));
+    awaited_ = announced_ = &block.release;
+    awaited_count_ = 1;
+  }
+}
+
+void team_barrier::choose_way_up(std::uint32_t index, std::uint32_t count) {
   std::uint32_t first_line = 0;
   std::uint32_t position = index;
-  for (std::uint32_t width = count_;;) {
+  for (std::uint32_t width = count;;) {
     const std::uint32_t groups = (width + fan_in - 1) / fan_in;
     const std::uint32_t group = position / fan_in;
     way_up_.push_back({.line = first_line + group, .arrivals = std::min(fan_in, width - group * fan_in)});
@@ -43,8 +61,8 @@ bool team_barrier::arrive() {
               "a barrier of this team is still in progress at this place: wait for it before the next");
   ++round_;
   write_back_all();
+  complete_until_ = 0;
   if (way_up_.empty()) {
-    complete_until_ = 0;
     block_.line(index_).set(round_);  // what was written before is seen by who reads it
     wake_others();
     return true;
@@ -53,20 +71,18 @@ bool team_barrier::arrive() {
     if (block_.line(c.line).add(1, std::memory_order_acq_rel) + 1 != c.arrivals * round_) return true;
     SITU_POINT(barrier_counted);
   }
-  block_.release.set(round_);
+  // Over hosts in one order with the server's look, and ours below: one of the two finds all rounds there.
+  announced_->set(round_, over_hosts_ ? std::memory_order_seq_cst : std::memory_order_release);
   SITU_POINT(barrier_released);
-  wake_others();
+  if (over_hosts_) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!over_hosts_ || is_complete()) wake_others();
+  if (over_hosts_) current->far->arrive(*over_hosts_, round_);
   return true;
 }
 
 bool team_barrier::is_complete() noexcept {
-  if (!way_up_.empty()) {
-    if (block_.release.look() < round_) return false;
-    invalidate_all();
-    return true;
-  }
-  for (; complete_until_ < count_; ++complete_until_) {
-    if (block_.line(complete_until_).look() < round_) return false;
+  for (; complete_until_ < awaited_count_; ++complete_until_) {
+    if (awaited_[complete_until_].look() < round_) return false;
   }
   invalidate_all();
   return true;

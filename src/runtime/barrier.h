@@ -8,6 +8,11 @@
 //
 //   block:  | holders | release | line 0 | line 1 | ... line n-1 |     one cache line each
 //
+// All places of a job over several hosts have a block at each host, and there a tree of the members of that host, whose
+// last one writes the host's round in the control block (job_control::round_of) instead of `release`, and tells the
+// other hosts. A member waits until all hosts' rounds are there. Whoever completes them wakes the members: the last
+// member here, or the host's server.
+//
 // Invariants
 //   1. Rounds are numbered from 1. A line holds the last round its member announced (flags), or arrivals so far (tree).
 //   2. A member announces round r + 1 only after it has seen round r complete, so a tree counter never mixes rounds.
@@ -19,6 +24,7 @@
 #include <situ/memory/ptr.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "memory/job.h"
@@ -40,8 +46,10 @@ struct barrier_block {
 
 class team_barrier {
  public:
+  // over_hosts: it is that barrier of all places, in a job over several hosts, and `block` is this host's. Of other
+  // teams all members are of this host.
   team_barrier(barrier_block& block, const std::vector<std::uint32_t>& members, std::uint32_t index,
-               job_control& control);
+               job_control& control, std::optional<host_barrier> over_hosts = {});
 
   // Announces this member to the next round; after interrupt(), to none: it is in one. pre: the last round is complete,
   // or interrupted.
@@ -61,16 +69,20 @@ class team_barrier {
     std::uint32_t arrivals;  // a round
   };
   void wake_others() const noexcept;
+  void choose_way_up(std::uint32_t index, std::uint32_t count);
 
   barrier_block& block_;
+  barrier_line* awaited_;  // lines that all come to the round: members', `release`, or hosts'
+  std::uint32_t awaited_count_;
+  barrier_line* announced_ = nullptr;  // in a tree: by its last
+  std::optional<host_barrier> over_hosts_;
   std::vector<place_slot*> others_;  // to be woken
   std::vector<counter> way_up_;      // empty: flags
   std::uint64_t round_ = 0;
-  std::uint32_t count_;
   std::uint32_t index_;
   bool fences_;
   bool interrupted_ = false;
-  std::uint32_t complete_until_ = 0;  // flags: members below are known to have announced this round
+  std::uint32_t complete_until_ = 0;  // awaited lines below are known to have come to this round
 };
 
 }  // namespace situ::detail

@@ -136,6 +136,17 @@ void describe_refused_memory(const fault& f, const place_in_process& place, faul
   to << ". Raise the limit of this container or control group (or vm.overcommit_memory), or lower situ run --memory";
 }
 
+// Memory of another host's place, which has an address here and nothing else.
+bool describe_memory_elsewhere(const fault& f, const place_in_process& place, fault_text& to) noexcept {
+  if (f.signal != SIGSEGV || !is_within(f.address, place.slices, place.slices_bytes)) return false;
+  const auto owner = static_cast<std::uint32_t>((f.address - place.slices) >> place.context->slice_shift);
+  if (place.context->job->is_here(owner)) return false;
+  to << (f.is_write ? "wrote to " : "read ");
+  to.hex(f.address) << ", memory of place " << owner
+                    << ", which is on another host; it is read by situ::get and written by situ::put alone";
+  return true;
+}
+
 bool is_of_job(const fault& f, const place_in_process& place) noexcept {
   return is_within(f.address, place.slices, place.slices_bytes) ||
          is_within(f.address, place.control, place.control_bytes);
@@ -186,6 +197,8 @@ void look_at(const fault& f) noexcept {
   if (f.signal == SIGBUS) {
     is_known = is_of_job(f, *place);
     if (is_known) describe_refused_memory(f, *place, text);
+  } else if (describe_memory_elsewhere(f, *place, text)) {
+    is_known = true;
   } else if (place->context == current && current->scheduler != nullptr) {
     is_known = describe_task_overflow(f, text) || describe_main_overflow(f, *place, text);
   }

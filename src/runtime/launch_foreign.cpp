@@ -68,13 +68,21 @@ std::optional<foreign_task> read_foreign_task() {
     if (size < 2) continue;
     const std::uint32_t rank = number_in(by.rank, none);
     if (rank >= size) refuse(by.launcher, by.size, fmt::format("{} does not say which", by.rank));
-    if (number_in(by.size_here, size) != size || number_in(by.hosts, 1) != 1)
-      refuse(by.launcher, by.size, "they run on several hosts, which Situ cannot join into one job yet");
-    return foreign_task{.launcher = by.launcher, .job = name_of_job(by), .rank = rank, .size = size};
+    const bool spans_hosts = number_in(by.size_here, size) != size || number_in(by.hosts, 1) != 1;
+    return foreign_task{.launcher = by.launcher,
+                        .job = name_of_job(by),
+                        .rank = rank,
+                        .size = size,
+                        .size_variable = by.size,
+                        .spans_hosts = spans_hosts};
   }
   // PMIx names no size, but rank 1 has a rank 0 beside it.
   if (number_in("PMIX_RANK", 0) != 0) refuse("a PMIx launcher", "PMIX_RANK", "does not say of how many");
   return {};
+}
+
+void refuse_tasks(const foreign_task& self, std::string_view why) {
+  refuse(self.launcher.c_str(), self.size_variable, why);
 }
 
 }  // namespace situ::detail

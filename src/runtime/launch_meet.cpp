@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -142,7 +143,15 @@ bool is_ready(const descriptor& socket, int timeout_ms) {
   return ::poll(&looked, 1, timeout_ms) > 0;
 }
 
-// --- rank 0 ----------------------------------------------------------------------------------------------------------
+// --- the first
+// ----------------------------------------------------------------------------------------------------------
+
+[[nodiscard]] std::vector<std::uint32_t> ranks_of(const foreign_task& self) {
+  if (!self.ranks_here.empty()) return self.ranks_here;
+  std::vector<std::uint32_t> all(self.size);
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  return all;
+}
 
 struct arrived_task {
   descriptor socket;
@@ -152,8 +161,9 @@ struct arrived_task {
 
 std::string missing(const foreign_task& self, const std::vector<arrived_task>& come) {
   std::vector<std::uint32_t> absent;
-  for (std::uint32_t rank = 1; rank < self.size; ++rank)
-    if (std::none_of(come.begin(), come.end(), [rank](const arrived_task& each) { return each.rank == rank; }))
+  for (const std::uint32_t rank : ranks_of(self))
+    if (rank != self.rank &&
+        std::none_of(come.begin(), come.end(), [rank](const arrived_task& each) { return each.rank == rank; }))
       absent.push_back(rank);
   return fmt::format("{}", fmt::join(absent, ", "));
 }
@@ -164,27 +174,31 @@ void receive_task(const foreign_task& self, const descriptor& listener, std::vec
   const std::optional<pid_t> pid = peer_of(socket);
   std::uint32_t rank = 0;
   if (!pid || !is_ready(socket, 1000) || ::recv(socket.number(), &rank, sizeof rank, 0) != sizeof rank) return;
-  if (rank == 0 || rank >= self.size ||
+  const std::vector<std::uint32_t> expected = ranks_of(self);
+  if (rank == self.rank || std::find(expected.begin(), expected.end(), rank) == expected.end() ||
       std::any_of(come.begin(), come.end(), [rank](const arrived_task& each) { return each.rank == rank; }))
     throw_cannot_meet(self, "two tasks have the same rank", fmt::format("{}", rank));
   come.push_back({.socket = std::move(socket), .rank = rank, .pid = *pid});
 }
 
-job receive_all(const foreign_task& self, const meeting_point& point) {
+job receive_all(const foreign_task& self, const meeting_point& point, const meeting_of_host& doing) {
   const descriptor listener = open_socket(self);
   if (::bind(listener.number(), point.get(), point.bytes) != 0 || ::listen(listener.number(), SOMAXCONN) != 0)
     throw_cannot_meet(self, "its address is taken", ::strerrordesc_np(errno));
-  job made = job::create({.place_count = self.size, .memory = memory_by_environment()});
+  std::optional<job> first;
+  if (!doing.make) first.emplace(job::create({.place_count = self.size, .memory = memory_by_environment()}));
   std::vector<arrived_task> come;
-  for (waiting_notice waited; come.size() + 1 < self.size;) {
+  for (waiting_notice waited; come.size() + 1 < ranks_of(self).size();) {
     if (is_ready(listener, look_ms)) receive_task(self, listener, come);
     waited.say([&] {
-      return fmt::format("task 0 of {} waits for task {} to begin its situ::runtime, as every task of {} must",
-                         self.size, missing(self, come), self.launcher);
+      return fmt::format("task {} of {} waits for task {} to begin its situ::runtime, as every task of {} must",
+                         self.rank, self.size, missing(self, come), self.launcher);
     });
   }
-  made.control().slot(0).pid.store(::getpid());
+  job made = doing.make ? doing.make() : std::move(*first);
+  made.control().slot(self.rank).pid.store(::getpid());
   for (const arrived_task& each : come) made.control().slot(each.rank).pid.store(each.pid);
+  if (doing.made) doing.made();
   for (const arrived_task& each : come)
     if (!send_descriptor(each.socket, made.descriptor()))
       mark_lost(made.control(), each.rank, "ended before joining the job");
@@ -193,33 +207,36 @@ job receive_all(const foreign_task& self, const meeting_point& point) {
 
 // --- the others ------------------------------------------------------------------------------------------------------
 
-job go_to_first(const foreign_task& self, const meeting_point& point) {
+job go_to_first(const foreign_task& self, const meeting_point& point, const meeting_of_host& doing) {
+  const std::uint32_t first = ranks_of(self).front();
   waiting_notice waited;
   for (;; rest(std::chrono::nanoseconds{between_tries}.count())) {
     const descriptor socket = open_socket(self);
     if (::connect(socket.number(), point.get(), point.bytes) == 0) {
       if (!peer_of(socket)) throw_cannot_meet(self, "its address", "another user's process has taken it");
       if (::send(socket.number(), &self.rank, sizeof self.rank, MSG_NOSIGNAL) == sizeof self.rank) {
+        if (doing.meanwhile) doing.meanwhile();
         while (!is_ready(socket, look_ms))
           waited.say([&] { return fmt::format("task {} of {} waits for the others", self.rank, self.size); });
         const int received = receive_descriptor(socket);
         if (received >= 0) return job::attach(received);
       }
-      throw_cannot_meet(self, "task 0 has refused it or ended", "see what that says");
+      throw_cannot_meet(self, fmt::format("task {} has refused it or ended", first), "see what that says");
     }
     waited.say([&] {
-      return fmt::format("task {} of {} waits for task 0 to begin its situ::runtime, as every task of {} must",
-                         self.rank, self.size, self.launcher);
+      return fmt::format("task {} of {} waits for task {} to begin its situ::runtime, as every task of {} must",
+                         self.rank, self.size, first, self.launcher);
     });
   }
 }
 
 }  // namespace
 
-job meet_tasks(const foreign_task& self) {
+job meet_tasks(const foreign_task& self, const meeting_of_host& doing) {
   static unsigned turn = 0;
   const meeting_point point{self, turn++};
-  return self.rank == 0 ? receive_all(self, point) : go_to_first(self, point);
+  const bool is_first = self.rank == ranks_of(self).front();
+  return is_first ? receive_all(self, point, doing) : go_to_first(self, point, doing);
 }
 
 // --- watching each other ---------------------------------------------------------------------------------------------

@@ -26,12 +26,24 @@ std::atomic<place_in_process*> newest{nullptr};
 
 constexpr std::size_t least_fault_stack_bytes = std::size_t{64} << 10;
 
+// What is of other hosts cannot be read here either.
+void make_read_only(const place_in_process& of) noexcept {
+  job_control& control = *of.context->job;
+  if (control.places_here == control.place_count) {
+    ::mprotect(reinterpret_cast<void*>(of.slices), of.slices_bytes, PROT_READ);
+    return;
+  }
+  const std::size_t slice = std::size_t{1} << control.slice_shift;
+  for (std::uint32_t place = 0; place < control.place_count; ++place)
+    if (control.is_here(place)) ::mprotect(reinterpret_cast<void*>(of.slices + place * slice), slice, PROT_READ);
+}
+
 // In the child, before fork returns there.
 void leave_job_in_child() {
   place_in_process* const first = newest.load();
   if (first == nullptr) return;
   for (const place_in_process* each = first; each != nullptr; each = each->next) {
-    ::mprotect(reinterpret_cast<void*>(each->slices), each->slices_bytes, PROT_READ);
+    make_read_only(*each);
     ::mprotect(reinterpret_cast<void*>(each->control), each->control_bytes, PROT_READ);
     remove_terminate_reason(*each->context);
   }

@@ -25,6 +25,8 @@
 #include "memory/segment.h"
 #include "runtime/launch.h"
 #include "runtime/launch_foreign.h"
+#include "runtime/launch_hosts.h"
+#include "runtime/place_network.h"
 #include "runtime/process.h"
 #include "runtime/runtime_state.h"
 #include "runtime/stack.h"
@@ -106,6 +108,7 @@ struct runtime::implementation {
   std::unique_ptr<status_writer> status;
   std::unique_ptr<detail::endpoint> endpoint;
   std::unique_ptr<detail::scheduler> scheduler;
+  std::optional<place_network> network;  // of a job over several hosts
   std::unique_ptr<runtime_state> state;
   std::vector<worker> workers;  // the other places of an in-process job
   std::vector<std::string> arguments;
@@ -120,8 +123,9 @@ struct runtime::implementation {
     } else if (const std::optional<start_environment> environment = read_start_environment()) {
       join_by_environment(*environment);
     } else if (const std::optional<foreign_task> task = read_foreign_task()) {
-      owned_job.emplace(meet_tasks(*task));
-      neighbour.emplace(owned_job->control(), task->rank);
+      owned_job.emplace(task->spans_hosts ? meet_over_hosts(*task) : meet_tasks(*task));
+      // Else the host's server watches.
+      if (owned_job->control().host_count == 1) neighbour.emplace(owned_job->control(), task->rank);
       join(*owned_job, task->rank, nullptr);
     } else {
       owned_job.emplace(job::create({.place_count = 1, .memory = memory_by_environment()}));
@@ -172,17 +176,18 @@ struct runtime::implementation {
     job_control& control = shared.control();
     check_executable(control);
     settle_as_place(place);
+    const std::uint32_t places = control.place_count;
+    control.heap_offset.store(segment::heap_offset(control, private_bytes(places)));
     if (shared_space == nullptr) {
       owned_space.emplace(address_space::map(shared, 1));
       owned_job->close_descriptor();
     }
     const address_space& space = shared_space == nullptr ? *owned_space : *shared_space;
-    const std::uint32_t places = control.place_count;
     limits.assign(places, 0);
     context.base = space.base();
     context.slice_shift = control.slice_shift;
     context.slice_mask = (std::uintptr_t{1} << control.slice_shift) - 1;
-    context.heap_offset = segment::heap_offset(control, private_bytes(places));
+    context.heap_offset = control.heap_offset.load();
     context.limit = limits.data();
     context.place_count = places;
     context.callable_places = places;
@@ -223,6 +228,7 @@ struct runtime::implementation {
     context.scheduler = scheduler.get();
     open_main_scope(*state);
     scheduler->set_task(&state->main_task);
+    if (control.host_count > 1) network.emplace(context);
     make_world(control.place_count, place);
     install_terminate_reason(context);
     place_slot& slot = control.slot(place);
@@ -232,12 +238,15 @@ struct runtime::implementation {
     barrier(std::source_location{});  // so that whoever returns from here finds every place
   }
 
-  // The world's barrier lies behind the channels of slice 0, where every place finds it without being told, and so does
-  // the one at the end. Were that the world's, a barrier that others left out would meet their end, and look complete.
+  // The world's barrier lies behind the channels of this host's first slice, where every place finds it without being
+  // told, and so does the one at the end. Were that the world's, a barrier that others left out would meet their end,
+  // and look complete.
   void make_world(std::uint32_t places, std::uint32_t place) {
     std::vector<std::uint32_t> members(places);
     for (std::uint32_t i = 0; i < places; ++i) members[i] = i;
-    std::byte* const first = reinterpret_cast<std::byte*>(context.base + detail::endpoint::channel_bytes(places));
+    const std::uintptr_t slice = std::uintptr_t{context.job->first_place_of(context.job->host)} << context.slice_shift;
+    std::byte* const first =
+        reinterpret_cast<std::byte*>(context.base + slice + detail::endpoint::channel_bytes(places));
     const auto team_of = [&](std::uint64_t id, std::byte* block) {
       return std::make_unique<team>(
           std::make_shared<team_state>(id, members, place, *reinterpret_cast<barrier_block*>(block), false));
@@ -300,6 +309,7 @@ struct runtime::implementation {
       state->world.reset();
     }
     state.reset();
+    network.reset();
     endpoint.reset();
     segment.reset();
     in_process.reset();

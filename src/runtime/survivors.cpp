@@ -132,6 +132,9 @@ team make_rest(std::uint64_t round, const std::vector<std::uint32_t>& members, s
 team survivors(std::source_location where) {
   using namespace detail;
   if (current->runtime == nullptr) throw_no_runtime("survivors()");
+  if (current->job->host_count > 1)
+    throw_error(errc::not_supported,
+                "survivors() in a job over several hosts: each place reads what the others have in its host's memory");
   runtime_state& state = *current->runtime;
   SITU_ASSERT(1, !state.awaits_survivors,
               "survivors() is under way at this place: one task of a place calls it, and gives the others its team");

@@ -68,6 +68,13 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
       std::make_shared<team_state>(id, std::move(members), index, *reinterpret_cast<barrier_block*>(address), true)};
 }
 
+[[nodiscard]] std::optional<host_barrier> barrier_over_hosts(std::uint64_t team_id) noexcept {
+  if (current->job->host_count == 1) return {};
+  if (team_id == world_team_id) return host_barrier::world;
+  if (team_id == leaving_team_id) return host_barrier::leaving;
+  return {};
+}
+
 }  // namespace
 
 team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index,
@@ -75,7 +82,7 @@ team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places,
     : id{team_id},
       members{std::move(places)},
       index{own_index},
-      barrier{block, members, own_index, *current->job},
+      barrier{block, members, own_index, *current->job, barrier_over_hosts(team_id)},
       owns_block{owns} {
   current->runtime->teams.insert_or_assign(id, this);
   shown = current->status->open_team(id, static_cast<std::uint32_t>(members.size()));

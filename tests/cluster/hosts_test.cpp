@@ -293,7 +293,9 @@ TEST_F(hosts, operations_that_are_none_are_denied_and_counted) {
       head.bytes = bytes;
       return head;
     };
-    denied_is(of(static_cast<far_operation>(7), address, 8));
+    denied_is(of(static_cast<far_operation>(8), address, 8));
+    denied_is(of(far_operation::barrier, address, 8));
+    denied_is(of(far_operation::barrier, address, 0));  // of no round
     denied_is(of(far_operation::put, address, 8));      // no data
     denied_is(of(far_operation::put, address, 8), 16);  // too much
     denied_is(of(far_operation::put, address, 0));

@@ -19,6 +19,7 @@
 #include "cluster/operations.h"
 #include "cluster/test_network.h"
 #include "memory/liveness.h"
+#include "runtime/place_network.h"
 #include "runtime/serve.h"
 
 namespace situ::test {
@@ -121,6 +122,7 @@ class pretended_hosts {
       of.network_.set_waker(
           here, [&slot = situ::detail::current->job->slot(here)] { situ::detail::wake_after_change(slot); });
       far_.emplace(*situ::detail::current, of.homes_, host, of.network_.end_of(here), std::move(servers));
+      far_->set_task_waiter(&situ::detail::wait_as_task);
       join_hosts(*situ::detail::current, *far_);
     }
     ~membership() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_MPI_PAIRS is tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
 SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
@@ -273,7 +273,103 @@ class Rmem(HostsTest):
             shutil.rmtree(folder)
 
 
+@unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_PROBE"), "there is no mpirun, or no SITU_HOSTS_PROBE")
+class Job(HostsTest):
+    """A job of Situ over two hosts, two places each."""
+
+    START = ["2", "mpirun", "--host", "host1:2,host2:2"]
+
+    def run_probe(self, *words, before=()):
+        return hosts(*self.START, *before, os.environ["SITU_HOSTS_PROBE"], *words)
+
+    def lines_of(self, done):
+        return sorted(done.stdout.splitlines())
+
+    def test_operations_and_barriers(self):
+        done = self.run_probe("all")
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places, 2 here: done\n"), done.stderr)
+        self.assertEqual(done.stderr, "")
+
+    def test_places_in_turn(self):
+        done = hosts("2", "mpirun", "--host", "host1:2,host2:2", "--map-by", "node", os.environ["SITU_HOSTS_PROBE"], "all")
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places, 2 here: done\n"), done.stderr)
+
+    def test_hosts_of_different_size(self):
+        done = hosts("3", "mpirun", "--host", "host1:1,host2:3,host3:2", os.environ["SITU_HOSTS_PROBE"], "all")
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "6 places, 1 here: done\n"), done.stderr)
+
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_MPI_JOB"), "tests/hosts/mpi_job is not built")
+    def test_beside_mpi(self):
+        done = hosts(*self.START, os.environ["SITU_HOSTS_MPI_JOB"])
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places beside MPI\n"), done.stderr)
+
+    def test_what_is_not_there_is_refused(self):
+        done = self.run_probe("refusals")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for what in ("message", "collective"):
+            self.assertRegex(done.stdout, rf"(?m)^{what}: not supported: a message to place [123], which is on another host")
+        self.assertRegex(done.stdout, r"(?m)^address: bad address: put of 4 bytes .* outside the heap of place 2's segment")
+
+    def test_memory_of_another_host_is_not_touched(self):
+        done = self.run_probe("fault")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"place 0: wrote to 0x[0-9a-f]+, memory of place 3, which is on another host; "
+                         r"it is read by situ::get and written by situ::put alone")
+
+    def test_a_place_that_ends_is_lost_everywhere(self):
+        done = self.run_probe("end")
+        for place in range(3):
+            self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+
+    def test_a_host_whose_server_ends_is_lost_everywhere(self):
+        done = self.run_probe("server")
+        for place, why in ((0, "the link to its host"), (1, "the link to its host"), (2, "the server of its host has ended"), (3, "the server of its host has ended")):
+            self.assertRegex(done.stdout, rf"(?m)^place {place} hears: situ: place lost: place [23]: .*{why}", done.stderr)
+
+    def test_different_builds_are_refused(self):
+        folder = f"/tmp/{ID}"
+        os.mkdir(folder)
+        try:
+            other = f"{folder}/other"
+            shutil.copy(os.environ["SITU_HOSTS_PROBE"], other)
+            with open(other, "r+b") as file:  # another build id
+                data = file.read()
+                at = data.index(b"\x03\0\0\0GNU\0") + 8
+                file.seek(at)
+                file.write(bytes([data[at] ^ 1]))
+            probe = os.environ["SITU_HOSTS_PROBE"]
+            done = hosts("--share", folder, "2", "mpirun", "-n", "2", "--host", "host1:2", probe, ":", "-n", "2", "--host", "host2:2", other)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("they run different executables", done.stderr)
+            self.assertRegex(done.stderr, r"host1 has 0x[0-9a-f]+; host2 has|host2 has 0x[0-9a-f]+; host1 has")
+        finally:
+            shutil.rmtree(folder)
+
+    def test_without_pmix_it_is_refused(self):
+        done = self.run_probe("all", before=["env", "-u", "PMIX_NAMESPACE"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("needs a launcher that speaks PMIx", done.stderr)
+        self.assertIn("SITU_ALONE=1", done.stderr)
+
+    def test_without_a_common_network_it_is_refused(self):
+        done = self.run_probe("all", before=["env", "UCX_NET_DEVICES=lo"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "network|way to another host")
+
+
 class Slurm(HostsTest):
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_PROBE")
+    def test_a_job_of_situ(self):
+        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", os.environ["SITU_HOSTS_PROBE"], "all")
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places, 2 here: done\n"), done.stderr)
+
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_PROBE")
+    def test_a_killed_place_is_lost_everywhere(self):
+        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", "--no-kill", "--kill-on-bad-exit=0",
+                     os.environ["SITU_HOSTS_PROBE"], "end", "killed")
+        for place in range(3):
+            self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+
     def test_srun_starts_at_each_host(self):
         began = time.monotonic()
         done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", "sh", "-c", "echo $(hostname) $PMIX_RANK")

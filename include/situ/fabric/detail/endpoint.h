@@ -225,6 +225,8 @@ class endpoint {
   void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
+  // Nothing is sent there any more.
+  void close(peer& to);
   [[nodiscard]] message_handler handler_for_missing(function_id function, message_kind kind,
                                                     std::uint32_t source) const;
 

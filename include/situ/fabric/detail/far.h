@@ -7,19 +7,13 @@
 
 #include <situ/fabric/detail/access.h>
 #include <situ/memory/detail/place_context.h>
+#include <situ/memory/detail/place_home.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace situ::detail {
-
-// Where a place of the job is.
-struct place_home {
-  std::uint16_t host = 0;
-  std::uint16_t index = 0;  // among the places of that host
-};
-static_assert(sizeof(place_home) == 4);
 
 // One for each place. Called by that place alone. Each operation waits until it is done, as a task does, and throws
 // bad_address, misaligned or place_lost_error; those with more bytes than fit the slice throw before anything is moved.
@@ -47,6 +41,9 @@ class far_hosts {
   // Gives back a block. Does not wait, so that handlers and ends of lives can; where that place knows no such block, it
   // is logged.
   virtual void give_back(std::uintptr_t block) noexcept = 0;
+  // All places of this host have come to that round of a barrier of all places: tells the other hosts, and waits until
+  // they have heard it, or are lost.
+  virtual void arrive(host_barrier which, std::uint64_t round) noexcept = 0;
 
  private:
   std::span<const place_home> homes_;

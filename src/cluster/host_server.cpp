@@ -1,0 +1,286 @@
+#include "cluster/host_server.h"
+
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "base/host.h"
+#include "memory/liveness.h"
+
+namespace situ::detail::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto between_looks = 20ms;          // at the states of places, which tell nobody when they change them
+constexpr auto between_looks_at_start = 1ms;  // while places come and vote
+constexpr auto longest_farewell = 1s;         // for the others' byes
+// For a first word: all servers begin within a fence of the launcher.
+constexpr auto longest_silence = 5s;
+
+[[nodiscard]] bool is_over_for(place_state state) noexcept { return state >= place_state::left; }
+
+[[nodiscard]] int open_process(std::int32_t pid) noexcept {
+  return pid == 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
+
+}  // namespace
+
+host_server::host_server(const job& shared, network_wire& wire)
+    : shared_{shared}, control_{shared.control()}, wire_{wire}, hosts_(control_.host_count) {
+  const std::span<const place_home> homes = control_.homes();
+  for (std::uint32_t place = 0; place < homes.size(); ++place) {
+    if (homes[place].host != control_.host) continue;
+    const std::int32_t pid = control_.slot(place).pid.load();
+    own_.push_back({.place = place, .process = open_process(pid)});
+    if (own_.back().process < 0 && pid != 0) mark_lost(control_, place, "its process ended before it joined the job");
+  }
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
+    if (h == control_.host) continue;
+    const host_address& address = control_.address_of(h);
+    hosts_[h].server = wire_.connect(std::span{address.text}.first(address.bytes));
+  }
+  looked_.push_back({.fd = wire_.descriptor(), .events = POLLIN, .revents = 0});
+  for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
+  control_.slot(control_.place_count).pid.store(::getpid());
+  tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::beat), .host = control_.host}));
+}
+
+host_server::~host_server() {
+  for (const own_place& each : own_)
+    if (each.process >= 0) ::close(each.process);
+}
+
+void host_server::run() {
+  while (!is_over()) {
+    while (wire_.progress(*this)) {}
+    if (!operations_) vote();
+    if (clock::now() >= next_look_) look_at_places();
+    if (wire_.arm()) sleep();
+  }
+}
+
+int host_server::sleep_ms() const noexcept {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_look_ - clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+// Until something comes, a process ends, or it is time to look.
+void host_server::sleep() {
+  if (::poll(looked_.data(), looked_.size(), sleep_ms()) <= 0) return;
+  for (std::size_t i = 0; i < own_.size(); ++i)
+    if (looked_[i + 1].revents != 0) next_look_ = {};
+}
+
+// --- Places here -----------------------------------------------------------------------------------------------------
+
+void host_server::look_at_places() {
+  bool is_starting = !operations_;
+  if (is_starting) look_for_silent();
+  for (own_place& each : own_) {
+    look_at_process(each);
+    const place_state now = control_.slot(each.place).state.load(std::memory_order_acquire);
+    if (now != each.told) tell_state(each, now);
+    each.told = now;
+    is_starting |= now == place_state::absent;
+  }
+  next_look_ = clock::now() + (is_starting ? between_looks_at_start : between_looks);
+}
+
+void host_server::look_at_process(own_place& of) {
+  if (of.process < 0) return;
+  pollfd looked{.fd = of.process, .events = POLLIN, .revents = 0};
+  if (::poll(&looked, 1, 0) <= 0) return;
+  ::close(std::exchange(of.process, -1));
+  looked_[1 + static_cast<std::size_t>(&of - own_.data())].fd = -1;
+  if (control_.slot(of.place).state.load() != place_state::left)
+    mark_lost(control_, of.place, "its process ended without leaving the job");
+}
+
+void host_server::look_for_silent() {
+  if (clock::now() - begun_ < longest_silence) return;
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (h != control_.host && !hosts_[h].is_heard && !hosts_[h].is_gone)
+      lose_host(h, fmt::format("nothing has come of the server of host {} to that of host {} for {} s: is there a "
+                               "network that both have (UCX_NET_DEVICES, UCX_TLS)?",
+                               h, control_.host, longest_silence.count()));
+}
+
+void host_server::tell_state(const own_place& of, place_state state) {
+  const std::string_view text = state == place_state::lost ? lost_reason(control_, of.place) : std::string_view{};
+  host_head head{.what = static_cast<std::uint8_t>(host_news::state), .host = control_.host};
+  head.number = of.place;
+  const state_head said{static_cast<std::uint32_t>(state), static_cast<std::uint32_t>(text.size())};
+  std::array<std::byte, sizeof head + sizeof said + sizeof place_slot::reason> news;
+  std::memcpy(news.data(), &head, sizeof head);
+  std::memcpy(news.data() + sizeof head, &said, sizeof said);
+  std::memcpy(news.data() + sizeof head + sizeof said, text.data(), text.size());
+  tell_others(std::span{news}.first(sizeof head + sizeof said + text.size()));
+}
+
+void host_server::tell_others(std::span<const std::byte> news) {
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (h != control_.host && !hosts_[h].is_gone) wire_.send(hosts_[h].server, wire_message::host, news, {});
+}
+
+bool host_server::is_over() {
+  const auto has_left = [this](const own_place& each) {
+    return is_over_for(each.told) && each.told == control_.slot(each.place).state.load();
+  };
+  if (!std::all_of(own_.begin(), own_.end(), has_left)) return false;
+  if (!said_bye_) {
+    tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::bye), .host = control_.host}));
+    said_bye_ = clock::now();
+  }
+  const bool all_know = wire_.is_idle() && std::all_of(hosts_.begin(), hosts_.end(), [this](const other_host& each) {
+                          return each.has_ended || &each == &hosts_[control_.host];
+                        });
+  return all_know || clock::now() - *said_bye_ > longest_farewell;
+}
+
+// --- The base address ------------------------------------------------------------------------------------------------
+
+void host_server::vote() {
+  if (round_ == job_control::address_rounds) return;  // the places have said so
+  if (!has_tried_) {
+    has_tried_ = true;
+    space_ = address_space::map_at(shared_, control_.candidates[round_]);
+    if (!space_) control_.rejections[round_].fetch_add(1);
+  }
+  // The votes of places here alone: what was heard of others is added when all is known.
+  if (!has_told_ && control_.votes[round_].load() >= own_.size()) {
+    has_told_ = true;
+    host_head head{.what = static_cast<std::uint8_t>(host_news::votes), .host = control_.host};
+    head.number = std::uint64_t{round_} << 32 | std::uint64_t{control_.rejections[round_].load() == 0};
+    tell_others(wire_bytes_of(head));
+  }
+  if (!has_told_) return;
+  bool is_accepted = control_.rejections[round_].load() == 0;
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
+    if (h == control_.host) continue;
+    if (hosts_[h].votes[round_] == 0) return;
+    is_accepted &= hosts_[h].votes[round_] > 0;
+  }
+  close_round(is_accepted);
+}
+
+void host_server::close_round(bool is_accepted) {
+  if (!is_accepted) control_.rejections[round_].fetch_add(1);
+  if (is_accepted) serve_from(std::move(*space_));  // first: who has come through asks
+  control_.votes[round_].fetch_add(control_.place_count - static_cast<std::uint32_t>(own_.size()));
+  wake_on_word(control_.votes[round_], INT_MAX);
+  if (is_accepted) return;
+  space_.reset();
+  ++round_;
+  has_tried_ = has_told_ = false;
+}
+
+void host_server::serve_from(address_space space) {
+  limits_.assign(control_.place_count, 0);
+  context_.base = space.base();
+  context_.slice_shift = control_.slice_shift;
+  context_.slice_mask = (std::uintptr_t{1} << control_.slice_shift) - 1;
+  context_.heap_offset = control_.heap_offset.load();
+  context_.limit = limits_.data();
+  context_.place_count = control_.place_count;
+  context_.place = control_.place_count;  // none of them
+  context_.sender_fences = control_.sender_fences;
+  context_.awaited_words = reinterpret_cast<const std::byte*>(&control_.slot(0).awaited);
+  context_.job = &control_;
+  space_ = std::move(space);
+  operations_.emplace(context_, control_.homes(), control_.host, wire_);
+  operations_->meet_peers();
+  operations_->set_barriers(*this);
+  for (const early_operation& each : std::exchange(early_, {})) operations_->received(each.from, each.head, each.data);
+}
+
+// --- What comes ------------------------------------------------------------------------------------------------------
+
+std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                                 std::uint64_t bytes) noexcept {
+  return kind == wire_message::operation && operations_ ? operations_->room_for(from, head, bytes) : nullptr;
+}
+
+void host_server::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
+                           std::span<const std::byte> data) noexcept {
+  if (kind == wire_message::host) return hear(head, data.size());
+  if (kind != wire_message::operation) return;
+  if (operations_) return operations_->received(from, head, data);
+  // Where this host has not yet heard of the last vote.
+  if (early_.size() < most_early) early_.push_back({from, {head.begin(), head.end()}, {data.begin(), data.end()}});
+}
+
+void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes) {
+  constexpr std::uint64_t most_logged = 16;
+  const auto drop = [this](std::string_view why) {
+    if (dropped_++ < most_logged) log(log_level::warning, fmt::format("host {}: {} are dropped", control_.host, why));
+  };
+  parsed_news news;
+  if (const char* const why = parse_news(head, data_bytes, news)) return drop(why);
+  const std::uint16_t from = news.head.host;
+  if (from >= hosts_.size() || from == control_.host) return drop("news of a host that there is not");
+  hosts_[from].is_heard = true;
+  switch (static_cast<host_news>(news.head.what)) {
+    case host_news::beat: return;
+    case host_news::votes: {
+      const std::uint64_t round = news.head.number >> 32;
+      if (round >= job_control::address_rounds) return drop("votes of a round that there is not");
+      hosts_[from].votes[round] = (news.head.number & 1) != 0 ? 1 : -1;
+      return;
+    }
+    case host_news::state: {
+      const std::uint64_t place = news.head.number;
+      if (place >= control_.place_count || control_.homes()[place].host != from)
+        return drop("news of a place that is of another host");
+      return mark_elsewhere(static_cast<std::uint32_t>(place), static_cast<place_state>(news.state.state), news.text);
+    }
+    case host_news::bye: hosts_[from].has_ended = true; return;
+  }
+}
+
+void host_server::mark_elsewhere(std::uint32_t place, place_state state, std::string_view reason) noexcept {
+  place_slot& mirror = control_.slot(place);
+  if (is_over_for(mirror.state.load())) return;
+  switch (state) {
+    case place_state::absent: return;
+    case place_state::joined:
+    case place_state::left: mirror.state.store(state, std::memory_order_release); return;
+    case place_state::lost: return mark_lost(control_, place, reason);
+    case place_state::gone: return leave_broken_job(control_, place);
+  }
+}
+
+// One who reaches this server alone may be a place, which has ended.
+void host_server::ended(wire_peer from) noexcept {
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (h != control_.host && hosts_[h].server == from)
+      lose_host(h, fmt::format("the link to its host, number {}, has ended", h));
+}
+
+// In order where all of its places have come to the end of the job: then what is missing is their word of it.
+void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcept {
+  const bool has_left = hosts_[host].has_ended || control_.round_of(host_barrier::leaving, host).look() != 0;
+  hosts_[host].has_ended = hosts_[host].is_gone = true;
+  for (std::uint32_t place = 0; place < control_.place_count; ++place)
+    if (control_.homes()[place].host == host)
+      mark_elsewhere(place, has_left ? place_state::left : place_state::lost, reason);
+}
+
+void host_server::arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept {
+  signal_word<std::uint64_t>& word = control_.round_of(which, host);
+  if (word.look() < round) word.set(round, std::memory_order_seq_cst);
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (control_.round_of(which, h).look(std::memory_order_seq_cst) < round) return;
+  for (const own_place& each : own_) wake_after_change(control_.slot(each.place));
+}
+
+}  // namespace situ::detail::cluster

@@ -1,0 +1,84 @@
+// situ_host_server JOB SOCKET: the server of a host in a job over several, as the first task there starts it
+// (src/runtime/launch_hosts.cpp). JOB is the job's memory, SOCKET the way to that task: there goes the server's
+// address, or, without one, why there is none; from there comes a byte once all addresses are known.
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "cluster/host_server.h"
+#include "cluster/server_greeting.h"
+#include "cluster/ucx_wire.h"
+#include "memory/job.h"
+#include "memory/liveness.h"
+
+namespace {
+
+using namespace situ::detail;
+using namespace situ::detail::cluster;
+
+int number_of(const char* text) {
+  int number = -1;
+  std::from_chars(text, text + std::strlen(text), number);
+  return number;
+}
+
+void say(int socket, server_greeting::what what, std::span<const std::byte> bytes) {
+  const std::vector<std::byte> greeting = server_greeting::pack(what, bytes);
+  (void)!::send(socket, greeting.data(), greeting.size(), MSG_NOSIGNAL);
+}
+
+// socket: -1 once there is nothing more to say.
+void serve(int descriptor, int& socket) {
+  const job shared = job::attach(descriptor);
+  ucx_wire wire;
+  say(socket, server_greeting::what::address, wire.address());
+  char begin = 0;
+  if (::recv(socket, &begin, 1, 0) != 1) return;  // there is to be no job
+  ::close(std::exchange(socket, -1));
+  try {
+    host_server server{shared, wire};
+    server.run();
+  } catch (const std::exception& e) {
+    // Nothing works any more for the places here.
+    job_control& control = shared.control();
+    for (std::uint32_t place = 0; place < control.place_count; ++place)
+      if (control.is_here(place)) mark_lost(control, place, fmt::format("its host's server has ended: {}", e.what()));
+    throw;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fputs("situ_host_server is started by a job over several hosts\n", stderr);
+    return 125;
+  }
+  // The program that starts it has no child by it: it may wait for its own.
+  if (const pid_t child = ::fork(); child != 0) ::_exit(child < 0 ? 1 : 0);
+  ::prctl(PR_SET_NAME, "situ_server");
+  standard_streams_filled::for_good();
+  int socket = number_of(argv[2]);
+  try {
+    serve(number_of(argv[1]), socket);
+    return 0;
+  } catch (const situ::error& e) {
+    say(socket, server_greeting::what::refusal, std::as_bytes(std::span{e.message()}));
+    situ::log(situ::log_level::error, fmt::format("a host's server ends: {}", e.message()));
+  } catch (const std::exception& e) {
+    situ::log(situ::log_level::error, fmt::format("a host's server ends: {}", e.what()));
+  }
+  return 1;
+}

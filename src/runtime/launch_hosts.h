@@ -1,0 +1,23 @@
+// The tasks of a launcher on several hosts become the places of one job.
+//
+//   first task of a host                              the others there
+//   hears who is where, by the launcher's exchange    the same
+//   awaits the others                      <-------   their ranks, as on one host (launch_foreign.h)
+//   job::create for the places here
+//   starts the host's server, which says its address
+//   publishes the host's record; a fence of all       the fence
+//   reads all records; all fit, or every host says why not
+//   lets the server begin; the descriptor  ------->   job::attach
+//
+// So nothing goes between hosts but by the launcher until the servers begin (docs/design/cluster.md, "Launch").
+#pragma once
+
+#include "memory/job.h"
+#include "runtime/launch_foreign.h"
+
+namespace situ::detail {
+
+// As meet_tasks(), of tasks on several hosts. Throws bad_launch or version_mismatch where the hosts cannot be one job.
+[[nodiscard]] job meet_over_hosts(const foreign_task& self);
+
+}  // namespace situ::detail

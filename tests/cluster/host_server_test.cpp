@@ -1,0 +1,283 @@
+// A host's server alone: the other host is what this test says in its name.
+#include "cluster/host_server.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster/test_network.h"
+#include "memory/liveness.h"
+
+namespace situ {
+namespace {
+
+using namespace detail::cluster;
+using detail::host_barrier;
+using detail::job;
+using detail::job_control;
+using detail::place_state;
+using namespace std::chrono_literals;
+
+// An end whose address is its number.
+class numbered_wire final : public network_wire {
+ public:
+  explicit numbered_wire(host_wire& end) : end_{end} {}
+  [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
+  wire_peer connect(std::span<const std::byte> address) override { return static_cast<wire_peer>(address[0]); }
+  [[nodiscard]] bool is_idle() const noexcept override { return true; }
+  void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
+            std::span<const std::byte> data) noexcept override {
+    end_.send(to, kind, head, data);
+  }
+  bool progress(wire_receiver& receiver) override {
+    const bool worked = end_.progress(receiver);
+    const std::lock_guard lock{mutex_};
+    if (lost_) receiver.ended(*std::exchange(lost_, {}));
+    return worked;
+  }
+  bool arm() noexcept override { return end_.arm(); }
+  [[nodiscard]] int descriptor() const noexcept override { return -1; }
+  // The link to that end ends.
+  void lose(wire_peer peer) {
+    const std::lock_guard lock{mutex_};
+    lost_ = peer;
+  }
+
+ private:
+  host_wire& end_;
+  std::mutex mutex_;
+  std::optional<wire_peer> lost_;
+};
+
+// Places 0 and 1 are of host 0, whose server runs; 2 and 3 of host 1, in whose name the test speaks.
+class a_server : public testing::Test, private wire_receiver {
+ protected:
+  static constexpr wire_peer server_end = 0, other_server = 1, other_place = 2;
+
+  void SetUp() override {
+    control.address_of(1).bytes = 1;
+    control.address_of(1).text[0] = static_cast<std::byte>(other_server);
+    for (const std::uint32_t place : {0U, 1U}) {
+      processes[place] = ::fork();
+      if (processes[place] == 0) {
+        ::pause();
+        ::_exit(0);
+      }
+      control.slot(place).pid.store(processes[place]);
+    }
+    thread = std::thread{[this] {
+      host_server server{shared, wire};
+      server.run();
+      has_ended = true;
+    }};
+  }
+  void TearDown() override {
+    for (const std::uint32_t place : {0U, 1U}) control.slot(place).state.store(place_state::left);
+    say(host_news::bye, 0);
+    thread.join();
+    for (const pid_t each : processes) {
+      ::kill(each, SIGKILL);
+      ::waitpid(each, nullptr, 0);
+    }
+  }
+
+  template <class Holds>
+  static bool soon(Holds holds) {
+    for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
+    return holds();
+  }
+  void say(host_news what, std::uint64_t number) {
+    host_head head{.what = static_cast<std::uint8_t>(what), .host = 1};
+    head.number = number;
+    network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(head), {});
+  }
+  void say_state(std::uint32_t place, place_state state, std::string_view text) {
+    host_head head{.what = static_cast<std::uint8_t>(host_news::state), .host = 1};
+    head.number = place;
+    const state_head said{static_cast<std::uint32_t>(state), static_cast<std::uint32_t>(text.size())};
+    std::vector<std::byte> whole(sizeof head + sizeof said + text.size());
+    std::memcpy(whole.data(), &head, sizeof head);
+    std::memcpy(whole.data() + sizeof head, &said, sizeof said);
+    std::memcpy(whole.data() + sizeof head + sizeof said, text.data(), text.size());
+    network.send_as(other_server, server_end, wire_message::host, whole, {});
+  }
+  // What the server has told the other one.
+  bool has_said(host_news what, std::uint64_t number) {
+    return soon([&] {
+      network.end_of(other_server).progress(*this);
+      return std::any_of(heard.begin(), heard.end(), [&](const host_head& each) {
+        return each.what == static_cast<std::uint8_t>(what) && each.number == number && each.host == 0;
+      });
+    });
+  }
+  void agree() {
+    control.heap_offset.store(std::uint64_t{32} << 20);
+    control.votes[0].fetch_add(2);
+    say(host_news::votes, 1);
+    ASSERT_TRUE(soon([&] { return control.votes[0].load() == 4; }));
+  }
+  void arrive(std::uint64_t round, host_barrier which = host_barrier::world) {
+    operation_head head{.what = static_cast<std::uint8_t>(far_operation::barrier), .source = 2};
+    head.address = control.candidates[0];
+    head.second = static_cast<std::uint64_t>(which);
+    head.third = round;
+    network.send_as(other_place, server_end, wire_message::operation, wire_bytes_of(head), {});
+  }
+
+  job shared = job::create({.place_count = 4, .homes = {{0, 0}, {0, 1}, {1, 0}, {1, 1}}});
+  job_control& control = shared.control();
+  test::test_network network{3, {}};
+  numbered_wire wire{network.end_of(server_end)};
+  std::array<pid_t, 2> processes{};
+  std::thread thread;
+  std::atomic<bool> has_ended{false};
+  std::vector<host_head> heard;
+
+ private:
+  std::byte* room_for(wire_peer, wire_message, std::span<const std::byte>, std::uint64_t) noexcept override {
+    return nullptr;
+  }
+  void received(wire_peer, wire_message kind, std::span<const std::byte> head,
+                std::span<const std::byte>) noexcept override {
+    parsed_news news;
+    if (kind == wire_message::host && parse_news(head, 0, news) == nullptr) heard.push_back(news.head);
+  }
+};
+
+TEST_F(a_server, gives_the_votes_of_a_host_once_it_has_said_them) {
+  control.votes[0].fetch_add(2);
+  EXPECT_TRUE(has_said(host_news::votes, 1));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(control.votes[0].load(), 2U);
+  say(host_news::votes, 1);
+  EXPECT_TRUE(soon([&] { return control.votes[0].load() == 4; }));
+  EXPECT_EQ(control.rejections[0].load(), 0U);
+}
+
+TEST_F(a_server, takes_the_rejection_of_another_host_and_tells_its_own) {
+  say(host_news::votes, 0);
+  control.votes[0].fetch_add(2);
+  EXPECT_TRUE(soon([&] { return control.votes[0].load() == 4; }));
+  EXPECT_NE(control.rejections[0].load(), 0U);
+  control.rejections[1].fetch_add(1);
+  control.votes[1].fetch_add(2);
+  EXPECT_TRUE(has_said(host_news::votes, std::uint64_t{1} << 32));
+  say(host_news::votes, std::uint64_t{1} << 32 | 1);
+  EXPECT_TRUE(soon([&] { return control.votes[1].load() == 4; }));
+}
+
+TEST_F(a_server, tells_of_its_places_and_mirrors_the_others) {
+  agree();
+  control.slot(0).state.store(place_state::joined);
+  EXPECT_TRUE(has_said(host_news::state, 0));
+  say_state(2, place_state::joined, {});
+  EXPECT_TRUE(soon([&] { return control.slot(2).state.load() == place_state::joined; }));
+  EXPECT_EQ(control.failure_epoch.load(), 0U);
+  say_state(3, place_state::lost, "it has had enough");
+  EXPECT_TRUE(soon([&] { return control.failure_epoch.load() == 1; }));
+  EXPECT_EQ(control.slot(3).state.load(), place_state::lost);
+  EXPECT_EQ(detail::lost_reason(control, 3), "it has had enough");
+  say_state(3, place_state::joined, {});  // who is lost stays lost
+  say_state(2, place_state::left, {});
+  EXPECT_TRUE(soon([&] { return control.slot(2).state.load() == place_state::left; }));
+  EXPECT_EQ(control.slot(3).state.load(), place_state::lost);
+}
+
+TEST_F(a_server, marks_a_place_whose_process_ends) {
+  agree();
+  control.slot(1).state.store(place_state::joined);
+  EXPECT_TRUE(has_said(host_news::state, 1));
+  heard.clear();
+  ::kill(processes[1], SIGKILL);
+  EXPECT_TRUE(soon([&] { return control.slot(1).state.load() == place_state::lost; }));
+  EXPECT_EQ(detail::lost_reason(control, 1), "its process ended without leaving the job");
+  EXPECT_TRUE(has_said(host_news::state, 1));
+}
+
+TEST_F(a_server, wakes_its_places_once_all_hosts_have_come) {
+  agree();
+  arrive(1);
+  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 1; }));
+  EXPECT_EQ(control.round_of(host_barrier::leaving, 1).look(), 0U);
+  control.slot(0).sleeping.store(1);
+  control.round_of(host_barrier::world, 0).set(1);
+  arrive(1);  // again: nothing is counted twice
+  EXPECT_TRUE(soon([&] { return control.slot(0).sleeping.load() == 0; }));
+  control.slot(0).sleeping.store(1);
+  arrive(2);
+  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 2; }));
+  std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(control.slot(0).sleeping.load(), 1U);  // this host has not come to it
+  control.slot(0).sleeping.store(0);
+}
+
+TEST_F(a_server, takes_a_barrier_that_comes_before_the_last_vote) {
+  arrive(1);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(control.round_of(host_barrier::world, 1).look(), 0U);
+  agree();
+  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 1; }));
+}
+
+TEST_F(a_server, marks_all_places_of_a_host_that_it_cannot_reach_any_more) {
+  agree();
+  say_state(2, place_state::joined, {});
+  wire.lose(other_place);  // a place has ended: nothing follows
+  wire.lose(other_server);
+  EXPECT_TRUE(soon([&] { return control.failure_epoch.load() == 2; }));
+  EXPECT_EQ(control.slot(2).state.load(), place_state::lost);
+  EXPECT_EQ(control.slot(3).state.load(), place_state::lost);
+}
+
+TEST_F(a_server, takes_a_host_for_left_that_had_come_to_the_end) {
+  agree();
+  say_state(2, place_state::joined, {});
+  say_state(3, place_state::joined, {});
+  arrive(1, host_barrier::leaving);
+  EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::leaving, 1).look() == 1; }));
+  EXPECT_TRUE(soon([&] { return control.slot(3).state.load() == place_state::joined; }));
+  wire.lose(other_server);
+  EXPECT_TRUE(soon([&] { return control.slot(3).state.load() == place_state::left; }));
+  EXPECT_EQ(control.failure_epoch.load(), 0U);
+}
+
+TEST_F(a_server, takes_no_news_that_are_none) {
+  agree();
+  say(static_cast<host_news>(2), 0);
+  say(host_news::votes, std::uint64_t{99} << 32);
+  say_state(0, place_state::lost, "of this host");
+  say_state(99, place_state::lost, {});
+  say_state(2, static_cast<place_state>(9), {});
+  say_state(2, place_state::absent, {});
+  host_head strange{.what = static_cast<std::uint8_t>(host_news::bye), .host = 7};
+  network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(strange), {});
+  strange.host = 0;
+  network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(strange), {});
+  network.send_as(other_server, server_end, wire_message::host, wire_bytes_of(strange).first(9), {});
+  say_state(2, place_state::left, {});  // taken, after all of them
+  EXPECT_TRUE(soon([&] { return control.slot(2).state.load() == place_state::left; }));
+  EXPECT_EQ(control.failure_epoch.load(), 0U);
+  EXPECT_EQ(control.slot(0).state.load(), place_state::absent);
+}
+
+TEST_F(a_server, ends_when_all_have_left) {
+  agree();
+  control.slot(0).state.store(place_state::left);
+  control.slot(1).state.store(place_state::left);
+  EXPECT_TRUE(has_said(host_news::bye, 0));
+  EXPECT_FALSE(has_ended);
+  say(host_news::bye, 0);
+  EXPECT_TRUE(soon([&] { return has_ended.load(); }));
+}
+
+}  // namespace
+}  // namespace situ
