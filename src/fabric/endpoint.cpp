@@ -54,6 +54,8 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
     sleeping_.push_back(&job_->slot(p).sleeping);
     if (!job_->is_here(p)) close(peers_.back());
   }
+  if (job_->host_count > 1)
+    hear_server(channels_at(context.place, context.place_count), job_->slot(context.place_count));
 #if defined(SITU_MODEL)
   context.give_back_elsewhere = &give_back_later;
 #endif
@@ -94,6 +96,10 @@ void endpoint::send_given_back() {
   });
 }
 #endif
+
+void endpoint::hear_server(channel_pair& from, place_slot& server) {
+  server_.reset(new host_server_end{incoming{from.request, true}, incoming{from.reply, true}, server});
+}
 
 bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
   const auto fits = [&] {
@@ -225,7 +231,10 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   if (in.from->producer_waits.look(std::memory_order_relaxed) != 0) [[unlikely]] {
     in.from->producer_waits.set(0, std::memory_order_relaxed);
     SITU_POINT(producer_forgotten);
-    wake(source);
+    if (in.is_servers)
+      detail::wake(server_->slot);
+    else
+      wake(source);
   }
 }
 
@@ -251,11 +260,14 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   const std::uint32_t words_in_cell = kind == message_kind::long_message ? cell::word_count - 2 : cell::word_count;
   const auto payload_bytes = static_cast<std::uint32_t>(c.handler >> 48);
   const std::uint32_t in_cell = std::min(arguments, words_in_cell);
+  const std::uint32_t said_source = source_in(header);
+  if (in.is_servers) source = said_source;
   const function_id function = c.handler & 0xffff'ffff'ffff;
   auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(function)));
   if (handler == nullptr) [[unlikely]]
     handler = handler_for_missing(function, kind, source);
-  const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes ||
+  const bool bad = handler == nullptr || (in.is_servers ? source >= peers_.size() : said_source != 0) ||
+                   arguments > max_arguments || payload_bytes > max_medium_bytes ||
                    kind < message_kind::short_message || kind > message_kind::call ||
                    (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
   if (bad) [[unlikely]] {
@@ -319,6 +331,14 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
   return true;
 }
 
+bool endpoint::drain_server(taking what) {
+  host_server_end& from = *server_;
+  bool any = false;
+  if (from.reply_in.is_ready()) any |= drain(from.reply_in, 0, true, what);
+  if (from.request_in.is_ready()) any |= drain(from.request_in, 0, false, what);
+  return any;
+}
+
 bool endpoint::poll(bool all) {
   ++polls_;
 #if defined(SITU_MODEL)
@@ -334,7 +354,7 @@ bool endpoint::poll(bool all) {
     return found;
   };
   const auto places = static_cast<std::uint32_t>(peers_.size());
-  bool any = false;
+  bool any = server_ != nullptr && drain_server(taking::all);
   if (places <= places_polled_all || all) {
     for (std::uint32_t p = 0; p < places; ++p) any |= look_at(p);
     return any;
@@ -354,7 +374,7 @@ bool endpoint::poll_replies() {
   if (SITU_LOSS_CHECK(poll_replies) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_)
       [[unlikely]]
     note_failures();
-  bool any = false;
+  bool any = server_ != nullptr && server_->reply_in.is_ready() && drain(server_->reply_in, 0, true, taking::handlers);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
     if (peers_[p].reply_in.is_ready()) any |= drain(peers_[p].reply_in, p, true, taking::handlers);
   }
@@ -366,7 +386,7 @@ endpoint::found endpoint::poll_handlers() {
       [[unlikely]]
     note_failures();
   met_call_ = false;
-  bool any = false;
+  bool any = server_ != nullptr && drain_server(taking::handlers);
   std::uint32_t p = 0;
   for (peer& from : peers_) {
     if (from.reply_in.is_ready()) any |= drain(from.reply_in, p, true, taking::handlers);

@@ -5,8 +5,12 @@
 //   cells  [cell_count]   one cache line a message: header, handler, up to six arguments or a short payload
 //   data   [data_bytes]   what does not fit a cell: further arguments, then the payload; each record contiguous
 //
-//   cell:  | sequence:32 . payload_in_cell:1 kind:8 arguments:8 | payload_bytes:16 function_id:48 | word 0 .. word 5 |
+//   cell:  | sequence:32 source:15 payload_in_cell:1 kind:8 arguments:8 | payload_bytes:16 function_id:48 | word 0 ..
+//   word 5 |
 //          (two words of 64 bits, the highest bits first, and six more)
+//
+// In a job over several hosts a slice has one more pair: that of the host's server, which brings what places of other
+// hosts have sent (src/cluster/delivery.h). There `source` says who, since the channel does not; elsewhere it is 0.
 //
 // Invariants
 //   1. Cells are numbered from 0 without end; number n lies in cell n % cell_count and carries sequence n + 1 (mod
@@ -38,11 +42,21 @@ enum class message_kind : std::uint8_t { short_message = 1, medium_message, long
 struct alignas(64) cell {
   static constexpr std::uint32_t word_count = 6;
 
-  std::atomic<std::uint64_t> header;  // | sequence:32 | 0:15 | payload in cell:1 | kind:8 | argument count:8 |
+  std::atomic<std::uint64_t> header;  // | sequence:32 | source:15 | payload in cell:1 | kind:8 | argument count:8 |
   std::uint64_t handler;              // | payload bytes:16 | function_id:48 |
   std::uint64_t words[word_count];
 };
 static_assert(sizeof(cell) == 64);
+
+// The header of a message; source: only in a server's channel.
+[[nodiscard]] constexpr std::uint64_t cell_header(std::uint64_t number, message_kind kind, std::uint32_t arguments,
+                                                  bool payload_in_cell, std::uint32_t source = 0) noexcept {
+  return (number & 0xffff'ffff) << 32 | std::uint64_t{source} << 17 | std::uint64_t{payload_in_cell} << 16 |
+         std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
+}
+[[nodiscard]] constexpr std::uint32_t source_in(std::uint64_t header) noexcept {
+  return static_cast<std::uint32_t>(header >> 17 & 0x7fff);
+}
 
 struct channel {
   static constexpr std::uint32_t cell_count = 256;         // 16 KiB: stays in the first-level caches of both ends

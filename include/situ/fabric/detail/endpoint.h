@@ -27,6 +27,7 @@
 namespace situ::detail {
 
 class endpoint;
+struct place_slot;  // memory/job.h
 
 // The producer's end of a channel.
 struct outgoing {
@@ -44,13 +45,14 @@ struct outgoing {
 struct incoming {
   const cell* next = nullptr;  // the cell looked at, and the sequence number that makes it a message
   std::uint32_t expected = 1;
+  bool is_servers = false;  // each cell says who sent it
   channel* from = nullptr;
   std::uint64_t taken = 0;  // cells
   std::uint64_t data_taken = 0;
   std::uint64_t published = 0;
   std::uint64_t data_published = 0;
 
-  explicit incoming(channel& c) noexcept : next{c.cells}, from{&c} {}
+  explicit incoming(channel& c, bool of_server = false) noexcept : next{c.cells}, is_servers{of_server}, from{&c} {}
   [[nodiscard]] bool is_ready() const noexcept {
     // invariant 2 of channel.h
     return static_cast<std::uint32_t>(next->header.load(std::memory_order_acquire) >> 32) == expected;
@@ -114,9 +116,15 @@ class endpoint {
   endpoint& operator=(const endpoint&) = delete;
 
   // Bytes at the start of every slice that the channels of a job of this size take.
-  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count) noexcept {
-    return sizeof(channel_pair) * place_count;
+  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count, bool has_servers = false) noexcept {
+    return sizeof(channel_pair) * (std::uint64_t{place_count} + has_servers);
   }
+
+  // Takes in what this host's server writes there, too; the server is woken by its slot. Both outlive this, or are
+  // forgotten before. A job over several hosts has this from the start.
+  void hear_server(channel_pair& from, place_slot& server);
+  // pre: no handler runs.
+  void forget_server() noexcept { server_.reset(); }
 
   [[nodiscard]] outgoing& requests_to(std::uint32_t place) noexcept { return peers_[place].request_out; }
   [[nodiscard]] outgoing& replies_to(std::uint32_t place) noexcept { return peers_[place].reply_out; }
@@ -210,6 +218,10 @@ class endpoint {
     incoming request_in, reply_in;  // first: looked at in every poll
     outgoing request_out, reply_out;
   };
+  struct host_server_end {
+    incoming request_in, reply_in;
+    place_slot& slot;
+  };
 
   void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                std::uint32_t payload_bytes) noexcept;
@@ -222,6 +234,8 @@ class endpoint {
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
   bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
+  // What other hosts have sent. pre: there is a server.
+  bool drain_server(taking what);
   void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
@@ -239,6 +253,7 @@ class endpoint {
   place_context& context_;
   job_control* job_;
   std::vector<peer> peers_;
+  std::unique_ptr<host_server_end> server_;  // null where all places are of this host
   room_waiter room_waiter_;
   message_handler missing_code_handler_ = nullptr;
   std::unique_ptr<channel> scratch_;  // where replies to lost places go
@@ -276,9 +291,7 @@ inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::ui
 inline void endpoint::publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                                          bool payload_in_cell) noexcept {
   SITU_POINT(cell_filled);
-  const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
-  const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 |
-                               std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
+  const std::uint64_t header = cell_header(++out.sent, kind, arguments, payload_in_cell);
   if (carry(c, header, out.target, sleeping_, fences_)) [[unlikely]] {
     SITU_POINT(sleeper_met);
     wake(out.target);
