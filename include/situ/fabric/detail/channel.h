@@ -30,6 +30,7 @@
 
 #include <situ/base/detail/signal_word.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,30 @@ static_assert(sizeof(cell) == 64);
 [[nodiscard]] constexpr std::uint32_t source_in(std::uint64_t header) noexcept {
   return static_cast<std::uint32_t>(header >> 17 & 0x7fff);
 }
+
+// What of a message lies where: in its cell, or in its record.
+struct message_form {
+  message_kind kind = message_kind::short_message;
+  std::uint32_t arguments = 0;
+  std::uint32_t payload_bytes = 0;
+  bool payload_in_cell = false;
+
+  // A long message keeps the last two words for where its payload lies.
+  [[nodiscard]] constexpr std::uint32_t words_for_arguments() const noexcept {
+    return kind == message_kind::long_message ? cell::word_count - 2 : cell::word_count;
+  }
+  [[nodiscard]] constexpr std::uint32_t arguments_in_cell() const noexcept {
+    return std::min(arguments, words_for_arguments());
+  }
+  [[nodiscard]] constexpr std::uint32_t words_used() const noexcept {
+    if (kind == message_kind::long_message) return cell::word_count;
+    return arguments_in_cell() + (payload_in_cell ? (payload_bytes + 7) / 8 : 0);
+  }
+  [[nodiscard]] constexpr std::uint32_t record_bytes() const noexcept {
+    const std::uint32_t more = (arguments - arguments_in_cell()) * 8;
+    return payload_in_cell ? more : ((more + 15) & ~15U) + payload_bytes;
+  }
+};
 
 struct channel {
   static constexpr std::uint32_t cell_count = 256;         // 16 KiB: stays in the first-level caches of both ends
@@ -89,8 +114,12 @@ struct record_place {
   std::uint64_t begin;  // absolute position; offset in the ring is begin % data_bytes
   std::uint64_t end;
 };
+// 64 bytes each, as many as it needs.
+[[nodiscard]] constexpr std::uint64_t bytes_in_ring(std::uint32_t record_bytes) noexcept {
+  return (record_bytes + channel::record_alignment - 1) & ~std::uint64_t{channel::record_alignment - 1};
+}
 [[nodiscard]] constexpr record_place next_record(std::uint64_t position, std::uint32_t bytes) noexcept {
-  const std::uint64_t size = (bytes + channel::record_alignment - 1) & ~std::uint64_t{channel::record_alignment - 1};
+  const std::uint64_t size = bytes_in_ring(bytes);
   const std::uint64_t to_end = channel::data_bytes - position % channel::data_bytes;
   const std::uint64_t begin = size <= to_end ? position : position + to_end;
   return {begin, begin + size};

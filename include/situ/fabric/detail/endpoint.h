@@ -8,7 +8,8 @@
 //      by one that suspends the fiber).
 // Sleep: the place sets slot.sleeping, makes that visible (membarrier, or senders fence: see
 // job_control::sender_fences), looks once more, and only then waits on it. A sender publishes first and looks at
-// `sleeping` after. One of the two sees the other.
+// `sleeping` after. One of the two sees the other. A place that waits for other hosts sleeps on its network and its
+// bell instead (memory/bell.h), which who wakes it rings.
 #pragma once
 
 #include <situ/base/detail/test_points.h>
@@ -22,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace situ::detail {
@@ -39,6 +41,7 @@ struct outgoing {
   std::uint32_t target = 0;
   bool is_reply = false;
   bool closed = false;  // the target is lost
+  bool is_far = false;  // of another host: `to` is this place's window, or, before the first message, none's
 };
 
 // The consumer's end of a channel.
@@ -123,6 +126,10 @@ class endpoint {
   // Takes in what this host's server writes there, too; the server is woken by its slot. Both outlive this, or are
   // forgotten before. A job over several hosts has this from the start.
   void hear_server(channel_pair& from, place_slot& server);
+  // Sends to places of other hosts by context.far from now on; before the first message to one, its window is opened.
+  void send_by_hosts();
+  // As before. pre: all that was sent there has been delivered.
+  void send_by_channels() noexcept;
   // pre: no handler runs.
   void forget_server() noexcept { server_.reset(); }
 
@@ -227,15 +234,22 @@ class endpoint {
                std::uint32_t payload_bytes) noexcept;
   void publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                           bool payload_in_cell) noexcept;
+  // Where it may be to another host, or is to be observed.
+  void publish_apart(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                     std::uint32_t payload_bytes) noexcept;
+  void publish_to_any(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                      std::uint32_t payload_bytes) noexcept;
   // Counts and traces the message, too.
   void publish_observed(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                         std::uint32_t payload_bytes) noexcept;
   void run_observed(message_handler handler, message& m);
+  void look_for_room_there(outgoing& out);
+  bool sleep_by_bell(std::int64_t timeout_ns) noexcept;
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
   bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
-  // What other hosts have sent. pre: there is a server.
-  bool drain_server(taking what);
+  // What has come from other hosts. pre: there is a server.
+  bool look_at_hosts(taking what, bool all);
   void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
@@ -253,6 +267,8 @@ class endpoint {
   place_context& context_;
   job_control* job_;
   std::vector<peer> peers_;
+  std::vector<std::pair<outgoing, outgoing>>
+      by_channels_;                          // of places of other hosts, while these are sent to by hosts
   std::unique_ptr<host_server_end> server_;  // null where all places are of this host
   room_waiter room_waiter_;
   message_handler missing_code_handler_ = nullptr;
@@ -263,7 +279,9 @@ class endpoint {
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // senders heard from lately
   bool fences_ = false;
-  bool met_call_ = false;  // poll_handlers has left a call in its channel
+  bool publishes_apart_ = false;  // observed, or places are of other hosts
+  bool by_bell_ = false;          // how this place sleeps
+  bool met_call_ = false;         // poll_handlers has left a call in its channel
   sleeping_words sleeping_;
 };
 
@@ -283,8 +301,8 @@ inline void message::release() noexcept {
 
 inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                               std::uint32_t payload_bytes) noexcept {
-  if (context_.observed) [[unlikely]]
-    return publish_observed(out, c, kind, arguments, payload_in_cell, payload_bytes);
+  if (publishes_apart_) [[unlikely]]
+    return publish_apart(out, c, kind, arguments, payload_in_cell, payload_bytes);
   publish_unobserved(out, c, kind, arguments, payload_in_cell);
 }
 
