@@ -49,6 +49,8 @@ host_server::host_server(const job& shared, network_wire& wire)
     const host_address& address = control_.address_of(h);
     hosts_[h].server = wire_.connect(std::span{address.text}.first(address.bytes));
   }
+  looked_.push_back({.fd = wire_.descriptor(), .events = POLLIN, .revents = 0});
+  for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
   control_.slot(control_.place_count).pid.store(::getpid());
   tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::beat), .host = control_.host}));
 }
@@ -74,12 +76,9 @@ int host_server::sleep_ms() const noexcept {
 
 // Until something comes, a process ends, or it is time to look.
 void host_server::sleep() {
-  std::vector<pollfd> looked;
-  looked.push_back({.fd = wire_.descriptor(), .events = POLLIN, .revents = 0});
-  for (const own_place& each : own_) looked.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
-  if (::poll(looked.data(), looked.size(), sleep_ms()) <= 0) return;
+  if (::poll(looked_.data(), looked_.size(), sleep_ms()) <= 0) return;
   for (std::size_t i = 0; i < own_.size(); ++i)
-    if (looked[i + 1].revents != 0) next_look_ = {};
+    if (looked_[i + 1].revents != 0) next_look_ = {};
 }
 
 // --- Places here -----------------------------------------------------------------------------------------------------
@@ -102,6 +101,7 @@ void host_server::look_at_process(own_place& of) {
   pollfd looked{.fd = of.process, .events = POLLIN, .revents = 0};
   if (::poll(&looked, 1, 0) <= 0) return;
   ::close(std::exchange(of.process, -1));
+  looked_[1 + static_cast<std::size_t>(&of - own_.data())].fd = -1;
   if (control_.slot(of.place).state.load() != place_state::left)
     mark_lost(control_, of.place, "its process ended without leaving the job");
 }
@@ -123,7 +123,7 @@ void host_server::tell_state(const own_place& of, place_state state) {
   std::array<std::byte, sizeof head + sizeof said + sizeof place_slot::reason> news;
   std::memcpy(news.data(), &head, sizeof head);
   std::memcpy(news.data() + sizeof head, &said, sizeof said);
-  std::memcpy(news.data() + sizeof head + sizeof said, text.data(), text.size());
+  std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), news.data() + sizeof head + sizeof said);
   tell_others(std::span{news}.first(sizeof head + sizeof said + text.size()));
 }
 

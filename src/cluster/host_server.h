@@ -17,6 +17,8 @@
 // A process of its own, with one thread.
 #pragma once
 
+#include <poll.h>
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -90,6 +92,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   job_control& control_;
   network_wire& wire_;
   std::vector<own_place> own_;
+  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, and the processes of own_
   std::vector<other_host> hosts_;
   // The vote on the base address.
   std::uint32_t round_ = 0;

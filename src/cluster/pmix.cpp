@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <pmix.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -48,18 +49,34 @@ struct pmix_library {
   }
 };
 
-class pmix_exchange final : public task_exchange {
+// This process's part in PMIx, until it exits: who has left PMIx cannot begin again there, and MPI_Init may come after
+// a runtime. Not left by a forked child, whose it is not.
+class pmix_session {
  public:
-  pmix_exchange() {
+  pmix_session() {
     // Asked first: without it some versions of PMIx look for a server elsewhere, for long.
     if (std::getenv("PMIX_NAMESPACE") == nullptr) throw_error(errc::bad_launch, how_to_have_it);
     const pmix_status_t status = pmix_.init(&self_, nullptr, 0);
     if (status != PMIX_SUCCESS)
       throw_error(errc::bad_launch, fmt::format("{}; its PMIx says: {}", how_to_have_it, pmix_.error_string(status)));
   }
-  ~pmix_exchange() override { pmix_.finalize(nullptr, 0); }
-  pmix_exchange(const pmix_exchange&) = delete;
-  pmix_exchange& operator=(const pmix_exchange&) = delete;
+  ~pmix_session() {
+    if (::getpid() == process_) pmix_.finalize(nullptr, 0);
+  }
+  pmix_session(const pmix_session&) = delete;
+  pmix_session& operator=(const pmix_session&) = delete;
+  [[nodiscard]] const pmix_library& library() const noexcept { return pmix_; }
+  [[nodiscard]] const pmix_proc_t& self() const noexcept { return self_; }
+
+ private:
+  pmix_library pmix_;
+  pmix_proc_t self_{};
+  const pid_t process_ = ::getpid();
+};
+
+class pmix_exchange final : public task_exchange {
+ public:
+  explicit pmix_exchange(const pmix_session& session) : pmix_{session.library()}, self_{session.self()} {}
 
   [[nodiscard]] std::uint32_t rank() const noexcept override { return self_.rank; }
 
@@ -134,14 +151,17 @@ class pmix_exchange final : public task_exchange {
     if (status != PMIX_SUCCESS) refuse(what, pmix_.error_string(status));
   }
 
-  pmix_library pmix_;
-  pmix_proc_t self_{};
+  const pmix_library& pmix_;
+  const pmix_proc_t self_;
   pmix_proc_t job_{};
 };
 
 }  // namespace
 
-std::unique_ptr<task_exchange> join_pmix() { return std::make_unique<pmix_exchange>(); }
+std::unique_ptr<task_exchange> join_pmix() {
+  static const pmix_session session;
+  return std::make_unique<pmix_exchange>(session);
+}
 
 }  // namespace situ::detail::cluster
 

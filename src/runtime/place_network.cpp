@@ -3,11 +3,22 @@
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/runtime/detail/scheduler.h>
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <iterator>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "cluster/network.h"
 #include "memory/job.h"
+#include "memory/liveness.h"
 
 namespace situ::detail {
 
@@ -18,8 +29,36 @@ bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target) {
   return true;
 }
 
+server_watch::server_watch(job_control& control) : control_{control}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
+  const std::int32_t server = control.slot(control.place_count).pid.load();
+  const int process = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, server, 0)));
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+  thread_ = worker{[this, process] { run(process); }};
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+server_watch::~server_watch() {
+  const std::uint64_t one = 1;
+  (void)!::write(stop_, &one, sizeof one);
+  thread_.join();
+  ::close(stop_);
+}
+
+void server_watch::run(int process) {
+  pollfd looked[] = {{.fd = process, .events = POLLIN, .revents = 0}, {.fd = stop_, .events = POLLIN, .revents = 0}};
+  // No descriptor: it has ended already.
+  while (process >= 0 && ::poll(looked, std::size(looked), -1) < 0 && errno == EINTR) {}
+  if (process >= 0) ::close(process);
+  if (looked[1].revents != 0) return;
+  for (std::uint32_t place = 0; place < control_.place_count; ++place)
+    if (control_.is_here(place)) mark_lost(control_, place, "the server of its host has ended");
+}
+
 // No task waiter: a place asleep on its futex would not hear of an answer.
-place_network::place_network(place_context& context) : context_{context}, wire_{cluster::open_network().make_wire()} {
+place_network::place_network(place_context& context)
+    : context_{context}, wire_{cluster::open_network().make_wire()}, server_{*context.job} {
   job_control& control = *context.job;
   std::vector<cluster::wire_peer> servers(control.host_count, ~cluster::wire_peer{0});
   for (std::uint16_t host = 0; host < control.host_count; ++host) {

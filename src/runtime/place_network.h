@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/host.h"
 #include "cluster/far_place.h"
 #include "cluster/wire.h"
 
@@ -16,6 +17,22 @@ namespace situ::detail {
 
 // For far_place::set_task_waiter: as a task of the running place waits.
 [[nodiscard]] bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target);
+
+// A thread that watches the process of this host's server: where it ends, nothing works any more for the places here,
+// which are lost.
+class server_watch {
+ public:
+  explicit server_watch(job_control& control);
+  ~server_watch();
+  server_watch(const server_watch&) = delete;
+  server_watch& operator=(const server_watch&) = delete;
+
+ private:
+  void run(int process);
+  job_control& control_;
+  const int stop_;  // an eventfd
+  worker thread_;
+};
 
 class place_network {
  public:
@@ -30,6 +47,7 @@ class place_network {
   place_context& context_;
   std::unique_ptr<cluster::network_wire> wire_;
   std::optional<cluster::far_place> far_;
+  server_watch server_;
 };
 
 }  // namespace situ::detail

@@ -157,6 +157,30 @@ void gives_back() {
   barrier();
 }
 
+// Places of one host talk as ever.
+void talks_within_the_host() {
+  std::vector<std::uint32_t> mates;
+  for (std::uint32_t place = 0; place < place_count(); ++place)
+    if (detail::current->job->is_here(place)) mates.push_back(place);
+  const team host = world().subset(mates);
+  std::uint32_t sum = 0;
+  for (const std::uint32_t mate : mates) {
+    sum += mate;
+    must(at(
+             place{mate}, [](std::uint32_t asker) { return asker + here().index(); }, here().index()) ==
+             here().index() + mate,
+         "an answer of a place of this host");
+  }
+  must(all_reduce(here().index(), std::plus<>{}, host) == sum, "a sum over this host");
+  for (int i = 0; i < 100; ++i) barrier(host);
+  std::vector<int> many(100'000, static_cast<int>(here().index()));
+  finish([&] {
+    for (const std::uint32_t mate : mates)
+      async_at(place{mate}, [](const std::vector<int>& v) { must(v.size() == 100'000, "a parcel"); }, many);
+  });
+  barrier();
+}
+
 void refuses() {
   const place other{(here().index() + place_count() / 2) % place_count()};
   const auto says = [](auto call) {
@@ -208,6 +232,20 @@ void one_ends(const char* how) {
   std::printf("%s", fmt::format("place {} hears: {}; put: {}\n", here().index(), heard, put_there).c_str());
 }
 
+// Place 2 ends its host's server. A barrier that all hosts have come to by then still holds.
+void server_ends() {
+  barrier();
+  if (here().index() == 2) {
+    ::usleep(300'000);
+    ::kill(detail::current->job->slot(place_count()).pid.load(), SIGKILL);
+  }
+  try {
+    for (;;) barrier();
+  } catch (const place_lost_error& e) {
+    std::printf("%s", fmt::format("place {} hears: {}\n", here().index(), e.what()).c_str());
+  }
+}
+
 void run(std::string_view what, const char* how) {
   if (what == "bytes") return moves_bytes();
   if (what == "boxes") return moves_boxes();
@@ -215,11 +253,15 @@ void run(std::string_view what, const char* how) {
   if (what == "signals") return signals_wake();
   if (what == "barriers") return barriers_hold();
   if (what == "blocks") return gives_back();
+  if (what == "within") return talks_within_the_host();
   if (what == "refusals") return refuses();
   if (what == "fault") return faults();
   if (what == "end") return one_ends(how);
+  if (what == "server") return server_ends();
   if (what == "all") {
-    for (const auto each : {moves_bytes, moves_boxes, changes_words, signals_wake, barriers_hold, gives_back}) each();
+    for (const auto each :
+         {moves_bytes, moves_boxes, changes_words, signals_wake, barriers_hold, gives_back, talks_within_the_host})
+      each();
     return;
   }
   throw std::runtime_error{"there is no such test"};

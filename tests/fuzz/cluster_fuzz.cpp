@@ -152,6 +152,9 @@ class fuzzed_server final : host_wire {
     if ((how & is_answer) != 0) {
       parsed_answer answer;
       (void)parse_answer(head, data.size(), answer);
+      parsed_news news;
+      if (parse_news(head, data.size(), news) == nullptr && news.text.size() > head.size())
+        find("news with more text than came");
       return;
     }
     const wire_peer from = (how & as_stranger) != 0 ? 1 : 0;

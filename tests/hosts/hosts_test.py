@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
 SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
@@ -298,6 +298,11 @@ class Job(HostsTest):
         done = hosts("3", "mpirun", "--host", "host1:1,host2:3,host3:2", os.environ["SITU_HOSTS_PROBE"], "all")
         self.assertEqual((done.returncode, done.stdout), (0, 2 * "6 places, 1 here: done\n"), done.stderr)
 
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_MPI_JOB"), "tests/hosts/mpi_job is not built")
+    def test_beside_mpi(self):
+        done = hosts(*self.START, os.environ["SITU_HOSTS_MPI_JOB"])
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places beside MPI\n"), done.stderr)
+
     def test_what_is_not_there_is_refused(self):
         done = self.run_probe("refusals")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -315,6 +320,11 @@ class Job(HostsTest):
         done = self.run_probe("end")
         for place in range(3):
             self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+
+    def test_a_host_whose_server_ends_is_lost_everywhere(self):
+        done = self.run_probe("server")
+        for place, why in ((0, "the link to its host"), (1, "the link to its host"), (2, "the server of its host has ended"), (3, "the server of its host has ended")):
+            self.assertRegex(done.stdout, rf"(?m)^place {place} hears: situ: place lost: place [23]: .*{why}", done.stderr)
 
     def test_different_builds_are_refused(self):
         folder = f"/tmp/{ID}"
