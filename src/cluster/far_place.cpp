@@ -4,7 +4,6 @@
 #include <situ/base/log.h>
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <deque>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "memory/liveness.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -163,7 +163,13 @@ class far_place::pieces {
 
 far_place::far_place(place_context& context, std::span<const place_home> homes, std::uint16_t host, host_wire& to,
                      std::vector<wire_peer> servers)
-    : far_hosts{homes, host}, context_{context}, wire_{to}, servers_{std::move(servers)}, lost_(servers_.size()) {
+    : far_hosts{homes, host},
+      context_{context},
+      wire_{to},
+      bell_{context.job->slot(context.place)},
+      servers_{std::move(servers)},
+      lost_(servers_.size()),
+      sendings_(homes.size()) {
   for (std::uint32_t i = 0; i < most_outstanding; ++i) table_[i].next_free = i + 1 < most_outstanding ? i + 1 : none;
 }
 
@@ -329,9 +335,15 @@ std::uint32_t far_place::send(operation_head head, std::span<const std::byte> sh
   std::array<std::byte, most_head_bytes> whole;
   std::memcpy(whole.data(), &head, sizeof head);
   if (!shape.empty()) std::memcpy(whole.data() + sizeof head, shape.data(), shape.size());
-  wire_.send(servers_[homes()[mine.target].host], wire_message::operation,
-             std::span{whole}.first(sizeof head + shape.size()), data);
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  send_bytes(mine.target, wire_message::operation, std::span{whole}.first(sizeof head + shape.size()), data);
   return index;
+}
+
+void far_place::send_bytes(std::uint32_t target, wire_message kind, std::span<const std::byte> head,
+                           std::span<const std::byte> data) noexcept {
+  wire_.send(servers_[homes()[target].host], kind, head, data);
+  is_sending_.store(!wire_.is_idle(), std::memory_order_relaxed);
 }
 
 void far_place::free(std::uint32_t index) noexcept {
@@ -393,27 +405,125 @@ void far_place::wait(Done done, std::uint32_t target) {
   };
   const auto ask = [](void* asked) { return (*static_cast<decltype(look)*>(asked))(); };
   if (task_waiter_ != nullptr && task_waiter_(ask, &look, target)) return;
-  while (!look()) sleep();
+  while (!look()) pause();
 }
 
 // Until something comes, for who cannot wait as a task.
-void far_place::sleep() {
+void far_place::pause() {
   {
     const std::lock_guard lock{mutex_};
     if (!wire_.arm()) return;
   }
   if (wire_.descriptor() < 0) return give_way();
   // Another thread of the place may take in what comes: then nobody else would end this sleep.
-  constexpr int longest_ms = 10;
-  pollfd awaited{.fd = wire_.descriptor(), .events = POLLIN, .revents = 0};
-  (void)::poll(&awaited, 1, longest_ms);
+  constexpr std::int64_t longest_ns = 10'000'000;
+  (void)await_descriptors(wire_.descriptor(), -1, longest_ns);
+}
+
+bool far_place::sleep(std::int64_t timeout_ns) noexcept {
+  // No ring is lost but where the system is out of sockets; then this is how long it takes.
+  constexpr std::int64_t longest_ns = 100'000'000;
+  {
+    const std::unique_lock lock{mutex_, std::try_to_lock};  // who has it is taking something in
+    if (!lock.owns_lock() || !wire_.arm()) return false;
+  }
+  const bool is_short = timeout_ns >= 0 && timeout_ns < longest_ns;
+  const bool has_come = await_descriptors(wire_.descriptor(), bell_.descriptor(), is_short ? timeout_ns : longest_ns);
+  bell_.silence();
+  return !has_come && is_short;
+}
+
+// --- Messages --------------------------------------------------------------------------------------------------------
+
+channel& far_place::window(std::uint32_t place, bool is_reply) {
+  const std::lock_guard lock{mutex_};
+  sending& mine = sendings_[place][is_reply ? 1 : 0];
+  if (!mine.ring) mine.ring = std::make_unique_for_overwrite<channel>();
+  return *mine.ring;
+}
+
+void far_place::carry(const outgoing& out, const cell& c, const message_form& form) noexcept {
+  const message_head head{.target = out.target,
+                          .source = context_.place,
+                          .sequence = static_cast<std::uint32_t>(out.sent),
+                          .channel = static_cast<std::uint8_t>(out.is_reply),
+                          .kind = static_cast<std::uint8_t>(form.kind),
+                          .arguments = static_cast<std::uint8_t>(form.arguments),
+                          .payload_in_cell = static_cast<std::uint8_t>(form.payload_in_cell),
+                          .handler = std::uint64_t{form.payload_bytes} << 48 | (c.handler & 0xffff'ffff'ffff)};
+  std::array<std::byte, sizeof head + sizeof c.words> whole;
+  std::memcpy(whole.data(), &head, sizeof head);
+  const std::size_t words = std::size_t{8} * form.words_used();
+  std::memcpy(whole.data() + sizeof head, c.words, words);
+  const std::uint32_t bytes = form.record_bytes();
+  const std::byte* const record = out.to->data + (out.data_sent - bytes_in_ring(bytes)) % channel::data_bytes;
+
+  const std::lock_guard lock{mutex_};
+  sending& mine = sendings_[out.target][head.channel];
+  mine.sent = out.sent;
+  mine.data_sent = out.data_sent;
+  ++count_.messages;
+  send_bytes(out.target, wire_message::message, std::span{whole}.first(sizeof head + words), {record, bytes});
+}
+
+// A window with all its cells in use is told of each quarter. Its data may not be enough, and then be less than that.
+void far_place::want_room(const outgoing& out) noexcept {
+  const std::lock_guard lock{mutex_};
+  wants_room_.store(true, std::memory_order_relaxed);
+  if (out.sent - out.seen < channel::cell_count) ask_for_credit(out.target, out.is_reply ? 1 : 0);
+}
+
+void far_place::ask_for_credit(std::uint32_t target, std::uint32_t channel) noexcept {
+  if (std::exchange(sendings_[target][channel].has_asked, true)) return;
+  const credit_head head{.source = context_.place, .target = target, .channel = channel};
+  send_bytes(target, wire_message::credit, wire_bytes_of(head), {});
+}
+
+void far_place::take_credit(wire_peer from, std::span<const std::byte> head, std::uint64_t data_bytes) noexcept {
+  credit_head is;
+  if (const char* const why = parse_credit(head, data_bytes, is)) return drop(from, why);
+  if (is.source != context_.place || is.target >= homes().size() || !is_far(is.target) ||
+      servers_[homes()[is.target].host] != from)
+    return drop(from, "credit that is not this place's");
+  sending& mine = sendings_[is.target][is.channel];
+  if (!mine.ring || is.cells > mine.sent || is.data > mine.data_sent)
+    return drop(from, "credit for more than was sent");
+  ++count_.credits;
+  mine.has_asked = false;
+  wants_room_.store(false, std::memory_order_relaxed);
+  auto& consumed = mine.ring->consumed;
+  if (is.cells <= consumed.cells.load(std::memory_order_relaxed)) return;  // late
+  if (is.data < consumed.data.load(std::memory_order_relaxed)) return drop(from, "credit that goes back");
+  consumed.data.store(is.data, std::memory_order_release);
+  consumed.cells.store(is.cells, std::memory_order_release);
+}
+
+bool far_place::has_delivered() noexcept {
+  poll();
+  const std::lock_guard lock{mutex_};
+  bool has_all = true;
+  for (std::uint32_t p = 0; p < sendings_.size(); ++p) {
+    if (!lost_[homes()[p].host].empty() || has_ended(context_.job->slot(p).state.load(std::memory_order_acquire)))
+      continue;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const sending& each = sendings_[p][i];
+      if (!each.ring || each.ring->consumed.cells.load(std::memory_order_relaxed) == each.sent) continue;
+      has_all = false;
+      ask_for_credit(p, i);
+    }
+  }
+  if (!has_all) wants_room_.store(true, std::memory_order_relaxed);
+  return has_all;
 }
 
 // --- Answers ---------------------------------------------------------------------------------------------------------
 
 bool far_place::poll() {
   const std::unique_lock lock{mutex_, std::try_to_lock};  // who has it looks
-  return lock.owns_lock() && wire_.progress(*this);
+  if (!lock.owns_lock()) return false;
+  const bool any = wire_.progress(*this);
+  is_sending_.store(!wire_.is_idle(), std::memory_order_relaxed);
+  return any;
 }
 
 far_place::outstanding* far_place::find(wire_peer from, std::uint64_t tag) noexcept {
@@ -445,7 +555,8 @@ std::byte* far_place::room_for(wire_peer from, wire_message kind, std::span<cons
 void far_place::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                          std::span<const std::byte> data) noexcept {
   parsed_answer answer;
-  if (kind != wire_message::answer) return drop(from, "an operation asked of a place, not of a server");
+  if (kind == wire_message::credit) return take_credit(from, head, data.size());
+  if (kind != wire_message::answer) return drop(from, "what is asked of a place, not of a server");
   if (const char* const why = parse_answer(head, data.size(), answer)) return drop(from, why);
   outstanding* const found = find(from, answer.head.tag);
   if (found == nullptr) return drop(from, "an answer that nobody waits for");
@@ -462,6 +573,7 @@ void far_place::received(wire_peer from, wire_message kind, std::span<const std:
 
 void far_place::end(outstanding& found) noexcept {
   found.done.store(true, std::memory_order_release);  // with all that the answer brought
+  under_way_.fetch_sub(1, std::memory_order_relaxed);
   if (!found.is_given_back) return;
   if (found.status != 0 && found.status != 1 + static_cast<std::uint32_t>(errc::place_lost))
     log(log_level::error, fmt::format("place {}: a block cannot be given back: {}", context_.place, found.text));

@@ -2,17 +2,20 @@
 //
 // An operation is cut into pieces of at most most_piece_bytes, of which a few are under way at once; each has an entry
 // of the table, and its tag says which and the how-manieth use of it. Who asks waits as a task does, where it can: else
-// it takes in answers alone. An answer that nobody waits for any more, or that does not fit, is counted and dropped.
-// All members may be called by the place's thread and its registered threads.
+// it takes in answers alone. Messages lie in windows, which are as large as a channel, until the server there says that
+// they have gone into their target's channel. An answer that nobody waits for any more, or that does not fit, is
+// counted and dropped. All members may be called by the place's thread and its registered threads.
 #pragma once
 
 #include <situ/base/error.h>
+#include <situ/fabric/detail/endpoint.h>
 #include <situ/fabric/detail/far.h>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -20,6 +23,7 @@
 
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
+#include "memory/bell.h"
 
 namespace situ::detail::cluster {
 
@@ -48,14 +52,26 @@ class far_place final : public far_hosts, private wire_receiver {
   // and the place does nothing else meanwhile.
   void set_task_waiter(task_waiter waiter) noexcept { task_waiter_ = waiter; }
 
-  // Takes in answers; true if anything had come.
-  bool poll();
+  channel& window(std::uint32_t place, bool is_reply) override;
+  void carry(const outgoing& out, const cell& c, const message_form& form) noexcept override;
+  void want_room(const outgoing& out) noexcept override;
+
+  bool poll() override;
+  [[nodiscard]] bool is_outstanding() const noexcept override {
+    return under_way_.load(std::memory_order_relaxed) != 0 || wants_room_.load(std::memory_order_relaxed) ||
+           is_sending_.load(std::memory_order_relaxed);
+  }
+  bool sleep(std::int64_t timeout_ns) noexcept override;
+  // Whether each message sent so far lies in a channel of its target, or never will. Asks for what is not known.
+  [[nodiscard]] bool has_delivered() noexcept;
   // The host is lost: what is under way there ends with place_lost_error, as all that is asked of it from now on. pre:
   // the wire brings nothing of it any more.
   void lose_host(std::uint16_t host, std::string_view reason);
 
   struct counts {
     std::uint64_t answers = 0;
+    std::uint64_t messages = 0;  // sent
+    std::uint64_t credits = 0;
     std::uint64_t dropped = 0;  // messages that were no answer to anything
   };
   [[nodiscard]] counts count();
@@ -75,6 +91,13 @@ class far_place final : public far_hosts, private wire_receiver {
     std::string text;
   };
   class pieces;
+  // This place's end of a channel there.
+  struct sending {
+    std::unique_ptr<channel> ring;
+    std::uint64_t sent = 0;
+    std::uint64_t data_sent = 0;
+    bool has_asked = false;  // for credit, since the last one came
+  };
 
   [[nodiscard]] std::uint32_t place_of(std::uintptr_t address) const noexcept;
   // Takes an entry and sends. pre: the lock is held, and there is one.
@@ -90,7 +113,12 @@ class far_place final : public far_hosts, private wire_receiver {
   std::uint64_t perform(const operation_head& head, std::span<const std::byte> data);
   template <class Done>
   void wait(Done done, std::uint32_t target);
-  void sleep();
+  void pause();
+  void ask_for_credit(std::uint32_t target, std::uint32_t channel) noexcept;
+  void take_credit(wire_peer from, std::span<const std::byte> head, std::uint64_t data_bytes) noexcept;
+  // Whatever goes out. pre: the lock is held.
+  void send_bytes(std::uint32_t target, wire_message kind, std::span<const std::byte> head,
+                  std::span<const std::byte> data) noexcept;
   void move_part(pieces& under_way, access how, const strided_box& part);
 
   std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
@@ -110,12 +138,18 @@ class far_place final : public far_hosts, private wire_receiver {
   place_context& context_;
   host_wire& wire_;
   task_waiter task_waiter_ = nullptr;
+  bell bell_;
+  // What is waited for; read without the lock.
+  std::atomic<std::uint32_t> under_way_{0};  // operations
+  std::atomic<bool> wants_room_{false};
+  std::atomic<bool> is_sending_{false};  // the wire has not yet sent all
   std::vector<wire_peer> servers_;
   std::vector<std::string> lost_;  // why, of each host; empty: it is not
   std::mutex mutex_;               // of all below, and of the wire
   std::array<outstanding, most_outstanding> table_;
   std::uint32_t first_free_ = 0;
-  std::vector<std::uintptr_t> given_back_;  // while there is no entry
+  std::vector<std::uintptr_t> given_back_;        // while there is no entry
+  std::vector<std::array<sending, 2>> sendings_;  // to each place: requests, replies
   counts count_;
 };
 

@@ -123,7 +123,7 @@ void host_server::tell_state(const own_place& of, place_state state) {
   std::array<std::byte, sizeof head + sizeof said + sizeof place_slot::reason> news;
   std::memcpy(news.data(), &head, sizeof head);
   std::memcpy(news.data() + sizeof head, &said, sizeof said);
-  std::memcpy(news.data() + sizeof head + sizeof said, text.data(), text.size());
+  std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), news.data() + sizeof head + sizeof said);
   tell_others(std::span{news}.first(sizeof head + sizeof said + text.size()));
 }
 

@@ -41,6 +41,9 @@ class operations final {
   // comes from there alone. It cannot say that it is a place of this host, or later that it is of yet another one.
   void meet_peers() noexcept { meets_peers_ = true; }
 
+  // Whether `source` is a place of the host that is behind that end.
+  [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source);
+
   // Without one, barriers are refused. It outlives this.
   void set_barriers(barrier_listener& listener) noexcept { barriers_ = &listener; }
 
@@ -61,7 +64,6 @@ class operations final {
                                   parsed_operation& asked) noexcept;
   template <class Act>
   bool try_to(wire_peer from, const operation_head& head, Act act) noexcept;
-  [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source);
   void check(access how, std::uintptr_t address, std::uint64_t bytes) const;
   void check_reach(access how, const operation_head& head) const;
   // Does it, and answers. Throws situ::error where it cannot be done.

@@ -1,5 +1,7 @@
 #include "cluster/protocol.h"
 
+#include <situ/fabric/detail/endpoint.h>
+
 #include "memory/job.h"
 
 namespace situ::detail::cluster {
@@ -75,6 +77,33 @@ const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_
   const std::span<const std::byte> rest = head.subspan(sizeof(operation_head));
   if (what == far_operation::box_put || what == far_operation::box_get) return parse_box(rest, is.bytes, parsed.box);
   return rest.empty() ? nullptr : "an operation with more behind it than belongs to it";
+}
+
+const char* parse_message(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_message& parsed) noexcept {
+  if (head.size() < sizeof(message_head)) return "a message that is cut off";
+  parsed.head = read_wire<message_head>(head);
+  parsed.words = head.subspan(sizeof(message_head));
+  const message_head& is = parsed.head;
+  const auto kind = static_cast<message_kind>(is.kind);
+  if (kind < message_kind::short_message || kind > message_kind::call || is.channel > 1 || is.payload_in_cell > 1)
+    return "a message of a kind that there is not";
+  message_form& form = parsed.form;
+  form = {.kind = kind,
+          .arguments = is.arguments,
+          .payload_bytes = static_cast<std::uint32_t>(is.handler >> 48),
+          .payload_in_cell = is.payload_in_cell != 0};
+  if (form.arguments > max_arguments || form.payload_bytes > max_medium_bytes) return "a message that is too large";
+  if (form.payload_in_cell && form.payload_bytes > (form.words_for_arguments() - form.arguments_in_cell()) * 8)
+    return "a message whose payload does not fit its cell";
+  if (parsed.words.size() != std::size_t{8} * form.words_used() || data_bytes != form.record_bytes())
+    return "a message of another length than it says";
+  return nullptr;
+}
+
+const char* parse_credit(std::span<const std::byte> head, std::uint64_t data_bytes, credit_head& parsed) noexcept {
+  if (head.size() != sizeof(credit_head) || data_bytes != 0) return "a credit of another length";
+  parsed = read_wire<credit_head>(head);
+  return parsed.channel > 1 || parsed.zero != 0 ? "a credit with something where nothing is" : nullptr;
 }
 
 const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_news& parsed) noexcept {

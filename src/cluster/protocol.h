@@ -8,6 +8,7 @@
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/channel.h>
 #include <situ/fabric/detail/word_operation.h>
 
 #include <array>
@@ -21,7 +22,7 @@
 namespace situ::detail::cluster {
 
 // The kinds of messages.
-enum class wire_message : std::uint8_t { operation, answer, host = 4 };
+enum class wire_message : std::uint8_t { operation, answer, message, credit, host };
 
 // What a place asks of a host server.
 enum class far_operation : std::uint8_t { put, get, put_signal, box_put, box_get, atomic, give_back, barrier };
@@ -32,6 +33,10 @@ inline constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20;
 // Up to so many the data comes with the message; the data of a longer put, or answer to a get, goes to its place at
 // once. Boxes and signals are no longer than that.
 inline constexpr std::uint64_t most_eager_bytes = std::uint64_t{32} << 10;
+// Whether the data comes with its message, and is copied when it is sent: the record of an active message does, too.
+[[nodiscard]] constexpr bool is_eager(wire_message kind, std::uint64_t bytes) noexcept {
+  return kind == wire_message::message || bytes <= most_eager_bytes;
+}
 // What a put or get reaches at most, with the pieces that come after: longer than any slice.
 inline constexpr std::uint64_t most_reach = std::uint64_t{1} << 48;
 inline constexpr std::uint32_t most_box_dimensions = 16;
@@ -73,6 +78,35 @@ struct answer_head {
 };
 static_assert(sizeof(answer_head) == 24 && offsetof(answer_head, status) == 8 &&
               offsetof(answer_head, text_bytes) == 12 && offsetof(answer_head, value) == 16);
+
+// An active message, to the server of its target's host. Behind the head the words of its cell that are used; its
+// record comes as data.
+struct message_head {
+  std::uint32_t target = 0;  // places
+  std::uint32_t source = 0;
+  std::uint32_t sequence = 0;  // of that pair's channel, from 1 on
+  std::uint8_t channel = 0;    // requests 0, replies 1
+  std::uint8_t kind = 0;       // message_kind
+  std::uint8_t arguments = 0;
+  std::uint8_t payload_in_cell = 0;
+  std::uint64_t handler = 0;  // as in a cell
+};
+static_assert(sizeof(message_head) == 24 && offsetof(message_head, sequence) == 8 &&
+              offsetof(message_head, channel) == 12 && offsetof(message_head, payload_in_cell) == 15 &&
+              offsetof(message_head, handler) == 16);
+
+// How much of what a place has sent has gone into the target's channel, in the sender's count, from the beginning.
+// From a place, with zeros: the server is to tell as soon as there is more than it has told.
+struct credit_head {
+  std::uint32_t source = 0;  // the pair; source is who receives this, or asks
+  std::uint32_t target = 0;
+  std::uint32_t channel = 0;
+  std::uint32_t zero = 0;
+  std::uint64_t cells = 0;
+  std::uint64_t data = 0;
+};
+static_assert(sizeof(credit_head) == 32 && offsetof(credit_head, channel) == 8 && offsetof(credit_head, cells) == 16 &&
+              offsetof(credit_head, data) == 24);
 
 // What host servers tell each other.
 enum class host_news : std::uint8_t { beat, state, votes = 4, bye = 6 };
@@ -127,6 +161,12 @@ struct parsed_answer {
   std::span<const std::byte> text;
 };
 
+struct parsed_message {
+  message_head head;
+  message_form form;
+  std::span<const std::byte> words;
+};
+
 struct parsed_news {
   host_head head;
   state_head state;       // of a state
@@ -139,6 +179,10 @@ struct parsed_news {
                                           parsed_operation& parsed) noexcept;
 [[nodiscard]] const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes,
                                        parsed_answer& parsed) noexcept;
+[[nodiscard]] const char* parse_message(std::span<const std::byte> head, std::uint64_t data_bytes,
+                                        parsed_message& parsed) noexcept;
+[[nodiscard]] const char* parse_credit(std::span<const std::byte> head, std::uint64_t data_bytes,
+                                       credit_head& parsed) noexcept;
 [[nodiscard]] const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes,
                                      parsed_news& parsed) noexcept;
 

@@ -92,6 +92,8 @@ struct ucx_wire::implementation {
     check(ucp_worker_get_efd(created, &descriptor), "the descriptor of a UCX worker");
     take_in<wire_message::operation>();
     take_in<wire_message::answer>();
+    take_in<wire_message::message>();
+    take_in<wire_message::credit>();
     take_in<wire_message::host>();
   }
   implementation(const implementation&) = delete;
@@ -196,7 +198,7 @@ struct ucx_wire::implementation {
       free.pop_back();
     }
     std::memcpy(out->head.data(), head.data(), head.size());
-    const bool is_long = data.size() > most_eager_bytes;
+    const bool is_long = !is_eager(kind, data.size());
     if (!is_long) {
       out->data.assign(data.begin(), data.end());
       data = out->data;

@@ -20,7 +20,7 @@ using wire_peer = std::uint32_t;
 class wire_receiver {
  public:
   virtual ~wire_receiver() = default;
-  // Data longer than most_eager_bytes comes after its head: returns where it goes; received() comes once it is there,
+  // Data that is not is_eager() comes after its head: returns where it goes; received() comes once it is there,
   // with other messages between them or not. Null: it is refused, who waits has been told, and received() does not
   // come.
   virtual std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
@@ -35,7 +35,7 @@ class wire_receiver {
 class host_wire {
  public:
   virtual ~host_wire() = default;
-  // The head is copied, and data of up to most_eager_bytes. Longer data stays there until the other end has answered,
+  // The head is copied, and data that is_eager(). Other data stays there until the other end has answered,
   // or is memory of a slice; it may change. A message to an end that is not there any more is dropped: its end is told
   // in another way.
   virtual void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
@@ -47,6 +47,8 @@ class host_wire {
   // read. -1: there is none, and who waits gives way.
   [[nodiscard]] virtual bool arm() noexcept = 0;
   [[nodiscard]] virtual int descriptor() const noexcept = 0;
+  // Whether all that was sent has gone from here, or never will; else progress() is needed for it to go.
+  [[nodiscard]] virtual bool is_idle() const noexcept = 0;
 };
 
 // A wire whose ends are reached by addresses, which travel in another way.
@@ -56,8 +58,6 @@ class network_wire : public host_wire {
   [[nodiscard]] virtual std::vector<std::byte> address() const = 0;
   // Throws bad_launch where there is no way to that address.
   virtual wire_peer connect(std::span<const std::byte> address) = 0;
-  // Whether all that was sent has gone from here, or never will.
-  [[nodiscard]] virtual bool is_idle() const noexcept = 0;
 };
 
 }  // namespace situ::detail::cluster

@@ -3,11 +3,13 @@
 #include <situ/base/log.h>
 #include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
+#include <situ/fabric/detail/far.h>
 #include <situ/memory/allocate.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/host.h"
 #include "fabric/modules.h"
@@ -19,7 +21,8 @@ namespace {
 
 // up to this many, every channel is looked at in each poll (2 lines each, in cache)
 constexpr std::uint32_t places_polled_all = 16;
-constexpr std::uint32_t rotation_step = 8;  // beyond, this many besides the likely ones
+constexpr std::uint32_t polls_a_look_there = 64;  // at the network, while nothing is to come from there
+constexpr std::uint32_t rotation_step = 8;        // beyond, this many besides the likely ones
 
 void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) {
   while (!self.has_room(out, record_bytes)) {
@@ -37,7 +40,11 @@ void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) 
 }  // namespace
 
 endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
-    : context_{context}, job_{context.job}, room_waiter_{&wait_by_polling}, fences_{context.job->sender_fences} {
+    : context_{context},
+      job_{context.job},
+      room_waiter_{&wait_by_polling},
+      fences_{context.job->sender_fences},
+      publishes_apart_{context.observed} {
   const auto channels_at = [&](std::uint32_t receiver, std::uint32_t sender) -> channel_pair& {
     const std::uintptr_t slice = context.base + (std::uintptr_t{receiver} << context.slice_shift);
     return reinterpret_cast<channel_pair*>(slice + channel_offset)[sender];
@@ -54,6 +61,8 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
     sleeping_.push_back(&job_->slot(p).sleeping);
     if (!job_->is_here(p)) close(peers_.back());
   }
+  if (job_->host_count > 1)
+    hear_server(channels_at(context.place, context.place_count), job_->slot(context.place_count));
 #if defined(SITU_MODEL)
   context.give_back_elsewhere = &give_back_later;
 #endif
@@ -95,6 +104,51 @@ void endpoint::send_given_back() {
 }
 #endif
 
+void endpoint::hear_server(channel_pair& from, place_slot& server) {
+  server_.reset(new host_server_end{incoming{from.request, true}, incoming{from.reply, true}, server});
+}
+
+void endpoint::send_by_hosts() {
+  if (!scratch_) scratch_ = std::make_unique<channel>();
+  by_channels_.clear();
+  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
+    peer& to = peers_[p];
+    by_channels_.emplace_back(to.request_out, to.reply_out);
+    if (!context_.far->is_far(p)) continue;
+    for (outgoing* out : {&to.request_out, &to.reply_out}) {
+      const bool is_lost = has_ended(job_->slot(p).state.load(std::memory_order_acquire));
+      // "full", as one that is closed is: the fast path gives way to has_room, which opens the window
+      *out = {.to = scratch_.get(),
+              .seen = 0 - std::uint64_t{channel::cell_count},
+              .target = p,
+              .is_reply = out->is_reply,
+              .closed = is_lost,
+              .is_far = true};
+    }
+  }
+  publishes_apart_ = true;
+}
+
+void endpoint::send_by_channels() noexcept {
+  for (std::uint32_t p = 0; p < by_channels_.size(); ++p) {
+    peer& to = peers_[p];
+    if (!to.request_out.is_far) continue;
+    std::tie(to.request_out, to.reply_out) = by_channels_[p];
+    if (has_ended(job_->slot(p).state.load(std::memory_order_acquire))) close(to);
+  }
+  by_channels_.clear();
+  publishes_apart_ = context_.observed;
+}
+
+// Opens the window before the first message; later it may have been made known that there is more room.
+void endpoint::look_for_room_there(outgoing& out) {
+  if (out.to == scratch_.get()) {
+    out.to = &context_.far->window(out.target, out.is_reply);
+  } else {
+    context_.far->poll();
+  }
+}
+
 bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
   const auto fits = [&] {
     return out.sent - out.seen < channel::cell_count &&
@@ -102,20 +156,25 @@ bool endpoint::has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
   };
   if (fits()) return true;
   if (out.closed) return false;  // what it looks like in the scratch channel does not count
+  if (out.is_far) [[unlikely]]
+    look_for_room_there(out);
   // acquire: the consumer's reads of the ring come before our writes to it
   out.seen = out.to->consumed.cells.load(std::memory_order_acquire);
   out.data_seen = out.to->consumed.data.load(std::memory_order_acquire);
-  return fits();
+  const bool fits_now = fits();
+  if (!fits_now && out.is_far) context_.far->want_room(out);
+  return fits_now;
 }
 
 void endpoint::ask_for_wake(outgoing& out) noexcept {
+  if (out.is_far) return;  // the wire ends the sleep
   out.to->producer_waits.set(1, std::memory_order_seq_cst);
   SITU_POINT(room_asked_for);
 }
 
 void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
   SITU_POINT(room_wanted);
-  if (out.closed && !job_->is_here(out.target)) throw_is_elsewhere(out.target);
+  if (out.closed && !out.is_far && !job_->is_here(out.target)) throw_is_elsewhere(out.target);
   if (out.closed) {
     if (!out.is_reply) throw_place_lost(*job_, context_.place);
     out.seen = out.sent;
@@ -183,10 +242,25 @@ void endpoint::send(const draft& message, message_kind kind, function_id handler
   publish(message.out, message.head, kind, message.argument_count, message.payload_in_cell, payload_bytes);
 }
 
+void endpoint::publish_apart(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                             std::uint32_t payload_bytes) noexcept {
+  if (context_.observed) return publish_observed(out, c, kind, arguments, payload_in_cell, payload_bytes);
+  publish_to_any(out, c, kind, arguments, payload_in_cell, payload_bytes);
+}
+
+void endpoint::publish_to_any(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                              std::uint32_t payload_bytes) noexcept {
+  if (!out.is_far || out.closed) return publish_unobserved(out, c, kind, arguments, payload_in_cell);
+  ++out.sent;
+  context_.far->carry(
+      out, c,
+      {.kind = kind, .arguments = arguments, .payload_bytes = payload_bytes, .payload_in_cell = payload_in_cell});
+}
+
 void endpoint::publish_observed(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                                 bool payload_in_cell, std::uint32_t payload_bytes) noexcept {
   const std::uint64_t begin_ns = observed_span::begin(context_);  // before the message is handled
-  publish_unobserved(out, c, kind, arguments, payload_in_cell);
+  publish_to_any(out, c, kind, arguments, payload_in_cell, payload_bytes);
   const std::uint64_t bytes = payload_bytes + arguments * sizeof(std::uint64_t);
   pair_counts& counts = counts_towards(context_, out.target);
   ++counts.messages;
@@ -225,7 +299,10 @@ void endpoint::publish_consumed(incoming& in, std::uint32_t source) noexcept {
   if (in.from->producer_waits.look(std::memory_order_relaxed) != 0) [[unlikely]] {
     in.from->producer_waits.set(0, std::memory_order_relaxed);
     SITU_POINT(producer_forgotten);
-    wake(source);
+    if (in.is_servers)
+      detail::wake(server_->slot);
+    else
+      wake(source);
   }
 }
 
@@ -251,11 +328,14 @@ void endpoint::dispatch(incoming& in, std::uint32_t source, bool is_reply) {
   const std::uint32_t words_in_cell = kind == message_kind::long_message ? cell::word_count - 2 : cell::word_count;
   const auto payload_bytes = static_cast<std::uint32_t>(c.handler >> 48);
   const std::uint32_t in_cell = std::min(arguments, words_in_cell);
+  const std::uint32_t said_source = source_in(header);
+  if (in.is_servers) source = said_source;
   const function_id function = c.handler & 0xffff'ffff'ffff;
   auto handler = reinterpret_cast<message_handler>(const_cast<void*>(find_function(function)));
   if (handler == nullptr) [[unlikely]]
     handler = handler_for_missing(function, kind, source);
-  const bool bad = handler == nullptr || arguments > max_arguments || payload_bytes > max_medium_bytes ||
+  const bool bad = handler == nullptr || (in.is_servers ? source >= peers_.size() : said_source != 0) ||
+                   arguments > max_arguments || payload_bytes > max_medium_bytes ||
                    kind < message_kind::short_message || kind > message_kind::call ||
                    (payload_in_cell && payload_bytes > (cell::word_count - in_cell) * sizeof(std::uint64_t));
   if (bad) [[unlikely]] {
@@ -319,6 +399,17 @@ bool endpoint::drain(incoming& in, std::uint32_t source, bool is_reply, taking w
   return true;
 }
 
+bool endpoint::look_at_hosts(taking what, bool all) {
+  host_server_end& from = *server_;
+  bool any = false;
+  // Credits that nobody waits for have time.
+  if (context_.far != nullptr && (all || polls_ % polls_a_look_there == 0 || context_.far->is_outstanding()))
+    any |= context_.far->poll();
+  if (from.reply_in.is_ready()) any |= drain(from.reply_in, 0, true, what);
+  if (from.request_in.is_ready()) any |= drain(from.request_in, 0, false, what);
+  return any;
+}
+
 bool endpoint::poll(bool all) {
   ++polls_;
 #if defined(SITU_MODEL)
@@ -334,7 +425,7 @@ bool endpoint::poll(bool all) {
     return found;
   };
   const auto places = static_cast<std::uint32_t>(peers_.size());
-  bool any = false;
+  bool any = server_ != nullptr && look_at_hosts(taking::all, all);
   if (places <= places_polled_all || all) {
     for (std::uint32_t p = 0; p < places; ++p) any |= look_at(p);
     return any;
@@ -354,7 +445,7 @@ bool endpoint::poll_replies() {
   if (SITU_LOSS_CHECK(poll_replies) && job_->failure_epoch.load(std::memory_order_relaxed) != failure_epoch_)
       [[unlikely]]
     note_failures();
-  bool any = false;
+  bool any = server_ != nullptr && server_->reply_in.is_ready() && drain(server_->reply_in, 0, true, taking::handlers);
   for (std::uint32_t p = 0; p < peers_.size(); ++p) {
     if (peers_[p].reply_in.is_ready()) any |= drain(peers_[p].reply_in, p, true, taking::handlers);
   }
@@ -366,7 +457,7 @@ endpoint::found endpoint::poll_handlers() {
       [[unlikely]]
     note_failures();
   met_call_ = false;
-  bool any = false;
+  bool any = server_ != nullptr && look_at_hosts(taking::handlers, false);
   std::uint32_t p = 0;
   for (peer& from : peers_) {
     if (from.reply_in.is_ready()) any |= drain(from.reply_in, p, true, taking::handlers);
@@ -405,7 +496,8 @@ void wake_awaiting(std::uintptr_t address) noexcept {
 
 void endpoint::prepare_sleep(std::uint64_t awaited) noexcept {
   place_slot& own = job_->slot(context_.place);
-  own.sleeping.store(1, std::memory_order_seq_cst);
+  by_bell_ = context_.far != nullptr && context_.far->is_outstanding();
+  own.sleeping.store(by_bell_ ? asleep_by_bell : asleep_on_word, std::memory_order_seq_cst);
   if (awaited != 0) own.awaited.store(awaited, std::memory_order_seq_cst);
   SITU_POINT(sleep_announced);
   if (!fences_) order_processes();
@@ -419,9 +511,20 @@ void endpoint::cancel_sleep() noexcept {
 
 bool endpoint::sleep(std::int64_t timeout_ns) noexcept {
   SITU_POINT(about_to_sleep);
-  wait_on_word(job_->slot(context_.place).sleeping, 1, timeout_ns);
+  if (context_.far != nullptr) [[unlikely]]
+    if (by_bell_ || context_.far->is_outstanding()) return sleep_by_bell(timeout_ns);
+  wait_on_word(job_->slot(context_.place).sleeping, asleep_on_word, timeout_ns);
   SITU_POINT(woken);
   if (timeout_ns >= 0 && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0) return true;
+  cancel_sleep();
+  return false;
+}
+
+bool endpoint::sleep_by_bell(std::int64_t timeout_ns) noexcept {
+  // What is to come from elsewhere was not yet known when the sleep was announced: a registered thread has taken it up.
+  const bool is_late = by_bell_ && context_.far->sleep(timeout_ns);
+  SITU_POINT(woken);
+  if (is_late && job_->slot(context_.place).sleeping.load(std::memory_order_relaxed) != 0) return true;
   cancel_sleep();
   return false;
 }

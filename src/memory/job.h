@@ -49,11 +49,15 @@ enum class place_state : std::uint32_t {
   gone,  // left after another place was lost, not waiting for the rest; nobody's fault, but it answers no more
 };
 
+// How a place sleeps: place_slot::sleeping, while it is not awake.
+inline constexpr std::uint32_t asleep_on_word = 1;  // on that word, a futex
+inline constexpr std::uint32_t asleep_by_bell = 2;  // on its network and its bell
+
 // What every other place reads of a place. Separate lines, because senders read `sleeping` with every message. The
 // first holds signals alone, as a signal_word's does: who wakes a place needs one line.
 struct alignas(64) place_slot {
-  // 1 while the place sleeps on it (a futex), 0 else. A sleeper sets it; whoever makes work for the place clears it and
-  // wakes.
+  // asleep_on_word or asleep_by_bell while the place sleeps, 0 else. A sleeper sets it; whoever makes work for the
+  // place clears it and wakes.
   std::atomic<std::uint32_t> sleeping{0};
   // The processor that the last waker ran on (runtime/idle_policy.h).
   std::atomic<std::uint32_t> woken_from{~std::uint32_t{0}};
@@ -68,6 +72,8 @@ struct alignas(64) place_slot {
   // (offload_queue in graph/agent.h). So it need not go and look at the entries, and is woken only for one that it
   // awaits.
   std::atomic<std::uint32_t> freed_entries{0};
+  // What its bell is known by; 0: it has none. Written by the owner.
+  std::atomic<std::uint64_t> bell{0};
 
   alignas(64) std::atomic<place_state> state{place_state::absent};
   std::atomic<std::int32_t> pid{0};      // 0: a thread of a process that another slot names

@@ -4,6 +4,7 @@
 #include <situ/base/error.h>
 
 #include "base/host.h"
+#include "memory/bell.h"
 
 #include <algorithm>
 #include <climits>
@@ -50,6 +51,7 @@ void publish_ends(job_control& control) noexcept {
   for (std::uint32_t i = 0; i < control.place_count; ++i) {
     const bool is_marked = control.slot(i).sleeping.exchange(0) != 0;
     if (is_marked || SITU_LOSS_CHECK(sleepers_of_dead_wakers)) wake_on_word(control.slot(i).sleeping, INT_MAX);
+    if (const std::uint64_t key = control.slot(i).bell.load(); key != 0) ring_bell(key);
   }
 }
 
@@ -148,9 +150,12 @@ void throw_place_lost(job_control& control, std::uint32_t self) {
 }
 
 void wake_slow(place_slot& slot) noexcept {
-  if (slot.sleeping.exchange(0) == 0) return;
+  const std::uint32_t was = slot.sleeping.exchange(0);
+  if (was == 0) return;
   SITU_POINT(sleeper_claimed);
   slot.woken_from.store(running_processor(), std::memory_order_relaxed);
+  if (was == asleep_by_bell) [[unlikely]]
+    return ring_bell(slot.bell.load(std::memory_order_relaxed));
   wake_on_word(slot.sleeping, 1);
 }
 

@@ -71,8 +71,11 @@ using namespace detail;
 
 namespace {
 
-std::uint64_t private_bytes(std::uint32_t places) noexcept {
-  return endpoint::channel_bytes(places) + 2 * barrier_block::bytes(places);
+std::uint64_t bytes_of_channels(const job_control& control) noexcept {
+  return endpoint::channel_bytes(control.place_count, control.host_count > 1);
+}
+std::uint64_t private_bytes(const job_control& control) noexcept {
+  return bytes_of_channels(control) + 2 * barrier_block::bytes(control.place_count);
 }
 
 void check_executable(job_control& control) {
@@ -177,7 +180,7 @@ struct runtime::implementation {
     check_executable(control);
     settle_as_place(place);
     const std::uint32_t places = control.place_count;
-    control.heap_offset.store(segment::heap_offset(control, private_bytes(places)));
+    control.heap_offset.store(segment::heap_offset(control, private_bytes(control)));
     if (shared_space == nullptr) {
       owned_space.emplace(address_space::map(shared, 1));
       owned_job->close_descriptor();
@@ -211,7 +214,7 @@ struct runtime::implementation {
 
   void build(job_control& control, std::uint32_t place) {
     const std::uintptr_t slice = context.base + (std::uintptr_t{place} << context.slice_shift);
-    segment = std::make_unique<detail::segment>(control, slice, place, private_bytes(control.place_count));
+    segment = std::make_unique<detail::segment>(control, slice, place, private_bytes(control));
     if (control.memory_intent) segment->use_for_all(*control.memory_intent);
     if (!context.observed && !control.checked) segment->mirror_extent(&limits[place]);
     context.segment = segment.get();
@@ -245,8 +248,7 @@ struct runtime::implementation {
     std::vector<std::uint32_t> members(places);
     for (std::uint32_t i = 0; i < places; ++i) members[i] = i;
     const std::uintptr_t slice = std::uintptr_t{context.job->first_place_of(context.job->host)} << context.slice_shift;
-    std::byte* const first =
-        reinterpret_cast<std::byte*>(context.base + slice + detail::endpoint::channel_bytes(places));
+    std::byte* const first = reinterpret_cast<std::byte*>(context.base + slice + bytes_of_channels(*context.job));
     const auto team_of = [&](std::uint64_t id, std::byte* block) {
       return std::make_unique<team>(
           std::make_shared<team_state>(id, members, place, *reinterpret_cast<barrier_block*>(block), false));

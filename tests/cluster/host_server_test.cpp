@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -69,6 +72,7 @@ class a_server : public testing::Test, private wire_receiver {
     for (const std::uint32_t place : {0U, 1U}) {
       processes[place] = ::fork();
       if (processes[place] == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         ::pause();
         ::_exit(0);
       }
@@ -107,7 +111,7 @@ class a_server : public testing::Test, private wire_receiver {
     std::vector<std::byte> whole(sizeof head + sizeof said + text.size());
     std::memcpy(whole.data(), &head, sizeof head);
     std::memcpy(whole.data() + sizeof head, &said, sizeof said);
-    std::memcpy(whole.data() + sizeof head + sizeof said, text.data(), text.size());
+    std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), whole.data() + sizeof head + sizeof said);
     network.send_as(other_server, server_end, wire_message::host, whole, {});
   }
   // What the server has told the other one.

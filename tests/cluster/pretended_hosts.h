@@ -1,24 +1,27 @@
 // Hosts within the process: places that are threads, each of one of several hosts, and a server for each host.
 //
-// All memory is here, in truth, but what is of another host is not touched by its fabric: it goes over a test_network.
-// Messages, barriers and the like go by shared memory as ever.
+// All memory is here, in truth, but what is of another host is not touched by its fabric: it goes over a test_network,
+// and so do messages. Barriers go by shared memory as ever.
 #pragma once
 
 #include <situ/fabric/detail/far.h>
 #include <situ/situ.h>
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/host.h"
+#include "cluster/delivery.h"
 #include "cluster/far_place.h"
 #include "cluster/operations.h"
 #include "cluster/test_network.h"
-#include "memory/liveness.h"
+#include "memory/bell.h"
+#include "memory/job.h"
 #include "runtime/place_network.h"
 #include "runtime/serve.h"
 
@@ -29,42 +32,55 @@ class server_thread final : wire_receiver {
  public:
   server_thread(const situ::detail::place_context& own, std::span<const situ::detail::place_home> homes,
                 std::uint16_t host, test_network& network, wire_peer end)
-      : network_{network},
-        end_{end},
-        access_{own},
+      : access_{own},
         done_{access_.context, homes, host, network.end_of(end)},
-        wire_{network.end_of(end)} {
-    for (std::uint32_t p = 0; p < homes.size(); ++p) done_.add_peer(p, homes[p].host);
-    network.set_waker(end, [this] {
-      const std::lock_guard lock{mutex_};
-      has_come_ = true;
-      come_.notify_one();
-    });
+        messages_{*own.job, homes, host, network.end_of(end), done_},
+        bell_{slot_},
+        wire_{network.end_of(end)},
+        channels_{std::make_unique<situ::detail::channel_pair[]>(homes.size())},
+        fences_{own.sender_fences} {
+    for (std::uint32_t p = 0; p < homes.size(); ++p) {
+      done_.add_peer(p, homes[p].host);
+      if (homes[p].host == host) messages_.add_place(p, channels_[p]);
+    }
     thread_ = std::thread{[this] { run(); }};
   }
   ~server_thread() override { stop(); }
   // Takes nothing in any more.
   void stop() {
     if (!thread_.joinable()) return;
-    network_.set_waker(end_, nullptr);
-    {
-      const std::lock_guard lock{mutex_};
-      is_ending_ = true;
-      come_.notify_one();
-    }
+    is_ending_.store(true);
+    situ::detail::ring_bell(slot_.bell.load());
     thread_.join();
   }
+  // Its channels to a place of its host.
+  [[nodiscard]] situ::detail::channel_pair& channels_to(std::uint32_t place) noexcept { return channels_[place]; }
+  [[nodiscard]] situ::detail::place_slot& slot() noexcept { return slot_; }
   // Once it has stopped.
   [[nodiscard]] const operations::counts& count() const noexcept { return done_.count(); }
+  [[nodiscard]] const delivery::counts& messages() const noexcept { return messages_.count(); }
 
  private:
+  bool work() {
+    const bool has_come = wire_.progress(*this);
+    return messages_.deliver() || has_come;
+  }
+  // As a place sleeps: announce, look once more, sleep.
   void run() {
-    for (;;) {
-      while (wire_.progress(*this)) {}
-      std::unique_lock lock{mutex_};
-      come_.wait(lock, [this] { return has_come_ || is_ending_; });
-      if (is_ending_) return;
-      has_come_ = false;
+    while (!is_ending_.load()) {
+      while (work()) {}
+      if (messages_.is_waiting()) {
+        slot_.sleeping.store(situ::detail::asleep_by_bell);
+        messages_.ask_for_wake();
+        if (!fences_) situ::detail::order_processes();
+        if (work()) {
+          slot_.sleeping.store(0);
+          continue;
+        }
+      }
+      if (wire_.arm()) situ::detail::await_descriptors(wire_.descriptor(), bell_.descriptor(), -1);
+      bell_.silence();
+      slot_.sleeping.store(0);
     }
   }
   std::byte* room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
@@ -73,18 +89,19 @@ class server_thread final : wire_receiver {
   }
   void received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                 std::span<const std::byte> data) noexcept override {
-    if (kind == wire_message::operation) done_.received(from, head, data);
+    if (kind == wire_message::operation) return done_.received(from, head, data);
+    messages_.received(from, kind, head, data);
   }
 
-  test_network& network_;
-  wire_peer end_;
   situ::detail::access_context access_;
   operations done_;
+  delivery messages_;
+  situ::detail::place_slot slot_;
+  situ::detail::bell bell_;
   host_wire& wire_;
-  std::mutex mutex_;
-  std::condition_variable come_;
-  bool has_come_ = false;
-  bool is_ending_ = false;
+  std::unique_ptr<situ::detail::channel_pair[]> channels_;
+  const bool fences_;
+  std::atomic<bool> is_ending_{false};
   std::thread thread_;
 };
 
@@ -110,33 +127,46 @@ class pretended_hosts {
   // The calling place is of its host as long as this lives. Collective.
   class membership {
    public:
-    explicit membership(pretended_hosts& of) : network_{of.network_}, here_{situ::here().index()} {
-      const std::uint32_t here = here_;
+    explicit membership(pretended_hosts& of) {
+      situ::detail::place_context& own = *situ::detail::current;
+      const std::uint32_t here = own.place;
       const std::uint16_t host = of.homes_[here].host;
       if (of.homes_[here].index == 0)
-        of.servers_[host] = std::make_unique<server_thread>(*situ::detail::current, of.homes_, host, of.network_,
-                                                            of.end_of_server(host));
+        of.servers_[host] = std::make_unique<server_thread>(own, of.homes_, host, of.network_, of.end_of_server(host));
       std::vector<wire_peer> servers;
       for (std::uint32_t h = 0; h < of.servers_.size(); ++h) servers.push_back(of.end_of_server(h));
       barrier();
-      of.network_.set_waker(
-          here, [&slot = situ::detail::current->job->slot(here)] { situ::detail::wake_after_change(slot); });
-      far_.emplace(*situ::detail::current, of.homes_, host, of.network_.end_of(here), std::move(servers));
+      own.endpoint->hear_server(of.servers_[host]->channels_to(here), of.servers_[host]->slot());
+      far_.emplace(own, of.homes_, host, of.network_.end_of(here), std::move(servers));
       far_->set_task_waiter(&situ::detail::wait_as_task);
-      join_hosts(*situ::detail::current, *far_);
+      join_hosts(own, *far_);
+      own.endpoint->send_by_hosts();
+      barrier();
     }
     ~membership() {
-      leave_hosts(*situ::detail::current);
+      situ::detail::place_context& own = *situ::detail::current;
+      if (std::uncaught_exceptions() == 0) settle(*own.scheduler);
+      own.endpoint->send_by_channels();
+      leave_hosts(own);
       far_.reset();
-      network_.set_waker(here_, nullptr);
+      own.endpoint->forget_server();
     }
     membership(const membership&) = delete;
     membership& operator=(const membership&) = delete;
     [[nodiscard]] far_place& far() noexcept { return *far_; }
 
    private:
-    test_network& network_;
-    std::uint32_t here_;
+    // Until all messages, here and from here, have come; those that answer them, too.
+    void settle(situ::detail::scheduler& by) noexcept {
+      try {
+        for (int rounds = 0; rounds < 3; ++rounds) {
+          by.wait_until([this] { return far_->has_delivered(); }, {.outlives_losses = true});
+          barrier();
+          while (situ::detail::current->endpoint->poll(true)) {}
+        }
+        barrier();
+      } catch (const place_lost_error&) {}
+    }
     std::optional<far_place> far_;
   };
 

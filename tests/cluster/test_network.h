@@ -1,10 +1,12 @@
 // A network within the process: what is sent comes after a while, in another order, or is cut off.
 #pragma once
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <queue>
@@ -47,11 +49,6 @@ class test_network {
   test_network& operator=(const test_network&) = delete;
 
   [[nodiscard]] host_wire& end_of(wire_peer number) { return *ends_[number]; }
-  // Called whenever something has come to that end, by another thread.
-  void set_waker(wire_peer number, std::function<void()> wake) {
-    const std::lock_guard lock{mutex_};
-    ends_[number]->wake = std::move(wake);
-  }
   // From now on nothing comes to that end or from it.
   void cut(wire_peer number) {
     const std::lock_guard lock{mutex_};
@@ -61,7 +58,7 @@ class test_network {
   void send_as(wire_peer from, wire_peer to, wire_message kind, std::span<const std::byte> head,
                std::span<const std::byte> data) {
     parcel sent{from, to, kind, {head.begin(), head.end()}, {}, data};
-    if (data.size() <= most_eager_bytes) {
+    if (is_eager(kind, data.size())) {
       sent.copied.assign(data.begin(), data.end());
       sent.data = sent.copied;
     }
@@ -100,7 +97,11 @@ class test_network {
 
   class end final : public host_wire {
    public:
-    end(test_network& network, wire_peer number) : network_{network}, number_{number} {}
+    end(test_network& network, wire_peer number)
+        : descriptor_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}, network_{network}, number_{number} {}
+    ~end() override { ::close(descriptor_); }
+    end(const end&) = delete;
+    end& operator=(const end&) = delete;
     void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
               std::span<const std::byte> data) noexcept override {
       network_.send_as(number_, to, kind, head, data);
@@ -118,7 +119,7 @@ class test_network {
         receiver.received(each->from, each->kind, each->head, {each->room, each->data.size()});
       }
       for (auto& each : come) {
-        if (each->data.size() <= most_eager_bytes) {
+        if (is_eager(each->kind, each->data.size())) {
           receiver.received(each->from, each->kind, each->head, each->data);
         } else {
           each->room = receiver.room_for(each->from, each->kind, each->head, each->data.size());
@@ -127,13 +128,25 @@ class test_network {
       }
       return worked;
     }
-    bool arm() noexcept override { return true; }
-    int descriptor() const noexcept override { return -1; }
+    bool arm() noexcept override {
+      std::uint64_t rung = 0;
+      const std::lock_guard lock{network_.mutex_};
+      (void)!::read(descriptor_, &rung, sizeof rung);
+      return inbox.empty() && announced_.empty();
+    }
+    int descriptor() const noexcept override { return descriptor_; }
+    bool is_idle() const noexcept override { return true; }
+    // pre: the network's mutex is held.
+    void take(std::unique_ptr<parcel> come) {
+      inbox.push_back(std::move(come));
+      constexpr std::uint64_t once = 1;
+      (void)!::write(descriptor_, &once, sizeof once);
+    }
     std::vector<std::unique_ptr<parcel>> inbox;  // the network's mutex
-    std::function<void()> wake;
     bool is_cut = false;
 
    private:
+    const int descriptor_;
     test_network& network_;
     wire_peer number_;
     std::vector<std::unique_ptr<parcel>> announced_;
@@ -152,8 +165,7 @@ class test_network {
         under_way_.pop_back();
         end& to = *ends_[next->to];
         if (to.is_cut || ends_[next->from]->is_cut) continue;
-        to.inbox.push_back(std::move(next));
-        if (to.wake) to.wake();
+        to.take(std::move(next));
       }
     }
   }

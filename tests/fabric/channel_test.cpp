@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <thread>
+#include <vector>
 
 namespace situ::detail {
 namespace {
@@ -149,6 +151,56 @@ TEST(channel, is_safe_between_two_threads) {
   EXPECT_TRUE(ended.load());
   EXPECT_EQ(outcome.next, count);
   EXPECT_EQ(outcome.wrong, 0U);
+}
+
+std::vector<std::uint32_t> sources;
+void note_source(message& m) { sources.push_back(m.source); }
+const function_id note_source_id = name_function(reinterpret_cast<const void*>(&note_source));
+
+// As a server writes what places of other hosts have sent.
+void write_message(channel& to, std::uint64_t number, std::uint32_t source) {
+  cell& c = to.cells[(number - 1) % channel::cell_count];
+  c.handler = note_source_id;
+  c.header.store(cell_header(number, message_kind::short_message, 0, true, source), std::memory_order_release);
+}
+
+TEST(channel, of_a_server_says_who_sent) {
+  test::local_endpoints places{3};
+  const test::acting_as target{places.context(2)};
+  const auto from = std::make_unique<channel_pair>();
+  place_slot server;
+  places[2].hear_server(*from, server);
+  sources.clear();
+  for (std::uint64_t i = 1; i <= 3 * channel::cell_count; ++i) {
+    write_message(from->request, i, i % 2);
+    write_message(from->reply, i, 2);
+    if (i % 100 == 0)
+      while (places[2].poll()) {}
+  }
+  while (places[2].poll(true)) {}
+  ASSERT_EQ(sources.size(), 6 * channel::cell_count);
+  EXPECT_EQ(std::count(sources.begin(), sources.end(), 2U), 3 * channel::cell_count);
+  EXPECT_EQ(std::count(sources.begin(), sources.end(), 1U), 3 * channel::cell_count / 2);
+
+  // Who waits for room there is the server.
+  server.sleeping.store(1);
+  from->request.producer_waits.set(1);
+  for (std::uint64_t i = 1; i <= channel::cell_count / 4; ++i)
+    write_message(from->request, 3 * channel::cell_count + i, 0);
+  while (places[2].poll()) {}
+  EXPECT_EQ(server.sleeping.load(), 0U);
+  EXPECT_EQ(from->request.consumed.cells.load(), 3 * channel::cell_count + channel::cell_count / 4);
+
+  write_message(from->reply, 3 * channel::cell_count + 1, 3);  // no place
+  EXPECT_EQ(test::error_of([&] { places[2].poll(); }).code, errc::bad_message);
+  places[2].forget_server();
+}
+
+TEST(channel, of_a_place_says_it_by_itself) {
+  test::local_endpoints places{2};
+  const test::acting_as target{places.context(0)};
+  write_message(*places[1].requests_to(0).to, 1, 1);
+  EXPECT_EQ(test::error_of([&] { places[0].poll(); }).code, errc::bad_message);
 }
 
 }  // namespace

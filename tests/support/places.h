@@ -207,6 +207,9 @@ class on_places : public testing::TestWithParam<layout> {
   if (is_modelled)
     for (const place p : places())
       if (p != here()) at(p, [] {});
+#if defined(SITU_TEST_HOSTS)
+  while (situ::detail::current->far->is_outstanding()) progress();  // blocks of other hosts that are given back
+#endif
   barrier();
   const memory_usage now = memory_statistics();
   barrier();

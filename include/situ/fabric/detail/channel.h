@@ -5,8 +5,12 @@
 //   cells  [cell_count]   one cache line a message: header, handler, up to six arguments or a short payload
 //   data   [data_bytes]   what does not fit a cell: further arguments, then the payload; each record contiguous
 //
-//   cell:  | sequence:32 . payload_in_cell:1 kind:8 arguments:8 | payload_bytes:16 function_id:48 | word 0 .. word 5 |
+//   cell:  | sequence:32 source:15 payload_in_cell:1 kind:8 arguments:8 | payload_bytes:16 function_id:48 | word 0 ..
+//   word 5 |
 //          (two words of 64 bits, the highest bits first, and six more)
+//
+// In a job over several hosts a slice has one more pair: that of the host's server, which brings what places of other
+// hosts have sent (src/cluster/delivery.h). There `source` says who, since the channel does not; elsewhere it is 0.
 //
 // Invariants
 //   1. Cells are numbered from 0 without end; number n lies in cell n % cell_count and carries sequence n + 1 (mod
@@ -26,6 +30,7 @@
 
 #include <situ/base/detail/signal_word.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,11 +43,45 @@ enum class message_kind : std::uint8_t { short_message = 1, medium_message, long
 struct alignas(64) cell {
   static constexpr std::uint32_t word_count = 6;
 
-  std::atomic<std::uint64_t> header;  // | sequence:32 | 0:15 | payload in cell:1 | kind:8 | argument count:8 |
+  std::atomic<std::uint64_t> header;  // | sequence:32 | source:15 | payload in cell:1 | kind:8 | argument count:8 |
   std::uint64_t handler;              // | payload bytes:16 | function_id:48 |
   std::uint64_t words[word_count];
 };
 static_assert(sizeof(cell) == 64);
+
+// The header of a message; source: only in a server's channel.
+[[nodiscard]] constexpr std::uint64_t cell_header(std::uint64_t number, message_kind kind, std::uint32_t arguments,
+                                                  bool payload_in_cell, std::uint32_t source = 0) noexcept {
+  return (number & 0xffff'ffff) << 32 | std::uint64_t{source} << 17 | std::uint64_t{payload_in_cell} << 16 |
+         std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
+}
+[[nodiscard]] constexpr std::uint32_t source_in(std::uint64_t header) noexcept {
+  return static_cast<std::uint32_t>(header >> 17 & 0x7fff);
+}
+
+// What of a message lies where: in its cell, or in its record.
+struct message_form {
+  message_kind kind = message_kind::short_message;
+  std::uint32_t arguments = 0;
+  std::uint32_t payload_bytes = 0;
+  bool payload_in_cell = false;
+
+  // A long message keeps the last two words for where its payload lies.
+  [[nodiscard]] constexpr std::uint32_t words_for_arguments() const noexcept {
+    return kind == message_kind::long_message ? cell::word_count - 2 : cell::word_count;
+  }
+  [[nodiscard]] constexpr std::uint32_t arguments_in_cell() const noexcept {
+    return std::min(arguments, words_for_arguments());
+  }
+  [[nodiscard]] constexpr std::uint32_t words_used() const noexcept {
+    if (kind == message_kind::long_message) return cell::word_count;
+    return arguments_in_cell() + (payload_in_cell ? (payload_bytes + 7) / 8 : 0);
+  }
+  [[nodiscard]] constexpr std::uint32_t record_bytes() const noexcept {
+    const std::uint32_t more = (arguments - arguments_in_cell()) * 8;
+    return payload_in_cell ? more : ((more + 15) & ~15U) + payload_bytes;
+  }
+};
 
 struct channel {
   static constexpr std::uint32_t cell_count = 256;         // 16 KiB: stays in the first-level caches of both ends
@@ -75,8 +114,12 @@ struct record_place {
   std::uint64_t begin;  // absolute position; offset in the ring is begin % data_bytes
   std::uint64_t end;
 };
+// 64 bytes each, as many as it needs.
+[[nodiscard]] constexpr std::uint64_t bytes_in_ring(std::uint32_t record_bytes) noexcept {
+  return (record_bytes + channel::record_alignment - 1) & ~std::uint64_t{channel::record_alignment - 1};
+}
 [[nodiscard]] constexpr record_place next_record(std::uint64_t position, std::uint32_t bytes) noexcept {
-  const std::uint64_t size = (bytes + channel::record_alignment - 1) & ~std::uint64_t{channel::record_alignment - 1};
+  const std::uint64_t size = bytes_in_ring(bytes);
   const std::uint64_t to_end = channel::data_bytes - position % channel::data_bytes;
   const std::uint64_t begin = size <= to_end ? position : position + to_end;
   return {begin, begin + size};

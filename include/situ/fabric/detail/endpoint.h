@@ -8,7 +8,8 @@
 //      by one that suspends the fiber).
 // Sleep: the place sets slot.sleeping, makes that visible (membarrier, or senders fence: see
 // job_control::sender_fences), looks once more, and only then waits on it. A sender publishes first and looks at
-// `sleeping` after. One of the two sees the other.
+// `sleeping` after. One of the two sees the other. A place that waits for other hosts sleeps on its network and its
+// bell instead (memory/bell.h), which who wakes it rings.
 #pragma once
 
 #include <situ/base/detail/test_points.h>
@@ -22,11 +23,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace situ::detail {
 
 class endpoint;
+struct place_slot;  // memory/job.h
 
 // The producer's end of a channel.
 struct outgoing {
@@ -38,19 +41,21 @@ struct outgoing {
   std::uint32_t target = 0;
   bool is_reply = false;
   bool closed = false;  // the target is lost
+  bool is_far = false;  // of another host: `to` is this place's window, or, before the first message, none's
 };
 
 // The consumer's end of a channel.
 struct incoming {
   const cell* next = nullptr;  // the cell looked at, and the sequence number that makes it a message
   std::uint32_t expected = 1;
+  bool is_servers = false;  // each cell says who sent it
   channel* from = nullptr;
   std::uint64_t taken = 0;  // cells
   std::uint64_t data_taken = 0;
   std::uint64_t published = 0;
   std::uint64_t data_published = 0;
 
-  explicit incoming(channel& c) noexcept : next{c.cells}, from{&c} {}
+  explicit incoming(channel& c, bool of_server = false) noexcept : next{c.cells}, is_servers{of_server}, from{&c} {}
   [[nodiscard]] bool is_ready() const noexcept {
     // invariant 2 of channel.h
     return static_cast<std::uint32_t>(next->header.load(std::memory_order_acquire) >> 32) == expected;
@@ -114,9 +119,19 @@ class endpoint {
   endpoint& operator=(const endpoint&) = delete;
 
   // Bytes at the start of every slice that the channels of a job of this size take.
-  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count) noexcept {
-    return sizeof(channel_pair) * place_count;
+  [[nodiscard]] static std::uint64_t channel_bytes(std::uint32_t place_count, bool has_servers = false) noexcept {
+    return sizeof(channel_pair) * (std::uint64_t{place_count} + has_servers);
   }
+
+  // Takes in what this host's server writes there, too; the server is woken by its slot. Both outlive this, or are
+  // forgotten before. A job over several hosts has this from the start.
+  void hear_server(channel_pair& from, place_slot& server);
+  // Sends to places of other hosts by context.far from now on; before the first message to one, its window is opened.
+  void send_by_hosts();
+  // As before. pre: all that was sent there has been delivered.
+  void send_by_channels() noexcept;
+  // pre: no handler runs.
+  void forget_server() noexcept { server_.reset(); }
 
   [[nodiscard]] outgoing& requests_to(std::uint32_t place) noexcept { return peers_[place].request_out; }
   [[nodiscard]] outgoing& replies_to(std::uint32_t place) noexcept { return peers_[place].reply_out; }
@@ -210,18 +225,31 @@ class endpoint {
     incoming request_in, reply_in;  // first: looked at in every poll
     outgoing request_out, reply_out;
   };
+  struct host_server_end {
+    incoming request_in, reply_in;
+    place_slot& slot;
+  };
 
   void publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                std::uint32_t payload_bytes) noexcept;
   void publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                           bool payload_in_cell) noexcept;
+  // Where it may be to another host, or is to be observed.
+  void publish_apart(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                     std::uint32_t payload_bytes) noexcept;
+  void publish_to_any(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
+                      std::uint32_t payload_bytes) noexcept;
   // Counts and traces the message, too.
   void publish_observed(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                         std::uint32_t payload_bytes) noexcept;
   void run_observed(message_handler handler, message& m);
+  void look_for_room_there(outgoing& out);
+  bool sleep_by_bell(std::int64_t timeout_ns) noexcept;
   void wait_for_room(outgoing& out, std::uint32_t record_bytes);
   enum class taking { all, handlers };
   bool drain(incoming& in, std::uint32_t source, bool is_reply, taking what);
+  // What has come from other hosts. pre: there is a server.
+  bool look_at_hosts(taking what, bool all);
   void dispatch(incoming& in, std::uint32_t source, bool is_reply);
   void publish_consumed(incoming& in, std::uint32_t source) noexcept;
   void note_failures() noexcept;
@@ -239,6 +267,9 @@ class endpoint {
   place_context& context_;
   job_control* job_;
   std::vector<peer> peers_;
+  std::vector<std::pair<outgoing, outgoing>>
+      by_channels_;                          // of places of other hosts, while these are sent to by hosts
+  std::unique_ptr<host_server_end> server_;  // null where all places are of this host
   room_waiter room_waiter_;
   message_handler missing_code_handler_ = nullptr;
   std::unique_ptr<channel> scratch_;  // where replies to lost places go
@@ -248,7 +279,9 @@ class endpoint {
   std::uint32_t rotation_ = 0;  // next channel to look at when there are too many to look at all
   std::uint32_t likely_[4]{};   // senders heard from lately
   bool fences_ = false;
-  bool met_call_ = false;  // poll_handlers has left a call in its channel
+  bool publishes_apart_ = false;  // observed, or places are of other hosts
+  bool by_bell_ = false;          // how this place sleeps
+  bool met_call_ = false;         // poll_handlers has left a call in its channel
   sleeping_words sleeping_;
 };
 
@@ -268,17 +301,15 @@ inline void message::release() noexcept {
 
 inline void endpoint::publish(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments, bool payload_in_cell,
                               std::uint32_t payload_bytes) noexcept {
-  if (context_.observed) [[unlikely]]
-    return publish_observed(out, c, kind, arguments, payload_in_cell, payload_bytes);
+  if (publishes_apart_) [[unlikely]]
+    return publish_apart(out, c, kind, arguments, payload_in_cell, payload_bytes);
   publish_unobserved(out, c, kind, arguments, payload_in_cell);
 }
 
 inline void endpoint::publish_unobserved(outgoing& out, cell& c, message_kind kind, std::uint32_t arguments,
                                          bool payload_in_cell) noexcept {
   SITU_POINT(cell_filled);
-  const std::uint64_t sequence = static_cast<std::uint32_t>(++out.sent);
-  const std::uint64_t header = sequence << 32 | std::uint64_t{payload_in_cell} << 16 |
-                               std::uint64_t{static_cast<std::uint8_t>(kind)} << 8 | arguments;
+  const std::uint64_t header = cell_header(++out.sent, kind, arguments, payload_in_cell);
   if (carry(c, header, out.target, sleeping_, fences_)) [[unlikely]] {
     SITU_POINT(sleeper_met);
     wake(out.target);

@@ -15,6 +15,11 @@
 
 namespace situ::detail {
 
+struct cell;
+struct channel;
+struct message_form;
+struct outgoing;
+
 // One for each place. Called by that place alone. Each operation waits until it is done, as a task does, and throws
 // bad_address, misaligned or place_lost_error; those with more bytes than fit the slice throw before anything is moved.
 class far_hosts {
@@ -44,6 +49,22 @@ class far_hosts {
   // All places of this host have come to that round of a barrier of all places: tells the other hosts, and waits until
   // they have heard it, or are lost.
   virtual void arrive(host_barrier which, std::uint64_t round) noexcept = 0;
+
+  // Messages. This place's end of its channel to a place there, as large as that, in its own memory, until the message
+  // is known to lie in a channel there: `consumed` says how far. Throws bad_alloc.
+  virtual channel& window(std::uint32_t place, bool is_reply) = 0;
+  // Sends the message that c and its record in the window are; out counts it already.
+  virtual void carry(const outgoing& out, const cell& c, const message_form& form) noexcept = 0;
+  // Somebody waits for more room in that window than there is.
+  virtual void want_room(const outgoing& out) noexcept = 0;
+
+  // Takes in what has come from other hosts: answers, and room in windows. True if anything had.
+  virtual bool poll() = 0;
+  // Whether anything is to come, or to go, that is waited for: then this place sleeps by sleep().
+  [[nodiscard]] virtual bool is_outstanding() const noexcept = 0;
+  // Until something comes, the place is woken (asleep_by_bell), or for the time; a negative time is no limit. True
+  // where the time was over.
+  virtual bool sleep(std::int64_t timeout_ns) noexcept = 0;
 
  private:
   std::span<const place_home> homes_;

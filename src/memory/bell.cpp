@@ -1,0 +1,97 @@
+#include "memory/bell.h"
+
+#include <situ/base/error.h>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+namespace situ::detail {
+namespace {
+
+struct bell_address {
+  sockaddr_un name{};
+  socklen_t bytes = 0;
+
+  explicit bell_address(std::uint64_t key) noexcept {
+    name.sun_family = AF_UNIX;
+    // The first byte is 0: abstract.
+    const int text = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "situ-bell-%016llx",
+                                   static_cast<unsigned long long>(key));
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(text));
+  }
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+[[nodiscard]] int open_datagrams() noexcept { return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+
+[[nodiscard]] std::uint64_t random_key() noexcept {
+  std::uint64_t key = 0;
+  while (::getrandom(&key, sizeof key, 0) != sizeof key || key == 0) {}
+  return key;
+}
+
+}  // namespace
+
+bell::bell(place_slot& own) : own_{own}, descriptor_{open_datagrams()} {
+  const std::uint64_t key = random_key();
+  const bell_address at{key};
+  if (descriptor_ < 0 || ::bind(descriptor_, at.get(), at.bytes) != 0) {
+    const int why = errno;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw_error(errc::bad_launch, fmt::format("there is no socket to wake a place by that waits for other hosts: {}",
+                                              std::strerror(why)));
+  }
+  own_.bell.store(key);
+}
+
+bell::~bell() {
+  own_.bell.store(0);
+  ::close(descriptor_);
+}
+
+void bell::silence() const noexcept {
+  char none = 0;
+  while (::recv(descriptor_, &none, sizeof none, MSG_DONTWAIT) >= 0) {}
+}
+
+void ring_bell(std::uint64_t key) noexcept {
+  // The process's, for all bells that it rings. A program may have closed what it does not know (closefrom), and the
+  // number may be its own by now: then sending fails, and another one is opened.
+  static std::atomic<int> kept{-1};
+  const bell_address at{key};
+  for (int tries = 0; tries < 3; ++tries) {
+    int with = kept.load();
+    if (with < 0) {
+      const int made = open_datagrams();
+      if (made < 0) return;  // a sleep by a bell ends by itself before long
+      if (!kept.compare_exchange_strong(with, made)) {
+        ::close(made);
+        continue;
+      }
+      with = made;
+    }
+    if (::sendto(with, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.bytes) >= 0) return;
+    // Nobody hears it any more, or it rings already.
+    if (errno == ECONNREFUSED || errno == ENOENT || errno == EAGAIN || errno == ENOBUFS) return;
+    kept.compare_exchange_strong(with, -1);
+  }
+}
+
+bool await_descriptors(int one, int other, std::int64_t timeout_ns) noexcept {
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  pollfd awaited[]{{.fd = one, .events = POLLIN, .revents = 0}, {.fd = other, .events = POLLIN, .revents = 0}};
+  const timespec time{.tv_sec = timeout_ns / second_ns, .tv_nsec = timeout_ns % second_ns};
+  return ::ppoll(awaited, 2, timeout_ns < 0 ? nullptr : &time, nullptr) != 0;
+}
+
+}  // namespace situ::detail
