@@ -3,6 +3,7 @@
 // kernel refuses some of them to a process with a second thread, and others change the rights of the calling thread
 // only, which the C library then does for every thread that it knows: our thread ends before them and begins anew after
 // them.
+#include "preload/remote.h"
 #include "preload/watcher.h"
 
 #include <dlfcn.h>
@@ -64,6 +65,12 @@ __attribute__((constructor)) void begin() {
     else if (!is_under_valgrind() && ::pthread_atfork(nullptr, nullptr, &begin_in_child) == 0)
       the_watcher.begin(*all);
   }
+  // The C library's memory, which forks use, is never remote: these may be called last before a fork, and first after
+  // it.
+  if (!is_under_valgrind() &&
+      ::pthread_atfork([] { the_remote_memory.before_fork(); }, [] { the_remote_memory.after_fork(); },
+                       [] { the_remote_memory.begin_in_child(); }) == 0)
+    the_remote_memory.begin();
   errno = before;
 }
 

@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/host.h"
 
@@ -48,6 +50,12 @@ user_faults::user_faults() {
   if (made < 0) made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
   if (made < 0) refuse("it is refused");
   descriptor_ = descriptor{static_cast<int>(made)};
+  begin();
+}
+
+user_faults::user_faults(descriptor of_process) : descriptor_{std::move(of_process)} { begin(); }
+
+void user_faults::begin() {
   uffdio_api api{UFFD_API, features, 0};
   if (::ioctl(descriptor_.get(), UFFDIO_API, &api) != 0) refuse("this one is older");
 }
@@ -57,6 +65,13 @@ void user_faults::watch(std::byte* begin, std::size_t bytes) {
   all.range = range_of(begin, bytes);
   all.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(descriptor_.get(), UFFDIO_REGISTER, &all) != 0) refuse("a mapping is not taken");
+}
+
+void user_faults::watch_private(std::byte* begin, std::size_t bytes) {
+  uffdio_register all{};
+  all.range = range_of(begin, bytes);
+  all.mode = UFFDIO_REGISTER_MODE_MISSING;
+  if (::ioctl(descriptor_.get(), UFFDIO_REGISTER, &all) != 0) refuse("private memory is not taken");
 }
 
 std::optional<user_fault> user_faults::next() noexcept {
@@ -76,22 +91,31 @@ std::optional<user_fault> user_faults::next() noexcept {
 
 bool user_faults::map(std::byte* begin, std::size_t bytes, bool is_protected) noexcept {
   if (is_protected && pretend_old_kernel.load(std::memory_order_relaxed)) return false;
+  std::size_t step = bytes;
   while (bytes > 0) {
     uffdio_continue pages{};
-    pages.range = range_of(begin, bytes);
+    pages.range = range_of(begin, std::min(step, bytes));
     pages.mode = is_protected ? continue_mode_protected : 0;
-    if (ask(descriptor_.get(), UFFDIO_CONTINUE, pages) == 0) return true;
-    if (errno == EINVAL && is_protected) return false;
-    // Some of them may be mapped: by a touch that needed nobody.
-    const std::size_t done = pages.mapped > 0 ? static_cast<std::size_t>(pages.mapped) : 0;
+    std::size_t done = pages.range.len;
+    if (ask(descriptor_.get(), UFFDIO_CONTINUE, pages) != 0) {
+      if (errno == EINVAL && is_protected) return false;
+      // Some of them may be mapped, by a touch that needed nobody; or they lie in several mappings. So each by itself.
+      done = step > situ::detail::page_bytes ? 0 : situ::detail::page_bytes;
+      step = situ::detail::page_bytes;
+      if (done > 0) wake(begin, done);
+    }
     begin += done;
     bytes -= done;
-    if (bytes == 0) break;
-    wake(begin, situ::detail::page_bytes);
-    begin += situ::detail::page_bytes;
-    bytes -= situ::detail::page_bytes;
   }
   return true;
+}
+
+bool user_faults::copy(std::byte* to, const std::byte* page) noexcept {
+  uffdio_copy one{reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(page),
+                  situ::detail::page_bytes, 0, 0};
+  if (ask(descriptor_.get(), UFFDIO_COPY, one) == 0) return true;
+  wake(to, situ::detail::page_bytes);
+  return false;
 }
 
 void user_faults::protect(std::byte* begin, std::size_t bytes) noexcept {

@@ -1,91 +1,12 @@
 // `situ rmem` as a user or a script calls it.
-#include "rmem/servers.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <nlohmann/json.hpp>
-
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
-#include <utility>
+#include "rmem/command.h"
 
 using namespace situ_rmem_test;
 using nlohmann::json;
 
 namespace {
 
-struct told {
-  int exit_code;
-  std::string text;
-};
-told run(const std::string& arguments) {
-  FILE* const pipe = ::popen((SITU_TEST_BIN_DIR "/situ rmem " + arguments + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> part;
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), n);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
-
-// `situ rmem serve` until it is told to end; it ends with the test.
-class served {
- public:
-  explicit served(std::vector<std::string> options) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
-    options.insert(options.begin(), {SITU_TEST_BIN_DIR "/situ", "rmem", "serve", "--json", "--listen", "127.0.0.1:0"});
-    std::vector<char*> words;
-    for (std::string& each : options) words.push_back(each.data());
-    words.push_back(nullptr);
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::execv(words[0], words.data());
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    FILE* const said = ::fdopen(ends[0], "r");
-    std::array<char, 4096> line{};
-    if (std::fgets(line.data(), line.size(), said) != nullptr) endpoint_ = json::parse(line.data())["endpoints"][0];
-    std::fclose(said);
-  }
-  ~served() {
-    if (process_ > 0) (void)end();
-  }
-  [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
-  void signal(int which) const { ::kill(process_, which); }
-  // What it exits with.
-  [[nodiscard]] int end() {
-    int status = 0;
-    ::kill(process_, SIGTERM);
-    ::waitpid(std::exchange(process_, 0), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
- private:
-  pid_t process_ = 0;
-  std::string endpoint_;
-};
-
-class rmem_command : public testing::Test {
- protected:
-  rmem_command() {
-    const told key = run("key packages");
-    const told operator_key = run("key --operator cluster");
-    std::ofstream{keys} << key.text << operator_key.text;
-    ::chmod(keys.c_str(), 0600);
-  }
-  ~rmem_command() override { std::filesystem::remove(keys); }
-  const std::string keys = testing::TempDir() + "situ-rmem-command-" + std::to_string(::getpid());
-};
+using rmem_command = rmem_keys;
 
 TEST_F(rmem_command, serves_until_it_is_told_to_end) {
   served names{{"--keys", keys}};

@@ -20,11 +20,10 @@ namespace {
 // take what follows it for arguments of `situ` itself.
 std::vector<std::string> arguments_of(int argc, char** argv, const CLI::App& app) {
   std::vector<std::string> all{argv + 1, argv + argc};
-  const bool is_modelled = all.size() > 1 && all[0] == "model" && all[1] == "run";
-  if (!is_modelled && (all.empty() || all[0] != "run")) return {all.rbegin(), all.rend()};
-  const CLI::App* const run =
-      is_modelled ? app.get_subcommand("model")->get_subcommand("run") : app.get_subcommand("run");
-  for (std::size_t i = is_modelled ? 2 : 1; i < all.size() && all[i].starts_with('-'); ++i) {
+  const bool is_within = all.size() > 1 && (all[0] == "model" || all[0] == "rmem") && all[1] == "run";
+  if (!is_within && (all.empty() || all[0] != "run")) return {all.rbegin(), all.rend()};
+  const CLI::App* const run = is_within ? app.get_subcommand(all[0])->get_subcommand("run") : app.get_subcommand("run");
+  for (std::size_t i = is_within ? 2 : 1; i < all.size() && all[i].starts_with('-'); ++i) {
     if (all[i] == "--") {
       all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
       break;

@@ -1,5 +1,6 @@
 // `situ rmem`: serves remote memory, and shows what servers have.
 #include "commands.h"
+#include "rmem_run.h"
 
 #include <situ/base/error.h>
 #include <situ/base/units.h>
@@ -215,12 +216,69 @@ void add_look(CLI::App& to, const char* name, const char* what, void (*look)(rme
   });
 }
 
+// --- run ---
+
+struct run_arguments {
+  remote_program_options options;
+  std::string local;
+  std::string remote;
+  std::string from = "1MiB";
+};
+
+// CLI11 does not know that a program follows the options.
+class run_help : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: situ rmem run --local BYTES [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+void add_run(CLI::App& to) {
+  CLI::App* const command = to.add_subcommand("run", "Run any program with remote memory for its large allocations");
+  auto arguments = std::make_shared<run_arguments>();
+  remote_program_options& options = arguments->options;
+  options.server = usual_endpoint;
+  command->formatter(std::make_shared<run_help>());
+  command
+      ->add_option("--local", arguments->local,
+                   "Most bytes of them that lie here, as 256MiB; what is touched is fetched")
+      ->required();
+  command->add_option("--server", options.server, "A server, or the name server of several")
+      ->envname("SITU_RMEM_SERVER")
+      ->capture_default_str();
+  command->add_option("--keys", options.keys, "A file with the application's key (mode 0600)")
+      ->envname("SITU_RMEM_KEYS")
+      ->required();
+  command->add_option("--as", options.application, "Which application of that file; the first where it is left out");
+  command->add_option("--remote", arguments->remote,
+                      "Bytes at the server, for all its processes together; half of what is "
+                      "free there where it is left out");
+  command->add_option("--from", arguments->from, "An allocation of so many bytes is a large one")
+      ->capture_default_str();
+  command->add_flag("--stats", options.stats, "Says on standard error what was fetched and written");
+  command->add_option("--report", options.report_file, "The same as JSON, to this file");
+  command->add_option("--timeout", options.timeout_seconds, "Seconds without a byte after which the server is lost")
+      ->capture_default_str();
+  command->prefix_command();  // from the program's name on, everything is the program's
+  command->callback([arguments, command] {
+    const std::vector<std::string> program = command->remaining();
+    if (program.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ rmem run --help");
+    if (program.front().starts_with("-"))
+      throw CLI::ValidationError(program.front(), "is no option of situ rmem run; see situ rmem run --help");
+    arguments->options.local_bytes = situ::parse_bytes(arguments->local);
+    arguments->options.threshold_bytes = situ::parse_bytes(arguments->from);
+    if (!arguments->remote.empty()) arguments->options.remote_bytes = situ::parse_bytes(arguments->remote);
+    if (const int code = run_remote_program(arguments->options, program); code != 0) throw CLI::RuntimeError(code);
+  });
+}
+
 }  // namespace
 
 void add_rmem_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("rmem", "Serve remote memory, and look at its servers");
   command->require_subcommand(1);
   add_serve(*command);
+  add_run(*command);
   add_key(*command);
   add_look(*command, "ls", "The names, and the regions of an application; of all for an operator", list);
   add_look(*command, "stat", "What servers have, and what they have counted", show);
@@ -231,6 +289,8 @@ void add_rmem_command(CLI::App& app) {
       "  situ rmem serve --memory 4GiB --keys keys --listen unix:/run/user/1000/rmem    to this host alone\n"
       "  situ rmem serve --keys keys --listen 10.0.0.1:7411          keeps names (key with --operator)\n"
       "  situ rmem serve --memory 64GiB --keys keys --index 1 --listen 10.0.0.2:7411 --names 10.0.0.1:7411\n"
+      "  situ rmem run --local 256MiB --keys keys -- sort big.txt    large allocations lie there, 256 MiB of them "
+      "here\n"
       "  situ rmem ls --keys keys 10.0.0.1:7411                      names and regions\n"
       "  situ rmem stat --keys keys --json                           counts, for a script");
 }

@@ -2,7 +2,7 @@
 
 #include "commands.h"
 
-#include "processes.h"
+#include "other_program.h"
 #include "program_file.h"
 
 #include "base/descriptor.h"
@@ -17,54 +17,30 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
 #include <optional>
 #include <random>
 #include <string_view>
-#include <system_error>
 
 namespace {
 
-namespace fs = std::filesystem;
 namespace machine = situ::machine;
 namespace preload = situ::preload;
 using situ::errc;
 using situ::throw_error;
-
-constexpr int look_after_rows_ms = 50;
-// Signals that a person or a batch system sends to end, to reload or to ask.
-constexpr int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-
-std::string library_file() {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const fs::path places[] = {here.parent_path() / SITU_LIBRARY_DIRECTORY, here};
-  for (const fs::path& folder : places)
-    if (fs::path file = folder / "libsitu_intent.so"; fs::exists(file, ignored)) return file.string();
-  throw_error(errc::bad_launch,
-              fmt::format("libsitu_intent.so, which brings the intent into the program, is neither in {} nor in {}; "
-                          "install Situ anew",
-                          places[0].string(), places[1].string()));
-}
 
 // --- the control block ---
 
@@ -90,8 +66,9 @@ class shared_control {
   shared_control& operator=(const shared_control&) = delete;
   preload::control* operator->() const { return control_; }
   preload::control& operator*() const { return *control_; }
-  [[nodiscard]] std::string variable() const {
-    return fmt::format("{}=/proc/{}/fd/{}#{:x}", preload::control_variable, ::getpid(), file_, control_->key);
+  // The variable's value.
+  [[nodiscard]] std::string place() const {
+    return fmt::format("/proc/{}/fd/{}#{:x}", ::getpid(), file_, control_->key);
   }
 
  private:
@@ -146,147 +123,6 @@ void give_back_of_ended(preload::control& all) {
     const std::int32_t process = row.process.load();
     if (process > 0 && process_has_ended(process)) preload::release_of(all, row, process);
   }
-}
-
-// --- the program ---
-
-class signal_reader {
- public:
-  signal_reader() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int signal : passed_signals) ::sigaddset(&set, signal);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    descriptor_ = situ::detail::above_standard(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~signal_reader() {
-    signalfd_siginfo late{};  // pending, it would end this program instead
-    while (::read(descriptor_, &late, sizeof late) > 0) {}
-    ::close(descriptor_);
-    restore();
-  }
-  signal_reader(const signal_reader&) = delete;
-  signal_reader& operator=(const signal_reader&) = delete;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  // A terminal has sent its signal to the program, too.
-  void pass_to(pid_t program) const {
-    signalfd_siginfo got{};
-    while (::read(descriptor_, &got, sizeof got) == static_cast<ssize_t>(sizeof got))
-      if (got.ssi_code != SI_KERNEL) ::kill(program, static_cast<int>(got.ssi_signo));
-  }
-
- private:
-  sigset_t before_{};
-  int descriptor_ = -1;
-};
-
-std::vector<std::string> make_environment(const shared_control& control, const std::string& library) {
-  std::vector<std::string> texts;
-  constexpr std::string_view loaded_before = "LD_PRELOAD=";
-  std::string preloaded = library;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view text{*each};
-    if (text.starts_with(loaded_before)) {
-      if (text.size() > loaded_before.size())
-        preloaded = fmt::format("{}:{}", text.substr(loaded_before.size()), library);
-    } else if (!text.starts_with(fmt::format("{}=", preload::control_variable))) {
-      texts.emplace_back(text);
-    }
-  }
-  texts.push_back(std::string{loaded_before} + preloaded);
-  texts.push_back(control.variable());
-  return texts;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> made;
-  for (std::string& text : texts) made.push_back(text.data());
-  made.push_back(nullptr);
-  return made;
-}
-
-// Its process, and a descriptor by which its end is told.
-struct started_program {
-  pid_t process;
-  int end;
-};
-
-started_program start(const shared_control& control, const std::string& file, std::vector<std::string> arguments,
-                      std::vector<std::string> environment, const preload::policy& first,
-                      const signal_reader& signals) {
-  const std::vector<char*> argument_pointers = pointers_to(arguments);
-  const std::vector<char*> environment_pointers = pointers_to(environment);
-  int failure[2];
-  if (::pipe2(failure, O_CLOEXEC) != 0 || !situ::detail::above_standard(failure))
-    throw_error(errc::bad_launch, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  std::fflush(nullptr);
-  const pid_t launcher = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != launcher) ::_exit(EXIT_FAILURE);
-    control->first_process.store(::getpid());
-    preload::set_thread_policy(first);  // for what its loader makes, before the library is there
-    signals.restore();
-    ::execve(file.c_str(), argument_pointers.data(), environment_pointers.data());
-    const int reason = errno;
-    [[maybe_unused]] const ssize_t ignored = ::write(failure[1], &reason, sizeof reason);
-    ::_exit(127);
-  }
-  ::close(failure[1]);
-  int reason = child < 0 ? errno : 0;
-  if (child > 0 && ::read(failure[0], &reason, sizeof reason) > 0) ::waitpid(child, nullptr, 0);
-  ::close(failure[0]);
-  if (reason != 0) throw_error(errc::bad_launch, fmt::format("cannot start \"{}\": {}", file, std::strerror(reason)));
-  const int end = situ::detail::above_standard(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (end < 0) throw_error(errc::bad_launch, fmt::format("cannot wait for \"{}\": {}", file, std::strerror(errno)));
-  return {child, end};
-}
-
-struct ended_program {
-  int status;  // waitpid's
-  bool is_late;
-};
-
-// All that it has started ends with it when the time is over, and only then.
-ended_program wait(const started_program& program, preload::control& control, const signal_reader& signals,
-                   std::chrono::milliseconds time_limit, std::optional<descendants>& others) {
-  using clock = std::chrono::steady_clock;
-  const auto until = clock::now() + time_limit;
-  ended_program result{};
-  while (true) {
-    pollfd look[] = {{program.end, POLLIN, 0}, {signals.descriptor(), POLLIN, 0}};
-    ::poll(look, std::size(look), look_after_rows_ms);
-    if (look[1].revents != 0) signals.pass_to(program.process);
-    give_back_of_ended(control);
-    if (look[0].revents != 0) break;
-    if (!others) continue;
-    others->reap(program.process);
-    if (clock::now() < until || result.is_late) continue;
-    result.is_late = true;
-    ::kill(program.process, SIGKILL);
-  }
-  ::close(program.end);
-  while (::waitpid(program.process, &result.status, 0) < 0 && errno == EINTR) {}
-  if (!result.is_late) return result;
-  for (const pid_t left : others->end_all())
-    fmt::print(stderr, "situ: process {} of the program could not be ended (kill it as its user)\n", left);
-  return result;
-}
-
-// As if the program had been started without this one.
-[[noreturn]] void end_by(int signal) {
-  std::fflush(nullptr);
-  const rlimit no_core{0, 0};  // the program has written it, if anybody
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  ::signal(signal, SIG_DFL);
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, signal);
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  ::raise(signal);
-  ::_exit(128 + signal);
 }
 
 // --- the report ---
@@ -365,7 +201,7 @@ int run_any_program(const any_program_options& options, const std::string& file,
                     const std::vector<std::string>& arguments) {
   if (const std::string why = why_not_preloaded(file); !why.empty())
     throw_error(errc::bad_launch, fmt::format("--intent cannot be brought into this program: {}", why));
-  const std::string library = library_file();
+  const std::string library = preloaded_library();
   const situ::intent what = situ::intent::of(options.intent);
   const machine::orderings& all = situ::detail::orderings_here();
   situ::detail::shared_budget budgets[preload::most_memories];
@@ -389,17 +225,21 @@ int run_any_program(const any_program_options& options, const std::string& file,
   const bool has_room = first != preload::no_memory;
   if (!has_room) first = preload::last_of(*control, 0);
 
-  const signal_reader signals;
+  const passed_signals signals;
   std::optional<descendants> others;
   if (options.time_limit.count() != 0) others.emplace();
-  const started_program program = start(control, file, arguments, make_environment(control, library),
-                                        preload::policy_for(*control, first, has_room), signals);
-  const ended_program ended = wait(program, *control, signals, options.time_limit, others);
+  const started_program program = start_program(
+      file, arguments, environment_with(library, preload::control_variable, control.place()), signals, [&] {
+        control->first_process.store(::getpid());
+        preload::set_thread_policy(preload::policy_for(*control, first, has_room));  // for what its loader makes
+      });
+  const ended_program ended =
+      wait_for_program(program, signals, [&] { give_back_of_ended(*control); }, options.time_limit, others);
   report(options, *control);
   if (ended.is_late) {
     fmt::print(stderr, "situ: still running after the time limit of {} ms\n", options.time_limit.count());
     return timeout_exit_code;
   }
-  if (WIFSIGNALED(ended.status)) end_by(WTERMSIG(ended.status));
+  if (WIFSIGNALED(ended.status)) end_by_signal(WTERMSIG(ended.status));
   return WEXITSTATUS(ended.status);
 }
