@@ -7,7 +7,7 @@ set(situ_tests_on_hosts rma_test_on_hosts atomic_test_on_hosts refusal_test_on_h
 foreach(test IN ITEMS am_test am_flood_test at_test finish_test future_test payload_test ordering_test collective_test)
   list(APPEND situ_tests_on_hosts ${test}_on_hosts ${test}_on_3_hosts)
 endforeach()
-foreach(test IN ITEMS far_test hosts_test ${situ_tests_on_hosts})
+foreach(test IN ITEMS far_test hosts_test delivery_test ${situ_tests_on_hosts})
   situ_not_modelled(${test} "a modelled machine is one host")
 endforeach()
 situ_not_modelled(am_misuse_test "a misused message ends a process, so that its places fork")

@@ -1,4 +1,4 @@
-// Hostile operations to a host's server. See cluster_fuzz.h for what an input is.
+// Hostile operations and messages to a host's server. See cluster_fuzz.h for what an input is.
 #include "fuzz/cluster_fuzz.h"
 
 #include <situ/base/log.h>
@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <utility>
 
+#include "cluster/delivery.h"
 #include "cluster/operations.h"
 #include "memory/heap.h"
 #include "memory/job.h"
@@ -28,6 +31,7 @@ enum step_flags : unsigned {
   comes_late = 8,       // so much data that it comes after the head: 64 times as long, and of zeros
   as_stranger = 16,     // by an end that is no place's
   is_answer = 32,
+  is_message = 64,  // with is_answer: that a place asks for credit; with comes_late: all is taken in afterwards
 };
 
 constexpr std::size_t private_bytes = std::size_t{64} << 10;  // of each slice, before its heap
@@ -55,6 +59,8 @@ struct world {
   std::array<std::uint64_t, 2> limits{};
   place_context context;
   std::optional<detail::segment> memory;
+  std::unique_ptr<channel_pair> channels;
+  bool are_channels_used = true;
 
   world() {
     (void)set_log_sink([](log_level, std::string_view) {});
@@ -90,8 +96,12 @@ world& the_world() {
 
 class fuzzed_server final : host_wire {
  public:
-  fuzzed_server() : operations_{world_.context, homes, 1, *this} {
+  fuzzed_server()
+      : operations_{world_.context, homes, 1, *this}, messages_{world_.shared.control(), homes, 1, *this, operations_} {
     operations_.add_peer(0, 0);
+    // As large as many inputs together.
+    if (std::exchange(world_.are_channels_used, false)) world_.channels.reset(new channel_pair);
+    messages_.add_place(1, *channels_);
     block_ = static_cast<std::byte*>(world_.memory->allocate(block_bytes, 64));
     // A server reads and writes whatever is open; that no block of its is there is not its fault.
     ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(world_.slice(1) + world_.context.heap_offset),
@@ -119,12 +129,19 @@ class fuzzed_server final : host_wire {
       check();
     }
     const operations::counts& count = operations_.count();
-    return {count.done, count.denied, count.dropped};
+    const delivery::counts& messages = messages_.count();
+    return {count.done + messages.delivered, count.denied, count.dropped + messages.dropped};
   }
 
  private:
   void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
             std::span<const std::byte> data) noexcept override {
+    if (credit_head credit; kind == wire_message::credit) {
+      if (to > 1 || parse_credit(head, data.size(), credit) != nullptr || credit.source != 0 || credit.target != 1)
+        find("credit that is none");
+      if (credit.cells > messages_.count().delivered) find("credit for more than was delivered");
+      return;
+    }
     parsed_answer answer;
     if (to > 1 || kind != wire_message::answer || parse_answer(head, data.size(), answer) != nullptr)
       find("an answer that is none");
@@ -138,6 +155,7 @@ class fuzzed_server final : host_wire {
   bool progress(wire_receiver&) override { return false; }
   bool arm() noexcept override { return true; }
   int descriptor() const noexcept override { return -1; }
+  bool is_idle() const noexcept override { return true; }
 
   void put_right(unsigned how, std::vector<std::byte>& head) const {
     if (head.size() < sizeof(operation_head)) return;
@@ -149,6 +167,7 @@ class fuzzed_server final : host_wire {
   }
 
   void give(unsigned how, std::span<const std::byte> head, std::span<const std::byte> data) {
+    if ((how & is_message) != 0) return give_message(how, head, data);
     if ((how & is_answer) != 0) {
       parsed_answer answer;
       (void)parse_answer(head, data.size(), answer);
@@ -168,7 +187,47 @@ class fuzzed_server final : host_wire {
     operations_.received(from, head, {room, bytes});
   }
 
+  void give_message(unsigned how, std::span<const std::byte> head, std::span<const std::byte> data) {
+    const wire_peer from = (how & as_stranger) != 0 ? 1 : 0;
+    const auto kind = (how & is_answer) != 0 ? wire_message::credit : wire_message::message;
+    messages_.received(from, kind, head, data);
+    world_.are_channels_used = true;
+    if (kind == wire_message::message) ++messages_given_;
+    if ((how & comes_late) == 0) return;
+    do {
+      take_in(channels_->request, taken_[0]);
+      take_in(channels_->reply, taken_[1]);
+    } while (messages_.deliver());
+  }
+
+  struct taken_part {
+    std::uint64_t cells = 0;
+    std::uint64_t data = 0;
+  };
+  // As a place does, which finds nothing there that is not as it should be.
+  void take_in(channel& from, taken_part& part) {
+    for (;; ++part.cells) {
+      const cell& c = from.cells[part.cells % channel::cell_count];
+      const std::uint64_t header = c.header.load(std::memory_order_acquire);
+      if (header >> 32 != part.cells + 1) break;
+      const message_form form{.kind = static_cast<message_kind>(header >> 8 & 0xff),
+                              .arguments = static_cast<std::uint32_t>(header & 0xff),
+                              .payload_bytes = static_cast<std::uint32_t>(c.handler >> 48),
+                              .payload_in_cell = (header >> 16 & 1) != 0};
+      if (source_in(header) != 0 || form.kind < message_kind::short_message || form.kind > message_kind::call ||
+          form.arguments > max_arguments || form.words_used() > cell::word_count ||
+          form.record_bytes() > channel::data_bytes)
+        find("a message in a channel that is none");
+      if (form.record_bytes() != 0) part.data = next_record(part.data, form.record_bytes()).end;
+    }
+    from.consumed.data.store(part.data, std::memory_order_release);
+    from.consumed.cells.store(part.cells, std::memory_order_release);
+  }
+
   void check() {
+    const delivery::counts& messages = messages_.count();
+    if (messages.delivered > messages_given_) find("more messages than came");
+    if (messages.most_held_bytes > channel::data_bytes) find("more is held than a window");
     const operations::counts& count = operations_.count();
     if (count.done + count.denied != answers_) find("more answers, or fewer, than operations");
     if (count.done + count.denied + count.dropped != sent_) find("a message of which nothing is known");
@@ -183,9 +242,14 @@ class fuzzed_server final : host_wire {
   std::byte* block_ = nullptr;
   std::size_t sent_ = 0;
   std::size_t answers_ = 0;
+  delivery messages_;
+  std::unique_ptr<channel_pair>& channels_ = world_.channels;
+  std::array<taken_part, 2> taken_;
+  std::size_t messages_given_ = 0;
 };
 
-void add_step(std::vector<std::byte>& to, unsigned how, const operation_head& head, std::size_t data_bytes = 0,
+template <class Head>
+void add_step(std::vector<std::byte>& to, unsigned how, const Head& head, std::size_t data_bytes = 0,
               std::span<const std::uint64_t> shape = {}) {
   to.push_back(std::byte(how));
   to.push_back(std::byte((sizeof head + shape.size_bytes()) / 2));
@@ -253,6 +317,31 @@ std::vector<cluster_seed> cluster_seeds() {
   add_step(*input, at_block, step(give_back, 8, 0));
   input = &begin("answer", 0);
   add_step(*input, is_answer, step(put, 0, 0));
+  input = &begin("messages", 7);
+  const std::uint64_t words[]{1, 2, 3, 4, 5, 6};
+  const auto message = [&](std::uint32_t sequence, message_kind kind, std::uint8_t arguments, std::uint64_t payload,
+                           std::uint8_t is_reply = 0) {
+    return message_head{.target = 1,
+                        .source = 0,
+                        .sequence = sequence,
+                        .channel = is_reply,
+                        .kind = static_cast<std::uint8_t>(kind),
+                        .arguments = arguments,
+                        .payload_in_cell = payload <= 8,
+                        .handler = payload << 48 | 77};
+  };
+  const std::span<const std::uint64_t> all{words};
+  add_step(*input, is_message, message(1, message_kind::short_message, 2, 0), 0, all.first(2));
+  add_step(*input, is_message, message(3, message_kind::medium_message, 1, 500), 500, all.first(1));  // early
+  add_step(*input, is_message, message(3, message_kind::medium_message, 1, 500), 500, all.first(1));  // twice
+  add_step(*input, is_message | comes_late, message(2, message_kind::long_message, 3, 0), 0, all);
+  add_step(*input, is_message, message(4, message_kind::call, 9, 0), 24, all);
+  add_step(*input, is_message, message(1, message_kind::medium_message, 5, 8, 1), 0, all);
+  add_step(*input, is_message | is_answer, credit_head{.source = 0, .target = 1});
+  add_step(*input, is_message | as_stranger, message(5, message_kind::short_message, 0, 0));
+  add_step(*input, is_message, message(5, message_kind::medium_message, 0, 60'000), 60'000);
+  add_step(*input, is_message | comes_late, message(6, message_kind::call, 0, 60'000), 60'000);
+  add_step(*input, is_message, message(300, message_kind::call, 0, 0));
   return seeds;
 }
 

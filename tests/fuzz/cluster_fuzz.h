@@ -17,7 +17,8 @@ struct cluster_outcome {
 };
 
 // A place of another host that sends what an input says to a host's server; aborts on a finding: memory that is not
-// open to it in an answer or changed, an answer that is none, or more than one to an operation.
+// open to it in an answer or changed, an answer that is none, or more than one to an operation; a message in a channel
+// that is none, or more than a window held.
 //
 // An input is a list of steps: a byte that says what is put right and how the message comes, bytes of the head (8 bits)
 // and of the data (16 bits), the head, and the data, as far as there are any.
