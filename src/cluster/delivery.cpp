@@ -14,8 +14,6 @@
 namespace situ::detail::cluster {
 namespace {
 
-constexpr std::uint64_t most_logged = 16;  // of each server: a flood of bad messages is none of the log
-
 // As endpoint::has_room.
 bool has_room(outgoing& out, std::uint32_t record_bytes) noexcept {
   const auto fits = [&] {
@@ -221,7 +219,8 @@ void delivery::tell(sender& to) {
 }
 
 void delivery::drop(wire_peer from, std::string_view why) noexcept {
-  if (count_.dropped++ >= most_logged) return;
+  constexpr std::uint64_t most_told = 16;  // of each server: a flood of bad messages is none of the log
+  if (count_.dropped++ >= most_told) return;
   log(log_level::warning, fmt::format("host {}: a message of peer {} is dropped: {}", host_, from, why));
 }
 
