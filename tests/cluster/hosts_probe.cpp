@@ -109,7 +109,7 @@ void changes_words() {
   deallocate(own);
 }
 
-// Each place tells the one at the other host; both sleep until they are told.
+// Each place tells the one at the other host; both sleep until they are told. pre: an even number of places.
 void signals_wake() {
   const std::uint32_t self = here().index();
   const std::uint32_t other = (self + place_count() / 2) % place_count();
