@@ -109,7 +109,7 @@ void changes_words() {
   deallocate(own);
 }
 
-// Each place tells the one at the other host; both sleep until they are told.
+// Each place tells the one at the other host; both sleep until they are told. pre: an even number of places.
 void signals_wake() {
   const std::uint32_t self = here().index();
   const std::uint32_t other = (self + place_count() / 2) % place_count();
@@ -214,7 +214,7 @@ void one_ends(const char* how) {
   if (here().index() == 3) {
     ::usleep(300'000);  // until the others are out of that one
     if (std::string_view{how} == "killed") ::raise(SIGKILL);
-    ::_exit(0);
+    std::exit(0);  // in order for mpirun, which would end the others else
   }
   std::string heard = "nothing";
   try {
