@@ -288,7 +288,7 @@ class Job(HostsTest):
     def test_operations_and_barriers(self):
         done = self.run_probe("all")
         self.assertEqual((done.returncode, done.stdout), (0, 2 * "4 places, 2 here: done\n"), done.stderr)
-        self.assertEqual(done.stderr, "")
+        self.assertNotRegex(done.stderr, "situ|UCX")
 
     def test_places_in_turn(self):
         done = hosts("2", "mpirun", "--host", "host1:2,host2:2", "--map-by", "node", os.environ["SITU_HOSTS_PROBE"], "all")
