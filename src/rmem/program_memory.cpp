@@ -243,6 +243,7 @@ void program_memory::serve(process_number which) {
     const std::optional<user_fault> fault = its.faults.next();
     if (!fault) return;
     const std::uint64_t page = (fault->address - its.base) / page_bytes;
+    if (page >= pages_) continue;  // of a range that it has not got from here
     try {
       if (owner_of_page_[page] == which)
         serve_own(its, page, fault->is_write);
@@ -378,7 +379,7 @@ void program_memory::read_pages(std::span<const std::uint64_t> pages) {
 // pre: in frames, in the file; in ascending order.
 void program_memory::map(process& of, std::span<const std::uint64_t> pages, bool for_writing) {
   const bool opens = for_writing || !maps_protected_;
-  if (opens && of.is_frozen && maps_protected_) {  // who reads meanwhile need not wait
+  if (opens && of.is_frozen) {  // who reads meanwhile need not wait, but on a kernel that maps for writing only
     of.waiting.insert(of.waiting.end(), pages.begin(), pages.end());
     return;
   }
