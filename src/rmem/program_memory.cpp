@@ -22,7 +22,7 @@ namespace {
 using situ::detail::page_bytes;
 
 constexpr std::uint64_t least_local_pages = 256;
-constexpr std::uint64_t most_evicted_at_once = 32;
+constexpr std::uint64_t most_going_at_once = 32;
 constexpr std::uint64_t most_opened_at_once = 32;
 constexpr std::uint64_t most_ahead = 128;
 constexpr int faults_in_a_turn = 32;
@@ -448,13 +448,13 @@ void program_memory::hand_over(std::uint64_t first, std::uint64_t end) {
 // --- going ---
 
 void program_memory::make_room(std::uint64_t pages) {
-  while (empty_frames_.size() < pages) evict_some(std::max(pages - empty_frames_.size(), most_evicted_at_once));
+  while (empty_frames_.size() < pages) evict_some(std::max(pages - empty_frames_.size(), most_going_at_once));
 }
 
 bool program_memory::work_ahead() {
-  const std::uint64_t wanted = std::min<std::uint64_t>(2 * most_evicted_at_once, frames_.size() / 16);
+  const std::uint64_t wanted = std::min<std::uint64_t>(2 * most_going_at_once, frames_.size() / 16);
   if (empty_frames_.size() >= wanted) return false;
-  evict_some(most_evicted_at_once);
+  evict_some(most_going_at_once);
   return true;
 }
 
