@@ -535,7 +535,13 @@ void program_memory::write_changed(std::span<const frame_number> which) {
       parts.push_back({page * page_bytes, page_bytes});
     staging_.insert(staging_.end(), now, now + page_bytes);
   }
-  if (!parts.empty()) client_.scatter(of_, parts, staging_);
+  if (parts.empty()) return;
+  try {
+    client_.scatter(of_, parts, staging_);
+  } catch (const error& why) {
+    throw_error(why.code(), fmt::format("changed remote memory ({}) cannot be written back: {}",
+                                        place_of(parts.front().offset / page_bytes), why.message()));
+  }
   counts_.written_pages += staging_.size() / page_bytes;
 }
 
