@@ -331,13 +331,14 @@ void remote_memory::note_access(void* begin, std::size_t bytes, int access) noex
 void remote_memory::make_blank(void* begin, std::size_t bytes) noexcept {
   const locked held{*this};
   const std::uint64_t first = (reinterpret_cast<std::uintptr_t>(begin) - base_) / page_size;
-  tell(remote_request::make_blank, first, bytes / page_size);
+  const std::uint64_t end = first + (bytes + page_size - 1) / page_size;
+  tell(remote_request::make_blank, first, end - first);
   // What a forked child has of its own is the kernel's affair.
-  for (std::size_t at = find(first); at < count_ && ranges_[at].first < first + bytes / page_size; ++at) {
+  for (std::size_t at = find(first); at < count_ && ranges_[at].first < end; ++at) {
     if (!ranges_[at].is_copy) continue;
     const std::uint64_t from = ranges_[at].first > first ? ranges_[at].first : first;
     const std::uint64_t its_end = ranges_[at].first + ranges_[at].pages;
-    const std::uint64_t to = its_end < first + bytes / page_size ? its_end : first + bytes / page_size;
+    const std::uint64_t to = its_end < end ? its_end : end;
     system_call(SYS_madvise, static_cast<long>(base_ + from * page_size), static_cast<long>((to - from) * page_size),
                 MADV_DONTNEED);
   }

@@ -22,7 +22,7 @@ namespace {
 using situ::detail::page_bytes;
 
 constexpr std::uint64_t least_local_pages = 256;
-constexpr std::uint64_t most_evicted_at_once = 32;
+constexpr std::uint64_t most_going_at_once = 32;
 constexpr std::uint64_t most_opened_at_once = 32;
 constexpr std::uint64_t most_ahead = 128;
 constexpr int faults_in_a_turn = 32;
@@ -243,6 +243,7 @@ void program_memory::serve(process_number which) {
     const std::optional<user_fault> fault = its.faults.next();
     if (!fault) return;
     const std::uint64_t page = (fault->address - its.base) / page_bytes;
+    if (page >= pages_) continue;  // of a range that it has not got from here
     try {
       if (owner_of_page_[page] == which)
         serve_own(its, page, fault->is_write);
@@ -378,7 +379,7 @@ void program_memory::read_pages(std::span<const std::uint64_t> pages) {
 // pre: in frames, in the file; in ascending order.
 void program_memory::map(process& of, std::span<const std::uint64_t> pages, bool for_writing) {
   const bool opens = for_writing || !maps_protected_;
-  if (opens && of.is_frozen && maps_protected_) {  // who reads meanwhile need not wait
+  if (opens && of.is_frozen) {  // who reads meanwhile need not wait, but on a kernel that maps for writing only
     of.waiting.insert(of.waiting.end(), pages.begin(), pages.end());
     return;
   }
@@ -447,13 +448,13 @@ void program_memory::hand_over(std::uint64_t first, std::uint64_t end) {
 // --- going ---
 
 void program_memory::make_room(std::uint64_t pages) {
-  while (empty_frames_.size() < pages) evict_some(std::max(pages - empty_frames_.size(), most_evicted_at_once));
+  while (empty_frames_.size() < pages) evict_some(std::max(pages - empty_frames_.size(), most_going_at_once));
 }
 
 bool program_memory::work_ahead() {
-  const std::uint64_t wanted = std::min<std::uint64_t>(2 * most_evicted_at_once, frames_.size() / 16);
+  const std::uint64_t wanted = std::min<std::uint64_t>(2 * most_going_at_once, frames_.size() / 16);
   if (empty_frames_.size() >= wanted) return false;
-  evict_some(most_evicted_at_once);
+  evict_some(most_going_at_once);
   return true;
 }
 
@@ -534,7 +535,13 @@ void program_memory::write_changed(std::span<const frame_number> which) {
       parts.push_back({page * page_bytes, page_bytes});
     staging_.insert(staging_.end(), now, now + page_bytes);
   }
-  if (!parts.empty()) client_.scatter(of_, parts, staging_);
+  if (parts.empty()) return;
+  try {
+    client_.scatter(of_, parts, staging_);
+  } catch (const error& why) {
+    throw_error(why.code(), fmt::format("changed remote memory ({}) cannot be written back: {}",
+                                        place_of(parts.front().offset / page_bytes), why.message()));
+  }
   counts_.written_pages += staging_.size() / page_bytes;
 }
 

@@ -226,7 +226,7 @@ struct run_arguments {
 };
 
 // CLI11 does not know that a program follows the options.
-class run_help : public CLI::Formatter {
+class rmem_run_help : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: situ rmem run --local BYTES [OPTIONS] PROGRAM [ARGUMENTS...]\n";
@@ -238,7 +238,7 @@ void add_run(CLI::App& to) {
   auto arguments = std::make_shared<run_arguments>();
   remote_program_options& options = arguments->options;
   options.server = usual_endpoint;
-  command->formatter(std::make_shared<run_help>());
+  command->formatter(std::make_shared<rmem_run_help>());
   command
       ->add_option("--local", arguments->local,
                    "Most bytes of them that lie here, as 256MiB; what is touched is fetched")
