@@ -66,8 +66,8 @@ void take_given_back(message& m) {
 const function_id take_given_back_id = name_function(reinterpret_cast<const void*>(&take_given_back));
 }  // namespace
 
-// Whoever gives a block back may be in a handler, or must not wait. A registered thread has no endpoint: it gives back by
-// the heap's shared words.
+// Whoever gives a block back may be in a handler, or must not wait. A registered thread has no endpoint: it gives back
+// by the heap's shared words.
 bool endpoint::give_back_later(place_context& context, std::uintptr_t block) {
   if (context.endpoint == nullptr) return false;
   context.endpoint->given_back_.push_back(block);
