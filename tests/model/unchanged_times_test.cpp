@@ -209,7 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "l2.prefetch_lines=4"},
                  12,
                  {0xecfa313aa8614081, 0x3cc19e95c246fdea, 0xf56cbd5805026fb8}},
-        expected{"tests/model/measured_host.toml", {}, none, {0x44c616975e66773d, 0x9b037b9708c11d1f, 0x5a3fd99a378d25e4}},
+        expected{
+            "tests/model/measured_host.toml", {}, none, {0x44c616975e66773d, 0x9b037b9708c11d1f, 0x5a3fd99a378d25e4}},
         expected{"tests/model/measured_host.toml", {}, 1, {0x8eea729ce776b493, 0xd5215bf0eb50ca60, 0xba4537598db83725}},
         expected{
             "tests/model/assumed_host.toml", {}, none, {0xf1a0e04251001538, 0x6ef9fee464fb53ec, 0x12046a253562193e}}));
