@@ -178,8 +178,7 @@ constexpr limit limits[] = {
     {"graph_store", "", "the kernel's new pages, once for the copy's plan and once for the pool"},
     {"hash_mixed", "", "misses of the table, and lines that two threads' locks share"},
     {"reopen_free", "", "checking the map, and tables of blocks where it is opened to write"},
-    {"reopen", "addresses_taken",
-     "fresh pages for what holds a pointer, huge ones, which a guest may have to get from its host"},
+    {"reopen", "addresses_taken", "fresh pages for what holds a pointer, which a guest may have to get from its host"},
     {"reopen", "cold", "the disk"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };

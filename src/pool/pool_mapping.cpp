@@ -16,7 +16,6 @@
 #include <string>
 #include <utility>
 
-#include "base/host.h"
 #include "pool/pool_file.h"
 
 namespace situ::detail {

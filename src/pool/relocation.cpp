@@ -3,13 +3,11 @@
 #include <situ/base/error.h>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <bit>
 #include <cstring>
 #include <utility>
 
-#include "base/host.h"
 #include "pool/huge_pages.h"
 #include "pool/object_checks.h"
 
@@ -58,9 +56,8 @@ std::uint64_t relocation::move_all(const std::vector<start>& roots, std::uint64_
 // all of it is made; where few are, it would be for nothing.
 void relocation::expect_writes(const pool_heap::place& block) {
   std::byte* const at = file_.base() + block.offset;
-  if (is_flushed_) return pages_->want(at, block.bytes);
+  if (is_flushed_ || block.bytes >= page_maker::piece_bytes) return pages_->want(at, block.bytes);
   constexpr std::uint8_t many_runs = 8;  // of 64, when they are of one chunk
-  if (block.bytes >= page_maker::piece_bytes) return pages_->want(at, block.bytes);
   std::uint8_t& runs = runs_in_[pages_->piece_of(at)];
   if (runs == many_runs) return;
   if (++runs == many_runs) pages_->want(at, block.bytes);
