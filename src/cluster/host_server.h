@@ -8,12 +8,10 @@
 // Invariants
 //   1. It waits for nothing but its descriptors; whatever comes in does not end it.
 //   2. Of places here it reads slots, and writes the end of one whose process is gone; of places elsewhere it writes
-//   the
-//      slots (the mirrors), and nobody else does.
+//      the slots (the mirrors), and nobody else does.
 //   3. votes[r] is given for the places of a host elsewhere once its server has said theirs; rejections come first.
 //   4. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
-//   second
-//      has passed.
+//      second has passed.
 // A process of its own, with one thread.
 #pragma once
 
