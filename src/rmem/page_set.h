@@ -1,13 +1,26 @@
-// Sets of page numbers that lie in few runs.
+// Pages that lie in few runs: sets of them, and runs within a list.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 
 namespace situ::rmem::detail {
+
+// Calls what(first, end) for each run of pages that follow each other. pages: in ascending order.
+template <class What>
+void for_each_run(std::span<const std::uint64_t> pages, const What& what) {
+  for (std::size_t begin = 0; begin < pages.size();) {
+    std::size_t end = begin + 1;
+    while (end < pages.size() && pages[end] == pages[end - 1] + 1) ++end;
+    what(pages[begin], pages[begin] + (end - begin));
+    begin = end;
+  }
+}
 
 class page_set {
  public:

@@ -31,24 +31,6 @@ void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw_error(errc::bad_argument, otherwise);
 }
 
-descriptor memory_file(std::uint64_t bytes) {
-  descriptor made{::memfd_create("situ-rmem-region", MFD_CLOEXEC)};
-  if (!made || ::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0)
-    throw_error(errc::out_of_memory, fmt::format("no memory file of {} bytes: {}", bytes, std::strerror(errno)));
-  return made;
-}
-
-// Calls what(begin, end) for each run of numbers that follow each other. numbers: in ascending order.
-template <class What>
-void for_each_run(std::span<const std::uint64_t> numbers, const What& what) {
-  for (std::size_t begin = 0; begin < numbers.size();) {
-    std::size_t end = begin + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    what(begin, end);
-    begin = end;
-  }
-}
-
 // The ranges in which two pages differ, each as long as it can be.
 void append_differences(const std::byte* now, const std::byte* before, std::uint64_t bytes, std::uint64_t offset,
                         std::vector<remote_part>& parts, std::vector<std::byte>& data) {
@@ -65,6 +47,12 @@ void append_differences(const std::byte* now, const std::byte* before, std::uint
 }
 
 }  // namespace
+
+situ::detail::page_file memory_file(const char* name, std::uint64_t bytes) {
+  situ::detail::page_file made = situ::detail::page_file::create(memory_kind{}, name);
+  made.resize(bytes);
+  return made;
+}
 
 file_mapping::file_mapping(int file, std::size_t bytes, int protection) : bytes_{bytes} {
   void* const made = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -85,9 +73,9 @@ pager::pager(client through, const capability& of, const region_options& options
       pages_{(of.bytes + page_bytes - 1) / page_bytes},
       budget_pages_{options.local_bytes / page_bytes},
       may_write_{includes(of.may, rights::write)},
-      file_{memory_file(pages_ * page_bytes)},
-      own_{file_.get(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
-      program_{file_.get(), pages_ * page_bytes, may_write_ ? PROT_READ | PROT_WRITE : PROT_READ},
+      file_{memory_file("situ-rmem-region", pages_ * page_bytes)},
+      own_{file_.descriptor(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
+      program_{file_.descriptor(), pages_ * page_bytes, may_write_ ? PROT_READ | PROT_WRITE : PROT_READ},
       bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
       territory_{program_.begin(), program_.bytes(), may_write_ ? PROT_READ | PROT_WRITE : PROT_READ},
       frame_of_page_{static_cast<std::atomic<std::uint32_t>*>(std::calloc(pages_, sizeof(std::uint32_t))), std::free},
@@ -227,15 +215,15 @@ void pager::fail_page(std::uint64_t page, const error& why) {
 void pager::fetch_pages(const std::vector<std::uint64_t>& pages) {
   make_room(pages.size(), [](std::uint64_t) { return false; });
   // By one call for each run instead of a fault for each page.
-  for_each_run(pages, [&](std::size_t begin, std::size_t end) {
-    if (end - begin > 1) (void)::madvise(own_page(pages[begin]), (end - begin) * page_bytes, MADV_POPULATE_WRITE);
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+    if (end - first > 1) (void)::madvise(own_page(first), (end - first) * page_bytes, MADV_POPULATE_WRITE);
   });
   try {
     read_pages(pages);
   } catch (...) {
     for (const std::uint64_t each : pages)  // half of them may be there
-      (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(each * page_bytes),
-                        page_bytes);
+      (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        static_cast<off_t>(each * page_bytes), page_bytes);
     throw;
   }
   for (const std::uint64_t each : pages) {
@@ -257,9 +245,9 @@ void pager::read_pages(std::span<const std::uint64_t> pages) {
   }
   std::vector<remote_part> parts;
   std::uint64_t all = 0;
-  for_each_run(pages, [&](std::size_t begin, std::size_t end) {
-    const std::uint64_t bytes = (end - 1 - begin) * page_bytes + bytes_of_page(pages[end - 1]);
-    parts.push_back({pages[begin] * page_bytes, bytes});
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+    const std::uint64_t bytes = (end - 1 - first) * page_bytes + bytes_of_page(end - 1);
+    parts.push_back({first * page_bytes, bytes});
     all += bytes;
   });
   staging_.resize(all);
@@ -289,13 +277,13 @@ void pager::map_pages(std::span<const std::uint64_t> pages) {
     else
       clean.push_back(each);
   }
-  for_each_run(clean, [&](std::size_t begin, std::size_t end) {
-    if (faults_.map(program_page(clean[begin]), (end - begin) * page_bytes, true)) return;
+  for_each_run(clean, [&](std::uint64_t first, std::uint64_t end) {
+    if (faults_.map(program_page(first), (end - first) * page_bytes, true)) return;
     // This kernel maps pages for writing only: each counts as changed from now on, and is compared when it goes.
     tracks_writes_ = false;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (frame* const one = frame_at(clean[i])) note_change(*one);
-      if (frame_at(clean[i]) != nullptr) (void)faults_.map(program_page(clean[i]), page_bytes, false);
+    for (std::uint64_t page = first; page < end; ++page) {
+      if (frame* const one = frame_at(page)) note_change(*one);
+      if (frame_at(page) != nullptr) (void)faults_.map(program_page(page), page_bytes, false);
     }
   });
 }
@@ -388,9 +376,9 @@ void pager::evict(std::vector<frame_number>& victims) {
     empty_frames_.push_back(each);
   }
   std::sort(pages.begin(), pages.end());
-  for_each_run(pages, [&](std::size_t begin, std::size_t end) {
-    (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                      static_cast<off_t>(pages[begin] * page_bytes), static_cast<off_t>((end - begin) * page_bytes));
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+    (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      static_cast<off_t>(first * page_bytes), static_cast<off_t>((end - first) * page_bytes));
   });
   counts_.evicted_pages += victims.size();
 }
@@ -435,8 +423,8 @@ void pager::unmap(std::span<const frame_number> which) {
   for (const frame_number each : which)
     if (std::exchange(frames_[each].is_mapped, false)) pages.push_back(frames_[each].page);
   std::sort(pages.begin(), pages.end());
-  for_each_run(pages, [&](std::size_t begin, std::size_t end) {
-    ::madvise(program_page(pages[begin]), (end - begin) * page_bytes, MADV_DONTNEED);
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+    ::madvise(program_page(first), (end - first) * page_bytes, MADV_DONTNEED);
   });
 }
 

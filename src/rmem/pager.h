@@ -33,12 +33,17 @@
 #include <thread>
 #include <vector>
 
+#include "memory/page_file.h"
+#include "rmem/page_set.h"
 #include "rmem/read_ahead.h"
 #include "rmem/region_faults.h"
 #include "rmem/replacement.h"
 #include "rmem/user_faults.h"
 
 namespace situ::rmem::detail {
+
+// A memory file, whose size stays: who else has it cannot shorten it under a mapping. Throws as page_file does.
+[[nodiscard]] situ::detail::page_file memory_file(const char* name, std::uint64_t bytes);
 
 // A mapping of a memory file; unmaps itself.
 class file_mapping {
@@ -116,7 +121,7 @@ class pager {
   std::uint64_t budget_pages_;
   bool may_write_;
   bool tracks_writes_ = true;
-  descriptor file_;
+  situ::detail::page_file file_;
   file_mapping own_;
   file_mapping program_;
   user_faults faults_;

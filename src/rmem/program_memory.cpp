@@ -34,24 +34,6 @@ std::unique_ptr<T[], void (*)(void*)> zeroed(std::uint64_t count) {
   return {made, std::free};
 }
 
-descriptor file_of(std::uint64_t bytes) {
-  descriptor made{::memfd_create("situ-rmem", MFD_CLOEXEC)};
-  if (!made || ::ftruncate(made.get(), static_cast<off_t>(bytes)) != 0)
-    throw_error(errc::out_of_memory, fmt::format("no memory file of {} bytes: {}", bytes, std::strerror(errno)));
-  return made;
-}
-
-// Calls what(first, end) for each run of pages side by side. pages: in ascending order.
-template <class What>
-void for_each_page_run(std::span<const std::uint64_t> pages, const What& what) {
-  for (std::size_t begin = 0; begin < pages.size();) {
-    std::size_t end = begin + 1;
-    while (end < pages.size() && pages[end] == pages[end - 1] + 1) ++end;
-    what(pages[begin], pages[begin] + (end - begin));
-    begin = end;
-  }
-}
-
 bool is_zero(const std::byte* page) {
   return page[0] == std::byte{0} && std::memcmp(page, page + 1, page_bytes - 1) == 0;
 }
@@ -65,8 +47,8 @@ program_memory::program_memory(client through, const capability& of, std::uint64
       of_{of},
       pages_{of.bytes / page_bytes},
       budget_pages_{local_bytes / page_bytes},
-      file_{file_of(pages_ * page_bytes)},
-      own_{file_.get(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
+      file_{memory_file("situ-rmem", pages_ * page_bytes)},
+      own_{file_.descriptor(), pages_ * page_bytes, PROT_READ | PROT_WRITE},
       frame_of_page_{zeroed<std::uint32_t>(pages_)},
       owner_of_page_{zeroed<std::uint32_t>(pages_)},
       is_stored_{zeroed<bool>(pages_)},
@@ -224,7 +206,7 @@ void program_memory::freeze(process_number which) {
     open.push_back(each.page);
   }
   std::sort(open.begin(), open.end());
-  for_each_page_run(open, [&](std::uint64_t first, std::uint64_t end) {
+  for_each_run(open, [&](std::uint64_t first, std::uint64_t end) {
     its.faults.protect(its.address(first), (end - first) * page_bytes);
   });
 }
@@ -337,7 +319,7 @@ void program_memory::serve_copy(process& to, std::uint64_t page) {
 void program_memory::bring(std::span<const std::uint64_t> pages) {
   make_room(pages.size());
   // By one call for each run instead of a fault for each page.
-  for_each_page_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
     if (end - first > 1) (void)::madvise(own_page(first), (end - first) * page_bytes, MADV_POPULATE_WRITE);
   });
   if (is_stored_[pages.front()]) {
@@ -364,7 +346,7 @@ void program_memory::read_pages(std::span<const std::uint64_t> pages) {
   if (pages.back() - first + 1 == pages.size())
     return client_.read(of_, first * page_bytes, {own_page(first), pages.size() * page_bytes});
   std::vector<remote_part> parts;
-  for_each_page_run(pages, [&](std::uint64_t from, std::uint64_t to) {
+  for_each_run(pages, [&](std::uint64_t from, std::uint64_t to) {
     parts.push_back({from * page_bytes, (to - from) * page_bytes});
   });
   staging_.resize(pages.size() * page_bytes);
@@ -392,7 +374,7 @@ void program_memory::map(process& of, std::span<const std::uint64_t> pages, bool
     one.is_open = true;
   }
   bool is_done = true;
-  for_each_page_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
     is_done = of.faults.map(of.address(first), (end - first) * page_bytes, !opens) && is_done;
   });
   if (is_done || opens) return;
@@ -489,9 +471,9 @@ void program_memory::evict_some(std::uint64_t wanted) {
 }
 
 void program_memory::punch(std::span<const std::uint64_t> pages) {
-  for_each_page_run(pages, [&](std::uint64_t first, std::uint64_t end) {
-    (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(first * page_bytes),
-                      static_cast<off_t>((end - first) * page_bytes));
+  for_each_run(pages, [&](std::uint64_t first, std::uint64_t end) {
+    (void)::fallocate(file_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      static_cast<off_t>(first * page_bytes), static_cast<off_t>((end - first) * page_bytes));
   });
 }
 

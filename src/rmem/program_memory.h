@@ -72,7 +72,7 @@ class program_memory {
 
   program_memory(client through, const capability& of, std::uint64_t local_bytes);
 
-  [[nodiscard]] int file() const noexcept { return file_.get(); }
+  [[nodiscard]] int file() const noexcept { return file_.descriptor(); }
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_; }
   // A process whose touches this userfaultfd tells, and whose page 0 is at `base`.
   [[nodiscard]] process_number enter(descriptor faults, std::uint64_t base);
@@ -156,7 +156,7 @@ class program_memory {
   capability of_;
   std::uint64_t pages_;
   std::uint64_t budget_pages_;
-  descriptor file_;
+  situ::detail::page_file file_;
   file_mapping own_;
   std::vector<frame> frames_;
   std::vector<frame_number> empty_frames_;
