@@ -76,6 +76,8 @@ void replica::install(const view_entry& told, std::uint64_t asked_ns) {
   if (told.epoch == 0 || !is_view(told) || (told.index == view_.index && told.epoch < view_.epoch)) return;
   const bool was_first = is_first();
   const bool was_member = is_member();
+  const std::uint64_t was_behind = after_this();
+  const bool was_joining = was_behind == view_.joining;
   const bool is_news = told.index != view_.index || told.epoch != view_.epoch;
   view_ = told;
   view_.lease_ms = 0;
@@ -86,9 +88,13 @@ void replica::install(const view_entry& told, std::uint64_t asked_ns) {
   if (!is_news) return;
   if (is_member()) has_all_ = true;
   if (was_member && !is_member()) has_all_ = false;  // invariant 4
-  if (next_ != after_this()) end_stream();
-  if (promised_ != after_this()) promised_ = 0;
-  if (source_ != wanted_source().node) source_ = 0;
+  // One that was put out and joins again is another one: it has forgotten everything.
+  const bool is_another = after_this() != was_behind || (!was_joining && after_this() == view_.joining);
+  if (is_another) {
+    end_stream();
+    promised_ = 0;
+  }
+  if (source_ != wanted_source().node || (was_member && !is_member())) source_ = 0;
   progress_ns_ = asked_ns;
   look_whom_to_wait_for();
   if (was_first && !is_first()) state_.end_serving();
@@ -117,6 +123,7 @@ void replica::keep(std::vector<std::byte> message, std::uint64_t now_ns) {
     kept_.push_back({position_, std::move(message)});
   }
   if (!counts_) acknowledged_ = position_;
+  if (next_ != 0 && output().empty()) next_message();
 }
 
 // Invariant 2.

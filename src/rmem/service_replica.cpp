@@ -87,7 +87,7 @@ void service::look() {
 // A client says which one it is, so that what it sends again to the next server is done once.
 answer service::enroll(const asker& who, const request_head& head) {
   if (head.operand == 0) return refusal(status::bad_argument, "a client's number is not 0");
-  if (!member_) return {};
+  if (!member_) return refusal(status::not_supported, "this server's memory has no replicas");
   if (head.address > member_->view().epoch)
     return refusal(status::not_serving, "this server has not heard yet that others serve its memory");
   const bool is_known = enrolled_.is_known(head.operand);

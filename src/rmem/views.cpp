@@ -42,6 +42,11 @@ bool view_keeper::is_lost(std::uint64_t node, std::uint64_t now_ns) const {
   const auto found = processes_.find(node);
   return found == processes_.end() || now_ns - found->second.seen_ns > lease_ns();
 }
+// A moment ago: some beats are less.
+bool view_keeper::is_heard(std::uint64_t node, std::uint64_t now_ns) const {
+  const auto found = processes_.find(node);
+  return found != processes_.end() && now_ns - found->second.seen_ns < lease_ns() / 4;
+}
 bool view_keeper::drains(std::uint64_t node) const {
   const auto found = processes_.find(node);
   return found != processes_.end() && found->second.drains;
@@ -157,8 +162,10 @@ void view_keeper::look(std::uint64_t now_ns) {
 
 void view_keeper::look_at(group& of, std::uint64_t now_ns) {
   view_entry& view = of.view;
-  for (std::size_t i = view.members; i-- > 1;)
-    if (is_lost(view.chain[i].node, now_ns)) remove(view, i);
+  // Only while the first one is surely there: else the one that is put out may be the last that has everything.
+  if (is_heard(view.chain[0].node, now_ns))
+    for (std::size_t i = view.members; i-- > 1;)
+      if (is_lost(view.chain[i].node, now_ns)) remove(view, i);
   if (view.joining != 0 && (is_lost(view.joining, now_ns) || drains(view.joining))) set_joining(view, 0);
   replace_first(of, now_ns);
   // One that is drained goes when there are enough without it.
@@ -167,12 +174,16 @@ void view_keeper::look_at(group& of, std::uint64_t now_ns) {
   find_joining(of, now_ns);
 }
 
-// Invariant 2.
+// Invariant 2. By the first of the others that is not lost, and only when that one is surely there.
 void view_keeper::replace_first(group& of, std::uint64_t now_ns) {
   view_entry& view = of.view;
   const std::uint64_t first = view.chain[0].node;
   const bool goes = is_lost(first, now_ns) || (drains(first) && view.members > view.replicas);
-  if (goes && view.members > 1 && now_ns - of.granted_ns > lease_ns()) remove(view, 0);
+  if (!goes || now_ns - of.granted_ns <= lease_ns()) return;
+  std::size_t next = 1;
+  while (next < view.members && is_lost(view.chain[next].node, now_ns)) ++next;
+  if (next == view.members || !is_heard(view.chain[next].node, now_ns)) return;
+  for (std::size_t i = 0; i < next; ++i) remove(view, 0);
 }
 
 void view_keeper::find_joining(group& of, std::uint64_t now_ns) {

@@ -65,6 +65,7 @@ class view_keeper {
   void begin_group(const beat_entry& said, std::uint64_t now_ns);
   [[nodiscard]] group* group_of(std::uint64_t node) noexcept;
   [[nodiscard]] bool is_lost(std::uint64_t node, std::uint64_t now_ns) const;
+  [[nodiscard]] bool is_heard(std::uint64_t node, std::uint64_t now_ns) const;
   [[nodiscard]] bool drains(std::uint64_t node) const;
   [[nodiscard]] std::uint64_t lease_ns() const noexcept { return std::uint64_t{lease_ms_} * 1'000'000; }
 
