@@ -343,7 +343,8 @@ replica_list client::list_replicas() {
   replica_list all{{}, got.second};
   for (const view_entry& each : list_of<view_entry>(got)) {
     if (!is_view(each) || each.epoch == 0) throw_error(errc::bad_message, "an answer has a view that is none");
-    replica_set& made = all.sets.emplace_back(replica_set{each.index, each.epoch, each.replicas, each.joining != 0, {}});
+    replica_set& made =
+        all.sets.emplace_back(replica_set{each.index, each.epoch, each.replicas, each.joining != 0, {}});
     for (std::size_t i = 0; i < each.members; ++i) made.endpoints.emplace_back(text_of(each.chain[i].endpoint));
   }
   return all;

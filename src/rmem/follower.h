@@ -1,4 +1,5 @@
-// What a member of a chain hears from the one before it, without the socket: batches and copies in, acknowledgments out.
+// What a member of a chain hears from the one before it, without the socket: batches and copies in, acknowledgments
+// out.
 #pragma once
 
 #include <vector>

@@ -143,8 +143,9 @@ auto link::carry_on(request_head& head, const Once& once) {
 }
 
 link::taken_socket link::release() {
-  taken_socket taken{std::move(socket_), {in_.begin() + static_cast<std::ptrdiff_t>(in_begin_),
-                                          in_.begin() + static_cast<std::ptrdiff_t>(in_end_)}};
+  taken_socket taken{
+      std::move(socket_),
+      {in_.begin() + static_cast<std::ptrdiff_t>(in_begin_), in_.begin() + static_cast<std::ptrdiff_t>(in_end_)}};
   close();
   return taken;
 }

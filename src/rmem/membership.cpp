@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using situ::detail::steady_ns;
 
-constexpr auto beat_interval = 50ms;      // an eighth of the usual lease
-constexpr auto connect_interval = 50ms;   // between two tries
+constexpr auto beat_interval = 50ms;                  // an eighth of the usual lease
+constexpr auto connect_interval = 50ms;               // between two tries
 constexpr client_options patience{.timeout = 300ms};  // with a name server or a member; less than the usual lease
 
 link link_to(const std::string& endpoint, const application_key& key) {
@@ -66,8 +66,9 @@ void membership::beat(const std::stop_token& stop) {
       post_([this, asked_ns, told = read_as<view_entry>(got.body)] { calls_.told(told, asked_ns); });
     } catch (const error& failure) {
       if (!has_complained)
-        log(log_level::warning, fmt::format("the name server {} does not answer; without it no replica serves for long: {}",
-                                            names_, failure.message()));
+        log(log_level::warning,
+            fmt::format("the name server {} does not answer; without it no replica serves for long: {}", names_,
+                        failure.message()));
       has_complained = true;
     }
     std::unique_lock held{lock_};
@@ -84,7 +85,9 @@ void membership::connect(const std::stop_token& stop) {
         link made = link_to(std::string{text_of(to.endpoint)}, key_);
         made.ask({.operation = static_cast<std::uint16_t>(operation::follow)}, bytes_of(said));
         auto taken = std::make_shared<link::taken_socket>(made.release());
-        post_([this, node = to.node, taken] { calls_.connected(node, std::move(taken->socket), std::move(taken->come)); });
+        post_([this, node = to.node, taken] {
+          calls_.connected(node, std::move(taken->socket), std::move(taken->come));
+        });
       } catch (const error&) {
         // It has not heard of the view yet, or is lost; the next view says.
       }

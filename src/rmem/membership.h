@@ -1,6 +1,6 @@
-// What keeps a server in its chain: it tells the name server of itself some times a lease, hears the view, and connects to
-// the member before it. Two threads, since no beat may wait for a connection; all that they know they ask the server's
-// own thread for, so one that stands still does not beat.
+// What keeps a server in its chain: it tells the name server of itself some times a lease, hears the view, and connects
+// to the member before it. Two threads, since no beat may wait for a connection; all that they know they ask the
+// server's own thread for, so one that stands still does not beat.
 #pragma once
 
 #include <situ/rmem/keys.h>

@@ -266,10 +266,9 @@ memory_table::slot& memory_table::take_slot(std::uint64_t number) {
 
 namespace {
 
-constexpr std::uint32_t most_slots = 1U << 24;
 // In use, and of a slot that a table may have.
 bool is_number(std::uint64_t number) noexcept {
-  return (number >> 32) % 2 == 1 && static_cast<std::uint32_t>(number) < most_slots;
+  return (number >> 32) % 2 == 1 && static_cast<std::uint32_t>(number) < memory_table::most_slots;
 }
 
 }  // namespace
@@ -376,9 +375,8 @@ std::span<const std::byte> memory_table::bytes_from(std::uint64_t& address) cons
   return {at->second->mapped.data(), at->second->bytes};
 }
 
-void memory_table::for_each_region(
-    const std::function<void(const range&, application_index, std::uint64_t, std::uint64_t, const capability_secret&)>&
-        call) const {
+void memory_table::for_each_region(const std::function<void(const range&, application_index, std::uint64_t,
+                                                            std::uint64_t, const capability_secret&)>& call) const {
   for (const auto& [address, each] : regions_) {
     const bool has_root = each->root != no_slot;
     call({address, each->bytes}, each->owner, each->session, has_root ? number_of(each->root) : 0,
@@ -395,8 +393,13 @@ void memory_table::for_each_grant(const std::function<void(const capability_view
     open.pop_back();
     for (const std::uint32_t index : slots_[from].children) {
       const slot& each = slots_[index];
-      call({{each.begin, each.end - each.begin}, each.may, each.for_whom, each.maker, number_of(index),
-            number_of(from), &each.secret});
+      call({{each.begin, each.end - each.begin},
+            each.may,
+            each.for_whom,
+            each.maker,
+            number_of(index),
+            number_of(from),
+            &each.secret});
       open.push_back(index);
     }
   }

@@ -40,6 +40,7 @@ class memory_table {
  public:
   static constexpr std::uint32_t most_regions = 4096;       // an application's
   static constexpr std::uint32_t most_capabilities = 4096;  // a region's
+  static constexpr std::uint32_t most_slots = 1U << 24;     // that another table may have
 
   memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind);
   ~memory_table();

@@ -171,12 +171,12 @@ static_assert(sizeof(member_entry) == 216);
 
 // Which processes have the memory of one server number: the first serves, each sends the next one what changes.
 struct view_entry {
-  std::uint64_t epoch;  // 0: there is none
+  std::uint64_t epoch;    // 0: there is none
   std::uint64_t joining;  // who gets everything from the last one, to become the last; 0: nobody
   std::uint32_t index;
-  std::uint32_t replicas;  // so many are wanted
-  std::uint32_t members;   // of `chain`
-  std::uint32_t lease_ms;  // how long who is told this may serve
+  std::uint32_t replicas;    // so many are wanted
+  std::uint32_t members;     // of `chain`
+  std::uint32_t lease_ms;    // how long who is told this may serve
   std::uint64_t is_drained;  // who is told this has been drained, and may end
   std::array<member_entry, most_members> chain;
 };

@@ -34,8 +34,8 @@ void change_batch::add_bytes(std::span<const range> where, std::span<const std::
 std::vector<std::byte> change_batch::message(stream_kind kind, std::uint64_t position) const {
   std::vector<std::byte> made;
   made.reserve(sizeof(stream_head) + bytes_.size());
-  append(made, bytes_of(stream_head{static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(kind),
-                                    position}));
+  append(made,
+         bytes_of(stream_head{static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(kind), position}));
   append(made, bytes_);
   return made;
 }
@@ -142,8 +142,8 @@ status replica::accept(const follow_entry& who, std::uint64_t now_ns) {
   if (view_.epoch == 0 || who.epoch != view_.epoch || who.node == 0 || who.node != after_this())
     return status::not_serving;
   const bool gets_all = who.node == view_.joining && who.node != promised_;
-  const bool has_rest = who.position == position_ || (who.position < position_ && !kept_.empty() &&
-                                                      kept_.front().position <= who.position + 1);
+  const bool has_rest = who.position == position_ ||
+                        (who.position < position_ && !kept_.empty() && kept_.front().position <= who.position + 1);
   if (!gets_all && !has_rest) return status::denied;
   end_stream();
   next_ = who.node;
@@ -194,7 +194,8 @@ void replica::next_message() {
   now_sent_ = 0;
   if (next_ == 0) return;
   drop_kept();
-  const auto unsent = std::find_if(kept_.begin(), kept_.end(), [&](const auto& e) { return e.position > sent_position_; });
+  const auto unsent =
+      std::find_if(kept_.begin(), kept_.end(), [&](const auto& e) { return e.position > sent_position_; });
   if (unsent == kept_.end() || (is_copying_ && !was_part_)) {
     was_part_ = true;
     if (is_copying_) next_part();
@@ -266,9 +267,7 @@ bool replica::hear(const stream_head& head, std::span<const std::byte> body, std
       has_all_ = false;
       position_ = acknowledged_ = head.position;
       return apply(body);
-    case stream_kind::complete:
-      has_all_ = true;
-      return body.empty() && head.position == position_;
+    case stream_kind::complete: has_all_ = true; return body.empty() && head.position == position_;
   }
   return false;
 }

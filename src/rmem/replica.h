@@ -57,8 +57,8 @@ class replica_state {
 class replica {
  public:
   // wish: the beats say it.
-  replica(replica_state& state, std::uint64_t node, std::uint32_t index, std::uint32_t replicas,
-          std::uint64_t capacity, std::string_view endpoint);
+  replica(replica_state& state, std::uint64_t node, std::uint32_t index, std::uint32_t replicas, std::uint64_t capacity,
+          std::string_view endpoint);
 
   [[nodiscard]] std::uint64_t node() const noexcept { return wish_.node; }
   [[nodiscard]] const view_entry& view() const noexcept { return view_; }
@@ -135,15 +135,15 @@ class replica {
   std::deque<kept_batch> kept_;
   std::size_t kept_bytes_ = 0;
 
-  std::uint64_t next_ = 0;     // who is sent to; 0: nobody
+  std::uint64_t next_ = 0;  // who is sent to; 0: nobody
   std::uint64_t stream_ = 0;
-  bool counts_ = false;        // whether its acknowledgments are waited for
-  bool is_copying_ = false;    // it is sent everything first
+  bool counts_ = false;      // whether its acknowledgments are waited for
+  bool is_copying_ = false;  // it is sent everything first
   std::uint64_t copied_to_ = 0;
-  std::uint64_t promised_ = 0;     // who joins and has said that it has everything: invariant 3
-  std::uint64_t complete_at_ = 0;  // the position that it has to acknowledge to be told of
+  std::uint64_t promised_ = 0;       // who joins and has said that it has everything: invariant 3
+  std::uint64_t complete_at_ = 0;    // the position that it has to acknowledge to be told of
   std::uint64_t next_position_ = 0;  // what it has acknowledged
-  bool was_part_ = false;      // so that parts and batches take turns
+  bool was_part_ = false;            // so that parts and batches take turns
   std::uint64_t sent_position_ = 0;
   std::vector<std::byte> now_;  // the message that is on its way
   std::size_t now_sent_ = 0;

@@ -138,11 +138,11 @@ class server::impl {
   std::atomic<bool> is_stopped_ = false;
 
   // Of a replica.
-  std::uint64_t source_ = 0;          // the connection to the member before, by number; 0: none
-  std::uint64_t next_ = 0;            // and to the one behind
-  std::uint64_t acknowledged_ = 0;    // what those have been served for that waited
-  std::set<std::uint64_t> held_;      // connections that wait for other members
-  std::mutex lock_;                   // of what follows
+  std::uint64_t source_ = 0;        // the connection to the member before, by number; 0: none
+  std::uint64_t next_ = 0;          // and to the one behind
+  std::uint64_t acknowledged_ = 0;  // what those have been served for that waited
+  std::set<std::uint64_t> held_;    // connections that wait for other members
+  std::mutex lock_;                 // of what follows
   std::vector<std::function<void()>> posted_;
 };
 

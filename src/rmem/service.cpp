@@ -161,8 +161,7 @@ answer service::allocate(const asker& who, const request_head& head) {
   if ((head.flags & flag_with_session) != 0) ends_with = who.client != 0 ? who.client : who.session;
   if (const outcome got = memory_.allocate(head.bytes, who.application, ends_with, made); !got.is_ok())
     return refused(got);
-  if (member_)
-    note_region(changes_, {made.address, made.bytes}, who.application, ends_with, made.number, made.secret);
+  if (member_) note_region(changes_, {made.address, made.bytes}, who.application, ends_with, made.number, made.secret);
   ++counters_.allocations;
   return with_capability(made);
 }

@@ -153,7 +153,7 @@ class service : private replica_state {
   view_keeper views_{usual_lease_ms};  // of others, for whom this is the name server
   std::optional<replica> member_;
   client_table enrolled_;
-  change_batch changes_;  // of the request under way
+  change_batch changes_;              // of the request under way
   std::uint64_t orphans_end_ns_ = 0;  // when regions go whose clients have not come to this server
   bool has_ended_sessions_ = false;
 };

@@ -173,10 +173,9 @@ void service::note_grant(change_batch& to, const memory_table::capability_view& 
 
 // What a request is that enrolls is `client`; what it has done last, `done`; a region of a client has its number.
 void service::add_tables(change_batch& to) const {
-  memory_.for_each_region([&](const range& where, application_index owner, std::uint64_t session, std::uint64_t number,
-                              const capability_secret& secret) {
-    note_region(to, where, owner, session, number, secret);
-  });
+  memory_.for_each_region(
+      [&](const range& where, application_index owner, std::uint64_t session, std::uint64_t number,
+          const capability_secret& secret) { note_region(to, where, owner, session, number, secret); });
   memory_.for_each_grant([&](const memory_table::capability_view& each) { note_grant(to, each); });
   for (const auto& [client, each] : enrolled_.in_turn()) {
     change_head what = change(change_kind::client);
@@ -225,6 +224,7 @@ bool service::apply(const change_head& head, std::span<const std::byte> data) {
       enrolled_.clear();
       return true;
     case change_kind::slots: {
+      if (data.size() / sizeof(std::uint32_t) > memory_table::most_slots) return false;
       std::vector<std::uint32_t> uses(data.size() / sizeof(std::uint32_t));
       if (!uses.empty()) std::memcpy(uses.data(), data.data(), uses.size() * sizeof(std::uint32_t));
       memory_.set_uses(uses);
@@ -262,8 +262,8 @@ bool service::apply_grant(const change_head& head) {
   const application_index whom = is_for_one ? application_of(text_of(head.whom)) : any_application;
   if (maker == any_application || (is_for_one && whom == any_application)) return false;
   if (head.may == 0 || head.may > static_cast<std::uint64_t>(rights::all)) return false;
-  return memory_.place_capability({{head.address, head.bytes}, static_cast<rights>(head.may), whom, maker, head.number,
-                                   head.parent, &head.secret});
+  return memory_.place_capability(
+      {{head.address, head.bytes}, static_cast<rights>(head.may), whom, maker, head.number, head.parent, &head.secret});
 }
 
 }  // namespace situ::rmem::detail

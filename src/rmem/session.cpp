@@ -325,8 +325,7 @@ void session::end_write() {
 void session::begin_stream(std::span<const std::byte> body) {
   replica& member = *service_.member();
   const bool is_one = body.size() == sizeof(follow_entry) && service_.key_of(application_).is_operator;
-  const status got =
-      is_one ? member.accept(read_as<follow_entry>(body), service_.now_ns()) : status::denied;
+  const status got = is_one ? member.accept(read_as<follow_entry>(body), service_.now_ns()) : status::denied;
   if (got != status::ok) {
     ++service_.counters().refused;
     return reply(refusal(got, "this server has another one behind it"));

@@ -100,9 +100,9 @@ class session : public party {
   bool is_reading_ = false;
   std::vector<range> ranges_;  // what of it is left: from `range_` on
   std::size_t range_ = 0;
-  std::uint64_t left_ = 0;  // bytes of the client's data, or of the regions
-  answer failed_;           // why a write's data is thrown away
-  bool is_repeated_ = false;  // it is, since it was done before
+  std::uint64_t left_ = 0;           // bytes of the client's data, or of the regions
+  answer failed_;                    // why a write's data is thrown away
+  bool is_repeated_ = false;         // it is, since it was done before
   std::vector<std::byte> gathered_;  // of a piece of a write, until it is whole
   std::size_t gathered_bytes_ = 0;
   std::uint64_t hold_ = 0;    // the position that all members have to have before output is shown

@@ -128,7 +128,8 @@ void view_keeper::begin_group(const beat_entry& said, std::uint64_t now_ns) {
 }
 
 // A name server that was started anew knows nothing, and believes the view of the highest epoch, once each process in
-// it has said what it holds: one of them may have heard of a later one. It is the first thing that it knows of a number.
+// it has said what it holds: one of them may have heard of a later one. It is the first thing that it knows of a
+// number.
 void view_keeper::adopt(const beat_entry& said) {
   told_epochs_[said.node] = said.holds.epoch;
   if (said.holds.epoch == 0 || groups_.contains(said.holds.index)) return;

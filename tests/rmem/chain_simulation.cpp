@@ -27,7 +27,7 @@ constexpr std::uint32_t server_index = 7;
 constexpr std::uint64_t region_bytes = 300'000;  // more than one part of a copy
 constexpr std::size_t client_count = 4;
 constexpr std::size_t register_count = 2;
-constexpr std::size_t calls_of_a_client = 24;
+constexpr std::size_t calls_of_a_client = 20;
 constexpr std::uint64_t last_ns = 120'000 * ms;
 
 const std::vector<application_key>& keys() {
@@ -78,10 +78,10 @@ class simulation {
 
   // --- time ---
   std::uint64_t now() const { return now_; }
-  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
-    return low + random_() % (high - low + 1);
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + random_() % (high - low + 1); }
+  void after(std::uint64_t delay, std::function<void()> what) {
+    events_.push({now_ + delay, ++turn_, std::move(what)});
   }
-  void after(std::uint64_t delay, std::function<void()> what) { events_.push({now_ + delay, ++turn_, std::move(what)}); }
   bool step() {
     if (events_.empty()) return false;
     event next = events_.top();
@@ -131,9 +131,7 @@ class simulation {
     which.source.reset();
   }
   // Nothing arrives between two any more; 0 is the name server.
-  void cut(std::uint64_t a, std::uint64_t b, bool is_cut) {
-    cuts_[{std::min(a, b), std::max(a, b)}] = is_cut;
-  }
+  void cut(std::uint64_t a, std::uint64_t b, bool is_cut) { cuts_[{std::min(a, b), std::max(a, b)}] = is_cut; }
   bool is_cut(std::uint64_t a, std::uint64_t b) { return cuts_[{std::min(a, b), std::max(a, b)}]; }
 
   // --- connections ---
@@ -287,7 +285,9 @@ class caller {
   caller(simulation& of, end_pointer by, const application_key& key) : of_{of}, by_{std::move(by)}, key_{key} {
     by_->heard = [this](std::span<const std::byte> bytes) { hear(bytes); };
   }
-  ~caller() { by_->heard = [](auto) {}; }
+  ~caller() {
+    by_->heard = [](auto) {};
+  }
   void ask(const request_head& head, std::span<const std::byte> rest, answered then) {
     const auto bytes = bytes_of(head);
     asked_.insert(asked_.end(), bytes.begin(), bytes.end());
@@ -405,6 +405,14 @@ class simulated_client {
     look(call_);
   }
 
+  void leave() {
+    is_ready_ = false;
+    ++connection_;
+    if (line_ == nullptr) return;
+    of_.close(line_->end());
+    of_.after(0, [old = std::shared_ptr<caller>(std::move(line_))] {});
+  }
+
  private:
   void find() {
     const std::uint64_t call = call_;
@@ -452,16 +460,9 @@ class simulated_client {
       leave();
     }
     // What comes next begins anew, so that this may be destroyed.
-    of_.after(of_.between(1, 40) * ms,
+    of_.after(of_.between(1, 150) * ms,
               [then = std::move(then_), got = got == nullptr ? std::optional<answer_head>{} : *got,
                body = std::vector<std::byte>{body.begin(), body.end()}] { then(got ? &*got : nullptr, body); });
-  }
-  void leave() {
-    is_ready_ = false;
-    ++connection_;
-    if (line_ == nullptr) return;
-    of_.close(line_->end());
-    of_.after(0, [old = std::shared_ptr<caller>(std::move(line_))] {});
   }
   void lost(std::uint64_t connection) {
     if (connection != connection_) return;
@@ -505,10 +506,8 @@ class history {
     const std::size_t members = of_.between(1, 3);
     for (std::size_t i = 0; i < members; ++i) of_.add(server_index, static_cast<std::uint32_t>(members));
     for (std::size_t i = 0; i < 2; ++i) of_.add(any_server, 0);
-    while (!is_whole(members) && of_.step()) {
-    }
-    for (std::size_t i = 0; i < client_count; ++i)
-      clients_.push_back(std::make_unique<simulated_client>(of_, i + 1));
+    while (!is_whole(members) && of_.step()) {}
+    for (std::size_t i = 0; i < client_count; ++i) clients_.push_back(std::make_unique<simulated_client>(of_, i + 1));
     request_head head{};
     head.operation = static_cast<std::uint16_t>(operation::allocate);
     head.bytes = region_bytes;
@@ -519,8 +518,7 @@ class history {
       for (std::size_t i = 0; i < client_count; ++i) next(i, calls_of_a_client);
       plan_faults(of_.now());
     });
-    while (left_ > 0 && of_.now() < last_ns && of_.step()) {
-    }
+    while (left_ > 0 && of_.now() < last_ns && of_.step()) {}
     if (const view_entry* const view = of_.views().find(server_index, of_.now())) made_.epochs = view->epoch;
     return std::move(made_);
   }
@@ -540,7 +538,9 @@ class history {
     const std::size_t which = of_.between(0, register_count - 1);
     std::vector<register_operation>& all = made_.registers[which];
     register_operation made;
-    made.what = static_cast<register_call>(of_.between(0, 3));
+    // The first only reads, by one connection as long as it can; others come by new ones.
+    made.what = client == 0 ? register_call::read : static_cast<register_call>(of_.between(0, 3));
+    if (client != 0 && of_.between(0, 3) == 0) clients_[client]->leave();
     made.operand = of_.between(1, 5);
     made.expected = of_.between(0, 6);
     made.began = of_.now();
@@ -555,8 +555,7 @@ class history {
     head.secret = mine_.secret;
     std::vector<std::byte> rest;
     const auto word = bytes_of(made.operand);
-    constexpr operation calls_of[] = {operation::read, operation::write, operation::fetch_add,
-                                      operation::compare_swap};
+    constexpr operation calls_of[] = {operation::read, operation::write, operation::fetch_add, operation::compare_swap};
     head.operation = static_cast<std::uint16_t>(calls_of[static_cast<std::size_t>(made.what)]);
     if (made.what == register_call::fetch_add) head.operand = made.operand;
     if (made.what == register_call::compare_swap) {
@@ -581,10 +580,11 @@ class history {
   void plan_faults(std::uint64_t begin) {
     const std::size_t count = of_.between(0, 5);
     for (std::size_t i = 0; i < count; ++i)
-      of_.after(of_.between(0, 2500) * ms, [this, begin] {
+      of_.after(of_.between(0, 1500) * ms, [this, begin] {
         const view_entry* const seen = of_.views().find(server_index, of_.now());
         const bool is_any = of_.between(0, 3) == 0;  // else one that has the bytes
-        machine& which = of_.at(is_any ? of_.between(1, of_.size()) : seen->chain[of_.between(0, seen->members - 1)].node);
+        machine& which =
+            of_.at(is_any ? of_.between(1, of_.size()) : seen->chain[of_.between(0, seen->members - 1)].node);
         const std::uint64_t takes = of_.between(20, 2000) * ms;
         const std::string when = std::to_string((of_.now() - begin) / ms) + " ms: ";
         if (which.is_dead || which.is_stopped) return;
@@ -605,7 +605,7 @@ class history {
             return;
           }
           default: {
-            const std::uint64_t other = of_.between(0, of_.size());
+            const std::uint64_t other = of_.between(0, 1) * of_.between(1, of_.size());  // 0: the name server
             if (other == which.node) return;
             made_.faults += when + "cut " + std::to_string(which.node) + " " + std::to_string(other) + "\n";
             of_.cut(which.node, other, true);

@@ -12,10 +12,10 @@ namespace situ_rmem_test {
 
 struct simulated_history {
   std::vector<std::vector<register_operation>> registers;
-  std::size_t unfinished = 0;   // calls that have not come to an end
-  std::uint64_t epochs = 0;     // of the chain, at the end
+  std::size_t unfinished = 0;    // calls that have not come to an end
+  std::uint64_t epochs = 0;      // of the chain, at the end
   std::uint64_t longest_ns = 0;  // that a call took
-  std::string faults;           // in words
+  std::string faults;            // in words
 };
 
 // The same seed makes the same one.

@@ -154,7 +154,8 @@ void list(rmem::client& by, const look_arguments& arguments) {
   for (const auto& server : servers_of(by, arguments))
     for (rmem::region_info& each : by.list_regions(server)) regions.push_back(std::move(each));
   if (arguments.json) {
-    ordered_json all{{"names", ordered_json::array()}, {"regions", ordered_json::array()}, {"replicas", ordered_json::array()}};
+    ordered_json all{
+        {"names", ordered_json::array()}, {"regions", ordered_json::array()}, {"replicas", ordered_json::array()}};
     for (const auto& each : names) all["names"].push_back({{"name", each.name}, {"endpoint", each.endpoint}});
     for (const auto& each : regions)
       all["regions"].push_back({{"address", fmt::format("{:#018x}", each.address)},
@@ -259,7 +260,8 @@ void drain(const drain_arguments& arguments) {
   const auto ends = std::chrono::steady_clock::now() + std::chrono::duration<double>{arguments.timeout_s};
   const auto is_there = [&](const rmem::replica_list& all) {
     for (const rmem::replica_set& each : all.sets)
-      if (std::find(each.endpoints.begin(), each.endpoints.end(), arguments.server) != each.endpoints.end()) return true;
+      if (std::find(each.endpoints.begin(), each.endpoints.end(), arguments.server) != each.endpoints.end())
+        return true;
     return false;
   };
   for (rmem::replica_list all = by.list_replicas(); is_there(all); all = by.list_replicas()) {

@@ -64,9 +64,9 @@ struct name_info {
 // The servers that have the memory of one server number (server_options::replicas).
 struct replica_set {
   std::uint32_t index = 0;
-  std::uint64_t epoch = 0;    // grows with each change
-  std::uint32_t wanted = 0;   // so many shall have it
-  bool is_joining = false;    // another one is being sent it
+  std::uint64_t epoch = 0;             // grows with each change
+  std::uint32_t wanted = 0;            // so many shall have it
+  bool is_joining = false;             // another one is being sent it
   std::vector<std::string> endpoints;  // the first one serves
 };
 struct replica_list {
@@ -92,7 +92,8 @@ class client {
   client& operator=(client&&) noexcept;
 
   // A region of so many bytes, all zero, at the server of that number or (none) at one that has room, in turns; the
-  // application owns it. replicas: at a server number whose memory lies at so many servers or more, where none is named. Throws out_of_memory with the figures. cost: a round trip, and system calls at the server.
+  // application owns it. replicas: at a server number whose memory lies at so many servers or more, where none is
+  // named. Throws out_of_memory with the figures. cost: a round trip, and system calls at the server.
   [[nodiscard]] capability allocate(std::uint64_t bytes, std::optional<std::uint32_t> server = {},
                                     lifetime until = lifetime::until_freed, std::uint32_t replicas = 0);
   // Ends a region that the application owns: its bytes and all capabilities for it. address: where it begins.

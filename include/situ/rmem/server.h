@@ -39,7 +39,7 @@ struct server_options {
   bool is_spare = false;  // takes the place of any that is lost, whatever its index, where its capacity is enough
   // Of a name server with replicas: whoever is not heard for so long is replaced, and serves no more.
   std::chrono::milliseconds lease{400};
-  std::uint32_t most_clients = 256;   // at a time; half as many of one application
+  std::uint32_t most_clients = 256;            // at a time; half as many of one application
   std::chrono::milliseconds patience{10'000};  // with a client that stops within a message, or takes no answer
 };
 

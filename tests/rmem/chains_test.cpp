@@ -1,5 +1,5 @@
-// Chains and their views without sockets: seeded histories of clients while servers are killed, stopped and cut off, each
-// checked for being linearizable.
+// Chains and their views without sockets: seeded histories of clients while servers are killed, stopped and cut off,
+// each checked for being linearizable.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
