@@ -2,6 +2,8 @@
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/far.h>
+#include <situ/fabric/rma.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
@@ -17,8 +19,14 @@ namespace situ::detail {
 namespace {
 
 void handle_batch(const object_id& id, ptr<const std::byte> items, std::uint64_t bytes) {
+  outbox& target = *static_cast<outbox*>(find_object(id));
+  if (is_far(*current, items.place().index())) {
+    std::vector<std::byte> fetched(bytes);
+    get(fetched.data(), items, bytes);
+    return target.handle(fetched.data(), bytes);
+  }
   check_access(access::get, items.address(), bytes);
-  static_cast<outbox*>(find_object(id))->handle(items.local(), bytes);
+  target.handle(items.local(), bytes);
 }
 
 }  // namespace
