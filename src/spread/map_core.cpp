@@ -4,6 +4,7 @@
 #include <situ/fabric/detail/function_id.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/collective.h>
+#include <situ/spread/detail/members.h>
 
 #include <fmt/format.h>
 #include <immintrin.h>
