@@ -38,7 +38,7 @@ constexpr std::size_t first_process = 2;  // in looked_
 
 }  // namespace
 
-host_server::host_server(const job& shared, network_wire& wire)
+host_server::host_server(const job& shared, network_wire& wire, int starter)
     : shared_{shared},
       control_{shared.control()},
       wire_{wire},
@@ -59,6 +59,7 @@ host_server::host_server(const job& shared, network_wire& wire)
   for (const int each : {wire_.descriptor(), bell_.descriptor()})
     looked_.push_back({.fd = each, .events = POLLIN, .revents = 0});
   for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
+  looked_.push_back({.fd = starter, .events = POLLIN, .revents = 0});
   control_.slot(control_.place_count).pid.store(::getpid());
   tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::beat), .host = control_.host}));
 }
@@ -66,6 +67,7 @@ host_server::host_server(const job& shared, network_wire& wire)
 host_server::~host_server() {
   for (const own_place& each : own_)
     if (each.process >= 0) ::close(each.process);
+  if (looked_.back().fd >= 0) ::close(looked_.back().fd);
 }
 
 void host_server::run() {
@@ -109,6 +111,7 @@ void host_server::sleep() {
   if (looked_[1].revents != 0) bell_.silence();
   for (std::size_t i = 0; i < own_.size(); ++i)
     if (looked_[first_process + i].revents != 0) next_look_ = {};
+  if (looked_.back().revents != 0) look_at_starter();
 }
 
 // --- Places here -----------------------------------------------------------------------------------------------------
@@ -136,12 +139,21 @@ void host_server::look_at_process(own_place& of) {
     mark_lost(control_, of.place, "its process ended without leaving the job");
 }
 
+// It says nothing more, so it has ended, and its children with it.
+void host_server::look_at_starter() {
+  ::close(std::exchange(looked_.back().fd, -1));
+  for (const own_place& each : own_)
+    if (!is_over_for(control_.slot(each.place).state.load()))
+      mark_lost(control_, each.place, "who has started it at its host has ended");
+  next_look_ = {};
+}
+
 void host_server::look_for_silent() {
   if (clock::now() - begun_ < longest_silence) return;
   for (std::uint16_t h = 0; h < hosts_.size(); ++h)
     if (h != control_.host && !hosts_[h].is_heard && !hosts_[h].is_gone)
       lose_host(h, fmt::format("nothing has come of the server of host {} to that of host {} for {} s: is there a "
-                               "network that both have (UCX_NET_DEVICES, UCX_TLS)?",
+                               "network that both have (SITU_NETWORK, UCX_NET_DEVICES)?",
                                h, control_.host, longest_silence.count()));
 }
 
@@ -274,6 +286,7 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
       const std::uint64_t round = news.head.number >> 32;
       if (round >= job_control::address_rounds) return drop("votes of a round that there is not");
       hosts_[from].votes[round] = (news.head.number & 1) != 0 ? 1 : -1;
+      control_.slot(control_.place_count).state.store(place_state::joined);
       return;
     }
     case host_news::state: {
