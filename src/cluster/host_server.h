@@ -1,16 +1,18 @@
-// A host's server: does what places of other hosts ask of this host's memory, watches this host's places, and tells the
-// servers of other hosts how they are.
+// A host's server: does what places of other hosts ask of this host's memory, brings their messages to this host's
+// places, watches those, and tells the servers of other hosts how they are.
 //
-//   other hosts' places --- operations ---> | its wire | --- answers --->
+//   other hosts' places --- operations, messages ---> | its wire | --- answers, credits --->
+//   places here <-- messages, in the server's channels of their slices
 //   other hosts' servers <-- votes, states, byes -->    | mirrors in the control block, wake-ups of places here
 //   places here: their processes' ends (pidfds), their states in their slots
 //
 // Invariants
 //   1. It waits for nothing but its descriptors; whatever comes in does not end it.
 //   2. Of places here it reads slots, and writes the end of one whose process is gone; of places elsewhere it writes
-//      the slots (the mirrors), and nobody else does.
+//      the slots (the mirrors); nobody else does, but an agent whose launcher says that one is lost.
 //   3. votes[r] is given for the places of a host elsewhere once its server has said theirs; rejections come first.
-//   4. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
+//   4. Its own slot is joined once places elsewhere have voted: they wait for those here.
+//   5. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
 //      second has passed.
 // A process of its own, with one thread.
 #pragma once
@@ -25,17 +27,20 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/delivery.h"
 #include "cluster/operations.h"
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
+#include "memory/bell.h"
 #include "memory/job.h"
 
 namespace situ::detail::cluster {
 
 class host_server final : private wire_receiver, private barrier_listener {
  public:
-  // Of that job, whose addresses are written. Both outlive this. Throws bad_launch where there is no way to a host.
-  host_server(const job& shared, network_wire& wire);
+  // Of that job, whose addresses are written. Both outlive this. starter: where that is closed at the other end, this
+  // host's places have ended; -1: there is none. Throws bad_launch where there is no way to a host.
+  host_server(const job& shared, network_wire& wire, int starter = -1);
   ~host_server() override;
   host_server(const host_server&) = delete;
   host_server& operator=(const host_server&) = delete;
@@ -63,10 +68,13 @@ class host_server final : private wire_receiver, private barrier_listener {
     std::vector<std::byte> data;
   };
 
+  bool work();
+  [[nodiscard]] bool may_sleep() noexcept;
   void sleep();
   [[nodiscard]] int sleep_ms() const noexcept;
   void look_at_places();
   void look_at_process(own_place& of);
+  void look_at_starter();
   void tell_state(const own_place& of, place_state state);
   void tell_others(std::span<const std::byte> news);
   void vote();
@@ -90,7 +98,8 @@ class host_server final : private wire_receiver, private barrier_listener {
   job_control& control_;
   network_wire& wire_;
   std::vector<own_place> own_;
-  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, and the processes of own_
+  bell bell_;                   // by which places here tell that there is room in their channels
+  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, the bell, the processes of own_, its starter
   std::vector<other_host> hosts_;
   // The vote on the base address.
   std::uint32_t round_ = 0;
@@ -100,6 +109,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   std::vector<std::uint64_t> limits_;
   place_context context_;
   std::optional<operations> operations_;  // once there is a base
+  std::optional<delivery> messages_;      // as soon
   std::vector<early_operation> early_;    // until then
   const clock::time_point begun_ = clock::now();
   clock::time_point next_look_{};
