@@ -62,13 +62,10 @@ class served {
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   void signal(int which) const { ::kill(process_, which); }
-  // What it exits with, when it is told to; and by itself.
+  // What it exits with.
   [[nodiscard]] int end() {
-    ::kill(process_, SIGTERM);
-    return wait();
-  }
-  [[nodiscard]] int wait() {
     int status = 0;
+    ::kill(process_, SIGTERM);
     ::waitpid(std::exchange(process_, 0), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
