@@ -404,19 +404,28 @@ void far_place::wait(Done done, std::uint32_t target) {
     return done();
   };
   const auto ask = [](void* asked) { return (*static_cast<decltype(look)*>(asked))(); };
-  if (task_waiter_ != nullptr && task_waiter_(ask, &look, target)) return;
-  while (!look()) pause();
+  // Another thread of the place may take in what comes: then nobody else would end a sleep.
+  constexpr std::int64_t longest_ns = 10'000'000;
+  if (task_waiter_ != nullptr) {
+    if (first_wait_ns_ != 0) {
+      const std::uint64_t end_ns = steady_ns() + static_cast<std::uint64_t>(first_wait_ns_);
+      do {
+        if (look()) return;
+        pause(first_wait_ns_);
+      } while (steady_ns() < end_ns);
+    }
+    if (task_waiter_(ask, &look, target)) return;
+  }
+  while (!look()) pause(longest_ns);
 }
 
 // Until something comes, for who cannot wait as a task.
-void far_place::pause() {
+void far_place::pause(std::int64_t longest_ns) {
   {
     const std::lock_guard lock{mutex_};
     if (!wire_.arm()) return;
   }
   if (wire_.descriptor() < 0) return give_way();
-  // Another thread of the place may take in what comes: then nobody else would end this sleep.
-  constexpr std::int64_t longest_ns = 10'000'000;
   (void)await_descriptors(wire_.descriptor(), -1, longest_ns);
 }
 

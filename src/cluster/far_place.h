@@ -48,9 +48,12 @@ class far_place final : public far_hosts, private wire_receiver {
   // Waits until is_done(asked), as a task of this place; false where the caller cannot (a handler, a registered
   // thread).
   using task_waiter = bool (*)(bool (*is_done)(void*), void* asked, std::uint32_t target);
-  // Who asks waits so from now on. Without one, and where it cannot, it takes in answers and sleeps until some come,
-  // and the place does nothing else meanwhile.
-  void set_task_waiter(task_waiter waiter) noexcept { task_waiter_ = waiter; }
+  // Who asks waits so from now on, once it has waited for first_ns as without. Without one, and where it cannot, it
+  // takes in answers and sleeps until some come, and the place does nothing else meanwhile.
+  void set_task_waiter(task_waiter waiter, std::int64_t first_ns = 0) noexcept {
+    task_waiter_ = waiter;
+    first_wait_ns_ = first_ns;
+  }
 
   channel& window(std::uint32_t place, bool is_reply) override;
   void carry(const outgoing& out, const cell& c, const message_form& form) noexcept override;
@@ -113,7 +116,7 @@ class far_place final : public far_hosts, private wire_receiver {
   std::uint64_t perform(const operation_head& head, std::span<const std::byte> data);
   template <class Done>
   void wait(Done done, std::uint32_t target);
-  void pause();
+  void pause(std::int64_t longest_ns);
   void ask_for_credit(std::uint32_t target, std::uint32_t channel) noexcept;
   void take_credit(wire_peer from, std::span<const std::byte> head, std::uint64_t data_bytes) noexcept;
   // Whatever goes out. pre: the lock is held.
@@ -138,6 +141,7 @@ class far_place final : public far_hosts, private wire_receiver {
   place_context& context_;
   host_wire& wire_;
   task_waiter task_waiter_ = nullptr;
+  std::int64_t first_wait_ns_ = 0;
   bell bell_;
   // What is waited for; read without the lock.
   std::atomic<std::uint32_t> under_way_{0};  // operations

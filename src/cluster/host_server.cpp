@@ -2,6 +2,7 @@
 
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/fabric/detail/endpoint.h>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -26,6 +27,8 @@ constexpr auto between_looks_at_start = 1ms;  // while places come and vote
 constexpr auto longest_farewell = 1s;         // for the others' byes
 // For a first word: all servers begin within a fence of the launcher.
 constexpr auto longest_silence = 5s;
+constexpr int most_turns = 64;            // of what comes, before places and clocks are looked at again
+constexpr std::size_t first_process = 2;  // in looked_
 
 [[nodiscard]] bool is_over_for(place_state state) noexcept { return state >= place_state::left; }
 
@@ -36,7 +39,11 @@ constexpr auto longest_silence = 5s;
 }  // namespace
 
 host_server::host_server(const job& shared, network_wire& wire)
-    : shared_{shared}, control_{shared.control()}, wire_{wire}, hosts_(control_.host_count) {
+    : shared_{shared},
+      control_{shared.control()},
+      wire_{wire},
+      bell_{control_.slot(control_.place_count)},
+      hosts_(control_.host_count) {
   const std::span<const place_home> homes = control_.homes();
   for (std::uint32_t place = 0; place < homes.size(); ++place) {
     if (homes[place].host != control_.host) continue;
@@ -49,7 +56,8 @@ host_server::host_server(const job& shared, network_wire& wire)
     const host_address& address = control_.address_of(h);
     hosts_[h].server = wire_.connect(std::span{address.text}.first(address.bytes));
   }
-  looked_.push_back({.fd = wire_.descriptor(), .events = POLLIN, .revents = 0});
+  for (const int each : {wire_.descriptor(), bell_.descriptor()})
+    looked_.push_back({.fd = each, .events = POLLIN, .revents = 0});
   for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
   control_.slot(control_.place_count).pid.store(::getpid());
   tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::beat), .host = control_.host}));
@@ -62,11 +70,30 @@ host_server::~host_server() {
 
 void host_server::run() {
   while (!is_over()) {
-    while (wire_.progress(*this)) {}
+    int turns = 0;
+    while (work() && ++turns < most_turns) {}
     if (!operations_) vote();
     if (clock::now() >= next_look_) look_at_places();
-    if (wire_.arm()) sleep();
+    if (may_sleep()) sleep();
   }
+}
+
+// True if anything had come, or could be delivered.
+bool host_server::work() {
+  const bool has_come = wire_.progress(*this);
+  return (messages_ && messages_->deliver()) || has_come;
+}
+
+// Where messages wait for room, their targets wake the server, so it announces that it sleeps, and looks once more
+// (endpoint.h). Nobody else here does.
+bool host_server::may_sleep() noexcept {
+  if (messages_ && messages_->is_waiting()) {
+    control_.slot(control_.place_count).sleeping.store(asleep_by_bell);
+    messages_->ask_for_wake();
+    if (!control_.sender_fences) order_processes();
+    if (messages_->deliver()) return false;
+  }
+  return wire_.arm();
 }
 
 int host_server::sleep_ms() const noexcept {
@@ -76,9 +103,12 @@ int host_server::sleep_ms() const noexcept {
 
 // Until something comes, a process ends, or it is time to look.
 void host_server::sleep() {
-  if (::poll(looked_.data(), looked_.size(), sleep_ms()) <= 0) return;
+  const int found = ::poll(looked_.data(), looked_.size(), sleep_ms());
+  control_.slot(control_.place_count).sleeping.store(0, std::memory_order_relaxed);
+  if (found <= 0) return;
+  if (looked_[1].revents != 0) bell_.silence();
   for (std::size_t i = 0; i < own_.size(); ++i)
-    if (looked_[i + 1].revents != 0) next_look_ = {};
+    if (looked_[first_process + i].revents != 0) next_look_ = {};
 }
 
 // --- Places here -----------------------------------------------------------------------------------------------------
@@ -101,7 +131,7 @@ void host_server::look_at_process(own_place& of) {
   pollfd looked{.fd = of.process, .events = POLLIN, .revents = 0};
   if (::poll(&looked, 1, 0) <= 0) return;
   ::close(std::exchange(of.process, -1));
-  looked_[1 + static_cast<std::size_t>(&of - own_.data())].fd = -1;
+  looked_[first_process + static_cast<std::size_t>(&of - own_.data())].fd = -1;
   if (control_.slot(of.place).state.load() != place_state::left)
     mark_lost(control_, of.place, "its process ended without leaving the job");
 }
@@ -200,6 +230,10 @@ void host_server::serve_from(address_space space) {
   operations_.emplace(context_, control_.homes(), control_.host, wire_);
   operations_->meet_peers();
   operations_->set_barriers(*this);
+  if (!control_.sender_fences) (void)join_order_of_processes();  // its places have found that it can
+  messages_.emplace(control_, control_.homes(), control_.host, wire_, *operations_);
+  for (const own_place& each : own_)
+    messages_->add_place(each.place, endpoint::channels_of_server(context_, each.place));
   for (const early_operation& each : std::exchange(early_, {})) operations_->received(each.from, each.head, each.data);
 }
 
@@ -213,6 +247,11 @@ std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<co
 void host_server::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
                            std::span<const std::byte> data) noexcept {
   if (kind == wire_message::host) return hear(head, data.size());
+  // Messages come of places that have met all others, which is after the last vote.
+  if (kind == wire_message::message || kind == wire_message::credit) {
+    if (messages_) messages_->received(from, kind, head, data);
+    return;
+  }
   if (kind != wire_message::operation) return;
   if (operations_) return operations_->received(from, head, data);
   // Where this host has not yet heard of the last vote.

@@ -1,7 +1,8 @@
-// A host's server: does what places of other hosts ask of this host's memory, watches this host's places, and tells the
-// servers of other hosts how they are.
+// A host's server: does what places of other hosts ask of this host's memory, brings their messages to this host's
+// places, watches those, and tells the servers of other hosts how they are.
 //
-//   other hosts' places --- operations ---> | its wire | --- answers --->
+//   other hosts' places --- operations, messages ---> | its wire | --- answers, credits --->
+//   places here <-- messages, in the server's channels of their slices
 //   other hosts' servers <-- votes, states, byes -->    | mirrors in the control block, wake-ups of places here
 //   places here: their processes' ends (pidfds), their states in their slots
 //
@@ -25,9 +26,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/delivery.h"
 #include "cluster/operations.h"
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
+#include "memory/bell.h"
 #include "memory/job.h"
 
 namespace situ::detail::cluster {
@@ -63,6 +66,8 @@ class host_server final : private wire_receiver, private barrier_listener {
     std::vector<std::byte> data;
   };
 
+  bool work();
+  [[nodiscard]] bool may_sleep() noexcept;
   void sleep();
   [[nodiscard]] int sleep_ms() const noexcept;
   void look_at_places();
@@ -90,7 +95,8 @@ class host_server final : private wire_receiver, private barrier_listener {
   job_control& control_;
   network_wire& wire_;
   std::vector<own_place> own_;
-  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, and the processes of own_
+  bell bell_;                   // by which places here tell that there is room in their channels
+  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, the bell, and the processes of own_
   std::vector<other_host> hosts_;
   // The vote on the base address.
   std::uint32_t round_ = 0;
@@ -100,6 +106,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   std::vector<std::uint64_t> limits_;
   place_context context_;
   std::optional<operations> operations_;  // once there is a base
+  std::optional<delivery> messages_;      // as soon
   std::vector<early_operation> early_;    // until then
   const clock::time_point begun_ = clock::now();
   clock::time_point next_look_{};

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -44,9 +46,19 @@ ucp_config_t* read_settings() {
   return config;
 }
 
+// Each end has a name. All that it sends begins with that; to who it connects to, it says first how it is reached
+// itself, the greeting, in a kind of message of its own.
+using end_name = std::uint64_t;
+constexpr unsigned greeting_id = static_cast<unsigned>(wire_message::host) + 1;
+
+end_name make_name() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
 // A message until UCX is done with its bytes.
 struct message_out {
-  std::array<std::byte, most_head_bytes> head;
+  std::array<std::byte, sizeof(end_name) + most_head_bytes> head;
   std::vector<std::byte> data;  // a copy, where it may change
 };
 
@@ -63,17 +75,31 @@ struct ucx_wire::implementation {
     std::size_t bytes;
     void* request = nullptr;
   };
+  // What has come before the greeting of who sent it.
+  struct early_message {
+    end_name from;
+    wire_message kind;
+    std::vector<std::byte> head;
+    std::vector<std::byte> data;
+  };
+  static constexpr std::size_t most_early = 256;
 
   std::unique_ptr<ucp_context, closer> context;
   std::unique_ptr<ucp_worker, closer> worker;
   int descriptor = -1;
+  const end_name name = make_name();
+  // Each is made here, by an address: what UCX makes for who connects to us is gone as soon as the link is.
   std::vector<ucp_ep_h> peers;  // null: it has ended
-  std::unordered_map<ucp_ep_h, wire_peer> numbers;
+  std::unordered_map<end_name, wire_peer> numbers;
   std::vector<std::unique_ptr<message_out>> free;
+  std::unordered_map<void*, std::unique_ptr<message_out>> under_way;  // by UCX's request
+  std::vector<early_message> early;
+  std::uint64_t dropped = 0;
   std::vector<late_data> announced;
   std::vector<late_data> coming;
-  std::vector<wire_peer> ended;       // and not yet told
-  wire_receiver* receiver = nullptr;  // while progress() runs
+  std::vector<std::vector<std::byte>> greetings;  // addresses that are not yet connected to
+  std::vector<wire_peer> ended;                   // and not yet told
+  wire_receiver* receiver = nullptr;              // while progress() runs
 
   implementation() {
     ucp_params_t params{};
@@ -95,6 +121,13 @@ struct ucx_wire::implementation {
     take_in<wire_message::message>();
     take_in<wire_message::credit>();
     take_in<wire_message::host>();
+    take_in(greeting_id,
+            [](void* self, const void*, std::size_t, void* data, std::size_t bytes, const ucp_am_recv_param_t* params) {
+              if ((params->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
+              const auto* const begin = static_cast<const std::byte*>(data);
+              static_cast<implementation*>(self)->greetings.emplace_back(begin, begin + bytes);
+              return UCS_OK;
+            });
   }
   implementation(const implementation&) = delete;
   implementation& operator=(const implementation&) = delete;
@@ -113,41 +146,123 @@ struct ucx_wire::implementation {
     ucp_request_free(request);
   }
 
-  template <wire_message Kind>
-  void take_in() {
+  void take_in(unsigned id, ucp_am_recv_callback_t handler) {
     ucp_am_handler_param_t how{};
     how.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-    how.id = static_cast<unsigned>(Kind);
+    how.id = id;
     how.flags = UCP_AM_FLAG_WHOLE_MSG;
     how.arg = this;
-    how.cb = [](void* self, const void* head, std::size_t head_bytes, void* data, std::size_t bytes,
-                const ucp_am_recv_param_t* params) {
-      return static_cast<implementation*>(self)->come(Kind, {static_cast<const std::byte*>(head), head_bytes}, data,
-                                                      bytes, *params);
-    };
+    how.cb = handler;
     check(ucp_worker_set_am_recv_handler(worker.get(), &how), "a handler of messages");
   }
-
-  wire_peer number_of(ucp_ep_h end) {
-    const auto [at, is_new] = numbers.try_emplace(end, static_cast<wire_peer>(peers.size()));
-    if (is_new) peers.push_back(end);
-    return at->second;
+  template <wire_message Kind>
+  void take_in() {
+    take_in(static_cast<unsigned>(Kind), [](void* self, const void* head, std::size_t head_bytes, void* data,
+                                            std::size_t bytes, const ucp_am_recv_param_t* params) {
+      return static_cast<implementation*>(self)->come(Kind, {static_cast<const std::byte*>(head), head_bytes}, data,
+                                                      bytes, *params);
+    });
   }
+
+  // --- Ends ----------------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::vector<std::byte> address() const {
+    ucp_address_t* of_worker = nullptr;
+    std::size_t bytes = 0;
+    check(ucp_worker_get_address(worker.get(), &of_worker, &bytes), "the address of a UCX worker");
+    std::vector<std::byte> whole(sizeof name + bytes);
+    std::memcpy(whole.data(), &name, sizeof name);
+    std::memcpy(whole.data() + sizeof name, of_worker, bytes);
+    ucp_worker_release_address(worker.get(), of_worker);
+    return whole;
+  }
+
+  wire_peer connect(std::span<const std::byte> address) {
+    if (address.size() <= sizeof(end_name)) throw_error(errc::bad_launch, "an address of the network that is cut off");
+    const auto known = numbers.find(read_wire<end_name>(address));
+    if (known != numbers.end()) return known->second;
+    const wire_peer made = meet(address);
+    const std::vector<std::byte> own = this->address();
+    send(made, greeting_id, true, {}, own);
+    return made;
+  }
+
+  // Of an end that is not known yet.
+  wire_peer meet(std::span<const std::byte> address) {
+    ucp_ep_params_t how{};
+    how.field_mask =
+        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    how.address = reinterpret_cast<const ucp_address_t*>(address.data() + sizeof(end_name));
+    how.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    how.err_handler.cb = [](void* self, ucp_ep_h which, ucs_status_t status) {
+      static_cast<implementation*>(self)->end(which, status);
+    };
+    how.err_handler.arg = this;
+    ucp_ep_h made = nullptr;
+    check(ucp_ep_create(worker.get(), &how, &made), "there is no way to another host");
+    const auto number = static_cast<wire_peer>(peers.size());
+    peers.push_back(made);
+    numbers.emplace(read_wire<end_name>(address), number);
+    return number;
+  }
+
+  // Who has greeted is known from now on.
+  void hear(std::span<const std::byte> address) {
+    if (address.size() <= sizeof(end_name) || numbers.contains(read_wire<end_name>(address))) return;
+    try {
+      meet(address);
+    } catch (const error& e) {
+      log(log_level::warning, fmt::format("who connects to this host cannot be answered: {}", e.message()));
+    }
+  }
+
+  // A link has failed: called while UCX goes on with something. What UCX has of it is closed later.
+  void end(ucp_ep_h which, ucs_status_t status) noexcept {
+    const auto found = std::find(peers.begin(), peers.end(), which);
+    if (found == peers.end()) return;
+    log(log_level::info, fmt::format("a link to another host ends: {}", ucs_status_string(status)));
+    ended.push_back(static_cast<wire_peer>(found - peers.begin()));
+  }
+
+  void tell_ended() {
+    for (const wire_peer each : std::exchange(ended, {})) {
+      if (peers[each] == nullptr) continue;
+      close(std::exchange(peers[each], nullptr));
+      receiver->ended(each);
+    }
+  }
+
+  // --- What comes ----------------------------------------------------------------------------------------------------
 
   ucs_status_t come(wire_message kind, std::span<const std::byte> head, void* data, std::size_t bytes,
                     const ucp_am_recv_param_t& params) {
-    // All that we send names its sender; what does not comes from a stranger.
-    if ((params.recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) == 0) return UCS_OK;
-    const wire_peer from = number_of(params.reply_ep);
-    if ((params.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
-      receiver->received(from, kind, head, {static_cast<const std::byte*>(data), bytes});
+    if (receiver == nullptr) return UCS_OK;  // this end is about to go
+    if (head.size() < sizeof(end_name)) return drop("one without a sender");
+    const auto from_name = read_wire<end_name>(head);
+    head = head.subspan(sizeof(end_name));
+    const bool is_late = (params.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    const std::span<const std::byte> content{static_cast<const std::byte*>(data), is_late ? 0 : bytes};
+    const auto from = numbers.find(from_name);
+    if (from == numbers.end()) {
+      if (is_late || early.size() == most_early) return drop("one of somebody unknown");
+      early.push_back({from_name, kind, {head.begin(), head.end()}, {content.begin(), content.end()}});
       return UCS_OK;
     }
-    std::byte* const room = receiver->room_for(from, kind, head, bytes);
+    if (!is_late) {
+      receiver->received(from->second, kind, head, content);
+      return UCS_OK;
+    }
+    std::byte* const room = receiver->room_for(from->second, kind, head, bytes);
     if (room == nullptr) return UCS_OK;  // UCX drops it
-    announced.push_back({data, from, kind, {head.begin(), head.end()}, room, bytes});
+    announced.push_back({data, from->second, kind, {head.begin(), head.end()}, room, bytes});
     return UCS_INPROGRESS;
+  }
+  ucs_status_t drop(std::string_view what) noexcept {
+    constexpr std::uint64_t most_logged = 16;
+    if (dropped++ < most_logged)
+      log(log_level::warning, fmt::format("a message over the network is dropped: {}", what));
+    return UCS_OK;
   }
 
   void fetch(late_data each) {
@@ -163,6 +278,7 @@ struct ucx_wire::implementation {
     receiver = &to;
     bool worked = false;
     while (ucp_worker_progress(worker.get()) != 0) worked = true;
+    if (!greetings.empty()) greet_all();
     for (late_data& each : std::exchange(announced, {})) fetch(std::move(each));
     for (late_data& each : std::exchange(coming, {})) {
       const ucs_status_t status = ucp_request_check_status(each.request);
@@ -174,21 +290,26 @@ struct ucx_wire::implementation {
       if (status == UCS_OK) give(each);
       worked = true;
     }
-    for (const wire_peer each : std::exchange(ended, {})) to.ended(each);
+    if (!ended.empty()) tell_ended();
     receiver = nullptr;
     return worked;
   }
 
-  void end(ucp_ep_h which, ucs_status_t status) noexcept {
-    const auto found = numbers.find(which);
-    if (found == numbers.end()) return;
-    log(log_level::info, fmt::format("a link to another host ends: {}", ucs_status_string(status)));
-    peers[found->second] = nullptr;
-    ended.push_back(found->second);
-    numbers.erase(found);
+  void greet_all() {
+    for (const std::vector<std::byte>& each : std::exchange(greetings, {})) hear(each);
+    for (early_message& each : std::exchange(early, {})) {
+      const auto from = numbers.find(each.from);
+      if (from == numbers.end())
+        early.push_back(std::move(each));
+      else
+        receiver->received(from->second, each.kind, each.head, each.data);
+    }
   }
 
-  void send(wire_peer to, wire_message kind, std::span<const std::byte> head, std::span<const std::byte> data) {
+  // --- What goes -----------------------------------------------------------------------------------------------------
+
+  void send(wire_peer to, unsigned id, bool is_copied, std::span<const std::byte> head,
+            std::span<const std::byte> data) {
     if (to >= peers.size() || peers[to] == nullptr) return;
     std::unique_ptr<message_out> out;
     if (free.empty()) {
@@ -197,15 +318,15 @@ struct ucx_wire::implementation {
       out = std::move(free.back());
       free.pop_back();
     }
-    std::memcpy(out->head.data(), head.data(), head.size());
-    const bool is_long = !is_eager(kind, data.size());
-    if (!is_long) {
+    std::memcpy(out->head.data(), &name, sizeof name);
+    if (!head.empty()) std::memcpy(out->head.data() + sizeof name, head.data(), head.size());
+    if (is_copied) {
       out->data.assign(data.begin(), data.end());
       data = out->data;
     }
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    how.flags = UCP_AM_SEND_FLAG_REPLY | (is_long ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER);
+    how.flags = is_copied ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
     how.user_data = this;
     how.cb.send = [](void* request, ucs_status_t, void* self) {
       auto& here = *static_cast<implementation*>(self);
@@ -216,50 +337,26 @@ struct ucx_wire::implementation {
       }
       ucp_request_free(request);
     };
-    void* const request = ucp_am_send_nbx(peers[to], static_cast<unsigned>(kind), out->head.data(), head.size(),
-                                          data.data(), data.size(), &how);
+    void* const request =
+        ucp_am_send_nbx(peers[to], id, out->head.data(), sizeof name + head.size(), data.data(), data.size(), &how);
     if (UCS_PTR_IS_PTR(request)) {
       under_way.emplace(request, std::move(out));
     } else {
       free.push_back(std::move(out));
     }
   }
-  std::unordered_map<void*, std::unique_ptr<message_out>> under_way;  // by UCX's request
 };
 
 ucx_wire::ucx_wire() : self_{std::make_unique<implementation>()} {}
 ucx_wire::~ucx_wire() = default;
 
-std::vector<std::byte> ucx_wire::address() const {
-  ucp_address_t* address = nullptr;
-  std::size_t bytes = 0;
-  check(ucp_worker_get_address(self_->worker.get(), &address, &bytes), "the address of a UCX worker");
-  const auto* const begin = reinterpret_cast<const std::byte*>(address);
-  std::vector<std::byte> copy{begin, begin + bytes};
-  ucp_worker_release_address(self_->worker.get(), address);
-  return copy;
-}
-
-wire_peer ucx_wire::connect(std::span<const std::byte> address) {
-  ucp_ep_params_t how{};
-  how.field_mask =
-      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  how.address = reinterpret_cast<const ucp_address_t*>(address.data());
-  how.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  how.err_handler.cb = [](void* self, ucp_ep_h which, ucs_status_t status) {
-    static_cast<implementation*>(self)->end(which, status);
-  };
-  how.err_handler.arg = self_.get();
-  ucp_ep_h made = nullptr;
-  check(ucp_ep_create(self_->worker.get(), &how, &made), "there is no way to another host");
-  return self_->number_of(made);
-}
-
+std::vector<std::byte> ucx_wire::address() const { return self_->address(); }
+wire_peer ucx_wire::connect(std::span<const std::byte> address) { return self_->connect(address); }
 bool ucx_wire::is_idle() const noexcept { return self_->under_way.empty(); }
 
 void ucx_wire::send(wire_peer to, wire_message kind, std::span<const std::byte> head,
                     std::span<const std::byte> data) noexcept {
-  self_->send(to, kind, head, data);
+  self_->send(to, static_cast<unsigned>(kind), is_eager(kind, data.size()), head, data);
 }
 
 bool ucx_wire::progress(wire_receiver& receiver) { return self_->progress(receiver); }

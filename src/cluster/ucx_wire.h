@@ -1,7 +1,8 @@
 // The wire between hosts by UCX: active messages, never its put, get or atomics (docs/design/cluster.md, point 4).
 //
-// One worker for each process that speaks with other hosts. Who connects is known by a number from then on; who
-// connects from elsewhere gets one with the first message that comes from there. Over TCP nothing of this is protected:
+// One worker for each process that speaks with other hosts. Each such end has a name, which is part of its address and
+// of all that it sends: so it has one number here, whoever connected to whom, or both at once. Who connects says first
+// how it is reached itself, and what comes of it before that waits. Over TCP nothing of this is protected:
 // whoever reaches the port may say anything, which is why the bytes are checked.
 #pragma once
 

@@ -30,14 +30,12 @@ void wait_by_polling(endpoint& self, outgoing& out, std::uint32_t record_bytes) 
   }
 }
 
-[[noreturn]] void throw_is_elsewhere(std::uint32_t place) {
-  throw_error(errc::not_supported,
-              fmt::format("a message to place {}, which is on another host: between hosts there are put, get, atomics, "
-                          "signals and the barrier of all places, but no messages yet, nor what is made of them",
-                          place));
-}
-
 }  // namespace
+
+channel_pair& endpoint::channels_of_server(const place_context& context, std::uint32_t place) noexcept {
+  const std::uintptr_t slice = context.base + (std::uintptr_t{place} << context.slice_shift);
+  return reinterpret_cast<channel_pair*>(slice)[context.place_count];
+}
 
 endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
     : context_{context},
@@ -61,8 +59,7 @@ endpoint::endpoint(place_context& context, std::uint64_t channel_offset)
     sleeping_.push_back(&job_->slot(p).sleeping);
     if (!job_->is_here(p)) close(peers_.back());
   }
-  if (job_->host_count > 1)
-    hear_server(channels_at(context.place, context.place_count), job_->slot(context.place_count));
+  if (job_->host_count > 1) hear_server(channels_of_server(context, context.place), job_->slot(context.place_count));
 #if defined(SITU_MODEL)
   context.give_back_elsewhere = &give_back_later;
 #endif
@@ -174,7 +171,6 @@ void endpoint::ask_for_wake(outgoing& out) noexcept {
 
 void endpoint::wait_for_room(outgoing& out, std::uint32_t record_bytes) {
   SITU_POINT(room_wanted);
-  if (out.closed && !out.is_far && !job_->is_here(out.target)) throw_is_elsewhere(out.target);
   if (out.closed) {
     if (!out.is_reply) throw_place_lost(*job_, context_.place);
     out.seen = out.sent;

@@ -21,6 +21,13 @@
 #include "memory/liveness.h"
 
 namespace situ::detail {
+namespace {
+
+// Longer than the answer to a short operation takes. A switch to another task, and the announcement of a sleep that
+// others may end, are 2.5 us of some 12 (docs/design/cluster.md).
+constexpr std::int64_t first_wait_ns = 50'000;
+
+}  // namespace
 
 bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target) {
   if (current->scheduler == nullptr || current->endpoint->in_handler()) return false;
@@ -56,7 +63,6 @@ void server_watch::run(int process) {
     if (control_.is_here(place)) mark_lost(control_, place, "the server of its host has ended");
 }
 
-// No task waiter: a place asleep on its futex would not hear of an answer.
 place_network::place_network(place_context& context)
     : context_{context}, wire_{cluster::open_network().make_wire()}, server_{*context.job} {
   job_control& control = *context.job;
@@ -67,10 +73,17 @@ place_network::place_network(place_context& context)
     servers[host] = wire_->connect(std::span{address.text}.first(address.bytes));
   }
   far_.emplace(context, control.homes(), control.host, *wire_, std::move(servers));
+  far_->set_task_waiter(&wait_as_task, first_wait_ns);
   join_hosts(context, *far_);
+  context.endpoint->send_by_hosts();
+}
+
+void place_network::deliver_all() {
+  context_.scheduler->wait_until([this] { return far_->has_delivered(); }, {.note = {.kind = wait_kind::leave}});
 }
 
 place_network::~place_network() {
+  context_.endpoint->send_by_channels();
   leave_hosts(context_);
   far_.reset();
 }

@@ -40,6 +40,9 @@ class place_network {
   // and the context is complete but for that. Throws bad_launch.
   explicit place_network(place_context& context);
   ~place_network();
+  // Waits until each message from here lies in a channel of its target, or its target has ended. Throws
+  // place_lost_error.
+  void deliver_all();
   place_network(const place_network&) = delete;
   place_network& operator=(const place_network&) = delete;
 

@@ -275,6 +275,7 @@ struct runtime::implementation {
         mark_lost(control, context.place, "a task that nobody waited for threw " + describe(std::current_exception()));
         throw;
       }
+      if (network) network->deliver_all();  // else they would come to places that have left
       cross_barrier(state->leaving->state(), wait_kind::leave, {});
       SITU_POINT(all_have_come);
       // A collective in which this place only sent is over before the others' calls have told what they are.

@@ -46,6 +46,11 @@ std::uint64_t arrive_at_barrier(team_state& team) {
   return team.barrier.arrive() ? number_collective(team, {.kind = collective_kind::barrier}) : team.collectives - 1;
 }
 
+[[nodiscard]] bool spans_hosts(const std::vector<std::uint32_t>& members) {
+  job_control& control = *current->job;
+  return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) { return !control.is_here(member); });
+}
+
 // The team's first member makes the barrier's block and tells the others, by `group`, which consists of exactly the
 // members.
 team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t index,
@@ -53,6 +58,7 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
   // Before there is a block there is no barrier, but messages need none: a state with the world's will do for the
   // broadcast.
   barrier_block& none = current->runtime->world->state().barrier.block();
+  if (spans_hosts(members)) return team{std::make_shared<team_state>(id, std::move(members), index, none, false)};
   auto bare = std::make_shared<team_state>(mix(id, 1), members, index, none, false);
   ptr<std::byte> block;
   if (index == 0) {
@@ -77,12 +83,28 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
 
 }  // namespace
 
+message_barrier::message_barrier(const team& members, const std::source_location& where)
+    : group_{members, {.kind = collective_kind::barrier}, where} {}
+
+void message_barrier::announce() {
+  if (group_.size() > 1 && !std::exchange(has_told_, true))
+    group_.send((group_.index() + (1U << round_)) % group_.size(), round_, true);
+}
+
+void message_barrier::finish() {
+  for (; 1U << round_ < group_.size(); ++round_, has_told_ = false) {
+    announce();
+    (void)group_.take_part((group_.index() + group_.size() - (1U << round_)) % group_.size(), round_);
+  }
+}
+
 team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index,
                        barrier_block& block, bool owns)
     : id{team_id},
       members{std::move(places)},
       index{own_index},
       barrier{block, members, own_index, *current->job, barrier_over_hosts(team_id)},
+      is_by_messages{!barrier_over_hosts(team_id) && spans_hosts(members)},
       owns_block{owns} {
   current->runtime->teams.insert_or_assign(id, this);
   shown = current->status->open_team(id, static_cast<std::uint32_t>(members.size()));
@@ -160,13 +182,37 @@ void cross_barrier(team_state& team, wait_kind kind, const std::source_location&
   await_barrier(team, number, kind, where);
 }
 
+namespace {
+
+void cross_by_messages(const team& members, const std::source_location& where) {
+  team_state& team = members.state();
+  check_members(team);
+  message_barrier open = team.interrupted ? *std::exchange(team.interrupted, {}) : message_barrier{members, where};
+  const observed_span span{event_kind::barrier, current->place};
+  try {
+    open.finish();
+  } catch (const place_lost_error&) {
+    team.interrupted = open;
+    throw;
+  }
+}
+
+}  // namespace
+
 }  // namespace detail
 
 void barrier(const team& members, std::source_location where) {
+  if (members.state().is_by_messages) return detail::cross_by_messages(members, where);
   detail::cross_barrier(members.state(), detail::wait_kind::barrier, where);
 }
 
 future<> barrier_async(const team& members, std::source_location where) {
+  if (members.state().is_by_messages) {
+    detail::message_barrier begun{members, where};
+    begun.announce();
+    begun.become_task();
+    return async([members, begun]() mutable { begun.finish(); });
+  }
   const std::uint64_t number = detail::arrive_at_barrier(members.state());
   return async(
       [members, number, where] { detail::await_barrier(members.state(), number, detail::wait_kind::barrier, where); });

@@ -1,12 +1,14 @@
 // What a place knows of one of its teams.
 #pragma once
 
+#include <situ/runtime/detail/collective.h>
 #include <situ/runtime/detail/collective_call.h>
 #include <situ/runtime/team.h>
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +16,30 @@
 
 namespace situ::detail {
 
+// A barrier by messages: in round r each member tells the one 2^r members on, and hears of the one as far before it.
+// After ceil(log2(size)) rounds each has heard of all (dissemination barrier; Hensgen, Finkel and Manber, 1988).
+class message_barrier {
+ public:
+  message_barrier(const team& members, const std::source_location& where);
+  // Tells the first member; the next ones are told in finish().
+  void announce();
+  void become_task() noexcept { group_.become_task(); }
+  // Throws place_lost_error; called again, it goes on.
+  void finish();
+
+ private:
+  collective group_;
+  std::uint32_t round_ = 0;
+  bool has_told_ = false;  // in this round
+};
+
 struct team_state {
   std::uint64_t id;
   std::vector<std::uint32_t> members;  // place indices
   std::uint32_t index;
   team_barrier barrier;
+  bool is_by_messages;                           // its barriers: there is no memory that all members reach
+  std::optional<message_barrier> interrupted{};  // by a loss; the next call goes on with it
   bool owns_block;                // false for the world, whose block is part of the segment's private area
   std::uint64_t collectives = 0;  // begun so far, barriers among them; numbers the messages of each
   // What the last of them were, and the first that others' messages told before this place came to it.

@@ -145,6 +145,25 @@ class a_server : public testing::Test, private wire_receiver {
   std::thread thread;
   std::atomic<bool> has_ended{false};
   std::vector<host_head> heard;
+  std::vector<credit_head> credits;
+
+  // Of place 2, to place 0, without arguments.
+  void send_message(std::uint32_t number) {
+    const message_head head{.target = 0,
+                            .source = 2,
+                            .sequence = number,
+                            .kind = static_cast<std::uint8_t>(detail::message_kind::short_message)};
+    network.send_as(other_place, server_end, wire_message::message, wire_bytes_of(head), {});
+  }
+  // Where the server writes them.
+  [[nodiscard]] detail::channel& requests_to_first() const {
+    return reinterpret_cast<detail::channel_pair*>(control.candidates[0])[control.place_count].request;
+  }
+  // Whether its cell holds that message; not if it comes later.
+  [[nodiscard]] bool has_come(std::uint64_t number) const {
+    const detail::cell& c = requests_to_first().cells[(number - 1) % detail::channel::cell_count];
+    return c.header.load() == detail::cell_header(number, detail::message_kind::short_message, 0, false, 2);
+  }
 
  private:
   std::byte* room_for(wire_peer, wire_message, std::span<const std::byte>, std::uint64_t) noexcept override {
@@ -154,6 +173,8 @@ class a_server : public testing::Test, private wire_receiver {
                 std::span<const std::byte>) noexcept override {
     parsed_news news;
     if (kind == wire_message::host && parse_news(head, 0, news) == nullptr) heard.push_back(news.head);
+    credit_head credit;
+    if (kind == wire_message::credit && parse_credit(head, 0, credit) == nullptr) credits.push_back(credit);
   }
 };
 
@@ -230,6 +251,36 @@ TEST_F(a_server, takes_a_barrier_that_comes_before_the_last_vote) {
   EXPECT_EQ(control.round_of(host_barrier::world, 1).look(), 0U);
   agree();
   EXPECT_TRUE(soon([&] { return control.round_of(host_barrier::world, 1).look() == 1; }));
+}
+
+TEST_F(a_server, brings_messages_and_sleeps_until_there_is_room) {
+  agree();
+  constexpr std::uint32_t window = detail::channel::cell_count;
+  control.slot(0).sleeping.store(detail::asleep_on_word);
+  send_message(1);
+  EXPECT_TRUE(soon([&] { return has_come(1) && control.slot(0).sleeping.load() == 0; }));
+  for (std::uint32_t n = 2; n <= window + 1; ++n) send_message(n);  // a window is told of each quarter
+  EXPECT_TRUE(soon([&] { return has_come(window); }));
+  detail::place_slot& server = control.slot(control.place_count);
+  EXPECT_TRUE(soon([&] { return server.sleeping.load() == detail::asleep_by_bell; }));
+  EXPECT_FALSE(has_come(window + 1));
+  // As a place does that takes all of them in.
+  requests_to_first().consumed.cells.store(window);
+  EXPECT_EQ(requests_to_first().producer_waits.look(), 1U);
+  detail::wake_after_change(server);
+  EXPECT_TRUE(soon([&] { return has_come(window + 1); }));
+  EXPECT_TRUE(soon([&] {
+    network.end_of(other_place).progress(*this);
+    return !credits.empty() && credits.back().cells == window;
+  }));
+}
+
+TEST_F(a_server, keeps_no_message_that_comes_before_all_have_met) {
+  send_message(1);
+  std::this_thread::sleep_for(20ms);
+  agree();
+  send_message(1);
+  EXPECT_TRUE(soon([&] { return has_come(1); }));
 }
 
 TEST_F(a_server, marks_all_places_of_a_host_that_it_cannot_reach_any_more) {

@@ -15,8 +15,6 @@ namespace {
 using test::mixed;
 using test::pattern;
 
-class messages : public test::on_places {};
-
 struct small_struct {
   std::int32_t a;
   std::int16_t b;
@@ -53,6 +51,11 @@ struct tally {
   std::uint64_t wrong = 0;
 };
 thread_local tally heard;
+
+class messages : public test::on_places {
+ protected:
+  void SetUp() override { heard = {}; }  // where places are the same for all tests
+};
 
 void wait_for_replies(std::uint64_t count) {
   while (heard.replies < count) progress();
@@ -380,7 +383,7 @@ TEST_P(messages, floods_of_large_messages_with_large_answers) {
 INSTANTIATE_TEST_SUITE_P(layouts, messages, testing::ValuesIn(test::all_layouts()), test::layout_name);
 
 // Above 16 places an endpoint looks at some channels only in each poll: all must have their turn all the same.
-class messages_among_many : public test::on_places {};
+class messages_among_many : public messages {};
 
 TEST_P(messages_among_many, reach_every_place_from_every_place) {
   run([] {

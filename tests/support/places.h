@@ -16,6 +16,9 @@
 
 #if defined(SITU_TEST_HOSTS)  // places are of so many hosts, within the process
 #include "cluster/pretended_hosts.h"
+#elif defined(SITU_TEST_JOB)  // places are those of a job over hosts, at each of which this program runs
+                              // (tests/hosts/bodies.cpp)
+#include <situ/fabric/detail/far.h>
 #endif
 
 #include <chrono>
@@ -52,13 +55,13 @@ inline constexpr bool is_modelled = true;
 inline constexpr bool is_modelled = false;
 #endif
 // ThreadSanitizer forks badly; a modelled machine does not at all.
-#if defined(SITU_TEST_HOSTS)
+#if defined(SITU_TEST_HOSTS) || defined(SITU_TEST_JOB)
 inline constexpr bool is_on_hosts = true;
 #else
 inline constexpr bool is_on_hosts = false;
 #endif
 inline constexpr bool can_fork = !with_thread_sanitizer && !is_modelled && !is_on_hosts;
-inline constexpr const char* why_no_fork = is_on_hosts   ? "hosts within the process are of threads"
+inline constexpr const char* why_no_fork = is_on_hosts   ? "places of several hosts are none of the test's own"
                                            : is_modelled ? "a modelled machine has no fork"
                                                          : "ThreadSanitizer forks badly";
 
@@ -86,8 +89,11 @@ struct layout {
 inline void PrintTo(const layout& l, std::ostream* out) { *out << text_of(l); }
 [[nodiscard]] inline std::string layout_name(const testing::TestParamInfo<layout>& info) { return text_of(info.param); }
 
-// Both modes with each of these numbers of places; threads alone where nothing forks.
+// Both modes with each of these numbers of places; threads alone where nothing forks. In a job, its places.
 [[nodiscard]] inline std::vector<layout> layouts(std::initializer_list<std::uint32_t> counts) {
+#if defined(SITU_TEST_JOB)
+  return {{launch_mode::processes, place_count()}};
+#endif
   std::vector<layout> all;
   for (const launch_mode mode : {launch_mode::processes, launch_mode::threads})
     for (const std::uint32_t count : counts)
@@ -120,10 +126,35 @@ class failure_counter final : public testing::EmptyTestEventListener {
 
 }  // namespace detail
 
+#if defined(SITU_TEST_JOB)
+// The body at this place of the job, which fails its test by itself. Places that cannot go on end, and the launcher
+// ends the others.
+template <class Body>
+launch_result run_in_job(Body body) {
+  detail::failure_counter::install();
+  detail::failed_assertions = detail::fatal_assertions = 0;
+  const testing::ScopedTrace trace{__FILE__, __LINE__, "place " + std::to_string(here().index())};
+  try {
+    barrier();
+    finish([&] { body(); });
+    barrier();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "place %u: %s\n", here().index(), e.what());
+    std::_Exit(1);
+  }
+  if (detail::fatal_assertions != 0) std::_Exit(1);
+  return {};
+}
+#endif
+
 // Launches the places of a layout; what goes wrong is in the result, and failed assertions are counted by the test as
 // well.
 template <class Body>
-launch_result launch_on(const layout& where, Body body, launch_options options = {}) {
+launch_result launch_on([[maybe_unused]] const layout& where, Body body,
+                        [[maybe_unused]] launch_options options = {}) {
+#if defined(SITU_TEST_JOB)
+  return run_in_job(std::move(body));
+#else
   detail::failure_counter::install();
   options.mode = where.mode;
   if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 100s : or_modelled(25s, 1000s);
@@ -148,6 +179,7 @@ launch_result launch_on(const layout& where, Body body, launch_options options =
         return detail::failed_assertions == 0 ? 0 : 1;
       },
       options);
+#endif
 }
 
 // The numbers of all places but one.
@@ -178,10 +210,14 @@ class on_places : public testing::TestWithParam<layout> {
   }
 };
 
-// Seeds of random tests are new in each run, and printed; SITU_TEST_SEED=n repeats one.
+// Seeds of random tests are new in each run, and printed; SITU_TEST_SEED=n repeats one. In a job all places call it.
 [[nodiscard]] inline std::uint64_t test_seed() {
   const char* const given = std::getenv("SITU_TEST_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+#if defined(SITU_TEST_JOB)
+  seed = broadcast(seed, 0);
+  if (here().index() != 0) return seed;
+#endif
   std::printf("[   SEED   ] SITU_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   return seed;
 }
@@ -210,7 +246,7 @@ class on_places : public testing::TestWithParam<layout> {
   if (is_modelled)
     for (const place p : places())
       if (p != here()) at(p, [] {});
-#if defined(SITU_TEST_HOSTS)
+#if defined(SITU_TEST_HOSTS) || defined(SITU_TEST_JOB)
   while (situ::detail::current->far->is_outstanding()) progress();  // blocks of other hosts that are given back
 #endif
   barrier();

@@ -123,6 +123,10 @@ class endpoint {
     return sizeof(channel_pair) * (std::uint64_t{place_count} + has_servers);
   }
 
+  // Those by which a host's server writes to a place there: behind those of all places, at the start of its slice. pre:
+  // the job has servers.
+  [[nodiscard]] static channel_pair& channels_of_server(const place_context& context, std::uint32_t place) noexcept;
+
   // Takes in what this host's server writes there, too; the server is woken by its slot. Both outlive this, or are
   // forgotten before. A job over several hosts has this from the start.
   void hear_server(channel_pair& from, place_slot& server);
