@@ -41,6 +41,7 @@ class numbered_wire final : public network_wire {
             std::span<const std::byte> data) noexcept override {
     end_.send(to, kind, head, data);
   }
+  void give_up(wire_peer peer) noexcept override { end_.give_up(peer); }
   bool progress(wire_receiver& receiver) override {
     const bool worked = end_.progress(receiver);
     const std::lock_guard lock{mutex_};
