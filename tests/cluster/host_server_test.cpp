@@ -156,6 +156,13 @@ class a_server : public testing::Test, private wire_receiver {
                             .kind = static_cast<std::uint8_t>(detail::message_kind::short_message)};
     network.send_as(other_place, server_end, wire_message::message, wire_bytes_of(head), {});
   }
+  // Whether place 2 is told that so many have gone into the channel.
+  [[nodiscard]] bool has_told(std::uint64_t cells) {
+    return soon([&] {
+      network.end_of(other_place).progress(*this);
+      return !credits.empty() && credits.back().cells == cells;
+    });
+  }
   // Where the server writes them.
   [[nodiscard]] detail::channel& requests_to_first() const {
     return reinterpret_cast<detail::channel_pair*>(control.candidates[0])[control.place_count].request;
@@ -270,10 +277,7 @@ TEST_F(a_server, brings_messages_and_sleeps_until_there_is_room) {
   EXPECT_EQ(requests_to_first().producer_waits.look(), 1U);
   detail::wake_after_change(server);
   EXPECT_TRUE(soon([&] { return has_come(window + 1); }));
-  EXPECT_TRUE(soon([&] {
-    network.end_of(other_place).progress(*this);
-    return !credits.empty() && credits.back().cells == window;
-  }));
+  EXPECT_TRUE(has_told(window));
 }
 
 TEST_F(a_server, keeps_no_message_that_comes_before_all_have_met) {

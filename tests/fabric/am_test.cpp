@@ -383,7 +383,13 @@ TEST_P(messages, floods_of_large_messages_with_large_answers) {
 INSTANTIATE_TEST_SUITE_P(layouts, messages, testing::ValuesIn(test::all_layouts()), test::layout_name);
 
 // Above 16 places an endpoint looks at some channels only in each poll: all must have their turn all the same.
-class messages_among_many : public messages {};
+class messages_among_many : public messages {
+ protected:
+  void SetUp() override {
+    messages::SetUp();
+    next_request = next_reply = {};
+  }
+};
 
 TEST_P(messages_among_many, reach_every_place_from_every_place) {
   run([] {

@@ -365,7 +365,7 @@ class Bodies(HostsTest):
 
     def passes(self, *words):
         began = time.monotonic()
-        done = hosts(*words, os.environ["SITU_HOSTS_BODIES"])
+        done = hosts(*words, os.environ["SITU_HOSTS_BODIES"], "--gtest_color=no")
         self.assertEqual(done.returncode, 0, done.stdout[-10000:] + done.stderr[-10000:])
         self.assertRegex(done.stdout, r"PASSED .* [1-9][0-9]+ tests")
         self.assertNotRegex(done.stderr, "situ|UCX")
@@ -393,7 +393,7 @@ class Slurm(HostsTest):
 
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_BODIES"), "there is no SITU_HOSTS_BODIES")
     def test_bodies_of_tests(self):
-        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", os.environ["SITU_HOSTS_BODIES"])
+        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", os.environ["SITU_HOSTS_BODIES"], "--gtest_color=no")
         self.assertEqual(done.returncode, 0, done.stdout[-10000:] + done.stderr[-10000:])
         self.assertRegex(done.stdout, r"PASSED .* [1-9][0-9]+ tests")
 

@@ -150,8 +150,7 @@ launch_result run_in_job(Body body) {
 // Launches the places of a layout; what goes wrong is in the result, and failed assertions are counted by the test as
 // well.
 template <class Body>
-launch_result launch_on([[maybe_unused]] const layout& where, Body body,
-                        [[maybe_unused]] launch_options options = {}) {
+launch_result launch_on([[maybe_unused]] const layout& where, Body body, [[maybe_unused]] launch_options options = {}) {
 #if defined(SITU_TEST_JOB)
   return run_in_job(std::move(body));
 #else
