@@ -54,7 +54,8 @@ void hosts_alive::hear(std::uint16_t from, const alive_news& what, time now) {
   if (!std::exchange(its.was_heard, true)) its.answered_at = now;
   its.heard_at = now;
   if (what.what == host_news::verdict) {
-    if (what.number == verdicts() + std::uint64_t{1} && what.hosts.is_part_of(living_)) learn(what.hosts);
+    if (what.number == verdicts() + std::uint64_t{1} && what.hosts.is_part_of(living_) && what.hosts != living_)
+      learn(what.hosts);
   } else {
     if (what.verdicts > verdicts()) return beat_to(from, true, now);  // it says what it knows more
     if (what.what == host_news::beat) {

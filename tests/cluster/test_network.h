@@ -55,6 +55,11 @@ class test_network {
     const std::lock_guard lock{mutex_};
     ends_[number]->is_cut = true;
   }
+  // And to or from it again. What was sent meanwhile does not come.
+  void mend(wire_peer number) {
+    const std::lock_guard lock{mutex_};
+    ends_[number]->is_cut = false;
+  }
   // Sends as `from`, whatever it is.
   void send_as(wire_peer from, wire_peer to, wire_message kind, std::span<const std::byte> head,
                std::span<const std::byte> data) {
