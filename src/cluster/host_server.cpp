@@ -54,7 +54,7 @@ constexpr std::size_t first_process = 2;      // in looked_
 
 }  // namespace
 
-host_server::host_server(const job& shared, network_wire& wire)
+host_server::host_server(const job& shared, network_wire& wire, int starter)
     : shared_{shared},
       control_{shared.control()},
       wire_{wire},
@@ -77,12 +77,14 @@ host_server::host_server(const job& shared, network_wire& wire)
   for (const int each : {wire_.descriptor(), bell_.descriptor()})
     looked_.push_back({.fd = each, .events = POLLIN, .revents = 0});
   for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
+  looked_.push_back({.fd = starter, .events = POLLIN, .revents = 0});
   control_.slot(control_.place_count).pid.store(::getpid());
 }
 
 host_server::~host_server() {
   for (const own_place& each : own_)
     if (each.process >= 0) ::close(each.process);
+  if (looked_.back().fd >= 0) ::close(looked_.back().fd);
 }
 
 void host_server::run() {
@@ -128,6 +130,7 @@ void host_server::sleep() {
   if (looked_[1].revents != 0) bell_.silence();
   for (std::size_t i = 0; i < own_.size(); ++i)
     if (looked_[first_process + i].revents != 0) next_look_ = {};
+  if (looked_.back().revents != 0) look_at_starter();
 }
 
 // --- Places here -----------------------------------------------------------------------------------------------------
@@ -154,6 +157,15 @@ void host_server::look_at_process(own_place& of) {
   looked_[first_process + static_cast<std::size_t>(&of - own_.data())].fd = -1;
   if (control_.slot(of.place).state.load() != place_state::left)
     mark_lost(control_, of.place, "its process ended without leaving the job");
+}
+
+// It says nothing more, so it has ended, and its children with it.
+void host_server::look_at_starter() {
+  ::close(std::exchange(looked_.back().fd, -1));
+  for (const own_place& each : own_)
+    if (!is_over_for(control_.slot(each.place).state.load()))
+      mark_lost(control_, each.place, "who has started it at its host has ended");
+  next_look_ = {};
 }
 
 void host_server::tell_state(const own_place& of, place_state state) {
@@ -310,6 +322,7 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
       const std::uint64_t round = news.head.number >> 32;
       if (round >= job_control::address_rounds) return drop("votes of a round that there is not");
       hosts_[from].votes[round] = (news.head.number & 1) != 0 ? 1 : -1;
+      control_.slot(control_.place_count).state.store(place_state::joined);
       return;
     }
     case host_news::state: {
@@ -387,7 +400,7 @@ std::string host_server::reason_for(std::uint16_t host) const {
   if (!alive_.was_heard(host))
     return fmt::format(
         "nothing has come of the server of host {} to that of host {} for {} s: is there a network that "
-        "both have (UCX_NET_DEVICES, UCX_TLS)?",
+        "both have (SITU_NETWORK, UCX_NET_DEVICES)?",
         host, control_.host, seconds(limits_of_silence_.first_word));
   return fmt::format("nothing has come of its host, number {}, for {} s", host, seconds(limits_of_silence_.silence));
 }

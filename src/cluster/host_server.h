@@ -9,9 +9,10 @@
 // Invariants
 //   1. It waits for nothing but its descriptors; whatever comes in does not end it.
 //   2. Of places here it reads slots, and writes the end of one whose process is gone; of places elsewhere it writes
-//      the slots (the mirrors), and nobody else does.
+//      the slots (the mirrors); nobody else does, but an agent whose launcher says that one is lost.
 //   3. votes[r] is given for the places of a host elsewhere once its server has said theirs; rejections come first.
-//   4. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
+//   4. Its own slot is joined once places elsewhere have voted: they wait for those here.
+//   5. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
 //      second has passed.
 //   5. A host that a verdict leaves out (hosts_alive.h) is lost for the places here, in one step; nothing of it is
 //   taken
@@ -42,8 +43,9 @@ namespace situ::detail::cluster {
 
 class host_server final : private wire_receiver, private barrier_listener {
  public:
-  // Of that job, whose addresses are written. Both outlive this. Throws bad_launch where there is no way to a host.
-  host_server(const job& shared, network_wire& wire);
+  // Of that job, whose addresses are written. Both outlive this. starter: where that is closed at the other end, this
+  // host's places have ended; -1: there is none. Throws bad_launch where there is no way to a host.
+  host_server(const job& shared, network_wire& wire, int starter = -1);
   ~host_server() override;
   host_server(const host_server&) = delete;
   host_server& operator=(const host_server&) = delete;
@@ -78,6 +80,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   [[nodiscard]] int sleep_ms() const noexcept;
   void look_at_places();
   void look_at_process(own_place& of);
+  void look_at_starter();
   void tell_state(const own_place& of, place_state state);
   void tell_others(std::span<const std::byte> news);
   void vote();
@@ -108,7 +111,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   network_wire& wire_;
   std::vector<own_place> own_;
   bell bell_;                   // by which places here tell that there is room in their channels
-  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, the bell, and the processes of own_
+  std::vector<pollfd> looked_;  // what sleep() awaits: the wire, the bell, the processes of own_, its starter
   std::vector<other_host> hosts_;
   // The vote on the base address.
   std::uint32_t round_ = 0;

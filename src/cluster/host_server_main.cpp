@@ -44,11 +44,12 @@ void serve(int descriptor, int& socket) {
   const job shared = job::attach(descriptor);
   ucx_wire wire;
   say(socket, server_greeting::what::address, wire.address());
-  char begin = 0;
+  auto begin = server_greeting::begin::alone;
   if (::recv(socket, &begin, 1, 0) != 1) return;  // there is to be no job
-  ::close(std::exchange(socket, -1));
+  const int starter = std::exchange(socket, -1);
+  if (begin == server_greeting::begin::alone) ::close(starter);
   try {
-    host_server server{shared, wire};
+    host_server server{shared, wire, begin == server_greeting::begin::watching ? starter : -1};
     server.run();
   } catch (const std::exception& e) {
     // Nothing works any more for the places here.

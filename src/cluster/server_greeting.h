@@ -1,4 +1,5 @@
-// What a host server says to the task that starts it: its address, or why there is none. One message of a socket.
+// What a host server says to who starts it: its address, or why there is none. One message of a socket. And what it is
+// told once all addresses are known: a byte.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,9 @@ namespace situ::detail::cluster {
 
 struct server_greeting {
   enum class what : std::uint8_t { refusal, address };
+  // begin::watching: who starts it stays at the socket's other end as long as there is a job, and with it the places of
+  // the host end.
+  enum class begin : char { alone = 1, watching };
   static constexpr std::size_t most_bytes = 4096;
 
   [[nodiscard]] static std::vector<std::byte> pack(what is, std::span<const std::byte> bytes) {

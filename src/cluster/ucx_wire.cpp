@@ -11,9 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "cluster/network_choice.h"
 
 namespace situ::detail::cluster {
 namespace {
@@ -43,6 +46,9 @@ ucp_config_t* read_settings() {
   check(ucp_config_read(nullptr, nullptr, &config), "the settings of UCX");
   for (const setting& each : wanted)
     if (std::getenv(each.variable) == nullptr) check(ucp_config_modify(config, each.name, each.value), each.variable);
+  const std::string network = chosen_network();
+  if (!network.empty() && std::getenv("UCX_NET_DEVICES") == nullptr)
+    check(ucp_config_modify(config, "NET_DEVICES", network.c_str()), network_variable);
   return config;
 }
 

@@ -13,8 +13,9 @@
 //      log, in this process's own pages, serve aborts alone.
 //   3. The log has each range that was changed, also by levels that were taken back: what they have brought back must
 //      stay, too. `changed_` has what is flushed and was not logged.
-//   4. After a fence has failed nothing more is written (`persistence::has_failed`): what the device has is known only
-//      to who reads it anew.
+//   4. After a fence, or the device at a write, has failed nothing more is written (`persistence::has_failed`): what
+//   the
+//      device has is known only to who reads it anew.
 #pragma once
 
 #include "pool/batched_sync.h"

@@ -44,10 +44,10 @@ void for_each_line(const std::byte* at, std::size_t bytes, Flush flush) {
 }  // namespace
 
 std::string_view name(pool_step step) noexcept {
-  constexpr std::string_view names[] = {
-      "create",     "grow_first",     "grow_second", "snapshot",  "publish",       "keep_checks",
-      "checks",     "commit",         "end",         "restore",   "restored_end",  "append",
-      "checkpoint", "checkpoint_end", "move_begin",  "move_mark", "move_pointers", "move_end"};
+  constexpr std::string_view names[] = {"create",       "grow_first", "grow_second",   "snapshot",   "publish",
+                                        "keep_checks",  "checks",     "commit",        "end",        "restore",
+                                        "restored_end", "append",     "forget",        "checkpoint", "checkpoint_end",
+                                        "move_begin",   "move_mark",  "move_pointers", "move_end"};
   static_assert(std::size(names) == static_cast<std::size_t>(pool_step::count));
   return names[static_cast<std::size_t>(step)];
 }
@@ -124,6 +124,7 @@ void persistence::write(std::uint64_t offset, const std::byte* from, std::size_t
     if (written <= 0) {
       const int failed = written < 0 ? errno : EIO;
       const bool is_full = failed == ENOSPC || failed == EDQUOT || failed == EFBIG;
+      has_failed_ = has_failed_ || !is_full;
       throw_error(is_full ? errc::out_of_memory : errc::bad_file,
                   fmt::format("pool {}: {} bytes cannot be written at byte {}: {}; {}", path_, bytes, offset,
                               std::strerror(failed), is_full ? "free some of its disk" : "look at the device"));
@@ -137,6 +138,7 @@ void persistence::write(std::uint64_t offset, const std::byte* from, std::size_t
 int persistence::sync_file() const noexcept { return ::fdatasync(descriptor_) == 0 ? 0 : errno; }
 
 void persistence::fence_slow(pool_step step) {
+  const bool has_failed_before = has_failed_;
   has_failed_ = true;  // unless it comes back
   if (recorder_ != nullptr) {
     recorder_->fence(step);
@@ -157,7 +159,7 @@ void persistence::fence_slow(pool_step step) {
     sync_pages();
 #endif
   }
-  has_failed_ = false;
+  has_failed_ = has_failed_before;
 }
 
 void persistence::sync_pages() {

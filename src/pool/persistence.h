@@ -34,6 +34,7 @@ enum class pool_step : std::uint8_t {
   restore,         // what an abort or a recovery has brought back
   restored_end,    // and the log's end after it; no fence: bringing back twice is bringing back once
   append,          // of a redo log: a transaction's record
+  forget,          // what lies behind the records of a log that is gone on with, which is none
   checkpoint,      // what the records say, where it belongs
   checkpoint_end,  // and the log's new beginning
   move_begin,      // from where to where a pool is moved to other addresses
@@ -90,7 +91,7 @@ class persistence {
     if (primitive_ != flush_primitive::none) flush_slow(from, bytes);
   }
   // Of a file that is mapped privately: the bytes are on their way to it. Throws out_of_memory for a full disk, and
-  // bad_file where the device fails; some of them may be there then.
+  // bad_file where the device fails, which counts as a fence that failed; some of them may be there then.
   void write(std::uint64_t offset, const std::byte* from, std::size_t bytes, pool_step step);
   // Waits for the device; 0 or errno's value. May be called beside the others, by another thread.
   [[nodiscard]] int sync_file() const noexcept;
@@ -105,8 +106,8 @@ class persistence {
 
   // Whether flushes do anything.
   [[nodiscard]] bool is_needed() const noexcept { return recorder_ != nullptr || primitive_ != flush_primitive::none; }
-  // Whether a fence has failed, or fail() was called. The kernel may take pages that it could not write for written: a
-  // fence that succeeds afterwards says nothing of them.
+  // Whether a fence has failed, or the device at a write, or fail() was called. The kernel may take pages that it could
+  // not write for written: a fence that succeeds afterwards says nothing of them.
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
   void fail() noexcept { has_failed_ = true; }
   [[nodiscard]] pool_medium medium() const noexcept { return medium_; }

@@ -99,8 +99,8 @@ void redo_log::forget_rest() {
   }
   if (end == 0) return;
   std::fill_n(rest.begin(), end, std::byte{});
-  file_.persist().write(here_, rest.data(), end, pool_step::checkpoint_end);
-  file_.persist().fence(pool_step::checkpoint_end);
+  file_.persist().write(here_, rest.data(), end, pool_step::forget);
+  file_.persist().fence(pool_step::forget);
 }
 
 // --- appending ---

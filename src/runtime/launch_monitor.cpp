@@ -25,6 +25,7 @@ namespace situ::detail {
 namespace {
 
 constexpr std::uint64_t signal_event = ~std::uint64_t{0};
+constexpr std::uint64_t launcher_event = signal_event - 1;
 constexpr std::chrono::milliseconds between_term_and_kill{1000};
 // A place can be lost while its process lives (it left by an exception and lingers): nothing but failure_epoch tells.
 constexpr std::chrono::milliseconds look_at_epoch{250};
@@ -48,7 +49,9 @@ std::string how_it_ended(int code, int signal, std::string_view exited) {
 
 bool somebody_joined(job_control& control) {
   if (control.votes[0].load() != 0) return true;
-  for (std::uint32_t place = 0; place < control.place_count; ++place)
+  // Of several hosts, the server's slot tells of the others.
+  const std::uint32_t slots = control.place_count + (control.host_count > 1 ? 1 : 0);
+  for (std::uint32_t place = 0; place < slots; ++place)
     if (control.slot(place).state.load() != place_state::absent) return true;
   return false;
 }
@@ -86,6 +89,7 @@ launch_monitor::launch_monitor(job_control& control, limits limits, int signal_d
   if (poll_descriptor_ < 0)
     throw_error(errc::bad_launch, fmt::format("cannot watch places: {}", ::strerrordesc_np(errno)));
   if (signal_descriptor_ >= 0) listen(poll_descriptor_, signal_descriptor_, signal_event);
+  if (limits_.launcher != nullptr) listen(poll_descriptor_, limits_.launcher->descriptor, launcher_event);
 }
 
 launch_monitor::~launch_monitor() {
@@ -124,20 +128,24 @@ void launch_monitor::close_in_child() noexcept {
 }
 
 launch_result launch_monitor::run() {
-  if (limits_.time_limit.count() > 0) running_end_ = clock::now() + limits_.time_limit;
+  // A launcher elsewhere counts for all hosts.
+  if (limits_.time_limit.count() > 0 && limits_.launcher == nullptr) running_end_ = clock::now() + limits_.time_limit;
   stage_end_ = running_end_;
-  while (running_ > 0) {
+  while (running_ > 0 || (limits_.launcher != nullptr && !is_released_)) {
     epoll_event events[64];
     const int count = ::epoll_wait(poll_descriptor_, events, std::size(events), wait_ms());
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 == signal_event)
         pass_on_signals();
+      else if (events[i].data.u64 == launcher_event)
+        limits_.launcher->on_ready(*this);
       else
         reap(children_[events[i].data.u64]);
     }
     look_at_unjoined();
     look_at_stopped();
     look_at_standstill();
+    tell_first_loss();
     advance_stage();
   }
   look_at_unjoined();
@@ -170,7 +178,21 @@ void launch_monitor::record(const child& ended, int code, int signal) {
     outcomes_[place].signal = signal;
     note_end(ended, place);
     note_failure(place);
+    tell_end(place);
   }
+}
+
+void launch_monitor::tell_end(std::uint32_t place) {
+  if (limits_.launcher == nullptr) return;
+  tell_first_loss();
+  limits_.launcher->ended(place, outcomes_[place]);
+}
+
+void launch_monitor::tell_first_loss() {
+  if (limits_.launcher == nullptr || has_told_loss_ || control_.failure_epoch.load() == 0) return;
+  has_told_loss_ = true;
+  const std::uint32_t place = control_.first_lost.load();
+  limits_.launcher->lost(place, lost_reason(control_, place));
 }
 
 // The program ignores SIGCHLD, or waits for every child elsewhere, and so took the status. What the place wrote down is
@@ -183,6 +205,7 @@ void launch_monitor::record_unknown(const child& ended) {
               "ended without leaving the job; how is unknown, because this program ignores SIGCHLD or reaps all its "
               "children");
     note_failure(place);
+    tell_end(place);
   }
 }
 
@@ -281,18 +304,27 @@ void launch_monitor::advance_stage() {
   if (stage_ == stage::grace && goes_on) enter(stage::running);
   if (clock::now() < stage_end_) return;
   switch (stage_) {
-    case stage::running:
-      report(fmt::format("the time limit of {} ms is over", limits_.time_limit.count()));
-      for (const child& each : children_)
-        for (std::uint32_t i = 0; !each.ended && i < each.places; ++i)
-          mark_lost(control_, each.first_place + i,
-                    fmt::format("still running after the time limit of {} ms", limits_.time_limit.count()));
-      enter(stage::terminating);
-      break;
+    case stage::running: end_by_time_limit(); break;
     case stage::grace: enter(stage::terminating); break;
     case stage::terminating: enter(stage::killing); break;
     case stage::killing: signal_running(SIGKILL); break;
   }
+}
+
+void launch_monitor::end_by_time_limit() {
+  if (stage_ == stage::terminating || stage_ == stage::killing) return;
+  report(fmt::format("the time limit of {} ms is over", limits_.time_limit.count()));
+  for (const child& each : children_)
+    for (std::uint32_t i = 0; !each.ended && i < each.places; ++i)
+      mark_lost(control_, each.first_place + i,
+                fmt::format("still running after the time limit of {} ms", limits_.time_limit.count()));
+  enter(stage::terminating);
+}
+
+void launch_monitor::release() {
+  is_released_ = true;
+  ::epoll_ctl(poll_descriptor_, EPOLL_CTL_DEL, limits_.launcher->descriptor, nullptr);
+  if (running_ > 0) enter(stage::killing);
 }
 
 void launch_monitor::enter(stage next) {
@@ -317,16 +349,19 @@ void launch_monitor::pass_on_signals() {
   signalfd_siginfo info{};
   while (::read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGQUIT && limits_.reports_on_quit) {
-      report("asked by SIGQUIT");
-      continue;
-    }
-    if (signal == SIGINT && interrupted_)
-      enter(stage::killing);
-    else if (info.ssi_code <= 0)
-      signal_running(signal);
+    const bool is_with_places = info.ssi_code > 0 && !(signal == SIGQUIT && limits_.reports_on_quit);
+    if (!is_with_places || (signal == SIGINT && interrupted_)) pass_on(signal);
     interrupted_ = interrupted_ || signal == SIGINT;
   }
+}
+
+void launch_monitor::pass_on(int signal) {
+  if (signal == SIGQUIT && limits_.reports_on_quit) return report("asked by SIGQUIT");
+  if (signal == SIGINT && interrupted_)
+    enter(stage::killing);
+  else
+    signal_running(signal);
+  interrupted_ = interrupted_ || signal == SIGINT;
 }
 
 // Through the descriptors: an ended process's number may belong to somebody else by now.

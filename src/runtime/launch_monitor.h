@@ -6,7 +6,10 @@
 //   3. A place that is stopped (by a signal, a debugger) is not lost; it is logged, once for each stop, as is that it
 //      goes on.
 //   4. A job in which nobody can go on (standstill.h) is ended, with a report.
-//   5. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest. But from
+//   5. Where the launcher is elsewhere (an agent's), it hears of each end and of the first loss, in the order in which
+//      they are seen, and the watch lasts until it has released the job, though no process runs here any more: others
+//      may join elsewhere, and must hear who never will.
+//   6. Stages only advance: running -> grace (a place is lost) -> SIGTERM to the rest -> SIGKILL to the rest. But from
 //      grace back to running once the survivors have agreed to go on (survivors()).
 // One thread uses it, the one that forks: PR_SET_PDEATHSIG is tied to that thread's life.
 #pragma once
@@ -17,6 +20,7 @@
 
 #include <sys/types.h>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -31,6 +35,14 @@ inline constexpr std::chrono::milliseconds look_at_standing_places{200};
 
 class launch_monitor {
  public:
+  // A launcher elsewhere.
+  struct far_launcher {
+    int descriptor = -1;  // by which it says what is to be done
+    std::function<void(launch_monitor&)> on_ready{};
+    std::function<void(std::uint32_t place, const place_outcome&)> ended{};
+    std::function<void(std::uint32_t place, std::string_view why)> lost{};
+  };
+
   struct limits {
     std::chrono::milliseconds grace{5000};
     std::chrono::milliseconds time_limit{0};        // 0: none
@@ -41,6 +53,7 @@ class launch_monitor {
     // Told where the places stand: on request, before the time limit ends the job, after `watchdog`, and where nobody
     // can go on. Nothing: the log.
     std::function<void(std::string_view why)> report{};
+    const far_launcher* launcher = nullptr;  // outlives the monitor
   };
 
   // signal_descriptor: a signalfd of signals to pass on to the places, or -1. The caller keeps it.
@@ -55,6 +68,14 @@ class launch_monitor {
   void close_in_child() noexcept;
   // Until the last process has ended.
   launch_result run();
+
+  // What a launcher elsewhere asks for.
+  // To all processes. SIGQUIT asks for a report where that is so; the second SIGINT ends all at once.
+  void pass_on(int signal);
+  // Ends the job with a report, as the time limit does.
+  void end_by_time_limit();
+  // The job has ended, or there is nobody any more to tell: what still runs is killed.
+  void release();
 
  private:
   using clock = std::chrono::steady_clock;
@@ -82,6 +103,8 @@ class launch_monitor {
   void advance_stage();
   void enter(stage next);
   void pass_on_signals();
+  void tell_end(std::uint32_t place);
+  void tell_first_loss();
   void signal_running(int signal) noexcept;
   [[nodiscard]] int wait_ms() const;
   [[nodiscard]] launch_result result();
@@ -106,6 +129,8 @@ class launch_monitor {
   int poll_descriptor_ = -1;
   int signal_descriptor_;
   bool interrupted_ = false;
+  bool has_told_loss_ = false;
+  bool is_released_ = false;
 };
 
 }  // namespace situ::detail

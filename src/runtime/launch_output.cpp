@@ -18,8 +18,16 @@
 namespace situ::detail {
 namespace {
 
-// A line longer than this is written in pieces, each labelled: memory stays bounded whatever a place writes.
+// What one stream has to say before the others have their turn. A line longer than this is written in pieces, each
+// labelled: memory stays bounded whatever a place writes.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
+
+void close_now(int& descriptor) {
+  if (descriptor >= 0) ::close(descriptor);
+  descriptor = -1;
+}
+
+}  // namespace
 
 void write_all(int target, std::string_view text) {
   while (!text.empty()) {
@@ -35,33 +43,26 @@ void write_all(int target, std::string_view text) {
   }
 }
 
-void close_now(int& descriptor) {
-  if (descriptor >= 0) ::close(descriptor);
-  descriptor = -1;
-}
+// --- Pipes -----------------------------------------------------------------------------------------------------------
 
-}  // namespace
-
-labelled_output::labelled_output(std::uint32_t places) : all_ended_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
-  const std::size_t width = std::to_string(places - 1).size();
-  streams_.reserve(2 * std::size_t{places});
-  for (std::uint32_t i = 0; i < 2 * places; ++i) {
+place_pipes::place_pipes(std::uint32_t processes, sink to)
+    : to_{std::move(to)}, all_ended_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
+  streams_.reserve(2 * std::size_t{processes});
+  for (std::uint32_t i = 0; i < 2 * processes; ++i) {
     int ends[2];
     if (all_ended_ < 0 || ::pipe2(ends, O_CLOEXEC) != 0 || !above_standard(ends)) {
       const int reason = errno;
       for (stream& each : streams_) close_now(each.read_end), close_now(each.write_end);
       close_now(all_ended_);
-      throw_error(
-          errc::bad_launch,
-          fmt::format("cannot label the output of {} places: {}; raise the limit (ulimit -n) or leave --tag out",
-                      places, ::strerrordesc_np(reason)));
+      throw_error(errc::bad_launch, fmt::format("no pipes for the output of {} places: {}; raise the limit (ulimit -n)",
+                                                processes, ::strerrordesc_np(reason)));
     }
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    streams_.push_back({ends[0], ends[1], 1 + static_cast<int>(i % 2), fmt::format("[{:>{}}] ", i / 2, width), {}});
+    streams_.push_back({.read_end = ends[0], .write_end = ends[1]});
   }
 }
 
-labelled_output::~labelled_output() {
+place_pipes::~place_pipes() {
   const std::uint64_t one = 1;
   while (::write(all_ended_, &one, sizeof one) < 0 && errno == EINTR) {}
   worker_.join();
@@ -69,12 +70,12 @@ labelled_output::~labelled_output() {
   close_now(all_ended_);
 }
 
-void labelled_output::redirect_in_child(std::uint32_t place) const noexcept {
-  ::dup2(streams_[2 * place].write_end, STDOUT_FILENO);
-  ::dup2(streams_[2 * place + 1].write_end, STDERR_FILENO);
+void place_pipes::redirect_in_child(std::uint32_t index) const noexcept {
+  ::dup2(streams_[2 * std::size_t{index}].write_end, STDOUT_FILENO);
+  ::dup2(streams_[2 * std::size_t{index} + 1].write_end, STDERR_FILENO);
 }
 
-void labelled_output::start() {
+void place_pipes::start() {
   for (stream& each : streams_) close_now(each.write_end);
   worker_ = worker{[this] {
     sigset_t all;  // signals are the monitor's
@@ -84,47 +85,69 @@ void labelled_output::start() {
   }};
 }
 
-void labelled_output::copy_until_ended() {
+void place_pipes::copy_until_ended() {
   std::vector<pollfd> waits;
   for (const stream& each : streams_) waits.push_back({each.read_end, POLLIN, 0});
   waits.push_back({all_ended_, POLLIN, 0});
   while (waits.back().revents == 0) {
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;
     for (std::size_t i = 0; i < streams_.size(); ++i)
-      if (waits[i].revents != 0 && !copy(streams_[i])) waits[i].fd = -1;
+      if (waits[i].revents != 0 && !copy(i)) waits[i].fd = -1;
   }
   // Every place has ended, so all it wrote is in the pipe. A program that a place left running may keep the pipe open;
   // it is not waited for.
-  for (stream& each : streams_) {
-    copy(each);
-    if (!each.line.empty()) write_all(each.target, fmt::format("{}{}\n", each.label, each.line));
-  }
+  for (std::size_t i = 0; i < streams_.size(); ++i) copy(i);
 }
 
-bool labelled_output::copy(stream& from) {
+bool place_pipes::copy(std::size_t of) {
   for (std::size_t copied = 0; copied < longest_line;) {  // then the others have their turn
     char buffer[16384];
-    const ssize_t length = ::read(from.read_end, buffer, sizeof buffer);
+    const ssize_t length = ::read(streams_[of].read_end, buffer, sizeof buffer);
     if (length < 0 && errno == EINTR) continue;
     if (length < 0) return errno == EAGAIN;
     if (length == 0) return false;
     copied += static_cast<std::size_t>(length);
-    std::string text = std::move(from.line);
-    text.append(buffer, static_cast<std::size_t>(length));
-    write_lines(from, text);
+    to_(static_cast<std::uint32_t>(of / 2), 1 + static_cast<int>(of % 2), {buffer, static_cast<std::size_t>(length)});
   }
   return true;
 }
 
-// One write a batch of lines, so that lines of several places do not mix within one another.
-void labelled_output::write_lines(stream& from, std::string& text) {
+// --- Labels ----------------------------------------------------------------------------------------------------------
+
+line_labels::line_labels(std::uint32_t places)
+    : width_{std::to_string(places - 1).size()}, begun_(2 * std::size_t{places}) {}
+
+std::string line_labels::label_of(std::uint32_t place) const { return fmt::format("[{:>{}}] ", place, width_); }
+
+std::string line_labels::label(std::uint32_t place, int stream, std::string_view text) {
+  std::string& line = begun(place, stream);
+  line.append(text);
+  const std::string label = label_of(place);
   std::string labelled;
   std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin))
-    labelled.append(from.label).append(text, begin, end + 1 - begin);
-  from.line = text.substr(begin);
-  if (from.line.size() >= longest_line) labelled.append(from.label).append(std::exchange(from.line, {})).append("\n");
-  write_all(from.target, labelled);
+  for (std::size_t end = line.find('\n'); end != std::string::npos; begin = end + 1, end = line.find('\n', begin))
+    labelled.append(label).append(line, begin, end + 1 - begin);
+  line.erase(0, begin);
+  if (line.size() >= longest_line) labelled.append(label).append(std::exchange(line, {})).append("\n");
+  return labelled;
+}
+
+std::string line_labels::rest(std::uint32_t place, int stream) {
+  std::string line = std::exchange(begun(place, stream), {});
+  return line.empty() ? line : label_of(place) + line + "\n";
+}
+
+labelled_output::labelled_output(std::uint32_t places)
+    : places_{places},
+      labels_{places},
+      pipes_{std::make_unique<place_pipes>(places, [this](std::uint32_t place, int stream, std::string_view text) {
+        write_all(stream, labels_.label(place, stream, text));
+      })} {}
+
+labelled_output::~labelled_output() {
+  pipes_.reset();
+  for (std::uint32_t place = 0; place < places_; ++place)
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) write_all(stream, labels_.rest(place, stream));
 }
 
 }  // namespace situ::detail

@@ -1,29 +1,40 @@
-// Labels what the places write: "[2] " before each line of place 2, whole lines, on the stream they were written to.
+// What the places write, on its way to who reads it: by pipes where a launcher labels it ("[2] " before each line of
+// place 2, whole lines, on the stream they were written to) or sends it to another host.
 //
 // A thread of its own copies, so that a reader who does not read (a pager) holds up the places, as it would without
-// labels, but not the monitor that tells of a loss. Made before the places are forked, started after: the forking
-// thread stays the only one until then.
+// labels, but not the monitor that tells of a loss. Pipes are made before the places are forked, the thread is started
+// after: the forking thread stays the only one until then.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/host.h"
 
 namespace situ::detail {
 
-class labelled_output {
+// All of it, waiting where it must; what nobody reads any more is dropped.
+void write_all(int target, std::string_view text);
+
+// Pipes for the two streams of each process, and the thread that reads them.
+class place_pipes {
  public:
-  // Pipes for the two streams of each place. Throws bad_launch where there are not enough descriptors.
-  explicit labelled_output(std::uint32_t places);
-  // pre: every place has ended. Copies what is left, then joins the thread.
-  ~labelled_output();
-  labelled_output(const labelled_output&) = delete;
-  labelled_output& operator=(const labelled_output&) = delete;
+  // Of the index-th process, to stream 1 or 2. Called by the thread, and by the destructor once it has ended; may wait.
+  using sink = std::function<void(std::uint32_t index, int stream, std::string_view text)>;
+
+  // Throws bad_launch where there are not enough descriptors.
+  place_pipes(std::uint32_t processes, sink to);
+  // pre: every process has ended. Copies what is left, then joins the thread.
+  ~place_pipes();
+  place_pipes(const place_pipes&) = delete;
+  place_pipes& operator=(const place_pipes&) = delete;
 
   // In the forked child: makes the pipes its standard output and error.
-  void redirect_in_child(std::uint32_t place) const noexcept;
+  void redirect_in_child(std::uint32_t index) const noexcept;
   // Closes the writing ends here and starts copying.
   void start();
 
@@ -31,18 +42,52 @@ class labelled_output {
   struct stream {
     int read_end = -1;
     int write_end = -1;
-    int target = 1;
-    std::string label;
-    std::string line;  // begun, not yet ended
   };
   void copy_until_ended();
   // Copies what is there to read now. False at the end of the stream.
-  bool copy(stream& from);
-  void write_lines(stream& from, std::string& text);
+  bool copy(std::size_t of);
 
-  std::vector<stream> streams_;  // two a place: output, error
+  const sink to_;
+  std::vector<stream> streams_;  // two a process: output, error
   worker worker_;
   int all_ended_ = -1;  // an eventfd
+};
+
+// Makes whole lines of what comes in pieces, with a label before each.
+class line_labels {
+ public:
+  explicit line_labels(std::uint32_t places);
+  // The lines that are whole now, as one text, so that lines of several places do not mix within one another.
+  [[nodiscard]] std::string label(std::uint32_t place, int stream, std::string_view text);
+  // The line that was begun and not ended; empty where there is none.
+  [[nodiscard]] std::string rest(std::uint32_t place, int stream);
+
+ private:
+  [[nodiscard]] std::string label_of(std::uint32_t place) const;
+  [[nodiscard]] std::string& begun(std::uint32_t place, int stream) {
+    return begun_[2 * std::size_t{place} + static_cast<std::size_t>(stream - 1)];
+  }
+  const std::size_t width_;
+  std::vector<std::string> begun_;  // two a place
+};
+
+// Labels the output of the places of one host.
+class labelled_output {
+ public:
+  // Throws as place_pipes.
+  explicit labelled_output(std::uint32_t places);
+  // pre: every place has ended.
+  ~labelled_output();
+  labelled_output(const labelled_output&) = delete;
+  labelled_output& operator=(const labelled_output&) = delete;
+
+  [[nodiscard]] const place_pipes& pipes() const noexcept { return *pipes_; }
+  void start() { pipes_->start(); }
+
+ private:
+  const std::uint32_t places_;
+  line_labels labels_;
+  std::unique_ptr<place_pipes> pipes_;
 };
 
 }  // namespace situ::detail

@@ -188,6 +188,7 @@ std::string describe(const seen_wait& wait) {
 std::string format_report(job_control& control) {
   std::string text;
   for (const seen_place& place : look_at_places(control)) {
+    if (!control.is_here(place.place)) continue;  // it shows itself to its own host alone
     text += fmt::format("place {}: {}\n", place.place,
                         place.state != place_state::joined ? std::string{label(place.state)}
                         : place.rests                      ? "sleeps"

@@ -43,7 +43,7 @@ struct seen_place {
 // "waits in a barrier", for a table
 [[nodiscard]] std::string_view label(wait_kind kind) noexcept;
 [[nodiscard]] std::string_view label(place_state state) noexcept;
-// A line for each place and each of its waits, with a newline after each.
+// A line for each place of this host and each of its waits, with a newline after each.
 [[nodiscard]] std::string format_report(job_control& control);
 // The same as one JSON object: {"places": [{"place": 0, "state": "joined", "rests": true, "waits": [...]}]}
 [[nodiscard]] std::string format_report_json(job_control& control, std::string_view why);

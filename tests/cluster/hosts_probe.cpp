@@ -1,4 +1,5 @@
-// A program of a job over several hosts, as a launcher starts it: hosts_probe WHAT. Says what it found, or fails.
+// A program of a job over several hosts, as a launcher starts it: hosts_probe WHAT. Says what it found, or fails. "all"
+// is "once" twice, for launchers under which a second runtime meets the others again.
 //
 // What it tests needs no messages (tests/hosts/bodies.cpp has them): each place allocates the same blocks in the same
 // order, so that they lie at the same place of each slice.
@@ -244,6 +245,12 @@ void server_ends() {
   }
 }
 
+// Place 0 never comes.
+void stands() {
+  if (here().index() != 0) barrier();
+  for (;;) ::pause();
+}
+
 void run(std::string_view what, const char* how) {
   if (what == "bytes") return moves_bytes();
   if (what == "boxes") return moves_boxes();
@@ -256,7 +263,8 @@ void run(std::string_view what, const char* how) {
   if (what == "fault") return faults();
   if (what == "end") return one_ends(how);
   if (what == "server") return server_ends();
-  if (what == "all") {
+  if (what == "stand") return stands();
+  if (what == "all" || what == "once") {
     for (const auto each :
          {moves_bytes, moves_boxes, changes_words, signals_wake, barriers_hold, gives_back, talks_within_the_host})
       each();

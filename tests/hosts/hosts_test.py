@@ -360,6 +360,207 @@ class Job(HostsTest):
         self.assertRegex(done.stderr, "network|way to another host")
 
 
+@unittest.skipUnless(os.environ.get("SITU_HOSTS_SITU") and os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_SITU, or no SITU_HOSTS_PROBE")
+class Run(HostsTest):
+    """situ run --hosts: its agents are started by the hosts' ssh."""
+
+    SITU = os.environ.get("SITU_HOSTS_SITU", "")
+    PROBE = os.environ.get("SITU_HOSTS_PROBE", "")
+    START = [SITU, "run", "--hosts", "host1:2,host2:2"]
+
+    def run_at(self, *words, **options):
+        return hosts("2", *self.START, *words, **options)
+
+    def run_script(self, text):
+        """A shell's lines at host1, in which $RUN starts a job; each host has a folder of its own in /tmp."""
+        lines = f"RUN='{' '.join(self.START)}'; PROBE={self.PROBE}; SITU={self.SITU}\n{text}"
+        return hosts("2", "sh", "-ec", lines)
+
+    def assert_refused(self, done, *said):
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for each in said:
+            self.assertRegex(done.stderr, each)
+
+    def test_operations_and_barriers(self):
+        done = self.run_at(self.PROBE, "once")
+        self.assertEqual((done.returncode, done.stdout), (0, "4 places, 2 here: done\n"), done.stderr)
+        self.assertEqual(done.stderr, "")
+
+    def test_hosts_of_different_size(self):
+        done = hosts("3", self.SITU, "run", "--hosts", "host2:1,host1:3,host3:2", self.PROBE, "once")
+        self.assertEqual((done.returncode, done.stdout), (0, "6 places, 1 here: done\n"), done.stderr)
+
+    def test_one_host_that_is_another(self):
+        done = hosts("2", self.SITU, "run", "--hosts", "host2:2", "sh", "-c", "hostname")
+        self.assertEqual((done.returncode, done.stdout), (0, 2 * "host2\n"), done.stderr)
+
+    def test_exit_codes(self):
+        done = self.run_at("sh", "-c", "test $SITU_PLACE != 3 || exit 7")
+        self.assertEqual((done.returncode, done.stderr), (7, "situ: place 3 exited with code 7 (at host2)\n"))
+        done = self.run_at("sh", "-c", "test $SITU_PLACE != 2 || kill -TERM $$")
+        self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGTERM, "situ: place 2 was killed by signal 15 (at host2)\n"))
+
+    def test_a_killed_place_is_lost_everywhere(self):
+        done = self.run_at(self.PROBE, "end", "killed")
+        self.assertEqual(done.returncode, 128 + signal.SIGKILL, done.stderr)
+        for place in range(3):
+            self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+        self.assertIn("situ: place 3 is lost: killed by signal 9 (SIGKILL) (at host2)\n", done.stderr)
+
+    def test_a_host_whose_server_ends_is_lost_everywhere(self):
+        done = self.run_at(self.PROBE, "server")
+        for place in range(4):
+            self.assertRegex(done.stdout, rf"(?m)^place {place} hears: situ: place lost: place [23]: ", done.stderr)
+
+    def test_who_never_joins_is_lost_to_those_who_do(self):
+        """Also where its host has nobody else: its agent goes on looking."""
+        done = hosts("2", self.SITU, "run", "--hosts", "host1:1,host2:1", "sh", "-c", 'test $SITU_PLACE = 1 || { sleep 1; exec "$0" once; }', self.PROBE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("place 1 is lost: exited before joining the job (at host2)", done.stderr)
+
+    def test_output_comes_by_its_streams(self):
+        done = self.run_at("sh", "-c", "echo out $SITU_PLACE; echo err $SITU_PLACE >&2; printf rest$SITU_PLACE")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for place in range(4):
+            self.assertIn(f"out {place}\n", done.stdout)
+            self.assertIn(f"rest{place}", done.stdout)
+        self.assertEqual(sorted(done.stderr.splitlines()), [f"err {place}" for place in range(4)])
+
+    def test_tags(self):
+        done = self.run_at("--tag", "sh", "-c", "hostname; hostname >&2; printf rest")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [f"[{place}] host{1 + place // 2}" for place in range(4)]
+        self.assertEqual(sorted(done.stderr.splitlines()), lines)
+        self.assertEqual(sorted(done.stdout.splitlines()), sorted(lines + [f"[{place}] rest" for place in range(4)]))
+
+    def test_much_output(self):
+        done = self.run_at("sh", "-c", "seq 300000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout), 4 * sum(len(str(i)) + 1 for i in range(1, 300001)))
+
+    def test_who_reads_late_gets_all_of_it(self):
+        """Meanwhile no place gets on, and no memory grows."""
+        done = self.run_script("$RUN seq 300000 | { sleep 2; wc -l; }")
+        self.assertEqual(done.stdout.strip(), "1200000", done.stderr)
+
+    def test_variables(self):
+        done = self.run_script("export SITU_MINE=1 OTHER=2 THIRD=3\n"
+                               "$RUN --env OTHER --env FOURTH='4 5' sh -c 'echo $SITU_MINE/$OTHER/$THIRD/$FOURTH'")
+        self.assertEqual((done.returncode, done.stdout), (0, 4 * "1/2//4 5\n"), done.stderr)
+        self.assert_refused(self.run_at("--env", "NO_SUCH_NAME", "true"), "--env NO_SUCH_NAME: there is no such variable here")
+
+    def test_standard_input_is_nothing(self):
+        done = self.run_at("cat", input="given\n")
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def test_signals_are_passed_on(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            loop = f"trap 'echo told; exit 3' {number.name[3:]}; echo ready; while :; do sleep 0.01; done"
+            with begin("2", *self.START, "sh", "-c", loop, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+                self.assertEqual([command.stdout.readline() for _ in range(4)], 4 * ["ready\n"])
+                command.send_signal(number)
+                self.assertEqual(command.communicate(timeout=LONG)[0], 4 * "told\n")
+                self.assertEqual(command.returncode, 3)
+
+    def test_the_second_interrupt_means_now(self):
+        with begin("2", *self.START, "sh", "-c", "trap 'echo told' INT; echo ready; while :; do sleep 0.01; done",
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+            for said in ("ready\n", "told\n"):
+                self.assertEqual([command.stdout.readline() for _ in range(4)], 4 * [said])
+                command.send_signal(signal.SIGINT)
+            command.communicate(timeout=LONG)
+            self.assertEqual(command.returncode, 128 + signal.SIGKILL)
+
+    def test_quit_asks_where_places_stand(self):
+        with begin("2", *self.START, "sh", "-c", "echo ready; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+            for _ in range(4):
+                command.stdout.readline()
+            command.send_signal(signal.SIGQUIT)
+            said = [command.stderr.readline() for _ in range(6)]
+            command.send_signal(signal.SIGTERM)
+            command.communicate(timeout=LONG)
+        for host in (1, 2):
+            self.assertIn(f"situ: asked by SIGQUIT; where the places at host{host} stand:\n", said)
+        for place in range(4):
+            self.assertIn(f"place {place}: has not joined\n", said)
+
+    def test_the_time_limit(self):
+        began = time.monotonic()
+        done = self.run_at("--timeout", "1.5", self.PROBE, "stand")
+        self.assertEqual(done.returncode, 124, done.stderr)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertRegex(done.stderr, r"situ: place [0-3] is lost: still running after the time limit of 1500 ms \(at host[12]\)")
+        self.assertRegex(done.stderr, r"the time limit of 1500 ms is over; where the places at host2 stand:\nplace 2: ")
+        done = self.run_at("--timeout", "1", "sh", "-c", "trap : TERM; while :; do sleep 0.01; done")  # needs a SIGKILL
+        self.assertEqual(done.returncode, 124, done.stderr)
+
+    def test_an_agent_that_is_killed(self):
+        done = self.run_script("$RUN --grace 1 $PROBE stand & sleep 1.5; hosts run host2 pkill -KILL -f host-agent; "
+                               "wait $! || echo ended with $?; sleep 0.2; hosts run host2 sh -c '! pgrep -l hosts_probe'")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("ended with 1", done.stdout)
+        self.assertRegex(done.stderr, r"situ: place [23] is lost: .*(agent has ended, or the way to it|has started it at its host has ended).* \(at host2\)")
+
+    def test_a_launcher_that_is_killed(self):
+        done = self.run_script("$RUN sleep 1000 & sleep 1.5; kill -KILL $!; sleep 1.5\n"
+                               "for host in host1 host2; do hosts run $host sh -c '! pgrep -l \"^(sleep|situ)\"'; done")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_frozen_host_ends_with_the_time_limit(self):
+        done = self.run_script("$RUN --timeout 3 sleep 1000 & sleep 1.5; hosts freeze host2; wait $! || echo ended with $?")
+        self.assertIn("ended with 124", done.stdout, done.stderr)
+        self.assertRegex(done.stderr, r"still running after the time limit|its host does not answer")
+
+    def test_what_is_not_there(self):
+        self.assert_refused(self.run_at("./no-such-program"), 'host1: cannot start "./no-such-program": there is no such file',
+                            'host2: cannot start "./no-such-program"')
+        self.assert_refused(hosts("2", self.SITU, "run", "--hosts", "host1:1,host9:1", "true"), "host9: nothing was started there")
+        self.assert_refused(self.run_at("--rsh", "no-such-shell", "true"), 'host[12]: there is no .*, or no "no-such-shell" here')
+        self.assert_refused(self.run_at("--rsh", "echo Welcome to", "true"), r'what comes by `echo Welcome to` is not of situ: no frame, but "Welcome to host[12]')
+        self.assert_refused(self.run_script("mkdir /tmp/mine; cd /tmp/mine; $RUN true"), "host2: the folder /tmp/mine cannot be entered: No such file")
+        self.assert_refused(self.run_script("cp $PROBE /tmp/here; $RUN /tmp/here"), 'host2: cannot start "/tmp/here": there is no such file')
+        self.assert_refused(self.run_script("cp $SITU /tmp/situ; /tmp/situ run --hosts host1:1,host2:1 true"), "host2: there is no /tmp/situ there")
+
+    OTHER_BUILD = "import sys; d = bytearray(open(sys.argv[1], 'rb').read()); d[d.index(b'\\x03\\0\\0\\0GNU\\0') + 8] ^= 1; open(sys.argv[2], 'wb').write(d)"
+
+    def test_different_builds(self):
+        copies = f'other() {{ hosts run host2 {SCENARIOS[0]} -c "{self.OTHER_BUILD}" $1 $2; hosts run host2 chmod +x $2; }}\n'
+        done = self.run_script(f"{copies} cp $PROBE /tmp/probe; other $PROBE /tmp/probe; $RUN /tmp/probe once")
+        self.assert_refused(done, "they run different executables", "host1 has 0x[0-9a-f]+(; host2 has|\\))")
+        done = self.run_script(f"{copies} cp $SITU /tmp/situ; other $SITU /tmp/situ; /tmp/situ run --hosts host1:1,host2:1 true")
+        self.assert_refused(done, r"host2 has another build of situ at /tmp/situ \(0x[0-9a-f]+, here 0x")
+
+    def test_the_network_is_that_of_the_first_host(self):
+        done = self.run_at("sh", "-c", "echo $SITU_NETWORK")
+        self.assertEqual((done.returncode, done.stdout), (0, 4 * "eth0\n"), done.stderr)
+        for chosen in ("SITU_NETWORK=eth0", "UCX_NET_DEVICES=eth0"):
+            done = hosts("2", "env", chosen, *self.START, "--env", chosen, self.PROBE, "once")
+            self.assertEqual((done.returncode, done.stdout), (0, "4 places, 2 here: done\n"), done.stderr)
+        done = hosts("2", "env", "SITU_NETWORK=eth7", *self.START, "true")
+        for host in (1, 2):
+            self.assert_refused(done, rf"host{host}: SITU_NETWORK=eth7: there is no such interface, but lo \(127.0.0.1\), eth0 \(10.77.0.{host}\)")
+
+    @unittest.skipUnless(os.geteuid() == 0 and "--as-nobody" not in sys.argv, "only root may give a host a second network")
+    def test_networks_that_lead_nowhere(self):
+        """Each host has an eth1 that no other sees."""
+        add = "for i in 1 2; do hosts run host$i sh -c \"ip link add eth1 type veth peer name far1 && ip address add 10.99.$i.1/24 dev eth1 && " \
+              "ip link set eth1 up && ip link set far1 up\"; done\n"
+        done = self.run_script(add + "$RUN $PROBE once")
+        self.assertEqual((done.returncode, done.stdout), (0, "4 places, 2 here: done\n"), done.stderr)
+        done = self.run_script(add + "SITU_NETWORK=eth1 $RUN $PROBE once")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "is there a network that both have|no way to another host|the link to its host")
+
+    def test_words_that_are_wrong(self):
+        for words, said in ((["--hosts", "host1:none", "true"], 'how many places are "host1:none"'), (["--hosts", "host1,host1", "true"], "host1 is named twice"),
+                            (["--hosts", "host1:2,-x", "true"], '"-x" names no host'), (["--hosts", "host1:40000", "true"], "up to 32768 places"),
+                            (["--hosts", "host1:2", "--stats", "true"], "--stats is not built over hosts yet"), (["--hosts", "host1", "-n", "2", "true"], "-n is told by --hosts"),
+                            (["--env", "HOME", "true"], "are for --hosts")):
+            done = subprocess.run([self.SITU, "run", *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=LONG)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(said, done.stderr)
+
+
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_BODIES"), "there is no mpirun, or no SITU_HOSTS_BODIES")
 class Bodies(HostsTest):
     """Tests of the fabric and the runtime in a job over hosts: messages and what is made of them."""

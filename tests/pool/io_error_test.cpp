@@ -17,9 +17,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstdarg>
 #include <cstring>
 #include <functional>
+#include <mutex>
+#include <optional>
 
 // --- calls that fail ---
 
@@ -40,6 +44,43 @@ class failing_call {
   }
 };
 failing_call fault;
+
+// Waits for a device of which the first fails, once a second has begun beside it or has not for a while. The kernel
+// tells of a failure once, so the second knows nothing of it.
+class watched_waits {
+ public:
+  void begin() {
+    const std::lock_guard guard{lock_};
+    is_watched_ = true;
+    begun_ = 0;
+  }
+  int end() {
+    const std::lock_guard guard{lock_};
+    is_watched_ = false;
+    return begun_;
+  }
+  [[nodiscard]] bool await_first() {
+    std::unique_lock guard{lock_};
+    return changed_.wait_for(guard, std::chrono::seconds{20}, [&] { return begun_ != 0; });
+  }
+  // What fdatasync returns; none: the system says it.
+  std::optional<int> next() {
+    std::unique_lock guard{lock_};
+    if (!is_watched_) return std::nullopt;
+    const bool is_first = ++begun_ == 1;
+    changed_.notify_all();
+    if (!is_first) return 0;
+    changed_.wait_for(guard, std::chrono::milliseconds{200}, [&] { return begun_ != 1; });
+    return errno = EIO, -1;
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool is_watched_ = false;
+  int begun_ = 0;
+};
+watched_waits waits;
 
 }  // namespace
 
@@ -68,7 +109,6 @@ WRAPPED(int, ftruncate, (int d, off_t n), (d, n), (errno = failed, -1))
 WRAPPED(int, posix_fallocate, (int d, off_t at, off_t n), (d, at, n), failed)
 WRAPPED(int, fallocate, (int d, int how, off_t at, off_t n), (d, how, at, n), (errno = failed, -1))
 WRAPPED(int, fsync, (int d), (d), (errno = failed, -1))
-WRAPPED(int, fdatasync, (int d), (d), (errno = failed, -1))
 WRAPPED(int, msync, (void* at, std::size_t n, int how), (at, n, how), (errno = failed, -1))
 WRAPPED(int, linkat, (int a, const char* from, int b, const char* to, int how), (a, from, b, to, how),
         (errno = failed, -1))
@@ -77,6 +117,12 @@ WRAPPED(void*, mmap, (void* at, std::size_t n, int p, int how, int d, off_t from
         (errno = failed, MAP_FAILED))
 WRAPPED(int, mprotect, (void* at, std::size_t n, int p), (at, n, p), (errno = failed, -1))
 #undef WRAPPED
+int __real_fdatasync(int);
+int __wrap_fdatasync(int d) {
+  if (const std::optional<int> watched = waits.next()) return *watched;
+  if (const int failed = fault.next("fdatasync"); failed != 0) return errno = failed, -1;
+  return __real_fdatasync(d);
+}
 // NOLINTEND
 }
 
@@ -212,6 +258,30 @@ TEST_P(pool_io_error, while_it_is_changed_and_grows_leaves_what_was_or_what_is) 
   EXPECT_THAT(ended, testing::IsSupersetOf({"posix_fallocate", "fsync", "pwrite", "fdatasync"}));
 }
 
+// Also where a wait for the device would have succeeded afterwards.
+TEST_P(pool_io_error, at_a_record_ends_writing_unless_the_disk_was_full) {
+  make_pool();
+  std::vector<char> left;
+  {
+    pool opened = open_pool::open(in.file(), pool_access::write, on_disk);
+    fault = {0, GetParam(), nullptr};
+    (void)error_of(GetParam() == EIO ? errc::bad_file : errc::out_of_memory, [&] { push(opened, 3); });
+    EXPECT_STREQ(fault.failed, "pwrite");
+    fault.left = failing_call::none;
+    EXPECT_THAT(values_of(opened.root<item>("head")), ElementsAre(2, 1));
+    left = bytes_of(in.file());
+    if (GetParam() == EIO) {
+      EXPECT_THAT(error_of(errc::bad_file, [&] { opened.sync(); }), HasSubstr("has failed before"));
+      EXPECT_THAT(error_of(errc::bad_file, [&] { push(opened, 4); }), HasSubstr("has failed before"));
+    } else {
+      push(opened, 4);
+    }
+  }
+  EXPECT_EQ(bytes_of(in.file()) == left, GetParam() == EIO) << "written after a failure, or not after none";
+  expect_sound(pool::open(in.file()),
+               GetParam() == EIO ? std::vector<std::uint64_t>{2, 1} : std::vector<std::uint64_t>{4, 2, 1});
+}
+
 TEST_P(pool_io_error, while_it_is_copied_leaves_no_copy) {
   make_pool();
   const std::vector<char> before = bytes_of(in.file());
@@ -268,6 +338,22 @@ TEST_P(pool_io_error, while_it_is_compacted_leaves_a_sound_pool) {
         EXPECT_THAT(opened.check().damage, ElementsAre());
       });
   EXPECT_THAT(ended, testing::IsSupersetOf({"ftruncate", "fallocate"}));
+}
+
+// Else the one that succeeds would take for written what the other has lost.
+TEST(pool_waits, for_one_device_are_kept_apart) {
+  const folder in;
+  pool made = open_pool::create(in.file(),
+                                {.most_bytes = std::uint64_t{1} << 24,
+                                 .promise = situ::pool_promise::batched,
+                                 .sync_every = std::chrono::milliseconds{1}},
+                                on_disk);
+  waits.begin();
+  push(made, 1);
+  const bool has_begun = waits.await_first();
+  const std::string failed = has_begun ? error_of(errc::bad_file, [&] { made.sync(); }) : "";
+  EXPECT_EQ(waits.end(), 1);
+  EXPECT_THAT(failed, HasSubstr("Input/output error"));
 }
 
 INSTANTIATE_TEST_SUITE_P(with, pool_io_error, testing::Values(EIO, ENOSPC),

@@ -11,6 +11,7 @@ class App;
 inline constexpr int timeout_exit_code = 124;  // as timeout(1)
 
 void add_run_command(CLI::App& app);                     // run.cpp
+void add_host_agent_command(CLI::App& app);              // host_agent.cpp
 void add_new_command(CLI::App& app);                     // new.cpp
 void add_top_command(CLI::App& app);                     // top.cpp
 void add_topo_command(CLI::App& app);                    // topo.cpp

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
       "  situ model run --machine flat ./program   a program on a machine that is not here\n"
       "  situ COMMAND --help             what a command can do");
   add_run_command(app);
+  add_host_agent_command(app);
   add_top_command(app);
   add_topo_command(app);
   add_order_command(app);

@@ -58,6 +58,18 @@ class elf_file {
     return std::nullopt;
   }
   [[nodiscard]] bool has_note(std::string_view name) {
+    return find_note([name](const Elf64_Nhdr&, std::string_view of) { return of == name; }).has_value();
+  }
+  // Nothing where the linker left none.
+  [[nodiscard]] std::optional<std::string> build_id() {
+    return find_note(
+        [](const Elf64_Nhdr& note, std::string_view of) { return note.n_type == NT_GNU_BUILD_ID && of == "GNU"; });
+  }
+
+ private:
+  // What the first note says that is wanted.
+  template <class IsWanted>
+  [[nodiscard]] std::optional<std::string> find_note(IsWanted is_wanted) {
     for (const Elf64_Phdr& each : segments_) {
       if (each.p_type != PT_NOTE) continue;
       const std::string notes = read_part(file_, each.p_offset, each.p_filesz);
@@ -66,15 +78,16 @@ class elf_file {
       for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
         Elf64_Nhdr note;
         std::memcpy(&note, notes.data() + at, sizeof note);
-        const std::size_t begin = at + sizeof note;
-        if (note.n_namesz == name.size() + 1 && notes.compare(begin, name.size(), name) == 0) return true;
-        at = begin + rounded(note.n_namesz) + rounded(note.n_descsz);
+        const std::size_t said = at + rounded(sizeof note + note.n_namesz);
+        if (said + note.n_descsz > notes.size()) break;
+        const std::string_view name = std::string_view{notes}.substr(at + sizeof note, note.n_namesz);
+        if (is_wanted(note, name.substr(0, name.find('\0')))) return notes.substr(said, note.n_descsz);
+        at = said + rounded(note.n_descsz);
       }
     }
-    return false;
+    return std::nullopt;
   }
 
- private:
   std::ifstream file_;
   bool is_elf_ = false;
   Elf64_Ehdr header_{};
@@ -137,4 +150,22 @@ std::string why_not_preloaded(const std::string& file) {
         "as that user",
         file);
   return {};
+}
+
+std::uint64_t identity_of_file(const std::string& file) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
+  const auto add = [&hash](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  };
+  if (const std::optional<std::string> id = elf_file{file}.build_id()) {
+    add(*id);
+    return hash;
+  }
+  std::ifstream contents{file, std::ios::binary};
+  char buffer[65536];
+  while (contents.read(buffer, sizeof buffer), contents.gcount() > 0)
+    add({buffer, static_cast<std::size_t>(contents.gcount())});
+  if (contents.bad() || !contents.eof())
+    situ::throw_error(situ::errc::bad_launch, fmt::format("{} cannot be read", file));
+  return hash;
 }

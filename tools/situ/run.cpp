@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "program_file.h"
 #include "run_any.h"
+#include "run_hosts.h"
 
 #include "fabric/observe.h"
 #include "runtime/launch.h"
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -45,6 +47,9 @@ struct run_options {
   double timeout_seconds = 0;
   double watchdog_seconds = 0;
   std::string report_file;
+  std::string hosts;
+  std::string remote_shell;
+  std::vector<std::string> variables;
 };
 
 constexpr const char* run_examples =
@@ -59,6 +64,7 @@ constexpr const char* run_examples =
     "starts\n"
     "  situ run -n 2 --memory file:/scratch ./prog segments lie in a file without a name there, beyond the memory\n"
     "  situ run -n 2 --in-process ./program        two threads of one process, for a debugger\n"
+    "  situ run --hosts a:2,b:2 ./program          two places at each of two hosts, started by ssh\n"
     "Ctrl-\\ (or kill -QUIT) asks what every place waits for, where in the source, and who has not come.\n"
     "A program name without '/' is looked up beside situ, then in PATH. Standard input is place 0's.\n"
     "Exit code: 0 when every place exits with 0; else that of the first place that was lost or failed, 128 + N for "
@@ -87,18 +93,26 @@ void report(const run_options& options, job_control& control, std::string_view w
   fmt::print(file.get(), "{}", situ::detail::format_report_json(control, why));
 }
 
+// What --memory says: a kind and a budget, each if it is given.
+void read_memory(const run_options& options, std::string& kind, std::uint64_t& budget) {
+  for (const std::string& each : options.memory)
+    if (situ::memory_kind::is_kind(each))
+      kind = each;
+    else
+      budget = situ::parse_bytes(each);
+}
+
+std::uint64_t stack_bytes(const run_options& options) {
+  return options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
+}
+
 situ::detail::program_options program_options(const run_options& options) {
   situ::detail::program_options made;
   const bool trace = !options.trace_file.empty();
   made.job.place_count = options.places != 0 ? options.places : situ::detail::allowed_processors();
-  for (const std::string& each : options.memory)
-    if (situ::memory_kind::is_kind(each))
-      made.job.memory = each;
-    else
-      made.job.memory_budget = situ::parse_bytes(each);
+  read_memory(options, made.job.memory, made.job.memory_budget);
   if (!options.intent.empty()) made.job.memory_intent = situ::intent::of(options.intent);
-  made.job.stack_bytes =
-      options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
+  made.job.stack_bytes = stack_bytes(options);
   made.job.stats = options.stats;
   made.job.trace = trace;
   made.job.progress = options.progress;
@@ -127,10 +141,62 @@ bool is_for_any_program(const run_options& options, const std::string& file) {
          options.stack.empty() && options.watchdog_seconds == 0;
 }
 
+hosts_options over_hosts(const run_options& options, const std::vector<std::string>& arguments) {
+  hosts_options made{.hosts = parse_hosts(options.hosts),
+                     .remote_shell = options.remote_shell.empty() ? "ssh" : options.remote_shell,
+                     .start = {.arguments = arguments,
+                               .folder = std::filesystem::current_path().string(),
+                               .variables = variables_to_pass(options.variables),
+                               .intent = options.intent,
+                               .stack_bytes = stack_bytes(options),
+                               .binding = static_cast<std::uint32_t>(options.bind)},
+                     .tag = options.tag,
+                     .grace = milliseconds(options.grace_seconds),
+                     .time_limit = milliseconds(options.timeout_seconds)};
+  using start = situ::detail::cluster::agent_start;
+  if (!options.intent.empty()) (void)situ::intent::of(options.intent);  // refused here, not at each host
+  read_memory(options, made.start.memory, made.start.memory_budget);
+  made.start.grace_ms = static_cast<std::uint64_t>(made.grace.count());
+  made.start.time_limit_ms = static_cast<std::uint64_t>(made.time_limit.count());
+  made.start.how = (options.progress ? start::progress : 0U) | (options.check ? start::checked : 0U);
+  return made;
+}
+
+// Ends by CLI::RuntimeError unless all went well.
+void run_at_hosts(const run_options& options, const std::vector<std::string>& arguments) {
+  const std::pair<bool, const char*> not_built[] = {
+      {options.in_process, "--in-process is for places of one process"},
+      {options.places != 0, "-n is told by --hosts: a:2,b:2 are two places at each"},
+      {options.no_children, "--no-children is for programs that are none of Situ's"},
+      {options.stats, "--stats is not built over hosts yet"},
+      {!options.trace_file.empty(), "--trace is not built over hosts yet"},
+      {options.watchdog_seconds > 0, "--watchdog is not built over hosts yet"},
+      {!options.report_file.empty(), "--report is not built over hosts yet"}};
+  for (const auto& [is_asked, why] : not_built)
+    if (is_asked) throw CLI::ValidationError("--hosts", why);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto end_with = [&](std::string_view what, int code) {
+    std::fflush(stdout);
+    fmt::print(stderr, "situ: {}\n", what);
+    const bool is_timeout = options.timeout_seconds > 0 &&
+                            std::chrono::steady_clock::now() - begin >= milliseconds(options.timeout_seconds);
+    throw CLI::RuntimeError(is_timeout ? timeout_exit_code : code);
+  };
+  try {
+    const hosts_result result = run_over_hosts(over_hosts(options, arguments));
+    if (!result.job.ok()) end_with(fmt::format("{} (at {})", result.job.message(), result.at), result.job.exit_code());
+  } catch (const situ::error& e) {
+    end_with(e.message(), EXIT_FAILURE);
+  }
+}
+
 void run(const run_options& options, std::vector<std::string> arguments) {
   if (arguments.empty()) throw CLI::ValidationError("PROGRAM", "is missing; see situ run --help");
   if (arguments.front().starts_with("-"))
     throw CLI::ValidationError(arguments.front(), "is no option of situ run; see situ run --help");
+  if (!options.hosts.empty()) return run_at_hosts(options, arguments);
+  if (!options.variables.empty() || !options.remote_shell.empty())
+    throw CLI::ValidationError("--env, --rsh", "are for --hosts; on this machine places have the whole environment");
   if (const std::string file = situ::detail::find_program(arguments.front()); is_for_any_program(options, file)) {
     const int code = run_any_program({.intent = options.intent,
                                       .stats = options.stats,
@@ -232,6 +298,23 @@ void add_run_command(CLI::App& app) {
           "Write what is said of waiting places as JSON, too; of a program that is none of Situ's, where its memory "
           "lay")
       ->type_name("FILE");
+  command
+      ->add_option(
+          "--hosts", options->hosts,
+          "Places on several hosts, so many at each: a:2,b:2. Each needs the same situ and program at the same "
+          "path, and UCX")
+      ->type_name("HOST:N,...");
+  command
+      ->add_option("--rsh", options->remote_shell,
+                   "How a command is run at a host: words before the host's name and the command (ssh)")
+      ->type_name("COMMAND");
+  command
+      ->add_option(
+          "--env", options->variables,
+          "A variable that places at other hosts get as well, besides those that begin with SITU_; may be given "
+          "again")
+      ->allow_extra_args(false)
+      ->type_name("NAME[=VALUE]");
   command->prefix_command();  // from the program's name on, everything is the program's
   command->formatter(std::make_shared<run_help>());
   command->footer(run_examples);

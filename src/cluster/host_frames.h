@@ -1,0 +1,103 @@
+// What `situ run --hosts` and its agents, one at each host, say to each other by the agent's standard input and output
+// (docs/design/cluster.md, "Launch"): frames of 12 bytes and what they carry, little-endian.
+//
+//   0 u32 bytes that follow, 4 u8 frame_kind, 5 u8 zero, 6 u16 zero, 8 u32 place or 0
+//
+// What comes is from a program that another host's shell has started, so every length is checked: what does not fit is
+// bad_message. Values; no state but a frame_reader's, which belongs to one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace situ::detail::cluster {
+
+enum class frame_kind : std::uint8_t {
+  hello,      // agent: agent_hello; its first
+  start,      // launcher: agent_start
+  address,    // agent: its host_record (records.h)
+  addresses,  // launcher: a list of all records; the places are started
+  output,     // agent: a byte that is 1 or 2, then what the place has written to that stream
+  ended,      // agent: place_end of a place's process
+  signal,     // launcher: i32, to pass on to all places
+  lost,       // either: a place that is lost, and why
+  over,       // launcher: the time limit is over
+  note,       // agent: text to the launcher's standard error
+};
+
+struct host_frame {
+  frame_kind what = frame_kind::hello;
+  std::uint32_t place = 0;
+  std::vector<std::byte> bytes;
+};
+
+// Room for the records of as many hosts as a job has places.
+inline constexpr std::uint32_t most_frame_bytes = std::uint32_t{64} << 20;
+
+// pre: at most most_frame_bytes.
+[[nodiscard]] std::vector<std::byte> pack_frame(frame_kind what, std::uint32_t place, std::span<const std::byte> bytes);
+[[nodiscard]] std::vector<std::byte> pack_frame(frame_kind what, std::uint32_t place, std::string_view text);
+
+// Frames out of bytes that come in pieces. Holds no more than has come.
+class frame_reader {
+ public:
+  void take(std::span<const std::byte> bytes);
+  // Nothing: the next is not whole yet. Throws bad_message where what has come is no frame, with its first bytes.
+  [[nodiscard]] std::optional<host_frame> next();
+
+ private:
+  std::vector<std::byte> come_;
+  std::size_t used_ = 0;
+};
+
+struct agent_hello {
+  static constexpr std::uint32_t current_version = 1;
+  std::uint32_t version = current_version;  // of the frames
+  std::uint64_t build = 0;                  // of the agent's program
+  friend bool operator==(const agent_hello&, const agent_hello&) = default;
+};
+
+// What an agent is to start, and how.
+struct agent_start {
+  enum flags : std::uint32_t { progress = 1, checked = 2, tag = 4 };
+  std::uint16_t host = 0;            // the agent's
+  std::vector<std::uint16_t> homes;  // the host of each place
+  std::vector<std::string> arguments;
+  std::string folder;
+  std::string first_host;              // its name, by which the network is chosen
+  std::vector<std::string> variables;  // "NAME=value"
+  std::string memory;                  // as job_options::memory
+  std::string intent;                  // a name, or nothing
+  std::uint64_t memory_budget = 0;
+  std::uint64_t stack_bytes = 0;
+  std::uint64_t grace_ms = 0;
+  std::uint64_t time_limit_ms = 0;
+  std::uint32_t how = 0;      // flags
+  std::uint32_t binding = 0;  // as runtime/launch.h numbers them
+  friend bool operator==(const agent_start&, const agent_start&) = default;
+};
+
+struct place_end {
+  std::int32_t code = 0;
+  std::int32_t signal = 0;
+  friend bool operator==(const place_end&, const place_end&) = default;
+};
+
+[[nodiscard]] std::vector<std::byte> pack(const agent_hello& hello);
+[[nodiscard]] std::vector<std::byte> pack(const agent_start& start);
+[[nodiscard]] std::vector<std::byte> pack(const place_end& end);
+[[nodiscard]] std::vector<std::byte> pack(const std::vector<std::vector<std::byte>>& list);
+// Each throws bad_message for bytes that are none.
+[[nodiscard]] agent_hello unpack_hello(std::span<const std::byte> bytes);
+[[nodiscard]] agent_start unpack_start(std::span<const std::byte> bytes);
+[[nodiscard]] place_end unpack_end(std::span<const std::byte> bytes);
+[[nodiscard]] std::vector<std::vector<std::byte>> unpack_list(std::span<const std::byte> bytes);
+[[nodiscard]] std::int32_t unpack_signal(std::span<const std::byte> bytes);
+[[nodiscard]] std::string_view text_of(const host_frame& frame) noexcept;
+
+}  // namespace situ::detail::cluster

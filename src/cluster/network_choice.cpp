@@ -1,0 +1,100 @@
+#include "cluster/network_choice.h"
+
+#include <situ/base/error.h>
+#include <situ/base/log.h>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace situ::detail::cluster {
+namespace {
+
+struct own_interface {
+  std::string name;
+  std::string address;  // as text
+  bool is_loopback = false;
+};
+
+std::string text_of(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* const from = address->sa_family == AF_INET
+                               ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+                               : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  return ::inet_ntop(address->sa_family, from, text.data(), text.size()) == nullptr ? std::string{} : text.data();
+}
+
+// Those that are up, once for each of their addresses.
+std::vector<own_interface> own_interfaces() {
+  std::vector<own_interface> found;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return found;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned{all, &::freeifaddrs};
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next)
+    if (each->ifa_addr != nullptr && (each->ifa_flags & IFF_UP) != 0 &&
+        (each->ifa_addr->sa_family == AF_INET || each->ifa_addr->sa_family == AF_INET6))
+      found.push_back({each->ifa_name, text_of(each->ifa_addr), (each->ifa_flags & IFF_LOOPBACK) != 0});
+  return found;
+}
+
+// The address that this host would have for that one; empty where there is no way. Nothing is sent.
+std::string address_towards(const std::string& host) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), "9", &wanted, &found) != 0) return {};  // any port
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned{found, &::freeaddrinfo};
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    const int socket = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (socket < 0) continue;
+    sockaddr_storage own{};
+    socklen_t bytes = sizeof own;
+    const bool is_known = ::connect(socket, each->ai_addr, each->ai_addrlen) == 0 &&
+                          ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &bytes) == 0;
+    ::close(socket);
+    if (is_known) return text_of(reinterpret_cast<const sockaddr*>(&own));
+  }
+  return {};
+}
+
+}  // namespace
+
+void choose_network(const std::string& first_host) {
+  for (const char* const each : {network_variable, "UCX_NET_DEVICES", "UCX_TLS"})
+    if (std::getenv(each) != nullptr) return;
+  const std::string address = address_towards(first_host.substr(first_host.rfind('@') + 1));
+  for (const own_interface& each : own_interfaces())
+    if (!each.is_loopback && each.address == address) {
+      ::setenv(network_variable, each.name.c_str(), 1);
+      return;
+    }
+  log(log_level::info,
+      fmt::format("no one network leads to \"{}\", so all are used; {} names one", first_host, network_variable));
+}
+
+std::string chosen_network() {
+  const char* const name = std::getenv(network_variable);
+  if (name == nullptr || *name == '\0') return {};
+  std::vector<std::string> there;
+  for (const own_interface& each : own_interfaces()) {
+    if (each.name == name) return name;
+    there.push_back(fmt::format("{} ({})", each.name, each.address));
+  }
+  throw_error(errc::bad_launch,
+              fmt::format("{}={}: there is no such interface, but {}", network_variable, name, fmt::join(there, ", ")));
+}
+
+}  // namespace situ::detail::cluster

@@ -1,0 +1,166 @@
+#include "runtime/host_part.h"
+
+#include <situ/base/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "cluster/network.h"
+#include "cluster/server_greeting.h"
+
+namespace situ::detail {
+namespace {
+
+using namespace cluster;
+
+constexpr int server_start_ms = 20'000;  // on a machine that is very busy
+
+}  // namespace
+
+std::string name_of_host() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string{name.data()} : "a host without a name";
+}
+
+class host_part::server_start {
+ public:
+  explicit server_start(const job& shared) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      throw_error(errc::bad_launch, fmt::format("no socket for the host's server: {}", ::strerrordesc_np(errno)));
+    socket_ = above_standard(ends[0]);
+    const int servers = ends[1];
+    const std::string program = network_folder() + "/" + host_server_name;
+    const int failed = spawn(program, shared.descriptor(), servers);
+    ::close(servers);
+    if (failed != 0)
+      throw_error(errc::bad_launch, fmt::format("{} cannot be started: {}", program, ::strerrordesc_np(failed)));
+  }
+  ~server_start() {
+    if (socket_ >= 0) ::close(socket_);  // who has not begun ends
+  }
+  server_start(const server_start&) = delete;
+  server_start& operator=(const server_start&) = delete;
+
+  [[nodiscard]] std::vector<std::byte> address() const {
+    std::vector<std::byte> said(server_greeting::most_bytes);
+    pollfd looked{.fd = socket_, .events = POLLIN, .revents = 0};
+    const ssize_t got =
+        ::poll(&looked, 1, server_start_ms) == 1 ? ::recv(socket_, said.data(), said.size(), 0) : ssize_t{-1};
+    if (got < 1) throw_error(errc::bad_launch, "the host's server has ended before it could say how it is reached");
+    said.resize(static_cast<std::size_t>(got));
+    const auto what = static_cast<server_greeting::what>(said.front());
+    said.erase(said.begin());
+    if (what == server_greeting::what::refusal)
+      throw_error(errc::bad_launch, std::string_view{reinterpret_cast<const char*>(said.data()), said.size()});
+    if (said.size() > host_address::most_bytes)
+      throw_error(errc::bad_launch,
+                  fmt::format("the network's address of this host has {} bytes, more than the {} that "
+                              "there is room for: name one network by UCX_TLS or UCX_NET_DEVICES",
+                              said.size(), host_address::most_bytes));
+    return said;
+  }
+  void begin(server_greeting::begin how) noexcept {
+    (void)!::send(socket_, &how, 1, MSG_NOSIGNAL);
+    if (how == server_greeting::begin::alone) ::close(std::exchange(socket_, -1));
+  }
+
+ private:
+  // An errno, or 0.
+  static int spawn(const std::string& program, int job, int socket) {
+    // Above all numbers that the server has them by.
+    constexpr int servers_job = 3;
+    constexpr int servers_socket = 4;
+    const int job_copy = ::fcntl(job, F_DUPFD_CLOEXEC, 10);
+    const int socket_copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 10);
+    posix_spawn_file_actions_t files;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files, job_copy, servers_job);
+    ::posix_spawn_file_actions_adddup2(&files, socket_copy, servers_socket);
+    posix_spawnattr_t how;
+    ::posix_spawnattr_init(&how);
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&how, &none);
+    ::posix_spawnattr_setsigdefault(&how, &all);
+    ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    std::vector<char*> environment;
+    for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
+    static char no_handlers[] = "UCX_HANDLE_ERRORS=none";
+    static char no_events[] = "UCX_MEM_EVENTS=n";
+    if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) environment.push_back(no_handlers);
+    if (std::getenv("UCX_MEM_EVENTS") == nullptr) environment.push_back(no_events);
+    environment.push_back(nullptr);
+    std::string words[] = {program, fmt::format("{}", servers_job), fmt::format("{}", servers_socket)};
+    char* const arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+    pid_t child = -1;
+    const int failed = ::posix_spawn(&child, program.c_str(), &files, &how, arguments, environment.data());
+    ::posix_spawnattr_destroy(&how);
+    ::posix_spawn_file_actions_destroy(&files);
+    ::close(job_copy);
+    ::close(socket_copy);
+    // It goes on as nobody's child.
+    if (failed == 0)
+      while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
+    return failed;
+  }
+  int socket_ = -1;
+};
+
+host_part::host_part(job_options options, std::uint64_t build) {
+  record_.name = name_of_host();
+  const std::uint16_t hosts = 1 + std::max_element(options.homes.begin(), options.homes.end(), [](auto a, auto b) {
+                                    return a.host < b.host;
+                                  })->host;
+  try {
+    made_.emplace(job::create(options));
+    if (hosts > 1) {
+      server_ = std::make_unique<server_start>(*made_);
+      record_.address = server_->address();
+    }
+    const job_control& control = made_->control();
+    record_.build = build;
+    record_.layout = control.layout;
+    record_.page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    record_.slice_shift = control.slice_shift;
+  } catch (const error& e) {
+    record_.refusal = e.message();
+  }
+}
+
+host_part::~host_part() = default;
+
+job& host_part::meet(std::span<const host_record> records) {
+  check_records(records);
+  for (std::uint16_t host = 0; server_ && host < records.size(); ++host) {
+    host_address& to = made_->control().address_of(host);
+    const std::vector<std::byte>& address = records[host].address;
+    std::copy(address.begin(), address.end(), to.text);
+    to.bytes = static_cast<std::uint32_t>(address.size());
+  }
+  return *made_;
+}
+
+void host_part::begin(server_greeting::begin how) noexcept {
+  if (server_) server_->begin(how);
+}
+
+}  // namespace situ::detail

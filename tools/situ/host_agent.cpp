@@ -1,0 +1,240 @@
+// `situ host-agent`: what `situ run --hosts` starts at each host. It is the launcher of the places there, and starts
+// the host's server.
+//
+// Frames (cluster/host_frames.h) come by its standard input and go by its standard output: no port is opened, no secret
+// is passed. The end of its input is the end of all that it has started.
+#include "commands.h"
+#include "program_file.h"
+
+#include "base/descriptor.h"
+#include "cluster/host_frames.h"
+#include "cluster/network_choice.h"
+#include "memory/liveness.h"
+#include "runtime/host_part.h"
+#include "runtime/launch.h"
+#include "runtime/launch_monitor.h"
+#include "runtime/launch_start.h"
+#include "runtime/queued_writer.h"
+#include "runtime/standstill.h"
+
+#include <situ/base/error.h>
+#include <situ/fabric/detail/function_id.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace situ::detail;
+using namespace situ::detail::cluster;
+
+constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of output that the launcher has not taken in
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What of a start is an order to this host.
+struct own_start {
+  agent_start order;
+  std::vector<std::uint32_t> places;
+  program_options options;
+};
+
+own_start read_start(const host_frame& frame) {
+  if (frame.what != frame_kind::start) situ::throw_error(situ::errc::bad_message, "the launcher says something else");
+  own_start made{.order = unpack_start(frame.bytes), .places = {}, .options = {}};
+  const agent_start& order = made.order;
+  job_options& job = made.options.job;
+  job.place_count = static_cast<std::uint32_t>(order.homes.size());
+  job.memory_budget = order.memory_budget;
+  job.stack_bytes = order.stack_bytes;
+  if (!order.intent.empty()) job.memory_intent = situ::intent::of(order.intent);
+  job.memory = order.memory;
+  job.progress = (order.how & agent_start::progress) != 0;
+  job.checked = (order.how & agent_start::checked) != 0;
+  job.host = order.host;
+  std::vector<std::uint16_t> counts(std::size_t{UINT16_MAX} + 1);
+  for (std::uint32_t place = 0; place < job.place_count; ++place) {
+    job.homes.push_back({order.homes[place], counts[order.homes[place]]++});
+    if (order.homes[place] == order.host) made.places.push_back(place);
+  }
+  made.options.bind = static_cast<binding>(std::min(order.binding, static_cast<std::uint32_t>(binding::numa)));
+  made.options.tag = true;  // lines as they are written: the places have no terminal, whatever the launcher has
+  made.options.forward_signals = false;
+  made.options.grace = std::chrono::milliseconds{order.grace_ms};
+  made.options.time_limit = std::chrono::milliseconds{order.time_limit_ms};
+  return made;
+}
+
+// The variables and the folder are the launcher's.
+void settle(const agent_start& order) {
+  for (const std::string& each : order.variables) {
+    const std::size_t end = each.find('=');
+    if (end != std::string::npos) ::setenv(each.substr(0, end).c_str(), each.c_str() + end + 1, 1);
+  }
+  if (::chdir(order.folder.c_str()) != 0)
+    situ::throw_error(situ::errc::bad_launch,
+                      fmt::format("the folder {} cannot be entered: {}", order.folder, ::strerrordesc_np(errno)));
+}
+
+class host_agent {
+ public:
+  host_agent() : in_{take_over(STDIN_FILENO)}, out_{take_over(STDOUT_FILENO)} {}
+
+  void run() {
+    send(frame_kind::hello, pack(agent_hello{.build = executable_id()}));
+    const std::optional<host_frame> frame = receive();
+    if (!frame) return;
+    try {
+      start(read_start(*frame));
+    } catch (const situ::error& e) {
+      send(frame_kind::address, pack(host_record{.refusal = std::string{e.message()}}));
+      while (receive()) {}
+    }
+  }
+
+ private:
+  // What else is read or printed here must not get between the frames.
+  static int take_over(int standard) {
+    const int taken = ::fcntl(standard, F_DUPFD_CLOEXEC, 3);
+    if (taken < 0) situ::throw_error(situ::errc::bad_launch, "situ run --hosts starts this, with streams of its own");
+    if (standard == STDOUT_FILENO) {
+      ::dup2(STDERR_FILENO, standard);
+    } else {
+      const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+      ::dup2(nothing, standard);
+      ::close(nothing);
+    }
+    return taken;
+  }
+
+  void send(frame_kind what, const std::vector<std::byte>& bytes, std::uint32_t place = 0) {
+    std::string frame = text_of(pack_frame(what, place, bytes));
+    writer_ ? writer_->add(out_, std::move(frame)) : write_all(out_, frame);
+  }
+  void send(frame_kind what, std::string_view text, std::uint32_t place = 0) {
+    const auto bytes = std::as_bytes(std::span{text});
+    send(what, std::vector<std::byte>{bytes.begin(), bytes.end()}, place);
+  }
+
+  // False: the launcher is gone, or has closed this.
+  bool read_some() {
+    std::byte buffer[16384];
+    ssize_t got = 0;
+    do got = ::read(in_, buffer, sizeof buffer);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0) return false;
+    reader_.take(std::span{buffer}.first(static_cast<std::size_t>(got)));
+    return true;
+  }
+  std::optional<host_frame> receive() {
+    for (;;) {
+      if (std::optional<host_frame> frame = reader_.next()) return frame;
+      if (!read_some()) return std::nullopt;
+    }
+  }
+
+  void start(const own_start& own) {
+    settle(own.order);
+    choose_network(own.order.first_host);
+    const std::string file = find_program(own.order.arguments.front());
+    host_part part{own.options.job, identity_of_file(file)};
+    send(frame_kind::address, pack(part.record()));
+    const std::optional<host_frame> frame = receive();
+    if (!frame) return;
+    if (frame->what != frame_kind::addresses)
+      situ::throw_error(situ::errc::bad_message, "the launcher says no addresses");
+    std::vector<host_record> records;
+    for (const std::vector<std::byte>& each : unpack_list(frame->bytes)) records.push_back(unpack(each));
+    job& shared = part.meet(records);
+    part.begin(server_greeting::begin::watching);
+    watch(own, file, shared, part.record().name);
+  }
+
+  void watch(const own_start& own, const std::string& file, job& shared, const std::string& name) {
+    job_control& control = shared.control();
+    const descriptor_limit limit;
+    const signal_reader signals{false};
+    place_pipes pipes{
+        static_cast<std::uint32_t>(own.places.size()), [&](std::uint32_t index, int stream, std::string_view text) {
+          writer_->wait_for_room();
+          send(frame_kind::output, std::string{static_cast<char>(stream)}.append(text), own.places[index]);
+        }};
+    const launch_monitor::far_launcher launcher{
+        .descriptor = in_,
+        .on_ready = [this, &control](launch_monitor& monitor) { listen(control, monitor); },
+        .ended =
+            [this](std::uint32_t place, const situ::place_outcome& how) {
+              send(frame_kind::ended, pack(place_end{.code = how.exit_code, .signal = how.signal}), place);
+            },
+        .lost = [this](std::uint32_t place, std::string_view why) { send(frame_kind::lost, why, place); }};
+    const auto report = [this, &control, &name](std::string_view why) {
+      send(frame_kind::note,
+           fmt::format("situ: {}; where the places at {} stand:\n{}", why, name, format_report(control)));
+    };
+    launch_monitor monitor{control,
+                           {.grace = own.options.grace,
+                            .time_limit = own.options.time_limit,
+                            .reports_on_quit = true,
+                            .report = report,
+                            .launcher = &launcher},
+                           -1};
+    start_places({.options = own.options,
+                  .file = file,
+                  .arguments = own.order.arguments,
+                  .shared = shared,
+                  .places = own.places,
+                  .output = &pipes,
+                  .signals = signals,
+                  .limit = limit},
+                 monitor);
+    writer_.emplace(most_queued_bytes);  // ends after the pipes
+    pipes.start();
+    (void)monitor.run();
+  }
+
+  // Something has come from the launcher, or it has gone.
+  void listen(job_control& control, launch_monitor& monitor) {
+    if (!read_some()) return monitor.release();
+    while (const std::optional<host_frame> frame = reader_.next()) {
+      switch (frame->what) {
+        case frame_kind::signal: monitor.pass_on(unpack_signal(frame->bytes)); break;
+        case frame_kind::over: monitor.end_by_time_limit(); break;
+        case frame_kind::lost:
+          if (frame->place < control.place_count) mark_lost(control, frame->place, cluster::text_of(*frame));
+          break;
+        default: situ::throw_error(situ::errc::bad_message, "the launcher says what only an agent says");
+      }
+    }
+  }
+
+  const int in_;
+  const int out_;
+  frame_reader reader_;
+  std::optional<queued_writer> writer_;  // once there are places
+};
+
+}  // namespace
+
+void add_host_agent_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("host-agent", "Started by situ run --hosts at each host");
+  command->group("");  // nobody else starts it
+  command->callback([] {
+    // Whatever started this may have ignored them, for itself.
+    for (const int each : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGCHLD}) ::signal(each, SIG_DFL);
+    ::signal(SIGPIPE, SIG_IGN);
+    host_agent{}.run();
+  });
+}

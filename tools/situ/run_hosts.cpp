@@ -1,0 +1,473 @@
+#include "run_hosts.h"
+
+#include "base/descriptor.h"
+#include "cluster/records.h"
+#include "memory/job.h"
+#include "runtime/launch.h"
+#include "runtime/launch_output.h"
+#include "runtime/launch_start.h"
+#include "runtime/queued_writer.h"
+
+#include <situ/base/error.h>
+#include <situ/fabric/detail/function_id.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace {
+
+using namespace situ::detail;
+using namespace situ::detail::cluster;
+using namespace std::chrono_literals;
+
+using clock_type = std::chrono::steady_clock;
+
+constexpr std::size_t most_queued_bytes = std::size_t{1} << 20;  // of output that nobody has read
+// After the grace, SIGTERM and SIGKILL that an agent gives its places: who then still says nothing is out of reach.
+constexpr auto longest_silence = 5s;
+constexpr auto longest_end = 3s;  // of a remote shell whose command has ended
+
+// As a shell reads it: ssh makes one line of its words.
+std::string quoted(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("/._+-", c);
+  };
+  if (std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string made = "'";
+  for (const char c : word) made += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return made + "'";
+}
+
+// A host, its agent, and the remote shell between.
+struct host_link {
+  named_host host;
+  std::uint32_t first_place = 0;
+  pid_t shell = -1;
+  int to = -1;    // the agent's input; -1: closed
+  int from = -1;  // its output
+  frame_reader reader{};
+  std::string unsent{};
+  bool has_greeted = false;
+  std::optional<host_record> record{};
+  std::uint32_t running = 0;  // places that have not ended
+};
+
+class hosts_launch {
+ public:
+  explicit hosts_launch(const hosts_options& options)
+      : options_{options}, situ_{std::filesystem::read_symlink("/proc/self/exe").string()} {
+    for (const named_host& each : options.hosts) {
+      links_.push_back({.host = each, .first_place = places_, .running = each.places});
+      places_ += each.places;
+    }
+    for (std::uint16_t host = 0; host < links_.size(); ++host)
+      homes_.insert(homes_.end(), links_[host].host.places, host);
+    result_.places.resize(places_);
+    has_ended_.resize(places_);
+    if (options.tag) labels_.emplace(places_);
+  }
+  ~hosts_launch() {
+    for (host_link& each : links_) end_link(each);
+  }
+  hosts_launch(const hosts_launch&) = delete;
+  hosts_launch& operator=(const hosts_launch&) = delete;
+
+  hosts_result run() {
+    ::signal(SIGPIPE, SIG_IGN);
+    for (host_link& each : links_) start(each);
+    writer_.emplace(most_queued_bytes);
+    if (options_.time_limit.count() > 0) time_limit_ends_ = clock_type::now() + options_.time_limit;
+    while (std::any_of(links_.begin(), links_.end(), [](const host_link& each) { return each.from >= 0; })) turn();
+    for (std::uint32_t place = 0; labels_ && place < places_; ++place)
+      for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) writer_->add(stream, labels_->rest(place, stream));
+    writer_.reset();
+    if (!failure_.empty()) situ::throw_error(situ::errc::bad_launch, failure_);
+    if (!result_.first_failed) result_.first_failed = result_.first_lost;
+    const std::optional<situ::place> told = result_.first_lost ? result_.first_lost : result_.first_failed;
+    return {std::move(result_), told ? links_[homes_[told->index()]].host.name : std::string{}};
+  }
+
+ private:
+  // --- Agents --------------------------------------------------------------------------------------------------------
+
+  void start(host_link& link) {
+    std::vector<std::string> words;
+    std::istringstream shell{options_.remote_shell};
+    for (std::string word; shell >> word;) words.push_back(word);
+    words.insert(words.end(), {link.host.name, quoted(situ_), "host-agent"});
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int to[2], from[2];
+    if (::pipe2(to, O_CLOEXEC) != 0 || !above_standard(to) || ::pipe2(from, O_CLOEXEC) != 0 || !above_standard(from))
+      situ::throw_error(situ::errc::bad_launch,
+                        fmt::format("no pipe to {}: {}", link.host.name, ::strerrordesc_np(errno)));
+    link.shell = ::fork();
+    if (link.shell == 0) {
+      // Signals come to the launcher, which passes them on: also those that a terminal sends to all.
+      for (const int each : {SIGINT, SIGQUIT, SIGHUP}) ::signal(each, SIG_IGN);
+      ::signal(SIGPIPE, SIG_DFL);
+      signals_.restore();
+      limit_.restore();
+      ::dup2(to[0], STDIN_FILENO);
+      ::dup2(from[1], STDOUT_FILENO);
+      ::execvp(arguments[0], arguments.data());
+      std::fprintf(stderr, "situ: %s cannot be started: %s\n", arguments[0], ::strerrordesc_np(errno));
+      ::_exit(not_found);
+    }
+    ::close(to[0]);
+    ::close(from[1]);
+    link.to = to[1];
+    link.from = from[0];
+    ::fcntl(link.to, F_SETFL, O_NONBLOCK);
+    ::fcntl(link.from, F_SETFL, O_NONBLOCK);
+    if (link.shell < 0)
+      situ::throw_error(situ::errc::bad_launch,
+                        fmt::format("no process for the way to {}: {}", link.host.name, ::strerrordesc_np(errno)));
+  }
+
+  void send(host_link& link, frame_kind what, std::span<const std::byte> bytes, std::uint32_t place = 0) {
+    if (link.to < 0) return;
+    const std::vector<std::byte> frame = pack_frame(what, place, bytes);
+    link.unsent.append(reinterpret_cast<const char*>(frame.data()), frame.size());
+    write_some(link);
+  }
+  void send_to_all(frame_kind what, std::span<const std::byte> bytes, std::uint32_t place = 0) {
+    for (host_link& each : links_) send(each, what, bytes, place);
+  }
+  static void write_some(host_link& link) {
+    while (!link.unsent.empty()) {
+      const ssize_t written = ::write(link.to, link.unsent.data(), link.unsent.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        if (errno != EAGAIN) close_now(link.to);  // its end is told by its output
+        return;
+      }
+      link.unsent.erase(0, static_cast<std::size_t>(written));
+    }
+  }
+  static void close_now(int& descriptor) {
+    if (descriptor >= 0) ::close(descriptor);
+    descriptor = -1;
+  }
+  // What an agent's input ends with ends all that it has started.
+  void release() {
+    for (host_link& each : links_) close_now(each.to);
+  }
+
+  // How the remote shell has ended; -1 where it had to be killed, as at once where nothing is to be heard of it. Its
+  // agent ends by the end of its input.
+  static int end_link(host_link& link, bool is_silent = false) {
+    close_now(link.to);
+    close_now(link.from);
+    if (link.shell < 0) return -1;
+    int status = 0;
+    bool is_ended = false;
+    for (const auto end = clock_type::now() + (is_silent ? 0s : longest_end); !is_ended && clock_type::now() < end;) {
+      is_ended = ::waitpid(link.shell, &status, WNOHANG) != 0;
+      if (!is_ended) rest(2'000'000);
+    }
+    if (!is_ended) {
+      ::kill(link.shell, SIGKILL);
+      while (::waitpid(link.shell, &status, 0) < 0 && errno == EINTR) {}
+    }
+    link.shell = -1;
+    return is_ended ? status : -1;
+  }
+
+  // Nothing comes of it any more.
+  void lose(host_link& link, std::string_view why, bool is_silent = false) {
+    const int status = end_link(link, is_silent);
+    if (!failure_.empty()) return;
+    if (!link.record) return fail(why_not_started(link, status));
+    if (link.running == 0) return;
+    for (std::uint32_t place = link.first_place; place < link.first_place + link.host.places; ++place)
+      if (!has_ended_[place]) {
+        note_loss(place, why);
+        send_to_all(frame_kind::lost, std::as_bytes(std::span{why}), place);
+        note_end(link, place, {.code = EXIT_FAILURE});
+      }
+  }
+
+  std::string why_not_started(const host_link& link, int status) const {
+    const std::string& name = link.host.name;
+    if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == not_found)
+      return fmt::format("{}: there is no {} there, or no \"{}\" here", name, situ_, options_.remote_shell);
+    const std::string how = status < 0            ? std::string{"has closed its output"}
+                            : WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
+                                                  : fmt::format("has ended with code {}", WEXITSTATUS(status));
+    return fmt::format(
+        "{0}: nothing was started there: `{1} {0} {2} host-agent` {3}; is the host reached so, without a "
+        "question?",
+        name, options_.remote_shell, quoted(situ_), how);
+  }
+
+  // --- A turn --------------------------------------------------------------------------------------------------------
+
+  void turn() {
+    std::vector<pollfd> looked{{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
+                               {.fd = writer_->room_descriptor(), .events = POLLIN, .revents = 0}};
+    const bool is_full = writer_->is_full();
+    for (const host_link& each : links_) {
+      looked.push_back({.fd = is_full ? -1 : each.from, .events = POLLIN, .revents = 0});
+      looked.push_back({.fd = each.unsent.empty() ? -1 : each.to, .events = POLLOUT, .revents = 0});
+    }
+    (void)::poll(looked.data(), looked.size(), wait_ms());
+    if (looked[0].revents != 0) take_signals();
+    std::uint64_t taken = 0;
+    if (looked[1].revents != 0) (void)!::read(writer_->room_descriptor(), &taken, sizeof taken);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (looked[2 + 2 * i].revents != 0 && links_[i].from >= 0) read_from(links_[i]);
+      if (looked[3 + 2 * i].revents != 0 && links_[i].to >= 0) write_some(links_[i]);
+    }
+    look_at_clock();
+  }
+
+  [[nodiscard]] int wait_ms() const {
+    const auto end = std::min(time_limit_ends_, silence_ends_);
+    if (end == clock_type::time_point::max()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock_type::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  }
+
+  void look_at_clock() {
+    const clock_type::time_point now = clock_type::now();
+    if (now >= time_limit_ends_) {
+      time_limit_ends_ = clock_type::time_point::max();
+      if (!is_running_) return fail(fmt::format("the time limit is over, and {} not answered", listed_silent()));
+      send_to_all(frame_kind::over, {});
+      await_silent(1s);
+    }
+    if (now < silence_ends_) return;
+    silence_ends_ = clock_type::time_point::max();
+    for (host_link& each : links_)
+      if (each.from >= 0) lose(each, "its host does not answer", true);
+  }
+  // From now on, agents that say nothing of their places' ends are not waited for longer than this.
+  void await_silent(std::chrono::milliseconds longest) {
+    silence_ends_ = std::min(silence_ends_, clock_type::now() + longest + longest_silence);
+  }
+  std::string listed_silent() const {
+    std::vector<std::string_view> names;
+    for (const host_link& each : links_)
+      if (!each.record) names.push_back(each.host.name);
+    return fmt::format("{} {}", fmt::join(names, " and "), names.size() == 1 ? "has" : "have");
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_.descriptor(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      const auto signal = static_cast<std::int32_t>(info.ssi_signo);
+      if (is_running_) {
+        send_to_all(frame_kind::signal, std::as_bytes(std::span{&signal, 1}));
+        if (signal == SIGINT && std::exchange(is_interrupted_, true)) await_silent(0s);
+      } else if (signal == SIGQUIT) {
+        fmt::print(stderr, "situ: {} not answered yet\n", listed_silent());
+      } else if (signal != SIGUSR1 && signal != SIGUSR2) {
+        fail(fmt::format("ended by signal {}, when {} not answered yet", signal, listed_silent()));
+      }
+    }
+  }
+
+  // The job cannot begin: all that was started ends.
+  void fail(std::string why) {
+    if (failure_.empty()) failure_ = std::move(why);
+    release();
+    await_silent(0s);
+  }
+
+  // --- What agents say -----------------------------------------------------------------------------------------------
+
+  void read_from(host_link& link) {
+    std::array<std::byte, 65536> buffer;
+    const ssize_t got = ::read(link.from, buffer.data(), buffer.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) return lose(link, "its host's agent has ended, or the way to it");
+    try {
+      link.reader.take(std::span{buffer}.first(static_cast<std::size_t>(got)));
+      while (const std::optional<host_frame> frame = link.reader.next()) hear(link, *frame);
+    } catch (const situ::error& e) {
+      fail(
+          fmt::format("{}: what comes by `{}` is not of situ: {}", link.host.name, options_.remote_shell, e.message()));
+      end_link(link);
+    }
+  }
+
+  void hear(host_link& link, const host_frame& frame) {
+    if (!failure_.empty()) return;
+    const auto refuse = [](std::string_view what) { situ::throw_error(situ::errc::bad_message, what); };
+    if (!link.has_greeted) {
+      if (frame.what != frame_kind::hello) refuse("it does not greet");
+      link.has_greeted = true;
+      return greet(link, unpack_hello(frame.bytes));
+    }
+    const bool is_of_place = frame.what == frame_kind::output || frame.what == frame_kind::ended;
+    if (is_of_place && (frame.place < link.first_place || frame.place - link.first_place >= link.host.places))
+      refuse("a place that it has not");
+    if (frame.place >= places_) refuse("a place that there is not");
+    switch (frame.what) {
+      case frame_kind::address: return take_record(link, unpack(frame.bytes));
+      case frame_kind::output: {
+        const std::string_view text = text_of(frame);
+        if (text.empty() || text[0] < 1 || text[0] > 2) refuse("output of no stream");
+        const int stream = text[0];
+        return writer_->add(
+            stream, labels_ ? labels_->label(frame.place, stream, text.substr(1)) : std::string{text.substr(1)});
+      }
+      case frame_kind::ended:
+        if (has_ended_[frame.place]) refuse("a place that ends twice");
+        return note_end(link, frame.place, unpack_end(frame.bytes));
+      case frame_kind::lost: return note_loss(frame.place, text_of(frame));
+      case frame_kind::note: return writer_->add(STDERR_FILENO, std::string{text_of(frame)});
+      default: refuse("an agent does not say that");
+    }
+  }
+
+  void greet(host_link& link, const agent_hello& hello) {
+    const std::uint64_t own = executable_id();
+    if (hello.version != agent_hello::current_version || hello.build != own)
+      return fail(fmt::format("{} has another build of situ at {} ({:#x}, here {:#x}): all hosts need the same",
+                              link.host.name, situ_, hello.build, own));
+    agent_start start = options_.start;
+    start.host = static_cast<std::uint16_t>(&link - links_.data());
+    start.homes = homes_;
+    start.first_host = links_.front().host.name;
+    send(link, frame_kind::start, pack(start));
+  }
+
+  void take_record(host_link& link, host_record record) {
+    record.name = link.host.name;
+    if (is_running_ && record.refusal.empty()) situ::throw_error(situ::errc::bad_message, "a second record");
+    link.record = std::move(record);
+    if (is_running_) return fail(fmt::format("{}: {}", link.host.name, link.record->refusal));
+    std::vector<host_record> records;
+    std::vector<std::vector<std::byte>> packed;
+    for (const host_link& each : links_) {
+      if (!each.record) return;
+      records.push_back(*each.record);
+      packed.push_back(pack(*each.record));
+    }
+    try {
+      check_records(records);
+    } catch (const situ::error& e) {
+      return fail(std::string{e.message()});
+    }
+    is_running_ = true;
+    send_to_all(frame_kind::addresses, pack(packed));
+  }
+
+  void note_loss(std::uint32_t place, std::string_view why) {
+    // When all have ended, agents end one after the other, and servers say of each what they think of it.
+    if (have_all_ended()) return;
+    std::string& reason = result_.places[place].reason;
+    if (reason.empty()) reason = why;
+    if (result_.first_lost) return;
+    result_.first_lost = situ::place{place};
+    await_silent(options_.grace + 1s);
+  }
+
+  void note_end(host_link& link, std::uint32_t place, const place_end& end) {
+    has_ended_[place] = true;
+    situ::place_outcome& outcome = result_.places[place];
+    outcome.exit_code = end.code;
+    outcome.signal = end.signal;
+    if ((end.code != 0 || end.signal != 0) && !result_.first_failed) result_.first_failed = situ::place{place};
+    --link.running;
+    if (have_all_ended()) release();
+  }
+
+  [[nodiscard]] bool have_all_ended() const {
+    return std::all_of(links_.begin(), links_.end(), [](const host_link& each) { return each.running == 0; });
+  }
+
+  static constexpr int not_found = 127;  // of a shell, and of execvp here
+  const hosts_options& options_;
+  const std::string situ_;
+  const descriptor_limit limit_;
+  const signal_reader signals_{true};
+  std::uint32_t places_ = 0;
+  std::vector<std::uint16_t> homes_;
+  std::vector<host_link> links_;
+  std::optional<line_labels> labels_;
+  std::optional<queued_writer> writer_;
+  situ::launch_result result_;
+  std::vector<bool> has_ended_;
+  std::string failure_;
+  bool is_running_ = false;  // the agents have been told to start the places
+  bool is_interrupted_ = false;
+  clock_type::time_point time_limit_ends_ = clock_type::time_point::max();
+  clock_type::time_point silence_ends_ = clock_type::time_point::max();
+};
+
+[[noreturn]] void refuse_hosts(std::string_view why) { situ::throw_error(situ::errc::bad_argument, why); }
+
+}  // namespace
+
+std::vector<named_host> parse_hosts(const std::string& text) {
+  std::vector<named_host> hosts;
+  std::istringstream words{text};
+  std::uint64_t places = 0;
+  for (std::string word; std::getline(words, word, ',');) {
+    named_host host{.name = word};
+    if (const std::size_t colon = word.rfind(':'); colon != std::string::npos) {
+      const char* const end = word.data() + word.size();
+      const auto [rest, failure] = std::from_chars(word.data() + colon + 1, end, host.places);
+      if (failure != std::errc{} || rest != end || host.places == 0)
+        refuse_hosts(fmt::format("--hosts {}: how many places are \"{}\"? Write host:2,other:2", text, word));
+      host.name.resize(colon);
+    }
+    // One that begins so would be an option of the remote shell.
+    if (host.name.empty() || host.name.starts_with('-'))
+      refuse_hosts(fmt::format("--hosts {}: \"{}\" names no host", text, word));
+    if (std::any_of(hosts.begin(), hosts.end(), [&host](const named_host& each) { return each.name == host.name; }))
+      refuse_hosts(fmt::format("--hosts {}: {} is named twice", text, host.name));
+    places += host.places;
+    hosts.push_back(std::move(host));
+  }
+  if (hosts.empty()) refuse_hosts("--hosts names no host");
+  if (places > job::max_places)
+    refuse_hosts(fmt::format("--hosts {}: a job has up to {} places", text, job::max_places));
+  return hosts;
+}
+
+std::vector<std::string> variables_to_pass(const std::vector<std::string>& names) {
+  std::vector<std::string> passed;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text{*each};
+    const std::string_view name = text.substr(0, text.find('='));
+    constexpr std::array not_passed{"SITU_JOB_FD", "SITU_PLACE", "SITU_IN_PROCESS", "SITU_TAG"};
+    if (name.starts_with("SITU_") && std::find(not_passed.begin(), not_passed.end(), name) == not_passed.end())
+      passed.emplace_back(text);
+  }
+  for (const std::string& name : names) {
+    const char* const value = std::getenv(name.c_str());
+    if (name.find('=') != std::string::npos) {
+      passed.push_back(name);
+    } else if (value != nullptr) {
+      passed.push_back(name + "=" + value);
+    } else {
+      refuse_hosts(fmt::format("--env {}: there is no such variable here; --env {}=value sets it", name, name));
+    }
+  }
+  return passed;
+}
+
+hosts_result run_over_hosts(const hosts_options& options) { return hosts_launch{options}.run(); }
