@@ -14,9 +14,8 @@
 //   4. Its own slot is joined once places elsewhere have voted: they wait for those here.
 //   5. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
 //      second has passed.
-//   5. A host that a verdict leaves out (hosts_alive.h) is lost for the places here, in one step; nothing of it is
-//   taken
-//      in afterwards. Where this host may have been given up itself, what others ask waits until it knows.
+//   6. A host that a verdict leaves out (hosts_alive.h) is lost for the places here, in one step, and nothing of it is
+//      taken in afterwards. While this host may have been given up itself, what others ask of it waits.
 // A process of its own, with one thread.
 #pragma once
 
