@@ -40,7 +40,8 @@ class host_set {
   // none: there is none.
   [[nodiscard]] std::uint16_t first() const noexcept {
     for (std::size_t i = 0; i < most_words; ++i)
-      if (words[i] != 0) return static_cast<std::uint16_t>(64 * i + static_cast<std::size_t>(std::countr_zero(words[i])));
+      if (words[i] != 0)
+        return static_cast<std::uint16_t>(64 * i + static_cast<std::size_t>(std::countr_zero(words[i])));
     return none;
   }
   [[nodiscard]] bool is_empty() const noexcept { return first() == none; }

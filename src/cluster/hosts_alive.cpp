@@ -137,7 +137,8 @@ void hosts_alive::look_for_certainty() noexcept {
 void hosts_alive::send_lacking_verdicts(std::uint16_t to, std::uint32_t known) {
   for (std::uint32_t n = known; n < verdicts(); ++n)
     letters_.push_back(
-        {to, {.what = host_news::verdict, .verdicts = verdicts(), .number = n + std::uint64_t{1}, .hosts = decided_[n]}});
+        {to,
+         {.what = host_news::verdict, .verdicts = verdicts(), .number = n + std::uint64_t{1}, .hosts = decided_[n]}});
 }
 
 // --- Suspicions ------------------------------------------------------------------------------------------------------
@@ -153,9 +154,8 @@ host_set hosts_alive::find_silent(time now) const noexcept {
   for (std::uint16_t h = 0; h < hosts_; ++h) {
     if (h == self_ || !living_.has(h)) continue;
     const other& its = others_[h];
-    const bool is_quiet = its.was_heard
-                              ? now - its.heard_at > how_.silence || now - its.answered_at > how_.unanswered
-                              : now - begun_ > how_.first_word;
+    const bool is_quiet = its.was_heard ? now - its.heard_at > how_.silence || now - its.answered_at > how_.unanswered
+                                        : now - begun_ > how_.first_word;
     if (its.link_ended || is_quiet) found.add(h);
   }
   return found;

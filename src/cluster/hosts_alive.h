@@ -136,9 +136,9 @@ class hosts_alive {
   // Beats.
   time last_turn_;
   time next_beat_;
-  std::uint64_t number_ = 0;         // of the last one
-  std::array<time, 64> sent_at_{};   // by number % 64
-  host_set silent_;                  // whom this host does not hear
+  std::uint64_t number_ = 0;        // of the last one
+  std::array<time, 64> sent_at_{};  // by number % 64
+  host_set silent_;                 // whom this host does not hear
   // After a gap: the first number whose answers count, and who has answered.
   bool is_certain_ = true;
   std::uint64_t asked_from_ = 0;

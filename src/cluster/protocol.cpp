@@ -158,10 +158,8 @@ const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes
 }
 
 packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t hosts) noexcept {
-  const host_head head{.what = static_cast<std::uint8_t>(news.what),
-                       .host = from,
-                       .verdicts = news.verdicts,
-                       .number = news.number};
+  const host_head head{
+      .what = static_cast<std::uint8_t>(news.what), .host = from, .verdicts = news.verdicts, .number = news.number};
   const std::size_t words = (std::size_t{hosts} + 63) / 64;
   const alive_head alive{.flags = static_cast<std::uint8_t>((news.asks ? alive_head::asks : 0) |
                                                             (news.is_voting ? alive_head::is_voting : 0)),

@@ -7,6 +7,7 @@
 #include <situ/base/detail/test_points.h>
 #include <situ/base/error.h>
 #include <situ/base/log.h>
+#include <situ/fabric/detail/far.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/detail/scheduler.h>
 
@@ -354,10 +355,11 @@ graph_sender::graph_sender(route to, std::span<const graph_root> roots, bool is_
   self.roots = {store, roots.size()};
   if (how == transfer::automatic) how = graph_state_here().default_transfer;
   self.may_fetch = how == transfer::automatic;
-  // Values lie in memory of this process alone, and only it can read them.
-  const bool reaches_values =
+  // Values lie in memory of this process alone, and only it can read them; all of this host, and no other.
+  const bool is_only_read_here =
+      is_far(*current, to.to.index()) ||
       std::any_of(roots.begin(), roots.end(), [](const graph_root& root) { return root.type->reaches_values; });
-  if (reaches_values) {
+  if (is_only_read_here) {
     self.how = transfer::message;
   } else {
     self.how = how == transfer::automatic ? self.choose(is_result) : how;

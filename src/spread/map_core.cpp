@@ -4,6 +4,7 @@
 #include <situ/fabric/detail/function_id.h>
 #include <situ/fabric/rma.h>
 #include <situ/runtime/collective.h>
+#include <situ/spread/detail/members.h>
 
 #include <fmt/format.h>
 #include <immintrin.h>
@@ -70,7 +71,9 @@ void map_core::drain(const std::source_location& where) {
 
 map_core::map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t buffers, const team& members)
     : exceptions_before_{std::uncaught_exceptions()},
-      members_{members},
+      members_{check_one_host(members, "a distributed_map",
+                              "make one for the members of each host, or a map at each place that a situ::conveyor "
+                              "writes to and at() reads")},
       id_{next_object_id(members, type)},
       outbox_{id_, &map_core::run_batch, this, buffer_bytes, buffers, members} {
   for (std::uint32_t i = 0; i < members.size(); ++i) places_.push_back(members.member(i).index());

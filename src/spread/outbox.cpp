@@ -2,6 +2,7 @@
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/access.h>
+#include <situ/fabric/detail/far.h>
 #include <situ/memory/allocate.h>
 #include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
@@ -16,9 +17,26 @@
 namespace situ::detail {
 namespace {
 
+outbox& find_outbox(const object_id& id) { return *static_cast<outbox*>(find_object(id)); }
+
 void handle_batch(const object_id& id, ptr<const std::byte> items, std::uint64_t bytes) {
   check_access(access::get, items.address(), bytes);
-  static_cast<outbox*>(find_object(id))->handle(items.local(), bytes);
+  find_outbox(id).handle(items.local(), bytes);
+}
+
+// Begins to be handled at the other place. Batches of a sender are handled in their order: where they are not read
+// where they lie, they come with their call, since a wait for them would let the next one pass.
+future<> send_batch(place to, const object_id& id, ptr<const std::byte> items, std::uint64_t bytes) {
+  if (is_far(*current, to.index()))
+    return async_at(
+        to,
+        [](const object_id& of, const std::vector<std::byte>& copy) {
+          find_outbox(of).handle(copy.data(), copy.size());
+        },
+        id, std::vector<std::byte>(items.local(), items.local() + bytes));
+  return async_at(
+      to, [](const object_id& of, ptr<const std::byte> at, std::uint64_t count) { handle_batch(of, at, count); }, id,
+      items, bytes);
 }
 
 }  // namespace
@@ -130,11 +148,7 @@ void outbox::send(lane& to, own_items how) {
       (to.under_way.empty() || to.under_way.back().handled.is_ready()))
     return handle_own(to, items, bytes);
   try {
-    future<> handled = async_at(
-        place{to.target},
-        [](const object_id& id, ptr<const std::byte> at, std::uint64_t count) { handle_batch(id, at, count); }, id_,
-        ptr<const std::byte>{items.at}, std::uint64_t{bytes});
-    to.under_way.push_back({items, std::move(handled)});
+    to.under_way.push_back({items, send_batch(place{to.target}, id_, ptr<const std::byte>{items.at}, bytes)});
   } catch (...) {
     retire(to, items);
     throw;

@@ -56,7 +56,9 @@ std::uint64_t bytes_of_task_below(const std::byte* top) noexcept {
 
 pool_core::pool_core(void* pool, const team& members)
     : pool_{pool},
-      end_of_all_{members},
+      end_of_all_{check_one_host(members, "a task_pool",
+                                 "make one for the members of each host, and deal work to these by at() or a "
+                                 "situ::counter")},
       index_{members.index()},
       root_{allocate_words<pool_root>(sizeof(pool_root))},
       random_{0x9e3779b97f4a7c15 * (members.index() + 1)} {

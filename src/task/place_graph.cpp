@@ -1,7 +1,10 @@
 #include <situ/task/place_graph.h>
 
 #include <situ/base/error.h>
+#include <situ/fabric/detail/far.h>
 #include <situ/runtime/runtime.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>
@@ -40,6 +43,7 @@ class place_graph_core {
     std::uint32_t best = 0;
     for (std::uint32_t p = 1; p < bytes_.size(); ++p)
       if (bytes_[p] > bytes_[best] || (bytes_[p] == bytes_[best] && added_[p] < added_[best])) best = p;
+    check_reached_from(place{best});
     return place{best};
   }
 
@@ -72,6 +76,19 @@ class place_graph_core {
   [[nodiscard]] const std::vector<std::uint64_t>& units_at() const noexcept { return units_at_; }
 
  private:
+  // Whether a unit there reaches all that it declares: bytes_, by place.
+  void check_reached_from(place where) const {
+    if (current->far == nullptr) return;
+    const std::span<const place_home> homes = current->far->homes();
+    const std::uint16_t host = is_checked_ ? current->far->host() : homes[where.index()].host;
+    for (std::uint32_t p = 0; p < bytes_.size(); ++p)
+      if (bytes_[p] != 0 && homes[p].host != host)
+        throw_error(errc::not_supported,
+                    fmt::format("a unit of a place graph declares bytes of place {}, which is on another host than the "
+                                "place where it runs: declare what lies on one host, and get() the rest in the unit",
+                                p));
+  }
+
   struct call_to_come {
     work_unit* unit;
     std::function<void()> call;

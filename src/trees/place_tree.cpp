@@ -1,6 +1,7 @@
 #include <situ/base/error.h>
 #include <situ/machine/discover.h>
 #include <situ/runtime/runtime.h>
+#include <situ/spread/detail/members.h>
 #include <situ/trees/place_tree.h>
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@ std::vector<tree_node> first_cache(const tree_node& machine) {
 }  // namespace
 
 place_tree place_tree::of_places() {
+  (void)detail::check_one_host(world(), "a place tree",
+                               "spread rows by situ::distributed_array, and make a tree of memories at each place");
   const tree_node machine = shape_of(machine::discover());
   const std::uint32_t places = place_count();
   tree_node root{"job", machine.bytes, 0, places, false, {}};

@@ -8,7 +8,7 @@
 //
 // `automatic` takes message for small graphs and for those whose roots lie outside the sender's segment, else pull;
 // what the receiver of that cannot read, it asks the sender to flatten. Graphs with standard containers, strings or
-// smart pointers go by message, whatever is asked for: nobody else can read their memory.
+// smart pointers, and those for another host, go by message, whatever is asked for: nobody else can read their memory.
 //
 // cost: each copies as clone does. A message adds checking, with 2 bytes of marks for 8 of the image while it lasts; a
 // pull one message each way; an offload two wake-ups of a thread. Settings are stores.

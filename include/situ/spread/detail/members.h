@@ -5,6 +5,7 @@
 #include <situ/runtime/team.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace situ::detail {
 
@@ -14,6 +15,9 @@ void check_not_ended(std::uint32_t place);
 void check_not_ended(const team& members);
 // Throws bad_argument where the place is no member.
 void check_member(const team& members, place at);
+// The same team. Throws not_supported where its members are of several hosts, so that not all of them reach `what` in
+// memory; instead: what to do then.
+[[nodiscard]] const team& check_one_host(const team& members, std::string_view what, std::string_view instead);
 // Throws place_lost_error of the first lost place. pre: one was lost.
 [[noreturn]] void throw_loss_here();
 
