@@ -286,7 +286,7 @@ class caller {
     by_->heard = [this](std::span<const std::byte> bytes) { hear(bytes); };
   }
   ~caller() {
-    by_->heard = [](auto) {};
+    if (!is_released_) by_->heard = [](auto) {};
   }
   void ask(const request_head& head, std::span<const std::byte> rest, answered then) {
     const auto bytes = bytes_of(head);
@@ -296,7 +296,11 @@ class caller {
     give();
   }
   const end_pointer& end() const { return by_; }
-  std::vector<std::byte> rest() { return std::move(in_); }
+  // What has come behind the last answer; from here on the connection is another one's.
+  std::vector<std::byte> release() {
+    is_released_ = true;
+    return std::move(in_);
+  }
 
  private:
   void give() {
@@ -337,6 +341,7 @@ class caller {
   end_pointer by_;
   const application_key& key_;
   int step_ = 0;
+  bool is_released_ = false;
   std::vector<std::byte> in_;
   std::vector<std::byte> asked_;
   answered then_;
@@ -367,7 +372,7 @@ void simulation::look_for_source(machine& of) {
     head.operation = static_cast<std::uint16_t>(operation::follow);
     head.body_bytes = sizeof(follow_entry);
     const follow_entry said = member.follow();
-    call->ask(head, bytes_of(said), [this, &of, by, to, call](const answer_head& got, auto) {
+    call->ask(head, bytes_of(said), [this, &of, by, to, self = call.get()](const answer_head& got, auto) {
       of.connecting = 0;
       if (got.status != 0 || of.serves->member()->wanted_source().node != to.node) {
         on(of, [this, by] { close(by); });
@@ -376,7 +381,7 @@ void simulation::look_for_source(machine& of) {
       if (of.source != nullptr) close(of.source);
       by->closed = {};
       by->with = std::make_unique<follower>(*of.serves, to.node);
-      by->inbox = call->rest();
+      by->inbox = self->release();
       by->heard = {};
       of.source = by;
       of.ends.push_back(by);
