@@ -618,7 +618,7 @@ void far_place::look_for_lost_hosts() noexcept {
     if (h == host() || !lost_[h].empty() || has_server(control, h)) continue;
     wire_.give_up(servers_[h]);
     const std::string_view reason = lost_reason(control, control.first_place_of(h));
-    lose(h, reason.empty() ? std::string_view{"its host is lost"} : reason);
+    lose(h, reason.empty() ? std::string_view{"there is no way to its host any more"} : reason);
   }
 }
 
