@@ -106,7 +106,7 @@ class Case:
             told = f"its host, number {self.victim.host}," in why or "the link to its host has ended" in why  # by the server, or by its own wire
             assert lost // PLACES == self.victim.host and told, self.describe()
         elif place.host == self.victim.host and self.kind == "server":
-            assert "server of its host has ended" in why or "link to its host" in why, self.describe()
+            assert "the server of its host has ended" in why or "link to its host" in why, self.describe()
 
     def say(self, word):
         """To all places."""
