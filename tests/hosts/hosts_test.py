@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, SITU_HOSTS_LOSS_PROBE tests/hosts/loss_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
 SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTS = [str(ROOT / "tools/hosts")]
+LOSSES = pathlib.Path(__file__).resolve().parent / "losses.py"
 SCENARIOS = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parent / "scenarios.py")]
 NOBODY = 65534
 SKIPPED = 77
@@ -603,6 +604,40 @@ class Bodies(HostsTest):
 
     def test_of_three_hosts(self):
         self.passes("3", "mpirun", "--host", "host1:1,host2:2,host3:1")
+
+
+@unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_LOSS_PROBE"), "there is no mpirun, or no SITU_HOSTS_LOSS_PROBE")
+class Losses(HostsTest):
+    """Places, servers, hosts and links that a job loses: SITU_HOSTS_SEEDS of them, 3 if that is not set, each way."""
+
+    def lose(self, launcher, count):
+        seeds = int(os.environ.get("SITU_HOSTS_SEEDS", "3"))
+        folder = f"/tmp/{ID}"
+        os.mkdir(folder)
+        words = ["--slurm"] if launcher == "srun" else []
+        limit = LONG + 60 * seeds  # of which a job that hangs takes one
+        try:
+            with unittest.mock.patch.dict(ENVIRONMENT, SITU_HOSTS_FOLDER=folder):
+                done = subprocess.run([*HOSTS, "--share", folder, *words, str(count + 1), SCENARIOS[0], "-B", str(LOSSES), launcher, str(count), "1", str(seeds)],
+                                      env=ENVIRONMENT, cwd=ROOT, text=True, input="", timeout=limit, capture_output=True)
+        finally:
+            shutil.rmtree(folder)
+        if done.returncode == SKIPPED:
+            self.skipTest(done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        print(done.stdout)
+
+    def test_mpirun_at_two_hosts(self):
+        self.lose("mpirun", 2)
+
+    def test_mpirun_at_three_hosts(self):
+        self.lose("mpirun", 3)
+
+    def test_srun_at_two_hosts(self):
+        self.lose("srun", 2)
+
+    def test_srun_at_three_hosts(self):
+        self.lose("srun", 3)
 
 
 class Slurm(HostsTest):
