@@ -269,14 +269,20 @@ class Mpirun(HostsTest):
 
 @unittest.skipUnless(os.environ.get("SITU_HOSTS_RMEM_PEER"), "there is no SITU_HOSTS_RMEM_PEER")
 class Rmem(HostsTest):
-    def test_errors_and_no_hangs(self):
+    def in_shared_folder(self, scenario):
         folder = f"/tmp/{ID}"
         os.mkdir(folder)
         try:
             with unittest.mock.patch.dict(ENVIRONMENT, SITU_HOSTS_FOLDER=folder):
-                self.scenario("rmem", "--share", folder)
+                self.scenario(scenario, "--share", folder)
         finally:
             shutil.rmtree(folder)
+
+    def test_errors_and_no_hangs(self):
+        self.in_shared_folder("rmem")
+
+    def test_replicas_carry_on(self):
+        self.in_shared_folder("rmem_replicas")
 
 
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_PROBE"), "there is no mpirun, or no SITU_HOSTS_PROBE")
