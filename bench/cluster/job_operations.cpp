@@ -176,15 +176,17 @@ ptr<std::byte> at_place(ptr<std::byte> own, std::uint32_t place) {
   return ptr<std::byte>{reinterpret_cast<std::byte*>(own.address() + (place - here().index()) * slice)};
 }
 
-int answers = 0;
-void on_pong(am::reply_token&) { ++answers; }
+promise<>* awaited = nullptr;
+void on_pong(am::reply_token&) { awaited->set_value(); }
 void on_ping(am::token& t) { t.reply_short<on_pong>(); }
 
 // A message to the other place, and its reply.
 void ping() {
-  const int before = answers;
+  promise<> answered;
+  awaited = &answered;
+  const future<> answer = answered.get_future();
   am::request_short<on_ping>(place{1});
-  while (answers == before) progress();
+  answer.wait();
 }
 
 void measure(ptr<std::byte> own, echo_client& client) {
@@ -209,7 +211,7 @@ void measure(ptr<std::byte> own, echo_client& client) {
 }
 
 void measure_messages(echo_client& client) {
-  const auto echo = [&client] { client.ask(8, 8); };
+  const auto echo = [&client] { client.ask(0, 8); };
   const std::vector<std::byte> bytes(4096, std::byte{2});
   compare("message, reply", 10, 200, &ping, echo);
   compare("at()", 10, 200, [] { at(place{1}, [] {}); }, echo);
