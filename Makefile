@@ -8,7 +8,7 @@ PLACES ?= 4
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-numa test-hosts test-modelled nightly asan tsan dev reference format lint tidy clean packages packages-lint
+.PHONY: help run build test test-numa test-hosts test-losses test-modelled nightly asan tsan dev reference format lint tidy clean packages packages-lint
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -22,7 +22,7 @@ build: packages build/release/build.ninja  ## build Release: build/release/bin/s
 	@cmake --build build/release -j $(JOBS)
 
 test: build  ## install what is missing, build, run all tests but the nightly ones
-	@.ci/run_tests build/release -LE '^(nightly|numa|hosts|modelled)$$'
+	@.ci/run_tests build/release -LE '^(nightly|numa|hosts|losses|modelled)$$'
 
 test-numa: packages build/release/build.ninja  ## memory by intent in an emulated machine with four kinds of memory
 	@.ci/install_packages --list packages-numa.txt
@@ -34,6 +34,11 @@ test-hosts: packages build/release/build.ninja  ## jobs over hosts that this mac
 	@.ci/install_packages --list packages-hosts.txt
 	@cmake --build build/release -j $(JOBS) --target hosts_tests
 	@.ci/run_tests build/release -L '^hosts$$'
+
+test-losses: packages build/release/build.ninja  ## 200 killed places and servers, frozen hosts and cut links: some ten minutes
+	@.ci/install_packages --list packages-hosts.txt
+	@cmake --build build/release -j $(JOBS) --target hosts_tests
+	@JOBS=1 .ci/run_tests build/release -L '^losses$$'
 
 test-modelled: packages build/release/build.ninja  ## the tests of places on modelled machines: with coherent caches, without, and checked
 	@cmake --build build/release -j $(JOBS) --target modelled_tests

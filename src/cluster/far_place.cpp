@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "memory/host_loss.h"
 #include "memory/liveness.h"
 
 namespace situ::detail::cluster {
@@ -530,6 +531,7 @@ bool far_place::has_delivered() noexcept {
 bool far_place::poll() {
   const std::unique_lock lock{mutex_, std::try_to_lock};  // who has it looks
   if (!lock.owns_lock()) return false;
+  look_for_lost_hosts();
   const bool any = wire_.progress(*this);
   is_sending_.store(!wire_.is_idle(), std::memory_order_relaxed);
   return any;
@@ -604,6 +606,20 @@ void far_place::drop(wire_peer from, std::string_view why) noexcept {
 void far_place::lose_host(std::uint16_t host, std::string_view reason) {
   const std::lock_guard lock{mutex_};
   lose(host, reason);
+}
+
+// What is under way there is given up first: an answer that came late would be written to the caller's memory.
+void far_place::look_for_lost_hosts() noexcept {
+  job_control& control = *context_.job;
+  const std::uint32_t ends = control.failure_epoch.load(std::memory_order_acquire);
+  if (ends == seen_ends_ || control.host_count == 1) return;
+  seen_ends_ = ends;
+  for (std::uint16_t h = 0; h < lost_.size(); ++h) {
+    if (h == host() || !lost_[h].empty() || has_server(control, h)) continue;
+    wire_.give_up(servers_[h]);
+    const std::string_view reason = lost_reason(control, control.first_place_of(h));
+    lose(h, reason.empty() ? std::string_view{"its host is lost"} : reason);
+  }
 }
 
 // By the wire, which the lock is held for.

@@ -136,6 +136,8 @@ class far_place final : public far_hosts, private wire_receiver {
   void drop(wire_peer from, std::string_view why) noexcept;
   void ended(wire_peer from) noexcept override;
   void lose(std::uint16_t host, std::string_view reason) noexcept;
+  // Of hosts that this host's server has found lost. pre: the lock is held, and the wire is not in progress.
+  void look_for_lost_hosts() noexcept;
 
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   place_context& context_;
@@ -149,6 +151,7 @@ class far_place final : public far_hosts, private wire_receiver {
   std::atomic<bool> is_sending_{false};  // the wire has not yet sent all
   std::vector<wire_peer> servers_;
   std::vector<std::string> lost_;  // why, of each host; empty: it is not
+  std::uint32_t seen_ends_ = 0;    // of places, when it was last looked for lost hosts
   std::mutex mutex_;               // of all below, and of the wire
   std::array<outstanding, most_outstanding> table_;
   std::uint32_t first_free_ = 0;

@@ -21,7 +21,7 @@ struct frame_head {
 };
 static_assert(sizeof(frame_head) == 12);
 
-constexpr frame_kind last_kind = frame_kind::note;
+constexpr frame_kind last_kind = frame_kind::clock;
 
 [[noreturn]] void refuse(std::string_view what) { throw_error(errc::bad_message, what); }
 

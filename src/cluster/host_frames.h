@@ -28,6 +28,8 @@ enum class frame_kind : std::uint8_t {
   lost,       // either: a place that is lost, and why
   over,       // launcher: the time limit is over
   note,       // agent: text to the launcher's standard error
+  row,        // agent: a piece of what an observed place shows (runtime/shown_rows.h)
+  clock,      // launcher: u64, its time; agent: the same, then its own
 };
 
 struct host_frame {
@@ -64,7 +66,7 @@ struct agent_hello {
 
 // What an agent is to start, and how.
 struct agent_start {
-  enum flags : std::uint32_t { progress = 1, checked = 2, tag = 4 };
+  enum flags : std::uint32_t { progress = 1, checked = 2, stats = 4, trace = 8 };
   std::uint16_t host = 0;            // the agent's
   std::vector<std::uint16_t> homes;  // the host of each place
   std::vector<std::string> arguments;

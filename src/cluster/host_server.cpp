@@ -10,11 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/host.h"
+#include "memory/host_loss.h"
 #include "memory/liveness.h"
 
 namespace situ::detail::cluster {
@@ -25,15 +29,27 @@ using namespace std::chrono_literals;
 constexpr auto between_looks = 20ms;          // at the states of places, which tell nobody when they change them
 constexpr auto between_looks_at_start = 1ms;  // while places come and vote
 constexpr auto longest_farewell = 1s;         // for the others' byes
-// For a first word: all servers begin within a fence of the launcher.
-constexpr auto longest_silence = 5s;
-constexpr int most_turns = 64;            // of what comes, before places and clocks are looked at again
-constexpr std::size_t first_process = 2;  // in looked_
+constexpr int most_turns = 64;                // of what comes, before places and clocks are looked at again
+constexpr std::size_t first_process = 2;      // in looked_
 
 [[nodiscard]] bool is_over_for(place_state state) noexcept { return state >= place_state::left; }
 
 [[nodiscard]] int open_process(std::int32_t pid) noexcept {
   return pid == 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
+
+// SITU_BEAT: milliseconds between the beats of servers.
+[[nodiscard]] hosts_alive::limits limits_by_environment() {
+  constexpr std::int64_t usual = 100, least = 10, most = 60'000;
+  std::int64_t beat = usual;
+  if (const char* const text = std::getenv("SITU_BEAT"); text != nullptr && *text != '\0') {
+    const std::string_view all{text};
+    const auto [end, failure] = std::from_chars(all.data(), all.data() + all.size(), beat);
+    if (failure != std::errc{} || end != all.data() + all.size() || beat < least || beat > most)
+      throw_error(errc::bad_launch,
+                  fmt::format("SITU_BEAT={} is no number of milliseconds from {} to {}", all, least, most));
+  }
+  return hosts_alive::limits::of(std::chrono::milliseconds{beat});
 }
 
 }  // namespace
@@ -43,7 +59,9 @@ host_server::host_server(const job& shared, network_wire& wire, int starter)
       control_{shared.control()},
       wire_{wire},
       bell_{control_.slot(control_.place_count)},
-      hosts_(control_.host_count) {
+      hosts_(control_.host_count),
+      limits_of_silence_{limits_by_environment()},
+      alive_{control_.host_count, control_.host, limits_of_silence_, now()} {
   const std::span<const place_home> homes = control_.homes();
   for (std::uint32_t place = 0; place < homes.size(); ++place) {
     if (homes[place].host != control_.host) continue;
@@ -61,7 +79,6 @@ host_server::host_server(const job& shared, network_wire& wire, int starter)
   for (const own_place& each : own_) looked_.push_back({.fd = each.process, .events = POLLIN, .revents = 0});
   looked_.push_back({.fd = starter, .events = POLLIN, .revents = 0});
   control_.slot(control_.place_count).pid.store(::getpid());
-  tell_others(wire_bytes_of(host_head{.what = static_cast<std::uint8_t>(host_news::beat), .host = control_.host}));
 }
 
 host_server::~host_server() {
@@ -74,6 +91,8 @@ void host_server::run() {
   while (!is_over()) {
     int turns = 0;
     while (work() && ++turns < most_turns) {}
+    follow_verdicts();
+    if (!waiting_.empty() && may_answer()) do_waiting();
     if (!operations_) vote();
     if (clock::now() >= next_look_) look_at_places();
     if (may_sleep()) sleep();
@@ -118,7 +137,7 @@ void host_server::sleep() {
 
 void host_server::look_at_places() {
   bool is_starting = !operations_;
-  if (is_starting) look_for_silent();
+  if (!is_leaving()) alive_.turn(now());
   for (own_place& each : own_) {
     look_at_process(each);
     const place_state now = control_.slot(each.place).state.load(std::memory_order_acquire);
@@ -126,7 +145,8 @@ void host_server::look_at_places() {
     each.told = now;
     is_starting |= now == place_state::absent;
   }
-  next_look_ = clock::now() + (is_starting ? between_looks_at_start : between_looks);
+  next_look_ = clock::now() + (is_starting ? between_looks_at_start
+                                           : std::min<clock::duration>(between_looks, limits_of_silence_.beat / 5));
 }
 
 void host_server::look_at_process(own_place& of) {
@@ -146,15 +166,6 @@ void host_server::look_at_starter() {
     if (!is_over_for(control_.slot(each.place).state.load()))
       mark_lost(control_, each.place, "who has started it at its host has ended");
   next_look_ = {};
-}
-
-void host_server::look_for_silent() {
-  if (clock::now() - begun_ < longest_silence) return;
-  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
-    if (h != control_.host && !hosts_[h].is_heard && !hosts_[h].is_gone)
-      lose_host(h, fmt::format("nothing has come of the server of host {} to that of host {} for {} s: is there a "
-                               "network that both have (SITU_NETWORK, UCX_NET_DEVICES)?",
-                               h, control_.host, longest_silence.count()));
 }
 
 void host_server::tell_state(const own_place& of, place_state state) {
@@ -246,14 +257,17 @@ void host_server::serve_from(address_space space) {
   messages_.emplace(control_, control_.homes(), control_.host, wire_, *operations_);
   for (const own_place& each : own_)
     messages_->add_place(each.place, endpoint::channels_of_server(context_, each.place));
-  for (const early_operation& each : std::exchange(early_, {})) operations_->received(each.from, each.head, each.data);
 }
 
 // --- What comes ------------------------------------------------------------------------------------------------------
 
 std::byte* host_server::room_for(wire_peer from, wire_message kind, std::span<const std::byte> head,
                                  std::uint64_t bytes) noexcept {
-  return kind == wire_message::operation && operations_ ? operations_->room_for(from, head, bytes) : nullptr;
+  if (kind != wire_message::operation || alive_.has_ended()) return nullptr;
+  if (may_answer()) return operations_->room_for(from, head, bytes);
+  if (waiting_.size() == most_waiting || bytes > most_piece_bytes) return nullptr;
+  waiting_.push_back({from, {head.begin(), head.end()}, std::vector<std::byte>(bytes), false});
+  return waiting_.back().data.data();
 }
 
 void host_server::received(wire_peer from, wire_message kind, std::span<const std::byte> head,
@@ -265,9 +279,27 @@ void host_server::received(wire_peer from, wire_message kind, std::span<const st
     return;
   }
   if (kind != wire_message::operation) return;
-  if (operations_) return operations_->received(from, head, data);
-  // Where this host has not yet heard of the last vote.
-  if (early_.size() < most_early) early_.push_back({from, {head.begin(), head.end()}, {data.begin(), data.end()}});
+  for (waiting_operation& each : waiting_)
+    if (!data.empty() && each.data.data() == data.data()) {
+      each.is_whole = true;
+      return;
+    }
+  if (may_answer()) return operations_->received(from, head, data);
+  if (waiting_.size() < most_waiting && !alive_.has_ended())
+    waiting_.push_back({from, {head.begin(), head.end()}, {data.begin(), data.end()}, true});
+}
+
+// Those whose data is still coming stay.
+void host_server::do_waiting() {
+  std::vector<waiting_operation> coming;
+  for (waiting_operation& each : std::exchange(waiting_, {})) {
+    if (each.is_whole) {
+      operations_->received(each.from, each.head, each.data);
+    } else {
+      coming.push_back(std::move(each));
+    }
+  }
+  waiting_ = std::move(coming);
 }
 
 void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes) {
@@ -279,9 +311,13 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
   if (const char* const why = parse_news(head, data_bytes, news)) return drop(why);
   const std::uint16_t from = news.head.host;
   if (from >= hosts_.size() || from == control_.host) return drop("news of a host that there is not");
-  hosts_[from].is_heard = true;
+  if (is_of_living(static_cast<host_news>(news.head.what))) {
+    if (!news.alive.hosts.is_part_of(host_set::first_hosts(control_.host_count)))
+      return drop("news of hosts that there are not");
+    if (!is_leaving()) alive_.hear(from, news.alive, now());
+    return;
+  }
   switch (static_cast<host_news>(news.head.what)) {
-    case host_news::beat: return;
     case host_news::votes: {
       const std::uint64_t round = news.head.number >> 32;
       if (round >= job_control::address_rounds) return drop("votes of a round that there is not");
@@ -295,7 +331,11 @@ void host_server::hear(std::span<const std::byte> head, std::uint64_t data_bytes
         return drop("news of a place that is of another host");
       return mark_elsewhere(static_cast<std::uint32_t>(place), static_cast<place_state>(news.state.state), news.text);
     }
-    case host_news::bye: hosts_[from].has_ended = true; return;
+    case host_news::bye:
+      hosts_[from].has_ended = true;
+      if (!is_leaving() && control_.round_of(host_barrier::leaving, from).look() == 0) alive_.has_left(from, now());
+      return;
+    default: return;
   }
 }
 
@@ -311,20 +351,85 @@ void host_server::mark_elsewhere(std::uint32_t place, place_state state, std::st
   }
 }
 
+// --- Hosts elsewhere -------------------------------------------------------------------------------------------------
+
+// Goes on while the machine sleeps, which others take for silence.
+hosts_alive::time host_server::now() noexcept {
+  timespec found{};
+  ::clock_gettime(CLOCK_BOOTTIME, &found);
+  return std::chrono::seconds{found.tv_sec} + std::chrono::nanoseconds{found.tv_nsec};
+}
+
+// Whether all hosts have come to the end of the job. From then on nobody waits for another, and they go in any order.
+bool host_server::is_leaving() {
+  if (control_.round_of(host_barrier::leaving, control_.host).look() == 0) return false;
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (control_.round_of(host_barrier::leaving, h).look() == 0) return false;
+  return true;
+}
+
 // One who reaches this server alone may be a place, which has ended.
 void host_server::ended(wire_peer from) noexcept {
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
+    if (h == control_.host || hosts_[h].server != from || hosts_[h].is_gone) continue;
+    hosts_[h].link_ended = true;
+    if (control_.round_of(host_barrier::leaving, h).look() != 0) {
+      lose_host(h, reason_for(h));
+    } else {
+      alive_.link_ended(h, now());
+    }
+  }
+}
+
+// Sends what is to be said of who lives, and marks those that do not any more.
+void host_server::follow_verdicts() {
+  for (const hosts_alive::letter& each : alive_.take_letters())
+    wire_.send(hosts_[each.to].server, wire_message::host,
+               pack_news(each.what, control_.host, control_.host_count).bytes(), {});
+  if (alive_.has_ended() && !std::exchange(is_cut_off_, true)) return end_here();
+  if (alive_.verdicts() == followed_verdicts_) return;
+  followed_verdicts_ = alive_.verdicts();
   for (std::uint16_t h = 0; h < hosts_.size(); ++h)
-    if (h != control_.host && hosts_[h].server == from)
-      lose_host(h, fmt::format("the link to its host, number {}, has ended", h));
+    if (!alive_.living().has(h) && !hosts_[h].is_gone) lose_host(h, reason_for(h));
+}
+
+std::string host_server::reason_for(std::uint16_t host) const {
+  if (hosts_[host].link_ended) return fmt::format("the link to its host, number {}, has ended", host);
+  if (hosts_[host].has_ended) return fmt::format("its host, number {}, has left the job", host);
+  const auto seconds = [](hosts_alive::time of) { return std::chrono::duration<double>{of}.count(); };
+  if (!alive_.was_heard(host))
+    return fmt::format(
+        "nothing has come of the server of host {} to that of host {} for {} s: is there a network that "
+        "both have (SITU_NETWORK, UCX_NET_DEVICES)?",
+        host, control_.host, seconds(limits_of_silence_.first_word));
+  return fmt::format("nothing has come of its host, number {}, for {} s", host, seconds(limits_of_silence_.silence));
+}
+
+// Whatever the places here do now, nobody else hears of it. For them, too, all others are lost.
+void host_server::end_here() noexcept {
+  std::string why = fmt::format("host {} is cut off from the others", control_.host);
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (h != control_.host && !hosts_[h].is_gone && (hosts_[h].link_ended || !alive_.was_heard(h)))
+      why += "; " + reason_for(h);
+  mark_host_lost(control_, control_.host, why);
+  for (std::uint16_t h = 0; h < hosts_.size(); ++h)
+    if (h != control_.host && !hosts_[h].is_gone) lose_host(h, why);
+  next_look_ = {};
 }
 
 // In order where all of its places have come to the end of the job: then what is missing is their word of it.
 void host_server::lose_host(std::uint16_t host, std::string_view reason) noexcept {
   const bool has_left = hosts_[host].has_ended || control_.round_of(host_barrier::leaving, host).look() != 0;
   hosts_[host].has_ended = hosts_[host].is_gone = true;
-  for (std::uint32_t place = 0; place < control_.place_count; ++place)
-    if (control_.homes()[place].host == host)
-      mark_elsewhere(place, has_left ? place_state::left : place_state::lost, reason);
+  if (operations_)
+    for (const wire_peer each : operations_->lose_host(host)) wire_.give_up(each);
+  if (!has_left) {
+    mark_host_lost(control_, host, reason);
+  } else {
+    for (std::uint32_t place = 0; place < control_.place_count; ++place)
+      if (control_.homes()[place].host == host) mark_elsewhere(place, place_state::left, reason);
+    forget_server(control_, host);
+  }
 }
 
 void host_server::arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept {

@@ -14,6 +14,8 @@
 //   4. Its own slot is joined once places elsewhere have voted: they wait for those here.
 //   5. It ends once all places here have ended and the others have been told, and have said bye or are gone, or a
 //      second has passed.
+//   6. A host that a verdict leaves out (hosts_alive.h) is lost for the places here, in one step, and nothing of it is
+//      taken in afterwards. While this host may have been given up itself, what others ask of it waits.
 // A process of its own, with one thread.
 #pragma once
 
@@ -24,10 +26,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "cluster/delivery.h"
+#include "cluster/hosts_alive.h"
 #include "cluster/operations.h"
 #include "cluster/protocol.h"
 #include "cluster/wire.h"
@@ -58,14 +62,15 @@ class host_server final : private wire_receiver, private barrier_listener {
   struct other_host {
     wire_peer server = 0;
     std::array<std::int8_t, job_control::address_rounds> votes{};  // 1 for, -1 against, 0: not said
-    bool is_heard = false;
+    bool link_ended = false;
     bool has_ended = false;  // said bye, or is gone
     bool is_gone = false;
   };
-  struct early_operation {
+  struct waiting_operation {
     wire_peer from;
     std::vector<std::byte> head;
     std::vector<std::byte> data;
+    bool is_whole;  // else its data is still coming
   };
 
   bool work();
@@ -81,7 +86,13 @@ class host_server final : private wire_receiver, private barrier_listener {
   void close_round(bool is_accepted);
   void serve_from(address_space space);
   [[nodiscard]] bool is_over();
-  void look_for_silent();
+  [[nodiscard]] static hosts_alive::time now() noexcept;
+  [[nodiscard]] bool is_leaving();
+  void follow_verdicts();
+  [[nodiscard]] std::string reason_for(std::uint16_t host) const;
+  void end_here() noexcept;
+  [[nodiscard]] bool may_answer() { return operations_ && alive_.may_answer(now()); }
+  void do_waiting();
   void mark_elsewhere(std::uint32_t place, place_state state, std::string_view reason) noexcept;
   void lose_host(std::uint16_t host, std::string_view reason) noexcept;
 
@@ -93,7 +104,7 @@ class host_server final : private wire_receiver, private barrier_listener {
   void arrived(std::uint16_t host, host_barrier which, std::uint64_t round) noexcept override;
   void hear(std::span<const std::byte> head, std::uint64_t data_bytes);
 
-  static constexpr std::size_t most_early = 4096;
+  static constexpr std::size_t most_waiting = 4096;
   const job& shared_;
   job_control& control_;
   network_wire& wire_;
@@ -110,8 +121,12 @@ class host_server final : private wire_receiver, private barrier_listener {
   place_context context_;
   std::optional<operations> operations_;  // once there is a base
   std::optional<delivery> messages_;      // as soon
-  std::vector<early_operation> early_;    // until then
-  const clock::time_point begun_ = clock::now();
+  // Operations that came before there was a base, or while this host did not know whether it was given up.
+  std::vector<waiting_operation> waiting_;
+  hosts_alive::limits limits_of_silence_;
+  hosts_alive alive_;
+  std::uint32_t followed_verdicts_ = 0;
+  bool is_cut_off_ = false;
   clock::time_point next_look_{};
   std::optional<clock::time_point> said_bye_;
   std::uint64_t dropped_ = 0;

@@ -88,7 +88,16 @@ void operations::add_peer(wire_peer peer, std::uint16_t host) {
   host_of_peer_[peer] = host;
 }
 
+std::vector<wire_peer> operations::lose_host(std::uint16_t host) {
+  lost_.push_back(host);
+  std::vector<wire_peer> ends;
+  for (wire_peer peer = 0; peer < host_of_peer_.size(); ++peer)
+    if (host_of_peer_[peer] == host) ends.push_back(peer);
+  return ends;
+}
+
 bool operations::is_known(wire_peer from, std::uint32_t source) {
+  if (source < homes_.size() && std::find(lost_.begin(), lost_.end(), homes_[source].host) != lost_.end()) return false;
   const bool is_met = from < host_of_peer_.size() && host_of_peer_[from] != no_host;
   if (!is_met && meets_peers_ && source < homes_.size() && homes_[source].host != host_)
     add_peer(from, homes_[source].host);

@@ -44,6 +44,9 @@ class operations final {
   // Whether `source` is a place of the host that is behind that end.
   [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source);
 
+  // What comes of places of that host is dropped from now on. Returns their ends, of which nothing is needed any more.
+  [[nodiscard]] std::vector<wire_peer> lose_host(std::uint16_t host);
+
   // Without one, barriers are refused. It outlives this.
   void set_barriers(barrier_listener& listener) noexcept { barriers_ = &listener; }
 
@@ -84,7 +87,8 @@ class operations final {
   std::uint16_t host_;
   host_wire& wire_;
   std::vector<std::uint16_t> host_of_peer_;
-  std::vector<std::byte> box_;  // elements of a box on their way out
+  std::vector<std::uint16_t> lost_;  // hosts
+  std::vector<std::byte> box_;       // elements of a box on their way out
   counts count_;
   barrier_listener* barriers_ = nullptr;
   bool meets_peers_ = false;

@@ -56,6 +56,41 @@ const char* check_bytes(const operation_head& head, std::uint64_t data_bytes) no
   return nullptr;
 }
 
+// Behind its host_head.
+const char* parse_state(std::span<const std::byte> rest, parsed_news& parsed) noexcept {
+  if (rest.size() < sizeof(state_head)) return "a state that is cut off";
+  parsed.state = read_wire<state_head>(rest);
+  rest = rest.subspan(sizeof(state_head));
+  if (parsed.state.text_bytes != rest.size() || rest.size() > most_error_text)
+    return "a state whose text is of another length than it says";
+  if (parsed.state.state == static_cast<std::uint32_t>(place_state::absent) ||
+      parsed.state.state > static_cast<std::uint32_t>(place_state::gone))
+    return "a state that there is not";
+  parsed.text = {reinterpret_cast<const char*>(rest.data()), rest.size()};
+  return nullptr;
+}
+
+const char* parse_alive(std::span<const std::byte> rest, parsed_news& parsed) noexcept {
+  if (rest.size() < sizeof(alive_head)) return "news of who lives that are cut off";
+  const auto head = read_wire<alive_head>(rest);
+  rest = rest.subspan(sizeof(alive_head));
+  const auto what = static_cast<host_news>(parsed.head.what);
+  constexpr std::uint8_t all_flags = alive_head::asks | alive_head::is_voting;
+  if ((head.flags & ~all_flags) != 0 || (head.flags != 0 && what != host_news::beat) || head.zero != 0 ||
+      head.also_zero != 0)
+    return "news with something where nothing is";
+  if (head.words > host_set::most_words || rest.size() != std::size_t{8} * head.words)
+    return "a set of hosts of another length than it says";
+  parsed.alive = {.what = what,
+                  .asks = (head.flags & alive_head::asks) != 0,
+                  .is_voting = (head.flags & alive_head::is_voting) != 0,
+                  .verdicts = parsed.head.verdicts,
+                  .number = parsed.head.number,
+                  .second = head.second};
+  std::memcpy(parsed.alive.hosts.words.data(), rest.data(), rest.size());
+  return nullptr;
+}
+
 }  // namespace
 
 const char* parse_operation(std::span<const std::byte> head, std::uint64_t data_bytes,
@@ -109,26 +144,33 @@ const char* parse_credit(std::span<const std::byte> head, std::uint64_t data_byt
 const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_news& parsed) noexcept {
   if (head.size() < sizeof(host_head)) return "news that are cut off";
   parsed.head = read_wire<host_head>(head);
-  if (parsed.head.zero != 0 || parsed.head.verdicts != 0 || data_bytes != 0)
+  const auto what = static_cast<host_news>(parsed.head.what);
+  if (parsed.head.zero != 0 || data_bytes != 0 || (parsed.head.verdicts != 0 && !is_of_living(what)))
     return "news with something where nothing is";
-  head = head.subspan(sizeof(host_head));
-  switch (static_cast<host_news>(parsed.head.what)) {
-    case host_news::beat:
+  const std::span<const std::byte> rest = head.subspan(sizeof(host_head));
+  if (is_of_living(what)) return parse_alive(rest, parsed);
+  switch (what) {
     case host_news::votes:
-    case host_news::bye: return head.empty() ? nullptr : "news with more behind them than belongs to them";
-    case host_news::state: break;
+    case host_news::bye: return rest.empty() ? nullptr : "news with more behind them than belongs to them";
+    case host_news::state: return parse_state(rest, parsed);
     default: return "news that there are not";
   }
-  if (head.size() < sizeof(state_head)) return "a state that is cut off";
-  parsed.state = read_wire<state_head>(head);
-  head = head.subspan(sizeof(state_head));
-  if (parsed.state.text_bytes != head.size() || head.size() > most_error_text)
-    return "a state whose text is of another length than it says";
-  if (parsed.state.state == static_cast<std::uint32_t>(place_state::absent) ||
-      parsed.state.state > static_cast<std::uint32_t>(place_state::gone))
-    return "a state that there is not";
-  parsed.text = {reinterpret_cast<const char*>(head.data()), head.size()};
-  return nullptr;
+}
+
+packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t hosts) noexcept {
+  const host_head head{
+      .what = static_cast<std::uint8_t>(news.what), .host = from, .verdicts = news.verdicts, .number = news.number};
+  const std::size_t words = (std::size_t{hosts} + 63) / 64;
+  const alive_head alive{.flags = static_cast<std::uint8_t>((news.asks ? alive_head::asks : 0) |
+                                                            (news.is_voting ? alive_head::is_voting : 0)),
+                         .words = static_cast<std::uint16_t>(words),
+                         .second = news.second};
+  packed_news packed;
+  packed.size = sizeof head + sizeof alive + 8 * words;
+  std::memcpy(packed.whole.data(), &head, sizeof head);
+  std::memcpy(packed.whole.data() + sizeof head, &alive, sizeof alive);
+  std::memcpy(packed.whole.data() + sizeof head + sizeof alive, news.hosts.words.data(), 8 * words);
+  return packed;
 }
 
 const char* parse_answer(std::span<const std::byte> head, std::uint64_t data_bytes, parsed_answer& parsed) noexcept {

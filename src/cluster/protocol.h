@@ -19,6 +19,8 @@
 #include <span>
 #include <string_view>
 
+#include "cluster/host_set.h"
+
 namespace situ::detail::cluster {
 
 // The kinds of messages.
@@ -109,15 +111,27 @@ static_assert(sizeof(credit_head) == 32 && offsetof(credit_head, channel) == 8 &
               offsetof(credit_head, data) == 24);
 
 // What host servers tell each other.
-enum class host_news : std::uint8_t { beat, state, votes = 4, bye = 6 };
+enum class host_news : std::uint8_t {
+  beat,
+  state,
+  verdict = 3,
+  votes,
+  bye = 6,
+  // Of the next verdict, which is a decision of Paxos.
+  prepare = 8,
+  promise,
+  accept,
+  accepted
+};
 
 // All of it is head; nothing comes as data.
 struct host_head {
   std::uint8_t what = 0;  // host_news
   std::uint8_t zero = 0;
   std::uint16_t host = 0;      // who says it
-  std::uint32_t verdicts = 0;  // 0: there are none yet
-  std::uint64_t number = 0;    // beat: which; state: the place; votes: | round:32 | accepted:32 |
+  std::uint32_t verdicts = 0;  // that it knows; of a state, votes, a bye: 0
+  std::uint64_t number = 0;    // beat: which; state: the place; verdict: which, from 1 on; votes: | round:32 |
+                               // accepted:32 |; of the next verdict: the ballot
 };
 static_assert(sizeof(host_head) == 16 && offsetof(host_head, host) == 2 && offsetof(host_head, verdicts) == 4 &&
               offsetof(host_head, number) == 8);
@@ -127,6 +141,19 @@ struct state_head {
   std::uint32_t text_bytes = 0;
 };
 static_assert(sizeof(state_head) == 8);
+// Behind the head of a beat, a verdict, or what is of the next verdict; words of a host_set follow.
+struct alive_head {
+  static constexpr std::uint8_t asks = 1;       // flags, of a beat: it is to be answered at once,
+  static constexpr std::uint8_t is_voting = 2;  // and its sender has accepted what may be a verdict
+
+  std::uint8_t flags = 0;
+  std::uint8_t zero = 0;
+  std::uint16_t words = 0;
+  std::uint32_t also_zero = 0;
+  std::uint64_t second = 0;  // beat: the last beat of its receiver that has come; promise: the ballot under which the
+                             // hosts were accepted, 0 if none were
+};
+static_assert(sizeof(alive_head) == 16 && offsetof(alive_head, words) == 2 && offsetof(alive_head, second) == 8);
 
 inline constexpr std::size_t most_head_bytes = 2048;  // of any message, with all that is not data
 static_assert(sizeof(operation_head) + sizeof(box_head) + 2 * 8 * most_box_dimensions <= most_head_bytes);
@@ -167,10 +194,26 @@ struct parsed_message {
   std::span<const std::byte> words;
 };
 
+// What the hosts tell each other of who lives (hosts_alive.h).
+struct alive_news {
+  host_news what = host_news::beat;
+  bool asks = false;
+  bool is_voting = false;
+  std::uint32_t verdicts = 0;
+  std::uint64_t number = 0;
+  std::uint64_t second = 0;
+  host_set hosts{};  // beat: whom its sender does not hear; else who is to go on
+};
+[[nodiscard]] constexpr bool is_of_living(host_news what) noexcept {
+  return what == host_news::beat || what == host_news::verdict ||
+         (what >= host_news::prepare && what <= host_news::accepted);
+}
+
 struct parsed_news {
   host_head head;
   state_head state;       // of a state
   std::string_view text;  // of a state
+  alive_news alive;       // where it is_of_living()
 };
 
 // Why `head` and `data_bytes` are no operation; else `parsed` is set, and all that does not concern memory holds.
@@ -185,5 +228,14 @@ struct parsed_news {
                                        credit_head& parsed) noexcept;
 [[nodiscard]] const char* parse_news(std::span<const std::byte> head, std::uint64_t data_bytes,
                                      parsed_news& parsed) noexcept;
+
+// News of who lives, as host `from` says them in a job of so many hosts.
+inline constexpr std::size_t most_alive_bytes = sizeof(host_head) + sizeof(alive_head) + sizeof(host_set);
+struct packed_news {
+  std::array<std::byte, most_alive_bytes> whole;
+  std::size_t size = 0;
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return std::span{whole}.first(size); }
+};
+[[nodiscard]] packed_news pack_news(const alive_news& news, std::uint16_t from, std::uint16_t hosts) noexcept;
 
 }  // namespace situ::detail::cluster

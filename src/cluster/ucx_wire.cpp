@@ -239,6 +239,10 @@ struct ucx_wire::implementation {
     }
   }
 
+  void give_up(wire_peer peer) noexcept {
+    if (peer < peers.size() && peers[peer] != nullptr) close(std::exchange(peers[peer], nullptr));
+  }
+
   // --- What comes ----------------------------------------------------------------------------------------------------
 
   ucs_status_t come(wire_message kind, std::span<const std::byte> head, void* data, std::size_t bytes,
@@ -255,6 +259,7 @@ struct ucx_wire::implementation {
       early.push_back({from_name, kind, {head.begin(), head.end()}, {content.begin(), content.end()}});
       return UCS_OK;
     }
+    if (peers[from->second] == nullptr) return UCS_OK;  // it has been given up
     if (!is_late) {
       receiver->received(from->second, kind, head, content);
       return UCS_OK;
@@ -364,6 +369,8 @@ void ucx_wire::send(wire_peer to, wire_message kind, std::span<const std::byte> 
                     std::span<const std::byte> data) noexcept {
   self_->send(to, static_cast<unsigned>(kind), is_eager(kind, data.size()), head, data);
 }
+
+void ucx_wire::give_up(wire_peer peer) noexcept { self_->give_up(peer); }
 
 bool ucx_wire::progress(wire_receiver& receiver) { return self_->progress(receiver); }
 bool ucx_wire::arm() noexcept { return ucp_worker_arm(self_->worker.get()) == UCS_OK; }

@@ -27,6 +27,7 @@ class ucx_wire final : public network_wire {
   [[nodiscard]] bool is_idle() const noexcept override;
   void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
             std::span<const std::byte> data) noexcept override;
+  void give_up(wire_peer peer) noexcept override;
   bool progress(wire_receiver& receiver) override;
   bool arm() noexcept override;
   [[nodiscard]] int descriptor() const noexcept override;

@@ -40,6 +40,9 @@ class host_wire {
   // in another way.
   virtual void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
                     std::span<const std::byte> data) noexcept = 0;
+  // That end counts as gone: nothing is sent there or taken in from there any more, and its data that is under way does
+  // not come. Not while progress() runs a receiver's received().
+  virtual void give_up(wire_peer peer) noexcept = 0;
   // Takes in what has come; true if anything had.
   virtual bool progress(wire_receiver& receiver) = 0;
 

@@ -11,6 +11,7 @@
 
 #include "rmem/handshake.h"
 #include "rmem/link.h"
+#include "rmem/views.h"
 
 namespace situ::rmem {
 namespace {
@@ -62,7 +63,7 @@ class client::impl {
       : key_{std::move(key)}, options_{options}, home_{std::make_shared<shared_link>()} {
     if (!is_application_name(key_.application)) throw_error(errc::bad_argument, "the key names no application");
     if (options_.timeout.count() <= 0) throw_error(errc::bad_argument, "a client's timeout is longer than nothing");
-    home_->to.emplace([at = std::string{endpoint}](bool) { return at; }, std::nullopt, key_, options_);
+    home_->to.emplace([at = server_place{std::string{endpoint}, 0}](bool) { return at; }, std::nullopt, key_, options_);
     const welcome& told = home_->to->told();
     if (told.capacity > 0) servers_[told.server] = home_;
   }
@@ -84,12 +85,12 @@ class client::impl {
     return server ? at(*server, call) : at_home(call);
   }
 
-  std::string resolve(std::string_view name) {
+  server_place resolve(std::string_view name) {
     const auto text = checked_text<sizeof(name_text)>(name, "a name");
     const short_answer got =
         at_home([&](link& home) { return home.ask(head_of(operation::resolve_name), bytes_of(text)); });
     if (got.body.size() != sizeof(endpoint_text)) throw_error(errc::bad_message, "an answer has no endpoint");
-    return std::string{text_of(read_as<endpoint_text>(got.body))};
+    return {std::string{text_of(read_as<endpoint_text>(got.body))}, got.value};
   }
 
   std::vector<name_info> names() {
@@ -135,8 +136,8 @@ class client::impl {
     if (known != nullptr) return known;
     auto made = std::make_shared<shared_link>();
     // Resolved once, kept with the link.
-    auto where = [this, server, cached = std::string{}](bool anew) mutable {
-      if (cached.empty() || anew) cached = resolve(server_name(server));
+    auto where = [this, server, cached = server_place{}](bool anew) mutable {
+      if (cached.endpoint.empty() || anew) cached = resolve(server_name(server));
       return cached;
     };
     made->to.emplace(std::move(where), server, key_, options_);
@@ -159,13 +160,24 @@ client& client::operator=(client&&) noexcept = default;
 
 // --- regions and capabilities ---
 
-capability client::allocate(std::uint64_t bytes, std::optional<std::uint32_t> server, lifetime until) {
+capability client::allocate(std::uint64_t bytes, std::optional<std::uint32_t> server, lifetime until,
+                            std::uint32_t replicas) {
   request_head head = head_of(operation::allocate);
   head.bytes = bytes;
   if (until == lifetime::connection) head.flags = flag_with_session;
   const auto ask = [&](link& to) { return capability_of(to.ask(head), bytes, rights::all); };
   if (server) return impl_->at(*server, ask);
-  const std::vector<std::uint32_t> all = impl_->servers_in_turn();
+  std::vector<std::uint32_t> all = impl_->servers_in_turn();
+  if (replicas > 0) {
+    const std::vector<replica_set> sets = list_replicas().sets;
+    std::erase_if(all, [&](std::uint32_t index) {
+      return std::none_of(sets.begin(), sets.end(), [&](const auto& each) {
+        return each.index == index && each.wanted >= replicas && each.endpoints.size() >= replicas;
+      });
+    });
+    if (all.empty())
+      throw_error(errc::out_of_memory, fmt::format("no server's memory lies at {} servers now", replicas));
+  }
   for (std::size_t i = 0;; ++i) {
     try {
       return impl_->at(all[i], ask);
@@ -323,7 +335,24 @@ void client::unlink_name(std::string_view name) {
   const auto text = checked_text<sizeof(name_text)>(name, "a name");
   impl_->at_home([&](link& home) { return home.ask(head_of(operation::unlink_name), bytes_of(text)); });
 }
-std::string client::resolve_name(std::string_view name) { return impl_->resolve(name); }
+std::string client::resolve_name(std::string_view name) { return impl_->resolve(name).endpoint; }
 std::vector<name_info> client::list_names() { return impl_->names(); }
+
+replica_list client::list_replicas() {
+  const short_answer got = impl_->at_home([](link& home) { return home.ask(head_of(operation::list_views)); });
+  replica_list all{{}, got.second};
+  for (const view_entry& each : list_of<view_entry>(got)) {
+    if (!is_view(each) || each.epoch == 0) throw_error(errc::bad_message, "an answer has a view that is none");
+    replica_set& made =
+        all.sets.emplace_back(replica_set{each.index, each.epoch, each.replicas, each.joining != 0, {}});
+    for (std::size_t i = 0; i < each.members; ++i) made.endpoints.emplace_back(text_of(each.chain[i].endpoint));
+  }
+  return all;
+}
+
+void client::drain(std::string_view server) {
+  const auto text = checked_text<sizeof(endpoint_text)>(server, "an endpoint");
+  impl_->at_home([&](link& home) { return home.ask(head_of(operation::drain), bytes_of(text)); });
+}
 
 }  // namespace situ::rmem

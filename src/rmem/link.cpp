@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
+#include <utility>
 
+#include "base/host.h"
 #include "rmem/handshake.h"
 
 namespace situ::rmem::detail {
@@ -23,15 +26,28 @@ errc code_of(std::uint16_t why) noexcept {
     case status::misaligned: return errc::misaligned;
     case status::full: return errc::out_of_memory;
     case status::not_supported: return errc::not_supported;
+    case status::not_serving:
+    case status::outcome_lost: return errc::link_lost;
     case status::ok:
     case status::bad_message: break;
   }
   return errc::bad_message;
 }
 
+using situ::detail::steady_ns;
+using namespace std::chrono_literals;
+
+// Towards replicas: how long one may be silent before the name server is asked who serves, and between two tries.
+constexpr auto replica_patience = 200ms;
+constexpr auto between_tries = 10ms;
+
+// The server at the other end, or the name server, says that another one serves by now.
+struct not_serving {};
+
 }  // namespace
 
 void link::close() noexcept {
+  silent_since_ns_ = 0;
   socket_ = descriptor{};
   in_begin_ = in_end_ = 0;
 }
@@ -60,21 +76,78 @@ void link::connect() {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     close();
   }
+  const server_place known = where_(false);
   try {
-    connect_to_endpoint(where_(false));
+    connect_to_place(known);
   } catch (const error& failure) {
     // The name may lead elsewhere by now.
-    const std::string now = failure.code() == errc::bad_argument ? std::string{} : where_(true);
-    if (now.empty() || now == endpoint_) throw;
-    connect_to_endpoint(now);
+    if (known.epoch != 0) throw;
+    const server_place now = failure.code() == errc::bad_argument ? server_place{} : where_(true);
+    if (now.endpoint.empty() || now == known) throw;
+    connect_to_place(now);
   }
 }
 
-void link::connect_to_endpoint(const std::string& endpoint) {
-  endpoint_ = endpoint;
-  socket_ = connect_to(endpoint, options_.timeout);
+void link::connect_to_place(const server_place& place) {
+  endpoint_ = place.endpoint;
+  epoch_ = place.epoch;
+  timeout_ = epoch_ == 0 ? options_.timeout : std::min(options_.timeout, std::chrono::milliseconds{replica_patience});
+  socket_ = connect_to(place.endpoint, timeout_);
   log_in();
+  if (epoch_ != 0) enroll();
   if (index_ && told_.server != *index_) lose(fmt::format("it is server {}, not {}", told_.server, *index_));
+}
+
+// Says which client this is, so that a request that is sent again is done once.
+void link::enroll() {
+  while (client_ == 0) fill_random(std::as_writable_bytes(std::span{&client_, 1}));
+  request_head head{.operation = static_cast<std::uint16_t>(operation::enroll)};
+  head.flags = has_enrolled_ ? flag_known : std::uint16_t{0};
+  head.address = epoch_;
+  head.operand = client_;
+  send(bytes_of(head));
+  (void)receive_head(head);
+  has_enrolled_ = true;
+}
+
+// Whether the name server has another view than that by which this is connected.
+bool link::has_moved() {
+  try {
+    return where_(true).endpoint != endpoint_;
+  } catch (const error&) {
+    return false;  // it may answer later
+  }
+}
+
+// A request that replicas have not answered is sent again, with its number, until it is or the timeout is over.
+template <class Once>
+auto link::carry_on(request_head& head, const Once& once) {
+  const std::uint64_t begun = steady_ns();
+  head.id = ++last_id_;
+  for (;;) {
+    std::optional<error> lost;
+    try {
+      return once();
+    } catch (const not_serving&) {
+    } catch (const error& failure) {
+      if (failure.code() != errc::link_lost || epoch_ == 0) throw;
+      lost = failure;
+    }
+    close();
+    const bool is_late = steady_ns() - begun > static_cast<std::uint64_t>(options_.timeout.count()) * 1'000'000;
+    if (is_late && lost) throw *lost;
+    if (is_late) lose("no replica serves this memory now");
+    std::this_thread::sleep_for(between_tries);
+    (void)has_moved();  // asks anew
+  }
+}
+
+link::taken_socket link::release() {
+  taken_socket taken{
+      std::move(socket_),
+      {in_.begin() + static_cast<std::ptrdiff_t>(in_begin_), in_.begin() + static_cast<std::ptrdiff_t>(in_end_)}};
+  close();
+  return taken;
 }
 
 void link::log_in() {
@@ -102,6 +175,16 @@ void link::log_in() {
 
 // --- bytes ---
 
+// A replica is silent: whether it is worth waiting for.
+bool link::is_still_first() {
+  if (epoch_ == 0) return false;
+  const std::uint64_t now = steady_ns();
+  if (silent_since_ns_ == 0) silent_since_ns_ = now - static_cast<std::uint64_t>(timeout_.count()) * 1'000'000;
+  const bool is_late = now - silent_since_ns_ > static_cast<std::uint64_t>(options_.timeout.count()) * 1'000'000;
+  errno = EAGAIN;
+  return !is_late && !has_moved();
+}
+
 void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std::span<const std::byte> c) {
   std::array<iovec, 3> parts{};
   std::size_t count = 0;
@@ -113,6 +196,7 @@ void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std:
   while (message.msg_iovlen > 0) {
     const ssize_t gone = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
     if (gone < 0 && errno == EINTR) continue;
+    if (gone < 0 && errno == EAGAIN && is_still_first()) continue;
     if (gone < 0)
       lose(errno == EAGAIN ? fmt::format("it has taken no bytes for {} ms", options_.timeout.count())
                            : std::string{std::strerror(errno)});
@@ -131,8 +215,11 @@ void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std:
 std::size_t link::receive_some(std::span<std::byte> to) {
   for (;;) {
     const ssize_t got = ::recv(socket_.get(), to.data(), to.size(), 0);
-    if (got > 0) return static_cast<std::size_t>(got);
-    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) {
+      silent_since_ns_ = 0;
+      return static_cast<std::size_t>(got);
+    }
+    if (got < 0 && (errno == EINTR || (errno == EAGAIN && is_still_first()))) continue;
     if (got == 0) lose("it has closed the connection");
     lose(errno == EAGAIN ? fmt::format("it has sent nothing for {} ms", options_.timeout.count())
                          : std::string{std::strerror(errno)});
@@ -161,7 +248,6 @@ void link::receive(std::span<std::byte> to) {
 
 void link::begin(request_head& head, std::span<const std::byte> body, std::span<const std::byte> data) {
   connect();
-  head.id = ++last_id_;
   head.body_bytes = static_cast<std::uint32_t>(body.size());
   send(bytes_of(head), body, data);
 }
@@ -171,6 +257,10 @@ answer_head link::receive_head(const request_head& asked) {
   receive({reinterpret_cast<std::byte*>(&head), sizeof head});
   if (head.id != asked.id && head.status != static_cast<std::uint16_t>(status::bad_message))
     disbelieve("it answers another request");
+  if (head.status == static_cast<std::uint16_t>(status::not_serving) && epoch_ != 0) {
+    close();
+    throw not_serving{};
+  }
   if (head.status != 0) refuse(head);
   return head;
 }
@@ -185,34 +275,41 @@ void link::refuse(const answer_head& head) {
 }
 
 short_answer link::ask(request_head head, std::span<const std::byte> body) {
-  begin(head, body, {});
-  const answer_head got = receive_head(head);
-  if (got.body_bytes > most_body_bytes) disbelieve("a body that is too long");
-  short_answer all{got.value, got.second, std::vector<std::byte>(got.body_bytes)};
-  receive(all.body);
-  return all;
+  return carry_on(head, [&] {
+    begin(head, body, {});
+    const answer_head got = receive_head(head);
+    if (got.body_bytes > most_body_bytes) disbelieve("a body that is too long");
+    short_answer all{got.value, got.second, std::vector<std::byte>(got.body_bytes)};
+    receive(all.body);
+    return all;
+  });
 }
 
 void link::read(request_head head, std::span<const std::byte> body, std::span<std::byte> to) {
-  begin(head, body, {});
-  for (bool more = true; more;) {
-    const answer_head got = receive_head(head);
-    more = (got.flags & flag_more) != 0;
-    if (got.body_bytes > to.size() || (more ? got.body_bytes == 0 : got.body_bytes != to.size()))
-      disbelieve("not as many bytes as were asked for");
-    receive(to.first(got.body_bytes));
-    to = to.subspan(got.body_bytes);
-  }
+  carry_on(head, [&] {
+    begin(head, body, {});
+    std::span<std::byte> left = to;
+    for (bool more = true; more;) {
+      const answer_head got = receive_head(head);
+      more = (got.flags & flag_more) != 0;
+      if (got.body_bytes > left.size() || (more ? got.body_bytes == 0 : got.body_bytes != left.size()))
+        disbelieve("not as many bytes as were asked for");
+      receive(left.first(got.body_bytes));
+      left = left.subspan(got.body_bytes);
+    }
+  });
 }
 
 void link::write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from) {
   if (options_.two_steps) head.flags |= flag_two_steps;
-  begin(head, body, options_.two_steps ? std::span<const std::byte>{} : from);
-  if (options_.two_steps) {
-    if (receive_head(head).flags != flag_go_on) disbelieve("no leave to send the data");
-    send(from);
-  }
-  if (receive_head(head).body_bytes != 0) disbelieve("a write has no answer but yes");
+  carry_on(head, [&] {
+    begin(head, body, options_.two_steps ? std::span<const std::byte>{} : from);
+    if (options_.two_steps) {
+      if (receive_head(head).flags != flag_go_on) disbelieve("no leave to send the data");
+      send(from);
+    }
+    if (receive_head(head).body_bytes != 0) disbelieve("a write has no answer but yes");
+  });
 }
 
 }  // namespace situ::rmem::detail

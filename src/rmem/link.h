@@ -1,9 +1,11 @@
 // A client's connection to one server: bytes there and back, one request at a time. It connects when it is first used,
-// and anew when the connection has ended. Not thread-safe.
+// and anew when the connection has ended. To a server number that a chain of replicas has (views.h) it sends a request
+// again where the first of them is lost, to whoever is first by then, which does it once. Not thread-safe.
 #pragma once
 
 #include <situ/rmem/client.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,13 +25,20 @@ struct short_answer {
   std::vector<std::byte> body;
 };
 
+// Where a server is, by its name.
+struct server_place {
+  std::string endpoint;
+  std::uint64_t epoch = 0;  // of the view of its chain; 0: it is no replica
+  friend bool operator==(const server_place&, const server_place&) = default;
+};
+
 class link {
  public:
   // where: asked when it connects; `anew` where what it said before leads nowhere any more. index: which server that
   // has to be; none: whichever is there.
-  using finder = std::function<std::string(bool anew)>;
+  using finder = std::function<server_place(bool anew)>;
   link(finder where, std::optional<std::uint32_t> index, const application_key& key, const client_options& options)
-      : where_{std::move(where)}, index_{index}, key_{key}, options_{options} {}
+      : where_{std::move(where)}, index_{index}, key_{key}, options_{options}, timeout_{options.timeout} {}
 
   // What the server told when it was connected to; connects.
   [[nodiscard]] const welcome& told();
@@ -38,10 +47,22 @@ class link {
   // A read of head.bytes, and a write of them.
   void read(request_head head, std::span<const std::byte> body, std::span<std::byte> to);
   void write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from);
+  // The connection, which is this link's no more, with what has come by it and nobody has read.
+  struct taken_socket {
+    descriptor socket;
+    std::vector<std::byte> come;
+  };
+  [[nodiscard]] taken_socket release();
 
  private:
+  // Calls `once` until it comes to an end; where replicas are lost, more than once.
+  template <class Once>
+  auto carry_on(request_head& head, const Once& once);
   void connect();
-  void connect_to_endpoint(const std::string& endpoint);
+  void connect_to_place(const server_place& place);
+  void enroll();
+  [[nodiscard]] bool has_moved();
+  [[nodiscard]] bool is_still_first();
   void log_in();
   void begin(request_head& head, std::span<const std::byte> body, std::span<const std::byte> data);
   void send(std::span<const std::byte> a, std::span<const std::byte> b = {}, std::span<const std::byte> c = {});
@@ -57,7 +78,12 @@ class link {
   std::optional<std::uint32_t> index_;
   const application_key& key_;
   const client_options& options_;
+  std::chrono::milliseconds timeout_;  // without any progress; shorter towards replicas, who may have been replaced
   std::string endpoint_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t client_ = 0;   // its number at replicas
+  bool has_enrolled_ = false;  // at one of them
+  std::uint64_t silent_since_ns_ = 0;
   descriptor socket_;
   welcome told_{};
   std::uint64_t last_id_ = 0;

@@ -68,22 +68,35 @@ std::uint64_t memory_table::gap_for(std::uint64_t room) const noexcept {
   return 0;
 }
 
+// Null with the reason, or without one where the capacity does not have its pages.
+std::unique_ptr<memory_table::region> memory_table::make_region(std::uint64_t bytes, outcome& why) const {
+  auto fresh = std::make_unique<region>();
+  try {
+    fresh->stretch = {kind_, bytes, "a region of remote memory"};
+  } catch (const error& none) {
+    why = {status::full, std::string{none.message()}};
+    return nullptr;
+  }
+  if (fresh->room() > capacity_ - used_) return nullptr;
+  fresh->mapped = {fresh->stretch.map(0, fresh->room()), fresh->room()};
+  if (fresh->mapped.empty()) {
+    why = {status::full, fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes))};
+    return nullptr;
+  }
+  return fresh;
+}
+
 outcome memory_table::allocate(std::uint64_t bytes, application_index owner, std::uint64_t session, capability& made) {
   if (bytes == 0) return {status::bad_argument, "a region has at least one byte"};
   if (bytes > capacity_ || used_ > capacity_ - bytes) return no_room(bytes, owner);
   const auto owned_by = [&](const auto& each) { return each.second->owner == owner; };
   if (std::count_if(regions_.begin(), regions_.end(), owned_by) >= most_regions)
     return {status::full, fmt::format("the application has {} regions, and may have no more; free some", most_regions)};
-  auto fresh = std::make_unique<region>();
-  try {
-    fresh->stretch = {kind_, bytes, "a region of remote memory"};
-  } catch (const error& none) {
-    return {status::full, std::string{none.message()}};
-  }
-  if (fresh->room() > capacity_ - used_) return no_room(bytes, owner);
-  fresh->mapped = {fresh->stretch.map(0, fresh->room()), fresh->room()};
+  outcome why;
+  std::unique_ptr<region> fresh = make_region(bytes, why);
+  if (fresh == nullptr) return why.text.empty() ? no_room(bytes, owner) : why;
   const std::uint64_t address = gap_for(fresh->room());
-  if (fresh->mapped.empty() || address == 0)
+  if (address == 0)
     return {status::full, fmt::format("server {} has no addresses left for {}", server_, format_bytes(bytes))};
   fresh->address = address;
   fresh->bytes = bytes;
@@ -224,6 +237,171 @@ void memory_table::end(std::uint32_t index) noexcept {
     free_slots_.push_back(at);
     if (at == index) return;
     at = up;
+  }
+}
+
+// --- of replicas ---
+
+void memory_table::reset(std::uint32_t server) noexcept {
+  regions_.clear();
+  slots_.clear();
+  free_slots_.clear();
+  used_ = 0;
+  server_ = server;
+  next_address_ = (std::uint64_t{server} << offset_bits) + page;
+}
+
+// A slot that is taken for this number, and all below it that are not there yet are free.
+memory_table::slot& memory_table::take_slot(std::uint64_t number) {
+  const auto index = static_cast<std::uint32_t>(number);
+  while (slots_.size() <= index) {
+    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  free_slots_.reserve(slots_.capacity());
+  std::erase(free_slots_, index);
+  slots_[index].uses = static_cast<std::uint32_t>(number >> 32);
+  return slots_[index];
+}
+
+namespace {
+
+// In use, and of a slot that a table may have.
+bool is_number(std::uint64_t number) noexcept {
+  return (number >> 32) % 2 == 1 && static_cast<std::uint32_t>(number) < memory_table::most_slots;
+}
+
+}  // namespace
+
+bool memory_table::place_region(const range& where, application_index owner, std::uint64_t session,
+                                std::uint64_t number, const capability_secret& secret) {
+  if (where.bytes == 0 || where.bytes > capacity_ - used_ || where.address % page != 0 || where.address == 0 ||
+      server_of(where.address) != server_ || (number != 0 && !is_number(number)))
+    return false;
+  outcome why;
+  std::unique_ptr<region> fresh = make_region(where.bytes, why);
+  if (fresh == nullptr) return false;
+  const auto next = regions_.lower_bound(where.address);
+  if (next != regions_.end() && next->first - where.address < fresh->room() + page) return false;
+  if (next != regions_.begin())
+    if (const region& before = *std::prev(next)->second; before.address + before.room() + page > where.address)
+      return false;
+  if (number != 0 && find_slot(number) != nullptr) return false;
+  fresh->address = where.address;
+  fresh->bytes = where.bytes;
+  fresh->session = session;
+  fresh->owner = owner;
+  used_ += fresh->room();
+  next_address_ = where.address + fresh->room() + page;
+  region& placed = *(regions_[where.address] = std::move(fresh));
+  if (number == 0) return true;
+  placed.root = static_cast<std::uint32_t>(number);
+  slot& root = take_slot(number);
+  root.may = rights::all;
+  root.for_whom = any_application;
+  root.maker = owner;
+  root.parent = no_slot;
+  root.begin = where.address;
+  root.end = where.address + where.bytes;
+  root.of = &placed;
+  root.secret = secret;
+  ++placed.capabilities;
+  return true;
+}
+
+const memory_table::slot* memory_table::find_slot(std::uint64_t number) const noexcept {
+  const auto index = static_cast<std::uint32_t>(number);
+  return index < slots_.size() && slots_[index].of != nullptr && number_of(index) == number ? &slots_[index] : nullptr;
+}
+
+bool memory_table::place_capability(const capability_view& as) {
+  const slot* const from = find_slot(as.parent);
+  const auto index = static_cast<std::uint32_t>(as.number);
+  if (from == nullptr || !is_number(as.number) || (index < slots_.size() && slots_[index].of != nullptr)) return false;
+  if (as.of.address < from->begin || as.of.address > from->end || as.of.bytes > from->end - as.of.address) return false;
+  if (!includes(from->may, as.may)) return false;
+  region& within = *from->of;
+  slot& made = take_slot(as.number);
+  made.may = as.may;
+  made.for_whom = as.for_whom;
+  made.maker = as.maker;
+  made.parent = static_cast<std::uint32_t>(as.parent);
+  made.begin = as.of.address;
+  made.end = as.of.address + as.of.bytes;
+  made.of = &within;
+  made.secret = *as.secret;
+  slots_[made.parent].children.push_back(index);
+  ++within.capabilities;
+  return true;
+}
+
+bool memory_table::drop_capability(std::uint64_t number) noexcept {
+  if (find_slot(number) == nullptr) return false;
+  end(static_cast<std::uint32_t>(number));
+  return true;
+}
+
+std::vector<std::uint32_t> memory_table::uses() const {
+  std::vector<std::uint32_t> all;
+  for (const slot& each : slots_) all.push_back(each.uses);
+  return all;
+}
+void memory_table::set_uses(std::span<const std::uint32_t> uses) {
+  slots_.resize(std::max(slots_.size(), uses.size()));
+  free_slots_.clear();
+  free_slots_.reserve(slots_.capacity());
+  for (std::size_t i = slots_.size(); i-- > 0;) {
+    if (slots_[i].of == nullptr && i < uses.size()) slots_[i].uses = uses[i] + uses[i] % 2;
+    if (slots_[i].of == nullptr) free_slots_.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+std::span<std::byte> memory_table::bytes_at(const range& where) const noexcept {
+  auto at = regions_.upper_bound(where.address);
+  if (at == regions_.begin()) return {};
+  const region& of = *(--at)->second;
+  const std::uint64_t offset = where.address - of.address;
+  if (offset > of.bytes || where.bytes > of.bytes - offset) return {};
+  return {of.mapped.data() + offset, where.bytes};
+}
+
+std::span<const std::byte> memory_table::bytes_from(std::uint64_t& address) const noexcept {
+  auto at = regions_.upper_bound(address);
+  if (at != regions_.begin())
+    if (const region& of = *std::prev(at)->second; address - of.address < of.bytes)
+      return {of.mapped.data() + (address - of.address), of.bytes - (address - of.address)};
+  if (at == regions_.end()) return {};
+  address = at->first;
+  return {at->second->mapped.data(), at->second->bytes};
+}
+
+void memory_table::for_each_region(const std::function<void(const range&, application_index, std::uint64_t,
+                                                            std::uint64_t, const capability_secret&)>& call) const {
+  for (const auto& [address, each] : regions_) {
+    const bool has_root = each->root != no_slot;
+    call({address, each->bytes}, each->owner, each->session, has_root ? number_of(each->root) : 0,
+         has_root ? slots_[each->root].secret : capability_secret{});
+  }
+}
+
+void memory_table::for_each_grant(const std::function<void(const capability_view&)>& call) const {
+  std::vector<std::uint32_t> open;
+  for (const auto& [address, each] : regions_)
+    if (each->root != no_slot) open.push_back(each->root);
+  while (!open.empty()) {
+    const std::uint32_t from = open.back();
+    open.pop_back();
+    for (const std::uint32_t index : slots_[from].children) {
+      const slot& each = slots_[index];
+      call({{each.begin, each.end - each.begin},
+            each.may,
+            each.for_whom,
+            each.maker,
+            number_of(index),
+            number_of(from),
+            &each.secret});
+      open.push_back(index);
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -39,6 +40,7 @@ class memory_table {
  public:
   static constexpr std::uint32_t most_regions = 4096;       // an application's
   static constexpr std::uint32_t most_capabilities = 4096;  // a region's
+  static constexpr std::uint32_t most_slots = 1U << 24;     // that another table may have
 
   memory_table(std::uint32_t server, std::uint64_t capacity_bytes, memory_kind kind);
   ~memory_table();
@@ -65,6 +67,39 @@ class memory_table {
                                                      const capability_secret& secret) const noexcept;
   // Where those regions begin that end with a session.
   [[nodiscard]] std::vector<std::uint64_t> regions_of(std::uint64_t session) const;
+
+  // --- of replicas: what another table has done is done here ---
+  // Empty again, and of that server.
+  void reset(std::uint32_t server) noexcept;
+  // A region that lies there, with the number and secret of its first capability (0: that has ended). False where there
+  // is no room.
+  [[nodiscard]] bool place_region(const range& where, application_index owner, std::uint64_t session,
+                                  std::uint64_t number, const capability_secret& secret);
+  struct capability_view {
+    range of;
+    rights may;
+    application_index for_whom;
+    application_index maker;
+    std::uint64_t number;
+    std::uint64_t parent;  // its number
+    const capability_secret* secret;
+  };
+  [[nodiscard]] bool place_capability(const capability_view& as);
+  [[nodiscard]] bool drop_capability(std::uint64_t number) noexcept;
+  // How often each slot has been used, and where the search for addresses begins: both go on from there.
+  [[nodiscard]] std::vector<std::uint32_t> uses() const;
+  void set_uses(std::span<const std::uint32_t> uses);
+  [[nodiscard]] std::uint64_t next_address() const noexcept { return next_address_; }
+  void set_next_address(std::uint64_t address) noexcept { next_address_ = address; }
+  // The bytes of a range that lies within one region; empty where none does.
+  [[nodiscard]] std::span<std::byte> bytes_at(const range& where) const noexcept;
+  // Those of the first region that has any from an address on, which becomes theirs.
+  [[nodiscard]] std::span<const std::byte> bytes_from(std::uint64_t& address) const noexcept;
+  // Each region with its first capability (number 0: it has ended), and each capability that was granted, after the one
+  // that it was made from.
+  void for_each_region(const std::function<void(const range&, application_index owner, std::uint64_t session,
+                                                std::uint64_t number, const capability_secret&)>& call) const;
+  void for_each_grant(const std::function<void(const capability_view&)>& call) const;
 
   struct region_view {
     std::uint64_t address;
@@ -97,6 +132,12 @@ class memory_table {
   static constexpr std::uint32_t no_slot = ~0U;
 
   [[nodiscard]] const slot* find(std::uint64_t number, const capability_secret& secret) const noexcept;
+  [[nodiscard]] std::unique_ptr<region> make_region(std::uint64_t bytes, outcome& why) const;
+  [[nodiscard]] std::uint64_t number_of(std::uint32_t index) const noexcept {
+    return std::uint64_t{slots_[index].uses} << 32 | index;
+  }
+  slot& take_slot(std::uint64_t number);
+  [[nodiscard]] const slot* find_slot(std::uint64_t number) const noexcept;
   capability add(region& of, const range& what, rights may, application_index for_whom, application_index maker,
                  std::uint32_t parent);
   void end(std::uint32_t index) noexcept;

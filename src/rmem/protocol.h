@@ -20,7 +20,7 @@ namespace situ::rmem::detail {
 static_assert(std::endian::native == std::endian::little, "the bytes of the protocol are little-endian");
 
 inline constexpr std::uint32_t protocol_magic = 0x314d5253;  // "SRM1"
-inline constexpr std::uint16_t protocol_version = 1;
+inline constexpr std::uint16_t protocol_version = 2;
 
 // The address of a byte: which server in the top bits, where in the others.
 inline constexpr unsigned offset_bits = 56;
@@ -49,8 +49,12 @@ enum class operation : std::uint16_t {
   unlink_name,
   resolve_name,
   list_names,
+  enroll,      // a client of a replicated server says which one it is
+  beat,        // a replica's server to the name server
+  follow,      // a replica to the one before it
+  list_views,  // at the name server
+  drain,       // an operator to the name server
 };
-inline constexpr std::uint16_t last_operation = static_cast<std::uint16_t>(operation::list_names);
 
 enum class status : std::uint16_t {
   ok,
@@ -61,11 +65,14 @@ enum class status : std::uint16_t {
   unknown_name,   // nobody has linked it
   bad_message,    // bytes that are no request; the connection ends
   not_supported,  // an operation of a later version
+  not_serving,    // another server serves these addresses now: the name server knows which
+  outcome_lost,   // whether an earlier request was done is not known any more
 };
 
 // Flags of a request.
 inline constexpr std::uint16_t flag_two_steps = 1;     // write: the data waits for the server's leave
 inline constexpr std::uint16_t flag_with_session = 2;  // allocate: freed when this connection ends
+inline constexpr std::uint16_t flag_known = 1;         // enroll: this client has been here before
 // Flags of an answer.
 inline constexpr std::uint16_t flag_more = 1;   // read: another answer follows, with the next bytes
 inline constexpr std::uint16_t flag_go_on = 2;  // write: send the data now
@@ -149,6 +156,86 @@ struct region_entry {
   application_text owner;
 };
 static_assert(sizeof(region_entry) == 48);
+
+// --- replicas: docs/formats/rmem.md, src/rmem/views.h ---
+
+inline constexpr std::size_t most_replicas = 3;
+inline constexpr std::size_t most_members = most_replicas + 1;  // of a chain, while one of them is drained
+inline constexpr std::uint32_t any_server = ~0U;
+
+struct member_entry {
+  std::uint64_t node;  // a server process, by a random number
+  endpoint_text endpoint;
+};
+static_assert(sizeof(member_entry) == 216);
+
+// Which processes have the memory of one server number: the first serves, each sends the next one what changes.
+struct view_entry {
+  std::uint64_t epoch;    // 0: there is none
+  std::uint64_t joining;  // who gets everything from the last one, to become the last; 0: nobody
+  std::uint32_t index;
+  std::uint32_t replicas;    // so many are wanted
+  std::uint32_t members;     // of `chain`
+  std::uint32_t lease_ms;    // how long who is told this may serve
+  std::uint64_t is_drained;  // who is told this has been drained, and may end
+  std::array<member_entry, most_members> chain;
+};
+static_assert(sizeof(view_entry) == 40 + most_members * sizeof(member_entry));
+
+// What a replica's server says of itself.
+struct beat_entry {
+  std::uint64_t node;
+  std::uint64_t capacity;
+  std::uint64_t synced;    // the joining one that has everything; 0: none
+  std::uint64_t lost;      // the one behind it that takes nothing any more; 0: none
+  std::uint32_t index;     // where it wants to be; any_server: anywhere
+  std::uint32_t replicas;  // how many are wanted there; 0: as many as are
+  endpoint_text endpoint;
+  view_entry holds;
+};
+static_assert(sizeof(beat_entry) == 40 + sizeof(endpoint_text) + sizeof(view_entry));
+
+// Who wants to be sent what changes.
+struct follow_entry {
+  std::uint64_t node;
+  std::uint64_t epoch;
+  std::uint64_t position;  // what it has; meaningless for the joining one, which gets everything
+};
+static_assert(sizeof(follow_entry) == 24);
+
+// From a replica to the next one, before the bytes of a message; and back.
+enum class stream_kind : std::uint32_t { batch = 1, snapshot, complete };
+struct stream_head {
+  std::uint32_t bytes;
+  std::uint32_t kind;
+  std::uint64_t position;  // of a batch its own; else that of the last one before it
+};
+static_assert(sizeof(stream_head) == 16);
+struct stream_answer {
+  std::uint64_t position;     // every one from here to the end of the chain has done it
+  std::uint64_t is_complete;  // 1: it has everything
+};
+static_assert(sizeof(stream_answer) == 16);
+
+// One change of a server's state; bytes of `data_bytes` follow.
+enum class change_kind : std::uint32_t { bytes = 1, allocate, free, grant, revoke, client, done, begin, slots };
+struct change_head {
+  std::uint32_t kind;
+  std::uint32_t data_bytes;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t number;   // of a capability
+  std::uint64_t parent;   // of it
+  std::uint64_t client;   // whose request, or whose region
+  std::uint64_t request;  // its number
+  std::uint64_t may;      // rights
+  capability_secret secret;
+  application_text owner;  // of a region; who made a capability
+  application_text whom;   // it is for; empty: anybody
+};
+static_assert(sizeof(change_head) == 128);
+inline constexpr std::size_t most_stream_bytes = std::size_t{1} << 20;  // of one message, but for a table's
+inline constexpr std::size_t most_table_bytes = std::size_t{1} << 30;
 
 // --- how a connection begins ---
 

@@ -13,14 +13,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/descriptor.h"
 #include "base/host.h"
+#include "rmem/follower.h"
 #include "rmem/handshake.h"
+#include "rmem/membership.h"
 #include "rmem/registrar.h"
 #include "rmem/session.h"
 #include "rmem/sockets.h"
@@ -53,6 +60,12 @@ void check(const server_options& options) {
                                               [](const application_key& each) { return each.is_operator; }),
          "a server links its name by the key of an operator: give it one");
   demand(options.names.empty() || options.capacity_bytes > 0, "a server that links its name has memory");
+  demand(options.replicas <= detail::most_replicas,
+         fmt::format("memory lies at {} servers at most, not {}", detail::most_replicas, options.replicas));
+  demand((options.replicas == 0 && !options.is_spare) || !options.names.empty(),
+         "replicas are kept by a name server: say which");
+  demand(!options.is_spare || options.replicas == 0, "a spare server has as many beside it as others have asked for");
+  demand(options.lease.count() >= 100 && options.lease.count() <= 60'000, "a lease is 100 ms to a minute");
   const auto is_everywhere = [](const std::string& at) {
     return at.starts_with("0.0.0.0:") || at.starts_with("[::]:");
   };
@@ -64,6 +77,11 @@ void check(const server_options& options) {
     throw_error(errc::out_of_memory,
                 fmt::format("a server of {} does not fit this machine, or its control group, which has {}",
                             format_bytes(options.capacity_bytes), format_bytes(most)));
+}
+
+// What its name leads to.
+std::string advertised(const server_options& options) {
+  return options.advertised.empty() ? options.listen[0] : options.advertised;
 }
 
 }  // namespace
@@ -79,9 +97,9 @@ class server::impl {
 
  private:
   struct connection {
-    connection(impl& of, descriptor socket, std::uint64_t number)
-        : with{of.service_, number}, socket{std::move(socket)}, progress_ns{steady_ns()} {}
-    detail::session with;
+    connection(std::unique_ptr<detail::party> with, descriptor socket)
+        : with{std::move(with)}, socket{std::move(socket)}, progress_ns{steady_ns()} {}
+    std::unique_ptr<detail::party> with;
     descriptor socket;
     std::uint64_t progress_ns;
     std::uint32_t events = 0;
@@ -91,6 +109,13 @@ class server::impl {
   void watch(int what, std::uint64_t number, std::uint32_t events, int how);
   void accept_from(int listener);
   void make_room_for_a_stranger();
+  void add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket);
+  void post(std::function<void()> what);
+  void do_posted();
+  [[nodiscard]] detail::membership::calls calls_of_member();
+  [[nodiscard]] std::pair<detail::member_entry, detail::follow_entry> wish();
+  void source_connected(std::uint64_t node, descriptor socket, std::span<const std::byte> come);
+  void serve_chain();
   void serve(std::uint64_t number);
   void exchange(connection& one, std::uint64_t number);
   bool take_from(connection& one, std::size_t& bytes);
@@ -110,6 +135,15 @@ class server::impl {
   std::uint64_t next_number_ = listener_numbers;
   std::size_t awaited_ = 0;  // connections whose client owes something
   std::uint64_t last_look_ns_ = 0;
+  std::atomic<bool> is_stopped_ = false;
+
+  // Of a replica.
+  std::uint64_t source_ = 0;        // the connection to the member before, by number; 0: none
+  std::uint64_t next_ = 0;          // and to the one behind
+  std::uint64_t acknowledged_ = 0;  // what those have been served for that waited
+  std::set<std::uint64_t> held_;    // connections that wait for other members
+  std::mutex lock_;                 // of what follows
+  std::vector<std::function<void()>> posted_;
 };
 
 server::impl::impl(server_options options)
@@ -121,6 +155,8 @@ server::impl::impl(server_options options)
   if (!epoll_ || !wake_)
     throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
   watch(wake_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
+  service_.set_now(steady_ns());
+  service_.set_lease(static_cast<std::uint32_t>(options_.lease.count()));
   try {
     for (std::string& endpoint : options_.listen) {
       listeners_.push_back(detail::listen_on(endpoint));
@@ -130,6 +166,11 @@ server::impl::impl(server_options options)
     end();
     throw;
   }
+  if (options_.replicas == 0 && !options_.is_spare) return;
+  std::uint64_t node = 0;
+  while (node == 0) detail::fill_random(std::as_writable_bytes(std::span{&node, 1}));
+  service_.become_replica(node, options_.is_spare ? detail::any_server : options_.index, options_.replicas,
+                          advertised(options_));
 }
 
 server::impl::~impl() { end(); }
@@ -151,18 +192,41 @@ void server::impl::watch(int what, std::uint64_t number, std::uint32_t events, i
 }
 
 void server::impl::stop() noexcept {
+  is_stopped_ = true;
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
+// Another thread's, for this one.
+void server::impl::post(std::function<void()> what) {
+  {
+    const std::lock_guard held{lock_};
+    posted_.push_back(std::move(what));
+  }
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+void server::impl::do_posted() {
+  std::uint64_t rung = 0;
+  (void)!::read(wake_.get(), &rung, sizeof rung);
+  std::vector<std::function<void()>> now;
+  {
+    const std::lock_guard held{lock_};
+    now.swap(posted_);
+  }
+  for (const auto& each : now) each();
+}
+
 // Who waits sleeps: without a time limit while no client owes anything.
 void server::impl::run() {
+  const auto by = std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
   std::optional<detail::registrar> named;
-  if (!options_.names.empty()) {
-    const auto by =
-        std::find_if(options_.keys.begin(), options_.keys.end(), [](const auto& k) { return k.is_operator; });
-    named.emplace(options_.names, *by, detail::server_name(options_.index),
-                  options_.advertised.empty() ? options_.listen[0] : options_.advertised);
+  std::optional<detail::membership> member;
+  if (service_.member() != nullptr) {
+    member.emplace(options_.names, *by, [this](auto what) { post(std::move(what)); }, calls_of_member());
+  } else if (!options_.names.empty()) {
+    named.emplace(options_.names, *by, detail::server_name(options_.index), advertised(options_));
   }
   std::array<epoll_event, 64> events{};
   const int look_ms = static_cast<int>(std::clamp<std::int64_t>(options_.patience.count() / 4, 1, 1000));
@@ -171,22 +235,99 @@ void server::impl::run() {
     if (got < 0 && errno != EINTR)
       throw_error(errc::bad_launch, fmt::format("cannot wait for clients: {}", std::strerror(errno)));
     for (int i = 0; i < got; ++i) {
+      service_.set_now(steady_ns());
       const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;
-      if (number == 0) return end();
-      if (number < listener_numbers) {
+      if (number == 0) {
+        do_posted();
+      } else if (number < listener_numbers) {
         accept_from(listeners_[number - 1].get());
       } else {
         serve(number);
       }
+      serve_chain();
     }
+    if (is_stopped_) break;
     end_silent_ones();
+  }
+  member.reset();  // what it asks for is not answered any more
+  end();
+}
+
+// --- a replica ---
+
+detail::membership::calls server::impl::calls_of_member() {
+  return {
+      [this] {
+        service_.look();
+        return service_.member()->beat(steady_ns());
+      },
+      [this](const detail::view_entry& told, std::uint64_t asked_ns) {
+        service_.member()->install(told, asked_ns);
+        if (service_.member()->is_drained()) stop();
+      },
+      [this] { return wish(); },
+      [this](std::uint64_t node, descriptor socket, const std::vector<std::byte>& come) {
+        source_connected(node, std::move(socket), come);
+      },
+  };
+}
+
+std::pair<detail::member_entry, detail::follow_entry> server::impl::wish() {
+  const detail::member_entry to = service_.member()->wanted_source();
+  if (to.node == service_.member()->source()) return {};
+  return {to, service_.member()->follow()};
+}
+
+void server::impl::source_connected(std::uint64_t node, descriptor socket, std::span<const std::byte> come) {
+  if (node != service_.member()->wanted_source().node) return;
+  if (source_ != 0) close(source_);
+  source_ = ++next_number_;
+  detail::set_nonblocking(socket.get());
+  add(source_, std::make_unique<detail::follower>(service_, node), std::move(socket));
+  detail::party& with = *connections_[source_]->with;
+  while (!come.empty()) {
+    const std::span<std::byte> room = with.room();
+    const std::size_t bytes = std::min(room.size(), come.size());
+    if (bytes == 0) break;
+    std::memcpy(room.data(), come.data(), bytes);
+    with.received(bytes);
+    come = come.subspan(bytes);
+  }
+  serve(source_);
+}
+
+// What one connection has done may be what others wait for: the member behind for a batch, the one before for an
+// acknowledgment, clients for their answers.
+void server::impl::serve_chain() {
+  detail::replica* const member = service_.member();
+  if (member == nullptr) return;
+  const auto serve_if_ready = [&](std::uint64_t number) {
+    const auto found = connections_.find(number);
+    if (found == connections_.end()) return;
+    if (auto* const source = dynamic_cast<detail::follower*>(found->second->with.get())) source->look();
+    const detail::party::pieces out = found->second->with->output();
+    const bool is_stuck = (found->second->events & EPOLLOUT) != 0;  // its socket takes nothing
+    const bool may_take = (found->second->events & EPOLLIN) == 0 && !found->second->with->room().empty();
+    if (found->second->with->has_ended() || (!is_stuck && !out[0].empty()) || may_take) serve(number);
+  };
+  serve_if_ready(next_);
+  serve_if_ready(source_);
+  if (const bool has_ended = service_.take_ended(); has_ended || member->acknowledged() != acknowledged_) {
+    acknowledged_ = member->acknowledged();
+    std::set<std::uint64_t> waited;
+    waited.swap(held_);
+    if (has_ended)
+      for (const auto& [number, each] : connections_)
+        if (each->with->has_ended()) waited.insert(number);
+    for (const std::uint64_t number : waited) serve(number);
+    serve_if_ready(next_);
   }
 }
 
 void server::impl::make_room_for_a_stranger() {
   if (connections_.size() - service_.counters().clients < most_strangers) return;
   const auto oldest = std::find_if(connections_.begin(), connections_.end(),
-                                   [](const auto& each) { return !each.second->with.is_logged_in(); });
+                                   [](const auto& each) { return !each.second->with->is_logged_in(); });
   ++service_.counters().turned_away;
   close(oldest->first);
 }
@@ -207,11 +348,15 @@ void server::impl::accept_from(int listener) {
   make_room_for_a_stranger();
   detail::set_stream_options(socket.get(), options_.patience);
   const std::uint64_t number = ++next_number_;
-  auto fresh = std::make_unique<connection>(*this, std::move(socket), number);
+  add(number, std::make_unique<detail::session>(service_, number), std::move(socket));
+  serve(number);
+}
+
+void server::impl::add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket) {
+  auto fresh = std::make_unique<connection>(std::move(with), std::move(socket));
   fresh->events = EPOLLIN;
   watch(fresh->socket.get(), number, fresh->events, EPOLL_CTL_ADD);
   connections_[number] = std::move(fresh);
-  serve(number);
 }
 
 void server::impl::serve(std::uint64_t number) {
@@ -235,18 +380,18 @@ void server::impl::exchange(connection& one, std::uint64_t number) {
     if (!one.socket) return close(number);
   }
   if (!give_to(one, bytes) && !one.socket) return close(number);
-  if (bytes > 0 && one.with.is_logged_in()) one.progress_ns = steady_ns();
+  if (bytes > 0 && one.with->is_logged_in()) one.progress_ns = steady_ns();
   settle(one, number);
 }
 
 // False where nothing more is there to be read; the socket is closed where the connection is over.
 bool server::impl::take_from(connection& one, std::size_t& bytes) {
-  const std::span<std::byte> room = one.with.room();
+  const std::span<std::byte> room = one.with->room();
   if (room.empty()) return true;
   const ssize_t got = ::recv(one.socket.get(), room.data(), room.size(), 0);
   if (got > 0) {
     bytes += static_cast<std::size_t>(got);
-    one.with.received(static_cast<std::size_t>(got));
+    one.with->received(static_cast<std::size_t>(got));
     return static_cast<std::size_t>(got) == room.size();  // less was all that there is
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -258,7 +403,7 @@ bool server::impl::take_from(connection& one, std::size_t& bytes) {
 void server::impl::end(connection& one, int why) {
   if (why == ETIMEDOUT && one.is_awaited) {
     ++service_.counters().timeouts;
-  } else if (one.with.is_within_message()) {
+  } else if (one.with->is_within_message()) {
     ++service_.counters().cut_messages;
   }
   one.socket = descriptor{};
@@ -266,7 +411,7 @@ void server::impl::end(connection& one, int why) {
 
 bool server::impl::give_to(connection& one, std::size_t& bytes) {
   for (;;) {
-    const detail::session::pieces out = one.with.output();
+    const detail::party::pieces out = one.with->output();
     std::array<iovec, 2> parts{};
     msghdr message{};
     message.msg_iov = parts.data();
@@ -277,7 +422,7 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
       all += each.size();
     }
     if (all == 0) {
-      if (one.with.has_ended()) one.socket = descriptor{};
+      if (one.with->has_ended()) one.socket = descriptor{};
       return static_cast<bool>(one.socket);
     }
     if (bytes >= most_bytes_a_turn) return false;
@@ -287,28 +432,33 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
       return false;
     }
     bytes += static_cast<std::size_t>(gone);
-    one.with.sent(static_cast<std::size_t>(gone));
+    one.with->sent(static_cast<std::size_t>(gone));
     if (static_cast<std::size_t>(gone) < all) return false;
   }
 }
 
 // What it waits for next.
 void server::impl::settle(connection& one, std::uint64_t number) {
-  const detail::session::pieces out = one.with.output();
+  const detail::party::pieces out = one.with->output();
   const bool has_output = !out[0].empty() || !out[1].empty();
   const std::uint32_t events =
-      (has_output ? std::uint32_t{EPOLLOUT} : 0U) | (one.with.room().empty() ? 0U : std::uint32_t{EPOLLIN});
+      (has_output ? std::uint32_t{EPOLLOUT} : 0U) | (one.with->room().empty() ? 0U : std::uint32_t{EPOLLIN});
   if (events != one.events) watch(one.socket.get(), number, events, EPOLL_CTL_MOD);
   one.events = events;
-  const bool is_awaited = one.with.is_awaited();
+  const bool is_awaited = one.with->is_awaited();
   if (is_awaited && !one.is_awaited) ++awaited_;
   if (!is_awaited && one.is_awaited) --awaited_;
   one.is_awaited = is_awaited;
+  if (service_.member() == nullptr) return;
+  if (one.with->stream() != 0) next_ = number;
+  if (number != source_ && one.with->is_held()) held_.insert(number);
 }
 
 void server::impl::close(std::uint64_t number) {
   const auto found = connections_.find(number);
   if (found->second->is_awaited) --awaited_;
+  if (number == source_) source_ = 0;
+  held_.erase(number);
   connections_.erase(found);
 }
 

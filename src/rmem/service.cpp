@@ -79,12 +79,34 @@ void service::exit(application_index which) noexcept {
 void service::leave(session& one, std::uint64_t number) {
   std::erase(sessions_, &one);
   std::erase_if(names_, [&](const auto& each) { return each.second.session == number; });
-  for (const std::uint64_t address : memory_.regions_of(number)) end_region(address);
+  end_regions_of(number);
+  // One that has enrolled may come again, by another connection.
+  if (one.client() != 0) orphans_end_ns_ = now_ns_ + patience_with_orphans_ns;
+}
+
+// On a member of a chain, those of a client go with it from all of them. While it does not serve, another one decides.
+void service::end_regions_of(std::uint64_t session) {
+  if (!is_serving()) return;
+  for (const std::uint64_t address : memory_.regions_of(session)) end_region(address);
+  publish({}, {}, {});
 }
 
 // --- operations ---
 
 answer service::perform(const asker& who, const request_head& head, std::span<const std::byte> body) {
+  if (!member_) return perform_here(who, head, body);
+  const auto what = static_cast<operation>(head.operation);
+  const bool is_of_memory = what == operation::enroll || what == operation::list_regions ||
+                            (what >= operation::allocate && what <= operation::revoke);
+  if (is_of_memory && !is_serving())
+    return count(refusal(status::not_serving, "this server does not serve its memory now"));
+  if (std::optional<answer> known = repeated(who, head)) return *std::move(known);
+  answer made = perform_here(who, head, body);
+  publish(who, head, made);
+  return made;
+}
+
+answer service::perform_here(const asker& who, const request_head& head, std::span<const std::byte> body) {
   switch (static_cast<operation>(head.operation)) {
     case operation::allocate: return count(allocate(who, head));
     case operation::free: return count(free(who, head));
@@ -102,6 +124,11 @@ answer service::perform(const asker& who, const request_head& head, std::span<co
     case operation::unlink_name: return count(unlink_name(who, body));
     case operation::resolve_name: return count(resolve_name(body));
     case operation::list_names: return count(list_names(body));
+    case operation::enroll: return count(enroll(who, head));
+    case operation::beat: return count(beat(who, body));
+    case operation::list_views: return list_views();
+    case operation::drain: return count(drain(who, body));
+    case operation::follow:
     case operation::read:
     case operation::write: break;
   }
@@ -130,9 +157,11 @@ statistics service::counted() const {
 
 answer service::allocate(const asker& who, const request_head& head) {
   capability made;
-  const std::uint64_t ends_with = (head.flags & flag_with_session) != 0 ? who.session : 0;
+  std::uint64_t ends_with = 0;
+  if ((head.flags & flag_with_session) != 0) ends_with = who.client != 0 ? who.client : who.session;
   if (const outcome got = memory_.allocate(head.bytes, who.application, ends_with, made); !got.is_ok())
     return refused(got);
+  if (member_) note_region(changes_, {made.address, made.bytes}, who.application, ends_with, made.number, made.secret);
   ++counters_.allocations;
   return with_capability(made);
 }
@@ -143,6 +172,10 @@ void service::detach(std::span<const std::byte> from) {
 void service::end_region(std::uint64_t address) {
   detach(memory_.memory_at(address));
   memory_.free(address);
+  if (!member_) return;
+  change_head what = change(change_kind::free);
+  what.address = address;
+  changes_.add(what);
 }
 
 answer service::free(const asker& who, const request_head& head) {
@@ -172,6 +205,10 @@ answer service::change_word(const asker& who, const request_head& head, std::spa
     made.value = word.fetch_add(head.operand);
   }
   ++counters_.atomics;
+  if (member_) {
+    const range where{head.address, sizeof(std::uint64_t)};
+    changes_.add_bytes({&where, 1}, {at, sizeof(std::uint64_t)});
+  }
   return made;
 }
 
@@ -190,6 +227,8 @@ answer service::grant(const asker& who, const request_head& head, std::span<cons
   if (const outcome got = memory_.grant(who.application, from, {head.address, head.bytes}, may, to, made); !got.is_ok())
     return refused(got);
   ++counters_.grants;
+  if (member_)
+    note_grant(changes_, {{made.address, made.bytes}, may, to, who.application, made.number, head.grant, &made.secret});
   return with_capability(made);
 }
 
@@ -197,6 +236,11 @@ answer service::revoke(const asker& who, const request_head& head) {
   detach(memory_.memory_of(head.grant, head.secret));
   if (const outcome got = memory_.revoke(who.application, head.grant, head.secret); !got.is_ok()) return refused(got);
   ++counters_.revocations;
+  if (member_) {
+    change_head what = change(change_kind::revoke);
+    what.number = head.grant;
+    changes_.add(what);
+  }
   return {};
 }
 
@@ -225,6 +269,7 @@ answer service::link_name(const asker& who, std::span<const std::byte> body) {
   const std::string name{text_of(wanted.name)};
   if (is_name_of_server(name) && !keys_[who.application].is_operator)
     return refusal(status::denied, "names of servers are linked by operators only");
+  if (view_of(name) != nullptr) return refusal(status::denied, fmt::format("{} is the name of replicas", name));
   const auto known = names_.find(name);
   if (known != names_.end() && known->second.session != who.session)
     return refusal(status::denied, fmt::format("{} has linked {}", keys_[known->second.by].application, name));
@@ -246,9 +291,15 @@ answer service::unlink_name(const asker& who, std::span<const std::byte> body) {
   return {};
 }
 
-answer service::resolve_name(std::span<const std::byte> body) const {
+answer service::resolve_name(std::span<const std::byte> body) {
   if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
-  const auto known = names_.find(text_of(read_as<name_text>(body)));
+  const auto name = read_as<name_text>(body);
+  if (const view_entry* const view = view_of(text_of(name))) {
+    answer all{status::ok, view->epoch, view->members, {}};
+    append(all.body, view->chain[0].endpoint);
+    return all;
+  }
+  const auto known = names_.find(text_of(name));
   if (known == names_.end()) return refusal(status::unknown_name, "nobody has linked that name");
   answer all;
   append(all.body, fixed<sizeof(endpoint_text)>(known->second.endpoint));
@@ -256,18 +307,24 @@ answer service::resolve_name(std::span<const std::byte> body) const {
 }
 
 // Those behind the one in the body, which may be empty; value is 1 where there are more.
-answer service::list_names(std::span<const std::byte> body) const {
+answer service::list_names(std::span<const std::byte> body) {
   constexpr std::size_t most = most_body_bytes / sizeof(name_entry);
   if (body.size() != sizeof(name_text)) return refusal(status::bad_argument, "this is no name");
+  const auto after = read_as<name_text>(body);
+  std::map<std::string, name_entry, std::less<>> behind;
+  for (auto at = names_.upper_bound(text_of(after)); at != names_.end() && behind.size() <= most; ++at)
+    behind[at->first] = {fixed<sizeof(name_text)>(at->first), fixed<sizeof(endpoint_text)>(at->second.endpoint)};
+  for (const view_entry& each : views_.all(now_ns_))
+    if (const std::string name = server_name(each.index); name > text_of(after))
+      behind[name] = {fixed<sizeof(name_text)>(name), each.chain[0].endpoint};
   answer all;
   std::size_t listed = 0;
-  for (auto at = names_.upper_bound(text_of(read_as<name_text>(body))); at != names_.end(); ++at) {
+  for (const auto& [name, entry] : behind) {
     if (listed++ == most) {
       all.value = 1;
       break;
     }
-    append(all.body,
-           name_entry{fixed<sizeof(name_text)>(at->first), fixed<sizeof(endpoint_text)>(at->second.endpoint)});
+    append(all.body, entry);
   }
   return all;
 }

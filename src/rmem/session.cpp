@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "rmem/handshake.h"
 
@@ -16,6 +18,7 @@ constexpr std::uint16_t number_of(operation which) noexcept { return static_cast
 // Which flags a request may have.
 std::uint16_t flags_of(const request_head& head) noexcept {
   if (head.operation == number_of(operation::write)) return flag_two_steps;
+  if (head.operation == number_of(operation::enroll)) return flag_known;
   return head.operation == number_of(operation::allocate) ? flag_with_session : 0;
 }
 
@@ -31,13 +34,15 @@ session::session(service& of, std::uint64_t number) : service_{of}, number_{numb
 
 session::~session() {
   if (application_ != any_application) service_.exit(application_);
+  if (replica* const member = service_.member(); member != nullptr && stream_ != 0) member->stream_ended(stream_);
   service_.leave(*this, number_);
 }
 
 // --- what comes in ---
 
 std::span<std::byte> session::room() {
-  if (step_ == step::ended) return {};
+  if (step_ == step::ended || (service_.member() != nullptr && service_.member()->is_full() && step_ == step::data))
+    return {};
   if (step_ == step::data) return in_begin_ == in_end_ ? data_room() : std::span<std::byte>{};
   if (in_begin_ > 0) {
     std::memmove(in_.data(), in_.data() + in_begin_, in_end_ - in_begin_);
@@ -49,7 +54,11 @@ std::span<std::byte> session::room() {
 
 // Where the next bytes of a write go.
 std::span<std::byte> session::data_room() {
-  if (failed_.status == status::ok) {
+  if (is_gathering()) {
+    gathered_.resize(std::min<std::uint64_t>(left_ + gathered_bytes_, piece_bytes));
+    return std::span{gathered_}.subspan(gathered_bytes_);
+  }
+  if (failed_.status == status::ok && !is_repeated_) {
     const range& now = ranges_[range_];
     const std::uint64_t bytes = std::min<std::uint64_t>(now.bytes, piece_bytes);
     if (std::byte* const at = reach(now.address, bytes, rights::write)) return {at, bytes};
@@ -71,6 +80,7 @@ void session::received(std::size_t bytes) {
 // As far as what is there goes, and as long as answers do not pile up.
 void session::take_requests() {
   while (step_ != step::ended && !is_blocked()) {
+    if (step_ == step::stream) return take_stream_answers();
     if (step_ == step::data) {
       if (in_begin_ == in_end_) return;
       const std::span<std::byte> to = data_room();
@@ -128,8 +138,13 @@ bool session::take_request() {
     begin_write(body);
   } else if (head_.operation == number_of(operation::read)) {
     begin_read(body);
+  } else if (head_.operation == number_of(operation::follow) && is_replicated()) {
+    begin_stream(body);
   } else {
-    reply(service_.perform({number_, application_}, head_, body));
+    const answer made = service_.perform(who(), head_, body);
+    if (head_.operation == number_of(operation::enroll) && made.status == status::ok && is_replicated())
+      client_ = head_.operand;
+    reply(made);
   }
   return true;
 }
@@ -178,6 +193,7 @@ void session::advance(std::uint64_t bytes) noexcept {
 }
 
 void session::begin_read(std::span<const std::byte> body) {
+  if (!service_.is_serving()) return reply(refusal(status::not_serving, "this server does not serve its memory now"));
   if (const answer checked = check_ranges(body, rights::read); checked.status != status::ok) {
     ++(checked.status == status::denied ? service_.counters().denied : service_.counters().refused);
     reply(checked);
@@ -203,9 +219,13 @@ void session::next_piece() {
       reply(refusal(status::denied, "the capability ended while the data was on its way"));
       return;
     }
-    piece_ = {at, bytes};
+    if (is_replicated())
+      append({at, bytes});
+    else
+      piece_ = {at, bytes};
     advance(bytes);
   }
+  hold();
   const answer_head head{
       static_cast<std::uint32_t>(bytes), 0, left_ > 0 ? flag_more : std::uint16_t{0}, head_.id, 0, 0};
   std::memcpy(out_.data() + head_at, &head, sizeof head);
@@ -227,7 +247,16 @@ std::size_t session::copy_short_ranges() {
 }
 
 void session::begin_write(std::span<const std::byte> body) {
-  failed_ = check_ranges(body, rights::write);
+  gathered_bytes_ = 0;
+  is_repeated_ = false;
+  if (!service_.is_serving()) {
+    failed_ = refusal(status::not_serving, "this server does not serve its memory now");
+  } else if (std::optional<answer> known = service_.repeated(who(), head_)) {
+    is_repeated_ = true;
+    failed_ = *std::move(known);
+  } else {
+    failed_ = check_ranges(body, rights::write);
+  }
   left_ = head_.bytes;  // the client sends so many, whatever the ranges are
   if ((head_.flags & flag_two_steps) != 0) {
     if (failed_.status != status::ok) {
@@ -241,7 +270,11 @@ void session::begin_write(std::span<const std::byte> body) {
 }
 
 void session::data_arrived(std::size_t bytes) {
-  if (failed_.status == status::ok) {
+  if (is_gathering()) {
+    gathered_bytes_ += bytes;
+    left_ -= bytes;
+    if (gathered_bytes_ == piece_bytes || left_ == 0) gathered();
+  } else if (failed_.status == status::ok && !is_repeated_) {
     advance(bytes);
   } else {
     left_ -= bytes;
@@ -249,15 +282,65 @@ void session::data_arrived(std::size_t bytes) {
   if (left_ == 0) end_write();
 }
 
+// A piece of a write is here: it is done, and published, at once.
+void session::gathered() {
+  std::vector<range> where;
+  std::uint64_t found = 0;
+  bool may = service_.is_serving();
+  for (std::size_t i = range_; found < gathered_bytes_; ++i) {
+    where.push_back({ranges_[i].address, std::min(ranges_[i].bytes, gathered_bytes_ - found)});
+    found += where.back().bytes;
+    may = may && reach(where.back().address, where.back().bytes, rights::write) != nullptr;
+  }
+  if (!may) {
+    failed_ = service_.is_serving() ? refusal(status::denied, "the capability ended while the data was on its way")
+                                    : refusal(status::not_serving, "this server serves its memory no more");
+    return;
+  }
+  const std::span<const std::byte> data = std::span{gathered_}.first(gathered_bytes_);
+  std::size_t from = 0;
+  for (const range& each : where) {
+    std::memcpy(reach(each.address, each.bytes, rights::write), data.data() + from, each.bytes);
+    from += each.bytes;
+  }
+  service_.publish_bytes(where, data, who(), head_, left_ == 0);
+  left_ += gathered_bytes_;
+  for (const range& each : where) advance(each.bytes);
+  gathered_bytes_ = 0;
+}
+
 void session::end_write() {
   step_ = step::request;
   if (failed_.status == status::ok) {
     ++service_.counters().writes;
     service_.counters().written_bytes += head_.bytes;
-  } else {
+  } else if (failed_.status != status::not_serving) {
     ++(failed_.status == status::denied ? service_.counters().denied : service_.counters().refused);
   }
   reply(failed_);
+}
+
+// --- the next member of the chain ---
+
+void session::begin_stream(std::span<const std::byte> body) {
+  replica& member = *service_.member();
+  const bool is_one = body.size() == sizeof(follow_entry) && service_.key_of(application_).is_operator;
+  const status got = is_one ? member.accept(read_as<follow_entry>(body), service_.now_ns()) : status::denied;
+  if (got != status::ok) {
+    ++service_.counters().refused;
+    return reply(refusal(got, "this server has another one behind it"));
+  }
+  reply({});
+  stream_ = member.stream();
+  step_ = step::stream;
+}
+
+void session::take_stream_answers() {
+  while (in_end_ - in_begin_ >= sizeof(stream_answer)) {
+    const auto said = read_as<stream_answer>(std::span{in_}.subspan(in_begin_));
+    in_begin_ += sizeof said;
+    if (service_.member()->stream() == stream_) service_.member()->acknowledge(said, service_.now_ns());
+  }
 }
 
 // --- what goes out ---
@@ -280,11 +363,42 @@ void session::reply(const answer& with, std::uint16_t flags) {
   append(bytes_of(answer_head{static_cast<std::uint32_t>(with.body.size()), static_cast<std::uint16_t>(with.status),
                               flags, head_.id, with.value, with.second}));
   append(with.body);
+  hold();
 }
 
-session::pieces session::output() const noexcept { return {std::span{out_}.subspan(out_begin_), piece_}; }
+// What is appended from here on tells of all that is done by now.
+void session::hold() noexcept {
+  if (const replica* const member = service_.member(); member != nullptr && member->is_first())
+    hold_ = member->position();
+}
+bool session::has_ended() const noexcept {
+  return step_ == step::ended || (step_ == step::stream && service_.member()->stream() != stream_);
+}
+bool session::is_held() const noexcept {
+  const replica* const member = service_.member();
+  if (member == nullptr || step_ == step::ended || step_ == step::stream) return false;
+  return (hold_ > member->acknowledged() && out_begin_ != out_.size()) || (step_ == step::data && member->is_full());
+}
+void session::cut() noexcept {
+  if (step_ == step::stream) return;
+  out_.clear();
+  out_begin_ = 0;
+  piece_ = {};
+  is_reading_ = false;
+  end(false);
+}
+
+session::pieces session::output() const noexcept {
+  const replica* const member = service_.member();
+  if (member == nullptr || step_ == step::login) return {std::span{out_}.subspan(out_begin_), piece_};
+  if (step_ == step::stream && out_begin_ == out_.size())
+    return {member->stream() == stream_ ? member->output() : std::span<const std::byte>{}, {}};
+  if (step_ != step::stream && hold_ > member->acknowledged()) return {};
+  return {std::span{out_}.subspan(out_begin_), piece_};
+}
 
 void session::sent(std::size_t bytes) {
+  if (step_ == step::stream && out_begin_ == out_.size()) return service_.member()->sent(bytes);
   const std::size_t first = std::min(bytes, out_.size() - out_begin_);
   out_begin_ += first;
   piece_ = piece_.subspan(bytes - first);
@@ -304,6 +418,7 @@ void session::detach(std::span<const std::byte> from) {
 }
 
 bool session::is_awaited() const noexcept {
+  if (step_ == step::stream || is_held()) return false;  // others decide how long that is waited for
   return step_ == step::login || step_ == step::ended || is_within_message() || out_begin_ != out_.size() ||
          !piece_.empty();
 }

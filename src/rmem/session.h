@@ -6,7 +6,9 @@
 //      while `out_` is long, or a read's bytes wait, no further request is looked at, and then none is taken in.
 //   2. Bytes of a write go straight to the region, and those of a read come straight from it. Each piece is checked
 //      anew (memory_table::reach), so whoever loses the capability, or the region, loses it in the middle.
-//   3. Only between two calls may a region end: `detach` first copies what `output` has shown of one.
+//   3. On a member of a chain, pieces of a write are gathered, done at once and published, pieces of a read copied; and
+//      no output is shown before all members have what it tells of.
+//   4. Only between two calls may a region end: `detach` first copies what `output` has shown of one.
 #pragma once
 
 #include <array>
@@ -15,38 +17,37 @@
 #include <span>
 #include <vector>
 
+#include "rmem/party.h"
 #include "rmem/service.h"
 
 namespace situ::rmem::detail {
 
-class session {
+class session : public party {
  public:
   session(service& of, std::uint64_t number);
-  ~session();
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
+  ~session() override;
 
-  // Where the next bytes of the client go; empty: none are wanted until it has taken some of the output.
-  [[nodiscard]] std::span<std::byte> room();
-  // So many have come there.
-  void received(std::size_t bytes);
-  // What is to be sent next, the one before the other.
-  using pieces = std::array<std::span<const std::byte>, 2>;
-  [[nodiscard]] pieces output() const noexcept;
-  void sent(std::size_t bytes);
+  [[nodiscard]] std::span<std::byte> room() override;
+  void received(std::size_t bytes) override;
+  [[nodiscard]] pieces output() const noexcept override;
+  void sent(std::size_t bytes) override;
   // Of these bytes of a region, what output() has shown and has not been sent is copied.
   void detach(std::span<const std::byte> from);
 
-  // The connection is to be closed once there is no output.
-  [[nodiscard]] bool has_ended() const noexcept { return step_ == step::ended; }
-  [[nodiscard]] bool is_logged_in() const noexcept { return application_ != any_application; }
-  // Whether the client owes something: the rest of a message, or taking an answer.
-  [[nodiscard]] bool is_awaited() const noexcept;
-  // Whether it is within a message: an end of the connection here has cut it.
-  [[nodiscard]] bool is_within_message() const noexcept;
+  // Nothing of what it has not been told is ever told: it has ended.
+  void cut() noexcept;
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  [[nodiscard]] std::uint64_t client() const noexcept { return client_; }
+
+  [[nodiscard]] bool has_ended() const noexcept override;
+  [[nodiscard]] bool is_logged_in() const noexcept override { return application_ != any_application; }
+  [[nodiscard]] bool is_awaited() const noexcept override;
+  [[nodiscard]] bool is_within_message() const noexcept override;
+  [[nodiscard]] bool is_held() const noexcept override;
+  [[nodiscard]] std::uint64_t stream() const noexcept override { return step_ == step::stream ? stream_ : 0; }
 
  private:
-  enum class step : std::uint8_t { login, request, data, ended };
+  enum class step : std::uint8_t { login, request, data, stream, ended };
   static constexpr std::size_t most_waiting = 16384;      // bytes of out_ at which requests wait
   static constexpr std::size_t piece_bytes = 256 * 1024;  // of a read, and of a write at a time
   static constexpr std::size_t copied_bytes = 4096;       // shorter ones are copied, to go out with their heads
@@ -62,7 +63,16 @@ class session {
   void next_piece();
   std::size_t copy_short_ranges();
   void data_arrived(std::size_t bytes);
+  void gathered();
   void end_write();
+  void begin_stream(std::span<const std::byte> body);
+  void take_stream_answers();
+  [[nodiscard]] bool is_gathering() const noexcept {
+    return is_replicated() && failed_.status == status::ok && !is_repeated_;
+  }
+  [[nodiscard]] bool is_replicated() const noexcept { return service_.member() != nullptr; }
+  [[nodiscard]] asker who() const noexcept { return {number_, application_, client_}; }
+  void hold() noexcept;
   void advance(std::uint64_t bytes) noexcept;
   void reply(const answer& with, std::uint16_t flags = 0);
   std::size_t append(std::span<const std::byte> bytes);  // to out_; where they begin there
@@ -76,6 +86,7 @@ class session {
   std::uint64_t number_;
   step step_ = step::login;
   application_index application_ = any_application;
+  std::uint64_t client_ = 0;  // that has enrolled
   hello hello_;
 
   std::vector<std::byte> in_;
@@ -89,8 +100,13 @@ class session {
   bool is_reading_ = false;
   std::vector<range> ranges_;  // what of it is left: from `range_` on
   std::size_t range_ = 0;
-  std::uint64_t left_ = 0;  // bytes of the client's data, or of the regions
-  answer failed_;           // why a write's data is thrown away
+  std::uint64_t left_ = 0;           // bytes of the client's data, or of the regions
+  answer failed_;                    // why a write's data is thrown away
+  bool is_repeated_ = false;         // it is, since it was done before
+  std::vector<std::byte> gathered_;  // of a piece of a write, until it is whole
+  std::size_t gathered_bytes_ = 0;
+  std::uint64_t hold_ = 0;    // the position that all members have to have before output is shown
+  std::uint64_t stream_ = 0;  // of the next member, which this connection is
 };
 
 }  // namespace situ::rmem::detail

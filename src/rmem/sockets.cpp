@@ -142,6 +142,8 @@ void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
 }
 
+void set_nonblocking(int socket) noexcept { ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK); }
+
 descriptor connect_to(std::string_view endpoint, std::chrono::milliseconds timeout) {
   const socket_address at = address_of(endpoint);
   descriptor made = make_socket(at.bytes.ss_family, SOCK_NONBLOCK);

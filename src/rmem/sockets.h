@@ -37,5 +37,7 @@ void forget_endpoint(const std::string& endpoint) noexcept;
 // For one that has been accepted or connected: small messages go at once, and a peer whose host is gone is noticed.
 // Nothing for a Unix socket.
 void set_stream_options(int socket, std::chrono::milliseconds patience) noexcept;
+// From here on its calls return at once.
+void set_nonblocking(int socket) noexcept;
 
 }  // namespace situ::rmem::detail

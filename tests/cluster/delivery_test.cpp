@@ -107,6 +107,7 @@ class server final : public host_wire {
     credits[to] = credit;
     ++credits_sent;
   }
+  void give_up(wire_peer) noexcept override {}
   bool progress(wire_receiver&) override { return false; }
   bool arm() noexcept override { return true; }
   int descriptor() const noexcept override { return -1; }

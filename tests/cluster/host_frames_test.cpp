@@ -28,7 +28,7 @@ agent_start start_of_two_hosts() {
           .stack_bytes = 65536,
           .grace_ms = 5000,
           .time_limit_ms = 60'000,
-          .how = agent_start::checked | agent_start::tag,
+          .how = agent_start::checked | agent_start::trace,
           .binding = 2};
 }
 
@@ -99,7 +99,7 @@ TEST(host_frames, what_a_shell_says_is_shown) {
 
 TEST(host_frames, heads_that_are_none_are_refused) {
   const std::vector<std::byte> right = pack_frame(frame_kind::note, 0, "x");
-  for (const auto& [at, value] : {std::pair<std::size_t, int>{3, 0x40}, {4, 10}, {5, 1}, {6, 1}, {7, 1}}) {
+  for (const auto& [at, value] : {std::pair<std::size_t, int>{3, 0x40}, {4, 12}, {5, 1}, {6, 1}, {7, 1}}) {
     std::vector<std::byte> wrong = right;
     wrong[at] = static_cast<std::byte>(value);
     frame_reader reader;

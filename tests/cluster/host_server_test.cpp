@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/numbered_wire.h"
 #include "cluster/test_network.h"
 #include "memory/liveness.h"
 
@@ -29,37 +30,6 @@ using detail::job;
 using detail::job_control;
 using detail::place_state;
 using namespace std::chrono_literals;
-
-// An end whose address is its number.
-class numbered_wire final : public network_wire {
- public:
-  explicit numbered_wire(host_wire& end) : end_{end} {}
-  [[nodiscard]] std::vector<std::byte> address() const override { return {}; }
-  wire_peer connect(std::span<const std::byte> address) override { return static_cast<wire_peer>(address[0]); }
-  [[nodiscard]] bool is_idle() const noexcept override { return true; }
-  void send(wire_peer to, wire_message kind, std::span<const std::byte> head,
-            std::span<const std::byte> data) noexcept override {
-    end_.send(to, kind, head, data);
-  }
-  bool progress(wire_receiver& receiver) override {
-    const bool worked = end_.progress(receiver);
-    const std::lock_guard lock{mutex_};
-    if (lost_) receiver.ended(*std::exchange(lost_, {}));
-    return worked;
-  }
-  bool arm() noexcept override { return end_.arm(); }
-  [[nodiscard]] int descriptor() const noexcept override { return -1; }
-  // The link to that end ends.
-  void lose(wire_peer peer) {
-    const std::lock_guard lock{mutex_};
-    lost_ = peer;
-  }
-
- private:
-  host_wire& end_;
-  std::mutex mutex_;
-  std::optional<wire_peer> lost_;
-};
 
 // Places 0 and 1 are of host 0, whose server runs; 2 and 3 of host 1, in whose name the test speaks.
 class a_server : public testing::Test, private wire_receiver {
@@ -140,7 +110,7 @@ class a_server : public testing::Test, private wire_receiver {
   job shared = job::create({.place_count = 4, .homes = {{0, 0}, {0, 1}, {1, 0}, {1, 1}}});
   job_control& control = shared.control();
   test::test_network network{3, {}};
-  numbered_wire wire{network.end_of(server_end)};
+  test::numbered_wire wire{network.end_of(server_end)};
   std::array<pid_t, 2> processes{};
   std::thread thread;
   std::atomic<bool> has_ended{false};

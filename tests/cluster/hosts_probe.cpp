@@ -245,6 +245,12 @@ void server_ends() {
   }
 }
 
+void calls_all() {
+  for (std::uint32_t target = 0; target < place_count(); ++target)
+    must(at(place{target}, [] { return here().index(); }) == target, "an answer");
+  barrier();
+}
+
 // Place 0 never comes.
 void stands() {
   if (here().index() != 0) barrier();
@@ -262,6 +268,7 @@ void run(std::string_view what, const char* how) {
   if (what == "refusals") return refuses();
   if (what == "fault") return faults();
   if (what == "end") return one_ends(how);
+  if (what == "calls") return calls_all();
   if (what == "server") return server_ends();
   if (what == "stand") return stands();
   if (what == "all" || what == "once") {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <queue>
 #include <random>
+#include <set>
 #include <span>
 #include <thread>
 #include <utility>
@@ -53,6 +54,11 @@ class test_network {
   void cut(wire_peer number) {
     const std::lock_guard lock{mutex_};
     ends_[number]->is_cut = true;
+  }
+  // And to or from it again. What was sent meanwhile does not come.
+  void mend(wire_peer number) {
+    const std::lock_guard lock{mutex_};
+    ends_[number]->is_cut = false;
   }
   // Sends as `from`, whatever it is.
   void send_as(wire_peer from, wire_peer to, wire_message kind, std::span<const std::byte> head,
@@ -106,6 +112,10 @@ class test_network {
               std::span<const std::byte> data) noexcept override {
       network_.send_as(number_, to, kind, head, data);
     }
+    void give_up(wire_peer peer) noexcept override {
+      given_up_.insert(peer);
+      std::erase_if(announced_, [peer](const auto& each) { return each->from == peer; });
+    }
     // Long data comes in the turn after its head.
     bool progress(wire_receiver& receiver) override {
       std::vector<std::unique_ptr<parcel>> come;
@@ -119,6 +129,7 @@ class test_network {
         receiver.received(each->from, each->kind, each->head, {each->room, each->data.size()});
       }
       for (auto& each : come) {
+        if (given_up_.contains(each->from)) continue;
         if (is_eager(each->kind, each->data.size())) {
           receiver.received(each->from, each->kind, each->head, each->data);
         } else {
@@ -149,6 +160,7 @@ class test_network {
     const int descriptor_;
     test_network& network_;
     wire_peer number_;
+    std::set<wire_peer> given_up_;
     std::vector<std::unique_ptr<parcel>> announced_;
   };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "cluster/delivery.h"
+#include "cluster/hosts_alive.h"
 #include "cluster/operations.h"
 #include "memory/heap.h"
 #include "memory/job.h"
@@ -152,6 +154,7 @@ class fuzzed_server final : host_wire {
     if (is_secret(answer.head.value)) find("a word that is not open");
     ++answers_;
   }
+  void give_up(wire_peer) noexcept override {}
   bool progress(wire_receiver&) override { return false; }
   bool arm() noexcept override { return true; }
   int descriptor() const noexcept override { return -1; }
@@ -166,14 +169,32 @@ class fuzzed_server final : host_wire {
     std::memcpy(head.data(), &is, sizeof is);
   }
 
+  // As a server does that is the second of three.
+  void hear(const parsed_news& news) {
+    constexpr std::uint16_t hosts = 3;
+    if (news.head.host >= hosts || news.head.host == 1 || !news.alive.hosts.is_part_of(host_set::first_hosts(hosts)))
+      return;
+    now_ += std::chrono::milliseconds{news.alive.number % 300};
+    alive_.hear(news.head.host, news.alive, now_);
+    alive_.turn(now_);
+    for (const hosts_alive::letter& each : alive_.take_letters()) {
+      parsed_news again;
+      if (each.to >= hosts || parse_news(pack_news(each.what, 1, hosts).bytes(), 0, again) != nullptr ||
+          again.alive.hosts != each.what.hosts)
+        find("news of this server that are none");
+    }
+    if (!alive_.has_ended() && !alive_.living().has(1)) find("a host goes on that is left out");
+  }
+
   void give(unsigned how, std::span<const std::byte> head, std::span<const std::byte> data) {
     if ((how & is_message) != 0) return give_message(how, head, data);
     if ((how & is_answer) != 0) {
       parsed_answer answer;
       (void)parse_answer(head, data.size(), answer);
       parsed_news news;
-      if (parse_news(head, data.size(), news) == nullptr && news.text.size() > head.size())
-        find("news with more text than came");
+      if (parse_news(head, data.size(), news) != nullptr) return;
+      if (news.text.size() > head.size()) find("news with more text than came");
+      if (is_of_living(static_cast<host_news>(news.head.what))) hear(news);
       return;
     }
     const wire_peer from = (how & as_stranger) != 0 ? 1 : 0;
@@ -239,6 +260,8 @@ class fuzzed_server final : host_wire {
 
   world& world_ = the_world();
   operations operations_;
+  hosts_alive alive_{3, 1, hosts_alive::limits::of(std::chrono::milliseconds{100}), {}};
+  hosts_alive::time now_{};
   std::byte* block_ = nullptr;
   std::size_t sent_ = 0;
   std::size_t answers_ = 0;

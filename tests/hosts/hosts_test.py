@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_IMSUITE examples/imsuite, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_IMSUITE examples/imsuite, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, SITU_HOSTS_LOSS_PROBE tests/hosts/loss_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
 SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
 
+import json
 import os
 import pathlib
 import pty
@@ -22,6 +23,7 @@ sys.dont_write_bytecode = True
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOSTS = [str(ROOT / "tools/hosts")]
+LOSSES = pathlib.Path(__file__).resolve().parent / "losses.py"
 SCENARIOS = [sys.executable, "-B", str(pathlib.Path(__file__).resolve().parent / "scenarios.py")]
 NOBODY = 65534
 SKIPPED = 77
@@ -550,10 +552,35 @@ class Run(HostsTest):
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, "is there a network that both have|no way to another host|the link to its host")
 
+    def test_statistics(self):
+        done = self.run_at("--stats", self.PROBE, "bytes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for source in range(4):
+            for target in range(4):
+                self.assertRegex(done.stderr, rf"(?m)^ +{source} +{target} +1 +3.0 MiB +1 +3.0 MiB ")
+        done = self.run_script("$RUN --stats --grace 1 $PROBE stand & sleep 1.5; hosts run host2 pkill -KILL -f host-agent; wait $! || true")
+        self.assertIn("situ: what places at host2 have counted has not come\n", done.stderr)
+
+    def test_a_trace(self):
+        """Of all places, on one clock: what is sent comes before it is handled."""
+        done = self.run_script("$RUN --trace /tmp/trace.json $PROBE calls && cat /tmp/trace.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        events = json.loads(done.stdout.partition("{")[1] + done.stdout.partition("{")[2])["traceEvents"]
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertEqual({event["pid"] for event in spans}, {0, 1, 2, 3})
+        last = max(event["ts"] + event.get("dur", 0) for event in spans)
+        self.assertLess(last, 60e6)
+        sent = {event["id"]: event for event in events if event["ph"] == "s"}
+        far = [(sent[event["id"]], event) for event in events
+               if event["ph"] == "f" and event["id"] in sent and sent[event["id"]]["pid"] // 2 != event["pid"] // 2]
+        self.assertGreater(len(far), 4)
+        for sender, receiver in far:
+            self.assertGreater(receiver["ts"] + 1000, sender["ts"])  # us: what ssh's round trips leave open
+
     def test_words_that_are_wrong(self):
         for words, said in ((["--hosts", "host1:none", "true"], 'how many places are "host1:none"'), (["--hosts", "host1,host1", "true"], "host1 is named twice"),
                             (["--hosts", "host1:2,-x", "true"], '"-x" names no host'), (["--hosts", "host1:40000", "true"], "up to 32768 places"),
-                            (["--hosts", "host1:2", "--stats", "true"], "--stats is not built over hosts yet"), (["--hosts", "host1", "-n", "2", "true"], "-n is told by --hosts"),
+                            (["--hosts", "host1:2", "--watchdog", "3", "true"], "--watchdog is not built over hosts yet"), (["--hosts", "host1", "-n", "2", "true"], "-n is told by --hosts"),
                             (["--env", "HOME", "true"], "are for --hosts")):
             done = subprocess.run([self.SITU, "run", *words], env=ENVIRONMENT, capture_output=True, text=True, timeout=LONG)
             self.assertNotEqual(done.returncode, 0)
@@ -597,7 +624,49 @@ class Imsuite(HostsTest):
         self.validates(3, "3", "mpirun", "--host", "host1:1,host2:1,host3:1")
 
 
+@unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_LOSS_PROBE"), "there is no mpirun, or no SITU_HOSTS_LOSS_PROBE")
+class Losses(HostsTest):
+    """Places, servers, hosts and links that a job loses: SITU_HOSTS_SEEDS of them, 3 if that is not set, each way."""
+
+    def lose(self, launcher, count):
+        seeds = int(os.environ.get("SITU_HOSTS_SEEDS", "3"))
+        folder = f"/tmp/{ID}"
+        os.mkdir(folder)
+        words = ["--slurm"] if launcher == "srun" else []
+        limit = LONG + 60 * seeds  # of which a job that hangs takes one
+        try:
+            with unittest.mock.patch.dict(ENVIRONMENT, SITU_HOSTS_FOLDER=folder):
+                done = subprocess.run([*HOSTS, "--share", folder, *words, str(count + 1), SCENARIOS[0], "-B", str(LOSSES), launcher, str(count), "1", str(seeds)],
+                                      env=ENVIRONMENT, cwd=ROOT, text=True, input="", timeout=limit, capture_output=True)
+        finally:
+            shutil.rmtree(folder)
+        if done.returncode == SKIPPED:
+            self.skipTest(done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        print(done.stdout)
+
+    def test_mpirun_at_two_hosts(self):
+        self.lose("mpirun", 2)
+
+    def test_mpirun_at_three_hosts(self):
+        self.lose("mpirun", 3)
+
+    def test_srun_at_two_hosts(self):
+        self.lose("srun", 2)
+
+    def test_srun_at_three_hosts(self):
+        self.lose("srun", 3)
+
+
 class Slurm(HostsTest):
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE") and os.environ.get("SITU_HOSTS_SITU") and shutil.which("mpirun"), "there is no SITU_HOSTS_PROBE, no SITU_HOSTS_SITU or no mpirun")
+    def test_one_binary_for_all_launchers(self):
+        probe = f"{os.environ['SITU_HOSTS_PROBE']} once"
+        lines = f"srun -N 2 -n 4 --ntasks-per-node=2 --mpi=pmix {probe}\nmpirun --host host1:2,host2:2 {probe}\n" \
+                f"{os.environ['SITU_HOSTS_SITU']} run --hosts host1:2,host2:2 {probe}"
+        done = hosts("--slurm", "2", "sh", "-ec", lines)
+        self.assertEqual((done.returncode, done.stdout), (0, 3 * "4 places, 2 here: done\n"), done.stderr)
+
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_PROBE"), "there is no SITU_HOSTS_PROBE")
     def test_a_job_of_situ(self):
         done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", os.environ["SITU_HOSTS_PROBE"], "all")

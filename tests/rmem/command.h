@@ -62,10 +62,13 @@ class served {
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   void signal(int which) const { ::kill(process_, which); }
-  // What it exits with.
+  // What it exits with, when it is told to; and by itself.
   [[nodiscard]] int end() {
-    int status = 0;
     ::kill(process_, SIGTERM);
+    return wait();
+  }
+  [[nodiscard]] int wait() {
+    int status = 0;
     ::waitpid(std::exchange(process_, 0), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

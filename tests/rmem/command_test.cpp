@@ -1,6 +1,10 @@
 // `situ rmem` as a user or a script calls it.
 #include "rmem/command.h"
 
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
 using namespace situ_rmem_test;
 using nlohmann::json;
 
@@ -50,6 +54,55 @@ TEST_F(rmem_command, a_server_that_is_frozen_or_killed_is_an_error_within_the_ti
   EXPECT_EQ(got, pattern(8));
   memory.signal(SIGKILL);
   expect_refused(errc::link_lost, [&] { one.read(mine, 0, got); });
+}
+
+TEST_F(rmem_command, replicas_carry_on_where_one_is_frozen_and_one_is_drained) {
+  served names{{"--keys", keys}};
+  const auto replica = [&](std::vector<std::string> how) {
+    how.insert(how.end(), {"--keys", keys, "--memory", "1MiB", "--names", names.endpoint()});
+    return std::make_unique<served>(std::move(how));
+  };
+  std::vector<std::unique_ptr<served>> all;
+  for (int i = 0; i < 2; ++i) all.push_back(replica({"--index", "3", "--replicas", "2"}));
+  rmem::client one{names.endpoint(), rmem::load_key(keys)};
+  const auto chain = [&](std::size_t members, const std::string& without = "") {
+    for (int tries = 0; tries < 4000; ++tries) {
+      const auto sets = one.list_replicas().sets;
+      if (!sets.empty() && sets[0].endpoints.size() == members && sets[0].endpoints[0] != without) return sets[0];
+      std::this_thread::sleep_for(5ms);
+    }
+    throw std::runtime_error{"the chain does not become so"};
+  };
+  const auto first = chain(2);
+  const rmem::capability mine = one.allocate(4096, 3);
+  one.write(mine, 0, pattern(4096));
+  const auto whose = [&](const std::string& endpoint) -> served& {
+    for (auto& each : all)
+      if (each->endpoint() == endpoint) return *each;
+    throw std::runtime_error{"no such server"};
+  };
+  served& frozen = whose(first.endpoints[0]);
+  frozen.signal(SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(one.fetch_add(mine, 4088, 0), one.fetch_add(mine, 4088, 1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);  // half a second on a quiet machine
+  chain(1);
+  frozen.signal(SIGCONT);  // serves nothing, and joins again
+  chain(2);
+  const std::string drained = first.endpoints[1];
+  all.push_back(replica({"--spare"}));
+  const told said = run("drain " + drained + " " + names.endpoint() + " --as cluster --keys " + keys);
+  EXPECT_EQ(said.exit_code, 0) << said.text;
+  EXPECT_THAT(said.text, testing::HasSubstr(drained + " has been drained"));
+  EXPECT_EQ(whose(drained).wait(), 0);
+  std::vector<std::byte> got(4080);
+  one.read(mine, 0, got);
+  const std::vector<std::byte> sent = pattern(4096);
+  EXPECT_EQ(got, std::vector(sent.begin(), sent.begin() + 4080));
+  const json listed = json::parse(run("ls --json --as cluster --keys " + keys + " " + names.endpoint()).text);
+  EXPECT_EQ(listed["replicas"][0]["wanted"], 2);
+  EXPECT_THAT(run("ls --as cluster --keys " + keys + " " + names.endpoint()).text,
+              testing::HasSubstr("server 3 lies at 2 of 2: "));
 }
 
 TEST_F(rmem_command, what_cannot_be_is_said) {

@@ -6,15 +6,17 @@
 #include "commands.h"
 #include "program_file.h"
 
-#include "base/descriptor.h"
+#include "base/host.h"
 #include "cluster/host_frames.h"
 #include "cluster/network_choice.h"
+#include "fabric/observe.h"
 #include "memory/liveness.h"
 #include "runtime/host_part.h"
 #include "runtime/launch.h"
 #include "runtime/launch_monitor.h"
 #include "runtime/launch_start.h"
 #include "runtime/queued_writer.h"
+#include "runtime/shown_rows.h"
 #include "runtime/standstill.h"
 
 #include <situ/base/error.h>
@@ -64,6 +66,9 @@ own_start read_start(const host_frame& frame) {
   job.memory = order.memory;
   job.progress = (order.how & agent_start::progress) != 0;
   job.checked = (order.how & agent_start::checked) != 0;
+  job.stats = (order.how & agent_start::stats) != 0;
+  job.trace = (order.how & agent_start::trace) != 0;
+  if (job.stats || job.trace) job.observation_bytes = observation_bytes(job.place_count, job.trace);
   job.host = order.host;
   std::vector<std::uint16_t> counts(std::size_t{UINT16_MAX} + 1);
   for (std::uint32_t place = 0; place < job.place_count; ++place) {
@@ -152,7 +157,8 @@ class host_agent {
     const std::string file = find_program(own.order.arguments.front());
     host_part part{own.options.job, identity_of_file(file)};
     send(frame_kind::address, pack(part.record()));
-    const std::optional<host_frame> frame = receive();
+    std::optional<host_frame> frame = receive();
+    for (; frame && frame->what == frame_kind::clock; frame = receive()) tell_time(*frame);
     if (!frame) return;
     if (frame->what != frame_kind::addresses)
       situ::throw_error(situ::errc::bad_message, "the launcher says no addresses");
@@ -203,6 +209,20 @@ class host_agent {
     writer_.emplace(most_queued_bytes);  // ends after the pipes
     pipes.start();
     (void)monitor.run();
+    if (!control.stats && !control.trace) return;
+    for (const std::uint32_t place : own.places)
+      send_rows(control, place, [&](const std::vector<std::byte>& piece) {
+        writer_->wait_for_room();
+        send(frame_kind::row, piece, place);
+      });
+  }
+
+  void tell_time(const host_frame& asked) {
+    std::vector<std::byte> told = asked.bytes;
+    const std::uint64_t now = steady_ns();
+    const std::span<const std::byte> own = std::as_bytes(std::span{&now, 1});
+    told.insert(told.end(), own.begin(), own.end());
+    send(frame_kind::clock, told);
   }
 
   // Something has come from the launcher, or it has gone.
@@ -211,6 +231,7 @@ class host_agent {
     while (const std::optional<host_frame> frame = reader_.next()) {
       switch (frame->what) {
         case frame_kind::signal: monitor.pass_on(unpack_signal(frame->bytes)); break;
+        case frame_kind::clock: tell_time(*frame); break;
         case frame_kind::over: monitor.end_by_time_limit(); break;
         case frame_kind::lost:
           if (frame->place < control.place_count) mark_lost(control, frame->place, cluster::text_of(*frame));

@@ -12,10 +12,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,9 @@ struct serve_arguments {
   std::uint32_t index = 0;
   std::uint32_t clients = 256;
   double patience_s = 10;
+  std::uint32_t replicas = 0;
+  bool is_spare = false;
+  double lease_s = 0.4;
   bool json = false;
 };
 
@@ -54,6 +60,9 @@ void serve(const serve_arguments& arguments) {
   options.advertised = arguments.advertised;
   options.most_clients = arguments.clients;
   options.patience = std::chrono::milliseconds{static_cast<std::int64_t>(arguments.patience_s * 1000)};
+  options.replicas = arguments.replicas;
+  options.is_spare = arguments.is_spare;
+  options.lease = std::chrono::milliseconds{static_cast<std::int64_t>(arguments.lease_s * 1000)};
   rmem::server server{options};
   serving = &server;
   struct sigaction ends{};
@@ -92,6 +101,13 @@ void add_serve(CLI::App& to) {
   command->add_option("--clients", arguments->clients, "Most clients at a time, half as many of one application")
       ->capture_default_str();
   command->add_option("--patience", arguments->patience_s, "Seconds that a client may stop within a message")
+      ->capture_default_str();
+  command->add_option("--replicas", arguments->replicas,
+                      "1 to 3: the memory of this index lies at so many servers, which the name server keeps");
+  command->add_flag("--spare", arguments->is_spare, "Takes the place of a server of replicas that is lost or drained");
+  command
+      ->add_option("--lease", arguments->lease_s,
+                   "Of a name server: seconds of silence after which a server of replicas is replaced")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Says where it listens as one line of JSON");
   command->callback([arguments] { serve(*arguments); });
@@ -133,11 +149,13 @@ std::vector<std::optional<std::uint32_t>> servers_of(rmem::client& by, const loo
 
 void list(rmem::client& by, const look_arguments& arguments) {
   const std::vector<rmem::name_info> names = by.list_names();
+  const rmem::replica_list replicas = by.list_replicas();
   std::vector<rmem::region_info> regions;
   for (const auto& server : servers_of(by, arguments))
     for (rmem::region_info& each : by.list_regions(server)) regions.push_back(std::move(each));
   if (arguments.json) {
-    ordered_json all{{"names", ordered_json::array()}, {"regions", ordered_json::array()}};
+    ordered_json all{
+        {"names", ordered_json::array()}, {"regions", ordered_json::array()}, {"replicas", ordered_json::array()}};
     for (const auto& each : names) all["names"].push_back({{"name", each.name}, {"endpoint", each.endpoint}});
     for (const auto& each : regions)
       all["regions"].push_back({{"address", fmt::format("{:#018x}", each.address)},
@@ -145,10 +163,21 @@ void list(rmem::client& by, const look_arguments& arguments) {
                                 {"bytes", each.bytes},
                                 {"owner", each.owner},
                                 {"capabilities", each.capabilities}});
+    for (const auto& each : replicas.sets)
+      all["replicas"].push_back({{"server", each.index},
+                                 {"epoch", each.epoch},
+                                 {"wanted", each.wanted},
+                                 {"endpoints", each.endpoints},
+                                 {"is_joining", each.is_joining}});
+    all["spares"] = replicas.spares;
     fmt::print("{}\n", all.dump(2));
     return;
   }
   for (const auto& each : names) fmt::print("{} -> {}\n", each.name, each.endpoint);
+  for (const auto& each : replicas.sets)
+    fmt::print("server {} lies at {} of {}: {}{}\n", each.index, each.endpoints.size(), each.wanted,
+               fmt::join(each.endpoints, ", "), each.is_joining ? "; another one joins" : "");
+  if (replicas.spares > 0) fmt::print("spare servers: {}\n", replicas.spares);
   for (const auto& each : regions)
     fmt::print("{:#018x}  {}, of {}, {} {}\n", each.address, situ::format_bytes(each.bytes), each.owner,
                each.capabilities, each.capabilities == 1 ? "capability" : "capabilities");
@@ -216,6 +245,48 @@ void add_look(CLI::App& to, const char* name, const char* what, void (*look)(rme
   });
 }
 
+// --- drain ---
+
+struct drain_arguments {
+  look_arguments look;
+  std::string server;
+  double timeout_s = 60;
+};
+
+// Until another server has what the drained one had, and it has gone from its chain.
+void drain(const drain_arguments& arguments) {
+  rmem::client by{arguments.look.endpoint, rmem::load_key(arguments.look.keys, arguments.look.application)};
+  by.drain(arguments.server);
+  const auto ends = std::chrono::steady_clock::now() + std::chrono::duration<double>{arguments.timeout_s};
+  const auto is_there = [&](const rmem::replica_list& all) {
+    for (const rmem::replica_set& each : all.sets)
+      if (std::find(each.endpoints.begin(), each.endpoints.end(), arguments.server) != each.endpoints.end())
+        return true;
+    return false;
+  };
+  for (rmem::replica_list all = by.list_replicas(); is_there(all); all = by.list_replicas()) {
+    if (std::chrono::steady_clock::now() > ends)
+      situ::throw_error(situ::errc::out_of_memory,
+                        fmt::format("no other server has the memory of {} after {} s ({} spare); it goes on, and goes "
+                                    "when one has: start one (situ rmem serve --spare)",
+                                    arguments.server, arguments.timeout_s, all.spares));
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  }
+  fmt::print("{} has been drained\n", arguments.server);
+}
+
+void add_drain(CLI::App& to) {
+  CLI::App* const command =
+      to.add_subcommand("drain", "Move what a server of replicas has to another one, and end it, while clients work");
+  auto arguments = std::make_shared<drain_arguments>();
+  command->add_option("SERVER", arguments->server, "Where it listens, as situ rmem ls shows it")->required();
+  command->add_option("NAMES", arguments->look.endpoint, "The name server")->capture_default_str();
+  command->add_option("--keys", arguments->look.keys, "A file with an operator's key (mode 0600)")->required();
+  command->add_option("--as", arguments->look.application, "Which application of that file; the first otherwise");
+  command->add_option("--timeout", arguments->timeout_s, "Seconds to wait for it")->capture_default_str();
+  command->callback([arguments] { drain(*arguments); });
+}
+
 // --- run ---
 
 struct run_arguments {
@@ -280,6 +351,7 @@ void add_rmem_command(CLI::App& app) {
   add_serve(*command);
   add_run(*command);
   add_key(*command);
+  add_drain(*command);
   add_look(*command, "ls", "The names, and the regions of an application; of all for an operator", list);
   add_look(*command, "stat", "What servers have, and what they have counted", show);
   command->footer(
@@ -289,6 +361,9 @@ void add_rmem_command(CLI::App& app) {
       "  situ rmem serve --memory 4GiB --keys keys --listen unix:/run/user/1000/rmem    to this host alone\n"
       "  situ rmem serve --keys keys --listen 10.0.0.1:7411          keeps names (key with --operator)\n"
       "  situ rmem serve --memory 64GiB --keys keys --index 1 --listen 10.0.0.2:7411 --names 10.0.0.1:7411\n"
+      "  situ rmem serve --memory 64GiB --keys keys --index 1 --replicas 2 --listen 10.0.0.3:7411 --names "
+      "10.0.0.1:7411    on two hosts\n"
+      "  situ rmem drain 10.0.0.3:7411 10.0.0.1:7411 --keys keys --as cluster    moves what it has, and ends it\n"
       "  situ rmem run --local 256MiB --keys keys -- sort big.txt    large allocations lie there, 256 MiB of them "
       "here\n"
       "  situ rmem ls --keys keys 10.0.0.1:7411                      names and regions\n"

@@ -106,6 +106,11 @@ std::uint64_t stack_bytes(const run_options& options) {
   return options.stack.empty() ? 0 : situ::detail::checked_stack_bytes(situ::parse_bytes(options.stack), "--stack");
 }
 
+void show_observed(const run_options& options, job_control& control) {
+  if (options.stats) fmt::print(stderr, "{}", situ::detail::format_statistics(control));
+  if (!options.trace_file.empty()) situ::detail::write_trace(control, options.trace_file);
+}
+
 situ::detail::program_options program_options(const run_options& options) {
   situ::detail::program_options made;
   const bool trace = !options.trace_file.empty();
@@ -125,10 +130,7 @@ situ::detail::program_options program_options(const run_options& options) {
   made.time_limit = milliseconds(options.timeout_seconds);
   made.watchdog = milliseconds(options.watchdog_seconds);
   made.report = [options](job_control& control, std::string_view why) { report(options, control, why); };
-  made.finished = [options](job_control& control) {
-    if (options.stats) fmt::print(stderr, "{}", situ::detail::format_statistics(control));
-    if (!options.trace_file.empty()) situ::detail::write_trace(control, options.trace_file);
-  };
+  made.finished = [options](job_control& control) { show_observed(options, control); };
   return made;
 }
 
@@ -158,7 +160,8 @@ hosts_options over_hosts(const run_options& options, const std::vector<std::stri
   read_memory(options, made.start.memory, made.start.memory_budget);
   made.start.grace_ms = static_cast<std::uint64_t>(made.grace.count());
   made.start.time_limit_ms = static_cast<std::uint64_t>(made.time_limit.count());
-  made.start.how = (options.progress ? start::progress : 0U) | (options.check ? start::checked : 0U);
+  made.start.how = (options.progress ? start::progress : 0U) | (options.check ? start::checked : 0U) |
+                   (options.stats ? start::stats : 0U) | (options.trace_file.empty() ? 0U : start::trace);
   return made;
 }
 
@@ -168,8 +171,6 @@ void run_at_hosts(const run_options& options, const std::vector<std::string>& ar
       {options.in_process, "--in-process is for places of one process"},
       {options.places != 0, "-n is told by --hosts: a:2,b:2 are two places at each"},
       {options.no_children, "--no-children is for programs that are none of Situ's"},
-      {options.stats, "--stats is not built over hosts yet"},
-      {!options.trace_file.empty(), "--trace is not built over hosts yet"},
       {options.watchdog_seconds > 0, "--watchdog is not built over hosts yet"},
       {!options.report_file.empty(), "--report is not built over hosts yet"}};
   for (const auto& [is_asked, why] : not_built)
@@ -184,6 +185,7 @@ void run_at_hosts(const run_options& options, const std::vector<std::string>& ar
   };
   try {
     const hosts_result result = run_over_hosts(over_hosts(options, arguments));
+    if (result.shown) show_observed(options, result.shown->control());
     if (!result.job.ok()) end_with(fmt::format("{} (at {})", result.job.message(), result.at), result.job.exit_code());
   } catch (const situ::error& e) {
     end_with(e.message(), EXIT_FAILURE);

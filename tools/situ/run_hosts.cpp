@@ -1,12 +1,16 @@
 #include "run_hosts.h"
 
 #include "base/descriptor.h"
+#include "base/host.h"
+#include "cluster/protocol.h"
 #include "cluster/records.h"
+#include "fabric/observe.h"
 #include "memory/job.h"
 #include "runtime/launch.h"
 #include "runtime/launch_output.h"
 #include "runtime/launch_start.h"
 #include "runtime/queued_writer.h"
+#include "runtime/shown_rows.h"
 
 #include <situ/base/error.h>
 #include <situ/fabric/detail/function_id.h>
@@ -67,6 +71,13 @@ struct host_link {
   std::string unsent{};
   bool has_greeted = false;
   std::optional<host_record> record{};
+  // The round trips of a measurement of its clock: the shortest so far, and what it says. Two of them make `clock`.
+  int trips_left = 0;
+  std::uint64_t shortest_ns = 0;
+  std::uint64_t there_ns = 0;
+  std::int64_t ahead_ns = 0;
+  clock_difference clock{};
+  bool has_rows = false;      // has shown what its places counted
   std::uint32_t running = 0;  // places that have not ended
 };
 
@@ -83,6 +94,14 @@ class hosts_launch {
     result_.places.resize(places_);
     has_ended_.resize(places_);
     if (options.tag) labels_.emplace(places_);
+    const bool trace = (options.start.how & agent_start::trace) != 0;
+    if (trace || (options.start.how & agent_start::stats) != 0) {
+      shown_.emplace(job::create({.place_count = places_,
+                                  .observation_bytes = observation_bytes(places_, trace),
+                                  .stats = true,
+                                  .trace = trace}));
+      shown_->close_descriptor();  // nobody joins it
+    }
   }
   ~hosts_launch() {
     for (host_link& each : links_) end_link(each);
@@ -98,11 +117,19 @@ class hosts_launch {
     while (std::any_of(links_.begin(), links_.end(), [](const host_link& each) { return each.from >= 0; })) turn();
     for (std::uint32_t place = 0; labels_ && place < places_; ++place)
       for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) writer_->add(stream, labels_->rest(place, stream));
+    for (const host_link& each : links_)
+      if (shown_ && is_running_ && !each.has_rows)
+        writer_->add(STDERR_FILENO, fmt::format("situ: what places at {} have counted has not come\n", each.host.name));
     writer_.reset();
     if (!failure_.empty()) situ::throw_error(situ::errc::bad_launch, failure_);
     if (!result_.first_failed) result_.first_failed = result_.first_lost;
+    for (const host_link& each : links_)
+      for (std::uint32_t i = 0; is_traced() && i < each.host.places; ++i)
+        set_clock(shown_->control(), each.first_place + i, each.clock);
     const std::optional<situ::place> told = result_.first_lost ? result_.first_lost : result_.first_failed;
-    return {std::move(result_), told ? links_[homes_[told->index()]].host.name : std::string{}};
+    return {.job = std::move(result_),
+            .at = told ? links_[homes_[told->index()]].host.name : std::string{},
+            .shown = std::move(shown_)};
   }
 
  private:
@@ -196,6 +223,8 @@ class hosts_launch {
   // Nothing comes of it any more.
   void lose(host_link& link, std::string_view why, bool is_silent = false) {
     const int status = end_link(link, is_silent);
+    link.trips_left = 0;
+    if (is_ending_) release_when_measured();
     if (!failure_.empty()) return;
     if (!link.record) return fail(why_not_started(link, status));
     if (link.running == 0) return;
@@ -319,7 +348,8 @@ class hosts_launch {
       link.has_greeted = true;
       return greet(link, unpack_hello(frame.bytes));
     }
-    const bool is_of_place = frame.what == frame_kind::output || frame.what == frame_kind::ended;
+    const bool is_of_place =
+        frame.what == frame_kind::output || frame.what == frame_kind::ended || frame.what == frame_kind::row;
     if (is_of_place && (frame.place < link.first_place || frame.place - link.first_place >= link.host.places))
       refuse("a place that it has not");
     if (frame.place >= places_) refuse("a place that there is not");
@@ -336,6 +366,11 @@ class hosts_launch {
         if (has_ended_[frame.place]) refuse("a place that ends twice");
         return note_end(link, frame.place, unpack_end(frame.bytes));
       case frame_kind::lost: return note_loss(frame.place, text_of(frame));
+      case frame_kind::row:
+        if (!shown_) refuse("statistics that nobody has asked for");
+        link.has_rows = true;
+        return take_row_piece(shown_->control(), frame.place, frame.bytes);
+      case frame_kind::clock: return take_time(link, frame.bytes);
       case frame_kind::note: return writer_->add(STDERR_FILENO, std::string{text_of(frame)});
       default: refuse("an agent does not say that");
     }
@@ -358,6 +393,7 @@ class hosts_launch {
     if (is_running_ && record.refusal.empty()) situ::throw_error(situ::errc::bad_message, "a second record");
     link.record = std::move(record);
     if (is_running_) return fail(fmt::format("{}: {}", link.host.name, link.record->refusal));
+    if (is_traced()) ask_time(link, trips_of_measurement);
     std::vector<host_record> records;
     std::vector<std::vector<std::byte>> packed;
     for (const host_link& each : links_) {
@@ -391,13 +427,63 @@ class hosts_launch {
     outcome.signal = end.signal;
     if ((end.code != 0 || end.signal != 0) && !result_.first_failed) result_.first_failed = situ::place{place};
     --link.running;
-    if (have_all_ended()) release();
+    if (have_all_ended()) end_all();
+  }
+
+  // --- Clocks
+  // ----------------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool is_traced() const { return shown_ && shown_->control().trace; }
+
+  void ask_time(host_link& link, int trips) {
+    link.trips_left = trips;
+    const std::uint64_t now = steady_ns();
+    send(link, frame_kind::clock, std::as_bytes(std::span{&now, 1}));
+  }
+
+  // The answer has come: there it was that time in the middle of the round trip, as exactly as the shortest one tells.
+  void take_time(host_link& link, std::span<const std::byte> bytes) {
+    if (bytes.size() != 2 * sizeof(std::uint64_t) || link.trips_left == 0)
+      situ::throw_error(situ::errc::bad_message, "a time that nobody has asked for");
+    const auto asked = read_wire<std::uint64_t>(bytes);
+    const auto there = read_wire<std::uint64_t>(bytes.subspan(sizeof asked));
+    const std::uint64_t trip = steady_ns() - asked;
+    if (link.trips_left == trips_of_measurement || trip < link.shortest_ns) {
+      link.shortest_ns = trip;
+      link.there_ns = there;
+      link.ahead_ns = static_cast<std::int64_t>(there - (asked + trip / 2));
+    }
+    if (link.trips_left > 1) return ask_time(link, link.trips_left - 1);
+    link.trips_left = 0;
+    clock_difference& clock = link.clock;
+    if (clock.first_ns == 0) {
+      clock.first_ns = link.there_ns;
+      clock.ahead_at_first_ns = link.ahead_ns;
+    }
+    clock.last_ns = link.there_ns;
+    clock.ahead_at_last_ns = link.ahead_ns;
+    if (is_ending_) release_when_measured();
+  }
+
+  void release_when_measured() {
+    if (std::all_of(links_.begin(), links_.end(), [](const host_link& each) { return each.trips_left == 0; }))
+      release();
+  }
+
+  // All places have ended. Clocks are looked at once more before the agents go.
+  void end_all() {
+    if (!is_traced()) return release();
+    is_ending_ = true;
+    await_silent(0s);
+    for (host_link& each : links_)
+      if (each.to >= 0 && each.trips_left == 0) ask_time(each, trips_of_measurement);
   }
 
   [[nodiscard]] bool have_all_ended() const {
     return std::all_of(links_.begin(), links_.end(), [](const host_link& each) { return each.running == 0; });
   }
 
+  static constexpr int trips_of_measurement = 16;
   static constexpr int not_found = 127;  // of a shell, and of execvp here
   const hosts_options& options_;
   const std::string situ_;
@@ -407,12 +493,14 @@ class hosts_launch {
   std::vector<std::uint16_t> homes_;
   std::vector<host_link> links_;
   std::optional<line_labels> labels_;
+  std::optional<job> shown_;  // of an observed job
   std::optional<queued_writer> writer_;
   situ::launch_result result_;
   std::vector<bool> has_ended_;
   std::string failure_;
   bool is_running_ = false;  // the agents have been told to start the places
   bool is_interrupted_ = false;
+  bool is_ending_ = false;  // all places have ended
   clock_type::time_point time_limit_ends_ = clock_type::time_point::max();
   clock_type::time_point silence_ends_ = clock_type::time_point::max();
 };

@@ -7,10 +7,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cluster/host_frames.h"
+#include "memory/job.h"
 
 struct named_host {
   std::string name;
@@ -36,6 +38,8 @@ struct hosts_options {
 struct hosts_result {
   situ::launch_result job;
   std::string at;  // the host of the place that the job's message is of
+  // With --stats or --trace: of all places, as one host would have it, in which there are no processes.
+  std::optional<situ::detail::job> shown;
 };
 
 // Until the last agent has ended. Throws bad_launch where the hosts cannot be one job, or a signal has ended the start.

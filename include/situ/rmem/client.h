@@ -10,7 +10,10 @@
 // bytes and sends none for as long as options.timeout, with link_lost. After that error the operation may or may not
 // have been done; the next call connects anew.
 //
-// A client resolves names once and keeps the answers; one that leads nowhere any more is resolved anew.
+// A client resolves names once and keeps the answers; one that leads nowhere any more is resolved anew. Where a server
+// number has replicas, a call carries on with the next of them, and what it does is done once; then link_lost comes
+// only where none has served for as long as the timeout, or where it is not known any more whether the call was done.
+// A write of more than 256 KiB, or of several requests, may then have been done twice in part.
 // Thread-safe: calls to one server go one after another. cost: a call is a round trip, some 20 us on one host.
 #pragma once
 
@@ -58,6 +61,19 @@ struct name_info {
   std::string endpoint;
 };
 
+// The servers that have the memory of one server number (server_options::replicas).
+struct replica_set {
+  std::uint32_t index = 0;
+  std::uint64_t epoch = 0;             // grows with each change
+  std::uint32_t wanted = 0;            // so many shall have it
+  bool is_joining = false;             // another one is being sent it
+  std::vector<std::string> endpoints;  // the first one serves
+};
+struct replica_list {
+  std::vector<replica_set> sets;
+  std::uint64_t spares = 0;  // servers that wait to be needed
+};
+
 // Bytes of a region, for scatter and gather.
 struct remote_part {
   std::uint64_t offset = 0;  // within the capability
@@ -76,9 +92,10 @@ class client {
   client& operator=(client&&) noexcept;
 
   // A region of so many bytes, all zero, at the server of that number or (none) at one that has room, in turns; the
-  // application owns it. Throws out_of_memory with the figures. cost: a round trip, and system calls at the server.
+  // application owns it. replicas: at a server number whose memory lies at so many servers or more, where none is
+  // named. Throws out_of_memory with the figures. cost: a round trip, and system calls at the server.
   [[nodiscard]] capability allocate(std::uint64_t bytes, std::optional<std::uint32_t> server = {},
-                                    lifetime until = lifetime::until_freed);
+                                    lifetime until = lifetime::until_freed, std::uint32_t replicas = 0);
   // Ends a region that the application owns: its bytes and all capabilities for it. address: where it begins.
   void free(std::uint64_t address);
   void free(const capability& whole) { free(whole.address); }
@@ -117,6 +134,12 @@ class client {
   void unlink_name(std::string_view name);
   [[nodiscard]] std::string resolve_name(std::string_view name);
   [[nodiscard]] std::vector<name_info> list_names();
+
+  // What the name server at `endpoint` knows of replicas; the first 15 of them.
+  [[nodiscard]] replica_list list_replicas();
+  // For operators: the server of replicas that listens there goes when another one has its memory; it ends then. Throws
+  // bad_argument where none is there. cost: a round trip; what follows is seen in list_replicas().
+  void drain(std::string_view server);
 
  private:
   class impl;

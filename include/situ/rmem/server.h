@@ -32,7 +32,14 @@ struct server_options {
   std::vector<application_key> keys;  // who may be a client
   std::string names;                  // the name server, where it links "rmem.INDEX" by its first operator's key
   std::string advertised;             // what that name leads to; empty: where it listens first
-  std::uint32_t most_clients = 256;   // at a time; half as many of one application
+  // 1 to 3: this server's memory lies at so many servers of the same index, a chain that the name server keeps. The
+  // first of them serves; where it is lost, the next one does, and another one of that index, or a spare one, gets what
+  // it has. 0: it has no replicas.
+  std::uint32_t replicas = 0;
+  bool is_spare = false;  // takes the place of any that is lost, whatever its index, where its capacity is enough
+  // Of a name server with replicas: whoever is not heard for so long is replaced, and serves no more.
+  std::chrono::milliseconds lease{400};
+  std::uint32_t most_clients = 256;            // at a time; half as many of one application
   std::chrono::milliseconds patience{10'000};  // with a client that stops within a message, or takes no answer
 };
 

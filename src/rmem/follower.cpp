@@ -1,0 +1,66 @@
+#include "rmem/follower.h"
+
+#include <situ/base/log.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace situ::rmem::detail {
+
+follower::follower(service& of, std::uint64_t source) : service_{of}, source_{source} {
+  service_.member()->source_connected(source_);
+}
+follower::~follower() {
+  if (service_.member()->source() == source_) service_.member()->source_ended();
+}
+
+// Another source, or none, is wanted by now: a newer view has this one's member elsewhere, or nowhere.
+bool follower::has_ended() const noexcept { return is_bad_ || service_.member()->source() != source_; }
+
+// While what is behind this member takes nothing, nothing more is taken here.
+std::span<std::byte> follower::room() {
+  if (has_ended() || service_.member()->is_full()) return {};
+  std::size_t wanted = read_bytes;
+  if (in_end_ >= sizeof(stream_head)) wanted += read_as<stream_head>(in_).bytes;
+  if (in_.size() < in_end_ + read_bytes) in_.resize(std::max(in_end_ + read_bytes, std::min(wanted, 2 * in_.size())));
+  return std::span{in_}.subspan(in_end_);
+}
+
+void follower::received(std::size_t bytes) {
+  in_end_ += bytes;
+  std::size_t at = 0;
+  while (!has_ended() && in_end_ - at >= sizeof(stream_head)) {
+    const auto head = read_as<stream_head>(std::span{in_}.subspan(at));
+    const bool is_table = static_cast<stream_kind>(head.kind) == stream_kind::snapshot;
+    is_bad_ = head.bytes > (is_table ? most_table_bytes : most_stream_bytes);
+    if (is_bad_ || in_end_ - at - sizeof head < head.bytes) break;
+    const auto body = std::span<const std::byte>{in_}.subspan(at + sizeof head, head.bytes);
+    is_bad_ = !service_.member()->hear(head, body, service_.now_ns());
+    at += sizeof head + head.bytes;
+  }
+  if (is_bad_)
+    log(log_level::warning,
+        fmt::format("remote memory: what the replica at {} has changed cannot be changed here: another key file, or "
+                    "less memory?",
+                    text_of(service_.member()->wanted_source().endpoint)));
+  std::memmove(in_.data(), in_.data() + at, in_end_ - at);
+  in_end_ -= at;
+  look();
+}
+
+void follower::look() {
+  const stream_answer now = service_.member()->answer();
+  if (out_left_ > 0 || has_ended() || (now.position == said_.position && now.is_complete == said_.is_complete)) return;
+  said_ = out_ = now;
+  out_left_ = sizeof out_;
+}
+
+party::pieces follower::output() const noexcept { return {bytes_of(out_).last(out_left_), {}}; }
+void follower::sent(std::size_t bytes) {
+  out_left_ -= bytes;
+  look();
+}
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,43 @@
+// What a member of a chain hears from the one before it, without the socket: batches and copies in, acknowledgments
+// out.
+#pragma once
+
+#include <vector>
+
+#include "rmem/party.h"
+#include "rmem/service.h"
+
+namespace situ::rmem::detail {
+
+class follower : public party {
+ public:
+  // pre: the service is a replica's. source: who sends.
+  follower(service& of, std::uint64_t source);
+  ~follower() override;
+
+  [[nodiscard]] std::span<std::byte> room() override;
+  void received(std::size_t bytes) override;
+  [[nodiscard]] pieces output() const noexcept override;
+  void sent(std::size_t bytes) override;
+  [[nodiscard]] bool has_ended() const noexcept override;
+  [[nodiscard]] bool is_logged_in() const noexcept override { return true; }
+  [[nodiscard]] bool is_awaited() const noexcept override { return false; }  // the name server decides who is lost
+  [[nodiscard]] bool is_within_message() const noexcept override { return false; }
+  [[nodiscard]] bool is_held() const noexcept override { return true; }
+  // After something has changed: what is acknowledged is said.
+  void look();
+
+ private:
+  static constexpr std::size_t read_bytes = std::size_t{64} * 1024;
+
+  service& service_;
+  std::uint64_t source_;
+  bool is_bad_ = false;
+  std::vector<std::byte> in_;
+  std::size_t in_end_ = 0;
+  stream_answer said_{~std::uint64_t{0}, 0};
+  stream_answer out_{};
+  std::size_t out_left_ = 0;  // of it
+};
+
+}  // namespace situ::rmem::detail

@@ -1,0 +1,115 @@
+// loss_probe FOLDER SEED: a place of a job over several hosts that asks others without end, by put, get, atomics or a
+// barrier, until a place is lost. It writes to FOLDER/place.N when it is ready, what it has heard and when, by the
+// clock that all pretended hosts have, and when it goes: what a launcher forwards may be late, or gone with a host.
+#include <situ/situ.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "memory/job.h"
+
+namespace {
+
+using namespace situ;
+
+constexpr unsigned longest_run_s = 60;  // then something hangs
+constexpr std::size_t words = 4096;
+
+class report {
+ public:
+  report(const std::string& folder, std::uint32_t place)
+      : file_{std::fopen(fmt::format("{}/place.{}", folder, place).c_str(), "a")} {
+    if (file_ == nullptr) throw std::runtime_error{"no file to report to"};
+    std::setvbuf(file_, nullptr, _IOLBF, BUFSIZ);
+  }
+  ~report() { std::fclose(file_); }
+  report(const report&) = delete;
+  report& operator=(const report&) = delete;
+  void say(const std::string& line) { std::fputs((line + "\n").c_str(), file_); }
+
+ private:
+  std::FILE* file_;
+};
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Each place allocates the same, so it lies at the same offset of each slice.
+template <class T>
+ptr<T> at_place(ptr<T> own, std::uint32_t place) {
+  const auto slice = static_cast<std::ptrdiff_t>(detail::current->slice_mask + 1);
+  const auto away = static_cast<std::ptrdiff_t>(place) - static_cast<std::ptrdiff_t>(here().index());
+  return ptr<T>{reinterpret_cast<T*>(own.address() + static_cast<std::uintptr_t>(away * slice))};
+}
+
+void ask_without_end(std::uint64_t seed, ptr<long> own) {
+  std::mt19937_64 random{seed * 1000 + here().index()};
+  std::vector<long> buffer(words);
+  std::vector<std::uint32_t> far;
+  for (std::uint32_t place = 0; place < place_count(); ++place)
+    if (!detail::current->job->is_here(place)) far.push_back(place);
+  const std::uint64_t kind = (seed + here().index()) % 4;
+  for (;;) {
+    const ptr<long> there = at_place(own, far[random() % far.size()]);
+    const std::size_t count = random() % 4 == 0 ? words : 1 + random() % 64;
+    switch (kind) {
+      case 0: put(there, buffer.data(), count); break;
+      case 1: get(buffer.data(), there, count); break;
+      case 2: (void)atomic_fetch_add(there, 1L); break;
+      default: barrier(); break;
+    }
+    progress();  // memory of a place that has ended is there, so who does nothing but read and write waits for nobody
+  }
+}
+
+// All that is asked afterwards ends as well, in whichever way.
+void ask_all_once(ptr<long> own) {
+  for (std::uint32_t place = 0; place < place_count(); ++place) try {
+      put(at_place(own, place), 1L);
+    } catch (const error&) {}
+}
+
+void run(int& argc, char** argv, std::uint64_t seed, std::string& left_as) {
+  runtime rt{argc, argv};
+  report to{argv[1], here().index()};
+  left_as = fmt::format("{}/place.{}", argv[1], here().index());
+  const ptr<long> own = allocate<long>(words);
+  barrier();
+  to.say(fmt::format("ready {} {}", ::getpid(), detail::current->job->slot(place_count()).pid.load()));
+  try {
+    ask_without_end(seed, own);
+  } catch (const place_lost_error& e) {
+    to.say(fmt::format("lost {} {} {}", now_ns(), e.place_index(), e.what()));
+  }
+  ask_all_once(own);
+  to.say(fmt::format("asked {}", now_ns()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 125;
+  ::alarm(longest_run_s);
+  std::string report_file;
+  try {
+    run(argc, argv, std::strtoull(argv[2], nullptr, 10), report_file);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "loss_probe: %s\n", e.what());
+  }
+  if (std::FILE* const file = std::fopen(report_file.c_str(), "a"); file != nullptr) {
+    std::fprintf(file, "left %lld\n", static_cast<long long>(now_ns()));
+    std::fclose(file);
+  }
+  return 0;
+}

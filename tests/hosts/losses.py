@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""What hosts_test.py runs at host1, beside the hosts of a job: losses.py LAUNCHER HOSTS FIRST_SEED SEEDS.
+
+Each seed is one job of two places a host, at host2 and on, which ask each other without end; and one loss: a place or a
+host's server is killed, a host is frozen and thawed, its link is cut and mended. Everybody who lives must be told within
+the time, then go, and nothing of the job may be left at any host. mpirun ends survivors by itself when a place is
+killed, and srun when a link is cut: so places are killed under srun, and links are cut under mpirun.
+"""
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PROBE = os.environ["SITU_HOSTS_LOSS_PROBE"]
+LONG = 40  # seconds in which what can come has come, on a busy machine, too
+TOLD = 1.0  # most are told within that, by the design
+TOLD_AT_MOST = float(os.environ.get("SITU_LOSSES_LIMIT", "3"))  # all of them, on a machine that others use
+PLACES = 2  # of each host
+KINDS = {"mpirun": ("server", "freeze", "cut"), "srun": ("place", "server")}
+
+
+def hosts(*words):
+    return subprocess.run(["hosts", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONG)
+
+
+def control(*words):
+    done = hosts(*words)
+    assert done.returncode == 0, done
+
+
+def launch(launcher, count, folder, seed):
+    names = [f"host{number}" for number in range(2, count + 2)]
+    if launcher == "mpirun":
+        words = ["mpirun", "--host", ",".join(f"{name}:{PLACES}" for name in names)]
+    else:
+        words = ["srun", "-w", ",".join(names), "-N", str(count), "-n", str(count * PLACES), f"--ntasks-per-node={PLACES}", "--mpi=pmix",
+                 "--no-kill", "--kill-on-bad-exit=0"]
+    output = open(f"{folder}/launcher", "w")
+    return subprocess.Popen([*words, PROBE, folder, str(seed)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+
+class Place:
+    def __init__(self, folder, number):
+        self.file, self.number, self.host = f"{folder}/place.{number}", number, number // PLACES
+        self.name = f"host{self.host + 2}"
+
+    def lines(self):
+        try:
+            with open(self.file) as file:
+                return [line.rstrip("\n") for line in file if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+
+    def said(self, word):
+        """The words of the line that begins with it."""
+        return next((line.split(" ", 3)[1:] for line in self.lines() if line.startswith(word + " ")), None)
+
+
+def wait_for(condition, what, seconds=LONG):
+    ends = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > ends:
+            raise AssertionError(f"not within {seconds} s: {what()}")
+        time.sleep(0.005)
+    return found
+
+
+def left_at(name):
+    """Processes of a job there, and files that such might leave."""
+    done = hosts("run", name, "sh", "-c", "grep -lE '^(loss_probe|situ_server)$' /proc/[0-9]*/comm; ls -d /dev/shm/*situ* /tmp/*situ* /run/*situ*; true")
+    return done.stdout.split()
+
+
+class Case:
+    def __init__(self, launcher, count, seed, folder):
+        self.random = random.Random(seed)
+        self.count, self.folder, self.seed = count, folder, seed
+        self.kind = self.random.choice(KINDS[launcher])
+        self.places = [Place(folder, number) for number in range(count * PLACES)]
+        self.victim = self.random.choice(self.places)
+        self.job = launch(launcher, count, folder, seed)
+        self.delays = []
+
+    def describe(self):
+        with open(f"{self.folder}/launcher") as file:
+            return {"seed": self.seed, "hosts": self.count, "what": self.kind, "victim": self.victim.number,
+                    "said": {place.number: place.lines() for place in self.places}, "launcher": file.read()[-2000:]}
+
+    def expect_told(self, places, since):
+        for place in places:
+            when, lost, why = wait_for(lambda: place.said("lost"), self.describe, TOLD_AT_MOST + 2)
+            delay = int(when) / 1e9 - since
+            assert 0 < delay < TOLD_AT_MOST, (delay, self.describe())
+            self.delays.append(delay)
+            self.check_reason(place, int(lost), why)
+
+    def check_reason(self, place, lost, why):
+        if self.kind == "place":
+            assert lost == self.victim.number and "without leaving" in why, self.describe()
+        elif self.count == 3 and place.host != self.victim.host:
+            told = f"its host, number {self.victim.host}," in why or "the link to its host has ended" in why  # by the server, or by its own wire
+            assert lost // PLACES == self.victim.host and told, self.describe()
+        elif place.host == self.victim.host and self.kind == "server":
+            assert "server of its host has ended" in why or "link to its host" in why, self.describe()
+
+    def kill(self, process):
+        began = time.monotonic()
+        control("run", self.victim.name, "kill", "-KILL", process)
+        return began
+
+    def run(self):
+        wait_for(lambda: all(place.said("ready") for place in self.places), self.describe)
+        time.sleep(self.random.uniform(0.02, 0.3))
+        process, server = self.victim.said("ready")
+        mates = [place for place in self.places if place.host == self.victim.host]
+        others = [place for place in self.places if place.host != self.victim.host]
+        dead = []
+        if self.kind == "place":
+            since = self.kill(process)
+            dead = [self.victim]
+            self.expect_told([place for place in self.places if place is not self.victim], since)
+        elif self.kind == "server":
+            self.expect_told(self.places, self.kill(server))
+        elif self.kind == "cut":
+            since = time.monotonic()
+            control("link", "down", self.victim.name)
+            self.expect_told(self.places, since)
+            time.sleep(self.random.uniform(0, 0.5))
+            control("link", "up", self.victim.name)
+        else:
+            since = time.monotonic()
+            control("freeze", self.victim.name)
+            self.expect_told(others, since)
+            for place in mates:
+                assert place.said("lost") is None, self.describe()
+            time.sleep(self.random.uniform(0, 0.5))
+            since = time.monotonic()
+            control("thaw", self.victim.name)
+            self.expect_told(mates, since)
+        for place in self.places:
+            if place not in dead:
+                wait_for(lambda: place.said("left"), self.describe)
+        self.end()
+
+    def end(self):
+        try:
+            self.job.wait(10)
+        except subprocess.TimeoutExpired:
+            self.job.terminate()  # a launcher may wait for a host that it has lost itself
+            self.job.wait(LONG)
+        for name in {place.name for place in self.places}:
+            wait_for(lambda: not left_at(name), lambda: (left_at(name), self.describe()), 10)
+
+
+def main(launcher, count, first, seeds):
+    delays = []
+    for seed in range(first, first + seeds):
+        with tempfile.TemporaryDirectory(dir=os.environ["SITU_HOSTS_FOLDER"]) as folder:
+            case = Case(launcher, count, seed, folder)
+            try:
+                case.run()
+            finally:
+                if case.job.poll() is None:
+                    case.job.kill()
+            delays += case.delays
+            print(f"seed {seed}, {count} hosts, {case.kind} {case.victim.number}: told within {max(case.delays):.2f} s", flush=True)
+    median, most = statistics.median(delays), max(delays)
+    print(f"{seeds} losses under {launcher} at {count} hosts: told within {median:.3f} s (median), {most:.3f} s (most)")
+    assert median < TOLD, delays
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *(int(word) for word in sys.argv[2:]))
