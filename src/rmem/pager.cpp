@@ -551,6 +551,38 @@ std::future<void> pager::fetch(std::uint64_t first_page, std::uint64_t pages) {
   return ask([=, this] { keep_all_fetched(first_page, pages); });
 }
 
+namespace {
+
+// Calls a function once: with what came, or, at its own end, since nothing will come any more.
+class told_once {
+ public:
+  explicit told_once(std::function<void(std::exception_ptr)> then) : then_{std::move(then)} {}
+  ~told_once() {
+    if (then_) tell(std::make_exception_ptr(error{errc::link_lost, "the region ended before its bytes were fetched"}));
+  }
+  told_once(const told_once&) = delete;
+  told_once& operator=(const told_once&) = delete;
+  void tell(std::exception_ptr what) { std::exchange(then_, {})(std::move(what)); }
+
+ private:
+  std::function<void(std::exception_ptr)> then_;
+};
+
+}  // namespace
+
+void pager::fetch(std::uint64_t first_page, std::uint64_t pages, std::function<void(std::exception_ptr)> then) {
+  // Nobody waits for the future: who has to be told is.
+  (void)ask([=, this, told = std::make_shared<told_once>(std::move(then))] {
+    std::exception_ptr failed;
+    try {
+      keep_all_fetched(first_page, pages);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    told->tell(std::move(failed));
+  });
+}
+
 bool pager::is_here(std::uint64_t first_page, std::uint64_t pages) const noexcept {
   for (std::uint64_t i = 0; i < pages; ++i)
     if (frame_of_page_[first_page + i].load(std::memory_order_acquire) == 0) return false;

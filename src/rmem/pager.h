@@ -24,6 +24,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
@@ -73,6 +74,7 @@ class pager {
   void pin(std::uint64_t first_page, std::uint64_t pages);
   void unpin(std::uint64_t first_page, std::uint64_t pages);
   [[nodiscard]] std::future<void> fetch(std::uint64_t first_page, std::uint64_t pages);
+  void fetch(std::uint64_t first_page, std::uint64_t pages, std::function<void(std::exception_ptr)> then);
   [[nodiscard]] bool is_here(std::uint64_t first_page, std::uint64_t pages) const noexcept;
   [[nodiscard]] region_statistics counted();
   // The pages that these bytes lie on. Throws bad_argument where they are not all within the region.

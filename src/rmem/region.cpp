@@ -43,6 +43,10 @@ std::future<void> region::fetch(std::uint64_t offset, std::uint64_t bytes) {
   const auto [first, pages] = pager_->pages_of(offset, bytes);
   return pager_->fetch(first, pages);
 }
+void region::fetch(std::uint64_t offset, std::uint64_t bytes, std::function<void(std::exception_ptr)> then) {
+  const auto [first, pages] = pager_->pages_of(offset, bytes);
+  pager_->fetch(first, pages, std::move(then));
+}
 bool region::is_here(std::uint64_t offset, std::uint64_t bytes) const noexcept {
   if (offset > size() || bytes > size() - offset) return false;
   const auto [first, pages] = pager_->pages_of(offset, bytes);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rmem/follower.h"
 #include "rmem/handshake.h"
 #include "rmem/service.h"
 #include "rmem/session.h"
@@ -183,6 +184,55 @@ class fuzzed_client {
   rmem_outcome outcome_;
 };
 
+// The same input once more, as what a member of a chain hears from the one before it: each step is a byte and a change,
+// in a message of the right length and position.
+std::size_t hear_as_member(std::span<const std::byte> input) {
+  std::size_t done = 0;
+  constexpr unsigned in_place = 1;  // its addresses and numbers count from the first that there are
+  constexpr unsigned in_batch = 2;  // else in a part of a copy
+  constexpr unsigned as_it_is = 4;  // any kind, however long it says that it is
+  service member{5, capacity, {}, {application_key{"one", {}, false}, application_key{"two", {}, true}}, 4};
+  member.become_replica(9, any_server, 0, "here");
+  view_entry view{1, 9, 5, 1, 1, 0, 0, {}};
+  view.chain[0] = {8, fixed<sizeof(endpoint_text)>("there")};
+  member.member()->install(view, 1);
+  follower source{member, 8};
+  while (!source.has_ended() && input.size() > sizeof(change_head)) {
+    const auto how = static_cast<unsigned>(input[0]);
+    auto change = read_as<change_head>(input.subspan(1));
+    input = input.subspan(1 + sizeof change);
+    if ((how & as_it_is) == 0) {
+      change.kind = 1 + change.kind % static_cast<std::uint32_t>(change_kind::slots);
+      change.data_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(change.data_bytes % 512, input.size()));
+      if (change.owner[0] % 2 == 0) change.owner = fixed<application_bytes>("one");
+    }
+    if ((how & in_place) != 0) {
+      change.address += (std::uint64_t{5} << offset_bits) + 4096;
+      change.number += std::uint64_t{1} << 32;
+      change.parent += std::uint64_t{1} << 32;
+    }
+    const auto data = input.first(std::min<std::size_t>(change.data_bytes, input.size()));
+    input = input.subspan(data.size());
+    const bool is_batch = (how & in_batch) != 0;
+    const stream_head head{static_cast<std::uint32_t>(sizeof change + data.size()),
+                           static_cast<std::uint32_t>(is_batch ? stream_kind::batch : stream_kind::snapshot),
+                           member.member()->position() + (is_batch ? 1 : 0)};
+    for (std::span<const std::byte> bytes : {bytes_of(head), bytes_of(change), data})
+      while (!bytes.empty() && !source.has_ended()) {
+        const std::span<std::byte> room = source.room();
+        if (room.empty()) find("a member takes nothing");
+        const std::size_t now = std::min(room.size(), bytes.size());
+        std::memcpy(room.data(), bytes.data(), now);
+        source.received(now);
+        bytes = bytes.subspan(now);
+      }
+    done += !source.has_ended();
+    if (!source.output()[0].empty()) source.sent(source.output()[0].size());
+    if (member.memory().used_bytes() > capacity) find("a member takes more memory than it has");
+  }
+  return done;
+}
+
 void add_step(std::vector<std::byte>& to, unsigned how, const request_head& head, std::size_t following = 0) {
   to.push_back(std::byte(how));
   const auto bytes = bytes_of(head);
@@ -201,6 +251,45 @@ request_head step(operation what, std::uint64_t at, std::uint64_t bytes, std::ui
 }  // namespace
 
 rmem_outcome send_rmem_input(std::span<const std::byte> input) { return fuzzed_client{}.send(input); }
+std::size_t hear_rmem_input(std::span<const std::byte> input) { return hear_as_member(input); }
+
+std::vector<std::byte> rmem_stream() {
+  std::vector<std::byte> made;
+  const auto add = [&](unsigned how, change_kind what, change_head change, std::span<const std::byte> data = {}) {
+    change.kind = static_cast<std::uint32_t>(what) - 1;  // counts from 0 here
+    change.data_bytes = static_cast<std::uint32_t>(data.size());
+    made.push_back(std::byte(how));
+    for (const auto bytes : {bytes_of(change), data}) made.insert(made.end(), bytes.begin(), bytes.end());
+  };
+  change_head region{};
+  region.bytes = 8192;
+  change_head part{};
+  part.address = 16;
+  part.bytes = 64;
+  part.number = 1;
+  part.may = 3;
+  change_head client{};
+  client.client = 77;
+  change_head first{};
+  first.address = 5;
+  const range where{(std::uint64_t{5} << offset_bits) + 4096 + 8, 4};
+  std::vector<std::byte> bytes(sizeof where + where.bytes, std::byte{1});
+  std::memcpy(bytes.data(), &where, sizeof where);
+  change_head one_range{};
+  one_range.number = 1;
+  const std::array<std::uint32_t, 2> uses{1, 1};
+  add(0, change_kind::begin, first);
+  add(1, change_kind::allocate, region);
+  add(1, change_kind::grant, part);
+  add(0, change_kind::client, client);
+  add(1, change_kind::slots, {}, std::as_bytes(std::span{uses}));
+  add(0, change_kind::bytes, one_range, bytes);
+  add(2, change_kind::bytes, one_range, bytes);
+  add(2, change_kind::done, client);
+  add(3, change_kind::revoke, part);
+  add(3, change_kind::free, {});
+  return made;
+}
 
 std::vector<rmem_seed> rmem_seeds() {
   std::vector<rmem_seed> seeds;
@@ -261,5 +350,6 @@ std::vector<rmem_seed> rmem_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   situ::test::send_rmem_input(std::as_bytes(std::span{data, size}));
+  situ::test::hear_rmem_input(std::as_bytes(std::span{data, size}));
   return 0;
 }

@@ -23,6 +23,13 @@ struct rmem_outcome {
 // follows as the head asks for, as far as there are any.
 rmem_outcome send_rmem_input(std::span<const std::byte> input);
 
+// The same bytes as what a member of a chain of replicas hears from the one before it; aborts where that takes more
+// memory than it has, or takes nothing any more. How many changes it has done.
+std::size_t hear_rmem_input(std::span<const std::byte> input);
+// A copy and some batches, all of which are done.
+[[nodiscard]] std::vector<std::byte> rmem_stream();
+inline constexpr std::size_t rmem_stream_changes = 10;
+
 // What the kept corpus started from (rmem_replay_test --write-seeds DIRECTORY), and how much of each is done.
 struct rmem_seed {
   std::string name;

@@ -37,6 +37,22 @@ TEST(rmem_replay, mutations_of_the_corpus_do_no_harm) {
   EXPECT_GT(closed, 0U);
 }
 
+TEST(rmem_replay, what_a_replica_hears_does_no_harm) {
+  const std::vector<std::byte> stream = test::rmem_stream();
+  EXPECT_EQ(test::hear_rmem_input(stream), test::rmem_stream_changes);
+  const std::uint64_t seed = test::test_seed();
+  std::uint64_t round = 0;
+  std::size_t done = 0;
+  std::size_t cut = 0;
+  for (int i = 0; i < test::rounds(500); ++i) {
+    const std::size_t got = test::hear_rmem_input(test::mutated(stream, seed, round));
+    done += got;
+    cut += got < test::rmem_stream_changes;
+  }
+  EXPECT_GT(done, 0U);
+  EXPECT_GT(cut, 0U);
+}
+
 }  // namespace
 }  // namespace situ
 

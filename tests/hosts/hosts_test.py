@@ -269,14 +269,20 @@ class Mpirun(HostsTest):
 
 @unittest.skipUnless(os.environ.get("SITU_HOSTS_RMEM_PEER"), "there is no SITU_HOSTS_RMEM_PEER")
 class Rmem(HostsTest):
-    def test_errors_and_no_hangs(self):
+    def in_shared_folder(self, scenario):
         folder = f"/tmp/{ID}"
         os.mkdir(folder)
         try:
             with unittest.mock.patch.dict(ENVIRONMENT, SITU_HOSTS_FOLDER=folder):
-                self.scenario("rmem", "--share", folder)
+                self.scenario(scenario, "--share", folder)
         finally:
             shutil.rmtree(folder)
+
+    def test_errors_and_no_hangs(self):
+        self.in_shared_folder("rmem")
+
+    def test_replicas_carry_on(self):
+        self.in_shared_folder("rmem_replicas")
 
 
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_PROBE"), "there is no mpirun, or no SITU_HOSTS_PROBE")
@@ -405,7 +411,7 @@ class Run(HostsTest):
         done = self.run_at(self.PROBE, "end", "killed")
         self.assertEqual(done.returncode, 128 + signal.SIGKILL, done.stderr)
         for place in range(3):
-            self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+            self.assertIn(f"place {place} hears: place 3 is lost; put: ", done.stdout, done.stderr)  # place 2 may have left by then
         self.assertIn("situ: place 3 is lost: killed by signal 9 (SIGKILL) (at host2)\n", done.stderr)
 
     def test_a_host_whose_server_ends_is_lost_everywhere(self):
@@ -500,7 +506,7 @@ class Run(HostsTest):
                                "wait $! || echo ended with $?; sleep 0.2; hosts run host2 sh -c '! pgrep -l hosts_probe'")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("ended with 1", done.stdout)
-        self.assertRegex(done.stderr, r"situ: place [23] is lost: .*(agent has ended, or the way to it|has started it at its host has ended).* \(at host2\)")
+        self.assertRegex(done.stderr, r"situ: place [23] is lost: its host's agent has ended.* \(at host2\)")
 
     def test_a_launcher_that_is_killed(self):
         done = self.run_script("$RUN sleep 1000 & sleep 1.5; kill -KILL $!; sleep 1.5\n"
@@ -510,7 +516,7 @@ class Run(HostsTest):
     def test_a_frozen_host_ends_with_the_time_limit(self):
         done = self.run_script("$RUN --timeout 3 sleep 1000 & sleep 1.5; hosts freeze host2; wait $! || echo ended with $?")
         self.assertIn("ended with 124", done.stdout, done.stderr)
-        self.assertRegex(done.stderr, r"still running after the time limit|its host does not answer")
+        self.assertRegex(done.stderr, r"still running after the time limit|its host does not answer|nothing has come of its host")
 
     def test_what_is_not_there(self):
         self.assert_refused(self.run_at("./no-such-program"), 'host1: cannot start "./no-such-program": there is no such file',

@@ -1,5 +1,5 @@
-// A client of remote memory for the scenario `rmem` of scenarios.py: rmem_peer NAME_SERVER KEYS SERVER... has 1 MiB at
-// each of these servers as ordinary memory, a sixteenth of it here, and checks it all once. Then it does what it reads:
+// A client of remote memory for the scenario `rmem` of scenarios.py: rmem_peer NAME_SERVER KEYS TIMEOUT_MS SERVER... has 1 MiB
+// at each of these servers as ordinary memory, a sixteenth of it here, and checks it all once. Then it does what it reads:
 //
 //   touch SERVER    a page that is not here: "ok", or the error's code in words, and how many milliseconds that took
 //   check SERVER    all bytes there: "ok" or the first that is wrong
@@ -52,9 +52,10 @@ int main(int argc, char** argv) try {
   const rmem::application_key key = rmem::load_key(argv[2], "packages");
   std::map<std::uint32_t, rmem::region> regions;
   std::map<std::uint32_t, std::uint64_t> turns;
-  for (int i = 3; i < argc; ++i) {
+  const std::chrono::milliseconds timeout{std::stoul(argv[3])};
+  for (int i = 4; i < argc; ++i) {
     const auto server = static_cast<std::uint32_t>(std::stoul(argv[i]));
-    rmem::client with{names, key, {.timeout = std::chrono::milliseconds{500}}};
+    rmem::client with{names, key, {.timeout = timeout}};
     const rmem::capability mine = with.allocate(mebibyte, server);
     auto& all = regions.try_emplace(server, std::move(with), mine, rmem::region_options{.local_bytes = mebibyte / 16})
                     .first->second;

@@ -193,12 +193,12 @@ def askers():
 
 
 class RmemPeer:
-    """rmem_peer at host1, which has memory at server 2 of host2 and at server 3 of host3."""
+    """rmem_peer at host1, which has memory at these servers, its patience in milliseconds."""
 
-    def __init__(self, names, keys):
-        self.process = subprocess.Popen([os.environ["SITU_HOSTS_RMEM_PEER"], names, keys, "2", "3"],
+    def __init__(self, names, keys, timeout, *servers):
+        self.process = subprocess.Popen([os.environ["SITU_HOSTS_RMEM_PEER"], names, keys, str(timeout), *servers],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(2):
+        for _ in servers:
             assert self.hears() == "ok"
 
     def hears(self):
@@ -227,14 +227,68 @@ class RmemPeer:
             assert seen == "link lost" and time.monotonic() < ends, seen
 
 
-def rmem():
-    """Servers at three hosts, of which one has the names; clients use their memory as their own, by ordinary pointers."""
-    situ, folder = os.environ["SITU_HOSTS_SITU"], os.environ["SITU_HOSTS_FOLDER"]
-    keys, names = f"{folder}/keys", "10.77.0.1:7411"
+def rmem_keys():
+    """A file with the keys of `packages` and of the operator `cluster`, for a name server at host1: (file, where it is)."""
+    keys = os.environ["SITU_HOSTS_FOLDER"] + "/keys"
     for words in (["packages"], ["--operator", "cluster"]):
-        key = subprocess.run([situ, "rmem", "key", *words], capture_output=True, text=True, check=True).stdout
+        key = subprocess.run([os.environ["SITU_HOSTS_SITU"], "rmem", "key", *words], capture_output=True, text=True, check=True).stdout
         with open(keys, "a", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(key)
+    return keys, "10.77.0.1:7411"
+
+
+def rmem_replicas():
+    """Memory at two hosts of three, and a spare server at the first: touches are served within a second where the host is
+    stopped, cut off and killed that serves them, and everything is there."""
+    situ = os.environ["SITU_HOSTS_SITU"]
+    keys, names = rmem_keys()
+    servers = [subprocess.Popen([situ, "rmem", "serve", "--keys", keys, "--listen", names], stdout=subprocess.DEVNULL)]
+    replica = ["rmem", "serve", "--keys", keys, "--memory", "16MiB", "--names", names, "--listen"]
+    for number in (2, 3):
+        start_at(f"host{number}", situ, *replica, f"10.77.0.{number}:7411", "--index", "2", "--replicas", "2")
+
+    def chain(members):
+        ends = time.monotonic() + LONG
+        while True:
+            done = subprocess.run([situ, "rmem", "ls", "--json", "--keys", keys, "--as", "cluster", names], capture_output=True, text=True)
+            seen = json.loads(done.stdout)["replicas"] if done.returncode == 0 else []
+            if seen and len(seen[0]["endpoints"]) == members:
+                return [each.split(":")[0].replace("10.77.0.", "host") for each in seen[0]["endpoints"]]
+            assert time.monotonic() < ends, (seen, done.stderr)
+            time.sleep(0.05)
+
+    chain(2)
+    peer = RmemPeer(names, keys, 10_000, "2")
+    took = []
+
+    def carries_on():
+        said, milliseconds = peer.touches(2)
+        assert said == "ok", said
+        assert milliseconds < 5_000, milliseconds  # within a second where the machine has time
+        took.append(milliseconds)
+
+    for do, undo in ((("freeze",), ("thaw",)), (("link", "down"), ("link", "up"))):
+        first = chain(2)[0]
+        control(*do, first)
+        carries_on()
+        control(*undo, first)
+        assert chain(2)[0] != first
+    servers.append(subprocess.Popen([situ, *replica, "10.77.0.1:7412", "--spare"], stdout=subprocess.DEVNULL))
+    control("kill", chain(2)[0])
+    carries_on()
+    chain(2)  # the spare one has everything
+    assert (said := peer.asks("check", 2)) == "ok", said
+    print("touches were served after", *took, "ms")
+    peer.process.kill()
+    for server in servers:
+        server.terminate()
+        assert server.wait(LONG) == 0
+
+
+def rmem():
+    """Servers at three hosts, of which one has the names; clients use their memory as their own, by ordinary pointers."""
+    situ = os.environ["SITU_HOSTS_SITU"]
+    keys, names = rmem_keys()
     servers = [subprocess.Popen([situ, "rmem", "serve", "--keys", keys, "--listen", names], stdout=subprocess.DEVNULL)]
     for number in (2, 3):
         servers.append(start_at(f"host{number}", situ, "rmem", "serve", "--keys", keys, "--listen", f"10.77.0.{number}:7411",
@@ -251,7 +305,7 @@ def rmem():
             time.sleep(0.05)
 
     wait_for_names("rmem.2", "rmem.3")
-    peer = RmemPeer(names, keys)
+    peer = RmemPeer(names, keys, 500, "2", "3")
     seen = at("host3", situ, "rmem", "ls", "--keys", keys, "--as", "cluster", names)  # from any host
     assert seen.count(" 1 MiB, of packages") == 2, seen
     # A cut link, a frozen host: errors for what lies there, nothing for the rest, and all as it was when it is over.

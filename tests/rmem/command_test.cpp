@@ -84,7 +84,8 @@ TEST_F(rmem_command, replicas_carry_on_where_one_is_frozen_and_one_is_drained) {
   served& frozen = whose(first.endpoints[0]);
   frozen.signal(SIGSTOP);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(one.fetch_add(mine, 4088, 0), one.fetch_add(mine, 4088, 1));
+  const std::uint64_t word = one.fetch_add(mine, 4088, 1);
+  EXPECT_EQ(one.fetch_add(mine, 4088, 0), word + 1);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);  // half a second on a quiet machine
   chain(1);
   frozen.signal(SIGCONT);  // serves nothing, and joins again

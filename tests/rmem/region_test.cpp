@@ -243,6 +243,27 @@ TEST_F(rmem_region, an_allocator_may_have_it) {
   for (int i = 0; i < 50'000; ++i) ASSERT_EQ(numbers[static_cast<std::size_t>(i)], i);
 }
 
+TEST_F(rmem_region, who_asked_is_told_when_bytes_have_been_fetched) {
+  std::promise<void> told;
+  const auto wake = [&](std::exception_ptr failed) {
+    if (failed != nullptr)
+      told.set_exception(std::move(failed));
+    else
+      told.set_value();
+  };
+  const capability mine = one.allocate(100 * page);
+  region far = region_of(mine, {.local_bytes = 64 * page});
+  far.fetch(5 * page, 10 * page, wake);
+  ASSERT_EQ(told.get_future().wait_for(20s), std::future_status::ready);
+  EXPECT_TRUE(far.is_here(5 * page, 10 * page));
+  EXPECT_EQ(far.counted().missing, 0U);
+  told = {};
+  one.free(mine);
+  far.fetch(30 * page, page, wake);
+  expect_refused(errc::access_denied, [&] { told.get_future().get(); });
+  expect_refused(errc::bad_argument, [&] { far.fetch(far.size(), 1, wake); });
+}
+
 // --- what is fetched together ---
 
 TEST_F(rmem_region, pages_in_order_need_few_fetches) {

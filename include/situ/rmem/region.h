@@ -23,6 +23,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <future>
 #include <memory>
 #include <span>
@@ -117,6 +119,11 @@ class region {
   // Fetches these bytes meanwhile; what they push out is as if they were touched. The future has what the client's
   // reads throw.
   [[nodiscard]] std::future<void> fetch(std::uint64_t offset, std::uint64_t bytes);
+  // Fetches these bytes meanwhile, and then calls `then`, once: with null, or what the client's reads throw; with
+  // link_lost where the region ends first. It is called by the region's own thread, or at its end, so it wakes whoever
+  // waits (a condition, a word, a queue) and touches nothing of this region; it throws nothing. cost: nobody waits
+  // here.
+  void fetch(std::uint64_t offset, std::uint64_t bytes, std::function<void(std::exception_ptr)> then);
   // Whether a touch of each of these bytes would wait for no fetch. cost: a load a page.
   [[nodiscard]] bool is_here(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   [[nodiscard]] region_statistics counted() const;
