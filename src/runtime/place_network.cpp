@@ -23,9 +23,9 @@
 namespace situ::detail {
 namespace {
 
-// Longer than the answer to a short operation takes. A switch to another task, and the announcement of a sleep that
-// others may end, are 2.5 us of some 12 (docs/design/cluster.md).
-constexpr std::int64_t first_wait_ns = 50'000;
+// Longer than the answer to a short operation takes on a busy machine. A switch to another task, and the announcement
+// of a sleep that others may end, are 2.5 us of some 12 (docs/design/cluster.md).
+constexpr std::int64_t first_wait_ns = 200'000;
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, SITU_HOSTS_LOSS_PROBE tests/hosts/loss_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_IMSUITE examples/imsuite, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, SITU_HOSTS_LOSS_PROBE tests/hosts/loss_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
 SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
@@ -610,6 +610,24 @@ class Bodies(HostsTest):
 
     def test_of_three_hosts(self):
         self.passes("3", "mpirun", "--host", "host1:1,host2:2,host3:1")
+
+
+@unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_IMSUITE"), "there is no mpirun, or no SITU_HOSTS_IMSUITE")
+class Imsuite(HostsTest):
+    """examples/imsuite over hosts: each of its messages is an object graph."""
+
+    def validates(self, places, *words):
+        done = hosts(*words, os.environ["SITU_HOSTS_IMSUITE"], "all")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"IMSuite on {places} places", done.stdout)
+        self.assertEqual(done.stdout.count(" validated "), 12, done.stdout)
+        self.assertNotRegex(done.stderr, "situ|UCX")
+
+    def test_all_kernels_over_two_hosts(self):
+        self.validates(4, "2", "mpirun", "--host", "host1:2,host2:2")
+
+    def test_all_kernels_over_three_hosts(self):
+        self.validates(3, "3", "mpirun", "--host", "host1:1,host2:1,host3:1")
 
 
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_LOSS_PROBE"), "there is no mpirun, or no SITU_HOSTS_LOSS_PROBE")
