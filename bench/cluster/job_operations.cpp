@@ -1,6 +1,8 @@
-// Operations of a place of a job over two hosts on memory of the other, and the barrier of both, beside a blocking TCP
-// echo of the same bytes: in turns, from one run. Started by mpirun or srun with one place a host: bench/cluster/run
-// does it with pretended hosts. Place 1 echoes in a thread, while its place sleeps in a barrier.
+// Operations of a place of a job over two hosts on memory of the other, calls and messages to it, and the barrier of
+// both, beside a blocking TCP echo of the same bytes: in turns, from one run. Started by mpirun or srun with one place
+// a host: bench/cluster/run does it with pretended hosts. Place 1 echoes in a thread, while its place sleeps in a
+// barrier.
+#include <situ/fabric/am.h>
 #include <situ/fabric/atomic.h>
 #include <situ/fabric/rma.h>
 #include <situ/fabric/signal.h>
@@ -168,10 +170,23 @@ void compare(const char* name, int turns, int times, const std::function<void()>
 
 // The job
 
-// There are no messages between hosts yet: each place allocates one block, at the same place of its slice.
+// Each place allocates one block, at the same place of its slice.
 ptr<std::byte> at_place(ptr<std::byte> own, std::uint32_t place) {
   const std::uintptr_t slice = detail::current->slice_mask + 1;
   return ptr<std::byte>{reinterpret_cast<std::byte*>(own.address() + (place - here().index()) * slice)};
+}
+
+promise<>* awaited = nullptr;
+void on_pong(am::reply_token&) { awaited->set_value(); }
+void on_ping(am::token& t) { t.reply_short<on_pong>(); }
+
+// A message to the other place, and its reply.
+void ping() {
+  promise<> answered;
+  awaited = &answered;
+  const future<> answer = answered.get_future();
+  am::request_short<on_ping>(place{1});
+  answer.wait();
 }
 
 void measure(ptr<std::byte> own, echo_client& client) {
@@ -195,6 +210,17 @@ void measure(ptr<std::byte> own, echo_client& client) {
   compare("put 1 MiB", 10, 15, [&] { put(there, bytes.data(), 1 << 20); }, over_tcp(1 << 20, 8));
 }
 
+void measure_messages(echo_client& client) {
+  const auto echo = [&client] { client.ask(0, 8); };
+  const std::vector<std::byte> bytes(4096, std::byte{2});
+  compare("message, reply", 10, 200, &ping, echo);
+  compare("at()", 10, 200, [] { at(place{1}, [] {}); }, echo);
+  compare(
+      "at(4 KiB)", 10, 100,
+      [&] { (void)at(place{1}, [](const std::vector<std::byte>& v) { return v.size(); }, bytes); },
+      [&client] { client.ask(4096, 8); });
+}
+
 constexpr int barrier_turns = 10, barriers_a_turn = 200;
 
 void run() {
@@ -215,6 +241,7 @@ void run() {
   get(reinterpret_cast<std::byte*>(&way), at_place(own, 1), sizeof way);
   echo_client client{way};
   measure(own, client);
+  measure_messages(client);
   barrier();
   compare("barrier", barrier_turns, barriers_a_turn, [] { barrier(); }, [&] { client.ask(0, 8); });
 }

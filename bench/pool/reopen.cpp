@@ -129,6 +129,24 @@ outcome reopen_taken(const order& what) {
   return {ns, sum_of(*all)};
 }
 
+outcome make_pages(const order& what) {
+  warm(large_file(what));
+  constexpr std::size_t piece = std::size_t{1} << 20;  // as src/pool/relocation.cpp asks for them
+  const descriptor file{large_file(what), O_RDONLY};
+  const std::size_t bytes = std::min(what.size, file.bytes());
+  // The records are the file's end, or close to it.
+  const auto from = static_cast<off_t>((file.bytes() - bytes) / 4096 * 4096);
+  const double begin = now_ns();
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number(), from);
+  if (at == MAP_FAILED) fail("cannot map " + large_file(what));
+  for (std::size_t done = 0; done < bytes; done += piece)
+    if (::madvise(static_cast<char*>(at) + done, std::min(piece, bytes - done), MADV_POPULATE_WRITE) != 0)
+      fail("no pages for " + large_file(what));
+  const double ns = now_ns() - begin;
+  ::munmap(at, bytes);
+  return {ns, bytes};
+}
+
 outcome reopen_free(const order& what) { return open_warm(what, situ::pool_access::read); }
 outcome reopen_to_write(const order& what) { return open_warm(what, situ::pool_access::write); }
 

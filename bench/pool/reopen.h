@@ -12,6 +12,8 @@ outcome reopen_free(const order& what);
 outcome reopen_to_write(const order& what);
 // The same where its addresses are taken: all its pointers are made right.
 outcome reopen_taken(const order& what);
+// The limit of that: as many pages of a process's own, made by the kernel and filled with what the file holds there.
+outcome make_pages(const order& what);
 // Opens it and reads all records, where nothing of the file is in memory: with pages that are asked for ahead, and with
 // those that are touched.
 outcome reopen_cold(const order& what);

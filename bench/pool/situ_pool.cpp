@@ -223,13 +223,14 @@ void measure_reopen(std::size_t bytes, int times) {
     right = got.check;
   };
   samples to_read{own.name}, to_write{"to_write"};
-  samples disk{"disk"}, cold{"cold"}, by_faults{"cold_by_faults"}, taken{"addresses_taken"};
+  samples disk{"disk"}, cold{"cold"}, by_faults{"cold_by_faults"}, pages{"pages"}, taken{"addresses_taken"};
   for (int i = 0; i < times; ++i) {
     if (is_wanted("reopen_free")) {
       sample(to_read, "reopen_free", 1);
       sample(to_write, "reopen_to_write", 1);
     }
     if (is_wanted("reopen")) {
+      pages.ns.push_back(run(own, "reopen_pages", bytes).ns / gib);
       sample(taken, "reopen_taken", gib);
       disk.ns.push_back(run(own, "read_disk", bytes).ns / gib);
       sample(cold, "reopen_cold", gib);
@@ -238,7 +239,8 @@ void measure_reopen(std::size_t bytes, int times) {
   }
   fs::remove_all(folder / own.name);
   if (is_wanted("reopen_free")) print("reopen_free", {to_read, to_write});
-  if (is_wanted("reopen")) print("reopen", {disk, cold, by_faults, taken});
+  if (is_wanted("reopen")) print("reopen", {disk, cold, by_faults});
+  if (is_wanted("reopen")) print("reopen", {pages, taken});
 }
 
 // The launcher binds a place to a core; its threads, and the programs that it starts, are to have all of them.

@@ -146,6 +146,7 @@ outcome run(const order& what) {
   if (what.what == "reopen_free") return reopen_free(what);
   if (what.what == "reopen_to_write") return reopen_to_write(what);
   if (what.what == "reopen_taken") return reopen_taken(what);
+  if (what.what == "reopen_pages") return make_pages(what);
   if (what.what == "reopen_cold") return reopen_cold(what);
   if (what.what == "reopen_by_faults") return reopen_by_faults(what);
   if (what.what == "read_disk") return read_disk(what);

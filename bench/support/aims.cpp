@@ -174,11 +174,11 @@ constexpr limit limits[] = {
     {"uts", "", "handing tasks to who has none"},
     {"small_machine", "", "the disk's own wait"},
     {"publish_1000", "", "the file's new pages, which the kernel makes: some 6 ns an object"},
-    {"publish_1", "", "the transaction itself: the log's entries with their checks, and the plan of its commit"},
+    {"publish_1", "", "the transaction itself: a lock, two entries of the log with their checks, and the file's pages"},
     {"graph_store", "", "the kernel's new pages, once for the copy's plan and once for the pool"},
     {"hash_mixed", "", "misses of the table, and lines that two threads' locks share"},
     {"reopen_free", "", "checking the map, and tables of blocks where it is opened to write"},
-    {"reopen", "addresses_taken", "fresh pages for what holds a pointer, which a guest may have to get from its host"},
+    {"reopen", "addresses_taken", "the machine's pages: as many by hand are the row `pages`"},
     {"reopen", "cold", "the disk"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };

@@ -105,7 +105,9 @@ std::vector<comparison_case> all_pool_cases() {
            gib,
            {of_reopening("disk", "itself: the file read past the page cache, two requests of 1 MiB at a time", {}),
             of_reopening("cold", "disk", aim{1.1}), of_reopening("cold_by_faults", "disk", {}),
-            of_reopening("addresses_taken", "disk", aim{gib / 2, false})}}};
+            of_reopening("pages",
+                         "itself: as many pages by hand, filled by the kernel from the file's, 1 MiB at a time", {}),
+            of_reopening("addresses_taken", "pages", aim{gib / 2, false})}}};
 }
 
 }  // namespace
@@ -134,8 +136,8 @@ const job_bench& pool_bench() {
                    {.name = "situ_bench_pool", .cases = {"read"}, .places = 1},
                    {.name = "situ_bench_pool", .cases = {"reopen_free", "reopen"}, .places = 1}},
       .subjects = {"fdatasync", "pmemobj", "pmemobj_actions", "lmdb", "sqlite", "boost_rbtree", "boost_node",
-                   "boost_cached", "cereal_file", "segment", "disk", "cold", "cold_by_faults", "addresses_taken",
-                   "situ", "to_write", "situ_beside_boost"},
+                   "boost_cached", "cereal_file", "segment", "disk", "cold", "cold_by_faults", "pages",
+                   "addresses_taken", "situ", "to_write", "situ_beside_boost"},
       .has_files = true};
   return made;
 }

@@ -617,8 +617,10 @@ void far_place::look_for_lost_hosts() noexcept {
   for (std::uint16_t h = 0; h < lost_.size(); ++h) {
     if (h == host() || !lost_[h].empty() || has_server(control, h)) continue;
     wire_.give_up(servers_[h]);
-    const std::string_view reason = lost_reason(control, control.first_place_of(h));
-    lose(h, reason.empty() ? std::string_view{"its host is lost"} : reason);
+    const std::string_view its = lost_reason(control, control.first_place_of(h));
+    const std::string_view own = lost_reason(control, context_.place);
+    lose(h,
+         its.empty() ? fmt::format("place {} has no way to it any more: {}", context_.place, own) : std::string{its});
   }
 }
 

@@ -164,7 +164,7 @@ void host_server::look_at_starter() {
   ::close(std::exchange(looked_.back().fd, -1));
   for (const own_place& each : own_)
     if (!is_over_for(control_.slot(each.place).state.load()))
-      mark_lost(control_, each.place, "who has started it at its host has ended");
+      mark_lost(control_, each.place, "its host's agent has ended");
   next_look_ = {};
 }
 

@@ -96,8 +96,12 @@ std::vector<wire_peer> operations::lose_host(std::uint16_t host) {
   return ends;
 }
 
+bool operations::is_lost(std::uint32_t source) const noexcept {
+  return source < homes_.size() && std::find(lost_.begin(), lost_.end(), homes_[source].host) != lost_.end();
+}
+
 bool operations::is_known(wire_peer from, std::uint32_t source) {
-  if (source < homes_.size() && std::find(lost_.begin(), lost_.end(), homes_[source].host) != lost_.end()) return false;
+  if (is_lost(source)) return false;
   const bool is_met = from < host_of_peer_.size() && host_of_peer_[from] != no_host;
   if (!is_met && meets_peers_ && source < homes_.size() && homes_[source].host != host_)
     add_peer(from, homes_[source].host);
@@ -121,6 +125,8 @@ bool operations::is_operation(wire_peer from, std::span<const std::byte> head, s
   const char* const why = parse_operation(head, bytes, asked);
   if (head.size() < sizeof(operation_head)) {
     drop(from, why);
+  } else if (is_lost(asked.head.source)) {
+    deny(from, asked.head.tag, errc::place_lost, "the place that asks is lost for the others");
   } else if (!is_known(from, asked.head.source)) {
     drop(from, "a place that is not of the host behind it");
   } else if (why != nullptr) {

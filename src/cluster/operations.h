@@ -44,7 +44,7 @@ class operations final {
   // Whether `source` is a place of the host that is behind that end.
   [[nodiscard]] bool is_known(wire_peer from, std::uint32_t source);
 
-  // What comes of places of that host is dropped from now on. Returns their ends, of which nothing is needed any more.
+  // What places of that host ask is refused from now on. Returns their ends, of which nothing is needed any more.
   [[nodiscard]] std::vector<wire_peer> lose_host(std::uint16_t host);
 
   // Without one, barriers are refused. It outlives this.
@@ -65,6 +65,7 @@ class operations final {
   // Whether it is one, of a place that may ask; else whoever waits is told.
   [[nodiscard]] bool is_operation(wire_peer from, std::span<const std::byte> head, std::uint64_t bytes,
                                   parsed_operation& asked) noexcept;
+  [[nodiscard]] bool is_lost(std::uint32_t source) const noexcept;
   template <class Act>
   bool try_to(wire_peer from, const operation_head& head, Act act) noexcept;
   void check(access how, std::uintptr_t address, std::uint64_t bytes) const;

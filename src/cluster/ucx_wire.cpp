@@ -87,6 +87,8 @@ struct ucx_wire::implementation {
     wire_message kind;
     std::vector<std::byte> head;
     std::vector<std::byte> data;
+    void* described = nullptr;  // by UCX: the data is still to be fetched
+    std::size_t bytes = 0;      // of it
   };
   static constexpr std::size_t most_early = 256;
 
@@ -138,6 +140,8 @@ struct ucx_wire::implementation {
   implementation(const implementation&) = delete;
   implementation& operator=(const implementation&) = delete;
   ~implementation() {
+    for (const early_message& each : early)
+      if (each.described != nullptr) ucp_am_data_release(worker.get(), each.described);
     for (const ucp_ep_h each : peers)
       if (each != nullptr) close(each);
   }
@@ -255,9 +259,13 @@ struct ucx_wire::implementation {
     const std::span<const std::byte> content{static_cast<const std::byte*>(data), is_late ? 0 : bytes};
     const auto from = numbers.find(from_name);
     if (from == numbers.end()) {
-      if (is_late || early.size() == most_early) return drop("one of somebody unknown");
+      // Greetings are taken in after all that comes with them.
+      if (early.size() == most_early) return drop("one of somebody unknown");
       early.push_back({from_name, kind, {head.begin(), head.end()}, {content.begin(), content.end()}});
-      return UCS_OK;
+      if (!is_late) return UCS_OK;
+      early.back().described = data;
+      early.back().bytes = bytes;
+      return UCS_INPROGRESS;
     }
     if (peers[from->second] == nullptr) return UCS_OK;  // it has been given up
     if (!is_late) {
@@ -312,9 +320,17 @@ struct ucx_wire::implementation {
       const auto from = numbers.find(each.from);
       if (from == numbers.end())
         early.push_back(std::move(each));
-      else
+      else if (each.described == nullptr)
         receiver->received(from->second, each.kind, each.head, each.data);
+      else
+        make_room(from->second, each);
     }
+  }
+
+  void make_room(wire_peer from, early_message& of) {
+    std::byte* const room = receiver->room_for(from, of.kind, of.head, of.bytes);
+    if (room == nullptr) return ucp_am_data_release(worker.get(), of.described);
+    announced.push_back({of.described, from, of.kind, std::move(of.head), room, of.bytes});
   }
 
   // --- What goes -----------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ void open_pool::restore_privately() {
     }
   }
   file_.make_private(private_pages_, true);
-  restored_bytes_ = log_.restore({});
+  restored_bytes_ = log_.restore(0);
   file_.make_private(private_pages_, false);
   private_sequence_.store(*file_.at<const std::uint64_t>(pool_sequence_offset), std::memory_order_release);
 }

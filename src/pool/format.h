@@ -74,10 +74,14 @@ inline constexpr std::size_t pool_root_name_bytes = 32;  // a name is shorter, a
   return sum;
 }
 
-// A number of 48 bits with a check of 16, in one word. Zero is no such word.
-[[nodiscard]] constexpr std::uint64_t seal(std::uint64_t number, std::uint64_t salt) noexcept {
-  const std::uint64_t check = add_to_check(add_to_check(0x53697475, salt), number) >> 48;
+// A number of 48 bits with a check of 16, in one word. Zero is no such word. begun: what all of a pool have in common.
+[[nodiscard]] constexpr std::uint64_t begin_seal(std::uint64_t salt) noexcept { return add_to_check(0x53697475, salt); }
+[[nodiscard]] constexpr std::uint64_t seal_with(std::uint64_t begun, std::uint64_t number) noexcept {
+  const std::uint64_t check = add_to_check(begun, number) >> 48;
   return number << 16 | (check != 0 ? check : 1);
+}
+[[nodiscard]] constexpr std::uint64_t seal(std::uint64_t number, std::uint64_t salt) noexcept {
+  return seal_with(begin_seal(salt), number);
 }
 [[nodiscard]] constexpr bool is_sealed(std::uint64_t word, std::uint64_t salt) noexcept {
   return seal(word >> 16, salt) == word;
@@ -199,15 +203,18 @@ struct run_entry {
   std::uint8_t size_class = 0;  // of a slab
   std::uint32_t chunks = 0;
 
+  [[nodiscard]] static constexpr std::uint64_t seal_salt(std::uint32_t first, std::uint64_t salt) noexcept {
+    return add_to_check(salt, first);
+  }
   [[nodiscard]] constexpr std::uint64_t pack(std::uint32_t first, std::uint64_t salt) const noexcept {
     const std::uint64_t number =
         std::uint64_t{chunks} << 16 | std::uint64_t{size_class} << 8 | static_cast<std::uint64_t>(kind);
-    return seal(number, add_to_check(salt, first));
+    return seal(number, seal_salt(first, salt));
   }
   // False for what no pool writes.
   [[nodiscard]] static constexpr bool unpack(std::uint64_t word, std::uint32_t first, std::uint64_t salt,
                                              run_entry& into) noexcept {
-    if (!is_sealed(word, add_to_check(salt, first))) return false;
+    if (!is_sealed(word, seal_salt(first, salt))) return false;
     const std::uint64_t number = word >> 16;
     into = {static_cast<run_kind>(number & 0xff), static_cast<std::uint8_t>(number >> 8),
             static_cast<std::uint32_t>(number >> 16)};

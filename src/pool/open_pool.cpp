@@ -36,7 +36,7 @@ open_pool::open_pool(pool_file file)
 }
 
 open_pool::~open_pool() {
-  SITU_ASSERT(1, levels_.empty(), "destroy transactions before their pool");
+  SITU_ASSERT(1, level_count_ == 0, "destroy transactions before their pool");
   batched_.stop();
   if (file_.is_redo() && file_.may_write()) checkpoint();
 }
@@ -68,7 +68,7 @@ void open_pool::recover() {
     before.insert(before.end(), file_.base() + offset, file_.base() + offset + bytes);
     ++restored_ranges_;
   });
-  restored_bytes_ = log_.restore({});
+  restored_bytes_ = log_.restore(0);
   try {
     heap_.read();
   } catch (...) {
@@ -90,37 +90,37 @@ void open_pool::recover() {
 
 // --- levels ---
 
+// What is rare is left to another function as the last thing that it does: so nothing is saved across calls.
 std::size_t open_pool::begin() {
+  if (!file_.may_write() || !sharing_.take_at_once()) [[unlikely]]
+    return begin_slowly();
+  if (level_count_ != 0 || checks_ != nullptr || sharing_.is_read() || has_device_failed() || is_behind()) [[unlikely]]
+    return begin_rare();
+  return level_count_ = 1;
+}
+
+std::size_t open_pool::begin_slowly() {
   if (!file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: it is open for reading; open it for writing", file_.path()));
-  std::unique_lock guard{sharing_};
+  sharing_.lock();
+  return begin_rare();
+}
+
+// What a level within another, and one of a pool that others have changed or read, have to do.
+std::size_t open_pool::begin_rare() {
+  sharing_.complete_lock();
+  std::unique_lock guard{sharing_, std::adopt_lock};
   check_device();
-  if (levels_.empty() && is_behind()) catch_up();
+  if (level_count_ == 0 && is_behind()) catch_up();
   if (checks_ != nullptr) checks_->begin_level();
-  levels_.push_back({log_.here(), heap_.here()});
+  if (level_count_ != 0) inner_.push_back({log_.entries(), heap_.here()});
   guard.release();
-  return levels_.size();
-}
-
-void open_pool::leave(bool is_kept) noexcept {
-  levels_.pop_back();
-  if (checks_ != nullptr) checks_->end_level(is_kept);
-  if (levels_.empty()) {
-    sharing_.set_chunks(file_.chunks());
-    seen_changes_ = sharing_.changes();
-    if (file_.persist().has_failed()) sharing_.fail();
-  }
-  sharing_.unlock();
-}
-
-void open_pool::end_outermost() noexcept {
-  heap_.free_log_runs();
-  changed_.clear();
+  return ++level_count_;
 }
 
 void open_pool::check_writes() {
   const std::lock_guard guard{sharing_};
-  if (!levels_.empty() || !file_.may_write())
+  if (level_count_ != 0 || !file_.may_write())
     throw_error(errc::bad_argument, fmt::format("pool {}: stores are checked in a pool that is open for writing, from "
                                                 "between two transactions on",
                                                 file_.path()));
@@ -129,11 +129,21 @@ void open_pool::check_writes() {
 
 void open_pool::commit(std::size_t level, bool& is_complete) {
   check_level(level);
-  if (checks_ != nullptr) checks_->expect_covered();
+  if (checks_ != nullptr) [[unlikely]]
+    return commit_checked(level, is_complete);
+  commit_all(level, is_complete);
+}
+
+void open_pool::commit_checked(std::size_t level, bool& is_complete) {
+  checks_->expect_covered();
   const write_check::engine_part part{checks_.get()};
+  commit_all(level, is_complete);
+}
+
+void open_pool::commit_all(std::size_t level, bool& is_complete) {
   if (level == 1 && (!log_.is_empty() || heap_.is_changed() || !changed_.empty())) {
     publish();
-    if (file_.is_redo()) {
+    if (file_.is_redo()) [[unlikely]] {
       complete_by_record(is_complete);
     } else {
       complete_in_place(is_complete);
@@ -143,15 +153,15 @@ void open_pool::commit(std::size_t level, bool& is_complete) {
   leave(true);
 }
 
-void open_pool::complete_in_place(bool& is_complete) {
-  if (file_.persist().is_needed()) {
+inline void open_pool::complete_in_place(bool& is_complete) {
+  if (file_.persist().is_needed()) [[unlikely]] {
     flush_changes(pool_step::commit);
     heap_.for_each_fresh(
         [&](const std::byte* at, std::size_t bytes) { file_.persist().flush(at, bytes, pool_step::commit); });
   }
   file_.persist().fence(pool_step::commit);
   is_complete = true;
-  heap_.complete();
+  if (heap_.is_changed()) heap_.complete();
   try {
     log_.end(pool_step::end);
     file_.persist().fence(pool_step::end);
@@ -203,7 +213,21 @@ void open_pool::sync() {
   if (file_.is_redo()) redo_.sync();
 }
 
-void open_pool::publish() {
+// One word of the allocator's, or none, is all that most transactions change.
+inline void open_pool::publish() {
+  heap_word one{};
+  if (file_.has_checks()) [[unlikely]]
+    return publish_all();
+  if (!heap_.is_changed()) return;
+  if (!heap_.plan_one(one)) return publish_all();
+  const std::uint64_t offset = file_.offset_of(one.at);
+  log_.append(offset, sizeof(std::uint64_t), pool_step::publish);
+  log_.fence(pool_step::publish);
+  __atomic_store_n(one.at, one.value, __ATOMIC_RELAXED);
+  if (sharing_.has_others()) sharing_.note_change(offset);
+}
+
+void open_pool::publish_all() {
   heap_.plan(words_);
   if (file_.has_checks()) object_checks_.plan();
   if (words_.empty() && !(file_.has_checks() && object_checks_.is_needed())) return;
@@ -228,8 +252,8 @@ void open_pool::flush_changes(pool_step step) {
 void open_pool::abort(std::size_t level) noexcept {
   check_level(level);
   const write_check::engine_part part{checks_.get()};
-  const level_start from = levels_.back();
-  log_.restore(from.log);
+  const level_start from = innermost();
+  log_.restore(from.log_entries);
   heap_.undo(from.heap);
   if (checks_ != nullptr)
     checks_->bring_back(
@@ -254,30 +278,46 @@ void open_pool::abort(std::size_t level) noexcept {
 
 // --- what a transaction does ---
 
-void open_pool::keep(std::uint64_t offset, std::uint64_t bytes) {
-  log_.append(offset, bytes, pool_step::snapshot);
-  log_.fence(pool_step::snapshot);
-}
-
 void open_pool::snapshot(std::size_t level, const void* at, std::size_t bytes) {
   check_level(level);
   const std::uint64_t offset = file_.offset_of(at);
-  if (offset < file_.heap_offset() || offset > file_.end() || bytes > file_.end() - offset)
-    throw_error(errc::bad_address,
-                fmt::format("pool {}: {} bytes at {} do not lie in it; snapshot objects of this pool", file_.path(),
-                            bytes, at));
+  const std::uint64_t in_heap = offset - file_.heap_offset();
+  const std::uint64_t heap_bytes = std::uint64_t{file_.chunks()} * chunk_bytes;
+  if (in_heap > heap_bytes || bytes > heap_bytes - in_heap) [[unlikely]]
+    throw_outside(at, bytes);
+  if (checks_ != nullptr) [[unlikely]]
+    return snapshot_checked(at, bytes);
+  if (bytes != 0 && ((log_.is_empty() && !heap_.has_fresh()) || !is_kept(offset, at, bytes))) keep(offset, bytes);
+}
+
+void open_pool::snapshot_checked(const void* at, std::size_t bytes) {
   const write_check::engine_part part{checks_.get()};
-  if (checks_ != nullptr) checks_->cover(at, bytes);
-  const level_start& from = levels_.back();
-  if (bytes == 0 || heap_.is_fresh(from.heap, at, bytes) || log_.has(from.log, offset, bytes)) return;
-  keep(offset, bytes);
+  checks_->cover(at, bytes);
+  const std::uint64_t offset = file_.offset_of(at);
+  if (bytes != 0 && !is_kept(offset, at, bytes)) keep(offset, bytes);
+}
+
+bool open_pool::is_kept(std::uint64_t offset, const void* at, std::size_t bytes) const noexcept {
+  const level_start from = innermost();
+  return heap_.is_fresh(from.heap, at, bytes) || log_.has(from.log_entries, offset, bytes);
+}
+
+void open_pool::throw_outside(const void* at, std::size_t bytes) const {
+  throw_error(errc::bad_address, fmt::format("pool {}: {} bytes at {} do not lie in it; snapshot objects of this pool",
+                                             file_.path(), bytes, at));
 }
 
 void* open_pool::allocate(std::size_t level, std::size_t bytes, std::size_t alignment) {
   check_level(level);
+  if (checks_ != nullptr) [[unlikely]]
+    return allocate_checked(bytes, alignment);
+  return heap_.take(bytes, alignment);
+}
+
+void* open_pool::allocate_checked(std::size_t bytes, std::size_t alignment) {
   const write_check::engine_part part{checks_.get()};
   void* const made = heap_.take(bytes, alignment);
-  if (checks_ != nullptr) checks_->cover(made, bytes);
+  checks_->cover(made, bytes);
   return made;
 }
 

@@ -100,7 +100,7 @@ class open_pool {
 
  private:
   struct level_start {
-    undo_log::position log;
+    std::size_t log_entries = 0;
     pool_heap::mark heap;
   };
 
@@ -121,7 +121,23 @@ class open_pool {
   [[nodiscard]] std::vector<relocation::start> find_starts(const std::vector<pool_type>& types) const;
   std::uint64_t move_pointers(const std::vector<relocation::start>& starts, std::uint64_t to);
   // The last thing that a level does. is_kept: it was not taken back.
-  void leave(bool is_kept) noexcept;
+  void leave(bool is_kept) noexcept {
+    if (checks_ != nullptr) [[unlikely]]
+      checks_->end_level(is_kept);
+    if (--level_count_ == 0) {
+      sharing_.set_chunks(file_.chunks());
+      seen_changes_ = sharing_.changes();
+      if (file_.persist().has_failed()) [[unlikely]]
+        sharing_.fail();
+    } else {
+      inner_.pop_back();
+    }
+    sharing_.unlock();
+  }
+  // Where the innermost level began. The outermost one's lists are empty.
+  [[nodiscard]] level_start innermost() const noexcept { return inner_.empty() ? level_start{} : inner_.back(); }
+  [[nodiscard]] std::size_t begin_slowly();
+  [[nodiscard]] std::size_t begin_rare();
   // A read section for as long as something of the pool's own is looked at.
   class looking {
    public:
@@ -136,23 +152,39 @@ class open_pool {
   };
   void reach_from_roots(std::span<const pool_type> types, reachability& into);
   void check_level(std::size_t level) const {
-    SITU_ASSERT(1, level == levels_.size(), "use the innermost transaction until it has ended");
+    SITU_ASSERT(1, level == level_count_, "use the innermost transaction until it has ended");
   }
-  void keep(std::uint64_t offset, std::uint64_t bytes);
+  void keep(std::uint64_t offset, std::uint64_t bytes) {
+    log_.append(offset, bytes, pool_step::snapshot);
+    log_.fence(pool_step::snapshot);
+  }
+  [[nodiscard]] bool is_kept(std::uint64_t offset, const void* at, std::size_t bytes) const noexcept;
+  [[nodiscard]] void* allocate_checked(std::size_t bytes, std::size_t alignment);
+  void snapshot_checked(const void* at, std::size_t bytes);
+  void commit_checked(std::size_t level, bool& is_complete);
+  void commit_all(std::size_t level, bool& is_complete);
   void publish();
+  void publish_all();
   void complete_in_place(bool& is_complete);
   void complete_by_record(bool& is_complete);
   void checkpoint() noexcept;
+  [[nodiscard]] bool has_device_failed() const noexcept {
+    return file_.persist().has_failed() || sharing_.has_failed() || batched_.failure() != 0;
+  }
   void check_device() const {
-    if (file_.persist().has_failed() || sharing_.has_failed() || batched_.failure() != 0) [[unlikely]]
+    if (has_device_failed()) [[unlikely]]
       throw_device_failed();
   }
   [[noreturn]] void throw_device_failed() const;
+  [[noreturn]] void throw_outside(const void* at, std::size_t bytes) const;
   void flush_changes(pool_step step);
-  void end_outermost() noexcept;
+  void end_outermost() noexcept {
+    heap_.free_log_runs();
+    changed_.clear();
+  }
   // As whoever has locked it, to write or to read, finds the heap; a growth of a transaction under way included.
   [[nodiscard]] std::uint32_t chunks_now() const noexcept {
-    return levels_.empty() ? sharing_.chunks() : file_.chunks();
+    return level_count_ == 0 ? sharing_.chunks() : file_.chunks();
   }
   [[nodiscard]] std::uint64_t end_now() const noexcept { return file_.heap_offset() + chunks_now() * chunk_bytes; }
   [[nodiscard]] std::uint64_t free_bytes();
@@ -161,7 +193,7 @@ class open_pool {
   void check_roots(pool_findings& into) const;
   // Of a pool whose structures are sound. reached: as which types; null where nobody knows.
   void check_objects(pool_findings& into, const reachability* reached) const;
-  [[nodiscard]] bool is_changing_objects() const noexcept { return !levels_.empty() && log_.here().entries != 0; }
+  [[nodiscard]] bool is_changing_objects() const noexcept { return level_count_ != 0 && !log_.is_empty(); }
   void begin_verifying();
   void verify(const pool_root_record& root, const type_descriptor& type);
   void check_head(pool_findings& into) const;
@@ -176,7 +208,8 @@ class open_pool {
   relocation relocation_{file_, heap_};
   pool_sharing sharing_;
   std::uint64_t seen_changes_ = 0;  // of the allocator's words; those of sharing_ while it is current
-  std::vector<level_start> levels_;
+  std::size_t level_count_ = 0;
+  std::vector<level_start> inner_;  // of all levels but the outermost
   std::vector<pool_range> changed_;
   std::vector<heap_word> words_;
   // For who reads beside others: pages in which this process has brought back what the log keeps, and which log.

@@ -97,9 +97,12 @@ void persistence::attach(int descriptor, std::byte* base, pool_medium medium, po
   } else {
     primitive_ = medium == pool_medium::dax ? best_line_flush() : flush_primitive::msync;
   }
+  is_needed_ = recorder_ != nullptr || primitive_ != flush_primitive::none;
 }
 
-void persistence::flush_slow(const std::byte* at, std::size_t bytes) {
+void persistence::flush_slow(const std::byte* at, std::size_t bytes, pool_step step) {
+  if (primitive_ == flush_primitive::fdatasync) return write(static_cast<std::uint64_t>(at - base_), at, bytes, step);
+  if (recorder_ != nullptr) return recorder_->flush(at, bytes, step);
   if (bytes == 0) return;
 #if defined(__x86_64__)
   if (primitive_ == flush_primitive::clwb) return for_each_line(at, bytes, write_back_line);

@@ -78,17 +78,13 @@ class persistence {
               std::string path);
   void record_to(persistence_recorder* recorder) {
     recorder_ = recorder;
+    is_needed_ = recorder_ != nullptr || primitive_ != flush_primitive::none;
     if (recorder != nullptr) recorder->begin(descriptor_, base_, primitive_ == flush_primitive::fdatasync);
   }
 
   // The bytes are on their way after it.
   void flush(const void* at, std::size_t bytes, pool_step step) {
-    const auto* const from = static_cast<const std::byte*>(at);
-    if (primitive_ == flush_primitive::fdatasync)
-      return write(static_cast<std::uint64_t>(from - base_), from, bytes, step);
-    if (recorder_ != nullptr) [[unlikely]]
-      return recorder_->flush(from, bytes, step);
-    if (primitive_ != flush_primitive::none) flush_slow(from, bytes);
+    if (is_needed_) flush_slow(static_cast<const std::byte*>(at), bytes, step);
   }
   // Of a file that is mapped privately: the bytes are on their way to it. Throws out_of_memory for a full disk, and
   // bad_file where the device fails, which counts as a fence that failed; some of them may be there then.
@@ -105,7 +101,7 @@ class persistence {
   }
 
   // Whether flushes do anything.
-  [[nodiscard]] bool is_needed() const noexcept { return recorder_ != nullptr || primitive_ != flush_primitive::none; }
+  [[nodiscard]] bool is_needed() const noexcept { return is_needed_; }
   // Whether a fence has failed, or the device at a write, or fail() was called. The kernel may take pages that it could
   // not write for written: a fence that succeeds afterwards says nothing of them.
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
@@ -118,12 +114,13 @@ class persistence {
     std::uintptr_t begin;
     std::uintptr_t end;
   };
-  void flush_slow(const std::byte* at, std::size_t bytes);
+  void flush_slow(const std::byte* at, std::size_t bytes, pool_step step);
   void fence_slow(pool_step step);
   void sync_pages();
 
   persistence_recorder* recorder_ = nullptr;
   bool has_failed_ = false;
+  bool is_needed_ = false;
   flush_primitive primitive_ = flush_primitive::none;
   pool_medium medium_ = pool_medium::page_cache;
   int descriptor_ = -1;

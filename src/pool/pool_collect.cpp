@@ -76,7 +76,7 @@ pool_collected open_pool::collect(std::span<const pool_type> types, std::uint64_
 
 pool_findings open_pool::check_all(std::span<const pool_type> types) {
   const looking guard{*this};
-  if (!levels_.empty())
+  if (level_count_ != 0)
     throw_error(errc::bad_argument,
                 fmt::format("pool {}: it is looked at within a transaction; look after it", file_.path()));
   pool_findings found = check_structures();

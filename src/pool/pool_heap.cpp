@@ -82,12 +82,6 @@ std::uint32_t chunk_runs::chunks_before(std::uint32_t end) const noexcept {
 
 // --- reading ---
 
-void pool_heap::note_slab(std::uint32_t first, const run_entry& entry) {
-  std::fill_n(first_of_.begin() + first, entry.chunks, first + 1);
-  class_of_slab_[first] = entry.size_class;
-  ++slab_count_[entry.size_class];
-}
-
 run_entry pool_heap::entry_of(std::uint32_t chunk) const {
   run_entry entry;
   if (!run_entry::unpack(*map_word(chunk), chunk, file_.salt(), entry) || entry.chunks > file_.chunks() - chunk)
@@ -96,13 +90,34 @@ run_entry pool_heap::entry_of(std::uint32_t chunk) const {
   return entry;
 }
 
+// Each run of the map, in order. Most entries say the same as the one before, so most of the time goes to their checks.
+template <class Visit>
+inline void pool_heap::for_each_run(Visit visit) const {
+  const std::uint64_t* const map = map_word(0);
+  const std::uint32_t chunks = file_.chunks();
+  const std::uint64_t salt = file_.salt();
+  std::uint64_t last_number = ~std::uint64_t{0};  // that none has
+  run_entry entry;
+  for (std::uint32_t i = 0; i < chunks;) {
+    const std::uint64_t word = map[i];
+    if (word == 0) {
+      ++i;
+      continue;
+    }
+    if (word >> 16 != last_number || !is_sealed(word, run_entry::seal_salt(i, salt)) || entry.chunks > chunks - i)
+        [[unlikely]] {
+      entry = entry_of(i);
+      last_number = word >> 16;
+    }
+    visit(i, entry);
+    i += entry.chunks;
+  }
+}
+
 void pool_heap::read() {
   const std::uint32_t chunks = file_.chunks();
   // Who reads at the pool's own addresses asks for no block: tables would be some bytes a chunk, and most of the time.
-  if (!file_.may_write() && !file_.is_moved()) {
-    for (std::uint32_t i = 0; i < chunks;) i += *map_word(i) == 0 ? 1 : entry_of(i).chunks;
-    return;
-  }
+  if (!file_.may_write() && !file_.is_moved()) return for_each_run([](std::uint32_t, const run_entry&) {});
   first_of_.assign(chunks, 0);
   class_of_slab_.assign(chunks, 0);
   slabs_.clear();
@@ -113,25 +128,27 @@ void pool_heap::read() {
   partial_ = {};
   slab_count_ = {};
   std::uint32_t free_from = 0;
-  for (std::uint32_t i = 0; i < chunks;) {
-    if (*map_word(i) == 0) {
-      ++i;
-      continue;
-    }
-    const run_entry entry = entry_of(i);
-    if (free_from != i) free_.insert(free_from, i - free_from);
-    if (entry.kind == run_kind::slab) {
-      note_slab(i, entry);
+  for_each_run([&](std::uint32_t first, const run_entry& entry) {
+    if (free_from != first) [[unlikely]]
+      free_.insert(free_from, first - free_from);
+    if (entry.kind == run_kind::slab) [[likely]] {
+      note_slab(first, entry);
     } else {
-      large_.emplace_hint(large_.end(), i, large_run{entry.chunks});
+      large_.emplace_hint(large_.end(), first, large_run{entry.chunks});
     }
-    i += entry.chunks;
-    free_from = i;
-  }
+    free_from = first + entry.chunks;
+  });
   if (free_from != chunks) free_.insert(free_from, chunks - free_from);
   for (unsigned i = 0; i < class_count; ++i) partial_[i].reserve(slab_count_[i]);
   for (std::uint32_t i = 0; i < chunks; ++i)
     if (first_of_[i] == i + 1) partial_[class_of_slab_[i]].push_back(i);
+}
+
+void pool_heap::make_place(slab& in) const noexcept {
+  in.blocks = pool_slab_blocks(in.size_class, file_.has_checks());
+  in.block_bytes = size_classes[in.size_class].bytes;
+  in.first_block = block_at(in, 0);
+  in.live = header_of(in.first)->live;
 }
 
 pool_heap::slab& pool_heap::load(std::uint32_t first) {
@@ -142,8 +159,8 @@ pool_heap::slab& pool_heap::load(std::uint32_t first) {
   read->size_class = class_of_slab_[first];
   read->is_published = true;
   read->is_listed = true;  // as all that have not been read
-  const std::uint32_t blocks = pool_slab_blocks(read->size_class, file_.has_checks());
-  read->blocks = blocks;
+  make_place(*read);
+  const std::uint32_t blocks = read->blocks;
   bool is_sound = header.check == slab_header::right_check(file_.salt(), first, read->size_class);
   for (std::uint32_t i = 0; i < 16; ++i) {
     read->taken[i] = header.live[i];
@@ -247,7 +264,7 @@ pool_heap::slab& pool_heap::make_slab(unsigned size_class) {
   auto made = std::make_unique<slab>();
   made->first = first;
   made->size_class = static_cast<std::uint8_t>(size_class);
-  made->blocks = pool_slab_blocks(size_class, file_.has_checks());
+  make_place(*made);
   made->is_listed = true;
   note_slab(first, {run_kind::slab, made->size_class, chunks});
   partial_[size_class].push_back(first);
@@ -267,20 +284,20 @@ inline pool_heap::slab& pool_heap::slab_with_room(unsigned size_class) {
   return make_slab(size_class);
 }
 
-inline void pool_heap::note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index) {
+inline void pool_heap::note_fresh(std::byte* block, slab& of, std::uint32_t index) {
   if (may_join_) {
     block_ref& last = fresh_.back();
-    if (last.first == first && last.index + last.count == index) {
+    if (last.of == &of && last.index + last.count == index) {
       ++last.count;
-      last.bytes += bytes;
+      last.bytes += of.block_bytes;
       return;
     }
   }
-  fresh_.push_back({block, bytes, first, index, 1, false});
+  fresh_.push_within({block, of.block_bytes, &of, of.first, index, 1});
   may_join_ = true;
 }
 
-inline std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
+inline std::byte* pool_heap::take_of(slab& from) {
   // One of its blocks is free, so the first bit that is not set is a block's: those that stand for none come last.
   std::uint32_t word = from.hint;
   while (from.taken[word] == ~std::uint64_t{0}) ++word;
@@ -289,10 +306,10 @@ inline std::byte* pool_heap::take_of(slab& from, std::size_t bytes) {
   from.taken[word] |= std::uint64_t{1} << bit;
   ++from.used;
   const std::uint32_t index = word * 64 + bit;
-  std::byte* const block = block_at(from, index);
-  const std::size_t block_bytes = size_classes[from.size_class].bytes;
-  if (bytes != block_bytes) std::memset(block + bytes, 0, block_bytes - bytes);
-  note_fresh(block, block_bytes, from.first, index);
+  std::byte* const block = from.first_block + std::size_t{index} * from.block_bytes;
+  // What is behind the object is zero: mostly some of the last 16 bytes, whose others the object is yet to set.
+  std::memset(block + from.block_bytes - smallest_block_bytes, 0, smallest_block_bytes);
+  note_fresh(block, from, index);
   return block;
 }
 
@@ -303,14 +320,27 @@ std::byte* pool_heap::take_large(std::size_t bytes) {
   const auto taken = static_cast<std::uint32_t>(chunks);
   large_.emplace(first, large_run{taken, large_state::taken, false});
   std::memset(address(first) + bytes, 0, chunks * chunk_bytes - bytes);
-  fresh_.push_back({address(first), large_block_bytes(chunks, file_.has_checks()), first, taken, 1, true});
+  fresh_.push_back({address(first), large_block_bytes(chunks, file_.has_checks()), nullptr, first, taken, 1});
   may_join_ = false;
   return address(first);
 }
 
 // --- a transaction's blocks ---
 
+// Most blocks are of a small class, of a slab that has room for them; all else is left to take_any, as the last thing
+// that it does: so nothing is saved across a call.
 std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
+  if (bytes - 1 >= 1024 || alignment - 1 >= smallest_block_bytes || (alignment & (alignment - 1)) != 0) [[unlikely]]
+    return take_any(bytes, alignment);
+  const auto& slabs = partial_[class_of(bytes)];
+  slab* const from = slabs.empty() ? nullptr : slabs_[slabs.back()].get();
+  if (from == nullptr || from->used == from->blocks || fresh_.is_full() ||
+      from->block_bytes - bytes > smallest_block_bytes) [[unlikely]]
+    return take_any(bytes, alignment);
+  return take_of(*from);
+}
+
+std::byte* pool_heap::take_any(std::size_t bytes, std::size_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > largest_alignment)
     throw_error(errc::bad_argument, fmt::format("pool {}: an alignment of {}; it is a power of two up to {}",
                                                 file_.path(), alignment, largest_alignment));
@@ -318,7 +348,11 @@ std::byte* pool_heap::take(std::size_t bytes, std::size_t alignment) {
   const std::size_t asked = std::max<std::size_t>(bytes, 1);
   const std::size_t rounded = (asked + alignment - 1) & ~(alignment - 1);
   if (rounded > largest_class_bytes || alignment > largest_slab_alignment || rounded < asked) return take_large(asked);
-  return take_of(slab_with_room(class_of(rounded)), asked);
+  if (fresh_.is_full()) fresh_.make_room();
+  slab& from = slab_with_room(class_of(rounded));
+  std::byte* const block = take_of(from);
+  std::memset(block + asked, 0, from.block_bytes - asked);
+  return block;
 }
 
 void pool_heap::take_many(std::size_t bytes, std::size_t alignment, std::size_t count, std::byte** to,
@@ -334,22 +368,21 @@ bool pool_heap::find(const void* at, block_ref& into) {
   if (first_of_[chunk] == 0) {
     const auto found = large_.find(chunk);
     if (found == large_.end() || block != address(chunk)) return false;
-    into = {block, 0, chunk, found->second.chunks, 1, true};
+    into = {block, 0, nullptr, chunk, found->second.chunks, 1};
     return true;
   }
-  const slab& in = load(first_of_[chunk] - 1);
-  const std::byte* const blocks = block_at(in, 0);
-  if (block < blocks) return false;
+  slab& in = load(first_of_[chunk] - 1);
+  if (block < in.first_block) return false;
   const block_index where =
-      index_of(static_cast<std::uint64_t>(block - blocks), size_classes[in.size_class].reciprocal);
+      index_of(static_cast<std::uint64_t>(block - in.first_block), size_classes[in.size_class].reciprocal);
   if (!where.exact || where.index >= in.blocks) return false;
-  into = {block, 0, in.first, static_cast<std::uint32_t>(where.index), 1, false};
+  into = {block, 0, &in, in.first, static_cast<std::uint32_t>(where.index), 1};
   return true;
 }
 
 bool pool_heap::is_live(const block_ref& block) {
-  if (block.is_large) return large_.at(block.first).state != large_state::going;
-  const slab& in = *slabs_[block.first];
+  if (block.of == nullptr) return large_.at(block.first).state != large_state::going;
+  const slab& in = *block.of;
   const std::uint64_t bit = std::uint64_t{1} << block.index % 64;
   return (in.taken[block.index / 64] & ~in.leaving[block.index / 64] & bit) != 0;
 }
@@ -367,23 +400,26 @@ void pool_heap::give_back(const void* block) {
                             "`make_array` or `allocate` of this pool returned, once",
                             file_.path(), block));
   going_.push_back(found);
-  if (found.is_large) {
+  if (found.of == nullptr) {
     large_.at(found.first).state = large_state::going;
   } else {
-    slab& in = *slabs_[found.first];
+    slab& in = *found.of;
     in.leaving[found.index / 64] |= std::uint64_t{1} << found.index % 64;
     ++in.going;
   }
 }
 
 void pool_heap::undo(mark from) {
+  is_one_word_ = false;
+  emptied_.clear();
+  new_heads_.clear();
   for (; going_.size() > from.going; going_.pop_back()) {
     const block_ref& each = going_.back();
-    if (each.is_large) {
+    if (each.of == nullptr) {
       large_run& run = large_.at(each.first);
       run.state = run.is_published ? large_state::live : large_state::taken;
     } else {
-      slab& in = *slabs_[each.first];
+      slab& in = *each.of;
       in.leaving[each.index / 64] &= ~(std::uint64_t{1} << each.index % 64);
       --in.going;
     }
@@ -391,12 +427,12 @@ void pool_heap::undo(mark from) {
   may_join_ = false;
   for (; fresh_.size() > from.fresh; fresh_.pop_back()) {
     const block_ref& each = fresh_.back();
-    if (each.is_large) {
+    if (each.of == nullptr) {
       large_.erase(each.first);
       free_.insert(each.first, each.index);
       continue;
     }
-    slab& in = *slabs_[each.first];
+    slab& in = *each.of;
     for (std::uint32_t index = each.index; index != each.index + each.count; ++index)
       in.taken[index / 64] &= ~(std::uint64_t{1} << index % 64);
     in.hint = std::min(in.hint, each.index / 64);
@@ -407,18 +443,6 @@ void pool_heap::undo(mark from) {
       list(in);
     }
   }
-}
-
-bool pool_heap::is_fresh(mark from, const void* at, std::size_t bytes) const noexcept {
-  // The last few: what was made is mostly set at once. What is not found is snapshotted, which is right, too.
-  constexpr std::size_t looked_at = 16;
-  const std::size_t end = std::max(from.fresh, fresh_.size() - std::min(fresh_.size(), looked_at));
-  for (std::size_t i = fresh_.size(); i > end; --i) {
-    const block_ref& each = fresh_[i - 1];
-    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - each.at);
-    if (offset <= each.bytes && bytes <= each.bytes - offset) return true;
-  }
-  return false;
 }
 
 }  // namespace situ::detail

@@ -19,8 +19,10 @@
 #pragma once
 
 #include "pool/format.h"
+#include "pool/plain_list.h"
 #include "pool/pool_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -91,7 +93,17 @@ class pool_heap {
   // Of what was taken and given back since: nothing.
   void undo(mark from);
   // Whether a range lies in a block that was taken since.
-  [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept;
+  [[nodiscard]] bool is_fresh(mark from, const void* at, std::size_t bytes) const noexcept {
+    // The last few: what was made is mostly set at once. What is not found is snapshotted, which is right, too.
+    constexpr std::size_t looked_at = 16;
+    std::size_t left = std::min(fresh_.size() - from.fresh, looked_at);
+    for (const block_ref* each = fresh_.end(); left != 0; --left) {
+      --each;
+      const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - each->at);
+      if (offset <= each->bytes && bytes <= each->bytes - offset) return true;
+    }
+    return false;
+  }
   // Whether this is the start of a block that will be live once the transaction completes.
   [[nodiscard]] bool is_block(const void* at);
   // Where a block lies: of a slab its number, of a large run 0.
@@ -111,20 +123,37 @@ class pool_heap {
   [[nodiscard]] bool stays_live(const place& block) const noexcept;
   // How many blocks each run may have, by its first chunk; 0 elsewhere.
   [[nodiscard]] std::uint32_t most_blocks(std::uint32_t chunk) const noexcept;
+  [[nodiscard]] bool has_fresh() const noexcept { return !fresh_.empty(); }
   [[nodiscard]] bool is_changed() const noexcept { return !fresh_.empty() || !going_.empty(); }
 
   // The words to change, by rising address, without doubles; and heads of new slabs, which are written at once, since
   // nothing leads to them yet.
   void plan(std::vector<heap_word>& words);
+  // Instead of it, where one word is all that changes: blocks of one word of a slab that is on the map were taken.
+  [[nodiscard]] bool plan_one(heap_word& into) noexcept {
+    if (fresh_.size() != 1 || !going_.empty()) return false;
+    const block_ref& blocks = fresh_.front();
+    const slab* const of = blocks.of;
+    const std::uint32_t word = blocks.index / 64;
+    if (of == nullptr || !of->is_published || (blocks.index + blocks.count - 1) / 64 != word) return false;
+    into = {of->live + word, of->taken[word]};
+    is_one_word_ = true;
+    return true;
+  }
   // Of what is new: visit(at, bytes) for each range to flush.
   void for_each_fresh(const std::function<void(const std::byte*, std::size_t)>& visit) const;
   // Of blocks that were taken: visit(place of the first, how many lie one behind another).
   template <class Visit>
   void for_each_taken(Visit visit) const {
-    for (const block_ref& each : fresh_) visit(block_of(each.first, each.is_large ? 0 : each.index), each.count);
+    for (const block_ref& each : fresh_) visit(block_of(each.first, each.of == nullptr ? 0 : each.index), each.count);
   }
   // The words are changed, and the transaction is complete.
-  void complete();
+  void complete() {
+    if (!is_one_word_) return complete_all();
+    is_one_word_ = false;
+    fresh_.clear();
+    may_join_ = false;
+  }
 
   // --- for the log ---
 
@@ -153,20 +182,23 @@ class pool_heap {
     bool is_listed = false;  // in partial_
     std::uint32_t used = 0;  // taken blocks
     std::uint32_t going = 0;
-    std::uint32_t hint = 0;    // no word before it has room
-    std::uint32_t blocks = 0;  // that it has room for
+    std::uint32_t hint = 0;         // no word before it has room
+    std::uint32_t blocks = 0;       // that it has room for
+    std::uint32_t block_bytes = 0;  // of each
+    std::byte* first_block = nullptr;
+    std::uint64_t* live = nullptr;  // the words of its header
     std::array<std::uint64_t, 16> taken{};
     std::array<std::uint64_t, 16> leaving{};
   };
-  // A block that was taken or is going: of a slab its index, of a large run its chunks. Blocks of a slab that were
-  // taken one after the other and lie so are one entry.
+  // A block that was taken or is going: of a slab its index, of a large run, which has no slab, its chunks. Blocks of a
+  // slab that were taken one after the other and lie so are one entry.
   struct block_ref {
     std::byte* at;
     std::size_t bytes;  // of all of it; of those that are going: unused
+    slab* of;           // null: a large run
     std::uint32_t first;
     std::uint32_t index;
     std::uint32_t count;  // of blocks
-    bool is_large;
   };
   enum class large_state : std::uint8_t { taken, live, going };
   struct large_run {
@@ -194,8 +226,11 @@ class pool_heap {
   [[nodiscard]] slab& load(std::uint32_t first);
   [[nodiscard]] slab& slab_with_room(unsigned size_class);
   [[nodiscard]] slab& make_slab(unsigned size_class);
-  [[nodiscard]] std::byte* take_of(slab& from, std::size_t bytes);
-  void note_fresh(std::byte* block, std::size_t bytes, std::uint32_t first, std::uint32_t index);
+  void complete_all();
+  void make_place(slab& in) const noexcept;
+  [[nodiscard]] std::byte* take_of(slab& from);
+  void note_fresh(std::byte* block, slab& of, std::uint32_t index);
+  [[nodiscard]] std::byte* take_any(std::size_t bytes, std::size_t alignment);
   void touch(const block_ref& blocks);
   void set_place(place& into, std::uint32_t first, std::uint32_t index) const noexcept;
   [[nodiscard]] std::byte* take_large(std::size_t bytes);
@@ -204,12 +239,19 @@ class pool_heap {
   void list(slab& of);
   void unlist(slab& of);
   void free_slab(slab& of);
-  void note_slab(std::uint32_t first, const run_entry& entry);
+  void note_slab(std::uint32_t first, const run_entry& entry) noexcept {
+    std::uint32_t* const of = first_of_.data() + first;
+    of[0] = first + 1;  // most have one chunk
+    for (std::uint32_t i = 1; i < entry.chunks; ++i) of[i] = first + 1;
+    class_of_slab_[first] = entry.size_class;
+    ++slab_count_[entry.size_class];
+  }
+  template <class Visit>
+  void for_each_run(Visit visit) const;
   void lengthen(std::uint32_t chunks);
   [[nodiscard]] run_entry entry_of(std::uint32_t chunk) const;
   void drop_run(std::uint32_t first);
   void follow_slab(std::uint64_t offset);
-  [[nodiscard]] bool plan_one(const block_ref& blocks, std::vector<heap_word>& words);
   void plan_slab(slab& of, std::span<const std::uint64_t> touched, std::vector<heap_word>& words);
   void look_at_slab(pool_findings& into, std::uint32_t first, std::uint8_t size_class,
                     const std::function<void(void*, std::size_t)>& add) const;
@@ -225,10 +267,12 @@ class pool_heap {
   // Of what the heap has grown by while it was open, slabs have had all before this. Pages are made so far ahead.
   std::uint32_t paged_to_ = 0;
   std::uint32_t ahead_ = 1;
-  std::vector<block_ref> fresh_;
+  plain_list<block_ref> fresh_;
   bool may_join_ = false;  // the next block with the last entry of fresh_
   std::vector<block_ref> going_;
-  // Of the commit under way: slabs that it takes off the map, slabs that it puts there, words of slabs that it changes.
+  // Of the commit under way: whether its plan is one word; slabs that it takes off the map, slabs that it puts there,
+  // words of slabs that it changes.
+  bool is_one_word_ = false;
   std::vector<std::uint32_t> emptied_;
   std::vector<std::uint32_t> new_heads_;
   std::vector<std::uint64_t> touched_;  // 16 a first chunk

@@ -16,16 +16,15 @@ void pool_heap::plan(std::vector<heap_word>& words) {
   new_heads_.clear();
   touched_.clear();
   if (!is_changed()) return;
-  if (going_.empty() && fresh_.size() == 1 && plan_one(fresh_.front(), words)) return;
   for (const block_ref& each : fresh_) {
-    if (!each.is_large) {
+    if (each.of != nullptr) {
       touch(each);
     } else if (large_.at(each.first).state != large_state::going) {
       words.push_back({map_word(each.first), run_entry{run_kind::large, 0, each.index}.pack(each.first, file_.salt())});
     }
   }
   for (const block_ref& each : going_) {
-    if (!each.is_large) {
+    if (each.of != nullptr) {
       touch(each);
     } else if (large_.at(each.first).is_published) {
       words.push_back({map_word(each.first), 0});
@@ -40,17 +39,6 @@ void pool_heap::plan(std::vector<heap_word>& words) {
     plan_slab(*slabs_[first], {touched_.data() + begin, i - begin}, words);
   }
   std::sort(words.begin(), words.end(), [](const heap_word& a, const heap_word& b) { return a.at < b.at; });
-}
-
-// Blocks that lie one behind another, in a slab that is on the map, are all that changes: their words are in order.
-bool pool_heap::plan_one(const block_ref& blocks, std::vector<heap_word>& words) {
-  if (blocks.is_large) return false;
-  const slab& of = *slabs_[blocks.first];
-  if (!of.is_published) return false;
-  slab_header* const header = header_of(of.first);
-  for (std::uint32_t word = blocks.index / 64; word <= (blocks.index + blocks.count - 1) / 64; ++word)
-    words.push_back({&header->live[word], of.taken[word]});
-  return true;
 }
 
 void pool_heap::touch(const block_ref& blocks) {
@@ -100,21 +88,21 @@ void pool_heap::for_each_fresh(const std::function<void(const std::byte*, std::s
   }
 }
 
-void pool_heap::complete() {
+void pool_heap::complete_all() {
   for (const std::uint32_t first : new_heads_) slabs_[first]->is_published = true;
   for (const block_ref& each : fresh_) {
-    if (!each.is_large) continue;
+    if (each.of != nullptr) continue;
     large_run& run = large_.at(each.first);
     run.is_published = true;
     if (run.state == large_state::taken) run.state = large_state::live;
   }
   for (const block_ref& each : going_) {
-    if (each.is_large) {
+    if (each.of == nullptr) {
       large_.erase(each.first);
       free_.insert(each.first, each.index);
       continue;
     }
-    slab& in = *slabs_[each.first];
+    slab& in = *each.of;
     const std::uint64_t bit = std::uint64_t{1} << each.index % 64;
     in.taken[each.index / 64] &= ~bit;
     in.leaving[each.index / 64] &= ~bit;

@@ -107,7 +107,7 @@ void open_pool::set_root(std::size_t level, std::string_view name, const void* o
 std::uint64_t open_pool::free_bytes() {
   if (!file_.may_write() || sharing_.is_reading()) return heap_.count_free(chunks_now()) * chunk_bytes;
   const std::lock_guard guard{sharing_};
-  if (levels_.empty() && is_behind()) catch_up();
+  if (level_count_ == 0 && is_behind()) catch_up();
   return heap_.free_chunks() * chunk_bytes;
 }
 

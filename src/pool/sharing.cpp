@@ -36,7 +36,6 @@ constexpr std::uint64_t impatient_after_ns = 500'000;
 constexpr std::uint64_t pass_ns = 2'000'000;
 constexpr std::int64_t stand_back_ns = 50'000;
 
-thread_local pool_section* sections = nullptr;
 std::atomic<std::uint32_t> threads_that_read{0};
 
 void look_away() noexcept {
@@ -144,10 +143,10 @@ bool pool_sharing::is_own(const pool_slot& slot) const noexcept {
 }
 
 // The first thread that reads has the process's first slot; where no other is left, so have all.
-pool_slot* pool_sharing::claim_lane() noexcept {
-  if (pool_lane == most_pool_lanes) pool_lane = threads_that_read.fetch_add(1) % most_pool_lanes;
+pool_slot* pool_sharing::claim_lane(pool_thread_state& thread) noexcept {
+  if (thread.lane == most_pool_lanes) thread.lane = threads_that_read.fetch_add(1) % most_pool_lanes;
   const std::lock_guard guard{claiming_};
-  std::atomic<pool_slot*>& lane = lanes_[pool_lane];
+  std::atomic<pool_slot*>& lane = lanes_[thread.lane];
   if (pool_slot* const there = lane.load()) return there;
   bool is_first = true;
   for (const auto& each : lanes_) is_first = is_first && each.load() == nullptr;
@@ -294,7 +293,6 @@ void pool_sharing::await_readers() {
     const std::uint64_t waited = for_it.waited_until(steady_ns());
     if (waited > patience_ns_) {
       const std::string who = who_reads();
-      depth_ = 1;
       unlock();
       give_up(waited, who);
     }
@@ -322,22 +320,23 @@ void pool_sharing::wake_sleepers() noexcept { wake_on_word(area_->word, INT_MAX)
 bool pool_sharing::is_found_torn() const noexcept { return (area_->word.load() & torn_bit) != 0; }
 
 bool pool_sharing::is_reading() const noexcept {
-  for (const pool_section* each = sections; each != nullptr; each = each->outer)
+  for (const pool_section* each = pool_thread.sections; each != nullptr; each = each->outer)
     if (each->of == this) return true;
   return false;
 }
 
 void pool_sharing::lock_shared(pool_section& within) {
   within.of = nullptr;
-  if (owner_.load(std::memory_order_relaxed) == &pool_thread || is_reading()) return;
-  pool_slot* const slot = slot_of_thread();
+  pool_thread_state& thread = pool_thread;
+  if (is_locked_by(thread) || (thread.sections != nullptr && is_reading())) return;
+  pool_slot* const slot = slot_for(thread);
   slot->state.fetch_add(1);
   if (token_of(area_->word.load()) != 0) [[unlikely]]
     enter_slowly(*slot);
   within.slot = slot;
   within.of = this;
-  within.outer = sections;
-  sections = &within;
+  within.outer = thread.sections;
+  thread.sections = &within;
 }
 
 void pool_sharing::enter_slowly(pool_slot& slot) {
@@ -369,7 +368,7 @@ void pool_sharing::leave_slot(pool_slot& slot) noexcept {
 
 void pool_sharing::unlock_shared(pool_section& within) noexcept {
   if (within.of == nullptr) return;
-  pool_section** at = &sections;
+  pool_section** at = &pool_thread.sections;
   while (*at != &within) at = &(*at)->outer;
   *at = within.outer;
   leave_slot(*within.slot);

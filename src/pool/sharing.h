@@ -78,10 +78,13 @@ static_assert(sizeof(pool_area) == pool_area_bytes);
 // Flags of the word.
 inline constexpr std::uint32_t pool_sleepers_bit = 1;
 inline constexpr std::uint32_t pool_torn_bit = 2;
-// Its address is the calling thread's own.
-inline thread_local constinit const char pool_thread = 0;
-// Which of its process's slots the calling thread takes; most_pool_lanes: it has not read yet.
-inline thread_local constinit std::uint32_t pool_lane = most_pool_lanes;
+// What a thread knows of itself; its address is the thread's own.
+struct pool_thread_state {
+  std::uint32_t locked = 0;              // how many pools it has locked to write
+  std::uint32_t lane = most_pool_lanes;  // which of its process's slots it takes; most_pool_lanes: it has not read yet
+  pool_section* sections = nullptr;      // that it reads in, the innermost first
+};
+inline thread_local constinit pool_thread_state pool_thread __attribute__((tls_model("initial-exec")));
 
 class pool_sharing {
  public:
@@ -100,21 +103,39 @@ class pool_sharing {
 
   // Waits for others. Throws bad_file, which says who they are, when the time is over.
   void lock() {
-    if (owner_.load(std::memory_order_relaxed) == &pool_thread) {
+    if (!take_at_once()) [[unlikely]] {
+      take_slowly();
+      own(pool_thread);
+    }
+    complete_lock();
+  }
+  // lock() in its two halves. The first is done where nobody has the pool, or waits for it, and true then.
+  [[nodiscard]] bool take_at_once() noexcept {
+    pool_thread_state& thread = pool_thread;
+    if (is_locked_by(thread)) {
       ++depth_;
-      return;
+      return true;
     }
     std::uint32_t nobody = 0;
     if (area_->let_pass_until.load(std::memory_order_relaxed) != 0 ||
         !area_->word.compare_exchange_strong(nobody, token_)) [[unlikely]]
-      take_slowly();
-    if (is_read()) [[unlikely]]
+      return false;
+    own(thread);
+    return true;
+  }
+  void complete_lock() {
+    if (depth_ == 1 && is_read()) [[unlikely]]
       await_readers();
-    owner_.store(&pool_thread, std::memory_order_relaxed);
-    depth_ = 1;
+  }
+  [[nodiscard]] bool is_read() const noexcept {
+    const std::uint32_t used = area_->slots_used.load();
+    for (std::uint32_t i = 0; i < used; ++i)
+      if (static_cast<std::uint32_t>(area_->slots[i].state.load()) != 0) return true;
+    return false;
   }
   void unlock() noexcept {
     if (--depth_ != 0) return;
+    --owner_.load(std::memory_order_relaxed)->locked;
     owner_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t next = is_torn_ ? pool_torn_bit : 0;
     is_torn_ = false;
@@ -166,17 +187,21 @@ class pool_sharing {
   void wait(waiting& for_it, std::uint32_t word);
   void await_readers();
   void wake_sleepers() noexcept;
-  [[nodiscard]] bool is_read() const noexcept {
-    const std::uint32_t used = area_->slots_used.load();
-    for (std::uint32_t i = 0; i < used; ++i)
-      if (static_cast<std::uint32_t>(area_->slots[i].state.load()) != 0) return true;
-    return false;
+  void own(pool_thread_state& thread) noexcept {
+    owner_.store(&thread, std::memory_order_relaxed);
+    ++thread.locked;
+    depth_ = 1;
   }
-  [[nodiscard]] pool_slot* slot_of_thread() noexcept {
-    pool_slot* const there = pool_lane != most_pool_lanes ? lanes_[pool_lane].load(std::memory_order_acquire) : nullptr;
-    return there != nullptr ? there : claim_lane();
+  // Who has locked no pool has not locked this one: so who reads does not look at what those who write store.
+  [[nodiscard]] bool is_locked_by(const pool_thread_state& thread) const noexcept {
+    return thread.locked != 0 && owner_.load(std::memory_order_relaxed) == &thread;
   }
-  [[nodiscard]] pool_slot* claim_lane() noexcept;
+  [[nodiscard]] pool_slot* slot_for(pool_thread_state& thread) noexcept {
+    pool_slot* const there =
+        thread.lane != most_pool_lanes ? lanes_[thread.lane].load(std::memory_order_acquire) : nullptr;
+    return there != nullptr ? there : claim_lane(thread);
+  }
+  [[nodiscard]] pool_slot* claim_lane(pool_thread_state& thread) noexcept;
   [[nodiscard]] bool is_own(const pool_slot& slot) const noexcept;
   [[nodiscard]] bool take_slot(std::uint32_t number) noexcept;
   void leave_slot(pool_slot& slot) noexcept;
@@ -195,13 +220,14 @@ class pool_sharing {
   std::mutex claiming_;                                  // of a lane
   std::atomic<std::uint32_t> own_slots_{1};
   std::uint32_t token_ = 0;
-  bool is_torn_ = false;  // for who has locked
-  std::size_t depth_ = 0;
-  std::atomic<const void*> owner_{nullptr};  // the thread of this process that has locked
   const pool_openers& openers_;
   std::string path_;
   std::uint64_t patience_ns_;
   int process_;
+  // What each who writes changes, away from what those look at who read.
+  alignas(64) std::atomic<pool_thread_state*> owner_{nullptr};  // the thread of this process that has locked
+  std::size_t depth_ = 0;
+  bool is_torn_ = false;
 };
 
 }  // namespace situ::detail

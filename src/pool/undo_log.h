@@ -17,10 +17,13 @@
 #pragma once
 
 #include "pool/format.h"
+#include "pool/plain_list.h"
 #include "pool/pool_file.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace situ::detail {
@@ -29,12 +32,6 @@ class pool_heap;
 
 class undo_log {
  public:
-  struct position {
-    std::uint64_t at = 0;   // in the file, of the next entry
-    std::uint64_t end = 0;  // of the part that it lies in
-    std::size_t entries = 0;
-  };
-
   // way: of its entries to where they stay; the file's, or one that does nothing, where the file is mapped privately
   // and the log serves aborts alone.
   undo_log(pool_file& file, pool_heap& heap, persistence& way) noexcept : file_{file}, heap_{heap}, way_{way} {
@@ -44,20 +41,55 @@ class undo_log {
   // Reads what the file holds; no entries where it was closed, or its last transaction was complete. Throws bad_file.
   void read();
   [[nodiscard]] bool is_empty() const noexcept { return entries_.empty(); }
-  [[nodiscard]] position here() const noexcept { return {at_, end_, entries_.size()}; }
+  [[nodiscard]] std::size_t entries() const noexcept { return entries_.size(); }
 
   // Keeps a range; it is not where it stays before fence(). Throws out_of_memory.
-  void append(std::uint64_t offset, std::uint64_t bytes, pool_step step);
-  // Whether one of the last few entries since a position keeps this range.
-  [[nodiscard]] bool has(const position& from, std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  void append(std::uint64_t offset, std::uint64_t bytes, pool_step step) {
+    const std::uint64_t length = sizeof(log_entry) + pad_to_word(bytes);
+    // Behind it there is always room for a link.
+    if (length + sizeof(log_entry) > end_ - at_) [[unlikely]]
+      go_on(length + sizeof(log_entry), step);
+    auto* const entry = file_.at<log_entry>(at_);
+    copy_and_check(*entry, offset, bytes);
+    way_.flush(entry, length, step);
+    entries_.push_back(at_);
+    at_ += length;
+  }
+  // Whether one of the last few entries from a number on keeps this range. What is not found is kept twice, which is
+  // right, too.
+  [[nodiscard]] bool has(std::size_t from, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    constexpr std::size_t looked_at = 8;
+    std::size_t left = std::min(entries_.size() - from, looked_at);
+    for (const std::uint64_t* each = entries_.end(); left != 0; --left) {
+      const auto* const entry = file_.at<const log_entry>(*--each);
+      const std::uint64_t within = offset - entry->offset;
+      if (within <= entry->bytes && bytes <= entry->bytes - within) return true;
+    }
+    return false;
+  }
   void fence(pool_step step) { way_.fence(step); }
-  // Brings back what all entries from a position on keep. Returns the bytes.
-  std::uint64_t restore(position from) noexcept;
+  // Brings back what all entries from a number on keep. Returns the bytes.
+  std::uint64_t restore(std::size_t from) noexcept;
   // Ends all entries, once a fence has followed. Without one nothing is lost before the next transaction's first fence,
   // but that this one is complete.
-  void end(pool_step step);
+  void end(pool_step step) {
+    constexpr std::uint64_t most = (std::uint64_t{1} << 48) - 1;  // then they begin anew
+    const std::uint64_t number = sequence();
+    const std::uint64_t next = seal_with(seal_begun_, number == most ? 1 : number + 1);
+    auto* const word = file_.at<std::uint64_t>(pool_sequence_offset);
+    // One store: the compiler may not make two of it.
+    __atomic_store_n(word, next, __ATOMIC_RELEASE);
+    set_sequence(next);
+    way_.flush(word, sizeof *word, step);
+    begin_anew();
+  }
   // Ends all entries of a log that serves aborts alone.
-  void begin_anew() noexcept;
+  void begin_anew() noexcept {
+    entries_.clear();
+    part_bytes_ = pool_area_offset - pool_log_offset;
+    at_ = pool_log_offset;
+    end_ = pool_area_offset;
+  }
   // Of all entries: what they keep, in order.
   template <class Visit>
   void for_each(Visit visit) const {
@@ -86,7 +118,27 @@ class undo_log {
 
  private:
   void read_entries();
-  void go_on(std::uint64_t bytes, pool_step step);
+  [[gnu::cold]] void go_on(std::uint64_t bytes, pool_step step);
+  // In one pass: each step of a check waits for the one before.
+  void copy_and_check(log_entry& into, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    const std::byte* from = file_.base() + offset;
+    auto* to = reinterpret_cast<std::byte*>(&into + 1);
+    into.offset = offset;
+    into.bytes = bytes;
+    into.kind = log_kind::undo;
+    std::uint64_t check = log_entry{0, offset, bytes, log_kind::undo}.own_check(entry_check_);
+    const auto keep = [&](std::size_t count) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from, count);
+      std::memcpy(to, &word, sizeof word);
+      check = add_to_check(check, word);
+      from += sizeof word;
+      to += sizeof word;
+    };
+    for (std::uint64_t left = bytes / 8; left != 0; --left) keep(8);
+    if (bytes % 8 != 0) keep(bytes % 8);
+    into.check = check;
+  }
   void set_sequence(std::uint64_t word) noexcept {
     sequence_ = word;
     entry_check_ = log_entry::begin_check(file_.salt(), word);
@@ -95,12 +147,14 @@ class undo_log {
   pool_file& file_;
   pool_heap& heap_;
   persistence& way_;
-  std::uint64_t sequence_ = 0;          // the word
-  std::uint64_t entry_check_ = 0;       // the same part of each entry's
-  std::uint64_t at_ = 0;                // in the file, of the next entry
-  std::uint64_t end_ = 0;               // of the part that it lies in
-  std::uint64_t part_bytes_ = 0;        // of the last part that was taken
-  std::vector<std::uint64_t> entries_;  // where undo entries lie
+  std::uint64_t seal_begun_ = begin_seal(file_.salt());
+  // What each transaction changes is one line, so that it is one that threads which write in turns get from each other.
+  alignas(64) std::uint64_t sequence_ = 0;  // the word
+  std::uint64_t entry_check_ = 0;           // the same part of each entry's
+  std::uint64_t at_ = 0;                    // in the file, of the next entry
+  std::uint64_t end_ = 0;                   // of the part that it lies in
+  std::uint64_t part_bytes_ = 0;            // of the last part that was taken
+  plain_list<std::uint64_t> entries_;       // where undo entries lie
 };
 
 }  // namespace situ::detail

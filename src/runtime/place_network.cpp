@@ -17,15 +17,15 @@
 
 #include "base/descriptor.h"
 #include "cluster/network.h"
+#include "memory/host_loss.h"
 #include "memory/job.h"
-#include "memory/liveness.h"
 
 namespace situ::detail {
 namespace {
 
-// Longer than the answer to a short operation takes. A switch to another task, and the announcement of a sleep that
-// others may end, are 2.5 us of some 12 (docs/design/cluster.md).
-constexpr std::int64_t first_wait_ns = 50'000;
+// Longer than the answer to a short operation takes on a busy machine. A switch to another task, and the announcement
+// of a sleep that others may end, are 2.5 us of some 12 (docs/design/cluster.md).
+constexpr std::int64_t first_wait_ns = 200'000;
 
 }  // namespace
 
@@ -59,8 +59,10 @@ void server_watch::run(int process) {
   while (process >= 0 && ::poll(looked, std::size(looked), -1) < 0 && errno == EINTR) {}
   if (process >= 0) ::close(process);
   if (looked[1].revents != 0) return;
-  for (std::uint32_t place = 0; place < control_.place_count; ++place)
-    if (control_.is_here(place)) mark_lost(control_, place, "the server of its host has ended");
+  // The others take nothing of this host any more, and need not say so.
+  for (std::uint16_t host = 0; host < control_.host_count; ++host)
+    if (host != control_.host) forget_server(control_, host);
+  mark_host_lost(control_, control_.host, "the server of its host has ended");
 }
 
 place_network::place_network(place_context& context)

@@ -5,6 +5,7 @@
 #include <situ/base/log.h>
 #include <situ/fabric/detail/awaited.h>
 #include <situ/fabric/detail/endpoint.h>
+#include <situ/fabric/detail/far.h>
 #include <situ/memory/detail/place_context.h>
 #include <situ/runtime/future.h>
 
@@ -200,7 +201,9 @@ struct scheduler::implementation {
 
   // Returns true where the place should sleep unless one more look finds something.
   bool step_aside(std::uint32_t idle_turns) {
-    const idle_policy::step step = idling.next(idle_turns, monotonic_ns);
+    // Of another host something is to come only once that host's server has run, which may be on this processor.
+    const bool is_for_others = current->far != nullptr && current->far->is_outstanding();
+    const idle_policy::step step = is_for_others ? idle_policy::step::sleep : idling.next(idle_turns, monotonic_ns);
     adapt_spinning();
     switch (step) {
       case idle_policy::step::look: return false;

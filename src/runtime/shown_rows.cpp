@@ -16,7 +16,7 @@ struct piece_head {
   part of;
   std::uint64_t offset;
 };
-constexpr std::size_t most_piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t longest_piece = std::size_t{1} << 20;
 
 std::span<std::byte> bytes_of(job_control& control, std::uint32_t place, part of) {
   place_status& status = control.status(place);
@@ -34,8 +34,8 @@ void send_rows(job_control& control, std::uint32_t place, const std::function<vo
   const auto send_part = [&](part of, const void* first, std::size_t bytes) {
     const std::span<const std::byte> all = bytes_of(control, place, of);
     const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(first) - all.data());
-    for (std::size_t at = begin; at < begin + bytes; at += most_piece_bytes - sizeof(piece_head)) {
-      const std::size_t size = std::min(most_piece_bytes - sizeof(piece_head), begin + bytes - at);
+    for (std::size_t at = begin; at < begin + bytes; at += longest_piece - sizeof(piece_head)) {
+      const std::size_t size = std::min(longest_piece - sizeof(piece_head), begin + bytes - at);
       const piece_head head{of, at};
       std::vector<std::byte> piece(sizeof head + size);
       std::memcpy(piece.data(), &head, sizeof head);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/hosts, as whoever runs this, and with --as-nobody (by root) as an ordinary user: hosts_test.py [--as-nobody] [unittest's words]
 
-Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, SITU_HOSTS_LOSS_PROBE tests/hosts/loss_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
+Programs come by the environment: SITU_HOSTS_PROBE is tests/cluster/hosts_probe, SITU_HOSTS_BODIES tests/hosts/bodies, SITU_HOSTS_IMSUITE examples/imsuite, SITU_HOSTS_MPI_JOB tests/hosts/mpi_job, SITU_HOSTS_LOSS_PROBE tests/hosts/loss_probe, and SITU_HOSTS_MPI_PAIRS tests/hosts/mpi_pairs, if there is MPI; SITU_HOSTS_SITU is `situ` and
 SITU_HOSTS_RMEM_PEER tests/hosts/rmem_peer. Exit code 77, with a word, where this
 machine cannot pretend to be several hosts.
 """
@@ -411,7 +411,7 @@ class Run(HostsTest):
         done = self.run_at(self.PROBE, "end", "killed")
         self.assertEqual(done.returncode, 128 + signal.SIGKILL, done.stderr)
         for place in range(3):
-            self.assertIn(f"place {place} hears: place 3 is lost; put: it is there\n", done.stdout, done.stderr)
+            self.assertIn(f"place {place} hears: place 3 is lost; put: ", done.stdout, done.stderr)  # place 2 may have left by then
         self.assertIn("situ: place 3 is lost: killed by signal 9 (SIGKILL) (at host2)\n", done.stderr)
 
     def test_a_host_whose_server_ends_is_lost_everywhere(self):
@@ -506,7 +506,7 @@ class Run(HostsTest):
                                "wait $! || echo ended with $?; sleep 0.2; hosts run host2 sh -c '! pgrep -l hosts_probe'")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("ended with 1", done.stdout)
-        self.assertRegex(done.stderr, r"situ: place [23] is lost: .*(agent has ended, or the way to it|has started it at its host has ended).* \(at host2\)")
+        self.assertRegex(done.stderr, r"situ: place [23] is lost: its host's agent has ended.* \(at host2\)")
 
     def test_a_launcher_that_is_killed(self):
         done = self.run_script("$RUN sleep 1000 & sleep 1.5; kill -KILL $!; sleep 1.5\n"
@@ -516,7 +516,7 @@ class Run(HostsTest):
     def test_a_frozen_host_ends_with_the_time_limit(self):
         done = self.run_script("$RUN --timeout 3 sleep 1000 & sleep 1.5; hosts freeze host2; wait $! || echo ended with $?")
         self.assertIn("ended with 124", done.stdout, done.stderr)
-        self.assertRegex(done.stderr, r"still running after the time limit|its host does not answer")
+        self.assertRegex(done.stderr, r"still running after the time limit|its host does not answer|nothing has come of its host")
 
     def test_what_is_not_there(self):
         self.assert_refused(self.run_at("./no-such-program"), 'host1: cannot start "./no-such-program": there is no such file',
@@ -610,6 +610,24 @@ class Bodies(HostsTest):
 
     def test_of_three_hosts(self):
         self.passes("3", "mpirun", "--host", "host1:1,host2:2,host3:1")
+
+
+@unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_IMSUITE"), "there is no mpirun, or no SITU_HOSTS_IMSUITE")
+class Imsuite(HostsTest):
+    """examples/imsuite over hosts: each of its messages is an object graph."""
+
+    def validates(self, places, *words):
+        done = hosts(*words, os.environ["SITU_HOSTS_IMSUITE"], "all")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"IMSuite on {places} places", done.stdout)
+        self.assertEqual(done.stdout.count(" validated "), 12, done.stdout)
+        self.assertNotRegex(done.stderr, "situ|UCX")
+
+    def test_all_kernels_over_two_hosts(self):
+        self.validates(4, "2", "mpirun", "--host", "host1:2,host2:2")
+
+    def test_all_kernels_over_three_hosts(self):
+        self.validates(3, "3", "mpirun", "--host", "host1:1,host2:1,host3:1")
 
 
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_LOSS_PROBE"), "there is no mpirun, or no SITU_HOSTS_LOSS_PROBE")

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -55,7 +56,7 @@ ptr<T> at_place(ptr<T> own, std::uint32_t place) {
 
 void ask_without_end(std::uint64_t seed, ptr<long> own) {
   std::mt19937_64 random{seed * 1000 + here().index()};
-  std::vector<long> buffer(words);
+  std::vector<long> buffer(words, 1);
   std::vector<std::uint32_t> far;
   for (std::uint32_t place = 0; place < place_count(); ++place)
     if (!detail::current->job->is_here(place)) far.push_back(place);
@@ -64,7 +65,10 @@ void ask_without_end(std::uint64_t seed, ptr<long> own) {
     const ptr<long> there = at_place(own, far[random() % far.size()]);
     const std::size_t count = random() % 4 == 0 ? words : 1 + random() % 64;
     switch (kind) {
-      case 0: put(there, buffer.data(), count); break;
+      case 0:
+        ++buffer[0];
+        put(there, buffer.data(), count);
+        break;
       case 1: get(buffer.data(), there, count); break;
       case 2: (void)atomic_fetch_add(there, 1L); break;
       default: barrier(); break;
@@ -78,6 +82,11 @@ void ask_all_once(ptr<long> own) {
   for (std::uint32_t place = 0; place < place_count(); ++place) try {
       put(at_place(own, place), 1L);
     } catch (const error&) {}
+}
+
+// Waits for what the test says in FOLDER.
+void await_word(const std::string& folder, const char* word) {
+  while (::access(fmt::format("{}/{}", folder, word).c_str(), F_OK) != 0) ::usleep(2000);
 }
 
 void run(int& argc, char** argv, std::uint64_t seed, std::string& left_as) {
@@ -94,6 +103,12 @@ void run(int& argc, char** argv, std::uint64_t seed, std::string& left_as) {
   }
   ask_all_once(own);
   to.say(fmt::format("asked {}", now_ns()));
+  // Nobody who lives writes any more. Who was given up may be back, and must not.
+  await_word(argv[1], "quiet");
+  const std::vector<long> before{own.local(), own.local() + words};
+  await_word(argv[1], "over");
+  const bool is_kept = std::equal(before.begin(), before.end(), own.local());
+  to.say(fmt::format("{} {}", is_kept ? "kept" : "changed", now_ns()));
 }
 
 }  // namespace
