@@ -597,12 +597,15 @@ class history {
         switch (of_.between(0, 4)) {
           case 0:
             if (has_killed_ || view == nullptr || view->members < 2 || view->replicas < 2) return;
+            // Two that go at the same time are more than two replicas survive.
+            if (of_.now() < calm_from_) return;
             has_killed_ = true;
             made_.faults += when + "kill " + std::to_string(which.node) + "\n";
             return of_.kill(which);
           case 1:
             made_.faults += when + "stop " + std::to_string(which.node) + "\n";
             of_.stop(which);
+            calm_from_ = std::max(calm_from_, of_.now() + takes + 1000 * ms);
             return of_.after(takes, [this, &which] { of_.go_on(which); });
           case 2: {
             (void)of_.views().drain("node:" + std::to_string(which.node), of_.now());
@@ -614,6 +617,7 @@ class history {
             if (other == which.node) return;
             made_.faults += when + "cut " + std::to_string(which.node) + " " + std::to_string(other) + "\n";
             of_.cut(which.node, other, true);
+            calm_from_ = std::max(calm_from_, of_.now() + takes + 1000 * ms);
             of_.after(takes, [this, &which, other] { of_.cut(which.node, other, false); });
           }
         }
@@ -626,6 +630,7 @@ class history {
   capability mine_;
   std::size_t left_ = 1;
   bool has_killed_ = false;
+  std::uint64_t calm_from_ = 0;  // when what was stopped or cut off is back
 };
 
 }  // namespace
