@@ -5,7 +5,7 @@ situ_not_modelled(imsuite_run_test "it starts programs and reads what they print
 situ_not_modelled(process_test "it is about places that are processes, and fork")
 set(situ_tests_on_hosts rma_test_on_hosts atomic_test_on_hosts refusal_test_on_hosts)
 foreach(test IN ITEMS am_test am_flood_test at_test finish_test future_test payload_test ordering_test collective_test)
-  list(APPEND situ_tests_on_hosts ${test}_on_hosts ${test}_on_3_hosts)
+  list(APPEND situ_tests_on_hosts ${test}_on_hosts)
 endforeach()
 foreach(test IN ITEMS far_test hosts_test delivery_test ${situ_tests_on_hosts})
   situ_not_modelled(${test} "a modelled machine is one host")

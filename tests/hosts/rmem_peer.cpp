@@ -1,5 +1,6 @@
-// A client of remote memory for the scenario `rmem` of scenarios.py: rmem_peer NAME_SERVER KEYS TIMEOUT_MS SERVER... has 1 MiB
-// at each of these servers as ordinary memory, a sixteenth of it here, and checks it all once. Then it does what it reads:
+// A client of remote memory for the scenario `rmem` of scenarios.py: rmem_peer NAME_SERVER KEYS TIMEOUT_MS SERVER...
+// has 1 MiB at each of these servers as ordinary memory, a sixteenth of it here, and checks it all once. Then it does
+// what it reads:
 //
 //   touch SERVER    a page that is not here: "ok", or the error's code in words, and how many milliseconds that took
 //   check SERVER    all bytes there: "ok" or the first that is wrong

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#if defined(SITU_TEST_HOSTS)  // places are of so many hosts, within the process
+#if defined(SITU_TEST_HOSTS)  // places are of several hosts, within the process
 #include "cluster/pretended_hosts.h"
 #elif defined(SITU_TEST_JOB)  // places are those of a job over hosts, at each of which this program runs
                               // (tests/hosts/bodies.cpp)
@@ -53,6 +53,13 @@ inline constexpr bool with_sanitizer = with_thread_sanitizer;
 inline constexpr bool is_modelled = true;
 #else
 inline constexpr bool is_modelled = false;
+#endif
+#if defined(SITU_TEST_HOSTS)
+// As many as the variable says, 2 where it is not set.
+inline std::uint32_t host_count() {
+  const char* const set = std::getenv("SITU_TEST_HOSTS");
+  return set == nullptr ? 2 : static_cast<std::uint32_t>(std::stoul(set));
+}
 #endif
 // ThreadSanitizer forks badly; a modelled machine does not at all.
 #if defined(SITU_TEST_HOSTS) || defined(SITU_TEST_JOB)
@@ -159,7 +166,7 @@ launch_result launch_on([[maybe_unused]] const layout& where, Body body, [[maybe
   if (options.time_limit == 0ms) options.time_limit = with_sanitizer ? 100s : or_modelled(25s, 1000s);
   options.grace = 3000ms;
 #if defined(SITU_TEST_HOSTS)
-  pretended_hosts hosts{where.places, std::min<std::uint32_t>(SITU_TEST_HOSTS, where.places), {.most_delay = 100us}};
+  pretended_hosts hosts{where.places, std::min(host_count(), where.places), {.most_delay = 100us}};
 #endif
   return launch(
       where.places,
