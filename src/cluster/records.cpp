@@ -9,6 +9,7 @@
 #include <map>
 #include <string_view>
 
+#include "cluster/host_set.h"
 #include "memory/job.h"
 
 namespace situ::detail::cluster {
@@ -93,6 +94,9 @@ host_record unpack(std::span<const std::byte> bytes) {
 }
 
 void check_records(std::span<const host_record> records) {
+  if (records.size() > host_set::most_hosts)
+    throw_error(errc::bad_launch,
+                fmt::format("no job over {} hosts: at most {}", records.size(), host_set::most_hosts));
   std::vector<std::string> refusals;
   for (const host_record& each : records)
     if (!each.refusal.empty()) refusals.push_back(fmt::format("{}: {}", each.name, each.refusal));

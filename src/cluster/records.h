@@ -27,8 +27,8 @@ struct host_record {
 // Throws bad_launch for bytes that are none.
 [[nodiscard]] host_record unpack(std::span<const std::byte> bytes);
 
-// Throws bad_launch where a host cannot, or has another kind of pages or room for smaller slices; version_mismatch
-// where programs or Situ differ. pre: there is one.
+// Throws bad_launch where they are too many (host_set.h), or a host cannot, or has another kind of pages or room for
+// smaller slices; version_mismatch where programs or Situ differ. pre: there is one.
 void check_records(std::span<const host_record> records);
 
 }  // namespace situ::detail::cluster

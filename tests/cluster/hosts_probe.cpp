@@ -208,7 +208,9 @@ void faults() {
 
 // Place 3 ends, by `how`; the others say what they hear, and when.
 void one_ends(const char* how) {
-  const ptr<long> own = allocate<long>();
+  const ptr<long> own = allocate<long>(2);
+  const ptr<long> come = own + 1;
+  *come.local() = 0;
   barrier();
   if (here().index() == 3) {
     ::usleep(300'000);  // until the others are out of that one
@@ -224,11 +226,14 @@ void one_ends(const char* how) {
   std::string put_there = "nothing";
   try {
     put(at_place(own, 2), 4L);
+    atomic_fetch_add(at_place(come, 2), 1L);
     put_there = "it is there";
   } catch (const error& e) {
     put_there = e.what();
   }
   std::printf("%s", fmt::format("place {} hears: {}; put: {}\n", here().index(), heard, put_there).c_str());
+  // Who is asked stays until all have asked: ten seconds at most.
+  for (int turn = 0; here().index() == 2 && atomic_load(come) < 3 && turn < 10'000; ++turn) ::usleep(1000);
 }
 
 // Place 2 ends its host's server. A barrier that all hosts have come to by then still holds.

@@ -80,6 +80,13 @@ TEST(host_records, say_who_differs_in_what) {
   EXPECT_NE(refusal_of(records, errc::bad_launch).find("slices"), std::string::npos);
 }
 
+TEST(host_records, are_not_more_than_a_set_of_hosts_holds) {
+  std::vector<host_record> records(1024, record_of("host"));
+  EXPECT_EQ(refusal_of(records, errc::bad_launch), "");
+  records.push_back(record_of("host"));
+  EXPECT_EQ(refusal_of(records, errc::bad_launch), "no job over 1025 hosts: at most 1024");
+}
+
 TEST(host_records, say_what_a_host_refuses) {
   std::vector<host_record> records{record_of("host1"), record_of("host2")};
   records[1].refusal = "no network";
