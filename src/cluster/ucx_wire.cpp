@@ -144,6 +144,7 @@ struct ucx_wire::implementation {
       if (each.described != nullptr) ucp_am_data_release(worker.get(), each.described);
     for (const ucp_ep_h each : peers)
       if (each != nullptr) close(each);
+    worker.reset();  // its callbacks use all of this
   }
 
   void close(ucp_ep_h end) noexcept {

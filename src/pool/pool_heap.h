@@ -131,6 +131,7 @@ class pool_heap {
   void plan(std::vector<heap_word>& words);
   // Instead of it, where one word is all that changes: blocks of one word of a slab that is on the map were taken.
   [[nodiscard]] bool plan_one(heap_word& into) noexcept {
+    is_one_word_ = false;  // a commit that failed may have been of one
     if (fresh_.size() != 1 || !going_.empty()) return false;
     const block_ref& blocks = fresh_.front();
     const slab* const of = blocks.of;
