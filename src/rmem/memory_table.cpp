@@ -23,7 +23,10 @@ constexpr std::uint64_t slice_bytes = std::uint64_t{1} << offset_bits;
 // emptied.
 bool fix_seals(int file) noexcept {
   constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
-  return ::fcntl(file, F_GET_SEALS) == size_seals && ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) == 0;
+  const int has = ::fcntl(file, F_GET_SEALS);  // that it is not executed may be one of them
+  constexpr int against_writes = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+  return has >= 0 && (has & (size_seals | against_writes)) == size_seals &&
+         ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) == 0;
 }
 
 }  // namespace
