@@ -90,6 +90,7 @@ class mapped_region {
   mapped_region(mapped_region&&) noexcept;
   mapped_region& operator=(mapped_region&&) noexcept;
   ~mapped_region();
+  // All of the region, shared with its server.
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
 
  private:
