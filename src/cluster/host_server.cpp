@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
@@ -67,7 +68,11 @@ host_server::host_server(const job& shared, network_wire& wire, int starter)
     if (homes[place].host != control_.host) continue;
     const std::int32_t pid = control_.slot(place).pid.load();
     own_.push_back({.place = place, .process = open_process(pid)});
-    if (own_.back().process < 0 && pid != 0) mark_lost(control_, place, "its process ended before it joined the job");
+    if (own_.back().process >= 0 || pid == 0) continue;
+    if (errno != ESRCH)
+      throw_error(errc::bad_launch,
+                  fmt::format("the process of place {} cannot be watched: {}", place, ::strerrordesc_np(errno)));
+    mark_lost(control_, place, "its process ended before it joined the job");
   }
   for (std::uint16_t h = 0; h < hosts_.size(); ++h) {
     if (h == control_.host) continue;

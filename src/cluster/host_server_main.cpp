@@ -6,12 +6,16 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +75,12 @@ int main(int argc, char** argv) {
   if (const pid_t child = ::fork(); child != 0) ::_exit(child < 0 ? 1 : 0);
   ::prctl(PR_SET_NAME, "situ_server");
   standard_streams_filled::for_good();
+  // One or two for each place that is far, and one for each here.
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
   int socket = number_of(argv[2]);
   try {
     serve(number_of(argv[1]), socket);

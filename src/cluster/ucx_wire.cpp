@@ -90,7 +90,7 @@ struct ucx_wire::implementation {
     void* described = nullptr;  // by UCX: the data is still to be fetched
     std::size_t bytes = 0;      // of it
   };
-  static constexpr std::size_t most_early = 256;
+  static constexpr std::size_t most_early_bytes = std::size_t{64} << 20;  // of all senders
 
   std::unique_ptr<ucp_context, closer> context;
   std::unique_ptr<ucp_worker, closer> worker;
@@ -102,6 +102,7 @@ struct ucx_wire::implementation {
   std::vector<std::unique_ptr<message_out>> free;
   std::unordered_map<void*, std::unique_ptr<message_out>> under_way;  // by UCX's request
   std::vector<early_message> early;
+  std::size_t early_bytes = 0;
   std::uint64_t dropped = 0;
   std::vector<late_data> announced;
   std::vector<late_data> coming;
@@ -260,8 +261,10 @@ struct ucx_wire::implementation {
     const std::span<const std::byte> content{static_cast<const std::byte*>(data), is_late ? 0 : bytes};
     const auto from = numbers.find(from_name);
     if (from == numbers.end()) {
-      // Greetings are taken in after all that comes with them.
-      if (early.size() == most_early) return drop("one of somebody unknown");
+      // A greeting is taken in after what comes with it.
+      const std::size_t size = sizeof(early_message) + head.size() + content.size();
+      if (early_bytes + size > most_early_bytes) return drop("one of somebody unknown");
+      early_bytes += size;
       early.push_back({from_name, kind, {head.begin(), head.end()}, {content.begin(), content.end()}});
       if (!is_late) return UCS_OK;
       early.back().described = data;
@@ -297,8 +300,10 @@ struct ucx_wire::implementation {
   bool progress(wire_receiver& to) {
     receiver = &to;
     bool worked = false;
-    while (ucp_worker_progress(worker.get()) != 0) worked = true;
-    if (!greetings.empty()) greet_all();
+    while (ucp_worker_progress(worker.get()) != 0) {
+      worked = true;
+      if (!greetings.empty()) greet_all();
+    }
     for (late_data& each : std::exchange(announced, {})) fetch(std::move(each));
     for (late_data& each : std::exchange(coming, {})) {
       const ucs_status_t status = ucp_request_check_status(each.request);
@@ -319,17 +324,21 @@ struct ucx_wire::implementation {
     for (const std::vector<std::byte>& each : std::exchange(greetings, {})) hear(each);
     for (early_message& each : std::exchange(early, {})) {
       const auto from = numbers.find(each.from);
-      if (from == numbers.end())
+      if (from == numbers.end()) {
         early.push_back(std::move(each));
-      else if (each.described == nullptr)
-        receiver->received(from->second, each.kind, each.head, each.data);
-      else
+        continue;
+      }
+      early_bytes -= sizeof(early_message) + each.head.size() + each.data.size();
+      if (each.described != nullptr)
         make_room(from->second, each);
+      else if (peers[from->second] != nullptr)
+        receiver->received(from->second, each.kind, each.head, each.data);
     }
   }
 
   void make_room(wire_peer from, early_message& of) {
-    std::byte* const room = receiver->room_for(from, of.kind, of.head, of.bytes);
+    const bool is_there = peers[from] != nullptr;  // it has not been given up
+    std::byte* const room = is_there ? receiver->room_for(from, of.kind, of.head, of.bytes) : nullptr;
     if (room == nullptr) return ucp_am_data_release(worker.get(), of.described);
     announced.push_back({of.described, from, of.kind, std::move(of.head), room, of.bytes});
   }

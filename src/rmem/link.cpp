@@ -43,6 +43,10 @@ constexpr auto between_tries = 10ms;
 
 // The server at the other end, or the name server, says that another one serves by now.
 struct not_serving {};
+// Nobody knows any more whether what this client had sent was done: it goes on as another one.
+struct outcome_unknown : error {
+  explicit outcome_unknown(const error& why) : error{why} {}
+};
 
 }  // namespace
 
@@ -124,11 +128,14 @@ template <class Once>
 auto link::carry_on(request_head& head, const Once& once) {
   const std::uint64_t begun = steady_ns();
   head.id = ++last_id_;
+  is_sent_ = false;
   for (;;) {
     std::optional<error> lost;
     try {
       return once();
     } catch (const not_serving&) {
+    } catch (const outcome_unknown&) {
+      if (is_sent_) throw;  // it may have been done
     } catch (const error& failure) {
       if (failure.code() != errc::link_lost || epoch_ == 0) throw;
       lost = failure;
@@ -249,6 +256,7 @@ void link::receive(std::span<std::byte> to) {
 void link::begin(request_head& head, std::span<const std::byte> body, std::span<const std::byte> data) {
   connect();
   head.body_bytes = static_cast<std::uint32_t>(body.size());
+  is_sent_ = true;
   send(bytes_of(head), body, data);
 }
 
@@ -260,6 +268,16 @@ answer_head link::receive_head(const request_head& asked) {
   if (head.status == static_cast<std::uint16_t>(status::not_serving) && epoch_ != 0) {
     close();
     throw not_serving{};
+  }
+  if (head.status == static_cast<std::uint16_t>(status::outcome_lost)) {
+    client_ = 0;
+    has_enrolled_ = false;
+    try {
+      refuse(head);
+    } catch (const error& why) {
+      close();
+      throw outcome_unknown{why};
+    }
   }
   if (head.status != 0) refuse(head);
   return head;

@@ -83,6 +83,7 @@ class link {
   std::uint64_t epoch_ = 0;
   std::uint64_t client_ = 0;   // its number at replicas
   bool has_enrolled_ = false;  // at one of them
+  bool is_sent_ = false;       // some of the request that goes on
   std::uint64_t silent_since_ns_ = 0;
   descriptor socket_;
   welcome told_{};

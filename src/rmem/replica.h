@@ -94,7 +94,11 @@ class replica {
   // Whom it should be connected to; node 0: nobody.
   [[nodiscard]] member_entry wanted_source() const noexcept;
   [[nodiscard]] follow_entry follow() const noexcept;
-  void source_connected(std::uint64_t node) noexcept { source_ = node; }
+  // What it had of an earlier copy counts for nothing: it is to say so of this one.
+  void source_connected(std::uint64_t node) noexcept {
+    source_ = node;
+    if (!is_member()) has_all_ = false;
+  }
   void source_ended() noexcept { source_ = 0; }
   [[nodiscard]] std::uint64_t source() const noexcept { return source_; }
   // A whole message of the stream. False where it is none, or cannot be done here: then the stream is over.

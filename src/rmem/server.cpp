@@ -142,6 +142,7 @@ class server::impl {
   std::uint64_t next_ = 0;          // and to the one behind
   std::uint64_t acknowledged_ = 0;  // what those have been served for that waited
   std::set<std::uint64_t> held_;    // connections that wait for other members
+  bool waits_for_room_ = false;     // one of them, for what is kept for the next member to become less
   std::mutex lock_;                 // of what follows
   std::vector<std::function<void()>> posted_;
 };
@@ -312,7 +313,9 @@ void server::impl::serve_chain() {
   };
   serve_if_ready(next_);
   serve_if_ready(source_);
-  if (const bool has_ended = service_.take_ended(); has_ended || member->acknowledged() != acknowledged_) {
+  const bool has_room = waits_for_room_ && !member->is_full();
+  if (has_room) waits_for_room_ = false;
+  if (const bool has_ended = service_.take_ended(); has_ended || has_room || member->acknowledged() != acknowledged_) {
     acknowledged_ = member->acknowledged();
     std::set<std::uint64_t> waited;
     waited.swap(held_);
@@ -391,6 +394,8 @@ bool server::impl::take_from(connection& one, std::size_t& bytes) {
   const ssize_t got = ::recv(one.socket.get(), room.data(), room.size(), 0);
   if (got > 0) {
     bytes += static_cast<std::size_t>(got);
+    // A lease is looked at after what it is for has come: this thread may have been stopped in between.
+    if (service_.member() != nullptr) service_.set_now(steady_ns());
     one.with->received(static_cast<std::size_t>(got));
     return static_cast<std::size_t>(got) == room.size();  // less was all that there is
   }
@@ -451,7 +456,9 @@ void server::impl::settle(connection& one, std::uint64_t number) {
   one.is_awaited = is_awaited;
   if (service_.member() == nullptr) return;
   if (one.with->stream() != 0) next_ = number;
-  if (number != source_ && one.with->is_held()) held_.insert(number);
+  if (number == source_ || !one.with->is_held()) return;
+  held_.insert(number);
+  waits_for_room_ = waits_for_room_ || service_.member()->is_full();
 }
 
 void server::impl::close(std::uint64_t number) {

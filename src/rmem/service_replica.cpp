@@ -101,7 +101,6 @@ answer service::enroll(const asker& who, const request_head& head) {
       each->cut();
       has_ended_sessions_ = true;
     }
-  if (is_known) return {};
   enrolled_.enroll(head.operand, who.application);
   change_head what = change(change_kind::client);
   what.client = head.operand;

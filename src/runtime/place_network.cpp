@@ -1,8 +1,10 @@
 #include "runtime/place_network.h"
 
+#include <situ/base/error.h>
 #include <situ/fabric/detail/endpoint.h>
 #include <situ/runtime/detail/scheduler.h>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -10,6 +12,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -39,6 +42,11 @@ bool wait_as_task(bool (*is_done)(void*), void* asked, std::uint32_t target) {
 server_watch::server_watch(job_control& control) : control_{control}, stop_{above_standard(::eventfd(0, EFD_CLOEXEC))} {
   const std::int32_t server = control.slot(control.place_count).pid.load();
   const int process = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, server, 0)));
+  if (process < 0 && errno != ESRCH) {  // that is its end
+    const int why = errno;
+    ::close(stop_);
+    throw_error(errc::bad_launch, fmt::format("the server of this host cannot be watched: {}", ::strerrordesc_np(why)));
+  }
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's

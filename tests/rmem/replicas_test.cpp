@@ -88,6 +88,25 @@ TEST(rmem_replicas, a_lost_server_is_carried_on_for_and_replaced) {
   expect_refused(errc::access_denied, [&] { one.fetch_add(mine, 64, 1); });
 }
 
+// A server remembers so many clients. One that others have made it forget goes on as another one.
+TEST(rmem_replicas, a_client_that_is_forgotten_goes_on) {
+  constexpr int more_than_are_remembered = 4100;
+  running_server names{0};
+  servers all;
+  for (int i = 0; i < 2; ++i) all.add(replica_of(names, 2));
+  client one{names.endpoint(), packages()};
+  const rmem::replica_set first = wait_for_chain(one, 2);
+  const capability mine = one.allocate(64, {}, rmem::lifetime::until_freed, 2);
+  EXPECT_EQ(one.fetch_add(mine, 0, 5), 0U);
+  for (int i = 0; i < more_than_are_remembered; ++i) {
+    client other{names.endpoint(), packages()};
+    EXPECT_EQ(other.fetch_add(mine, 8, 1), static_cast<std::uint64_t>(i));
+  }
+  all.end(first.endpoints[0]);
+  EXPECT_EQ(one.fetch_add(mine, 0, 5), 5U);
+  EXPECT_EQ(one.fetch_add(mine, 0, 5), 10U);
+}
+
 TEST(rmem_replicas, servers_are_drained_while_clients_work) {
   running_server names{0};
   servers all;

@@ -208,6 +208,7 @@ class host_agent {
                  monitor);
     writer_.emplace(most_queued_bytes);  // ends after the pipes
     pipes.start();
+    take_frames(control, monitor);  // those that came with the addresses
     (void)monitor.run();
     if (!control.stats && !control.trace) return;
     for (const std::uint32_t place : own.places)
@@ -228,6 +229,9 @@ class host_agent {
   // Something has come from the launcher, or it has gone.
   void listen(job_control& control, launch_monitor& monitor) {
     if (!read_some()) return monitor.release();
+    take_frames(control, monitor);
+  }
+  void take_frames(job_control& control, launch_monitor& monitor) {
     while (const std::optional<host_frame> frame = reader_.next()) {
       switch (frame->what) {
         case frame_kind::signal: monitor.pass_on(unpack_signal(frame->bytes)); break;

@@ -286,6 +286,10 @@ class hosts_launch {
       await_silent(1s);
     }
     if (now < silence_ends_) return;
+    if (writer_->is_full() && !is_interrupted_) {  // nobody has listened to them meanwhile
+      silence_ends_ = now + longest_silence;
+      return;
+    }
     silence_ends_ = clock_type::time_point::max();
     for (host_link& each : links_)
       if (each.from >= 0) lose(each, "its host does not answer", true);
