@@ -37,6 +37,8 @@ class file_stretch {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   // What parts of it, and addresses, are multiples of.
   [[nodiscard]] std::size_t unit() const noexcept { return file_->unit(); }
+  // The file, where nothing else lies in it, from its byte 0 on; -1: it is a part of a device.
+  [[nodiscard]] int own_file() const noexcept { return device_ == nullptr ? file_->descriptor() : -1; }
   // Maps a part of it, shared: at an address, whose pages go, or (null) where there is room. Null and errno where the
   // system refuses.
   [[nodiscard]] std::byte* map(std::size_t from, std::size_t bytes, std::byte* at = nullptr) const noexcept;

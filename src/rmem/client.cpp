@@ -2,7 +2,10 @@
 
 #include <situ/base/error.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +14,7 @@
 
 #include "rmem/handshake.h"
 #include "rmem/link.h"
+#include "rmem/pager.h"
 #include "rmem/views.h"
 
 namespace situ::rmem {
@@ -236,6 +240,34 @@ void client::write(const capability& to, std::uint64_t offset, std::span<const s
     }
   });
 }
+
+std::optional<mapped_region> client::map(const capability& whole) {
+  return impl_->at(server_of(whole.address), [&](link& to) -> std::optional<mapped_region> {
+    const std::optional<descriptor> file = to.ask_for_memory(head_of(operation::map_memory, whole, 0, whole.bytes));
+    if (!file) return {};
+    // One that can be shortened would be a signal later.
+    struct stat about{};
+    const int seals = ::fcntl(file->get(), F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file->get(), &about) != 0 ||
+        static_cast<std::uint64_t>(about.st_size) < whole.bytes)
+      throw_error(errc::bad_message, "what the server of remote memory passes is not the memory of the region");
+    mapped_region made;
+    made.mapping_ = std::make_unique<file_mapping>(file->get(), whole.bytes, PROT_READ | PROT_WRITE);
+    made.bytes_ = {made.mapping_->begin(), whole.bytes};
+    made.server_ = server_of(whole.address);
+    made.connection_ = to.connection();
+    return made;
+  });
+}
+
+void client::check(const mapped_region& at) {
+  impl_->at(at.server_, [&](link& to) { to.demand(at.connection_); });
+}
+
+mapped_region::mapped_region() = default;
+mapped_region::~mapped_region() = default;
+mapped_region::mapped_region(mapped_region&&) noexcept = default;
+mapped_region& mapped_region::operator=(mapped_region&&) noexcept = default;
 
 namespace {
 

@@ -53,6 +53,7 @@ struct outcome_unknown : error {
 void link::close() noexcept {
   silent_since_ns_ = 0;
   socket_ = descriptor{};
+  passed_ = descriptor{};
   in_begin_ = in_end_ = 0;
 }
 void link::lose(const std::string& why) {
@@ -72,12 +73,16 @@ const welcome& link::told() {
   return told_;
 }
 
+bool link::stands() noexcept {
+  std::byte next{};
+  const ssize_t got = ::recv(socket_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
 // One that the server has closed meanwhile is not written to: the request that is lost there may not be sent twice.
 void link::connect() {
   if (socket_) {
-    std::byte next{};
-    const ssize_t got = ::recv(socket_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (stands()) return;
     close();
   }
   const server_place known = where_(false);
@@ -97,6 +102,7 @@ void link::connect_to_place(const server_place& place) {
   epoch_ = place.epoch;
   timeout_ = epoch_ == 0 ? options_.timeout : std::min(options_.timeout, std::chrono::milliseconds{replica_patience});
   socket_ = connect_to(place.endpoint, timeout_);
+  ++connection_;
   log_in();
   if (epoch_ != 0) enroll();
   if (index_ && told_.server != *index_) lose(fmt::format("it is server {}, not {}", told_.server, *index_));
@@ -221,8 +227,15 @@ void link::send(std::span<const std::byte> a, std::span<const std::byte> b, std:
 
 std::size_t link::receive_some(std::span<std::byte> to) {
   for (;;) {
-    const ssize_t got = ::recv(socket_.get(), to.data(), to.size(), 0);
+    iovec part{to.data(), to.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    descriptor_room room;
+    room.attach(message);
+    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
     if (got > 0) {
+      if (descriptor come = room.take(message)) passed_ = std::move(come);
       silent_since_ns_ = 0;
       return static_cast<std::size_t>(got);
     }
@@ -301,6 +314,24 @@ short_answer link::ask(request_head head, std::span<const std::byte> body) {
     receive(all.body);
     return all;
   });
+}
+
+std::optional<descriptor> link::ask_for_memory(request_head head) {
+  connect();
+  if (epoch_ != 0 || !is_on_this_host(endpoint_)) return {};
+  passed_ = descriptor{};
+  try {
+    (void)ask(head);
+  } catch (const error& none) {
+    if (none.code() != errc::not_supported) throw;
+    return {};
+  }
+  if (!passed_) disbelieve("it passes no memory");
+  return std::move(passed_);
+}
+
+void link::demand(std::uint64_t connection) {
+  if (connection != connection_ || !socket_ || !stands()) lose("it has closed the connection");
 }
 
 void link::read(request_head head, std::span<const std::byte> body, std::span<std::byte> to) {

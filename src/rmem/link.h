@@ -47,6 +47,12 @@ class link {
   // A read of head.bytes, and a write of them.
   void read(request_head head, std::span<const std::byte> body, std::span<std::byte> to);
   void write(request_head head, std::span<const std::byte> body, std::span<const std::byte> from);
+  // The file of a region's memory. None where it does not come: over TCP, from replicas, where the server has none to
+  // pass.
+  [[nodiscard]] std::optional<descriptor> ask_for_memory(request_head head);
+  // Which connection to the server this is; throws link_lost where it is another one by now, or none.
+  [[nodiscard]] std::uint64_t connection() const noexcept { return connection_; }
+  void demand(std::uint64_t connection);
   // The connection, which is this link's no more, with what has come by it and nobody has read.
   struct taken_socket {
     descriptor socket;
@@ -62,6 +68,7 @@ class link {
   void connect_to_place(const server_place& place);
   void enroll();
   [[nodiscard]] bool has_moved();
+  [[nodiscard]] bool stands() noexcept;
   [[nodiscard]] bool is_still_first();
   void log_in();
   void begin(request_head& head, std::span<const std::byte> body, std::span<const std::byte> data);
@@ -86,6 +93,8 @@ class link {
   bool is_sent_ = false;       // some of the request that goes on
   std::uint64_t silent_since_ns_ = 0;
   descriptor socket_;
+  std::uint64_t connection_ = 0;  // how many there have been
+  descriptor passed_;             // that has come, and nobody has taken
   welcome told_{};
   std::uint64_t last_id_ = 0;
   std::array<std::byte, 8192> in_;  // bytes that came with others

@@ -3,6 +3,7 @@
 #include <situ/base/error.h>
 #include <situ/base/units.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +19,16 @@ namespace {
 constexpr std::uint64_t page = situ::detail::page_bytes;
 constexpr std::uint64_t slice_bytes = std::uint64_t{1} << offset_bits;
 
+// Whoever has it can neither change its size, which would be a signal for the server, nor seal it against being
+// emptied.
+bool fix_seals(int file) noexcept {
+  constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
+  const int has = ::fcntl(file, F_GET_SEALS);  // that it is not executed may be one of them
+  constexpr int against_writes = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+  return has >= 0 && (has & (size_seals | against_writes)) == size_seals &&
+         ::fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) == 0;
+}
+
 }  // namespace
 
 struct memory_table::region {
@@ -27,6 +38,7 @@ struct memory_table::region {
   application_index owner;
   std::uint32_t root = no_slot;
   std::uint32_t capabilities = 0;
+  bool is_passed = false;  // to the session's connection
   situ::detail::file_stretch stretch;
   situ::detail::pages mapped;  // ends before the stretch
   [[nodiscard]] std::uint64_t room() const noexcept { return stretch.bytes(); }
@@ -130,7 +142,36 @@ void memory_table::free(std::uint64_t address) noexcept {
   const auto found = regions_.find(address);
   if (found->second->root != no_slot) end(found->second->root);
   used_ -= found->second->room();
+  // A mapping outlives the file's last descriptor.
+  if (found->second->is_passed)
+    (void)::fallocate(found->second->stretch.own_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                      static_cast<off_t>(found->second->room()));
   regions_.erase(found);
+}
+
+outcome memory_table::pass(application_index who, std::uint64_t session, std::uint64_t number,
+                           const capability_secret& secret, int& file) {
+  const slot* const found = find(number, secret);
+  if (found == nullptr || session == 0 || found->of->session != session || found->of->owner != who ||
+      found->of->root != static_cast<std::uint32_t>(number) || found->of->is_passed)
+    return {status::denied,
+            "a region's memory is for the connection that it ends with, by its first capability, and once"};
+  region& of = *found->of;
+  if (kind_.has_file() || of.stretch.own_file() < 0 || !fix_seals(of.stretch.own_file()))
+    return {status::not_supported, "this server's memory is of a kind that cannot be passed"};
+  of.is_passed = true;
+  file = of.stretch.own_file();
+  return {};
+}
+
+std::uint64_t memory_table::holder_at(std::uint64_t address) const noexcept {
+  const auto found = regions_.find(address);
+  return found != regions_.end() && found->second->is_passed ? found->second->session : 0;
+}
+std::uint64_t memory_table::holder_by(std::uint64_t number, const capability_secret& secret) const noexcept {
+  const slot* const found = find(number, secret);
+  const bool is_root = found != nullptr && found->of->root == static_cast<std::uint32_t>(number);
+  return is_root && found->of->is_passed ? found->of->session : 0;
 }
 
 std::vector<std::uint64_t> memory_table::regions_of(std::uint64_t session) const {

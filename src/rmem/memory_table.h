@@ -6,7 +6,11 @@
 //   2. A number is never used twice: its low half is the slot, its high half counts how often the slot was.
 //   3. A capability has no more range and rights than the one that it was made from, and ends with it.
 //   4. Regions do not overlap; a byte between any two belongs to none, nor does address 0 of any server.
-//   5. A region's pages are zero when it begins, and gone from the server when it ends.
+//   5. A region's pages are zero when it begins, and gone from the machine when it ends, whoever has them mapped.
+//   6. Memory itself is passed to one connection alone: the one that the region ends with, by the capability that it
+//   got
+//      first. Nobody else ends either from then on, so nothing that it may do by its mapping has been taken from it.
+//      The file is the region's own, and its size and seals are fixed: what it does there damages nobody else.
 #pragma once
 
 #include <situ/memory/memory_kind.h>
@@ -56,6 +60,15 @@ class memory_table {
   outcome grant(application_index who, const capability& from, const range& of, rights may, application_index to,
                 capability& made);
   outcome revoke(application_index who, std::uint64_t number, const capability_secret& secret);
+
+  // The file in which the region lies, from byte 0 on, for the connection `session`; it remains the region's. Invariant
+  // 6 says who may have it. not_supported where the memory is of a kind that cannot be passed.
+  outcome pass(application_index who, std::uint64_t session, std::uint64_t number, const capability_secret& secret,
+               int& file);
+  // Which connection has the memory of the region that begins there, or of that whose first capability this is; 0:
+  // none.
+  [[nodiscard]] std::uint64_t holder_at(std::uint64_t address) const noexcept;
+  [[nodiscard]] std::uint64_t holder_by(std::uint64_t number, const capability_secret& secret) const noexcept;
 
   // Whether a region begins there that this application owns.
   [[nodiscard]] bool is_owner(application_index who, std::uint64_t address) const noexcept;

@@ -23,6 +23,9 @@ class party {
   using pieces = std::array<std::span<const std::byte>, 2>;
   [[nodiscard]] virtual pieces output() const noexcept = 0;
   virtual void sent(std::size_t bytes) = 0;
+  // A descriptor that goes beside the next bytes of output; -1: none. passed(): it has gone.
+  [[nodiscard]] virtual int passing() const noexcept { return -1; }
+  virtual void passed() noexcept {}
 
   // The connection is to be closed once there is no output.
   [[nodiscard]] virtual bool has_ended() const noexcept = 0;

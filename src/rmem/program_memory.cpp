@@ -45,6 +45,7 @@ constexpr std::array<std::byte, page_bytes> zeros{};
 program_memory::program_memory(client through, const capability& of, std::uint64_t local_bytes)
     : client_{std::move(through)},
       of_{of},
+      servers_{client_.map(of)},
       pages_{of.bytes / page_bytes},
       budget_pages_{local_bytes / page_bytes},
       file_{memory_file("situ-rmem", pages_ * page_bytes)},
@@ -64,6 +65,7 @@ program_memory::program_memory(client through, const capability& of, std::uint64
   for (frame_number each = most_frames; each-- > 0;) empty_frames_.push_back(each);
   policy_ = make_replacement_policy(replacement::s3_fifo, most_frames);
   free_.add(0, pages_);
+  counts_.is_mapped = servers_.has_value();
 }
 
 program_memory::frame* program_memory::frame_at(std::uint64_t page) noexcept {
@@ -342,6 +344,10 @@ void program_memory::bring(std::span<const std::uint64_t> pages) {
 
 // Pages side by side come straight to where they belong, others by one request for all.
 void program_memory::read_pages(std::span<const std::uint64_t> pages) {
+  if (servers_) {
+    for (const std::uint64_t each : pages) std::memcpy(own_page(each), servers_page(each), page_bytes);
+    return client_.check(*servers_);
+  }
   const std::uint64_t first = pages.front();
   if (pages.back() - first + 1 == pages.size())
     return client_.read(of_, first * page_bytes, {own_page(first), pages.size() * page_bytes});
@@ -409,6 +415,11 @@ const std::byte* program_memory::content_of(std::uint64_t page) {
   if (const frame* const found = frame_at(page)) return found->aside != nullptr ? found->aside.get() : own_page(page);
   if (!is_stored_[page]) return zeros.data();
   staging_.resize(page_bytes);
+  if (servers_) {
+    std::memcpy(staging_.data(), servers_page(page), page_bytes);
+    client_.check(*servers_);
+    return staging_.data();
+  }
   client_.read(of_, page * page_bytes, staging_);
   return staging_.data();
 }
@@ -511,20 +522,26 @@ void program_memory::write_changed(std::span<const frame_number> which) {
     const std::byte* const now = each.aside != nullptr ? each.aside.get() : own_page(page);
     is_stored_[page] = !is_zero(now);
     if (!is_stored_[page]) continue;
+    ++counts_.written_pages;
+    if (servers_)
+      std::memcpy(servers_page(page), now, page_bytes);
+    else
+      staging_.insert(staging_.end(), now, now + page_bytes);
     if (!parts.empty() && parts.back().offset + parts.back().bytes == page * page_bytes)
       parts.back().bytes += page_bytes;
     else
       parts.push_back({page * page_bytes, page_bytes});
-    staging_.insert(staging_.end(), now, now + page_bytes);
   }
   if (parts.empty()) return;
   try {
-    client_.scatter(of_, parts, staging_);
+    if (servers_)
+      client_.check(*servers_);
+    else
+      client_.scatter(of_, parts, staging_);
   } catch (const error& why) {
     throw_error(why.code(), fmt::format("changed remote memory ({}) cannot be written back: {}",
                                         place_of(parts.front().offset / page_bytes), why.message()));
   }
-  counts_.written_pages += staging_.size() / page_bytes;
 }
 
 program_statistics program_memory::counted() const { return counts_; }

@@ -3,7 +3,8 @@
 //
 //   program's process   maps parts of a memory file, at its base + page * 4096; makes a userfaultfd and gives it away
 //   this                has the file mapped, too; is told of touches, fills pages, has the kernel map them there
-//   server              has what the budget has no room for
+//   server              has what the budget has no room for; on this host its memory is mapped here, so pages come and
+//                       go by copies (client::map)
 //
 // A page is
 //
@@ -64,6 +65,7 @@ struct program_statistics {
   std::uint64_t evicted_pages = 0;
   std::uint64_t written_pages = 0;
   std::uint64_t copied_pages = 0;  // to forked children
+  bool is_mapped = false;          // the server's memory: no page is a message
 };
 
 class program_memory {
@@ -149,11 +151,16 @@ class program_memory {
   [[nodiscard]] frame* frame_at(std::uint64_t page) noexcept;
   [[nodiscard]] process* owner_of(std::uint64_t page) noexcept;
   [[nodiscard]] std::byte* own_page(std::uint64_t page) const noexcept { return own_.begin() + page * 4096; }
+  // pre: mapped.
+  [[nodiscard]] std::byte* servers_page(std::uint64_t page) const noexcept {
+    return servers_->bytes().data() + page * 4096;
+  }
   template <class T>
   using page_table = std::unique_ptr<T[], void (*)(void*)>;
 
   client client_;
   capability of_;
+  std::optional<mapped_region> servers_;  // the region itself
   std::uint64_t pages_;
   std::uint64_t budget_pages_;
   situ::detail::page_file file_;

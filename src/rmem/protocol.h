@@ -54,6 +54,7 @@ enum class operation : std::uint16_t {
   follow,      // a replica to the one before it
   list_views,  // at the name server
   drain,       // an operator to the name server
+  map_memory,  // over a Unix socket: the region's memory file comes beside the answer
 };
 
 enum class status : std::uint16_t {

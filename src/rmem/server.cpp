@@ -100,6 +100,8 @@ class server::impl {
     connection(std::unique_ptr<detail::party> with, descriptor socket)
         : with{std::move(with)}, socket{std::move(socket)}, progress_ns{steady_ns()} {}
     std::unique_ptr<detail::party> with;
+    // Ends before the session and its regions do: whoever has one mapped and reads what is left of it then sees that
+    // the connection is over.
     descriptor socket;
     std::uint64_t progress_ns;
     std::uint32_t events = 0;
@@ -107,7 +109,7 @@ class server::impl {
   };
 
   void watch(int what, std::uint64_t number, std::uint32_t events, int how);
-  void accept_from(int listener);
+  void accept_from(std::size_t listener);
   void make_room_for_a_stranger();
   void add(std::uint64_t number, std::unique_ptr<detail::party> with, descriptor socket);
   void post(std::function<void()> what);
@@ -241,7 +243,7 @@ void server::impl::run() {
       if (number == 0) {
         do_posted();
       } else if (number < listener_numbers) {
-        accept_from(listeners_[number - 1].get());
+        accept_from(number - 1);
       } else {
         serve(number);
       }
@@ -335,8 +337,9 @@ void server::impl::make_room_for_a_stranger() {
   close(oldest->first);
 }
 
-void server::impl::accept_from(int listener) {
-  descriptor socket{situ::detail::above_standard(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
+void server::impl::accept_from(std::size_t listener) {
+  descriptor socket{situ::detail::above_standard(
+      ::accept4(listeners_[listener].get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))};
   if (!socket) {
     // Out of descriptors: the one who knocks would wake us at once again.
     if (errno != EMFILE && errno != ENFILE) return;
@@ -351,7 +354,9 @@ void server::impl::accept_from(int listener) {
   make_room_for_a_stranger();
   detail::set_stream_options(socket.get(), options_.patience);
   const std::uint64_t number = ++next_number_;
-  add(number, std::make_unique<detail::session>(service_, number), std::move(socket));
+  auto with = std::make_unique<detail::session>(service_, number);
+  if (detail::is_on_this_host(options_.listen[listener])) with->allow_memory();
+  add(number, std::move(with), std::move(socket));
   serve(number);
 }
 
@@ -431,11 +436,14 @@ bool server::impl::give_to(connection& one, std::size_t& bytes) {
       return static_cast<bool>(one.socket);
     }
     if (bytes >= most_bytes_a_turn) return false;
+    detail::descriptor_room room;
+    if (one.with->passing() >= 0) room.pass(one.with->passing(), message);
     const ssize_t gone = ::sendmsg(one.socket.get(), &message, MSG_NOSIGNAL);
     if (gone < 0) {
       if (errno != EAGAIN && errno != EINTR) end(one, errno);
       return false;
     }
+    if (message.msg_control != nullptr) one.with->passed();
     bytes += static_cast<std::size_t>(gone);
     one.with->sent(static_cast<std::size_t>(gone));
     if (static_cast<std::size_t>(gone) < all) return false;

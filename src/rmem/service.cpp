@@ -1,11 +1,13 @@
 #include "rmem/service.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "rmem/handshake.h"
 #include "rmem/session.h"
 
@@ -129,6 +131,7 @@ answer service::perform_here(const asker& who, const request_head& head, std::sp
     case operation::list_views: return list_views();
     case operation::drain: return count(drain(who, body));
     case operation::follow:
+    case operation::map_memory:  // not by this connection
     case operation::read:
     case operation::write: break;
   }
@@ -181,6 +184,8 @@ void service::end_region(std::uint64_t address) {
 answer service::free(const asker& who, const request_head& head) {
   if (!memory_.is_owner(who.application, head.address))
     return refusal(status::denied, "the application owns no region that begins there");
+  if (const std::uint64_t holder = memory_.holder_at(head.address); holder != 0 && holder != who.session)
+    return refusal(status::denied, "another client has the region's memory, and it ends with that one's connection");
   end_region(head.address);
   ++counters_.frees;
   return {};
@@ -232,7 +237,20 @@ answer service::grant(const asker& who, const request_head& head, std::span<cons
   return with_capability(made);
 }
 
+answer service::pass_memory(const asker& who, const request_head& head, descriptor& file) {
+  if (member_) return count(refusal(status::not_supported, "replicas do not pass their memory"));
+  int number = -1;
+  if (const outcome got = memory_.pass(who.application, who.session, head.grant, head.secret, number); !got.is_ok())
+    return count(refused(got));
+  // A copy: the region may end before it has gone.
+  file = descriptor{situ::detail::above_standard(::fcntl(number, F_DUPFD_CLOEXEC, 0))};
+  if (!file) return count(refusal(status::full, "the server has no descriptor left"));
+  return {};
+}
+
 answer service::revoke(const asker& who, const request_head& head) {
+  if (const std::uint64_t holder = memory_.holder_by(head.grant, head.secret); holder != 0 && holder != who.session)
+    return refusal(status::denied, "another client has the region's memory, and it ends with that one's connection");
   detach(memory_.memory_of(head.grant, head.secret));
   if (const outcome got = memory_.revoke(who.application, head.grant, head.secret); !got.is_ok()) return refused(got);
   ++counters_.revocations;

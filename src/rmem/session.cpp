@@ -140,6 +140,8 @@ bool session::take_request() {
     begin_read(body);
   } else if (head_.operation == number_of(operation::follow) && is_replicated()) {
     begin_stream(body);
+  } else if (head_.operation == number_of(operation::map_memory) && may_pass_) {
+    reply(service_.pass_memory(who(), head_, passing_));
   } else {
     const answer made = service_.perform(who(), head_, body);
     if (head_.operation == number_of(operation::enroll) && made.status == status::ok && is_replicated())
@@ -384,6 +386,7 @@ void session::cut() noexcept {
   out_.clear();
   out_begin_ = 0;
   piece_ = {};
+  passing_ = descriptor{};
   is_reading_ = false;
   end(false);
 }

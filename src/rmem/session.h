@@ -8,7 +8,8 @@
 //      anew (memory_table::reach), so whoever loses the capability, or the region, loses it in the middle.
 //   3. On a member of a chain, pieces of a write are gathered, done at once and published, pieces of a read copied; and
 //      no output is shown before all members have what it tells of.
-//   4. Only between two calls may a region end: `detach` first copies what `output` has shown of one.
+//   4. A descriptor goes with the bytes of its answer, or with those before it; there is one at a time.
+//   5. Only between two calls may a region end: `detach` first copies what `output` has shown of one.
 #pragma once
 
 #include <array>
@@ -31,6 +32,10 @@ class session : public party {
   void received(std::size_t bytes) override;
   [[nodiscard]] pieces output() const noexcept override;
   void sent(std::size_t bytes) override;
+  [[nodiscard]] int passing() const noexcept override { return passing_.get(); }
+  void passed() noexcept override { passing_ = descriptor{}; }
+  // Its socket can pass descriptors.
+  void allow_memory() noexcept { may_pass_ = true; }
   // Of these bytes of a region, what output() has shown and has not been sent is copied.
   void detach(std::span<const std::byte> from);
 
@@ -79,7 +84,7 @@ class session : public party {
   void forget_sent();
   [[nodiscard]] std::span<std::byte> data_room();
   [[nodiscard]] bool is_blocked() const noexcept {
-    return is_reading_ || !piece_.empty() || out_.size() - out_begin_ >= most_waiting;
+    return is_reading_ || !piece_.empty() || passing_ || out_.size() - out_begin_ >= most_waiting;
   }
 
   service& service_;
@@ -95,6 +100,8 @@ class session : public party {
   std::vector<std::byte> out_;
   std::size_t out_begin_ = 0;
   std::span<const std::byte> piece_;  // of a region, behind out_
+  bool may_pass_ = false;
+  descriptor passing_;  // no request is done until it has gone
 
   request_head head_{};  // of the read or write under way
   bool is_reading_ = false;

@@ -109,6 +109,30 @@ descriptor::~descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
+void descriptor_room::attach(msghdr& to) noexcept {
+  to.msg_control = bytes_;
+  to.msg_controllen = sizeof bytes_;
+}
+void descriptor_room::pass(int number, msghdr& with) noexcept {
+  attach(with);
+  cmsghdr* const part = CMSG_FIRSTHDR(&with);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof number);
+  std::memcpy(CMSG_DATA(part), &number, sizeof number);
+}
+descriptor descriptor_room::take(const msghdr& from) const {
+  const cmsghdr* const part = CMSG_FIRSTHDR(&from);
+  int number = -1;
+  if (part == nullptr || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+      part->cmsg_len != CMSG_LEN(sizeof number))
+    return {};
+  std::memcpy(&number, CMSG_DATA(part), sizeof number);
+  return descriptor{situ::detail::above_standard(number)};
+}
+
+bool is_on_this_host(std::string_view endpoint) noexcept { return endpoint.starts_with(unix_prefix); }
+
 descriptor listen_on(std::string& endpoint) {
   const socket_address at = address_of(endpoint);
   descriptor made = make_socket(at.bytes.ss_family, SOCK_NONBLOCK);

@@ -2,6 +2,8 @@
 // is a standard stream.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -27,6 +29,22 @@ class descriptor {
   int number_ = -1;
 };
 
+// What goes beside the bytes of a message: one descriptor.
+class descriptor_room {
+ public:
+  // The message passes it.
+  void pass(int number, msghdr& with) noexcept;
+  // The message may bring one.
+  void attach(msghdr& to) noexcept;
+  // pre: attached. What it has brought, if anything.
+  [[nodiscard]] descriptor take(const msghdr& from) const;
+
+ private:
+  alignas(cmsghdr) char bytes_[CMSG_SPACE(sizeof(int))]{};
+};
+
+// Whether it is a Unix socket, by which descriptors can be passed.
+[[nodiscard]] bool is_on_this_host(std::string_view endpoint) noexcept;
 // A listening socket that does not block. `endpoint` becomes what it is: with the port that it got. Of a Unix socket
 // only the user may connect. Throws bad_launch; bad_argument for a text that is no endpoint.
 [[nodiscard]] descriptor listen_on(std::string& endpoint);

@@ -54,6 +54,18 @@ class servers {
   std::vector<std::unique_ptr<running_server>> all_;
 };
 
+TEST(rmem_replicas, their_memory_is_not_passed) {
+  running_server names{0};
+  auto options = replica_of(names, 1);
+  options.listen = {"unix:" + testing::TempDir() + "situ-rmem-replica-" + std::to_string(::getpid())};
+  const running_server only{options};
+  client by{names.endpoint(), packages()};
+  wait_for_chain(by, 1);
+  const capability mine = by.allocate(4096, 3, rmem::lifetime::connection);
+  EXPECT_FALSE(by.map(mine));
+  by.write(mine, 0, pattern(64));
+}
+
 TEST(rmem_replicas, a_lost_server_is_carried_on_for_and_replaced) {
   running_server names{0};
   servers all;

@@ -3,6 +3,8 @@
 
 #include <sys/syscall.h>
 
+#include <tuple>
+
 using namespace situ_rmem_test;
 using nlohmann::json;
 
@@ -26,11 +28,13 @@ class rmem_run : public rmem_keys {
   const std::string subject = SITU_TEST_BIN_DIR "/tests/rmem_run_subject ";
 };
 
-class rmem_run_of : public rmem_run, public testing::WithParamInterface<const char*> {};
+// What the program does, and how pages come and go.
+class rmem_run_of : public rmem_run, public testing::WithParamInterface<std::tuple<const char*, bool>> {};
 
 TEST_P(rmem_run_of, finds_what_a_program_expects_of_memory) {
-  served memory{{"--keys", keys, "--memory", "512MiB"}};
-  const told ran = run(options(memory.endpoint()) + subject + GetParam());
+  const auto [what, by_copies] = GetParam();
+  served memory{{"--keys", keys, "--memory", "512MiB", "--listen", "unix:" + keys + ".socket"}};
+  const told ran = run(options(by_copies ? "unix:" + keys + ".socket" : memory.endpoint()) + subject + what);
   EXPECT_EQ(ran.exit_code, 0) << ran.text;
   EXPECT_EQ(ran.text, "done\n");
   const json counts = report();
@@ -38,13 +42,19 @@ TEST_P(rmem_run_of, finds_what_a_program_expects_of_memory) {
   EXPECT_LE(counts["local_most_bytes"], 8 << 20);
   EXPECT_GE(counts["most_bytes"], 16 << 20);
   EXPECT_GT(counts["fetched_pages"], 1000);
+  EXPECT_EQ(counts["is_mapped"], by_copies);
   const json left = json::parse(run("stat --json --keys " + keys + " " + memory.endpoint()).text);
   EXPECT_EQ(left[0]["used_bytes"], 0);
+  EXPECT_EQ(left[0]["reads"] == 0 && left[0]["writes"] == 0, by_copies) << left;
 }
 INSTANTIATE_TEST_SUITE_P(, rmem_run_of,
-                         testing::Values("blocks", "random", "system_calls", "mappings", "forks", "fork_beside_threads",
-                                         "threads", "others"),
-                         [](const auto& info) { return std::string{info.param}; });
+                         testing::Combine(testing::Values("blocks", "random", "system_calls", "mappings", "forks",
+                                                          "fork_beside_threads", "threads", "others"),
+                                          testing::Bool()),
+                         [](const auto& info) {
+                           return std::string{std::get<0>(info.param)} +
+                                  (std::get<1>(info.param) ? "_by_copies" : "_by_messages");
+                         });
 
 TEST_F(rmem_run, programs_of_the_system_find_their_results) {
   served memory{{"--keys", keys, "--memory", "512MiB"}};
@@ -66,10 +76,15 @@ TEST_F(rmem_run, the_exit_is_the_programs) {
               testing::HasSubstr("1 allocations of the program were refused (ENOMEM): 32 MiB at the server"));
 }
 
-TEST_F(rmem_run, a_server_that_is_lost_ends_the_program_with_a_sentence) {
-  served memory{{"--keys", keys, "--memory", "64MiB"}};
-  const std::string command =
-      SITU_TEST_BIN_DIR "/situ rmem " + options(memory.endpoint()) + subject + "fills_and_waits 2>&1";
+class rmem_run_lost : public rmem_run, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(, rmem_run_lost, testing::Bool(),
+                         [](const auto& info) { return info.param ? "by_copies" : "by_messages"; });
+
+TEST_P(rmem_run_lost, a_server_that_is_lost_ends_the_program_with_a_sentence) {
+  const std::string socket = keys + ".socket";
+  served memory{{"--keys", keys, "--memory", "64MiB", "--listen", "unix:" + socket}};
+  const std::string endpoint = GetParam() ? "unix:" + socket : memory.endpoint();
+  const std::string command = SITU_TEST_BIN_DIR "/situ rmem " + options(endpoint) + subject + "fills_and_waits 2>&1";
   FILE* const pipe = ::popen(command.c_str(), "r");
   std::array<char, 4096> line{};
   EXPECT_STREQ(std::fgets(line.data(), line.size(), pipe), "filled\n");
@@ -82,7 +97,8 @@ TEST_F(rmem_run, a_server_that_is_lost_ends_the_program_with_a_sentence) {
   EXPECT_THAT(text,
               testing::ContainsRegex("\\(byte [0-9]+ of the region at 0x[0-9a-f]+ of server 0\\) cannot be (touched|"
                                      "written back): .*" +
-                                     memory.endpoint()));
+                                     endpoint));
+  std::filesystem::remove(socket);  // a killed server leaves it
 }
 
 TEST_F(rmem_run, what_cannot_be_is_said_with_the_figures) {

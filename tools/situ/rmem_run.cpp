@@ -319,6 +319,8 @@ void report(const remote_program_options& options, const program_memory& memory)
     fmt::print(stderr, "remote memory: {} at its peak, {} of them here (--local {})\n",
                situ::format_bytes(s.most_bytes), situ::format_bytes(s.local_most_bytes),
                situ::format_bytes(options.local_bytes));
+    fmt::print(stderr, "  pages come and go by {}\n",
+               s.is_mapped ? "copies: the server's memory is mapped here" : "messages to the server");
     for (const named_count& each : counts_of(s))
       if (each.count != 0) fmt::print(stderr, "  {:>12} {}\n", each.count, each.what);
   }
@@ -326,7 +328,8 @@ void report(const remote_program_options& options, const program_memory& memory)
   nlohmann::ordered_json all{{"local_bytes", options.local_bytes},
                              {"remote_bytes", memory.pages() * 4096},
                              {"most_bytes", s.most_bytes},
-                             {"local_most_bytes", s.local_most_bytes}};
+                             {"local_most_bytes", s.local_most_bytes},
+                             {"is_mapped", s.is_mapped}};
   for (const named_count& each : counts_of(s)) all[each.name] = each.count;
   std::ofstream file{options.report_file};
   if (!(file << all.dump(2) << '\n' && file.flush()))

@@ -80,6 +80,28 @@ struct remote_part {
   std::uint64_t bytes = 0;
 };
 
+namespace detail {
+class file_mapping;
+}
+
+// The memory of a region whose server is on this host, mapped (client::map). Movable; unmaps itself.
+class mapped_region {
+ public:
+  mapped_region(mapped_region&&) noexcept;
+  mapped_region& operator=(mapped_region&&) noexcept;
+  ~mapped_region();
+  // All of the region, shared with its server.
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class client;
+  mapped_region();
+  std::unique_ptr<detail::file_mapping> mapping_;
+  std::span<std::byte> bytes_;
+  std::uint32_t server_ = 0;
+  std::uint64_t connection_ = 0;
+};
+
 // All calls throw link_lost where a server cannot be reached or is silent, access_denied where it refuses, and
 // bad_message where what it sends is no answer.
 class client {
@@ -109,6 +131,16 @@ class client {
   // bytes: as many as the parts have together.
   void gather(const capability& from, std::span<const remote_part> parts, std::span<std::byte> to);
   void scatter(const capability& to, std::span<const remote_part> parts, std::span<const std::byte> from);
+
+  // The region that this client has allocated with lifetime::connection, mapped: loads and stores there do what reads
+  // and writes do, without a message. Once for a region. None where its server passes no memory: over TCP, with
+  // replicas, of a device or file. From then on other clients can neither free the region nor revoke `whole`; what is
+  // granted from it they use as before. Throws access_denied for any other region or capability.
+  // cost: a round trip; then the first touch of each page.
+  [[nodiscard]] std::optional<mapped_region> map(const capability& whole);
+  // Throws link_lost where the server is gone by which the region was mapped, or the connection: what was read or
+  // written since the last check is lost then. So check after a read, before it is believed. cost: a system call.
+  void check(const mapped_region& at);
 
   // On 8 bytes at a multiple of 8, atomic for all clients. Both return what was there before.
   std::uint64_t fetch_add(const capability& at, std::uint64_t offset, std::uint64_t addend);
