@@ -69,6 +69,7 @@ struct replica_set {
   bool is_joining = false;             // another one is being sent it
   std::vector<std::string> endpoints;  // the first one serves
 };
+// What a name server knows of replicas.
 struct replica_list {
   std::vector<replica_set> sets;
   std::uint64_t spares = 0;  // servers that wait to be needed
