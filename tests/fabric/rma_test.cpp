@@ -106,7 +106,7 @@ TEST_P(rma, copy_moves_between_any_two_places) {
       }
       std::vector<std::byte> got(size);
       get(got.data(), all.of[to] + destination, size);
-      EXPECT_EQ(std::memcmp(got.data(), expected.data() + source, size), 0) << size;
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.begin() + source)) << size;
     }
   });
 }
