@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "cluster/delivery.h"

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include <csignal>
+#include <stdexcept>
 
 namespace situ {
 namespace {
@@ -46,7 +47,7 @@ outcome misuse() {
 
 template <auto Handler>
 void expect_assertion(std::string_view advice) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   const outcome o = misuse<Handler>();
   ASSERT_TRUE(o.result.first_lost);
   EXPECT_EQ(o.result.first_lost->index(), 1U);
@@ -61,7 +62,7 @@ TEST(am_misuse, a_wait_in_a_handler) { expect_assertion<&wait_inside>("must not 
 TEST(am_misuse, a_call_from_a_handler) { expect_assertion<&call_inside>("may only reply"); }
 
 TEST(am_misuse, an_exception_out_of_a_handler) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   const outcome o = misuse<&throw_inside>();
   ASSERT_TRUE(o.result.first_lost);
   EXPECT_EQ(o.result.first_lost->index(), 1U);
@@ -73,7 +74,7 @@ TEST(am_misuse, an_exception_out_of_a_handler) {
 }
 
 TEST(am_misuse, something_else_thrown_out_of_a_handler) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   const outcome o = misuse<&throw_number>();
   ASSERT_TRUE(o.result.first_lost);
   EXPECT_EQ(o.result.first_lost->index(), 1U);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 

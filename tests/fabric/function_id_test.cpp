@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
+#include <stdexcept>
 
 extern "C" int main(int, char**);
 
@@ -179,7 +181,7 @@ TEST(function_id, the_modules_for_these_tests_do_clash) {
 
 // Named before the runtime, as static initialisers do.
 TEST(function_id, a_clash_is_refused_at_start) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   void* const a = open_module(clash_a);
   void* const b = open_module(clash_b);
   (void)name_function(::dlsym(a, "situ_test_which"));
@@ -306,7 +308,7 @@ TEST_P(functions_elsewhere, a_call_whose_handler_the_target_does_not_have_is_an_
 // An active message has nobody who waits for an answer: the place that cannot handle it gives itself up, and says why.
 // Wherever it is just then: in the program, or on its way out.
 TEST(function_id, a_message_whose_handler_the_target_does_not_have_is_a_loss_that_says_so) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   for (const bool waits_in_the_program : {true, false}) {
     const launch_result result = launch(2, [waits_in_the_program] {
       if (here().index() == 0) symbol<void(unsigned)>(open_module("function_id_caller"), "situ_test_send_message")(1);

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <memory>
+#include <random>
 
 #include "fuzz/allocation_watch.h"
 

@@ -10,6 +10,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>

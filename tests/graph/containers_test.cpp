@@ -4,6 +4,7 @@
 #include "support/places.h"
 
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 

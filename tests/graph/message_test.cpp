@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 
 #include <cctype>
+#include <cstdio>
 #include <fstream>
 #include <random>
 

@@ -9,6 +9,7 @@
 #include <bit>
 #include <csignal>
 #include <cstdlib>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "support/places.h"
+
 namespace {
 
 // Others start places of their own. Nor those that read or write all places' memory by pointers (hosts_probe.cpp has
@@ -21,6 +23,7 @@ constexpr const char* bodies =
 int main(int argc, char** argv) {
   try {
     situ::runtime rt{argc, argv};  // first: layouts are asked for how many places there are
+    situ::test::set_in_job();
     GTEST_FLAG_SET(filter, bodies);
     testing::InitGoogleTest(&argc, argv);
     if (situ::here().index() != 0) {

@@ -2,6 +2,8 @@
 // team or several.
 #include "support/places.h"
 
+#include <random>
+
 namespace situ {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <functional>
 #include <map>
+#include <stdexcept>
 
 #include "runtime/runtime_state.h"
 #include "runtime/team_state.h"

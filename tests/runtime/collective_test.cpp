@@ -3,6 +3,7 @@
 #include "runtime/collective_values.h"
 
 #include <functional>
+#include <random>
 
 namespace situ {
 namespace {

@@ -2,6 +2,7 @@
 #include "support/places.h"
 
 #include <numeric>
+#include <random>
 #include <stdexcept>
 #include <stop_token>
 #include <string>

@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, finishes, testing::ValuesIn(test::all_layouts(
 TEST(unheard, exceptions_at_the_end_of_main_lose_the_place) {
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
   for (const launch_mode mode : {launch_mode::processes, launch_mode::threads}) {
-    if (mode == launch_mode::processes && !test::can_fork) continue;
+    if (mode == launch_mode::processes && !test::can_fork()) continue;
     const launch_result result = test::launch_on({mode, 2}, [] {
       if (here().index() == 1) (void)async([] { throw std::runtime_error{"nobody heard this"}; });
     });

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <csignal>
 #include <functional>
+#include <stdexcept>
 
 namespace situ {
 namespace {
@@ -199,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, loss, testing::ValuesIn(test::layouts({2, 4, 7
 TEST(loss_of_one, ends_the_waits_of_all_tasks) {
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
   for (const launch_mode mode : {launch_mode::processes, launch_mode::threads}) {
-    if (mode == launch_mode::processes && !test::can_fork) continue;
+    if (mode == launch_mode::processes && !test::can_fork()) continue;
     const launch_result result = test::launch_on({mode, 3}, [mode] {
       barrier();
       if (here().index() == victim) {

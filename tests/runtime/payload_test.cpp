@@ -7,6 +7,7 @@
 #include <csignal>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 
 namespace situ {
 namespace {
@@ -151,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, payloads, testing::ValuesIn(test::layouts({1, 
 
 template <class F>
 void expect_assertion(F misuse, std::string_view advice) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   testing::internal::CaptureStderr();
   const launch_result result = test::launch_on({launch_mode::processes, 2}, [&] {
     ::prctl(PR_SET_DUMPABLE, 0);  // no core file

@@ -5,8 +5,10 @@
 #include <situ/base/log.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <thread>
 

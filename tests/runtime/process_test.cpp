@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 namespace situ {
@@ -66,7 +67,7 @@ child_answer in_child(const std::function<std::string()>& body, bool reads_stand
 class forks : public test::on_places {
  protected:
   void SetUp() override {
-    if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+    if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
     if (test::with_sanitizer && GetParam().mode == launch_mode::threads && GetParam().places > 1)
       GTEST_SKIP() << "a child may be forked while another thread holds the lock of AddressSanitizer's allocator";
     for (std::atomic<int>& each : shared().values) each = 0;
@@ -245,7 +246,7 @@ TEST_P(forks, a_child_may_start_programs_or_be_a_job_of_its_own) {
 }
 
 INSTANTIATE_TEST_SUITE_P(layouts, forks,
-                         testing::ValuesIn(!test::can_fork ? std::vector<test::layout>{{launch_mode::processes, 1}}
+                         testing::ValuesIn(!test::can_fork() ? std::vector<test::layout>{{launch_mode::processes, 1}}
                                                            : test::layouts({1, 3})),
                          test::layout_name);
 
@@ -253,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, forks,
 
 struct refused_memory : testing::Test {
   void SetUp() override {
-    if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+    if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   }
 };
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 namespace situ {
@@ -51,7 +52,7 @@ template <std::size_t Bytes>
 
 struct task_stacks : testing::Test {
   void SetUp() override {
-    if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+    if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <csignal>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 namespace situ {
@@ -227,7 +228,7 @@ TEST_P(survivors_of_a_loss, have_the_answers_of_calls_among_them) {
 INSTANTIATE_TEST_SUITE_P(layouts, survivors_of_a_loss, testing::ValuesIn(test::all_layouts()), test::layout_name);
 
 TEST(survivors_of_a_launch, are_not_ended_after_the_grace) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   const auto body = [](bool agree) {
     return [agree] {
       barrier();
@@ -250,7 +251,7 @@ TEST(survivors_of_a_launch, are_not_ended_after_the_grace) {
 
 // A survivor that waits for what never comes is found out, as before the loss.
 TEST(survivors_of_a_launch, are_told_when_nobody_can_go_on) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   const log_sink before = set_log_sink([](log_level, std::string_view) {});
   const launch_result result = launch(3,
                                       [] {

@@ -2,6 +2,7 @@
 #include "support/places.h"
 
 #include <functional>
+#include <random>
 
 namespace situ {
 namespace {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 namespace situ {

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 namespace situ {

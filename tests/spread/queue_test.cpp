@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <stdexcept>
 
 namespace situ {
 namespace {

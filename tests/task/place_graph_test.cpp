@@ -13,7 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 namespace situ {

@@ -18,6 +18,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -241,7 +242,7 @@ class staged_checked : public staged {
 };
 
 TEST_F(staged_checked, names_unit_array_and_element) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   EXPECT_DEATH(run({access_mode::read}, [](volatile word* x) { x[3 * words + 5] = 1; }),
                "situ: unit 2 \\(smooth\\) writes .*situ_staged.*\\[1541\\], which it has not declared: add writes");
   EXPECT_DEATH(run({access_mode::read}, [](volatile word* x) { x[7] = 1; }), "unit 2 .*writes .*\\[7\\], which");

@@ -23,6 +23,7 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -389,7 +390,7 @@ TEST(shared_workers, graphs_one_after_the_other_have_the_same_threads) {
 }
 
 TEST(shared_workers, a_forked_child_has_threads_of_its_own) {
-  if (!test::can_fork) GTEST_SKIP() << test::why_no_fork;
+  if (!test::can_fork()) GTEST_SKIP() << test::why_no_fork();
   const auto sum_of_graph = [] {
     task_graph graph{{.threads = 3}};
     std::array<long, 40> x{};

@@ -19,6 +19,8 @@
 #include <array>
 #include <fstream>
 #include <functional>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
