@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "support/sanitized.h"
+
 namespace situ {
 namespace {
 
@@ -437,7 +439,7 @@ class history {
 };
 
 TEST(hosts_alive, no_history_has_two_sides_that_go_on) {
-  constexpr std::uint64_t histories = 10'000;
+  constexpr std::uint64_t histories = test::with_sanitizer ? 1'000 : 10'000;
   for (std::uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
     SCOPED_TRACE("history of seed " + std::to_string(seed));
     history{seed}.run();

@@ -272,7 +272,7 @@ TEST_P(random_pool_containers, hold_what_those_of_the_standard_library_do) {
   make_pool();
   const std::uint64_t before = blocks();
   models m;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < (situ::test::with_sanitizer ? 300 : 1500); ++round) {
     models changed = m;
     const bool is_kept = !changes.one_in(4);
     const auto body = [&](transaction& t, all_kinds& a) {

@@ -25,20 +25,11 @@
 #include <utility>
 #include <vector>
 
+#include "support/sanitized.h"
+
 namespace situ::test {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool with_thread_sanitizer = true;
-#else
-inline constexpr bool with_thread_sanitizer = false;
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool with_sanitizer = true;
-#else
-inline constexpr bool with_sanitizer = with_thread_sanitizer;
-#endif
 
 // Whether the places are those of a modelled machine (tests/modelled_tests.cmake): threads, whose time is the
 // machine's.
