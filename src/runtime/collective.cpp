@@ -143,7 +143,13 @@ std::uint64_t number_collective(team_state& team, const collective_call& call) {
 }
 
 collective::collective(const team& members, const collective_call& call, const std::source_location& where)
-    : team_{&members.state()}, call_{call}, where_{where}, tag_{0}, size_{members.size()}, index_{members.index()} {
+    : team_{&members.state()},
+      runs_{&team_->runs},
+      call_{call},
+      where_{where},
+      tag_{0},
+      size_{members.size()},
+      index_{members.index()} {
   check_members(*team_);
   tag_ = number_collective(*team_, call) << step_bit_count;
 }

@@ -46,6 +46,14 @@ std::uint64_t arrive_at_barrier(team_state& team) {
   return team.barrier.arrive() ? number_collective(team, {.kind = collective_kind::barrier}) : team.collectives - 1;
 }
 
+[[nodiscard]] member_runs runs_of(const std::vector<std::uint32_t>& members) {
+  job_control& control = *current->job;
+  std::vector<std::uint32_t> firsts{0};
+  for (std::uint32_t i = 1; control.host_count > 1 && i < members.size(); ++i)
+    if (control.homes()[members[i]].host != control.homes()[members[i - 1]].host) firsts.push_back(i);
+  return {std::move(firsts), static_cast<std::uint32_t>(members.size())};
+}
+
 [[nodiscard]] bool spans_hosts(const std::vector<std::uint32_t>& members) {
   job_control& control = *current->job;
   return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) { return !control.is_here(member); });
@@ -86,16 +94,34 @@ team make_team(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32
 message_barrier::message_barrier(const team& members, const std::source_location& where)
     : group_{members, {.kind = collective_kind::barrier}, where} {}
 
+void message_barrier::tell_next_run() {
+  const member_runs& runs = group_.runs();
+  if (runs.count() > 1 && !std::exchange(has_told_, true))
+    group_.send(runs.first_of((runs.of(group_.index()) + (1U << round_)) % runs.count()), round_, true);
+}
+
 void message_barrier::announce() {
-  if (group_.size() > 1 && !std::exchange(has_told_, true))
-    group_.send((group_.index() + (1U << round_)) % group_.size(), round_, true);
+  const member_run run = group_.own_run();
+  if (!leads()) {
+    if (!std::exchange(has_told_, true)) group_.send(run.first, arrival_step, true);
+  } else if (run.size == 1) {
+    tell_next_run();
+  }
 }
 
 void message_barrier::finish() {
-  for (; 1U << round_ < group_.size(); ++round_, has_told_ = false) {
-    announce();
-    (void)group_.take_part((group_.index() + group_.size() - (1U << round_)) % group_.size(), round_);
+  announce();
+  const member_run run = group_.own_run();
+  if (!leads()) return (void)group_.take_part(run.first, release_step);
+  for (; arrived_ < run.size; ++arrived_) (void)group_.take_part(run.first + arrived_, arrival_step);
+  const member_runs& runs = group_.runs();
+  const std::uint32_t own = runs.of(group_.index());
+  for (; 1U << round_ < runs.count(); ++round_, has_told_ = false) {
+    tell_next_run();
+    const std::uint32_t before = (own + runs.count() - (1U << round_)) % runs.count();
+    (void)group_.take_part(runs.first_of(before), round_);
   }
+  for (; released_ < run.size; ++released_) group_.send(run.first + released_, release_step, true);
 }
 
 team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places, std::uint32_t own_index,
@@ -103,6 +129,7 @@ team_state::team_state(std::uint64_t team_id, std::vector<std::uint32_t> places,
     : id{team_id},
       members{std::move(places)},
       index{own_index},
+      runs{runs_of(members)},
       barrier{block, members, own_index, *current->job, barrier_over_hosts(team_id)},
       is_by_messages{!barrier_over_hosts(team_id) && spans_hosts(members)},
       owns_block{owns} {

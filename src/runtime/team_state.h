@@ -16,27 +16,36 @@
 
 namespace situ::detail {
 
-// A barrier by messages: in round r each member tells the one 2^r members on, and hears of the one as far before it.
-// After ceil(log2(size)) rounds each has heard of all (dissemination barrier; Hensgen, Finkel and Manber, 1988).
+// A barrier by messages. The members of a run tell its first; in round r each of these tells that of the run 2^r runs on,
+// and hears of the one as far before it, and after ceil(log2(runs)) rounds each has heard of all (dissemination barrier;
+// Hensgen, Finkel and Manber, 1988); it tells its run.
 class message_barrier {
  public:
   message_barrier(const team& members, const std::source_location& where);
-  // Tells the first member; the next ones are told in finish().
+  // Tells whom this member can tell before it has heard of others; the next ones are told in finish().
   void announce();
   void become_task() noexcept { group_.become_task(); }
   // Throws place_lost_error; called again, it goes on.
   void finish();
 
  private:
+  static constexpr std::uint32_t arrival_step = 64;
+  static constexpr std::uint32_t release_step = 65;
+  [[nodiscard]] bool leads() const noexcept { return group_.index() == group_.own_run().first; }
+  void tell_next_run();
+
   collective group_;
+  std::uint32_t arrived_ = 1;  // of the run, this member among them
   std::uint32_t round_ = 0;
-  bool has_told_ = false;  // in this round
+  bool has_told_ = false;       // in this round
+  std::uint32_t released_ = 1;  // of the run
 };
 
 struct team_state {
   std::uint64_t id;
   std::vector<std::uint32_t> members;  // place indices
   std::uint32_t index;
+  member_runs runs;
   team_barrier barrier;
   bool is_by_messages;                           // its barriers: there is no memory that all members reach
   std::optional<message_barrier> interrupted{};  // by a loss; the next call goes on with it

@@ -4,6 +4,10 @@
 
 #include <functional>
 #include <random>
+#include <utility>
+#include <vector>
+
+#include "runtime/team_state.h"
 
 namespace situ {
 namespace {
@@ -45,6 +49,51 @@ TEST_P(collectives, of_random_teams_agree_too) {
                                       static_cast<std::uint32_t>(mixed(salt, 100 + here().index()) % 1000));
       check_all_types(part, mixed(salt, 17));
     }
+  });
+}
+
+// A team as if its members were of several hosts: runs of random lengths, 1 often.
+detail::member_runs random_runs(std::uint32_t members, std::uint64_t seed) {
+  std::vector<std::uint32_t> firsts{0};
+  for (std::uint32_t i = 1; i < members; ++i)
+    if (mixed(seed, i) % 2 == 0) firsts.push_back(i);
+  return {std::move(firsts), members};
+}
+
+TEST_P(collectives, of_members_in_runs_agree_too) {
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    const team all = world().split(0);
+    const int rounds = place_count() > 16 ? 1 : test::rounds(20);
+    for (int round = 0; round < rounds; ++round) {
+      const std::uint64_t salt = mixed(seed, static_cast<std::uint64_t>(round));
+      barrier();  // nobody is in a collective by the runs before
+      all.state().runs = random_runs(all.size(), salt);
+      check_all_types(all, salt);
+    }
+  });
+}
+
+TEST_P(collectives, barriers_by_messages_keep_everybody) {
+  const std::uint64_t seed = test::test_seed();
+  run([seed] {
+    const team all = world().split(0);
+    all.state().is_by_messages = true;
+    const auto counter = broadcast(here().index() == 0 ? allocate<std::uint64_t>(1) : ptr<std::uint64_t>{}, 0);
+    if (here().index() == 0) put(counter, std::uint64_t{0});
+    const int rounds = place_count() > 16 ? 2 : test::rounds(100);
+    for (int round = 0; round < rounds; ++round) {
+      barrier();
+      all.state().runs = random_runs(all.size(), mixed(seed, static_cast<std::uint64_t>(round)));
+      (void)atomic_fetch_add(counter, std::uint64_t{1});
+      if (round % 2 == 0)
+        barrier(all);
+      else
+        barrier_async(all).get();
+      EXPECT_EQ(get(counter), (static_cast<std::uint64_t>(round) + 1) * place_count());
+    }
+    barrier();
+    if (here().index() == 0) deallocate(counter);
   });
 }
 

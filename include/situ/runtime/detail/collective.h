@@ -15,6 +15,7 @@
 #include <situ/runtime/task.h>
 #include <situ/runtime/team.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,34 @@ struct arrived_part {
 template <class T>
 inline constexpr bool travels_in_bulk = copies_in_bulk<T> && !has_padding<T>();
 
+// Successive members whose places are of one host.
+struct member_run {
+  std::uint32_t first;
+  std::uint32_t size;
+};
+
+// A team as such runs: one of all members where they are of one host.
+class member_runs {
+ public:
+  // The first member of each, in order, 0 among them, and how many members there are.
+  member_runs(std::vector<std::uint32_t> firsts, std::uint32_t members) : bounds_{std::move(firsts)} {
+    bounds_.push_back(members);
+  }
+  [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(bounds_.size() - 1); }
+  [[nodiscard]] std::uint32_t of(std::uint32_t member) const noexcept {
+    return static_cast<std::uint32_t>(std::upper_bound(bounds_.begin(), bounds_.end(), member) - bounds_.begin() - 1);
+  }
+  [[nodiscard]] std::uint32_t first_of(std::uint32_t run) const noexcept { return bounds_[run]; }
+  [[nodiscard]] std::uint32_t last_of(std::uint32_t run) const noexcept { return bounds_[run + 1] - 1; }
+  [[nodiscard]] member_run run_of(std::uint32_t member) const noexcept {
+    const std::uint32_t run = of(member);
+    return {.first = bounds_[run], .size = bounds_[run + 1] - bounds_[run]};
+  }
+
+ private:
+  std::vector<std::uint32_t> bounds_;
+};
+
 // Gives its messages a tag of their own. Throws place_lost_error where a member is lost, bad_argument where another
 // member's call is known to differ.
 class collective {
@@ -48,6 +77,8 @@ class collective {
   collective(const team& members, const collective_call& call, const std::source_location& where);
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+  [[nodiscard]] const member_runs& runs() const noexcept { return *runs_; }
+  [[nodiscard]] member_run own_run() const noexcept { return runs_->run_of(index_); }
 
   template <class T>
   void send(std::uint32_t to, std::uint32_t step, const T& value) {
@@ -108,6 +139,7 @@ class collective {
   [[nodiscard]] std::array<std::uint64_t, 3> words(std::uint32_t step) const noexcept;
 
   team_state* team_;
+  const member_runs* runs_;
   collective_call call_;
   std::source_location where_;
   std::uint64_t tag_;

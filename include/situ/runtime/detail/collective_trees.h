@@ -83,77 +83,152 @@ class element_values {
   std::span<T> values_;
 };
 
-// Binomial tree: each member has the value once its parent, the member whose index lacks the lowest set bit, has sent
-// it.
-template <class Contribution>
-void broadcast_in(collective& group, Contribution& own, std::uint32_t root, std::uint32_t step) {
-  const std::uint32_t n = group.size();
-  const std::uint32_t relative = (group.index() + n - root) % n;
+// --- among some of the members, which have positions 0 .. count-1; member_at(position) is the index of one ---
+
+// Binomial tree: each has the value once its parent, whose position lacks the lowest set bit, has sent it.
+template <class Contribution, class MemberAt>
+void broadcast_among(collective& group, Contribution& own, std::uint32_t count, std::uint32_t position,
+                     MemberAt member_at, std::uint32_t step) {
   std::uint32_t bit = 1;
-  for (; bit < n && (relative & bit) == 0; bit <<= 1) {}
-  if (relative != 0) own.take(group, (relative - bit + root) % n, step);
+  for (; bit < count && (position & bit) == 0; bit <<= 1) {}
+  if (position != 0) own.take(group, member_at(position - bit), step);
   for (bit >>= 1; bit != 0; bit >>= 1)
-    if (relative + bit < n) own.send(group, (relative + bit + root) % n, step);
+    if (position + bit < count) own.send(group, member_at(position + bit), step);
 }
 
-// Combines towards member 0 along a binomial tree, and hands the result to the root. Elsewhere `own` is what was
-// combined so far.
+// Combines towards position 0 along a binomial tree. Elsewhere `own` is what was combined so far.
+template <class Contribution, class Operation, class MemberAt>
+void reduce_among(collective& group, Contribution& own, Operation& operation, std::uint32_t count,
+                  std::uint32_t position, MemberAt member_at, std::uint32_t step) {
+  for (std::uint32_t bit = 1; bit < count; bit <<= 1) {
+    if ((position & bit) != 0) return own.send(group, member_at(position - bit), step);
+    if (position + bit < count) own.combine_right(group, member_at(position + bit), step, operation);
+  }
+}
+
+inline constexpr std::uint32_t all_reduce_steps = 32;  // a team has at most 2^15 members
+
+// Recursive doubling among 2^k of them, each of which ends with the result. Those beyond 2^k combine with a neighbour
+// before, and get the result after.
+template <class Contribution, class Operation, class MemberAt>
+void all_reduce_among(collective& group, Contribution& own, Operation& operation, std::uint32_t count,
+                      std::uint32_t position, MemberAt member_at, std::uint32_t first_step) {
+  const std::uint32_t doubling = std::bit_floor(count);
+  const std::uint32_t beyond = count - doubling;
+  const std::uint32_t last_step = first_step + all_reduce_steps - 1;
+  const bool is_paired = position < 2 * beyond;
+  if (is_paired && position % 2 == 1) {
+    own.send(group, member_at(position - 1), first_step);
+    return own.take(group, member_at(position - 1), last_step);
+  }
+  if (is_paired) own.combine_right(group, member_at(position + 1), first_step, operation);
+  const std::uint32_t rank = is_paired ? position / 2 : position - beyond;
+  const auto ranked = [&](std::uint32_t r) { return member_at(r < beyond ? 2 * r : r + beyond); };
+  std::uint32_t step = first_step + 1;
+  for (std::uint32_t bit = 1; bit < doubling; bit <<= 1, ++step) {
+    const std::uint32_t other = ranked(rank ^ bit);
+    own.send(group, other, step);
+    if ((rank & bit) == 0)
+      own.combine_right(group, other, step, operation);
+    else
+      own.combine_left(group, other, step, operation);
+  }
+  if (is_paired) own.send(group, member_at(position + 1), last_step);
+}
+
+// Each step doubles the run of members that a value covers.
+template <class Contribution, class Operation, class MemberAt>
+void inclusive_scan_among(collective& group, Contribution& own, Operation& operation, std::uint32_t count,
+                          std::uint32_t position, MemberAt member_at, std::uint32_t first_step) {
+  std::uint32_t step = first_step;
+  for (std::uint32_t distance = 1; distance < count; distance <<= 1, ++step) {
+    if (position + distance < count) own.send(group, member_at(position + distance), step);
+    if (position >= distance) own.combine_left(group, member_at(position - distance), step, operation);
+  }
+}
+
+// --- among all members: of the runs first, so that few parts cross between hosts; of one run there is nothing else ---
+
+// To the members of the own run, from the one of this index.
+template <class Contribution>
+void broadcast_in_run(collective& group, Contribution& own, std::uint32_t from, std::uint32_t step) {
+  const member_run run = group.own_run();
+  broadcast_among(group, own, run.size, (group.index() - run.first + run.size - (from - run.first)) % run.size,
+                  [&](std::uint32_t p) { return run.first + (p + from - run.first) % run.size; }, step);
+}
+
+template <class Contribution>
+void broadcast_in(collective& group, Contribution& own, std::uint32_t root, std::uint32_t step) {
+  const member_runs& runs = group.runs();
+  const std::uint32_t root_run = runs.of(root);
+  const auto leader_of = [&](std::uint32_t run) { return run == root_run ? root : runs.first_of(run); };
+  const std::uint32_t own_run = runs.of(group.index());
+  const std::uint32_t n = runs.count();
+  if (n > 1 && group.index() == leader_of(own_run))
+    broadcast_among(group, own, n, (own_run + n - root_run) % n,
+                    [&](std::uint32_t p) { return leader_of((p + root_run) % n); }, step);
+  broadcast_in_run(group, own, leader_of(own_run), step);
+}
+
+// Towards the first member of the own run.
+template <class Contribution, class Operation>
+void reduce_in_run(collective& group, Contribution& own, Operation& operation, std::uint32_t step) {
+  const member_run run = group.own_run();
+  reduce_among(group, own, operation, run.size, group.index() - run.first,
+               [&](std::uint32_t p) { return run.first + p; }, step);
+}
+
+// Combines towards member 0, and hands the result to the root. Elsewhere `own` is what was combined so far.
 template <class Contribution, class Operation>
 void reduce_in(collective& group, Contribution& own, Operation& operation, std::uint32_t root) {
+  const member_runs& runs = group.runs();
   const std::uint32_t index = group.index();
-  for (std::uint32_t bit = 1; bit < group.size(); bit <<= 1) {
-    if ((index & bit) != 0) {
-      own.send(group, index - bit, 0);
-      break;
-    }
-    if (index + bit < group.size()) own.combine_right(group, index + bit, 0, operation);
-  }
+  reduce_in_run(group, own, operation, 0);
+  if (index == group.own_run().first)
+    reduce_among(group, own, operation, runs.count(), runs.of(index),
+                 [&](std::uint32_t run) { return runs.first_of(run); }, 0);
   if (root == 0) return;
   if (index == 0) own.send(group, root, 1);
   if (index == root) own.take(group, 0, 1);
 }
 
-inline constexpr std::uint32_t all_reduce_steps = 32;  // a team has at most 2^15 members
-
-// Recursive doubling among 2^k members, each of which ends with the result. Those beyond 2^k combine with a neighbour
-// before, and get the result after.
 template <class Contribution, class Operation>
 void all_reduce_in(collective& group, Contribution& own, Operation& operation, std::uint32_t first_step = 0) {
+  const member_runs& runs = group.runs();
   const std::uint32_t index = group.index();
-  const std::uint32_t doubling = std::bit_floor(group.size());
-  const std::uint32_t beyond = group.size() - doubling;
-  const std::uint32_t last_step = first_step + all_reduce_steps - 1;
-  const bool is_paired = index < 2 * beyond;
-  if (is_paired && index % 2 == 1) {
-    own.send(group, index - 1, first_step);
-    return own.take(group, index - 1, last_step);
-  }
-  if (is_paired) own.combine_right(group, index + 1, first_step, operation);
-  const std::uint32_t position = is_paired ? index / 2 : index - beyond;
-  const auto member_at = [beyond](std::uint32_t p) { return p < beyond ? 2 * p : p + beyond; };
-  std::uint32_t step = first_step + 1;
-  for (std::uint32_t bit = 1; bit < doubling; bit <<= 1, ++step) {
-    const std::uint32_t other = member_at(position ^ bit);
-    own.send(group, other, step);
-    if ((position & bit) == 0)
-      own.combine_right(group, other, step, operation);
-    else
-      own.combine_left(group, other, step, operation);
-  }
-  if (is_paired) own.send(group, index + 1, last_step);
+  if (runs.count() == 1)
+    return all_reduce_among(group, own, operation, group.size(), index, [](std::uint32_t p) { return p; }, first_step);
+  reduce_in_run(group, own, operation, first_step);
+  const std::uint32_t leader = group.own_run().first;
+  if (index == leader)
+    all_reduce_among(group, own, operation, runs.count(), runs.of(index),
+                     [&](std::uint32_t run) { return runs.first_of(run); }, first_step);
+  broadcast_in_run(group, own, leader, first_step + all_reduce_steps - 1);
 }
 
-// Each step doubles the run of members that a value covers.
+inline constexpr std::uint32_t scan_steps = 64;
+
+// Of several runs: the last member of each has what all up to it make, and tells the next run.
 template <class Contribution, class Operation>
 void inclusive_scan_in(collective& group, Contribution& own, Operation& operation, std::uint32_t first_step = 0) {
-  std::uint32_t step = first_step;
-  for (std::uint32_t distance = 1; distance < group.size(); distance <<= 1, ++step) {
-    if (group.index() + distance < group.size()) own.send(group, group.index() + distance, step);
-    if (group.index() >= distance) own.combine_left(group, group.index() - distance, step, operation);
+  const member_runs& runs = group.runs();
+  const std::uint32_t index = group.index();
+  const std::uint32_t among_runs = first_step + scan_steps / 2;
+  const std::uint32_t to_run = first_step + scan_steps - 2;
+  const member_run run = group.own_run();
+  inclusive_scan_among(group, own, operation, run.size, index - run.first,
+                       [&](std::uint32_t p) { return run.first + p; }, first_step);
+  if (runs.count() == 1) return;
+  const std::uint32_t own_run = runs.of(index);
+  if (index != runs.last_of(own_run)) {
+    if (own_run != 0) own.combine_left(group, runs.last_of(own_run - 1), to_run, operation);
+    return;
   }
+  inclusive_scan_among(group, own, operation, runs.count(), own_run,
+                       [&](std::uint32_t r) { return runs.last_of(r); }, among_runs);
+  if (own_run + 1 == runs.count()) return;
+  for (std::uint32_t to = runs.first_of(own_run + 1); to < runs.last_of(own_run + 1); ++to) own.send(group, to, to_run);
 }
-
-inline constexpr std::uint32_t scan_steps = 32;
 
 template <class Contribution, class T, class Operation>
 void exclusive_scan_in(collective& group, Contribution& own, const T& identity, Operation& operation,

@@ -14,54 +14,117 @@
 
 namespace situ::detail {
 
+// The values of the own run, at its member `to`; elsewhere nothing.
 template <class T>
-std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
+std::vector<T> gather_in_run(collective& group, T value, std::uint32_t to, std::uint32_t step) {
   std::vector<T> values;
-  if (group.index() != root) {
-    group.send(root, 0, value);
+  if (group.index() != to) {
+    group.send(to, step, value);
     return values;
   }
-  values.reserve(group.size());
-  for (std::uint32_t from = 0; from < root; ++from) values.push_back(group.template receive<T>(from, 0));
+  const member_run run = group.own_run();
+  values.reserve(run.size);
+  for (std::uint32_t from = run.first; from < to; ++from) values.push_back(group.template receive<T>(from, step));
   values.push_back(std::move(value));
-  for (std::uint32_t from = root + 1; from < group.size(); ++from) values.push_back(group.template receive<T>(from, 0));
+  for (std::uint32_t from = to + 1; from < run.first + run.size; ++from)
+    values.push_back(group.template receive<T>(from, step));
   return values;
 }
 
 template <class T>
-T scatter_in(collective& group, std::vector<T> values, std::uint32_t root) {
-  if (group.index() != root) return group.template receive<T>(root, 0);
-  SITU_ASSERT(1, values.size() == group.size(), "scatter takes, at its root, one element for each member of the team");
-  for (std::uint32_t i = 1; i < group.size(); ++i) {
-    const std::uint32_t to = (root + i) % group.size();
-    group.send(to, 0, static_cast<const T&>(values[to]));
-  }
-  return std::move(values[root]);
+void append(std::vector<T>& all, std::vector<T>&& more) {
+  for (auto&& each : more) all.push_back(std::move(each));
 }
 
-// Dissemination: after step k each member has the values of 2^k members, itself and those that follow (Bruck et al.,
-// "Efficient algorithms for all-to-all communications", 1997).
+// Runs that the root is not of send it what they have in one part.
 template <class T>
-std::vector<T> all_gather_in(collective& group, T value) {
-  const std::uint32_t n = group.size();
-  const std::uint32_t index = group.index();
+std::vector<T> gather_in(collective& group, T value, std::uint32_t root) {
+  const member_runs& runs = group.runs();
+  const std::uint32_t own_run = runs.of(group.index());
+  const std::uint32_t leader = own_run == runs.of(root) ? root : runs.first_of(own_run);
+  std::vector<T> values = gather_in_run(group, std::move(value), leader, 0);
+  if (group.index() != leader) return values;
+  if (group.index() != root) {
+    group.send(root, 1, values);
+    return {};
+  }
+  if (runs.count() == 1) return values;
+  std::vector<T> all;
+  all.reserve(group.size());
+  for (std::uint32_t run = 0; run < runs.count(); ++run)
+    append(all, run == own_run ? std::move(values) : group.template receive<std::vector<T>>(runs.first_of(run), 1));
+  return all;
+}
+
+// Runs that the root is not of get theirs in one part.
+template <class T>
+T scatter_in(collective& group, std::vector<T> values, std::uint32_t root) {
+  const member_runs& runs = group.runs();
+  const std::uint32_t root_run = runs.of(root);
+  const member_run own_run = group.own_run();
+  const std::uint32_t leader = runs.of(group.index()) == root_run ? root : own_run.first;
+  if (group.index() != leader) return group.template receive<T>(leader, 0);
+  if (group.index() == root) {
+    SITU_ASSERT(1, values.size() == group.size(),
+                "scatter takes, at its root, one element for each member of the team");
+    for (std::uint32_t run = 0; run < runs.count(); ++run)
+      if (run != root_run)
+        group.send(runs.first_of(run), 1,
+                   std::vector<T>(values.begin() + runs.first_of(run), values.begin() + runs.last_of(run) + 1));
+  } else {
+    values = group.template receive<std::vector<T>>(root, 1);
+  }
+  const std::uint32_t begin = group.index() == root ? own_run.first : 0;  // of the run's values
+  const std::uint32_t own = group.index() - own_run.first;
+  for (std::uint32_t i = 1; i < own_run.size; ++i) {
+    const std::uint32_t to = (own + i) % own_run.size;
+    group.send(own_run.first + to, 0, static_cast<const T&>(values[begin + to]));
+  }
+  return std::move(values[begin + own]);
+}
+
+// Dissemination among some of the members (collective_trees.h): after step k each has the values of 2^k of them, itself
+// and those that follow (Bruck et al., "Efficient algorithms for all-to-all communications", 1997).
+template <class T, class MemberAt>
+std::vector<T> all_gather_among(collective& group, T value, std::uint32_t n, std::uint32_t position,
+                                MemberAt member_at) {
   std::vector<T> values;
   values.reserve(n);
   values.push_back(std::move(value));
   std::uint32_t step = 0;
   for (std::uint32_t distance = 1; distance < n; distance <<= 1, ++step) {
     const std::uint32_t count = std::min(distance, n - distance);
-    const std::uint32_t to = (index + n - distance) % n;
+    const std::uint32_t to = member_at((position + n - distance) % n);
     if (count == distance) {
       group.send(to, step, values);
     } else {
       group.send(to, step, std::vector<T>(values.begin(), values.begin() + count));
     }
-    for (auto&& each : group.template receive<std::vector<T>>((index + distance) % n, step))
-      values.push_back(std::move(each));
+    append(values, group.template receive<std::vector<T>>(member_at((position + distance) % n), step));
   }
-  std::rotate(values.begin(), values.begin() + (n - index), values.end());
+  std::rotate(values.begin(), values.begin() + (n - position), values.end());
   return values;
+}
+
+template <class T>
+std::vector<T> all_gather_in(collective& group, T value) {
+  constexpr std::uint32_t run_step = 64;  // above those of the dissemination
+  const member_runs& runs = group.runs();
+  const std::uint32_t index = group.index();
+  if (runs.count() == 1)
+    return all_gather_among(group, std::move(value), group.size(), index, [](std::uint32_t p) { return p; });
+  const std::uint32_t leader = group.own_run().first;
+  std::vector<T> of_run = gather_in_run(group, std::move(value), leader, run_step);
+  std::vector<T> all;
+  if (index == leader) {
+    all.reserve(group.size());
+    for (std::vector<T>& each : all_gather_among(group, std::move(of_run), runs.count(), runs.of(index),
+                                                 [&](std::uint32_t run) { return runs.first_of(run); }))
+      append(all, std::move(each));
+  }
+  one_value<std::vector<T>> whole{std::move(all)};
+  broadcast_in_run(group, whole, leader, run_step + 1);
+  return whole.get();
 }
 
 template <class T>
