@@ -3,8 +3,8 @@
 #include <situ/base/error.h>
 #include <situ/fabric/detail/function_id.h>
 #include <situ/fabric/rma.h>
+#include <situ/runtime/at.h>
 #include <situ/runtime/collective.h>
-#include <situ/spread/detail/members.h>
 
 #include <fmt/format.h>
 #include <immintrin.h>
@@ -71,14 +71,16 @@ void map_core::drain(const std::source_location& where) {
 
 map_core::map_core(std::uint64_t type, std::size_t buffer_bytes, std::uint32_t buffers, const team& members)
     : exceptions_before_{std::uncaught_exceptions()},
-      members_{check_one_host(members, "a distributed_map",
-                              "make one for the members of each host, or a map at each place that a situ::conveyor "
-                              "writes to and at() reads")},
+      members_{members},
       id_{next_object_id(members, type)},
       outbox_{id_, &map_core::run_batch, this, buffer_bytes, buffers, members} {
-  for (std::uint32_t i = 0; i < members.size(); ++i) places_.push_back(members.member(i).index());
-  for (const ptr<const map_root> root : all_gather(ptr<const map_root>{&table_.root()}, members))
-    roots_.push_back(root.local());
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    places_.push_back(members.member(i).index());
+    is_far_.push_back(!current->job->is_here(places_.back()));
+    has_far_ = has_far_ || is_far_.back();
+  }
+  for (const std::uintptr_t root : all_gather(reinterpret_cast<std::uintptr_t>(&table_.root()), members))
+    roots_.push_back(reinterpret_cast<const map_root*>(root));
 }
 
 map_core::~map_core() {
@@ -119,6 +121,13 @@ bool map_core::read(const key_view& key, word_buffer& value) {
     if (record->value_bytes != 0) std::memcpy(to, record->value(), record->value_bytes);
     return true;
   }
+  if (is_far(key.hash)) {
+    const far_value found = read_far(key).get();
+    if (!found) return false;
+    std::byte* const to = value.resize(found->size());
+    if (!found->empty()) std::memcpy(to, found->data(), found->size());
+    return true;
+  }
   if (outbox_.is_pending(owner)) [[unlikely]]
     outbox_.settle(owner);
   job_control& control = *current->job;
@@ -133,9 +142,30 @@ bool map_core::read(const key_view& key, word_buffer& value) {
   }
 }
 
+future<map_core::far_value> map_core::read_far(const key_view& key) {
+  const std::uint32_t owner = owner_of(key.hash);
+  if (outbox_.is_pending(owner)) outbox_.settle(owner);
+  const auto look = [](const object_id& id, std::uint64_t hash, const std::vector<std::byte>& bytes) -> far_value {
+    word_buffer words;
+    std::byte* const to = words.resize(bytes.size());
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+    map_record* const record =
+        find_map(id).table().find({words.data(), static_cast<std::uint32_t>(bytes.size()), hash});
+    if (record == nullptr) return std::nullopt;
+    const std::span<const std::byte> value = record->value_view();
+    return std::vector<std::byte>{value.begin(), value.end()};
+  };
+  const auto* const first = reinterpret_cast<const std::byte*>(key.words);
+  return async_at(place{owner}, look, id_, key.hash, std::vector<std::byte>{first, first + key.bytes});
+}
+
 std::uint64_t map_core::size() const {
   std::uint64_t entries = 0;
-  for (const map_root* const root : roots_) entries += root->entries.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < roots_.size(); ++i) {
+    const std::atomic<std::uint64_t>* const count = &roots_[i]->entries;
+    entries += is_far_[i] ? get(ptr<const std::uint64_t>{reinterpret_cast<const std::uint64_t*>(count)})
+                          : count->load(std::memory_order_relaxed);
+  }
   return entries;
 }
 

@@ -46,7 +46,6 @@ TEST_P(over_hosts, what_needs_one_memory_is_refused_with_what_to_do_instead) {
       EXPECT_EQ(e.code, errc::not_supported);
       EXPECT_TRUE(e.says(what) && e.says(instead)) << e.text;
     };
-    refuses([] { distributed_map<int, int> map; }, "a distributed_map over several hosts", "make one for the members");
     refuses([] { task_pool pool; }, "a task_pool over several hosts", "make one for the members of each host");
     refuses([] { (void)place_tree::of_places(); }, "a place tree over several hosts", "situ::distributed_array");
     refuses([] { (void)survivors(); }, "survivors() in a job over several hosts", "memory");

@@ -177,13 +177,13 @@ class distributed_map {
   // flush(), and a barrier.
   void drain(std::source_location where = std::source_location::current()) { core_.drain(where); }
 
-  // A copy of a key's value, or nothing. cost: three cache lines of the owner's, read without its help; where this
-  // place has operations on their way to that owner, a flush to it before.
+  // A copy of a key's value, or nothing. cost: three cache lines of the owner's, read without its help, or, of an owner
+  // on another host, a call; where this place has operations on their way to that owner, a flush to it before.
   [[nodiscard]] std::optional<V> find(const K& key) {
     const detail::encoded_key<K> words{key};
     return read(words.view());
   }
-  // Of many keys. cost: less than that for each, since their cache lines are fetched together.
+  // Of many keys. cost: less than that for each, since their cache lines are fetched, and calls made, together.
   [[nodiscard]] std::vector<std::optional<V>> find(std::span<const K> keys);
   // Whether a key has a value. cost: as find.
   [[nodiscard]] bool contains(const K& key) {
@@ -208,7 +208,7 @@ class distributed_map {
     return situ::async_at(place{core_.owner_of(hash)}, detail::visit_entry<K, V, F>{}, core_.id(), key, arguments...);
   }
 
-  // How many keys there are: exact where nothing is under way. cost: a load from each place.
+  // How many keys there are: exact where nothing is under way. cost: a load from each place, of another host a get.
   [[nodiscard]] std::size_t size() const { return core_.size(); }
   // How many of them belong to this place. cost: a load.
   [[nodiscard]] std::size_t local_size() { return core_.table().root().entries.load(std::memory_order_relaxed); }
@@ -254,9 +254,26 @@ std::vector<std::optional<V>> distributed_map<K, V>::find(std::span<const K> key
   for (std::size_t first = 0; first < keys.size(); first += together) {
     words.clear();
     const std::size_t last = std::min(keys.size(), first + together);
-    for (std::size_t i = first; i < last; ++i) core_.prefetch_slot(words.emplace_back(keys[i]).hash);
-    for (const auto& each : words) core_.prefetch_record(each.hash);
-    for (const auto& each : words) values.push_back(read(each.view()));
+    std::vector<future<detail::map_core::far_value>> far;
+    for (std::size_t i = first; i < last; ++i) {
+      const auto& key = words.emplace_back(keys[i]);
+      if (core_.is_far(key.hash))
+        far.push_back(core_.read_far(key.view()));
+      else
+        core_.prefetch_slot(key.hash);
+    }
+    for (const auto& each : words)
+      if (!core_.is_far(each.hash)) core_.prefetch_record(each.hash);
+    auto next = far.begin();
+    for (const auto& each : words) {
+      if (!core_.is_far(each.hash)) {
+        values.push_back(read(each.view()));
+      } else if (const auto found = (next++)->get()) {
+        values.push_back(detail::decode<V>(*found));
+      } else {
+        values.push_back(std::nullopt);
+      }
+    }
   }
   return values;
 }

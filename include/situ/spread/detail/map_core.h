@@ -3,6 +3,7 @@
 #pragma once
 
 #include <situ/fabric/detail/function_id.h>
+#include <situ/runtime/future.h>
 #include <situ/runtime/team.h>
 #include <situ/spread/detail/map_table.h>
 #include <situ/spread/detail/outbox.h>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <vector>
@@ -45,7 +47,12 @@ class map_core {
   // Reads a key's value into `value`, wherever it is; false where there is none. What this place asked of the owner
   // before is done first.
   [[nodiscard]] bool read(const key_view& key, word_buffer& value);
-  // Before some reads, see map_table.h.
+  // Whether a key's owner is on another host: its table is read there, by a call.
+  [[nodiscard]] bool is_far(std::uint64_t hash) const noexcept { return has_far_ && is_far_[owner_index(hash)]; }
+  using far_value = std::optional<std::vector<std::byte>>;
+  // Begins such a call, once what this place asked of that owner before is done; nothing where the key has no value.
+  [[nodiscard]] future<far_value> read_far(const key_view& key);
+  // Before some reads, see map_table.h. pre: not is_far(hash).
   void prefetch_slot(std::uint64_t hash) const noexcept { detail::prefetch_slot(root_of(hash), hash); }
   void prefetch_record(std::uint64_t hash) const noexcept { detail::prefetch_record(root_of(hash), hash); }
 
@@ -66,7 +73,9 @@ class map_core {
   int exceptions_before_;
   team members_;
   std::vector<std::uint32_t> places_;   // of the members
-  std::vector<const map_root*> roots_;  // theirs
+  std::vector<const map_root*> roots_;  // theirs; to be read where they are of this host
+  std::vector<bool> is_far_;            // of another one
+  bool has_far_ = false;
   map_table table_;
   object_id id_;
   outbox outbox_;
