@@ -251,10 +251,12 @@ def spawn(argv, streams, folder, new_session=True, what=""):
 
 
 class Switch:
-    def __init__(self, count, slurm):
+    def __init__(self, count, slurm, own_processors):
         self.hosts = {}
+        processors = sorted(os.sched_getaffinity(0))
         for number in range(1, count + 1):
             host = Host(number)
+            host.processors = processors[number - 1 :: count] if own_processors else processors
             self.hosts[host.name] = host
         self.wire()
         if slurm:
@@ -314,6 +316,7 @@ class Switch:
         if host.is_frozen():
             raise Failure(f"{host.name} is frozen, and runs nothing: hosts thaw {host.name}")
         host.enter()
+        os.sched_setaffinity(0, host.processors)
         pid = spawn(request["argv"], streams, request["folder"], not request.get("foreground"), host.name)
         for stream in streams:
             os.close(stream)
@@ -355,7 +358,7 @@ def make_shared(count, folders):
     os.environ.pop("TMPDIR", None)  # each host has its own /tmp
 
 
-def live(connection, count, folders, slurm):
+def live(connection, count, folders, slurm, own_processors):
     kernel("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
     tell(connection, {})
     if not connection.recv(1):  # the caller was still there after prctl
@@ -363,7 +366,7 @@ def live(connection, count, folders, slurm):
     silence()
     make_shared(count, folders)
     socket.sethostname("switch")
-    switch = Switch(count, slurm)
+    switch = Switch(count, slurm, own_processors)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(DOOR)
     listener.listen(256)
@@ -371,7 +374,7 @@ def live(connection, count, folders, slurm):
     switch.serve(listener, connection)
 
 
-def start(count, folders, slurm):
+def start(count, folders, slurm, own_processors):
     """Makes the switch and the hosts: the switch's pid, and a connection that says {} or {"failure"} once, then is a door."""
     if slurm:
         import hosts_slurm
@@ -392,7 +395,7 @@ def start(count, folders, slurm):
         raise explain(error) from error
     if pid == 0:
         ours.close()
-        report(theirs, lambda: live(theirs, count, folders, slurm))
+        report(theirs, lambda: live(theirs, count, folders, slurm, own_processors))
     theirs.close()
     if ours.recv(1 << 16):
         ours.send(b".")

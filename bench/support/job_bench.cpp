@@ -27,10 +27,18 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
     if (request.cases.empty()) continue;
     const std::string situ = find_subject_program("situ").value().string();
     const std::string subject = find_subject_program(program.name).value().string();
-    if (program.starts_jobs)
+    if (program.starts_jobs) {
       request.command = {subject, situ};
-    else
+    } else if (which.is_over_hosts) {
+      request.command = {
+          situ, "run", "--hosts",
+          fmt::format("{1}:{0},{2}:{0}", program.places, options.hosts.at(0), options.hosts.at(1))};
+      if (!options.remote_shell.empty())
+        request.command.insert(request.command.end(), {"--rsh", options.remote_shell});
+      request.command.push_back(subject);
+    } else {
       request.command = {situ, "run", "-n", std::to_string(program.places), "--bind", "core", subject};
+    }
     request.environment = {{"SITU_BENCH_QUICK", options.quick ? "1" : "0"}};
     if (which.has_files) request.environment.emplace_back("SITU_BENCH_FOLDER", folder);
     request.timeout = std::chrono::seconds{600};
@@ -60,8 +68,8 @@ bool is_in_memory(const std::filesystem::path& folder) {
 }  // namespace
 
 std::span<const job_bench* const> job_benches() {
-  static const std::array<const job_bench*, 5> all{&everyday_bench(), &memory_bench(), &task_bench(), &pool_bench(),
-                                                   &rmem_bench()};
+  static const std::array all{&everyday_bench(), &memory_bench(), &task_bench(),
+                              &pool_bench(),     &rmem_bench(),   &cluster_bench()};
   return all;
 }
 

@@ -32,6 +32,7 @@ struct job_bench {
   std::vector<job_program> programs;
   std::vector<std::string> subjects;  // in the order in which they are printed
   bool has_files = false;             // its programs write some, in a folder that SITU_BENCH_FOLDER names
+  bool is_over_hosts = false;         // two, which the options name; `places` of a program are those of each
 };
 
 // everyday_cases.cpp: values, waiting, data spread over two places, and programs of the guide, beside the same by hand
@@ -45,6 +46,8 @@ struct job_bench {
 [[nodiscard]] const job_bench& pool_bench();
 // rmem_cases.cpp: remote memory beside a TCP echo.
 [[nodiscard]] const job_bench& rmem_bench();
+// cluster_cases.cpp: a job over two hosts beside a TCP echo.
+[[nodiscard]] const job_bench& cluster_bench();
 // All of them.
 [[nodiscard]] std::span<const job_bench* const> job_benches();
 // The one that has the case; null where none has.
@@ -53,6 +56,8 @@ struct job_bench {
 struct job_bench_options {
   std::vector<std::string> cases;  // names, or beginnings of names; empty: all
   bool quick = false;              // small sizes, one sample of each
+  std::vector<std::string> hosts;  // two, where the bench is over hosts
+  std::string remote_shell;        // as `situ run --rsh`; empty: its own choice
   std::string folder;              // of files, which are removed afterwards; empty: the folder of temporary ones
   std::string json_file;           // empty: none
 };

@@ -52,7 +52,8 @@ const job_bench& rmem_bench() {
       .name = "rmem",
       .title = "Remote memory",
       .words =
-          "Client, server and echo are processes of this host; those of a case take turns. `situ_two_steps` writes by "
+          "Client, server and echo are processes of this host; those of a case take turns. The client has a processor, "
+          "server and echo another. `situ_two_steps` writes by "
           "header, acknowledgment and data, as the paper does. Of a region's pages, `touch` loads one byte, `change` "
           "one "
           "that is then written back.",

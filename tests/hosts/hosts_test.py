@@ -140,6 +140,15 @@ class Command(HostsTest):
         self.assertEqual(hosts("1", "sh", "-c", "kill -KILL $$").returncode, 128 + signal.SIGKILL)
         self.assertEqual(hosts("1", "no-such-program").returncode, 127)
 
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) >= 2, "there is one processor")
+    def test_own_processors(self):
+        show = "taskset -cp self | sed 's/.*: //'"
+        done = hosts("--own-processors", "2", "sh", "-c", f"{show.replace('self', '$$')}; hosts run host2 sh -c \"{show.replace('self', chr(92) + '$' + chr(92) + '$')}\"")
+        one, other = done.stdout.split()
+        self.assertNotEqual(one, other, done.stderr)
+        many = str(len(os.sched_getaffinity(0)) + 1)
+        self.assertIn(f"{many} hosts, and ", hosts("--own-processors", many, "true").stderr)
+
     def test_shared_folders(self):
         folder = f"/tmp/{ID}"
         os.mkdir(folder)
@@ -583,6 +592,15 @@ class Run(HostsTest):
         for sender, receiver in far:
             self.assertGreater(receiver["ts"] + 1000, sender["ts"])  # us: what ssh's round trips leave open
 
+    @unittest.skipUnless(os.environ.get("SITU_HOSTS_BENCH"), "there is no SITU_HOSTS_BENCH")
+    def test_the_bench(self):
+        """All rows, whatever the times."""
+        done = self.run_script("$SITU bench cluster --quick --hosts host1,host2 --json /tmp/rows.json >/dev/null && cat /tmp/rows.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {(row["case"], row["subject"]) for row in json.loads(done.stdout)}
+        self.assertEqual(len({case for case, _ in rows}), 13, rows)
+        self.assertEqual(len(rows), 26, rows)
+
     def test_words_that_are_wrong(self):
         for words, said in ((["--hosts", "host1:none", "true"], 'how many places are "host1:none"'), (["--hosts", "host1,host1", "true"], "host1 is named twice"),
                             (["--hosts", "host1:2,-x", "true"], '"-x" names no host'), (["--hosts", "host1:40000", "true"], "up to 32768 places"),
@@ -610,6 +628,12 @@ class Bodies(HostsTest):
 
     def test_of_three_hosts(self):
         self.passes("3", "mpirun", "--host", "host1:1,host2:2,host3:1")
+
+    def test_of_two_hosts_by_situ_run(self):
+        self.passes("2", os.environ["SITU_HOSTS_SITU"], "run", "--hosts", "host1:2,host2:2")
+
+    def test_of_three_hosts_by_situ_run(self):
+        self.passes("3", os.environ["SITU_HOSTS_SITU"], "run", "--hosts", "host1:1,host2:2,host3:1")
 
 
 @unittest.skipUnless(shutil.which("mpirun") and os.environ.get("SITU_HOSTS_IMSUITE"), "there is no mpirun, or no SITU_HOSTS_IMSUITE")
@@ -687,9 +711,10 @@ class Slurm(HostsTest):
 
     @unittest.skipUnless(os.environ.get("SITU_HOSTS_BODIES"), "there is no SITU_HOSTS_BODIES")
     def test_bodies_of_tests(self):
-        done = hosts("--slurm", "2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2", "--mpi=pmix", os.environ["SITU_HOSTS_BODIES"], "--gtest_color=no")
-        self.assertEqual(done.returncode, 0, done.stdout[-10000:] + done.stderr[-10000:])
-        self.assertRegex(done.stdout, r"PASSED .* [1-9][0-9]+ tests")
+        for words in (["2", "srun", "-N", "2", "-n", "4", "--ntasks-per-node=2"], ["3", "srun", "-N", "3", "-n", "3", "--ntasks-per-node=1"]):
+            done = hosts("--slurm", *words, "--mpi=pmix", os.environ["SITU_HOSTS_BODIES"], "--gtest_color=no")
+            self.assertEqual(done.returncode, 0, done.stdout[-10000:] + done.stderr[-10000:])
+            self.assertRegex(done.stdout, r"PASSED .* [1-9][0-9]+ tests")
 
     def test_srun_starts_at_each_host(self):
         began = time.monotonic()

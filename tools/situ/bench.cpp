@@ -136,6 +136,14 @@ void add_job_bench(CLI::App& bench, const situ::bench::job_bench& which) {
                      "Where its files go, some GB, to be removed afterwards (TMPDIR, /tmp): on the disk that is meant")
         ->check(CLI::ExistingDirectory)
         ->type_name("FOLDER");
+  if (which.is_over_hosts) {
+    jobs->add_option("--hosts", options->hosts, "Two, as `situ run --hosts` names them")
+        ->delimiter(',')
+        ->expected(2)
+        ->required()
+        ->type_name("A,B");
+    jobs->add_option("--rsh", options->remote_shell, "How they are reached, as of `situ run`")->type_name("CMD");
+  }
   const auto output = add_output(*jobs);
   std::string footer = "Cases:\n";
   for (const situ::bench::comparison_case& info : which.cases)

@@ -1,0 +1,309 @@
+// Operations of a place of a job over two hosts on memory of the other, calls and messages to it, and barriers of all,
+// beside a blocking TCP echo of the same bytes: `situ bench cluster`; by hand: situ run --hosts a,b situ_bench_cluster
+// (bench/support/job_samples.h). The first place of the second host echoes in a thread, while the place sleeps in a
+// barrier.
+#include "support/job_samples.h"
+
+#include <situ/fabric/am.h>
+#include <situ/fabric/atomic.h>
+#include <situ/fabric/rma.h>
+#include <situ/fabric/signal.h>
+#include <situ/situ.h>
+
+#include <fmt/format.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace situ;
+
+constexpr std::size_t block_bytes = std::size_t{2} << 20;
+
+// Blocking TCP
+
+void must(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error{fmt::format("{}: {}", what, std::strerror(errno))};
+}
+
+// How the echo is reached.
+struct tcp_way {
+  std::uint32_t ip = 0;
+  std::uint16_t port = 0;
+};
+struct request {
+  std::uint32_t sent = 0;    // bytes that follow
+  std::uint32_t wanted = 0;  // bytes that come back; 0: the end
+};
+
+void send_all(int socket, const void* bytes, std::size_t count) {
+  must(::send(socket, bytes, count, MSG_NOSIGNAL) == static_cast<ssize_t>(count), "send");
+}
+bool receive_all(int socket, void* bytes, std::size_t count) {
+  return ::recv(socket, bytes, count, MSG_WAITALL) == static_cast<ssize_t>(count);
+}
+void set_no_delay(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+std::uint32_t own_ip() {
+  ifaddrs* all = nullptr;
+  must(::getifaddrs(&all) == 0, "getifaddrs");
+  std::uint32_t found = htonl(INADDR_LOOPBACK);
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next)
+    if (each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET && (each->ifa_flags & IFF_LOOPBACK) == 0)
+      found = reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr;
+  ::freeifaddrs(all);
+  return found;
+}
+
+// A thread that echoes to one client until that says that it is the end.
+class echo_server {
+ public:
+  echo_server() : listener_{::socket(AF_INET, SOCK_STREAM, 0)} {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    must(::bind(listener_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0, "bind");
+    must(::listen(listener_, 1) == 0, "listen");
+    socklen_t length = sizeof at;
+    must(::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &length) == 0, "getsockname");
+    way_ = {own_ip(), at.sin_port};
+    thread_ = std::thread{[this] { echo(); }};
+  }
+  ~echo_server() {
+    thread_.join();
+    ::close(listener_);
+  }
+  echo_server(const echo_server&) = delete;
+  echo_server& operator=(const echo_server&) = delete;
+  [[nodiscard]] tcp_way way() const noexcept { return way_; }
+
+ private:
+  void echo() {
+    const int socket = ::accept(listener_, nullptr, nullptr);
+    set_no_delay(socket);
+    std::vector<std::byte> bytes(block_bytes);
+    for (request asked; receive_all(socket, &asked, sizeof asked) && asked.wanted != 0;) {
+      if (asked.sent != 0 && !receive_all(socket, bytes.data(), asked.sent)) break;
+      send_all(socket, bytes.data(), asked.wanted);
+    }
+    ::close(socket);
+  }
+  int listener_;
+  tcp_way way_;
+  std::thread thread_;
+};
+
+class echo_client {
+ public:
+  explicit echo_client(const tcp_way& way) : socket_{::socket(AF_INET, SOCK_STREAM, 0)}, bytes_(block_bytes) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = way.ip;
+    at.sin_port = way.port;
+    must(::connect(socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0, "connect");
+    set_no_delay(socket_);
+  }
+  ~echo_client() {
+    if (socket_ < 0) return;
+    const request end;
+    (void)!::send(socket_, &end, sizeof end, MSG_NOSIGNAL);
+    ::close(socket_);
+  }
+  echo_client(echo_client&& other) noexcept
+      : socket_{std::exchange(other.socket_, -1)}, bytes_{std::move(other.bytes_)} {}
+  echo_client& operator=(echo_client&&) = delete;
+  void ask(std::uint32_t sent, std::uint32_t wanted) {
+    const request asked{sent, wanted};
+    send_all(socket_, &asked, sizeof asked);
+    if (sent != 0) send_all(socket_, bytes_.data(), sent);
+    must(receive_all(socket_, bytes_.data(), wanted), "recv");
+  }
+
+ private:
+  int socket_;
+  std::vector<std::byte> bytes_;
+};
+
+// Times
+
+using job_bench::is_quick;
+using job_bench::is_wanted;
+
+double ns_of(const std::function<void()>& act) {
+  const double begin = job_bench::now_ns();
+  act();
+  return job_bench::now_ns() - begin;
+}
+
+// A sample is the median of some operations; echo and operation take turns, sample by sample.
+void compare(const char* name, int times, const std::function<void()>& ours, const std::function<void()>& tcp) {
+  std::vector<job_bench::samples> all{{"echo"}, {"situ"}};
+  const auto median_of = [times](const std::function<void()>& act) {
+    std::vector<double> ns;
+    for (int i = 0; i < times; ++i) ns.push_back(ns_of(act));
+    std::nth_element(ns.begin(), ns.begin() + times / 2, ns.end());
+    return ns[static_cast<std::size_t>(times / 2)];
+  };
+  for (int turn = 0; turn < (is_quick() ? 1 : 15); ++turn) {
+    all[0].ns.push_back(median_of(tcp));
+    all[1].ns.push_back(median_of(ours));
+  }
+  job_bench::print(name, all);
+}
+int times_of(int usual) { return is_quick() ? 5 : usual; }
+
+// The job
+
+constexpr std::uint32_t first = 0;
+// The first place of the second host.
+std::uint32_t other() { return place_count() / 2; }
+
+promise<>* awaited = nullptr;
+void on_pong(am::reply_token&) { awaited->set_value(); }
+void on_ping(am::token& t) { t.reply_short<on_pong>(); }
+
+// A message to the other place, and its reply.
+void ping() {
+  promise<> answered;
+  awaited = &answered;
+  const future<> answer = answered.get_future();
+  am::request_short<on_ping>(place{other()});
+  answer.wait();
+}
+
+// What keeps a host's processors busy.
+class busy_threads {
+ public:
+  explicit busy_threads(int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this] {
+        while (!is_over_.load(std::memory_order_relaxed)) {}
+      });
+  }
+  ~busy_threads() {
+    is_over_.store(true);
+    for (std::thread& each : threads_) each.join();
+  }
+  busy_threads(const busy_threads&) = delete;
+  busy_threads& operator=(const busy_threads&) = delete;
+
+ private:
+  std::atomic<bool> is_over_{false};
+  std::vector<std::thread> threads_;
+};
+
+struct sides {
+  ptr<std::byte> there;  // block_bytes of the other place
+  echo_client client;
+  std::vector<std::byte> bytes = std::vector<std::byte>(block_bytes, std::byte{1});
+  std::vector<std::byte> back = std::vector<std::byte>(block_bytes);
+
+  void measure_operations() {
+    const ptr<std::uint64_t> word{reinterpret_cast<std::uint64_t*>(there.address())};
+    const auto over_tcp = [this](std::uint32_t sent, std::uint32_t wanted) {
+      return [this, sent, wanted] { client.ask(sent, wanted); };
+    };
+    const auto measure = [&](const char* name, int times, const std::function<void()>& ours, std::uint32_t sent,
+                             std::uint32_t wanted) {
+      if (is_wanted(name)) compare(name, times_of(times), ours, over_tcp(sent, wanted));
+    };
+    put(there, bytes.data(), block_bytes);
+    get(back.data(), there, block_bytes);
+    if (back != bytes) throw std::runtime_error{"what was put is not what comes back"};
+    measure("cluster_get_8", 300, [&] { (void)get(word); }, 0, 8);
+    measure("cluster_get_4096", 200, [&] { get(back.data(), there, 4096); }, 0, 4096);
+    measure("cluster_get_1M", 15, [&] { get(back.data(), there, 1 << 20); }, 0, 1 << 20);
+    measure("cluster_put_8", 300, [&] { put(word, std::uint64_t{4}); }, 8, 8);
+    measure("cluster_put_1M", 15, [&] { put(there, bytes.data(), 1 << 20); }, 1 << 20, 8);
+    measure("cluster_put_signal", 300, [&] { put_signal(word, std::uint64_t{4}, word + 8, 1); }, 16, 8);
+    measure("cluster_fetch_add", 300, [&] { atomic_fetch_add(word, std::uint64_t{1}); }, 8, 8);
+    measure("cluster_message", 200, &ping, 8, 8);
+    measure("cluster_at", 200, [] { at(place{other()}, [] {}); }, 8, 8);
+    const std::vector<std::byte> some(4096, std::byte{2});
+    measure("cluster_at_4096", 100,
+            [&] { (void)at(place{other()}, [](const std::vector<std::byte>& v) { return v.size(); }, some); }, 4096, 8);
+  }
+  void measure_beside_load() {
+    const ptr<std::uint64_t> word{reinterpret_cast<std::uint64_t*>(there.address())};
+    compare("cluster_fetch_add_beside_load", times_of(30), [&] { atomic_fetch_add(word, std::uint64_t{1}); },
+            [this] { client.ask(8, 8); });
+  }
+};
+
+// Between two barriers of all places; the others come to each.
+template <class Alone>
+void beside_others(sides* with, Alone alone) {
+  barrier();
+  if (with != nullptr) alone();
+  barrier();
+}
+
+// The others call as many barriers as the first place's samples have.
+void measure_barriers(const char* name, sides* with) {
+  if (!is_wanted(name)) return;
+  const int times = times_of(200);
+  if (with != nullptr) return compare(name, times, [] { barrier(); }, [&] { with->client.ask(8, 8); });
+  for (int i = 0; i < times * (is_quick() ? 1 : 15); ++i) barrier();
+}
+
+void run() {
+  if (place_count() % 2 != 0 || place_count() > 4)
+    throw std::runtime_error{"start it with one or two places at each of two hosts"};
+  const ptr<std::byte> own = allocate<std::byte>(block_bytes);
+  const auto blocks = all_gather(own);
+  std::optional<echo_server> server;
+  if (here().index() == other()) server.emplace();
+  const tcp_way way = broadcast(server ? server->way() : tcp_way{}, other());
+  std::optional<sides> with;
+  if (here().index() == first) with.emplace(sides{.there = blocks[other()], .client = echo_client{way}});
+  sides* const measuring = with ? &*with : nullptr;
+  if (place_count() == 2) {
+    beside_others(measuring, [&] { with->measure_operations(); });
+    measure_barriers("cluster_barrier", measuring);
+    if (is_wanted("cluster_fetch_add_beside_load")) {
+      const busy_threads busy{4};
+      beside_others(measuring, [&] { with->measure_beside_load(); });
+    }
+  } else {
+    measure_barriers("cluster_barrier_2x2", measuring);
+  }
+  with.reset();
+  server.reset();
+  barrier();
+  deallocate(own);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    runtime rt{argc, argv};
+    run();
+    job_bench::print_end();
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "situ_bench_cluster: %s\n", e.what());
+    return 1;
+  }
+}

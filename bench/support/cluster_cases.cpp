@@ -1,0 +1,52 @@
+// What `situ bench cluster` measures, and what Situ aims at. The program that takes the samples is in bench/cluster.
+#include "job_bench.h"
+
+namespace situ::bench {
+namespace {
+
+using aim = comparison_aim;
+
+std::vector<comparison_case> all_cluster_cases() {
+  constexpr std::string_view itself = "itself: a blocking TCP echo of the same bytes";
+  const auto beside_echo = [&](std::string_view name, std::string_view words, double bytes, double at_most) {
+    return comparison_case{name, words, "operation", bytes, {{"echo", itself}, {"situ", "echo", aim{at_most}}}};
+  };
+  return {beside_echo("cluster_get_8", "8 bytes of a place of the other host, which sleeps", 0, 2),
+          beside_echo("cluster_get_4096", "likewise, 4 KiB", 0, 2),
+          beside_echo("cluster_get_1M", "likewise, 1 MiB", 1 << 20, 1.25),
+          beside_echo("cluster_put_8", "8 bytes to it, there when the call returns", 0, 2.2),
+          beside_echo("cluster_put_1M", "likewise, 1 MiB", 1 << 20, 1.25),
+          beside_echo("cluster_put_signal", "8 bytes to it, and a signal behind them", 0, 2.2),
+          beside_echo("cluster_fetch_add", "a word of it, counted up", 0, 2),
+          beside_echo("cluster_fetch_add_beside_load", "likewise, while four threads at each host compute", 0, 2),
+          beside_echo("cluster_message", "a short message to it, and its reply", 0, 2.5),
+          beside_echo("cluster_at", "at() without arguments", 0, 2.5),
+          beside_echo("cluster_at_4096", "at() with a vector of 4 KiB", 0, 2.5),
+          beside_echo("cluster_barrier", "a barrier of a place at each host", 0, 1.5),
+          beside_echo("cluster_barrier_2x2", "a barrier of two places at each host", 0, 1.5)};
+}
+
+}  // namespace
+
+const job_bench& cluster_bench() {
+  static const job_bench made{
+      .name = "cluster",
+      .title = "Several hosts",
+      .words =
+          "A job of one place at each of two hosts (of two, where that is said), over TCP; `echo` is the same bytes by "
+          "hand, over a socket that blocks, to a thread that sleeps meanwhile.",
+      .help = "Operations, messages and barriers of a job over two hosts, beside a blocking TCP echo",
+      .examples = {{"--hosts a,b", "two hosts that ssh reaches without a question (docs/guide/hosts.md)"}},
+      .cases = all_cluster_cases(),
+      .programs = {{.name = "situ_bench_cluster",
+                    .cases = {"cluster_get_8", "cluster_get_4096", "cluster_get_1M", "cluster_put_8", "cluster_put_1M",
+                              "cluster_put_signal", "cluster_fetch_add", "cluster_fetch_add_beside_load",
+                              "cluster_message", "cluster_at", "cluster_at_4096", "cluster_barrier"},
+                    .places = 1},
+                   {.name = "situ_bench_cluster", .cases = {"cluster_barrier_2x2"}, .places = 2}},
+      .subjects = {"echo", "situ"},
+      .is_over_hosts = true};
+  return made;
+}
+
+}  // namespace situ::bench
