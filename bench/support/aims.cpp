@@ -180,6 +180,8 @@ constexpr limit limits[] = {
     {"reopen_free", "", "checking the map, and tables of blocks where it is opened to write"},
     {"reopen", "addresses_taken", "the machine's pages: as many by hand are the row `pages`"},
     {"reopen", "cold", "the disk"},
+    {"remote_pages_in_order", "",
+     "system calls for each page: those that bring it, and protect and drop another; and new memory from the kernel"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };
 
