@@ -14,6 +14,8 @@
 #include <random>
 #include <unordered_map>
 
+#include "support/sanitized.h"
+
 using namespace situ_pool_test;
 using situ::errc;
 using situ::pool;
