@@ -241,13 +241,15 @@ struct sides {
     measure("cluster_message", 200, &ping, 8, 8);
     measure("cluster_at", 200, [] { at(place{other()}, [] {}); }, 8, 8);
     const std::vector<std::byte> some(4096, std::byte{2});
-    measure("cluster_at_4096", 100,
-            [&] { (void)at(place{other()}, [](const std::vector<std::byte>& v) { return v.size(); }, some); }, 4096, 8);
+    measure(
+        "cluster_at_4096", 100,
+        [&] { (void)at(place{other()}, [](const std::vector<std::byte>& v) { return v.size(); }, some); }, 4096, 8);
   }
   void measure_beside_load() {
     const ptr<std::uint64_t> word{reinterpret_cast<std::uint64_t*>(there.address())};
-    compare("cluster_fetch_add_beside_load", times_of(30), [&] { atomic_fetch_add(word, std::uint64_t{1}); },
-            [this] { client.ask(8, 8); });
+    compare(
+        "cluster_fetch_add_beside_load", times_of(30), [&] { atomic_fetch_add(word, std::uint64_t{1}); },
+        [this] { client.ask(8, 8); });
   }
 };
 

@@ -91,8 +91,8 @@ void echo(int listener) {
   }
 }
 
-// Servers and echo have one processor, as if theirs were another host, and the client another: where the kernel puts who
-// sleeps decides what a wake-up costs, by a factor of five, and is not the same for two that take turns.
+// Servers and echo have one processor, as if theirs were another host, and the client another: where the kernel puts
+// who sleeps decides what a wake-up costs, by a factor of five, and is not the same for two that take turns.
 enum class side : std::uint8_t { client, servers };
 void take(side which) {
   cpu_set_t everywhere;

@@ -30,11 +30,9 @@ std::vector<requested_run> plan(const job_bench& which, const job_bench_options&
     if (program.starts_jobs) {
       request.command = {subject, situ};
     } else if (which.is_over_hosts) {
-      request.command = {
-          situ, "run", "--hosts",
-          fmt::format("{1}:{0},{2}:{0}", program.places, options.hosts.at(0), options.hosts.at(1))};
-      if (!options.remote_shell.empty())
-        request.command.insert(request.command.end(), {"--rsh", options.remote_shell});
+      request.command = {situ, "run", "--hosts",
+                         fmt::format("{1}:{0},{2}:{0}", program.places, options.hosts.at(0), options.hosts.at(1))};
+      if (!options.remote_shell.empty()) request.command.insert(request.command.end(), {"--rsh", options.remote_shell});
       request.command.push_back(subject);
     } else {
       request.command = {situ, "run", "-n", std::to_string(program.places), "--bind", "core", subject};

@@ -16,9 +16,9 @@
 
 namespace situ::detail {
 
-// A barrier by messages. The members of a run tell its first; in round r each of these tells that of the run 2^r runs on,
-// and hears of the one as far before it, and after ceil(log2(runs)) rounds each has heard of all (dissemination barrier;
-// Hensgen, Finkel and Manber, 1988); it tells its run.
+// A barrier by messages. The members of a run tell its first; in round r each of these tells that of the run 2^r runs
+// on, and hears of the one as far before it, and after ceil(log2(runs)) rounds each has heard of all (dissemination
+// barrier; Hensgen, Finkel and Manber, 1988); it tells its run.
 class message_barrier {
  public:
   message_barrier(const team& members, const std::source_location& where);

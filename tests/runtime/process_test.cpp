@@ -247,7 +247,7 @@ TEST_P(forks, a_child_may_start_programs_or_be_a_job_of_its_own) {
 
 INSTANTIATE_TEST_SUITE_P(layouts, forks,
                          testing::ValuesIn(!test::can_fork() ? std::vector<test::layout>{{launch_mode::processes, 1}}
-                                                           : test::layouts({1, 3})),
+                                                             : test::layouts({1, 3})),
                          test::layout_name);
 
 // --- memory that the kernel refuses ----------------------------------------------------------------------------------

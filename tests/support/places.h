@@ -40,7 +40,8 @@ inline constexpr bool is_modelled = false;
 #endif
 
 // Where a program's places are: its own, all of one host, unless SITU_TEST_HOSTS says of how many hosts they are taken
-// to be (cluster/pretended_hosts.h), or its main says that they are those of a job that it is a part of (hosts/bodies.cpp).
+// to be (cluster/pretended_hosts.h), or its main says that they are those of a job that it is a part of
+// (hosts/bodies.cpp).
 enum class whereabouts { one_host, hosts_within, job };
 void set_in_job();
 [[nodiscard]] whereabouts where_places_are();

@@ -153,8 +153,9 @@ void inclusive_scan_among(collective& group, Contribution& own, Operation& opera
 template <class Contribution>
 void broadcast_in_run(collective& group, Contribution& own, std::uint32_t from, std::uint32_t step) {
   const member_run run = group.own_run();
-  broadcast_among(group, own, run.size, (group.index() - run.first + run.size - (from - run.first)) % run.size,
-                  [&](std::uint32_t p) { return run.first + (p + from - run.first) % run.size; }, step);
+  broadcast_among(
+      group, own, run.size, (group.index() - run.first + run.size - (from - run.first)) % run.size,
+      [&](std::uint32_t p) { return run.first + (p + from - run.first) % run.size; }, step);
 }
 
 template <class Contribution>
@@ -165,8 +166,9 @@ void broadcast_in(collective& group, Contribution& own, std::uint32_t root, std:
   const std::uint32_t own_run = runs.of(group.index());
   const std::uint32_t n = runs.count();
   if (n > 1 && group.index() == leader_of(own_run))
-    broadcast_among(group, own, n, (own_run + n - root_run) % n,
-                    [&](std::uint32_t p) { return leader_of((p + root_run) % n); }, step);
+    broadcast_among(
+        group, own, n, (own_run + n - root_run) % n, [&](std::uint32_t p) { return leader_of((p + root_run) % n); },
+        step);
   broadcast_in_run(group, own, leader_of(own_run), step);
 }
 
@@ -174,8 +176,8 @@ void broadcast_in(collective& group, Contribution& own, std::uint32_t root, std:
 template <class Contribution, class Operation>
 void reduce_in_run(collective& group, Contribution& own, Operation& operation, std::uint32_t step) {
   const member_run run = group.own_run();
-  reduce_among(group, own, operation, run.size, group.index() - run.first,
-               [&](std::uint32_t p) { return run.first + p; }, step);
+  reduce_among(
+      group, own, operation, run.size, group.index() - run.first, [&](std::uint32_t p) { return run.first + p; }, step);
 }
 
 // Combines towards member 0, and hands the result to the root. Elsewhere `own` is what was combined so far.
@@ -185,8 +187,8 @@ void reduce_in(collective& group, Contribution& own, Operation& operation, std::
   const std::uint32_t index = group.index();
   reduce_in_run(group, own, operation, 0);
   if (index == group.own_run().first)
-    reduce_among(group, own, operation, runs.count(), runs.of(index),
-                 [&](std::uint32_t run) { return runs.first_of(run); }, 0);
+    reduce_among(
+        group, own, operation, runs.count(), runs.of(index), [&](std::uint32_t run) { return runs.first_of(run); }, 0);
   if (root == 0) return;
   if (index == 0) own.send(group, root, 1);
   if (index == root) own.take(group, 0, 1);
@@ -201,8 +203,9 @@ void all_reduce_in(collective& group, Contribution& own, Operation& operation, s
   reduce_in_run(group, own, operation, first_step);
   const std::uint32_t leader = group.own_run().first;
   if (index == leader)
-    all_reduce_among(group, own, operation, runs.count(), runs.of(index),
-                     [&](std::uint32_t run) { return runs.first_of(run); }, first_step);
+    all_reduce_among(
+        group, own, operation, runs.count(), runs.of(index), [&](std::uint32_t run) { return runs.first_of(run); },
+        first_step);
   broadcast_in_run(group, own, leader, first_step + all_reduce_steps - 1);
 }
 
@@ -216,16 +219,16 @@ void inclusive_scan_in(collective& group, Contribution& own, Operation& operatio
   const std::uint32_t among_runs = first_step + scan_steps / 2;
   const std::uint32_t to_run = first_step + scan_steps - 2;
   const member_run run = group.own_run();
-  inclusive_scan_among(group, own, operation, run.size, index - run.first,
-                       [&](std::uint32_t p) { return run.first + p; }, first_step);
+  inclusive_scan_among(
+      group, own, operation, run.size, index - run.first, [&](std::uint32_t p) { return run.first + p; }, first_step);
   if (runs.count() == 1) return;
   const std::uint32_t own_run = runs.of(index);
   if (index != runs.last_of(own_run)) {
     if (own_run != 0) own.combine_left(group, runs.last_of(own_run - 1), to_run, operation);
     return;
   }
-  inclusive_scan_among(group, own, operation, runs.count(), own_run,
-                       [&](std::uint32_t r) { return runs.last_of(r); }, among_runs);
+  inclusive_scan_among(
+      group, own, operation, runs.count(), own_run, [&](std::uint32_t r) { return runs.last_of(r); }, among_runs);
   if (own_run + 1 == runs.count()) return;
   for (std::uint32_t to = runs.first_of(own_run + 1); to < runs.last_of(own_run + 1); ++to) own.send(group, to, to_run);
 }
