@@ -40,7 +40,6 @@
 #include <utility>
 #include <vector>
 
-#include "support/sanitized.h"
 
 namespace situ_pool_test {
 
@@ -225,8 +224,6 @@ class crash_states {
  public:
   static constexpr std::uint64_t most_states = 64;
   static constexpr std::size_t most_alone = 24;
-  // A sanitizer looks at how a pool is opened, which one state shows as well as the next: of so many one is looked at.
-  static constexpr std::uint64_t of_so_many = situ::test::with_sanitizer ? 8 : 1;
 
   crash_states(const crash_recorder& of, std::byte* file, std::uint32_t seed) : of_{of}, file_{file}, random_{seed} {
     std::memcpy(file_, of.first_image().data(), of.first_image().size());
@@ -252,7 +249,8 @@ class crash_states {
       before.emplace_back(file_ + each.offset, file_ + each.offset + each.versions[0].size());
     bool goes_on = true;
     const auto try_state = [&] {
-      if (states_++ % of_so_many == 0) goes_on = goes_on && look(point);
+      ++states_;
+      goes_on = goes_on && look(point);
     };
     for (const choice& chosen : choices_of(point)) {
       for (std::size_t i = 0; i < chosen.size(); ++i) set(point.pending[i], chosen[i]);
