@@ -3,6 +3,7 @@
 // (bench/support/job_samples.h). The first place of the second host echoes in a thread, while the place sleeps in a
 // barrier.
 #include "support/job_samples.h"
+#include "support/tcp_echo.h"
 
 #include <situ/fabric/am.h>
 #include <situ/fabric/atomic.h>
@@ -10,27 +11,19 @@
 #include <situ/fabric/signal.h>
 #include <situ/situ.h>
 
-#include <fmt/format.h>
-
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -39,37 +32,10 @@ using namespace situ;
 
 constexpr std::size_t block_bytes = std::size_t{2} << 20;
 
-// Blocking TCP
-
-void must(bool holds, const char* what) {
-  if (!holds) throw std::runtime_error{fmt::format("{}: {}", what, std::strerror(errno))};
-}
-
-// How the echo is reached.
-struct tcp_way {
-  std::uint32_t ip = 0;
-  std::uint16_t port = 0;
-};
-struct request {
-  std::uint32_t sent = 0;    // bytes that follow
-  std::uint32_t wanted = 0;  // bytes that come back; 0: the end
-};
-
-void send_all(int socket, const void* bytes, std::size_t count) {
-  must(::send(socket, bytes, count, MSG_NOSIGNAL) == static_cast<ssize_t>(count), "send");
-}
-bool receive_all(int socket, void* bytes, std::size_t count) {
-  return ::recv(socket, bytes, count, MSG_WAITALL) == static_cast<ssize_t>(count);
-}
-void set_no_delay(int socket) {
-  const int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-std::uint32_t own_ip() {
+in_addr_t own_ip() {
   ifaddrs* all = nullptr;
-  must(::getifaddrs(&all) == 0, "getifaddrs");
-  std::uint32_t found = htonl(INADDR_LOOPBACK);
+  tcp_echo::must(::getifaddrs(&all) == 0, "getifaddrs");
+  in_addr_t found = htonl(INADDR_LOOPBACK);
   for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next)
     if (each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET && (each->ifa_flags & IFF_LOOPBACK) == 0)
       found = reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr;
@@ -77,72 +43,18 @@ std::uint32_t own_ip() {
   return found;
 }
 
-// A thread that echoes to one client until that says that it is the end.
-class echo_server {
+// A thread that echoes to one client until that goes.
+class echo_thread {
  public:
-  echo_server() : listener_{::socket(AF_INET, SOCK_STREAM, 0)} {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    must(::bind(listener_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0, "bind");
-    must(::listen(listener_, 1) == 0, "listen");
-    socklen_t length = sizeof at;
-    must(::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &length) == 0, "getsockname");
-    way_ = {own_ip(), at.sin_port};
-    thread_ = std::thread{[this] { echo(); }};
-  }
-  ~echo_server() {
-    thread_.join();
-    ::close(listener_);
-  }
-  echo_server(const echo_server&) = delete;
-  echo_server& operator=(const echo_server&) = delete;
-  [[nodiscard]] tcp_way way() const noexcept { return way_; }
+  echo_thread() : echo_{own_ip(), block_bytes}, thread_{[this] { echo_.serve(); }} {}
+  ~echo_thread() { thread_.join(); }
+  echo_thread(const echo_thread&) = delete;
+  echo_thread& operator=(const echo_thread&) = delete;
+  [[nodiscard]] tcp_echo::address way() const noexcept { return echo_.way(); }
 
  private:
-  void echo() {
-    const int socket = ::accept(listener_, nullptr, nullptr);
-    set_no_delay(socket);
-    std::vector<std::byte> bytes(block_bytes);
-    for (request asked; receive_all(socket, &asked, sizeof asked) && asked.wanted != 0;) {
-      if (asked.sent != 0 && !receive_all(socket, bytes.data(), asked.sent)) break;
-      send_all(socket, bytes.data(), asked.wanted);
-    }
-    ::close(socket);
-  }
-  int listener_;
-  tcp_way way_;
+  tcp_echo::server echo_;
   std::thread thread_;
-};
-
-class echo_client {
- public:
-  explicit echo_client(const tcp_way& way) : socket_{::socket(AF_INET, SOCK_STREAM, 0)}, bytes_(block_bytes) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = way.ip;
-    at.sin_port = way.port;
-    must(::connect(socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0, "connect");
-    set_no_delay(socket_);
-  }
-  ~echo_client() {
-    if (socket_ < 0) return;
-    const request end;
-    (void)!::send(socket_, &end, sizeof end, MSG_NOSIGNAL);
-    ::close(socket_);
-  }
-  echo_client(echo_client&& other) noexcept
-      : socket_{std::exchange(other.socket_, -1)}, bytes_{std::move(other.bytes_)} {}
-  echo_client& operator=(echo_client&&) = delete;
-  void ask(std::uint32_t sent, std::uint32_t wanted) {
-    const request asked{sent, wanted};
-    send_all(socket_, &asked, sizeof asked);
-    if (sent != 0) send_all(socket_, bytes_.data(), sent);
-    must(receive_all(socket_, bytes_.data(), wanted), "recv");
-  }
-
- private:
-  int socket_;
-  std::vector<std::byte> bytes_;
 };
 
 // Times
@@ -214,42 +126,45 @@ class busy_threads {
 };
 
 struct sides {
+  sides(ptr<std::byte> of_other, const tcp_echo::address& way) : there{of_other}, client{way} {}
+
   ptr<std::byte> there;  // block_bytes of the other place
-  echo_client client;
+  tcp_echo::client client;
   std::vector<std::byte> bytes = std::vector<std::byte>(block_bytes, std::byte{1});
   std::vector<std::byte> back = std::vector<std::byte>(block_bytes);
 
+  void ask(std::size_t sent, std::size_t wanted) {
+    client.ask(std::span{bytes}.first(sent), std::span{back}.first(wanted));
+  }
+  [[nodiscard]] ptr<std::uint64_t> word() const {
+    return ptr<std::uint64_t>{reinterpret_cast<std::uint64_t*>(there.address())};
+  }
   void measure_operations() {
-    const ptr<std::uint64_t> word{reinterpret_cast<std::uint64_t*>(there.address())};
-    const auto over_tcp = [this](std::uint32_t sent, std::uint32_t wanted) {
-      return [this, sent, wanted] { client.ask(sent, wanted); };
-    };
-    const auto measure = [&](const char* name, int times, const std::function<void()>& ours, std::uint32_t sent,
-                             std::uint32_t wanted) {
-      if (is_wanted(name)) compare(name, times_of(times), ours, over_tcp(sent, wanted));
+    const auto measure = [this](const char* name, int times, const std::function<void()>& ours, std::size_t sent,
+                                std::size_t wanted) {
+      if (is_wanted(name)) compare(name, times_of(times), ours, [this, sent, wanted] { ask(sent, wanted); });
     };
     put(there, bytes.data(), block_bytes);
     get(back.data(), there, block_bytes);
     if (back != bytes) throw std::runtime_error{"what was put is not what comes back"};
-    measure("cluster_get_8", 300, [&] { (void)get(word); }, 0, 8);
+    measure("cluster_get_8", 300, [&] { (void)get(word()); }, 0, 8);
     measure("cluster_get_4096", 200, [&] { get(back.data(), there, 4096); }, 0, 4096);
     measure("cluster_get_1M", 15, [&] { get(back.data(), there, 1 << 20); }, 0, 1 << 20);
-    measure("cluster_put_8", 300, [&] { put(word, std::uint64_t{4}); }, 8, 8);
-    measure("cluster_put_1M", 15, [&] { put(there, bytes.data(), 1 << 20); }, 1 << 20, 8);
-    measure("cluster_put_signal", 300, [&] { put_signal(word, std::uint64_t{4}, word + 8, 1); }, 16, 8);
-    measure("cluster_fetch_add", 300, [&] { atomic_fetch_add(word, std::uint64_t{1}); }, 8, 8);
-    measure("cluster_message", 200, &ping, 8, 8);
-    measure("cluster_at", 200, [] { at(place{other()}, [] {}); }, 8, 8);
+    measure("cluster_put_8", 300, [&] { put(word(), std::uint64_t{4}); }, 8, 0);
+    measure("cluster_put_1M", 15, [&] { put(there, bytes.data(), 1 << 20); }, 1 << 20, 0);
+    measure("cluster_put_signal", 300, [&] { put_signal(word(), std::uint64_t{4}, word() + 8, 1); }, 16, 0);
+    measure("cluster_fetch_add", 300, [&] { atomic_fetch_add(word(), std::uint64_t{1}); }, 8, 8);
+    measure("cluster_message", 200, &ping, 0, 0);
+    measure("cluster_at", 200, [] { at(place{other()}, [] {}); }, 0, 0);
     const std::vector<std::byte> some(4096, std::byte{2});
     measure(
         "cluster_at_4096", 100,
         [&] { (void)at(place{other()}, [](const std::vector<std::byte>& v) { return v.size(); }, some); }, 4096, 8);
   }
   void measure_beside_load() {
-    const ptr<std::uint64_t> word{reinterpret_cast<std::uint64_t*>(there.address())};
     compare(
-        "cluster_fetch_add_beside_load", times_of(30), [&] { atomic_fetch_add(word, std::uint64_t{1}); },
-        [this] { client.ask(8, 8); });
+        "cluster_fetch_add_beside_load", times_of(30), [&] { atomic_fetch_add(word(), std::uint64_t{1}); },
+        [this] { ask(8, 8); });
   }
 };
 
@@ -265,7 +180,7 @@ void beside_others(sides* with, Alone alone) {
 void measure_barriers(const char* name, sides* with) {
   if (!is_wanted(name)) return;
   const int times = times_of(200);
-  if (with != nullptr) return compare(name, times, [] { barrier(); }, [&] { with->client.ask(8, 8); });
+  if (with != nullptr) return compare(name, times, [] { barrier(); }, [&] { with->ask(0, 0); });
   for (int i = 0; i < times * (is_quick() ? 1 : 15); ++i) barrier();
 }
 
@@ -274,11 +189,11 @@ void run() {
     throw std::runtime_error{"start it with one or two places at each of two hosts"};
   const ptr<std::byte> own = allocate<std::byte>(block_bytes);
   const auto blocks = all_gather(own);
-  std::optional<echo_server> server;
+  std::optional<echo_thread> server;
   if (here().index() == other()) server.emplace();
-  const tcp_way way = broadcast(server ? server->way() : tcp_way{}, other());
+  const auto way = broadcast(server ? server->way() : tcp_echo::address{}, other());
   std::optional<sides> with;
-  if (here().index() == first) with.emplace(sides{.there = blocks[other()], .client = echo_client{way}});
+  if (here().index() == first) with.emplace(blocks[other()], way);
   sides* const measuring = with ? &*with : nullptr;
   if (place_count() == 2) {
     beside_others(measuring, [&] { with->measure_operations(); });

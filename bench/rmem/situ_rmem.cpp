@@ -1,20 +1,16 @@
 // Remote memory beside a blocking TCP echo of the same bytes, for `situ bench rmem`; by hand: situ run -n 1
 // situ_bench_rmem (bench/support/job_samples.h). Server and echo are processes of their own, which sleep while nothing
-// is asked of them. The echo is what can be done by hand with sockets that block: a head of 64 bytes there with the
-// data of a write, one of 32 bytes back with that of a read, each by one call where they are short.
+// is asked of them.
 #include "support/job_samples.h"
+#include "support/tcp_echo.h"
 
 #include <situ/rmem/client.h>
 #include <situ/rmem/region.h>
 #include <situ/rmem/server.h>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -33,62 +29,10 @@ namespace rmem = situ::rmem;
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t paged_bytes = std::size_t{64} << 20;
 constexpr std::size_t page_bytes = 4096;
-using head = std::array<std::uint64_t, 8>;    // [0] bytes that follow, [1] bytes wanted
-using answer = std::array<std::uint64_t, 4>;  // before what was wanted
 
 [[noreturn]] void fail(const char* what) {
   std::perror(what);
   std::exit(1);
-}
-
-void send_all(int socket, std::span<const std::byte> first, std::span<const std::byte> second) {
-  std::size_t done = 0;
-  const std::size_t all = first.size() + second.size();
-  while (done < all) {
-    const std::size_t in_first = std::min(done, first.size());
-    iovec parts[2]{{const_cast<std::byte*>(first.data()) + in_first, first.size() - in_first},
-                   {const_cast<std::byte*>(second.data()) + (done - in_first), second.size() - (done - in_first)}};
-    const ssize_t gone = ::writev(socket, parts, 2);
-    if (gone <= 0) fail("writev");
-    done += static_cast<std::size_t>(gone);
-  }
-}
-// False at the end. Head and data by one call as far as they have come.
-bool receive_all(int socket, std::span<std::byte> first, std::span<std::byte> second) {
-  std::size_t done = 0;
-  const std::size_t all = first.size() + second.size();
-  while (done < all) {
-    const std::size_t in_first = std::min(done, first.size());
-    iovec parts[2]{{first.data() + in_first, first.size() - in_first},
-                   {second.data() + (done - in_first), second.size() - (done - in_first)}};
-    const ssize_t got = ::readv(socket, parts, 2);
-    if (got <= 0) return false;
-    done += static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-void set_no_delay(int socket) {
-  const int yes = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-}
-
-// Serves one connection. A head and short data come by one call.
-void echo(int listener) {
-  const int socket = ::accept(listener, nullptr, nullptr);
-  set_no_delay(socket);
-  static std::array<std::byte, sizeof(head) + most_bytes> in;
-  static std::array<std::byte, most_bytes> out;
-  for (;;) {
-    ssize_t got = ::recv(socket, in.data(), in.size(), 0);
-    if (got < static_cast<ssize_t>(sizeof(head))) return;
-    head asked{};
-    std::memcpy(&asked, in.data(), sizeof asked);
-    const std::size_t rest = sizeof asked + asked[0] - static_cast<std::size_t>(got);
-    if (rest > 0 && !receive_all(socket, std::span{in}.subspan(static_cast<std::size_t>(got), rest), {})) return;
-    const answer said{asked[1]};
-    send_all(socket, std::as_bytes(std::span{said}), std::span{out}.first(asked[1]));
-  }
 }
 
 // Servers and echo have one processor, as if theirs were another host, and the client another: where the kernel puts
@@ -123,29 +67,11 @@ std::string start(Body body) {
   return text;
 }
 
-int connect_to_port(const std::string& port) {
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (::connect(socket, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) fail("connect");
-  set_no_delay(socket);
-  return socket;
-}
-
 void serve_echo(int pipe) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof at;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&at), length) != 0 || ::listen(listener, 1) != 0 ||
-      ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &length) != 0)
-    fail("listen");
-  const std::string port = std::to_string(ntohs(at.sin_port));
+  tcp_echo::server echo{htonl(INADDR_LOOPBACK), most_bytes};
+  const std::string port = std::to_string(ntohs(echo.way().port));
   if (::write(pipe, port.data(), port.size()) < 0) fail("write");
-  echo(listener);
+  echo.serve();
 }
 
 void serve_rmem(int pipe, const rmem::application_key& key) {
@@ -159,7 +85,7 @@ void serve_rmem(int pipe, const rmem::application_key& key) {
 }
 
 struct sides {
-  int echo;
+  tcp_echo::client echo;
   rmem::client situ;
   rmem::client two_steps;
   rmem::capability region;
@@ -173,13 +99,6 @@ double time_of(std::size_t operations, Body body) {
   return (now_ns() - begin) / static_cast<double>(operations);
 }
 
-void echo_once(int socket, std::span<const std::byte> there, std::span<std::byte> back) {
-  const head asked{there.size(), back.size()};
-  answer said{};
-  send_all(socket, std::as_bytes(std::span{asked}), there);
-  if (!receive_all(socket, std::as_writable_bytes(std::span{said}), back)) fail("the echo");
-}
-
 enum class what : std::uint8_t { read, write, fetch_add };
 
 void measure(sides& with, const char* name, what kind, std::size_t bytes) {
@@ -191,8 +110,8 @@ void measure(sides& with, const char* name, what kind, std::size_t bytes) {
   if (kind == what::write) all.push_back({"situ_two_steps"});
   for (int i = 0; i < rounds; ++i) {
     all[0].ns.push_back(time_of(operations, [&] {
-      echo_once(with.echo, kind == what::write ? local : std::span<std::byte>{},
-                kind == what::read ? local : std::span<std::byte>{});
+      with.echo.ask(kind == what::write ? local : std::span<std::byte>{},
+                    kind == what::read ? local : std::span<std::byte>{});
     }));
     all[1].ns.push_back(time_of(operations, [&] {
       if (kind == what::read) with.situ.read(with.region, 0, local);
@@ -283,7 +202,8 @@ int main(int argc, char** argv) {
   const std::string endpoint = start([&](int pipe) { serve_rmem(pipe, key); });
   take(side::client);
   situ::runtime rt{argc, argv};
-  sides with{connect_to_port(port), {endpoint, key}, {endpoint, key, {.two_steps = true}}, {}};
+  const tcp_echo::address way{htonl(INADDR_LOOPBACK), htons(static_cast<in_port_t>(std::stoi(port)))};
+  sides with{tcp_echo::client{way}, {endpoint, key}, {endpoint, key, {.two_steps = true}}, {}};
   with.region = with.situ.allocate(most_bytes);
   measure(with, "remote_read_8", what::read, 8);
   measure(with, "remote_read_4096", what::read, 4096);

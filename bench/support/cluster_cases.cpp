@@ -4,26 +4,23 @@
 namespace situ::bench {
 namespace {
 
-using aim = comparison_aim;
-
 std::vector<comparison_case> all_cluster_cases() {
-  constexpr std::string_view itself = "itself: a blocking TCP echo of the same bytes";
-  const auto beside_echo = [&](std::string_view name, std::string_view words, double bytes, double at_most) {
-    return comparison_case{name, words, "operation", bytes, {{"echo", itself}, {"situ", "echo", aim{at_most}}}};
+  const auto beside = [](std::string_view name, std::string_view words, double bytes, double at_most) {
+    return beside_echo(name, words, "operation", bytes, at_most);
   };
-  return {beside_echo("cluster_get_8", "8 bytes of a place of the other host, which sleeps", 0, 2),
-          beside_echo("cluster_get_4096", "likewise, 4 KiB", 0, 2),
-          beside_echo("cluster_get_1M", "likewise, 1 MiB", 1 << 20, 1.25),
-          beside_echo("cluster_put_8", "8 bytes to it, there when the call returns", 0, 2.2),
-          beside_echo("cluster_put_1M", "likewise, 1 MiB", 1 << 20, 1.25),
-          beside_echo("cluster_put_signal", "8 bytes to it, and a signal behind them", 0, 2.2),
-          beside_echo("cluster_fetch_add", "a word of it, counted up", 0, 2),
-          beside_echo("cluster_fetch_add_beside_load", "likewise, while four threads at each host compute", 0, 2),
-          beside_echo("cluster_message", "a short message to it, and its reply", 0, 2.5),
-          beside_echo("cluster_at", "at() without arguments", 0, 2.5),
-          beside_echo("cluster_at_4096", "at() with a vector of 4 KiB", 0, 2.5),
-          beside_echo("cluster_barrier", "a barrier of a place at each host", 0, 1.5),
-          beside_echo("cluster_barrier_2x2", "a barrier of two places at each host", 0, 1.5)};
+  return {beside("cluster_get_8", "8 bytes of a place of the other host, which sleeps", 0, 2),
+          beside("cluster_get_4096", "likewise, 4 KiB", 0, 2),
+          beside("cluster_get_1M", "likewise, 1 MiB", 1 << 20, 1.25),
+          beside("cluster_put_8", "8 bytes to it, there when the call returns", 0, 2.2),
+          beside("cluster_put_1M", "likewise, 1 MiB", 1 << 20, 1.25),
+          beside("cluster_put_signal", "8 bytes to it, and a signal behind them", 0, 2.2),
+          beside("cluster_fetch_add", "a word of it, counted up", 0, 2),
+          beside("cluster_fetch_add_beside_load", "likewise, while four threads at each host compute", 0, 2),
+          beside("cluster_message", "a short message to it, and its reply", 0, 2.5),
+          beside("cluster_at", "at() without arguments", 0, 2.5),
+          beside("cluster_at_4096", "at() with a vector of 4 KiB", 0, 2.5),
+          beside("cluster_barrier", "a barrier of a place at each host", 0, 1.5),
+          beside("cluster_barrier_2x2", "a barrier of two places at each host", 0, 1.5)};
 }
 
 }  // namespace

@@ -65,6 +65,15 @@ bool is_in_memory(const std::filesystem::path& folder) {
 
 }  // namespace
 
+comparison_case beside_echo(std::string_view name, std::string_view words, std::string_view per, double bytes,
+                            double at_most) {
+  return {name,
+          words,
+          per,
+          bytes,
+          {{"echo", "itself: a blocking TCP echo of the same bytes"}, {"situ", "echo", comparison_aim{at_most}}}};
+}
+
 std::span<const job_bench* const> job_benches() {
   static const std::array all{&everyday_bench(), &memory_bench(), &task_bench(),
                               &pool_bench(),     &rmem_bench(),   &cluster_bench()};

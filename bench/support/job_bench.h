@@ -22,6 +22,11 @@ struct job_program {
   bool starts_jobs = false;  // itself: it gets situ's path
 };
 
+// A case of one subject, situ, whose counterpart is a blocking TCP echo (tcp_echo.h), of which it takes at most so many
+// times as long.
+[[nodiscard]] comparison_case beside_echo(std::string_view name, std::string_view words, std::string_view per,
+                                          double bytes, double at_most);
+
 struct job_bench {
   std::string_view name;   // "everyday"
   std::string_view title;  // of its section of a page

@@ -7,13 +7,13 @@ namespace {
 using aim = comparison_aim;
 
 std::vector<comparison_case> all_rmem_cases() {
-  constexpr std::string_view itself = "itself: a blocking TCP echo of the same bytes";
-  const auto read = [&](std::string_view name, std::string_view words, double bytes, double at_most) {
-    return comparison_case{name, words, "read", bytes, {{"echo", itself}, {"situ", "echo", aim{at_most}}}};
+  const auto read = [](std::string_view name, std::string_view words, double bytes, double at_most) {
+    return beside_echo(name, words, "read", bytes, at_most);
   };
-  const auto write = [&](std::string_view name, std::string_view words, double bytes, double at_most) {
-    return comparison_case{
-        name, words, "write", bytes, {{"echo", itself}, {"situ", "echo", aim{at_most}}, {"situ_two_steps", "echo"}}};
+  const auto write = [](std::string_view name, std::string_view words, double bytes, double at_most) {
+    comparison_case made = beside_echo(name, words, "write", bytes, at_most);
+    made.subjects.push_back({"situ_two_steps", "echo"});
+    return made;
   };
   return {read("remote_read_8", "8 bytes of a server's memory, by TCP on this host", 0, 2),
           read("remote_read_4096", "likewise, 4 KiB", 0, 2),
@@ -21,11 +21,7 @@ std::vector<comparison_case> all_rmem_cases() {
           write("remote_write_8", "8 bytes to a server's memory, there when the call returns", 0, 2.2),
           write("remote_write_4096", "likewise, 4 KiB", 0, 2.2),
           write("remote_write_1M", "likewise, 1 MiB", 1 << 20, 1.25),
-          {"remote_fetch_add",
-           "a word of a server's memory, counted up",
-           "operation",
-           0,
-           {{"echo", "itself: a blocking TCP echo without data"}, {"situ", "echo", aim{2}}}},
+          beside_echo("remote_fetch_add", "a word of a server's memory, counted up", "operation", 0, 2),
           {"remote_page_random",
            "a page of a region that is absent, by touching it (aim: 8 us more than the read)",
            "page",

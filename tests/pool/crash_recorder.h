@@ -40,7 +40,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace situ_pool_test {
 
 using situ::detail::pool_step;
