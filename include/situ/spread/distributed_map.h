@@ -7,9 +7,10 @@
 //
 // insert, assign, update and erase are one-way: they go to the key's owner in batches, by a conveyor's rules
 // (conveyor.h): when a buffer is full, when this place waits, at flush() or drain(). find() reads the owner's table
-// itself, without its help; that of another host by a call. visit() is a call, with a result. Each operation happens as a whole, at one moment between
-// its start and its end: the return of find and visit, the flush (or the end of the finish scope) of a one-way one. So
-// single keys are linearizable. This place's operations on a key happen in the order in which it asks for them.
+// itself, without its help; that of another host by a call. visit() is a call, with a result. Each operation happens as
+// a whole, at one moment between its start and its end: the return of find and visit, the flush (or the end of the
+// finish scope) of a one-way one. So single keys are linearizable. This place's operations on a key happen in the order
+// in which it asks for them.
 //
 // Keys and values are whatever travels (serialize.h); they lie in the owner's segment as the bytes in which they
 // travel, and keys are equal where those are. The table of a place grows by itself, a bucket at a time; nobody stops
