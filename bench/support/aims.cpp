@@ -181,7 +181,7 @@ constexpr limit limits[] = {
     {"reopen", "addresses_taken", "the machine's pages: as many by hand are the row `pages`"},
     {"reopen", "cold", "the disk"},
     {"remote_pages_in_order", "",
-     "system calls for each page: those that bring it, and protect and drop another; and new memory from the kernel"},
+     "not profiled; by count, some 0.9 system calls a page: those that bring it, and protect and drop others"},
     {"include_situ", "", "71 headers, none of which takes more than a tenth of what they take together"},
 };
 
